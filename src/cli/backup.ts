@@ -1,6 +1,6 @@
 /**
- * `vigie backup` and `vigie restore`: a base backup of the embedded PostgreSQL while the service runs, and its return while
- * it does not.
+ * `vigie backup` and `vigie restore`: takes a base backup of the embedded PostgreSQL while the service runs, and
+ * restores it while the service is stopped.
  */
 
 import { lstat, rm } from 'node:fs/promises';
@@ -32,7 +32,7 @@ or pg_basebackup, where a dump takes too long.`;
 const CHECK_EVERY_MS = 1_000;
 const MEGABYTE = 1_000_000;
 
-/** `file` appears when it is complete, and replaces one of that name. */
+/** `file` is created only when the backup is complete, and replaces an existing file. */
 export async function backUp(config: Config, file: string, stopping: AbortSignal): Promise<void> {
   if (config.databaseUrl !== null) throw new CommandError(OWN_SERVER);
   const dataDir = dataDirectoryPath(config.dataDir);
@@ -58,9 +58,9 @@ export async function backUp(config: Config, file: string, stopping: AbortSignal
   print(`${file} has the database of ${begunAt.toISOString()}: \`${commandLine} restore\` brings it back`);
 }
 
-/** At the end, the rename would fail at a directory, and would put a file in the place of a link or of a device. */
+/** The final rename would fail for a directory, and would replace a link or a device by a file. */
 async function assertReplaceable(file: string): Promise<void> {
-  // A path that cannot be read fails where the draft is written beside it.
+  // A path that cannot be read fails later, when the draft is written in the same directory.
   const existing = await lstat(file).catch(() => null);
   if (existing === null || existing.isFile()) return;
   throw new CommandError(`${file} is no regular file, and a backup replaces nothing else: name another file`);
@@ -72,7 +72,7 @@ interface Drafting {
   readonly ending: AbortController;
 }
 
-/** In one session, with which the slot and the state of a backup end. */
+/** Copies in one session: PostgreSQL ends the slot and the state of the backup when the session ends. */
 async function copyAs(url: string, { ending, ...paths }: Drafting): Promise<void> {
   const onConnectionLost = (cause: Error): void =>
     ending.abort(new CommandError(`PostgreSQL ended, there is no backup: ${cause.message}`, { cause }));
@@ -82,7 +82,7 @@ async function copyAs(url: string, { ending, ...paths }: Drafting): Promise<void
   const session = await database.connect();
   session.on('error', onConnectionLost);
   try {
-    // It keeps the log from here on, whatever PostgreSQL would remove meanwhile.
+    // The slot keeps the write-ahead log from here on, which PostgreSQL might remove during the copy.
     await session.query(
       "select pg_create_physical_replication_slot(concat('backup_of_vigie_', pg_backend_pid()), true, true)",
     );

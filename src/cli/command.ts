@@ -5,34 +5,33 @@ import { CommandError } from './terminal.ts';
 export interface Command {
   /** As typed, e.g. `keys create`. */
   readonly words: string;
-  /** As shown, e.g. `SEARCH PROPERTY`, `[FILE]` or `NAME…`: defines the allowed number. */
+  /** The arguments as help shows them, e.g. `SEARCH PROPERTY`, `[FILE]` or `NAME…`. Defines their allowed number. */
   readonly args?: string;
   /** One line. */
   readonly summary: string;
-  /** Further details, for `--help` of this command. */
+  /** Details for `--help` of this command. */
   readonly details?: string;
   readonly options?: Options;
-  /** An example. */
   readonly example: string;
   /** Set for a command of a group. */
   readonly group?: CommandGroup;
   run(input: Input): Promise<void>;
 }
 
-/** Commands that are loaded when their first word is typed: their imports would slow down all others. */
+/** Commands that are loaded only when their first word is typed: their imports would slow down all other commands. */
 export interface CommandGroup {
   readonly words: string;
   readonly summary: string;
-  /** With every command of the group. */
+  /** Options of every command of the group. */
   readonly options: Options;
   readonly optionsTitle: string;
-  /** Below the help of the group. */
+  /** Text at the end of the group's help. */
   readonly notes: string;
-  /** Their words do without the group's. */
+  /** The words of these commands do not contain those of the group. */
   load(): Promise<readonly Command[]>;
 }
 
-/** By name; a name has the same type in every command, so that options may precede the words. */
+/** Options by name. A name has the same type in every command, so that options may precede the words. */
 export type Options = Readonly<Record<string, Option>>;
 
 export interface Option {
@@ -49,12 +48,12 @@ export interface Input {
   readonly args: readonly string[];
   readonly values: Values;
   readonly isJson: boolean;
-  /** Empty when absent. */
+  /** Empty when the option is absent. */
   text(option: string): string;
   flag(option: string): boolean;
-  /** From 1; 0 when absent. */
+  /** At least 1; 0 when the option is absent. */
   whole(option: string): number;
-  /** From 0; null when absent. */
+  /** At least 0; null when the option is absent. */
   count(option: string): number | null;
   time(option: string): Date | undefined;
 }
@@ -72,7 +71,7 @@ export function flag(summary: string): Option {
   return { type: 'boolean', summary };
 }
 
-/** Its readers throw `UsageError`. */
+/** The functions of the result throw `UsageError`. */
 export function inputOf(args: readonly string[], values: Values): Input {
   const read = <T, A>(option: string, parse: (option: string, value: string) => T, absent: A): T | A =>
     values[option] === undefined ? absent : parse(option, String(values[option]));
@@ -100,7 +99,7 @@ function countOf(option: string, value: string): number {
 
 const UNITS_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** ISO 8601, or how long ago: `90s`, `15m`, `2h`, `7d`. */
+/** ISO 8601, or a time before now: `90s`, `15m`, `2h`, `7d`. */
 function timeOf(option: string, value: string): Date {
   const [, count = '', unit = ''] = /^(\d{1,6})([smhd])$/.exec(value) ?? [];
   if (unit !== '') return new Date(Date.now() - Number(count) * (UNITS_MS[unit] as number));

@@ -3,7 +3,7 @@
 import { type CommandGroup, flag, type Input, UsageError, valued } from './command.ts';
 import type { CommandTable } from './program.ts';
 
-/** osmium export reads its file twice: nothing can be piped into it. */
+/** `osmium export` reads its file twice, so its input cannot be a pipe. */
 const OSMIUM =
   'osmium tags-filter -o amenities.osm.pbf france.osm.pbf nwr/amenity && ' +
   'osmium export -f geojsonseq --geometry-types=point,polygon amenities.osm.pbf | ' +
@@ -257,7 +257,7 @@ export const COMMANDS: CommandTable = {
   groups: [ADMIN],
 };
 
-/** The code of features is loaded when one of their commands is asked for: it would slow down every other one. */
+/** Loads the code of features only for one of their commands: it would slow down every other command. */
 async function runOfFeature(words: string, input: Input): Promise<void> {
   const { FEATURES } = await import('../features.ts');
   const run = FEATURES.map(({ commands }) => commands?.[words]).find((found) => found !== undefined);

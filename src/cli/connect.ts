@@ -1,6 +1,6 @@
 /**
- * Connects commands to the servers of a daemon: by the configured URLs, otherwise through the daemon that runs on the
- * data directory, otherwise (for PostgreSQL only) by starting the embedded server for the duration of the command.
+ * Connects commands to the servers of a daemon: by the configured URLs, or to those of the daemon that runs on the data
+ * directory. If neither exists, the embedded PostgreSQL (not NATS) is started for the duration of the command.
  */
 
 import type { Config } from '../config.ts';
@@ -11,7 +11,7 @@ import { dataDirectoryPath } from '../local/data-directory.ts';
 import { openPostgres, readRunning } from '../local/servers.ts';
 import { CommandError, commandLine, print } from './terminal.ts';
 
-/** Throws `CommandError` when no NATS is configured and no daemon runs. */
+/** Throws `CommandError` when NATS is not configured and no daemon runs. */
 export async function natsUrlOf(config: Config): Promise<string> {
   const url = await knownNatsUrl(config);
   if (url !== undefined) return url;
@@ -19,7 +19,7 @@ export async function natsUrlOf(config: Config): Promise<string> {
   throw new CommandError(`no daemon runs here: ${start}, or set NATS_URL to the NATS of another`);
 }
 
-/** With rights to publish adverts and to read rejections. Throws `CommandError` where NATS is no embedded one. */
+/** A URL with the rights to publish adverts and read rejections. Throws `CommandError` unless NATS is embedded. */
 export async function crawlerUrlOf(config: Config): Promise<string> {
   const url = (await readRunning(dataDirectoryPath(config.dataDir)))?.crawlerUrl;
   if (config.natsUrl === null && url) return url;
@@ -36,7 +36,7 @@ const OTHERWISE = {
   searches: 'daemons take them within seconds',
 } as const;
 
-/** If NATS is unreachable, daemons notice by themselves. */
+/** Notifies daemons of a change. If NATS is unreachable, they detect it themselves within seconds. */
 export async function notifyDaemons(config: Config, changed: keyof typeof OTHERWISE): Promise<void> {
   const url = await knownNatsUrl(config);
   if (url === undefined) return;
@@ -64,7 +64,7 @@ export async function withDatabase<T>(config: Config, work: (database: Database)
   return withDatabaseUrl(config, (url) => onDatabase(url, work));
 }
 
-/** As it is: not migrated. */
+/** Runs `work` on the database without migrating it. */
 export async function withDatabaseUrl<T>(config: Config, work: (url: string) => Promise<T>): Promise<T> {
   const runningUrl = config.databaseUrl ?? (await readRunning(dataDirectoryPath(config.dataDir)))?.databaseUrl;
   if (runningUrl !== undefined) return work(runningUrl);

@@ -13,7 +13,7 @@ import {
 import type { Database } from '../engine/store/database.ts';
 import { CommandError, print, printable } from './terminal.ts';
 
-/** Creates the client when it is new; prints only the key on standard output, so that scripts can read it. */
+/** Creates a key, and the client if it is new. Prints only the key on standard output, so that scripts can read it. */
 export async function createKey(database: Database, clientName: string, keyName: string): Promise<void> {
   const client =
     (await findClientByName(database, clientName)) ??
@@ -41,7 +41,7 @@ export async function listKeys(database: Database): Promise<void> {
   }
 }
 
-/** The caller notifies the daemons. */
+/** The caller must notify the daemons. */
 export async function revokeKey(database: Database, id: string): Promise<void> {
   const keyId = parseUuid(id);
   const isRevoked = keyId !== null && (await revokeApiKey(database, keyId));

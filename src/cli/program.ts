@@ -1,5 +1,5 @@
 /**
- * Parses a typed line to a command of the table. Options may precede, separate and follow the words; an unknown one is
+ * Finds the command of a typed line in the table. Options may precede, separate and follow the words; an unknown one is
  * reported with the nearest known one.
  */
 
@@ -16,7 +16,7 @@ export interface CommandTable {
 
 const ALWAYS: Options = { help: { type: 'boolean', short: 'h', summary: 'what a command takes' } };
 
-/** Sets the exit code; throws anything that is neither the user's mistake nor a server's failure. */
+/** Runs a command and sets the exit code. Throws errors that are neither the user's mistake nor a server's failure. */
 export async function runProgram(table: CommandTable, args: readonly string[]): Promise<void> {
   process.stdout.on('error', leaveQuietly);
   try {
@@ -43,7 +43,7 @@ async function run(table: CommandTable, args: readonly string[]): Promise<void> 
   print(helpOfAll(path, topics, groups));
 }
 
-/** The groups that the line names are loaded: their commands are then like others. */
+/** Loads the groups that the line names, so that their commands are in the table like all others. */
 async function namedBy(args: readonly string[], { commands, groups }: CommandTable): Promise<CommandTable> {
   const named = groups.filter(({ words }) => args.includes(words));
   const loaded = await Promise.all(
@@ -113,7 +113,7 @@ function unknownOption(name: string, command: Command | null, commands: readonly
   return new UsageError(`Unknown option '--${name}'${nearestHint(name, known, '--')}\n${hint}`);
 }
 
-/** Reports the first word that leads to no command. */
+/** Reports the first word with which no command continues. */
 function unknownCommand(words: readonly string[], known: readonly { readonly words: string }[]): UsageError {
   let path = '';
   for (const word of words) {
@@ -134,7 +134,7 @@ function hintOfOne({ words }: Command): string {
   return `vigie ${words} --help says what it takes`;
 }
 
-/** `vigie … | head` has read enough. */
+/** The reader of the pipe has ended, as in `vigie … | head`. */
 function leaveQuietly(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EPIPE') throw error;
   process.exit();
@@ -145,7 +145,7 @@ function isExpected(error: unknown): error is Error {
   return error instanceof Error && 'code' in error && typeof error.code === 'string';
 }
 
-/** The text of `--help`: for one command its input, with an example; for several the purpose of each. */
+/** The text of `--help` for one command: its input, with an example. */
 export function helpOf({ words, args = '', summary, details, options = {}, example, group }: Command): string {
   const flags = Object.entries(options).map(([name, { value }]) => `[${flagOf(name, value)}]`);
   return [
@@ -159,7 +159,7 @@ export function helpOf({ words, args = '', summary, details, options = {}, examp
   ].join('\n');
 }
 
-/** `path`: the typed words, empty for all; `others`: groups that are not loaded. */
+/** The text of `--help` for several commands. `path`: the typed words, empty for all. `others`: groups not loaded. */
 export function helpOfAll(path: string, commands: readonly Command[], others: readonly CommandGroup[]): string {
   const group = commands[0]?.group;
   const prefix = group === undefined ? 0 : `${group.words} `.length;
@@ -193,7 +193,7 @@ function aligned(rows: readonly (readonly [string, string])[]): readonly string[
   return rows.map(([name, meaning]) => `  ${name.padEnd(width)}  ${meaning}`);
 }
 
-/** An empty line before each new first word. */
+/** Adds an empty line before each new first word. */
 function inGroups(lines: readonly string[]): readonly string[] {
   const first = (line: string | undefined) => line?.trim().split(' ')[0];
   return lines.flatMap((line, at) => (at > 0 && first(line) !== first(lines[at - 1]) ? ['', line] : [line]));

@@ -1,26 +1,26 @@
 /**
- * The progress of long work: what is being done, how much is done, the speed and the remaining time. A bar on a
- * terminal, elsewhere a line every few seconds, so that short work shows none. Written to standard error: scripts read
- * standard output.
+ * Shows the progress of long work on standard error, because scripts read standard output: the current step, the amount
+ * done, the speed and the remaining time. A terminal gets a bar; other outputs get a line every few seconds, so that
+ * short work prints none.
  */
 
 import { startTask } from '../engine/actor/task.ts';
 import { printable } from './terminal.ts';
 
 export interface Progress {
-  /** A smaller share than before begins another part of the work, with its own time and speed. */
+  /** A smaller share than before starts another part of the work, with its own time and speed. */
   update(state: ProgressState): void;
-  /** A line of its own. */
+  /** Prints a separate line. */
   say(line: string): void;
-  /** Call it however the work ends. */
+  /** Must be called however the work ends. */
   end(): void;
 }
 
 export interface ProgressState {
   readonly doing: string;
-  /** Units done so far, over all parts; null where there is nothing to count. */
+  /** Units done so far, in all parts; null when there is nothing to count. */
   readonly count: number | null;
-  /** The share done, 0 to 1; null when unknown. */
+  /** The share of the current part that is done, 0 to 1; null when unknown. */
   readonly share: number | null;
 }
 
@@ -40,9 +40,9 @@ const REDRAW_MS = 100;
 const LINE_MS = 5_000;
 const BAR_CELLS = 24;
 const WIDTH_DEFAULT = 80;
-/** Below it the estimate would fluctuate, and `0 %` says nothing. */
+/** Below it the estimate would fluctuate, and `0 %` would tell the user nothing. */
 const SHARE_MIN = 0.01;
-/** Half a minute matters to who waits; beyond two minutes it does not. */
+/** Up to this time the remaining time is shown in seconds; beyond, seconds do not matter to the user. */
 const SECONDS_MAX = 120;
 const CLEAR = '\r\u001b[K';
 
@@ -54,7 +54,7 @@ const ticker: Ticker = {
   },
 };
 
-/** `unit`: of the count, e.g. `messages`. */
+/** `unit`: the unit of the count, e.g. `messages`. */
 export function startProgress(
   doing: string,
   unit = '',
@@ -88,7 +88,7 @@ export function startProgress(
   };
 }
 
-/** A full line would wrap on some terminals. */
+/** One less than the width: some terminals wrap a full line. */
 function widthOf({ columns = WIDTH_DEFAULT }: Screen): number {
   return columns - 1;
 }

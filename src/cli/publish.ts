@@ -1,6 +1,6 @@
 /**
  * `vigie publish`: sends intake messages, one JSON object per line, to the daemon's stream. A line that violates the
- * contract is refused here, before it can become a dead letter; members that the contract does not define have no
+ * contract is refused here, before it can become a dead letter. Members that the contract does not define have no
  * effect, and are reported or refused.
  */
 
@@ -32,9 +32,9 @@ const WINDOW = 256;
 const WARNINGS_MAX = 50;
 
 /**
- * `file` null: standard input; `isStrict` refuses lines with undefined members. Throws `InterruptedError` when
- * `stopping` is aborted, `CommandError` when the file cannot be read, and NATS errors: then too the summary states what
- * the stream certainly holds.
+ * `file`: null for standard input. `isStrict` refuses lines with undefined members. Throws `InterruptedError` when
+ * `stopping` is aborted, `CommandError` when the file cannot be read, and errors of NATS. It then still prints how many
+ * messages the stream has confirmed.
  */
 export async function publishFile(
   config: Config,
@@ -119,7 +119,7 @@ function stateOf({ path, shareRead, summary }: Work): ProgressState {
   };
 }
 
-/** Every line is likely to have the same ones. */
+/** Reports each member once: every line is likely to have the same ones. */
 function unknownMemberReporter(progress: Progress): (lineNumber: number, member: UnknownMember) => void {
   const reported = new Set<string>();
   return (lineNumber, member) => {
@@ -130,13 +130,13 @@ function unknownMemberReporter(progress: Progress): (lineNumber: number, member:
 }
 
 interface ReadLine {
-  /** Null: refused. */
+  /** Null when the line is refused. */
   readonly publication: Publication | null;
   readonly reason: string;
   readonly unknown: readonly UnknownMember[];
 }
 
-/** The message id is the content's hash: sending a file twice in a row changes nothing. */
+/** The message id is the hash of the content, so that sending a file twice in a row changes nothing. */
 function readLine(line: string, isStrict: boolean): ReadLine {
   const bytes = Buffer.from(line);
   const unknown: UnknownMember[] = [];
@@ -156,15 +156,15 @@ function describeUnknown({ path, name, known }: UnknownMember): string {
   return `${path} is no member of the contract and has no effect${nearestHint(name, known)}`;
 }
 
-/** A file of lines that was named on the command line, or standard input. */
+/** A file of lines that the command line names, or standard input. */
 interface LineFile {
   readonly path: string;
   readonly stream: Readable;
-  /** The share read, 0 to 1; null when unknown, as for a pipe. */
+  /** The share of the file that has been read, 0 to 1; null when unknown, as for a pipe. */
   readonly shareRead: () => number | null;
 }
 
-/** Opened before anything else; null: standard input. Throws `CommandError` when it cannot be read. */
+/** Opens the file before anything else; null for standard input. Throws `CommandError` when it cannot be read. */
 async function openLines(path: string | null): Promise<LineFile> {
   if (path === null) return { path: 'standard input', stream: process.stdin, shareRead: () => null };
   const file = await open(path).catch((error: Error) => {

@@ -31,7 +31,7 @@ export async function serve(config: Config): Promise<void> {
   });
   if (service !== null) await serveUntilEnd(service, stopping, log);
   log.info('stopped');
-  // A resource that was not closed in time would keep the process alive.
+  // A resource that was not closed in time must not keep the process alive.
   setTimeout(() => process.exit(), 1_000).unref();
 }
 
@@ -39,7 +39,7 @@ const MEBIBYTE = 1_048_576;
 /** The memory of all processes, measured under the load of the demonstration (config/docs/scaling.md). */
 const TAKES_MB = { alone: 320, withServers: 400 } as const;
 
-/** The available memory, a container's limits included, and what the service takes. */
+/** The cores, the memory with a container's limit applied, and the memory that the service needs. */
 function machine({ databaseUrl, natsUrl }: Config) {
   const memoryBytes = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY);
   const takesMb = databaseUrl === null || natsUrl === null ? TAKES_MB.withServers : TAKES_MB.alone;

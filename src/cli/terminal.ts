@@ -1,6 +1,6 @@
 /**
- * What commands show people: plain lines, colours only where a terminal shows them, failures in a sentence; and the signals
- * by which people end them.
+ * The output of commands for people: plain lines, colours only on a terminal, a sentence for each failure. Also the
+ * signals that interrupt a command.
  */
 
 import { constants } from 'node:os';
@@ -17,23 +17,23 @@ export function print(line = ''): void {
   stdout.write(`${line}\n`);
 }
 
-/** Also what turns the order of the characters about it: it would show one text for another. */
+/** Includes characters that reverse the direction of text: they could make one text look like another. */
 // oxlint-disable-next-line eslint/no-control-regex -- exactly those
 const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
-/** External text must not control the terminal. */
+/** Replaces control characters: external text must not control the terminal. */
 export function printable(text: string): string {
   return text.replaceAll(CONTROLS, '\ufffd');
 }
 
-/** The same for JSON, whose value stays. */
+/** Escapes control characters in JSON, whose value stays the same. */
 export function escapedJson(json: string): string {
   return json.replaceAll(CONTROLS, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 const CHECKOUT = /\/src\/main\.ts$|(?<!\/node_modules\/vigie)\/dist\/src\/main\.js$/;
 
-/** The prefix that a person types before another command: as this one was started in a checkout, by npx, or by name. */
+/** How a person starts a command here: in a checkout, with npx, or by name, as this process was started. */
 export const commandLine = commandLineOf(process.argv[1] ?? '');
 
 function commandLineOf(script: string): string {
@@ -47,24 +47,24 @@ export class CommandError extends Error {
   readonly exitCode: number = 1;
 }
 
-/** For a file that was named on the command line. */
+/** The error for a file that the command line names. */
 export function cannotRead(path: string, error: unknown): CommandError {
   return new CommandError(`cannot read ${path}: ${reasonOf(error as Error)}`, { cause: error });
 }
 
-/** The system's message, without its codes and calls; the message of any other error. */
+/** The system's message, without error code and system call; the message of any other error. */
 export function reasonOf({ errno, message }: NodeJS.ErrnoException): string {
   return (errno === undefined ? undefined : getSystemErrorMap().get(errno)?.[1]) ?? message;
 }
 
-/** Two signals within this time are one. */
+/** Two signals within this time count as one. */
 const ECHO_MS = 1_000;
 
 type StopSignal = 'SIGTERM' | 'SIGINT';
 
 /**
- * Aborted by the first signal, with its name for a reason. `onImpatience`: called for a second one. `npm start` passes on what
- * the terminal or the service manager has sent to the process as well, so the same signal may arrive twice within a moment.
+ * Aborted by the first signal, with its name as the reason. A second signal calls `onImpatience`. `npm start` forwards
+ * signals that the terminal or the service manager also sends to the process, so that a signal may arrive twice.
  */
 export function stopSignal(onImpatience: (signal: StopSignal) => void): AbortSignal {
   const stopping = new AbortController();
@@ -79,12 +79,12 @@ export function stopSignal(onImpatience: (signal: StopSignal) => void): AbortSig
   return stopping.signal;
 }
 
-/** For work that the first signal interrupts in order; a second one ends the process at once. */
+/** For work that ends in order on the first signal; a second one ends the process at once. */
 export function interruptSignal(): AbortSignal {
   return stopSignal((signal) => process.exit(exitCodeOf(signal)));
 }
 
-/** Interrupted work, with its result so far. */
+/** The work was interrupted; the message has its result so far. */
 export class InterruptedError extends CommandError {
   override readonly exitCode: number;
 
@@ -94,7 +94,7 @@ export class InterruptedError extends CommandError {
   }
 }
 
-/** As shells have it (POSIX, Shell Command Language, 2.8.2): 130 after Ctrl-C. */
+/** The exit code that shells use (POSIX, Shell Command Language, 2.8.2): 130 after Ctrl-C. */
 function exitCodeOf(signal: StopSignal): number {
   return 128 + constants.signals[signal];
 }

@@ -1,6 +1,6 @@
 /**
- * Watching. A watcher's activities wait in a bounded queue while its connection accepts no more; when the queue is full
- * the oldest are dropped, and the next one sent reports their number.
+ * Streams activities to watchers. A watcher's activities wait in a bounded queue while its connection accepts no more.
+ * When the queue is full the oldest are dropped, and the next one sent reports their number.
  */
 
 import { once } from 'node:events';
@@ -29,7 +29,7 @@ export interface Watching {
   ): Promise<void>;
 }
 
-/** `stopping`: ends every watch. */
+/** `stopping` ends every watch. */
 export function createWatching(stopping: AbortSignal): Watching {
   let count = 0;
   return {

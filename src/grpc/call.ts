@@ -1,6 +1,6 @@
 /**
- * Turns an asynchronous function into a gRPC handler: the deadline and the caller's cancellation become an abort
- * signal, which also ends the call's statements in PostgreSQL; errors become statuses with details, and each call
+ * Turns an asynchronous function into a gRPC handler. The deadline and the caller's cancellation become an abort
+ * signal, which also ends the call's statements in PostgreSQL. Errors become statuses with details, and each call
  * writes one log line.
  */
 
@@ -24,11 +24,11 @@ import {
 import { snakeCase } from './names.ts';
 
 export interface CallContext {
-  /** Aborted at the deadline and when the caller cancels; its reason is the `AdminError` to answer. */
+  /** Aborted at the deadline and when the caller cancels. Its reason is the `AdminError` that the call answers. */
   readonly signal: AbortSignal;
 }
 
-/** The deadline of callers that set none. */
+/** The deadlines of calls whose caller set none. */
 export interface CallTimeouts {
   readonly usualMs: number;
   /** For work that scans many rows or waits for every instance. */
@@ -45,12 +45,12 @@ type AnyCall =
   | ServerReadableStream<unknown, unknown>
   | ServerWritableStream<unknown, unknown>;
 
-/** `own`: the dependencies, with a database whose statements end with the call. */
+/** `own`: the dependencies, with a database whose statements are cancelled when the call ends. */
 export type Handle<Q, R> = (request: Q, own: AdminDependencies, context: CallContext) => Promise<R>;
 
 export type Unary = <Q, R>(handle: Handle<Q, R>) => (call: ServerUnaryCall<Q, R>, callback: sendUnaryData<R>) => void;
 
-/** `timeoutMs`: for a caller without a deadline. */
+/** `timeoutMs`: the deadline of a caller that set none. */
 export function unary<Q, R>(all: AdminDependencies, timeoutMs: number, handle: Handle<Q, R>) {
   return (call: ServerUnaryCall<Q, R>, callback: sendUnaryData<R>): void => {
     void run(all, call, timeoutMs, (own, context) => handle(call.request, own, context), callback);
@@ -63,7 +63,7 @@ export function clientStreaming<Q, R>(all: AdminDependencies, timeoutMs: number,
   };
 }
 
-/** A stream without a deadline goes on until the caller cancels. */
+/** A stream without a deadline continues until the caller cancels it. */
 export function serverStreaming<Q, R>(all: AdminDependencies, handle: Handle<ServerWritableStream<Q, R>, void>) {
   return (call: ServerWritableStream<Q, R>): void => {
     const end = (error: unknown): void => {
@@ -140,16 +140,16 @@ function requireValid(request: unknown, path = ''): void {
   }
 }
 
-/** Of google.protobuf.Timestamp. */
+/** The maximum of google.protobuf.Timestamp. */
 const YEAR_MAX = 9_999;
 
-/** The others change something. */
+/** Methods that change nothing: their log lines are of level debug. */
 const READS = /^(?:Get|List|Explain|Watch)/;
-/** URLs of endpoints may have secrets in them, and addresses are people's. */
+/** URLs of endpoints may contain secrets, and addresses are personal data. */
 const UNLOGGED = /(?:url|address)$/i;
 const ARGUMENTS_LENGTH_MAX = 1_000;
 
-/** What the operator set, and why, without contacts. No request has a key. */
+/** The fields that the operator set and the reason, for the log, without contacts. No request contains a key. */
 function argumentsOf(request: unknown) {
   const { reason = null, ...given } = JSON.parse(JSON.stringify(request, loggable)) as Record<string, unknown>;
   const set = Object.fromEntries(Object.entries(given).filter(([, value]) => Boolean(value)));
@@ -157,26 +157,26 @@ function argumentsOf(request: unknown) {
   return { arguments: text.length > ARGUMENTS_LENGTH_MAX ? text.slice(0, ARGUMENTS_LENGTH_MAX) : set, reason };
 }
 
-/** For JSON.stringify, which calls it at every depth. */
+/** A replacer for JSON.stringify, which calls it at every depth. */
 function loggable(name: string, value: unknown): unknown {
   if (UNLOGGED.test(name)) return undefined;
   return typeof value === 'string' ? withoutAddresses(value) : value;
 }
 
-/** A word with an @ may be an address. */
+/** Removes words with an @, which may be addresses. */
 function withoutAddresses(text: string): string {
   if (!text.includes('@')) return text;
   const words = text.split(/(\s)/);
   return words.map((word) => (word.includes('@') ? '…' : word)).join('');
 }
 
-/** What was changed and how many: an answer may have a key, and a document. */
+/** The name and the counts of an answer, for the log: other members may be a key or a whole document. */
 function resultOf(response: unknown) {
   const entries = Object.entries(response ?? {});
   return Object.fromEntries(entries.filter(([name, value]) => name === 'name' || typeof value === 'number'));
 }
 
-/** Details of an internal error are not shown: they may contain addresses or values. */
+/** The caller does not see details of an internal error: they may contain addresses or values. */
 function foreignError(error: unknown, call: AnyCall, { logger, isBrokerOutage }: AdminDependencies): AdminError {
   if ((error as { code?: unknown } | null)?.code === TRANSACTION_IDLE) return senderTooSlow();
   if (isDatabaseOutage(error)) return unavailable('PostgreSQL');
@@ -195,7 +195,7 @@ export function orAborted<R>(work: Promise<R>, signal: AbortSignal): Promise<R> 
   });
 }
 
-/** grpc-js ends the call at the caller's deadline by itself; this one is for callers without. */
+/** For callers without a deadline: at the caller's deadline grpc-js ends the call itself. */
 function startTimer(deadline: Date | number, timeoutMs: number, onTimeout: () => void): NodeJS.Timeout | undefined {
   if (timeoutMs === Number.POSITIVE_INFINITY || Number(deadline) !== Number.POSITIVE_INFINITY) return undefined;
   return setTimeout(onTimeout, timeoutMs);

@@ -139,12 +139,12 @@ type Setting = keyof ClientSettings;
 
 const LIMITS = Object.keys(CLIENT_LIMIT_RANGES) as readonly Limit[];
 const SETTINGS: readonly Setting[] = [...LIMITS, 'noticeAddress'];
-/** As of a search's recipient. */
+/** E-mail addresses have at most 254 characters (RFC 5321, section 4.5.3.1.3). */
 const ADDRESS = emailAddress(254);
 
 const NO_SEARCHES: SearchLimits = { searches: 0, polygonCorners: 0, excludedWords: 0, matchesPerAdvert: 0 };
 
-/** Null for one that the client does not have. */
+/** A setting that the request does not set is null. */
 function settingsOf(client: Client, settings: readonly Setting[]): Partial<ClientSettings> {
   const entries = settings.map((setting) => {
     if (setting === 'noticeAddress')

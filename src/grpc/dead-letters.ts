@@ -52,9 +52,9 @@ export async function getDeadLetter(name: string, { database }: AdminDependencie
 }
 
 /**
- * Published first, deleted then: the other way round a crash between the two would lose them. After a crash the next
- * call publishes them again, under the same message id, which the stream recognises within its duplicate window; later
- * a second copy is not newer than the held state, and changes nothing.
+ * Publishes the messages and then deletes the rows: in the opposite order a crash in between would lose them. After a
+ * crash the next call publishes them again under the same message ids, which the stream drops within its duplicate
+ * window. A copy published later is not newer than the stored state, and changes nothing.
  */
 export async function requeueDeadLetters(
   request: RequeueDeadLettersRequest,
@@ -63,7 +63,7 @@ export async function requeueDeadLetters(
 ): Promise<RequeueDeadLettersResponse> {
   const filter = conditionsOf(request.filter);
   let [requeuedCount, overtakenCount] = [0, 0];
-  // A letter that is rejected again gets a new, higher id: only those here now are processed.
+  // A letter that is rejected again gets a new, higher id: only the letters of now are processed.
   const [newest] = await listRows(database, filter, null, 1);
   for (let aboveId = 0; newest !== undefined; ) {
     signal.throwIfAborted();
@@ -88,8 +88,8 @@ export async function requeueDeadLetters(
 }
 
 /**
- * Whether a later message has overtaken it; its own requeued copy does not count. What is recorded meanwhile is known
- * by its origin (domain/change.ts).
+ * Whether a later message of the same advert was recorded. The letter's own requeued copy, which may have been recorded
+ * meanwhile, does not count: its origin identifies it (domain/change.ts).
  */
 async function isLetterOvertaken(letter: DeadLetterRead & { readonly body: Buffer }, database: Database) {
   const message = understood(letter.body);

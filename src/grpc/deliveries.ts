@@ -1,4 +1,4 @@
-/** Deliveries and attempts as messages of the interface: list, show or resend one. `recoveries.ts` sends many again. */
+/** Deliveries and attempts: list them; show or resend one. `recoveries.ts` resends many. */
 
 import { EVENT_KINDS } from '../engine/domain/codes.ts';
 import { DELIVERY_CHANNELS, type DeliveryState, isFinal, RESEND_REFUSALS } from '../engine/domain/delivery.ts';
@@ -72,14 +72,14 @@ export async function getDelivery(
   };
 }
 
-/** Advice for an operator about an item of an e-mail that cannot be resent. */
+/** Why an item of an e-mail cannot be resent, by its state. */
 const NOT_RETRIABLE: Readonly<Record<string, readonly [reason: string, description: string]>> = {
   sending: ['BEING_SENT', 'an attempt is under way at this moment'],
   delivered: ['ALREADY_DELIVERED', 'it was delivered'],
   cancelled: ['CANCELLED', 'it was cancelled with its search'],
 };
 
-/** Resends a webhook, as its client can: see `POST /deliveries/{id}/resend`. */
+/** Resends a webhook, as its client can (`POST /deliveries/{id}/resend`), or an item of an e-mail. */
 export async function resendDelivery(name: string, dependencies: AdminDependencies): Promise<Delivery> {
   const { database, announceDue } = dependencies;
   const id = uuidOfName('name', 'deliveries', name);
@@ -104,7 +104,7 @@ async function retryMailItem(
   if (!isWanted) throw failedPrecondition('SEARCH_SILENT', name, 'its search is deleted or not notified');
   const requeued = await requeueMail(id);
   if (requeued === null) throw notFound('Delivery', name);
-  // A due delivery has its next attempt now anyway.
+  // The next attempt of a due delivery starts now anyway.
   if (!requeued.isChanged && requeued.state !== 'queued') {
     const [reason, description] = NOT_RETRIABLE[requeued.state] ?? ['NOT_RETRIABLE', `it is ${requeued.state}`];
     throw failedPrecondition(reason, name, description);

@@ -1,4 +1,4 @@
-/** The administration interface's dependencies; everything is an argument. */
+/** The dependencies of the administration interface; all are arguments. */
 
 import type { AskThread } from '../engine/actor/worker-thread.ts';
 import type { Activity } from '../engine/domain/activity.ts';
@@ -10,7 +10,7 @@ import type { Database } from '../engine/store/database.ts';
 import type { DeadLetterRead } from '../engine/store/dead-letter-reads.ts';
 import type { Requeued } from '../engine/store/resends.ts';
 
-/** Pino's shape. */
+/** The part of pino's interface that the handlers use. */
 export interface AdminLogger {
   debug(fields: Readonly<Record<string, unknown>>, message: string): void;
   info(fields: Readonly<Record<string, unknown>>, message: string): void;
@@ -35,39 +35,39 @@ export interface Adoption {
 
 export interface AdminDependencies {
   readonly database: Database;
-  /** Sends a query to a feature's worker thread, which has connections of its own. */
+  /** Sends a query to a feature's worker thread, which has its own connections. */
   readonly askThread: AskThread;
-  /** Where choices of recipients are written beside the data. */
+  /** The directory of the journal of recipients' choices. */
   readonly dataDirectory: () => string;
   readonly version: string;
   readonly retentionDays: RetentionDays;
   readonly reference: Reference;
   readonly logger: AdminLogger;
   readonly now: () => Date;
-  /** None while NATS cannot be reached. */
+  /** Empty while NATS cannot be reached. */
   readonly readStreams: () => Promise<readonly StreamStatus[]>;
   /**
-   * Transfers another database's streams and consumers on NATS to this one: a sentence each. Changes nothing in a
-   * trial, or while the other one takes adverts in, which `refusal` reports.
+   * Transfers streams and consumers on NATS from another database to this one, with a sentence for each. Changes
+   * nothing in a trial, or while an instance of the other database leads intake, which `refusal` reports.
    */
   readonly adoptStreams: (isTrial: boolean) => Promise<Adoption>;
-  /** Call it after a control was written: every instance reads the controls; resolves when this one has done so. */
+  /** Called after a control was written: all instances read the controls. Resolves when this instance has read them. */
   readonly controlsChanged: () => Promise<void>;
-  /** Called after a key was revoked or a client changed: notifies every instance. */
+  /** Called after a key was revoked or a client changed: notifies all instances. */
   readonly keysChanged: () => void;
-  /** Whether the index of this instance holds the search; null without an index. */
+  /** Whether the index of this instance contains the search; null when it has no index. */
   readonly isIndexed: (number: SearchNumber) => boolean | null;
   /** Announces due deliveries to the couriers. */
   readonly announceDue: (due: readonly DueDelivery[]) => void;
   /** Whether there is a mail server. */
   readonly isMailAvailable: boolean;
-  /** Makes an item of an e-mail due now; null when there is none. */
+  /** Makes an item of an e-mail due now; null when there is no such item. */
   readonly requeueMail: (id: Uuid) => Promise<Requeued | null>;
-  /** Publishes a message to the stream again, once however often it is requested. */
+  /** Publishes a message to the stream again. The stream drops repeats within its duplicate window. */
   readonly republish: (letter: DeadLetterRead & { readonly body: Buffer }) => Promise<void>;
-  /** Whether an error of these is only a transient error of NATS. */
+  /** Whether the error is a transient error of NATS. */
   readonly isBrokerOutage: (error: unknown) => boolean;
   readonly watch: (onActivities: (activities: readonly Activity[]) => void) => Promise<() => void>;
-  /** Called for every call that ended, with the name of its code. */
+  /** Called at the end of each call, with the name of its status code. */
   readonly onCall: (code: string) => void;
 }

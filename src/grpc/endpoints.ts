@@ -1,4 +1,4 @@
-/** Endpoints as messages of the interface: list, show, pause and resume one. */
+/** Endpoints: list them; show, pause or resume one. */
 
 import { pauseEndpoint as pauseRow, resumeEndpoint as resumeRow } from '../engine/store/endpoints.ts';
 import { type AdminEndpoint, listAdminEndpoints, readAdminEndpoint } from '../engine/store/endpoints-admin.ts';
@@ -45,7 +45,7 @@ export async function pauseEndpoint(
   return getEndpoint(name, dependencies);
 }
 
-/** Couriers notice it within about a second. Resuming one that is not paused changes nothing. */
+/** Couriers resume within about a second. Resuming an endpoint that is not paused changes nothing. */
 export async function resumeEndpoint(name: string, dependencies: AdminDependencies): Promise<Endpoint> {
   const key = endpointKeyOfName('name', name);
   await resumeRow(dependencies.database, key, 'operator');

@@ -1,6 +1,6 @@
 /**
- * Errors of the interface: a gRPC code, words for people, and details for programs in the trailer
- * `grpc-status-details-bin` (google.rpc.Status, as the gRPC richer error model describes).
+ * Errors of the interface: a gRPC code, a message for people, and details for programs in the trailer
+ * `grpc-status-details-bin` (google.rpc.Status, as in the richer error model of gRPC).
  */
 
 import { Metadata, type StatusObject, status } from '@grpc/grpc-js';
@@ -20,7 +20,7 @@ export class AdminError extends Error {
   readonly code: Code;
   readonly details: readonly Detail[];
 
-  /** `reason`: a constant in capitals that programs may rely on. */
+  /** `reason`: a constant in capitals on which programs may rely. */
   constructor(code: Code, reason: string, message: string, details: readonly Detail[] = []) {
     super(cut(message, DESCRIPTION_LENGTH_MAX));
     this.code = code;
@@ -31,12 +31,12 @@ export class AdminError extends Error {
   }
 }
 
-/** Of what a caller sent, in an error. */
+/** Applies to text of the caller in an error. */
 const QUOTED_LENGTH_MAX = 200;
-/** Clients accept trailers of 8 KiB, which hold the description four times, escaped or as base64. */
+/** Clients accept trailers of 8 KiB, which contain the description four times, escaped or in base64. */
 const DESCRIPTION_LENGTH_MAX = 400;
 
-/** A caller's text for an error. */
+/** Shortens a caller's text for an error. */
 export function quoted(text: string): string {
   return cut(text, QUOTED_LENGTH_MAX);
 }
@@ -74,7 +74,7 @@ function aboutResource(code: Code, reason: string, resourceType: string, resourc
   return new AdminError(code, reason, description, [detail('ResourceInfo', ResourceInfo.encode(resource).finish())]);
 }
 
-/** The request is valid, the state of `subject` does not permit it. */
+/** The request is valid, but the state of `subject` does not permit it. */
 export function failedPrecondition(reason: string, subject: string, description: string): AdminError {
   const violations = [
     { type: reason, subject: quoted(subject), description: cut(description, DESCRIPTION_LENGTH_MAX) },
@@ -98,7 +98,7 @@ export const senderTooSlow = (): AdminError =>
 export const exhausted = (reason: string, message: string): AdminError =>
   new AdminError(status.RESOURCE_EXHAUSTED, reason, message);
 
-/** In the form of grpc-js. */
+/** Converts an error to the form of grpc-js. */
 export function statusOf({ code, message, details }: AdminError): StatusObject {
   const metadata = new Metadata();
   const body = Status.encode({

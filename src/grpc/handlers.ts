@@ -1,4 +1,4 @@
-/** Every call of the interface and the function that answers it. */
+/** Maps each method of the interface to the function that answers it. */
 
 import { FEATURES } from '../features.ts';
 import { createWatching } from './activity.ts';

@@ -1,6 +1,6 @@
 /**
- * Resource names (AIP-122), `collection/id`, read strictly and written in one place, and the other fields that several
- * requests have.
+ * Resource names (AIP-122), `collection/id`, parsed strictly and written only here, and the other fields that several
+ * requests share.
  */
 
 import type { HeldProperty } from '../engine/domain/change.ts';
@@ -34,19 +34,19 @@ export function snakeCase(path: string): string {
   return path.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
-/** `collection` as in `clients`; throws INVALID_ARGUMENT that names `field`. */
+/** `collection`: such as `clients`. Throws INVALID_ARGUMENT that names `field`. */
 export function uuidOfName(field: string, collection: string, name: string): Uuid {
   const id = parseUuid(idOfName(field, collection, name));
   if (id === null) throw invalidArgument(field, `must be ${collection}/{uuid}`);
   return id;
 }
 
-/** Null when the field is empty: a condition that is not set. */
+/** Null when the field is empty, so that the condition is not set. */
 export function optionalUuidOfName(field: string, collection: string, name: string): Uuid | null {
   return name === '' ? null : uuidOfName(field, collection, name);
 }
 
-/** From `clients/{client}`, or from the client's name. Throws INVALID_ARGUMENT when empty, NOT_FOUND. */
+/** `client`: `clients/{client}`, or the client's display name. Throws INVALID_ARGUMENT and NOT_FOUND. */
 export async function clientIdOf(field: string, client: string, database: Queryable): Promise<Uuid> {
   if (client === '') throw invalidArgument(field, 'must be clients/{client} or the display name of one');
   if (!client.startsWith('clients/')) {
@@ -89,21 +89,21 @@ export function apiKeyOfName(field: string, name: string): { readonly clientId: 
   return { clientId, id };
 }
 
-/** `form`: of an id, in words. Throws INVALID_ARGUMENT. */
+/** `form` describes a valid id in the error. Throws INVALID_ARGUMENT. */
 export function idOfName(field: string, collection: string, name: string, id = /./s, form = 'id'): string {
   const stated = name.startsWith(`${collection}/`) ? name.slice(collection.length + 1) : '';
   if (!id.test(stated)) throw invalidArgument(field, `must be ${collection}/{${form}}`);
   return stated;
 }
 
-/** By itself, by one of its adverts, or by the address of one on its portal. */
+/** A property, identified by its own name, by one of its adverts, or by the URL of an advert on its portal. */
 export interface NamedProperty {
   readonly property: string;
   readonly advert: string;
   readonly advertUrl: string;
 }
 
-/** Throws NOT_FOUND when it is not held, INVALID_ARGUMENT. */
+/** Throws NOT_FOUND when the property is not stored, and INVALID_ARGUMENT. */
 export async function heldPropertyOf(named: NamedProperty, database: Queryable): Promise<HeldProperty> {
   const wanted = wantedOf(named);
   if (wanted === null) throw invalidArgument('property', 'or advert, or advert_url, must be set');
@@ -113,7 +113,7 @@ export async function heldPropertyOf(named: NamedProperty, database: Queryable):
   throw notFound('Property', name, `there is no ${name}: it was never taken in, or is forgotten since it expired`);
 }
 
-/** Null when none is named. A property that is named directly need not be held any more. */
+/** Null when no field is set. A property given by its own name need not be stored any more. */
 export async function optionalPropertyUuid(named: NamedProperty, database: Queryable): Promise<Uuid | null> {
   const wanted = wantedOf(named);
   if (wanted === null) return null;
@@ -133,7 +133,7 @@ function wantedOf({ property, advert, advertUrl }: NamedProperty): WantedPropert
 
 const REASON_LENGTH_MAX = 200;
 
-/** An operator's words; null for none. */
+/** The reason that an operator gave, or null. */
 export function reasonOf(reason: string): string | null {
   return valueOf('reason', text(REASON_LENGTH_MAX), storable(reason)).trim() || null;
 }

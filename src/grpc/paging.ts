@@ -1,4 +1,4 @@
-/** Pages (AIP-158). A token holds where the next page starts, and a hash of the conditions that it belongs to. */
+/** Pages (AIP-158). A token contains the cursor of the next page and a hash of the conditions of the list. */
 
 import { createHash } from 'node:crypto';
 import { parseUuid, type Uuid } from '../engine/domain/ids.ts';
@@ -9,11 +9,11 @@ const PAGE_SIZE_MAX = 1_000;
 
 export interface Page {
   readonly size: number;
-  /** The end of the last page; null on the first. */
+  /** The end of the previous page; null on the first page. */
   readonly cursor: string | null;
 }
 
-/** Throws INVALID_ARGUMENT for a negative size, or a token that is malformed or belongs to other conditions. */
+/** Throws INVALID_ARGUMENT for a negative size, and for a token that is malformed or belongs to other conditions. */
 export function pageOf(
   { pageSize, pageToken }: { readonly pageSize: number; readonly pageToken: string },
   conditions: unknown,
@@ -27,21 +27,21 @@ export function pageOf(
   return { size, cursor };
 }
 
-/** For pages that end with a UUID; throws INVALID_ARGUMENT when the token holds none. */
+/** For lists whose cursor is a UUID. Throws INVALID_ARGUMENT when the token contains none. */
 export function uuidCursorOf({ cursor }: Page): Uuid | null {
   const id = cursor === null ? null : parseUuid(cursor);
   if (cursor !== null && id === null) throw invalidArgument('page_token', 'is not one of ours');
   return id;
 }
 
-/** For pages that end with a number of rows. */
+/** For lists whose cursor is a number of rows. Throws INVALID_ARGUMENT when the token contains none. */
 export function offsetOf({ cursor }: Page): number {
   const offset = Number(cursor ?? 0);
   if (!Number.isSafeInteger(offset) || offset < 0) throw invalidArgument('page_token', 'is not one of ours');
   return offset;
 }
 
-/** `rows`: one more than the page when there is a next one. */
+/** `rows`: the page, and one more row if there is a next page. */
 export function cutPage<T>(
   rows: readonly T[],
   { size }: Page,
@@ -54,7 +54,7 @@ export function cutPage<T>(
   return { rows: page, nextPageToken: writeToken(hashOf(conditions), cursorOf(last, page.length - 1)) };
 }
 
-/** Pages of a list that is in memory as a whole; the cursor is the number of rows before. */
+/** Pages of a list that is completely in memory; the cursor is the number of rows before the page. */
 export function pageOfList<T>(
   all: readonly T[],
   request: { readonly pageSize: number; readonly pageToken: string },
@@ -77,7 +77,7 @@ function readToken(token: string): readonly [string, string] {
     const [hash, cursor] = JSON.parse(Buffer.from(token, 'base64url').toString('utf8')) as unknown[];
     if (typeof hash === 'string' && typeof cursor === 'string') return [hash, cursor];
   } catch {
-    // Said below.
+    // Reported below.
   }
   throw invalidArgument('page_token', 'is not one of ours');
 }

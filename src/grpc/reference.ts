@@ -45,7 +45,7 @@ const SCHOOL_TYPE = oneOf(SCHOOL_TYPES);
 const OPERATOR_TYPE = oneOf(OPERATOR_TYPES);
 const [LATITUDE, LONGITUDE] = [number(-90, 90), number(-180, 180)];
 const NAME = text(500);
-/** A list that fits in one answer is answered in one. */
+/** A list of up to this length is answered on one page by default. */
 const ALL = 1_000;
 
 export async function listSiteCategories(

@@ -1,9 +1,8 @@
 /**
- * The gRPC server: the administration service, health and reflection. It speaks plaintext on the loopback only;
- * elsewhere it needs a certificate. Callers are authenticated by the bearer token, compared in constant time, for
- * everything but the health service, or by a client certificate. This file also limits the connections of the gRPC
- * port: connections without a valid token are limited in number, and take no place of authenticated ones; when one too
- * many comes, the oldest unauthenticated one is closed.
+ * The gRPC server: the administration service, health and reflection. It accepts plaintext only on the loopback;
+ * elsewhere it needs a certificate. A bearer token, compared in constant time, or a client certificate authenticates
+ * callers of every service except health. This file also limits the connections of the port: when there are too many,
+ * or too many without a valid token, the oldest unauthenticated connection is closed, never an authenticated one.
  */
 
 import { createHash, timingSafeEqual } from 'node:crypto';
@@ -46,14 +45,14 @@ const DESCRIPTORS = new URL('./generated/descriptors.binpb', import.meta.url);
 
 export interface AdminServerSettings {
   readonly host: string;
-  /** 0 takes a free one. */
+  /** 0 takes a free port. */
   readonly port: number;
-  /** Null only where a client certificate is demanded. */
+  /** Null only if a client certificate is required. */
   readonly token: string | null;
-  /** Paths of PEM files; null speaks plaintext. */
+  /** Paths of PEM files; null for plaintext. */
   readonly certificate: string | null;
   readonly privateKey: string | null;
-  /** PEM file of the authorities whose certificates callers must show; null asks for none. */
+  /** PEM file of the authorities of required client certificates; null if none is required. */
   readonly clientAuthorities: string | null;
   readonly callTimeouts?: CallTimeouts;
   /** The time limit for a health call's request. */
@@ -63,9 +62,9 @@ export interface AdminServerSettings {
 export interface AdminServer {
   /** `host:port`. */
   readonly address: string;
-  /** Reports to health checks whether the process takes work. */
+  /** Sets what health checks report: whether the process accepts work. */
   setServing(isServing: boolean): void;
-  /** Ends the watchers; calls under way have two seconds to end. */
+  /** Ends the watchers; calls in progress have two seconds to end. */
   stop(): Promise<void>;
 }
 
@@ -80,9 +79,9 @@ const OPTIONS: ChannelOptions = {
   'grpc.max_receive_message_length': MESSAGE_BYTES_MAX,
   'grpc.max_send_message_length': MESSAGE_BYTES_MAX,
   'grpc.max_concurrent_streams': 64,
-  // Megabytes that may wait to be sent on one connection before it gets no new stream; unbounded without it.
+  // Megabytes that may wait to be sent on a connection before it is refused new streams; unbounded by default.
   'grpc-node.max_session_memory': 16,
-  // A client reconnects for its next call.
+  // A client whose idle connection was closed reconnects for its next call.
   'grpc.max_connection_idle_ms': 300_000,
   'grpc.keepalive_time_ms': 30_000,
   'grpc.keepalive_timeout_ms': 10_000,
@@ -123,7 +122,7 @@ export async function startAdminServer(
   };
 }
 
-/** A request that cannot be decoded, such as one with an instant beyond 2^53 seconds, is the caller's error. */
+/** A request that cannot be decoded, such as one with a time beyond 2^53 seconds, becomes the caller's error. */
 function decodable(definition: typeof AdminServiceService): ServiceDefinition {
   const methods = Object.entries(definition).map(([name, method]) => {
     const requestDeserialize = (bytes: Buffer): unknown => {
@@ -138,7 +137,7 @@ function decodable(definition: typeof AdminServiceService): ServiceDefinition {
   return Object.fromEntries(methods);
 }
 
-/** Raw descriptors, because the library only reads those completely: it would leave out their imports. */
+/** Passes raw descriptors: from other forms the library would omit the imported files. */
 async function reflect(server: Server): Promise<void> {
   const packages = { all: { fileDescriptorProtos: await fileDescriptors() } };
   const services = [SERVICE_NAME, 'grpc.health.v1.Health'];
@@ -178,7 +177,7 @@ function bracketed(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
 }
 
-/** As `npm run generate` writes them, imported ones first. */
+/** The file descriptors that `npm run generate` writes, imported files first. */
 async function fileDescriptors(): Promise<Buffer[]> {
   const { file } = fromBinary(FileDescriptorSetSchema, await readFile(DESCRIPTORS));
   return file.map((each) => Buffer.from(toBinary(FileDescriptorProtoSchema, each)));
@@ -187,13 +186,13 @@ async function fileDescriptors(): Promise<Buffer[]> {
 const BEARER = /^bearer +(\S+)$/i;
 
 interface AuthenticationObserver {
-  /** The peer, `address:port`, is authenticated. */
+  /** Called when the peer, `address:port`, is authenticated. */
   readonly onAdmitted: (peer: string) => void;
-  /** A call came with a missing or wrong token. */
+  /** Called when the token of a call is missing or wrong. */
   readonly onRefused: (method: string, peer: string) => void;
 }
 
-/** `token` null: every caller is already authenticated by its certificate. */
+/** `token`: null when the certificate has already authenticated every caller. */
 function requireToken(token: string | null, { onAdmitted, onRefused }: AuthenticationObserver): ServerInterceptor {
   const expected = token === null ? null : hashOf(token);
   return (method, call) => {
@@ -213,7 +212,7 @@ function requireToken(token: string | null, { onAdmitted, onRefused }: Authentic
   };
 }
 
-/** Equal lengths, whatever was sent. */
+/** Hashes have equal lengths, as `timingSafeEqual` requires. */
 function hashOf(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }
@@ -223,18 +222,18 @@ const UNAUTHENTICATED_MAX = 16;
 
 interface Connections {
   readonly port: number;
-  /** `peer`, as grpc-js names it, is authenticated. */
+  /** `peer`: as grpc-js names it. */
   markAuthenticated(peer: string): void;
-  /** Takes no more; those that are there stay. */
+  /** Accepts no more connections; open ones stay open. */
   close(): void;
-  /** Ends those that are left. */
+  /** Closes the open connections. */
   destroy(): void;
 }
 
-/** `serve` receives each connection. `port` 0 takes a free one. Rejects when the address is taken, or not available. */
+/** Passes each connection to `serve`. `port` 0 takes a free port. Rejects when the address is in use or unavailable. */
 async function openConnections(host: string, port: number, serve: (socket: Socket) => void): Promise<Connections> {
   const sockets = new Set<Socket>();
-  /** By peer, the oldest first. */
+  /** Unauthenticated connections by peer, oldest first. */
   const unknownPeers = new Map<string, Socket>();
   const server = createServer({ noDelay: true }, (socket) => {
     const peer = `${socket.remoteAddress}:${socket.remotePort}`;
@@ -244,7 +243,7 @@ async function openConnections(host: string, port: number, serve: (socket: Socke
       sockets.delete(socket);
       if (unknownPeers.get(peer) === socket) unknownPeers.delete(peer);
     });
-    // A connection that breaks before its session has begun emits errors that have no other listener.
+    // Until the HTTP/2 session begins, nothing else listens to errors of the connection.
     socket.on('error', () => socket.destroy());
     serve(socket);
     if (unknownPeers.size <= UNAUTHENTICATED_MAX && sockets.size <= CONNECTIONS_MAX) return;
@@ -279,7 +278,7 @@ interface Health {
 
 const HEALTH_PATH = '/grpc.health.v1.Health/';
 const WATCHERS_MAX = 16;
-/** Incomplete requests may hold a message of the maximum size each. */
+/** Each incomplete request may hold a message of the maximum size. */
 const CALLS_MAX = 32;
 const QUESTION_MS = 10_000;
 
@@ -289,8 +288,8 @@ function isHealthCall(path: string): boolean {
 
 /**
  * The health service (grpc.health.v1), the only one that needs no token: its calls are bounded in number and time, and
- * no name that a caller sends is stored. grpc-health-check brings the definition; its implementation keeps every name
- * ever watched. `names`: the services that have a status. `stopping`: ends the watches.
+ * it stores no name that a caller sends. Only the definition comes from grpc-health-check, whose implementation keeps
+ * every name ever watched. `names`: the services that have a status. `stopping` ends the watches.
  */
 function addHealth(server: Server, names: readonly string[], stopping: AbortSignal): Health {
   let current: Serving = 'SERVING';
@@ -328,7 +327,7 @@ function addHealth(server: Server, names: readonly string[], stopping: AbortSign
   };
 }
 
-/** Ends excess health calls, and those whose request does not arrive. */
+/** Ends health calls above the limit, and those whose request does not arrive. */
 function boundHealthCalls(questionMs: number = QUESTION_MS): ServerInterceptor {
   let calls = 0;
   return (method, call) => {
@@ -348,7 +347,7 @@ function boundHealthCalls(questionMs: number = QUESTION_MS): ServerInterceptor {
         clearTimeout(timer);
         next(message);
       })
-      // After every end, by either side.
+      // Called at every end of a call, by either side.
       .withOnCancel(() => {
         if (timer === undefined) return;
         clearTimeout(timer);

@@ -1,4 +1,4 @@
-/** Status, stages and search indexes: what every instance says of itself, and what operators decide about stages. */
+/** Status, stages and search indexes: what the instances report, and what operators decide about stages. */
 
 import { pause } from '../engine/actor/waiting.ts';
 import { criteriaOf } from '../engine/domain/search.ts';
@@ -26,7 +26,7 @@ import {
 } from './generated/vigie/admin/v1/status.ts';
 import { idOfName, nameOf, reasonOf, uuidOfName } from './names.ts';
 
-/** What can be paused. */
+/** The stages that operators can pause. */
 export const STAGES = ['intake', 'deliver'] as const;
 
 const CHECK_EVERY_MS = 200;
@@ -104,7 +104,7 @@ export async function resumeStage(name: string, dependencies: AdminDependencies)
   return readStage(stage, dependencies);
 }
 
-/** Resolves when nothing of the stage is under way on any instance. */
+/** Pauses the stage. Resolves when no instance has work of the stage in progress. */
 export async function drainStage(
   request: PauseStageRequest,
   dependencies: AdminDependencies,

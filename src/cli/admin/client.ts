@@ -1,6 +1,6 @@
 /**
- * The connection of `vigie admin` to a daemon: address, certificates and token from flags, settings or the data
- * directory. Plaintext on the loopback only, like the daemon.
+ * The connection of `vigie admin` to a daemon, with address, certificates and token from flags, settings or the data
+ * directory. Like the daemon, it uses plaintext only on the loopback.
  */
 
 import { readFile } from 'node:fs/promises';
@@ -36,7 +36,7 @@ export interface AdminClient {
   readonly options: () => CallOptions;
 }
 
-/** Exit codes by what went wrong; anything else is 1. */
+/** Exit codes by status; 1 for any other. */
 const EXIT_CODES: Readonly<Partial<Record<status, number>>> = {
   [status.INVALID_ARGUMENT]: 2,
   [status.NOT_FOUND]: 3,
@@ -61,7 +61,7 @@ function wordsOf({ code, details, metadata }: ServiceError, address: string): st
   if (code === status.UNAUTHENTICATED) {
     return `${address} refuses the token: see --token-file and VIGIE_ADMIN_TOKEN`;
   }
-  // A running daemon sends its reason; the client library wraps its own in terms for programmers.
+  // A running daemon sends details. Without them the error is of grpc-js, whose text is written for programmers.
   if (code === status.UNAVAILABLE && metadata.get('grpc-status-details-bin').length === 0) {
     const [, reason = details] =
       /Last error: (?:Error: )?([^]*?)(?: \([^()]*\))?(?:\. Resolution note:[^]*)?$/.exec(details) ?? [];
@@ -81,7 +81,7 @@ export async function connectAdmin(config: Config, flags: ConnectionFlags): Prom
   const token = await tokenOf(config, flags['token-file']);
   if (token !== null) metadata.set('authorization', `Bearer ${token}`);
   const channel = new Client(address, await credentialsOf(authority, flags), {
-    // A proxy from the environment would receive loopback traffic in plaintext; TLS passes through it.
+    // A proxy from the environment would read plaintext traffic to the loopback; it only relays TLS.
     'grpc.enable_http_proxy': authority === null ? 0 : 1,
   });
   const timeoutMs = flags.timeout === undefined ? null : Number(flags.timeout) * SECOND_MS;
@@ -89,8 +89,8 @@ export async function connectAdmin(config: Config, flags: ConnectionFlags): Prom
 }
 
 /**
- * Requests and answers are protobuf's JSON; an answer includes default values. Throws `AdminCallError`, also when
- * `stopping` cancels it.
+ * Calls a method. Requests and answers are JSON of protobuf; an answer includes default values. Throws
+ * `AdminCallError`, also when `stopping` cancels the call.
  */
 export function call(
   client: AdminClient,
@@ -132,7 +132,7 @@ function addressOf({ admin: { host, port } }: Config): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-/** The host of `host:port`, as grpc-js reads it; empty for targets that may mean several hosts or a resolver. */
+/** The host of `host:port`, as grpc-js parses it; empty for targets that may mean several hosts or a resolver. */
 function hostOf(address: string): string {
   const [, path = ''] = /^(?:dns:(?:\/{3})?)?([^/,]+)$/.exec(address) ?? [];
   return experimental.splitHostPort(path)?.host ?? '';
@@ -151,7 +151,7 @@ async function tokenOf(config: Config, file: string | undefined): Promise<string
   return config.admin.token ?? readToken(dataDirectoryPath(config.dataDir));
 }
 
-/** TLS when an authority is named, or when the daemon on this machine is configured with a certificate. */
+/** TLS when an authority is given, or when the daemon on this machine is configured with a certificate. */
 async function credentialsOf(authority: string | null, flags: ConnectionFlags): Promise<ChannelCredentials> {
   if (authority === null) return ChannelCredentials.createInsecure();
   if (flags.cert === undefined || flags.key === undefined) return ChannelCredentials.createSsl(await read(authority));

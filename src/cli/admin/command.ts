@@ -1,4 +1,4 @@
-/** A command of `vigie admin`: a method of the service, which defines the input, and the display of its answer. */
+/** A command of `vigie admin`: a method of the service, which defines the options, and the display of its answer. */
 
 import type { DescMethod, JsonObject } from '@bufbuild/protobuf';
 import { type Input, type Options, type Command as PlainCommand, UsageError } from '../command.ts';
@@ -6,7 +6,7 @@ import { type AdminClient, call } from './client.ts';
 import { columns, listOf, printFacts, printJson, printMore, printTable } from './output.ts';
 import { commentOf, fieldsOf, methodNamed, nameOf, optionsOf, put, type RequestField, requestOf } from './request.ts';
 
-/** Its words do without `admin`. */
+/** Its words do not contain `admin`. */
 export interface Command extends Omit<PlainCommand, 'run' | 'group'> {
   run(client: AdminClient, input: Input): Promise<void>;
 }
@@ -14,20 +14,20 @@ export interface Command extends Omit<PlainCommand, 'run' | 'group'> {
 export interface MethodCommand {
   readonly words: string;
   readonly method: string;
-  /** Default: the method's comment, its first sentence, and the rest as details. */
+  /** Default: the first sentence of the method's comment; its other sentences are the details. */
   readonly summary?: string;
   readonly details?: string;
-  /** The arguments after the example's words. */
+  /** The example, after the words of the command. */
   readonly example?: string;
-  /** As shown; `…` takes all of them. */
+  /** The arguments as help shows them; `…` accepts any number. */
   readonly args?: string;
-  /** The field of the arguments. */
+  /** The field that receives the arguments. */
   readonly argument?: string;
-  /** Fields that are no options. */
+  /** Fields without an option. */
   readonly omitted?: readonly string[];
   /** At least one of these fields is required. */
   readonly demanded?: readonly string[];
-  /** The columns of the table, in the order of a list's answer (output.ts). */
+  /** The columns of the table (output.ts). */
   readonly columns?: string;
   readonly show?: (answer: JsonObject, request: JsonObject) => void;
 }
@@ -85,7 +85,7 @@ function demand({ demanded = [] }: MethodCommand, fields: readonly RequestField[
   throw new UsageError(`say which ones: ${names.map((name) => `--${name}`).join(', ')}`);
 }
 
-/** For an update: only the given fields are changed. */
+/** The field mask of an update, so that only the given fields change. */
 function mask(
   { input: { field: members } }: DescMethod,
   fields: readonly RequestField[],
@@ -97,7 +97,7 @@ function mask(
   request.updateMask = given.map(({ field }) => field.jsonName).join(',');
 }
 
-/** A table of the first list, or facts. */
+/** Shows the first list of an answer as a table, or its members as facts. */
 function shower({ method, columns: text }: MethodCommand): (answer: JsonObject) => void {
   if (text === undefined) return (answer) => printFacts(answer);
   return (answer) => {

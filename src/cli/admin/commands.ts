@@ -196,7 +196,7 @@ const REFERENCE: readonly MethodCommand[] = [
   { words: 'points delete', method: 'DeletePointSource', args: 'SOURCE', example: 'toulon' },
 ];
 
-/** The usage of each limit. */
+/** Shows clients with the usage of each limit. */
 function showClients(answer: JsonObject): void {
   const limit = (title: string, max: string, total: string) => ({
     title,
@@ -301,7 +301,7 @@ function seenMsOf({ seenTime }: JsonObject): number {
   return Date.parse(textOf(seenTime));
 }
 
-/** A heartbeat has been missed: they come every two seconds, and one that was killed is listed for ten. */
+/** An instance has missed a heartbeat: they are two seconds apart. A killed instance is listed for ten seconds. */
 const SILENT_FROM_MS = 3_500;
 
 function silenceOf(sinceMs: number): string {

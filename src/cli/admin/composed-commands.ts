@@ -1,6 +1,6 @@
 /**
- * Commands of `vigie admin` that are more than one call and its answer: `explain` of one search or of all searches of a
- * client, recoveries, which clients start themselves as well (`POST /recoveries`), and `watch`.
+ * Commands of `vigie admin` that make more than one call: `explain` for one search or all searches of a client;
+ * recoveries, which clients can also start themselves (`POST /recoveries`); and `watch`.
  */
 
 import { once } from 'node:events';
@@ -69,7 +69,7 @@ async function explainSearch(client: AdminClient, input: Input): Promise<void> {
   else await showExplanation(client, explanation);
 }
 
-/** Named by options, or instead: an id, `adverts/` and an id, or an address. */
+/** The property in the options, or in the argument: an id, `adverts/` and an id, or a URL. */
 function propertyIn(request: JsonObject, argument = ''): JsonObject {
   if (request.property || request.advert || request.advertUrl) return request;
   if (argument === '') throw new UsageError('name the property: PROPERTY|URL, --property, --advert or --url');
@@ -81,7 +81,7 @@ function propertyIn(request: JsonObject, argument = ''): JsonObject {
 const SENT_COLUMNS =
   'DELIVERY=name KIND=kind STATE=state ATTEMPTS=attemptCount ERROR=lastError DUE=dueTime FINISHED=finishTime';
 
-/** `explanation`: REST's document, with the deliveries of the pair, newest first. */
+/** `explanation`: the document of REST, with the deliveries of the pair, newest first. */
 async function showExplanation(client: AdminClient, explanation: JsonObject): Promise<void> {
   const { search, property, satisfied, criteria, match, matchReasons } = explanation;
   const pair = { search: `searches/${idOf(search)}`, property: `properties/${idOf(property)}` };
@@ -105,7 +105,7 @@ const COLUMNS =
   'RECOVERY=name STATE=state MATCHED=matchedCount DELIVERED=deliveredCount FAILED=failedCount ' +
   'REMAINING=remainingCount SINCE=startTime CREATED=createTime CLIENT=client';
 
-/** Until it is final. Ctrl-C only ends the watching. */
+/** Shows the progress of a recovery until it has ended. Ctrl-C ends only the display. */
 async function followed(client: AdminClient, name: string): Promise<JsonObject> {
   const stopping = interruptSignal();
   const progress = startProgress('counting', 'deliveries');
@@ -175,7 +175,7 @@ export const RECOVERY_COMMANDS: readonly Command[] = [
 
 const ACTIVITY_FIELDS = fieldsOf(methodNamed('WatchActivity').input, []);
 
-/** What happens, as it happens. */
+/** Shows activities as they happen. */
 export const WATCH_ACTIVITY: Command = {
   words: 'watch',
   summary: 'changes, matches and attempts as they happen, until Ctrl-C',

@@ -1,4 +1,4 @@
-/** What `vigie admin` shows: tables for people, protobuf's JSON for scripts. */
+/** The output of `vigie admin`: tables for people, JSON of protobuf for scripts. */
 
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import { escapedJson, print, printable, styled } from '../terminal.ts';
@@ -8,7 +8,7 @@ export interface Column {
   readonly value: (row: JsonObject) => JsonValue | undefined;
 }
 
-/** `PAUSED_SINCE=pauseTime` a column: its title, and the member that it shows. */
+/** Parses columns such as `PAUSED_SINCE=pauseTime`: the title, and the member that the column shows. */
 export function columns(text: string): readonly Column[] {
   return text.split(' ').map((column) => {
     const [title = '', member = ''] = column.split('=');
@@ -22,14 +22,14 @@ export function columns(text: string): readonly Column[] {
 const GAP = '  ';
 const CELL_LENGTH_MAX = 60;
 
-/** States as the options take them. */
+/** Prints JSON, with states in the form that options accept. */
 export function printJson(value: unknown): void {
   print(
     escapedJson(JSON.stringify(value, (name, member) => (name === 'state' ? full(member as JsonValue) : member), 2)),
   );
 }
 
-/** Numbers on the right, the rest on the left; nothing but a dash for an empty table. */
+/** Aligns numbers to the right and text to the left. Prints a dash for an empty table. */
 export function printTable(rows: readonly JsonObject[], shown: readonly Column[]): void {
   if (rows.length === 0) return print('–');
   const cells = rows.map((row) => shown.map(({ value }) => short(value(row))));
@@ -45,8 +45,8 @@ export function printTable(rows: readonly JsonObject[], shown: readonly Column[]
 }
 
 /**
- * One fact per line, `openCount` as `open count`; members of `verbatim` under their own names. Empty values and lists
- * are left out.
+ * Prints one fact per line, `openCount` as `open count`, and members of `verbatim` under their own names. Empty values
+ * and lists are left out.
  */
 export function printFacts(facts: JsonObject, verbatim: JsonObject = {}): void {
   const named = Object.entries(facts).map(
@@ -60,18 +60,18 @@ export function printFacts(facts: JsonObject, verbatim: JsonObject = {}): void {
     print(`${styled('dim', name.padEnd(width))}${GAP}${full(value).replaceAll('\n', ' ')}`);
 }
 
-/** How to get the rest of an incomplete list. */
+/** Prints how to get the rest of an incomplete list. */
 export function printMore({ nextPageToken }: JsonObject): void {
   if (nextPageToken) print(`more: --page-token ${textOf(nextPageToken)}`);
 }
 
-/** `collection/id` without its collection. */
+/** The id in `collection/id`. */
 export function idOf(name: JsonValue | undefined): string {
   const text = textOf(name);
   return text.slice(text.lastIndexOf('/') + 1);
 }
 
-/** Empty of what is absent or unspecified, a list or an object. */
+/** Empty for an absent or unspecified value, a list or an object. */
 export function textOf(value: JsonValue | undefined): string {
   return value === undefined || value === 'STATE_UNSPECIFIED' || typeof value === 'object' ? '' : String(value);
 }
@@ -80,7 +80,7 @@ export function listOf(value: JsonValue | undefined): readonly JsonObject[] {
   return (value ?? []) as JsonObject[];
 }
 
-/** JSON without empty members: null, `[]`, and objects of these. Other text stays unchanged. */
+/** Removes empty members from JSON: null, `[]`, and objects of these. Other text stays unchanged. */
 export function withoutBlanks(text: string): string {
   try {
     return JSON.stringify(pruned(JSON.parse(text))) ?? 'anything';
@@ -104,7 +104,7 @@ function short(value: JsonValue | undefined): string {
   return text.length > CELL_LENGTH_MAX ? `${text.slice(0, CELL_LENGTH_MAX - 1)}…` : text;
 }
 
-/** `STATE_RETRY_WAIT` as `retry_wait`. */
+/** The full text of a value; `STATE_RETRY_WAIT` becomes `retry_wait`. */
 function full(value: JsonValue | undefined): string {
   const text = printable(textOf(value));
   return /^STATE_[A-Z_]+$/.test(text) ? text.slice('STATE_'.length).toLowerCase() : text;

@@ -1,7 +1,7 @@
 /**
- * What the .proto files say of the service's methods, comments included, and what commands are made of it: from the fields of
- * a request to the options of a command, and from what was typed to the request, as protobuf's JSON. A field is its option,
- * with its comment as help; a few have the name that command lines use for it.
+ * Derives commands from the methods in the .proto files: the fields of a request become the options of the command,
+ * with the fields' comments as help, and the typed options become the request, as JSON of protobuf. A few options have
+ * a shorter name than their field.
  */
 
 import { readFileSync } from 'node:fs';
@@ -50,7 +50,7 @@ export interface RequestField {
   readonly within: DescField | null;
 }
 
-/** The fields with options: of the request, and of the message in it. */
+/** The fields that have options: those of the request, and those of messages in it. */
 export function fieldsOf(request: DescMessage, omitted: readonly string[]): readonly RequestField[] {
   return request.fields.flatMap((field): readonly RequestField[] => {
     if (omitted.includes(field.name)) return [];
@@ -87,7 +87,7 @@ function statesOf(field: DescField & { fieldKind: 'enum' }): readonly string[] {
     .map(({ localName, name }) => (localName || name).replace(/^STATE_/, '').toLowerCase());
 }
 
-/** The given options only. Throws `UsageError`. */
+/** A request with only the given options. Throws `UsageError`. */
 export function requestOf(fields: readonly RequestField[], input: Input): JsonObject {
   const request: Record<string, JsonValue> = {};
   for (const { option, field, within } of fields) {
@@ -117,7 +117,7 @@ function valueOf(field: DescField, option: string, input: Input): JsonValue {
   return nameOf(field, text);
 }
 
-/** An optional field can be cleared. */
+/** An optional field is cleared by `default`, as null. */
 function numberOf(field: DescField, option: string, input: Input): JsonValue {
   if (!field.proto.proto3Optional) return input.whole(option);
   if (input.text(option) === 'default') return null;
@@ -126,7 +126,7 @@ function numberOf(field: DescField, option: string, input: Input): JsonValue {
   return number;
 }
 
-/** An id alone is accepted as its full name; a client may be given by its name, an endpoint by its URL. */
+/** The full resource name. Also accepts an id alone, the display name of a client, and the URL of an endpoint. */
 export function nameOf(field: DescField, text: string): string {
   const collection = collectionOf(field);
   if (collection === null || text.startsWith(`${collection}/`)) return text;
@@ -143,12 +143,12 @@ function collectionOf(field: DescField): string | null {
 
 const SERVICE = 'vigie.admin.v1.AdminService';
 const FILE = new URL('../../grpc/generated/descriptors.binpb', import.meta.url);
-/** Numbers of `service`, `message_type`, `method` and `field` in their messages: a comment is found by their path. */
+/** Field numbers in descriptor.proto of `service`, `message_type`, `method` and `field`: paths of comments use them. */
 const [SERVICES, MESSAGES, MEMBERS] = [6, 4, 2];
 
 export const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, readFileSync(FILE)));
 
-/** Throws where the service has no such method. */
+/** Throws when the service has no such method. */
 export function methodNamed(name: string): DescMethod {
   const method = registry.getService(SERVICE)?.methods.find((each) => each.name === name);
   if (method === undefined) throw new Error(`${SERVICE} has no method ${name}`);
@@ -159,7 +159,7 @@ export function pathOf({ parent, name }: Pick<DescMethod, 'parent' | 'name'>): s
   return `/${parent.typeName}/${name}`;
 }
 
-/** On one line; empty without a comment. */
+/** The comment on one line; empty without a comment. */
 export function commentOf(desc: DescMethod | DescField): string {
   const { proto } = desc.parent.file;
   const path =
@@ -169,7 +169,7 @@ export function commentOf(desc: DescMethod | DescField): string {
   return commentAt(proto, path.join('.'));
 }
 
-/** By the path of what they stand above; a file has a thousand, and most commands ask for many. */
+/** Comments by the path of their element. A file has a thousand, and most commands need many of them. */
 const commentsByFile = new Map<FileDescriptorProto, ReadonlyMap<string, string>>();
 
 function commentAt(file: FileDescriptorProto, path: string): string {

@@ -1,5 +1,5 @@
 /**
- * `vigie demo`: the whole journey on one screen. A daemon on its embedded servers, a few saved searches, a recorded
+ * `vigie demo`: the path of an advert on one screen. A daemon with embedded servers, a few saved searches, a recorded
  * market, and a client's endpoint that shows what it receives. Its data are separate from those of `vigie serve`.
  */
 
@@ -25,9 +25,9 @@ import {
 } from './set-up.ts';
 
 export interface DemoOptions {
-  /** Null: until Ctrl-C. */
+  /** Null to run until Ctrl-C. */
   readonly seconds: number | null;
-  /** A file of adverts in place of the recorded ones; null: none. */
+  /** A file of adverts to use instead of the recorded ones, or null. */
   readonly feed: DemoFeed | null;
 }
 
@@ -40,13 +40,12 @@ const euros = new Intl.NumberFormat('fr-FR', { style: 'currency', currency: 'EUR
 
 const PUBLISH_EVERY_MS = 200;
 const NEAR_THE_PORT = '/indicators/points_of_interest?lat=43.1212&lon=5.9320&radius=3&facilities[]=school';
-/** The demonstration's counts. */
 type Tally = Record<'published' | 'matches' | 'events' | 'mails' | 'refused', number>;
 
 const SHOWN_PER_SECOND = 12;
 const MAIL_LINES_SHOWN = 5;
 const FIRST_MATCH_MS_MAX = 60_000;
-/** As long as a timer may take. */
+/** The longest delay of a timer. */
 const LONG_MS = 2 ** 31 - 1;
 
 /**
@@ -139,7 +138,7 @@ function showWhereToLook(service: Service, key: string, dataDir: string, searche
   print();
 }
 
-/** The hosts of one server or several, without credentials. */
+/** The hosts of one or more URLs, without credentials. */
 function hostsOf(urls: string): string {
   return urls.replaceAll(/\b\w+:\/\/(?:[^@/,]*@)?/g, '').replace(/[/?].*$/s, '');
 }
@@ -175,7 +174,7 @@ async function showFeed(
   await pause(LONG_MS, stopping);
 }
 
-/** When its seconds are over: a slow machine may not have delivered anything published yet. */
+/** Waits after the requested seconds: a slow machine may not have delivered anything yet. */
 async function untilDelivered(tally: Tally, stopping: AbortSignal): Promise<void> {
   const givesUpAt = performance.now() + FIRST_MATCH_MS_MAX;
   while (!stopping.aborted && tally.matches === 0 && performance.now() < givesUpAt)
@@ -210,7 +209,7 @@ function formatEuros(amount: number | null | undefined): string {
   return amount === null || amount === undefined ? 'no price' : euros.format(amount).replaceAll(/\s/gu, ' ');
 }
 
-/** A burst would scroll important lines away: it is counted, not shown. */
+/** Counts the lines of a burst instead of printing them: they would scroll important lines away. */
 function throttledPrint(): (line: string) => void {
   let second = 0;
   let shown = 0;
@@ -259,13 +258,13 @@ interface DemoMailServer {
   close(): Promise<void>;
 }
 
-/** The demonstration's mail server: accepts every message (the necessary part of RFC 5321) and reports it. */
+/** The mail server of the demonstration accepts every message (the necessary part of RFC 5321) and reports it. */
 async function startDemoMailServer(onMail: (mail: DemoMail) => void): Promise<DemoMailServer> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
-    // A client that disconnects has finished.
+    // An error means that the client has disconnected, so it has finished.
     socket.on('error', () => socket.destroy());
     converse(socket, onMail);
   });
@@ -298,7 +297,7 @@ function converse(socket: Socket, onMail: (mail: DemoMail) => void): void {
   });
 }
 
-/** Reads what `features/mail/mailing.ts` writes, and no more of MIME (RFC 2045 to 2047) than that. */
+/** Reads the messages of `features/mail/mailing.ts`, and no more of MIME (RFC 2045 to 2047) than they use. */
 function read(lines: readonly string[]): DemoMail {
   const [head = '', ...parts] = lines.join('\n').split('\n\n');
   const subject = /^Subject: ((?:.*\n )*.*)/m.exec(head)?.[1] ?? '';
@@ -316,7 +315,7 @@ function decodeWords(text: string): string {
     .replace(/[\x80-\xff]+/g, (bytes) => Buffer.from(bytes, 'latin1').toString());
 }
 
-/** `latin1` leaves bytes unchanged: a character may be divided between two words. */
+/** `latin1` keeps the bytes: a character may be split between two encoded words. */
 function decodeQuoted(text: string, encoding: 'utf8' | 'latin1' = 'utf8'): string {
   const bytes = text.replace(/=([0-9A-F]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
   return encoding === 'latin1' ? bytes : Buffer.from(bytes, 'latin1').toString();

@@ -1,6 +1,6 @@
 /**
- * The market that the demonstration plays: recorded adverts and their changes, round and round. Each round offers homes
- * of its own, and goes on with those that the former one left. `npm run record:market` writes the file.
+ * The market of the demonstration: recorded adverts and their changes, repeated without end. Each repetition has new
+ * homes, and continues with those that the previous one left. `npm run record:market` writes the file.
  */
 
 import { readFile } from 'node:fs/promises';
@@ -9,10 +9,10 @@ import { brotliDecompress } from 'node:zlib';
 import { type Uuid, uuidOfHex } from '../../engine/domain/ids.ts';
 import type { PointOfInterest } from '../../engine/domain/point-of-interest.ts';
 
-/** An intake message (decisions, section 8) without times, and with numbers for UUIDs. */
+/** An intake message (decisions, section 8) without times and with numbers in place of UUIDs. */
 interface RecordedMessage {
   readonly kind: 'upsert' | 'expire';
-  /** The first of its property. */
+  /** True for the first message of a property. */
   readonly isNew?: true;
   readonly property: { readonly uuid: number };
   readonly advert: { readonly uuid: number; readonly title?: string; readonly price?: number };
@@ -33,7 +33,7 @@ export interface PlayedMessage {
 
 export interface Played {
   readonly message: PlayedMessage;
-  /** As first published. */
+  /** The first published title. */
   readonly title: string;
 }
 
@@ -42,7 +42,7 @@ export async function readRecording(): Promise<Recording> {
   return JSON.parse(String(await promisify(brotliDecompress)(packed))) as Recording;
 }
 
-/** Never ends. `now` is called for each message. */
+/** Plays the recording without end. Calls `now` for each message. */
 export function* play({ messages }: Recording, now: () => Date): Generator<Played, never> {
   const offered = new Map<number, { readonly since: Date; readonly title: string }>();
   for (;;) {
@@ -50,7 +50,7 @@ export function* play({ messages }: Recording, now: () => Date): Generator<Playe
       const at = now();
       if (isNew) offered.set(property.uuid, { since: at, title: advert.title ?? '' });
       const home = offered.get(property.uuid);
-      // In the first round: a change of what no former round has offered.
+      // In the first repetition: a change of a home that no earlier repetition has offered.
       if (home === undefined) continue;
       const { since, title } = home;
       const createdAt = since.toISOString();
@@ -65,7 +65,7 @@ export function* play({ messages }: Recording, now: () => Date): Generator<Playe
   }
 }
 
-/** In the form of version 7 (RFC 9562). */
+/** A UUID in the form of version 7 (RFC 9562). */
 function uuidSince(since: Date, number: number): Uuid {
   const [time, low] = [since.getTime(), number].map((part) => part.toString(16).padStart(12, '0'));
   return uuidOfHex(`${time}70008000${low}`);

@@ -1,4 +1,4 @@
-/** Sets the demonstration's stage: the daemon, a client with its key and searches, points of interest. */
+/** Sets up the demonstration: the daemon, a client with its key and searches, and points of interest. */
 
 import { createServer as createHttpServer, type IncomingMessage } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
@@ -15,22 +15,22 @@ import { createLog } from '../../log.ts';
 import { type Service, StartBrokenOffError, startService } from '../../service.ts';
 import { InterruptedError } from '../terminal.ts';
 
-/** Five minutes are too long for a demonstration. */
+/** The default of five minutes is too long for a demonstration. */
 const MAIL_GATHER_MS = 10_000;
 
 export interface SetUp {
   readonly smtpUrl: string;
   readonly receiver: DemoReceiver;
-  /** Filled: titles of the searches by IRI. */
+  /** Filled with the titles of the searches, by IRI. */
   readonly titles: Map<string, string>;
   readonly searches: readonly DemoSearch[];
   readonly points: readonly PointOfInterest[];
-  /** The end of the data directory's name: what one demonstration has published is not in another's market. */
+  /** Ends the name of the data directory, so that different demonstrations do not share their adverts. */
   readonly dataDirSuffix: string;
   readonly stopping: AbortSignal;
-  /** Filled: what closes what was opened. */
+  /** Filled with functions that close each opened resource. */
   readonly closers: (() => Promise<void>)[];
-  /** Called with what begins. */
+  /** Called with the name of each step when it begins. */
   readonly onStep: (doing: string) => void;
 }
 
@@ -41,7 +41,7 @@ export interface DemoScene {
   readonly dataDir: string;
 }
 
-/** Throws `InterruptedError` when it ended before it began. The servers take most of the time. */
+/** Throws `InterruptedError` when interrupted before the demonstration begins. Starting the servers takes longest. */
 export async function setUpDemo(setUp: SetUp): Promise<DemoScene> {
   const { smtpUrl, points, stopping, closers, onStep, dataDirSuffix } = setUp;
   const config = await demoConfig(smtpUrl, dataDirSuffix);
@@ -70,7 +70,7 @@ export async function setUpDemo(setUp: SetUp): Promise<DemoScene> {
   return { service, broker, key, dataDir };
 }
 
-/** The default configuration with private endpoints allowed, data of its own, and free ports where the usual are taken. */
+/** The default configuration with private endpoints, a separate data directory, and free ports. */
 async function demoConfig(smtpUrl: string, dataDirSuffix: string): Promise<Config> {
   const config = readConfig(undefined, { VIGIE_LOG_LEVEL: 'warn', VIGIE_ALLOW_PRIVATE_ENDPOINTS: 'true' });
   const apiPort = await freePort(config.api);
@@ -84,7 +84,7 @@ async function demoConfig(smtpUrl: string, dataDirSuffix: string): Promise<Confi
       authoritiesFile: null,
       isTlsInsecure: false,
     },
-    // No load balancer stands before it.
+    // There is no load balancer to notify.
     drainAnnounceMs: 0,
     dataDir: config.dataDir ?? `${dataDirectoryPath(null)}${dataDirSuffix}`,
     api: { ...config.api, port: apiPort },
@@ -120,7 +120,7 @@ export async function onDatabase<T>(service: Service, work: (database: Database)
   }
 }
 
-/** Searches of an earlier demonstration name a receiver that is gone. */
+/** Searches of an earlier demonstration name a receiver that no longer runs. */
 async function replaceSearches(service: Service, key: string, { receiver, titles, searches }: SetUp): Promise<void> {
   const { 'hydra:member': former } = await call<{ 'hydra:member': { '@id': string }[] }>(
     service,
@@ -137,7 +137,7 @@ async function replaceSearches(service: Service, key: string, { receiver, titles
       notificationEnabled: true,
       endpointRecipient: `${receiver.url}/matches`,
       eventEndpoint: `${receiver.url}/events`,
-      // Another one each time: twenty e-mails a day would soon be used up.
+      // A new address each time: the limit of twenty e-mails a day would soon be reached.
       notificationRecipient: `demo-${Date.now()}@vigie.example`,
     });
     titles.set(created['@id'], search.title);
@@ -156,7 +156,7 @@ async function call<T>(service: Service, key: string, method: string, path: stri
 
 const PRICE_EVENTS = ['ad.update.price', 'ad.update.expired', 'ad.update.reactivated'];
 
-/** One of each kind of place, all in one town, and words. */
+/** One search for each kind of place, all in one town, and one with words. */
 export const DEMO_SEARCHES = [
   {
     title: 'Appartements à Toulon, jusqu’à 300 000 €',
@@ -214,7 +214,7 @@ export const DEMO_SEARCHES = [
   },
 ] as const;
 
-/** Finds whatever a file brings. */
+/** Finds every advert of a file. */
 export const EVERYTHING = {
   title: 'Toutes les annonces',
   subscribedEvents: [...PRICE_EVENTS, 'ad.update.surface', 'ad.update.pictures', 'property.ad.update'],
@@ -242,13 +242,13 @@ export interface ReceivedDelivery {
 
 interface DemoReceiver {
   readonly url: string;
-  /** Sets the secret that verifies its webhooks, as a client would store it. */
+  /** Sets the secret that verifies webhooks, as a client would store it. */
   remember(secret: string): void;
   close(): Promise<void>;
 }
 
 interface DemoReceiverOptions {
-  /** `path` is its address, which distinguishes matches from events. */
+  /** `path`: that of the endpoint, which distinguishes matches from events. */
   readonly onDelivery: (path: string, delivery: ReceivedDelivery) => void;
   readonly onRefused: (reason: string) => void;
 }

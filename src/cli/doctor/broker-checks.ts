@@ -1,4 +1,4 @@
-/** NATS checks of the manual, and whether streams and consumers can do their work. */
+/** Checks of NATS from the manual, and of the configuration of streams and consumers. */
 
 import { pause } from '../../engine/actor/waiting.ts';
 import type { Broker } from '../../engine/broker/connection.ts';
@@ -13,7 +13,7 @@ const { fine, lookAt, wrong, unknown } = findingsAbout('NATS');
 const SYNCING_SINCE = [2, 10] as const;
 const MESSAGE_BYTES_LEAST = 1_048_576;
 
-/** `embeddedIn`: the directory of the embedded server; null when NATS is configured. Rejects when it goes away. */
+/** `embeddedIn`: the directory of the embedded server; null when NATS is configured. Rejects when NATS is lost. */
 export async function checkBroker(broker: Broker, embeddedIn: string | null): Promise<readonly Finding[]> {
   const { faults, cautions, foreign } = await inspectTopology(broker);
   const streams = [
@@ -29,12 +29,12 @@ export async function checkBroker(broker: Broker, embeddedIn: string | null): Pr
   ];
 }
 
-/** Intake records hundreds a second: what waits for less than that is under way. */
+/** Intake records hundreds of messages a second, so a shorter backlog is normal. */
 const WAITING_MAX = 1_000;
 const WAITING_MAX_SECONDS = 60;
 const RATE_OVER_MS = 5_000;
 
-/** Looks twice where a backlog waits: how fast it is recorded now says when it ends. */
+/** Reads a backlog twice: the current rate of recording tells when it ends. */
 async function backlogFindings(broker: Broker): Promise<readonly Finding[]> {
   const first = await readBacklog(broker);
   if (first === null) return [];

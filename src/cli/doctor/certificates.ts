@@ -1,4 +1,4 @@
-/** The expiry of certificates in files that this process reads; a monitor outside sees those that servers show. */
+/** The expiry of certificates in files of this process. External monitors check those that servers present. */
 
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { type Finding, findingsAbout } from './finding.ts';
 const { fine, lookAt, wrong } = findingsAbout('TLS');
 
 const DAY_MS = 86_400_000;
-/** Time for an operator to renew it. */
+/** Leaves an operator time to renew the certificate. */
 const DAYS_LEFT_LEAST = 30;
 
 export function checkCertificates({ admin, mail, api }: Config, now: Date): readonly Finding[] {

@@ -1,4 +1,4 @@
-/** PostgreSQL checks of the manual; of the embedded one its disk, and how old the last backup is. */
+/** Checks of PostgreSQL from the manual; for the embedded server also the free disk and the age of the last backup. */
 
 import { dirname } from 'node:path';
 import type { Config } from '../../config.ts';
@@ -15,21 +15,21 @@ const GIBIBYTE = 1024 ** 3;
 const MAX_WAL_LEAST = 4 * GIBIBYTE;
 /** Half of the manual's recommendation. */
 const SHARED_BUFFERS_LEAST = GIBIBYTE / 2;
-/** In addition to the two pools of an instance: explanations, the worker thread, leadership, unknown keys. */
+/** Connections outside the two pools of an instance: explanations, the worker thread, leadership, unknown keys. */
 const OTHER_CONNECTIONS = 6;
 const HOUR_MS = 3_600_000;
-/** A restore takes in again what the stream of adverts holds, which may be a day: time to make the next one. */
+/** A restore replays the stream of adverts, which holds a day: this leaves time for the next backup. */
 const BACKUP_HOURS_MAX = 20;
 
 export interface DatabaseScene {
   readonly database: Database;
   readonly config: Config;
-  /** The directory of the embedded server; null when PostgreSQL is given. */
+  /** The directory of the embedded server; null when DATABASE_URL is set. */
   readonly embeddedIn: string | null;
   readonly now: Date;
 }
 
-/** Rejects when PostgreSQL goes away meanwhile. */
+/** Rejects when PostgreSQL is lost during the checks. */
 export async function checkDatabase(scene: DatabaseScene): Promise<readonly Finding[]> {
   const { database, embeddedIn, now } = scene;
   const settings = await readSettings(database);
@@ -47,7 +47,7 @@ export async function checkDatabase(scene: DatabaseScene): Promise<readonly Find
 
 type Settings = Awaited<ReturnType<typeof readSettings>>;
 
-/** Settings of the server; a session's own do not count. No table is read. */
+/** Settings of the server, without those of the session. Reads no table. */
 async function readSettings(database: Database) {
   const { rows } = await database.query<{
     version: string;

@@ -29,7 +29,7 @@ export async function doctor(isJson: boolean): Promise<void> {
   if (findings.some(({ level }) => level === 'wrong')) process.exitCode = 1;
 }
 
-/** The findings; prints nothing. */
+/** Returns the findings, and prints nothing. */
 export async function examine(config: Config, now: Date): Promise<readonly Finding[]> {
   const asked = await Promise.all([checkDaemon(config), checkServers(config, now), checkMail(config)]);
   return [
@@ -64,7 +64,7 @@ type Opened<T> =
   | { readonly opened: T; readonly findings: null }
   | { readonly opened: null; readonly findings: Finding[] };
 
-/** `url` undefined: not configured. */
+/** Opens a server, or returns why it cannot. `url`: undefined when it is not configured. */
 async function openOrFind<T>(
   about: 'PostgreSQL' | 'NATS',
   url: string | undefined,
@@ -116,7 +116,7 @@ export function checkProgram(config: Config, now: Date): readonly Finding[] {
   ];
 }
 
-/** The limit of a process that is started here. */
+/** `limit`: that of this process, which a daemon started from the same shell would have. */
 export function checkDescriptors(config: Config, limit: number | null): Finding {
   const { fine, lookAt, unknown } = findingsAbout('descriptors');
   if (limit === null) return unknown('their limit cannot be read here');
@@ -124,7 +124,7 @@ export function checkDescriptors(config: Config, limit: number | null): Finding 
   return shortage === null ? fine(`${limit} (ulimit -n)`) : lookAt(shortage, DESCRIPTORS_REMEDY);
 }
 
-/** One each, of a `ConfigError`. */
+/** The problems of a `ConfigError`, one entry each. */
 function problemsOf(work: () => unknown): readonly string[] {
   try {
     work();

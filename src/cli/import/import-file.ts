@@ -1,6 +1,6 @@
 /**
- * A file to import, or standard input, gzipped or not, as a stream of bytes, as rows of CSV, or as values of JSON. What is
- * wrong with a file becomes an `ImportFileError` whose message an operator can act on.
+ * Reads a file or standard input, compressed with gzip or not, as a stream of bytes, rows of CSV or values of JSON. A
+ * fault of the file becomes an `ImportFileError` whose message tells an operator what to do.
  */
 
 import { createReadStream } from 'node:fs';
@@ -11,7 +11,7 @@ import { JSONParser, TokenType } from '@streamparser/json';
 import { parse } from 'csv-parse';
 import { reasonOf } from '../terminal.ts';
 
-/** Parsers quote what they did not understand, possibly the whole file. */
+/** Parsers quote the text that they did not understand, possibly the whole file. */
 const MESSAGE_LENGTH_MAX = 500;
 
 /** The file cannot be read or has the wrong content. Nothing has been imported. */
@@ -24,11 +24,11 @@ export class ImportFileError extends Error {
 }
 
 export interface ImportFile {
-  /** `STANDARD_INPUT`, or the file's. */
+  /** `STANDARD_INPUT`, or the path of the file. */
   readonly path: string;
   /** The first bytes, decompressed: at most 64 KiB. */
   readonly head: Buffer;
-  /** The decompressed bytes from the beginning, once. */
+  /** The decompressed bytes from the beginning. Can be iterated once. */
   readonly chunks: AsyncIterable<Buffer>;
 }
 
@@ -38,10 +38,10 @@ const HEAD_BYTES_MIN = 4 * 1024;
 
 export const STANDARD_INPUT = '-';
 
-/** Called with the share of the file that is read; null of standard input. */
+/** Called with the share of the file that has been read; null for standard input. */
 export type OnShare = (share: number | null) => void;
 
-/** Throws `ImportFileError` when the file is missing, empty, unreadable or no file. */
+/** Throws `ImportFileError` when the file is missing, empty, unreadable or not a regular file. */
 export async function openImportFile(path: string, onShare: OnShare): Promise<ImportFile> {
   try {
     const sizeBytes = path === STANDARD_INPUT ? null : await sizeOf(path);
@@ -61,19 +61,19 @@ async function sizeOf(path: string): Promise<number> {
   return stats.size;
 }
 
-/** `error` itself when it is one, else an `ImportFileError` that names the file and keeps the cause. */
+/** Returns an `ImportFileError` unchanged, and wraps any other error in one that names the file. */
 export function asImportFileError(path: string, error: unknown): ImportFileError {
   if (error instanceof ImportFileError) return error;
   return new ImportFileError(`${path}: ${error instanceof Error ? reasonOf(error) : String(error)}`, { cause: error });
 }
 
-/** Decompressed. `stored`: what `stream` yields. */
+/** The decompressed bytes. `stored`: the bytes of `stream`. */
 async function* readChunks(path: string, stream: Readable, stored: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
   try {
     const first = await stored.next();
     if (first.done === true) return;
     const whole = Readable.from(joined([first.value], stored));
-    // A broken disk or archive ends the last stream with its error, which the loop below throws.
+    // An error of the disk or of gunzip ends the last stream; the loop below throws it.
     const chunks = isGzip(first.value)
       ? pipeline(whole, createGunzip({ chunkSize: CHUNK_BYTES }), () => undefined)
       : whole;
@@ -104,7 +104,7 @@ async function* countShare(stream: Readable, sizeBytes: number | null, onShare: 
   }
 }
 
-/** Until a line has ended, or there is enough of it: what comes through a pipe may come in small pieces. */
+/** Reads until a line has ended or enough bytes have arrived: a pipe may deliver small pieces. */
 async function readHead(chunks: AsyncGenerator<Buffer>): Promise<readonly Buffer[]> {
   const parts: Buffer[] = [];
   for (let length = 0; length < HEAD_BYTES; ) {
@@ -123,8 +123,8 @@ export type CsvRow = Readonly<Record<string, string | undefined>>;
 const ROW_LENGTH_MAX = 1_000_000;
 
 /**
- * Rows of a CSV file with a header (RFC 4180), commas or semicolons, one at a time. Throws `ImportFileError` when the file
- * lacks one of `columns` (lower case), or at a row that has more or fewer values than the header.
+ * Rows of a CSV file (RFC 4180) with a header and commas or semicolons, one at a time. Throws `ImportFileError` when
+ * one of `columns` (lower case) is missing, and at a row that has more or fewer values than the header.
  */
 export async function* readCsvRows(file: ImportFile, columns: readonly string[]): AsyncGenerator<CsvRow> {
   const header = csvColumns(file);
@@ -138,14 +138,14 @@ export async function* readCsvRows(file: ImportFile, columns: readonly string[])
     skip_empty_lines: true,
   });
   try {
-    // A broken file ends the parser with its error, which the loop throws.
+    // A malformed file ends the parser with an error, which the loop throws.
     for await (const row of pipeline(Readable.from(file.chunks), parser, () => undefined)) yield row as CsvRow;
   } catch (error) {
     throw asImportFileError(file.path, error);
   }
 }
 
-/** The names of the header in lower case. */
+/** The column names of the header, in lower case. */
 export function csvColumns(file: ImportFile): readonly string[] {
   return headerOf(file)
     .split(delimiterOf(file))
@@ -157,7 +157,7 @@ export function csvColumns(file: ImportFile): readonly string[] {
     );
 }
 
-/** Whichever occurs more often in the header. */
+/** The delimiter that occurs more often in the header. */
 function delimiterOf(file: ImportFile): ',' | ';' {
   const header = headerOf(file);
   return header.split(';').length > header.split(',').length ? ';' : ',';
@@ -168,21 +168,20 @@ function headerOf({ head }: ImportFile): string {
   return text.slice(0, text.search(/\r|\n|$/));
 }
 
-/** GeoJSON nests nine deep. */
+/** GeoJSON has at most nine levels. */
 const DEPTH_MAX = 64;
-/** The outline of a country with every bend of its coast has a few. */
+/** The most detailed outline of a country has a few megabytes. */
 const VALUE_BYTES_MAX = 16 * 1_024 * 1_024;
 
-/** RFC 8142 has one before each text; lines of JSON have none. */
+/** Precedes each text in RFC 8142; lines of JSON have none. */
 export const RECORD_SEPARATOR = '\u001E';
-/** As a path: each text of the sequence. */
+/** The path that selects each text of a sequence. */
 export const JSON_SEQUENCE = '$';
 
 /**
- * Calls `onValue` for every value at `path` (`$.features.*`, or `JSON_SEQUENCE`) while it reads, so that the file may be
- * larger than memory. What no map has is refused meanwhile: the parser's work grows with the depth, its memory with the
- * length of a value. Throws `ImportFileError` when the file is no JSON, nests too deep, has a value that is too long, or
- * ends early.
+ * Calls `onValue` for every value at `path` (`$.features.*`, or `JSON_SEQUENCE`) while it reads, so that the file may
+ * be larger than memory. Depth and length of values are bounded far above any map: the parser's work grows with the
+ * depth, its memory with the length. Throws `ImportFileError` when the file is not JSON, ends early or exceeds a bound.
  */
 export async function* readJsonValues(
   file: ImportFile,
@@ -217,7 +216,7 @@ export async function* readJsonValues(
   }
 }
 
-/** Inside a text the separator is always escaped (RFC 8259, section 7). */
+/** Replaces separators by spaces. Inside a string they are always escaped (RFC 8259, section 7). */
 function withoutSeparators(chunk: Buffer): Buffer {
   return chunk.map((byte) => (byte === 0x1e ? 0x20 : byte)) as Buffer;
 }

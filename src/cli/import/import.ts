@@ -1,4 +1,4 @@
-/** `vigie import`: reads a file into the database, with progress, and reports a summary. */
+/** `vigie import`: reads a file into the database, shows the progress, and prints a summary. */
 
 import { basename } from 'node:path';
 import type { PointOfInterest } from '../../engine/domain/point-of-interest.ts';
@@ -18,15 +18,15 @@ import {
 } from './point-formats.ts';
 
 export interface ImportProgress {
-  /** The share of the file; null of standard input. */
+  /** The share of the file that has been read; null for standard input. */
   readonly share: number | null;
-  /** Rows or objects read, in all. */
+  /** Rows or objects read in total. */
   readonly read: number;
 }
 
 type OnProgress = (progress: ImportProgress) => void;
 
-/** Throws `ImportFileError`, `CommandError` or, when `stopping` is aborted, `InterruptedError`; nothing is imported then. */
+/** Throws `ImportFileError`, `CommandError` or, when interrupted, `InterruptedError`; then nothing is imported. */
 export async function importPointFile(
   database: Database,
   path: string,
@@ -47,7 +47,7 @@ export async function importPointFile(
   printSkipped(result.skipped);
 }
 
-/** Shows the progress of `work`, and interrupts it at a progress report: before its transaction has ended. */
+/** Shows the progress of `work`. Interrupts it at a progress report, so before its transaction has ended. */
 async function reading<T>(
   path: string,
   stopping: AbortSignal,
@@ -55,7 +55,7 @@ async function reading<T>(
 ): Promise<T> {
   const progress = startProgress(`importing ${path}`, 'objects');
   let count = 0;
-  // What writes to the pipe may say nothing for a long time.
+  // The writer of the pipe may be silent for a long time, without a progress report.
   if (path === STANDARD_INPUT) stopping.addEventListener('abort', () => void process.stdin.destroy(), { once: true });
   try {
     return await work(({ share, read }) => {
@@ -71,7 +71,7 @@ async function reading<T>(
   }
 }
 
-/** PostgreSQL was away, refused, or cancelled the transaction. */
+/** PostgreSQL was unavailable, refused a connection, or cancelled the transaction. */
 function tooBusy(path: string, cause: Error): CommandError {
   const found = `PostgreSQL gave the import of ${path} up (${cause.message}): nothing is imported, and what was there stays`;
   return new CommandError(`${found}. Run the same command again when it is less busy`);
@@ -83,9 +83,9 @@ function printSkipped(skipped: Readonly<Record<string, number>>): void {
 
 interface PointImportOptions {
   readonly path: string;
-  /** Default: the name of the file without its extensions, so that next month's file can get this month's name. */
+  /** Default: the file name without its extensions. A later file with the same source replaces these points. */
   readonly source?: string;
-  /** Default, also when empty: recognised by the first bytes. */
+  /** When absent or empty, the first bytes determine the format. */
   readonly format?: PointFormat | '';
 }
 
@@ -99,13 +99,13 @@ interface PointImportParts {
 export interface PointImportResult extends PointImportSummary {
   readonly source: string;
   readonly format: PointFormat;
-  /** Points the source has now. */
+  /** The number of points that the source has now. */
   readonly imported: number;
 }
 
 /**
- * Replaces the points of one source by those of a file; other sources stay, and a running service loads the change by
- * itself. Throws `ImportFileError` when the file has the wrong content, or no point; then nothing has changed.
+ * Replaces the points of one source by those of a file. Other sources keep theirs, and a running service loads the
+ * change. Throws `ImportFileError` when the file has the wrong content or no point; then nothing has changed.
  */
 export async function importPointsOfInterest(
   options: PointImportOptions,
@@ -126,8 +126,8 @@ export async function importPointsOfInterest(
 }
 
 /**
- * A file without a single point is more likely the wrong file than the wish to remove all points of the source. `onEnd` may
- * throw: it is called after the last batch was stored, before the transaction ends.
+ * Refuses a file without a point: more likely it is the wrong file than a wish to remove all points of the source.
+ * `onEnd` is called after the last batch was stored and before the transaction ends; it may throw.
  */
 async function* refuseNone(
   batches: AsyncIterable<readonly PointOfInterest[]>,

@@ -1,4 +1,4 @@
-/** What the tags of OpenStreetMap say of a point of interest. */
+/** Converts tags of OpenStreetMap to points of interest. */
 
 import {
   FACILITIES,
@@ -11,7 +11,7 @@ import {
 import { foldText, storable } from '../../engine/domain/text.ts';
 
 export type Tags = Readonly<Record<string, string>>;
-/** A point of interest without its place. */
+/** A point of interest without its coordinates. */
 type DescribedFacility = Pick<PointOfInterest, 'facility' | 'name' | 'attributes'>;
 
 const NAME_LENGTH_MAX = 200;
@@ -19,15 +19,15 @@ const NAME_LENGTH_MAX = 200;
 const VALUE_LENGTH_MAX = 1_000;
 
 /**
- * The tags of a point: `amenity` is the facility, `school:FR` and `operator:type` are the attributes (specification,
- * section 2.4). Several values in one tag (`school;kindergarten`) are several facilities; none of the five is none.
+ * The facilities of a point: `amenity` is the facility, `school:FR` and `operator:type` are attributes (specification,
+ * section 2.4). Several values (`school;kindergarten`) are several facilities; a value outside the five kinds is none.
  */
 export function describeTags(tags: Tags): readonly DescribedFacility[] {
   const [name, attributes] = [tidyName(tags.name), attributesOf(tags)];
   return facilitiesOf(tags.amenity).map((facility) => ({ facility, name, attributes }));
 }
 
-/** Each once. */
+/** Facilities without duplicates. */
 export function facilitiesOf(amenity: string | undefined): readonly Facility[] {
   const values = (amenity ?? '').slice(0, VALUE_LENGTH_MAX).split(';');
   const named = new Set(values.map((value) => value.trim()));
@@ -61,7 +61,7 @@ const SCHOOL_TYPES_BY_FOLDED: ReadonlyMap<string, SchoolType> = new Map([
   ['lycee college', 'secondaire'],
 ]);
 
-/** Accents and case aside; a school of two stages has the type that spans both. */
+/** Ignores accents and case. A school of two stages has the type that spans both. */
 function schoolTypeOf(text: string | undefined): SchoolType | null {
   return text === undefined ? null : (SCHOOL_TYPES_BY_FOLDED.get(foldText(text.slice(0, VALUE_LENGTH_MAX))) ?? null);
 }

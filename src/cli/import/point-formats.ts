@@ -1,4 +1,4 @@
-/** The formats that points of interest come in, distinguished by their first bytes. */
+/** The file formats of points of interest, distinguished by their first bytes. */
 
 import {
   FACILITIES,
@@ -23,7 +23,7 @@ import { describeTags, facilitiesOf, type Tags, tidyName } from './osm-tags.ts';
 export const POINT_FORMATS = ['geojson', 'geojson-seq', 'annuaire-education'] as const;
 export type PointFormat = (typeof POINT_FORMATS)[number];
 
-/** Throws `ImportFileError` on a file of another kind. */
+/** Throws `ImportFileError` for a file in another format. */
 export function detectPointFormat(file: ImportFile): PointFormat {
   const { head, path } = file;
   const text = head.toString('utf8').replace(/^\uFEFF/, '');
@@ -47,7 +47,7 @@ export function detectPointFormat(file: ImportFile): PointFormat {
   throw new ImportFileError(`${path} is none of ${POINT_FORMATS.join(', ')}`);
 }
 
-/** The points of interest of the file, in batches. Throws `ImportFileError` while it reads. */
+/** The points of interest of the file, in batches. Throws `ImportFileError` during the iteration. */
 export function readPointFile(
   file: ImportFile,
   format: PointFormat,
@@ -69,8 +69,8 @@ const BATCH_SIZE = 1_000;
 
 /**
  * Schools from the "annuaire de l'éducation" of the French ministry (data.education.gouv.fr), CSV with commas or
- * semicolons. The flags `Ecole_maternelle` and `Ecole_elementaire` give the type of a primary school. The directory's
- * inspectorates, rectorates and guidance centres are imported like the rest, without a type.
+ * semicolons. The flags `Ecole_maternelle` and `Ecole_elementaire` give the type of a primary school. The
+ * inspectorates, rectorates and guidance centres in the directory are imported like schools, without a type.
  */
 async function* readEducationDirectory(
   file: ImportFile,
@@ -113,7 +113,7 @@ function attributesOf(row: CsvRow): PointAttributes {
   };
 }
 
-/** An EREA teaches both stages of secondary school; what the list has no word for has no type. */
+/** An EREA teaches both stages of secondary school. Other kinds of establishment have no type. */
 function schoolTypeOf(row: CsvRow): SchoolType | null {
   switch (foldText(row.type_etablissement ?? '')) {
     case 'ecole': {
@@ -135,8 +135,8 @@ function schoolTypeOf(row: CsvRow): SchoolType | null {
 
 /**
  * GeoJSON (RFC 7946), a collection or a sequence (RFC 8142) of features. The properties are OpenStreetMap tags, flat or
- * under `tags` (as overpass-turbo and osmtogeojson write them), or this project's own words: `facility` (or `type`), `name`,
- * `schoolType`, `operatorType`. Any geometry but a point becomes the centre of its bounding box.
+ * under `tags` (as overpass-turbo and osmtogeojson write them), or our own names: `facility` (or `type`), `name`,
+ * `schoolType`, `operatorType`. A geometry other than a point becomes the centre of its bounding box.
  */
 async function* readFeatures(
   file: ImportFile,
@@ -191,7 +191,7 @@ function tagsOf(properties: unknown): Tags {
   return tags;
 }
 
-/** Every position of a geometry, however deep. Longitude comes first. */
+/** Every position of a geometry, at any depth. Longitude comes first. */
 function* positionsOf(geometry: unknown): Generator<Place> {
   const { coordinates, geometries } = record(geometry);
   if (Array.isArray(geometries)) for (const part of geometries) yield* positionsOf(part);
@@ -211,7 +211,7 @@ interface Place {
   readonly lon: number;
 }
 
-/** The centre of the bounding box; null of nothing. */
+/** The centre of the bounding box; null without places. */
 function boxCentre(places: Iterable<Place>): Place | null {
   let south = Number.POSITIVE_INFINITY;
   let north = Number.NEGATIVE_INFINITY;
@@ -230,11 +230,11 @@ export interface PointImportSummary {
   /** Rows or features. */
   readonly read: number;
   readonly kept: Readonly<Record<Facility, number>>;
-  /** How many were left out, by reason. */
+  /** The number left out, by reason. */
   readonly skipped: Readonly<Record<string, number>>;
 }
 
-/** What an import of points has read, kept and left out, counted while it runs. */
+/** Counts what an import of points reads, keeps and leaves out. */
 export class ImportTally {
   read = 0;
   readonly #kept = Object.fromEntries(FACILITIES.map((facility) => [facility, 0])) as Record<Facility, number>;
@@ -244,7 +244,7 @@ export class ImportTally {
     this.#kept[facility]++;
   }
 
-  /** `reason` is one of a few texts: it is a key of the summary. */
+  /** `reason` must be one of a few texts: it is a key of the summary. */
   skip(reason: string): void {
     this.#skipped.set(reason, (this.#skipped.get(reason) ?? 0) + 1);
   }

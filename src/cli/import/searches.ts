@@ -1,6 +1,6 @@
 /**
- * `vigie import searches`: creates a client's searches from the answer of a service with this interface to `GET
- * /searches`. A search with the same members as an existing one of the client is not created again, so a repeated
+ * `vigie import searches`: creates a client's searches from the answer to `GET /searches` of a service with the same
+ * interface. A search with the same members as an existing one of the client is not created again, so that a repeated
  * import changes nothing.
  */
 
@@ -26,8 +26,8 @@ type Document = Readonly<Record<string, unknown>>;
 const NOT_TAKEN = 2;
 const PAGE = 100;
 /**
- * Members that a search can omit without finding more; without any other one that is not understood it may find more, and
- * is not created. An unknown member is left out where the operator names it.
+ * Members that an imported search may lose when they are invalid: it finds the same without them. Without any other
+ * member it may find more, so it is not created. An unknown member is left out if the operator names it.
  */
 const DISPENSABLE = [
   'endpointRecipient',
@@ -82,12 +82,12 @@ export async function importSearches(
   print(
     `${client.name}: ${counts.created} searches created, ${counts.present} there already, ${counts.refused} refused`,
   );
-  // In an empty database the estimate is unknown.
+  // The estimate is unknown in an empty database.
   if (counts.matchesPerMille > 0) print(`those created match some ${counts.matchesPerMille / 1_000} times an advert`);
   if (counts.lines > 0) process.exitCode = NOT_TAKEN;
 }
 
-/** One document, its pages in a list or one per line; null without searches. */
+/** The searches of a page, of a list of pages, or of one page per line; null without searches. */
 function documentsOf(text: string): readonly Document[] | null {
   const documents = parsed(text).flatMap(searchesIn);
   return documents.length === 0 ? null : documents;
@@ -114,7 +114,7 @@ function searchesIn(value: unknown): readonly Document[] {
   return 'title' in page ? [page] : [];
 }
 
-/** Null when it cannot be imported. */
+/** Null when the search cannot be imported. */
 async function membersOf(
   document: Document,
   rules: InputRules,
@@ -143,7 +143,7 @@ async function membersOf(
   }
 }
 
-/** In the form of the paths of violations, which are shortened. */
+/** The first step of a path, shortened like the paths of violations. */
 function rootOf(path: string): string {
   return (path.split(/[.[]/, 1)[0] as string).slice(0, 60);
 }

@@ -2,11 +2,10 @@
  * Streams and consumers, created when missing and never altered: an operator's settings take precedence, and changing
  * `ack_wait` would move every waiting retry.
  *
- * `ADVERTS` holds the messages of crawlers, with one durable per installation. `RETRIES` holds the retries that are not
- * due yet, one stream per installation (domain/namespace.ts). A retry's subject, `retries.<partition>.<delivery>`,
- * finds it. Each partition has its own consumer, because a burst of due retries costs a consumer the square of its
- * length, and one filter subject, because nats-server 2.9 supports no more. `REJECTED` notifies crawlers of rejected
- * messages.
+ * `ADVERTS` holds the messages of crawlers, with one durable per installation. `RETRIES` holds the retries not yet due,
+ * one stream per installation (domain/namespace.ts); the subject `retries.<partition>.<delivery>` finds a retry. Each
+ * partition has a consumer, because a burst of due retries costs a consumer the square of its length, with one filter
+ * subject, because nats-server 2.9 supports no more. `REJECTED` notifies crawlers of rejected messages.
  */
 
 import { randomBytes } from 'node:crypto';

@@ -24,9 +24,9 @@ export interface NotifiedPair {
   readonly route: SearchRoute;
   readonly match: Match;
   readonly change: EvaluatedChange;
-  /** What the search is notified of: those of the change that reach its thresholds. */
+  /** The events of the change that reach the thresholds of the search. */
   readonly events: readonly AdvertEvent[];
-  /** It satisfies the search for the first time. */
+  /** True if the property satisfies the search for the first time. */
   readonly hasBegun: boolean;
 }
 
@@ -36,7 +36,7 @@ export interface PairFeature {
   readonly wants: (route: SearchRoute) => boolean;
   /** Statements of the transaction that records the pairs. */
   readonly record: (pairs: readonly NotifiedPair[], now: Date) => readonly Statement[];
-  /** After the commit. */
+  /** Called after the commit. */
   readonly onRecorded: (pairs: readonly NotifiedPair[]) => void;
 }
 
@@ -53,17 +53,17 @@ export interface Alerts {
   readonly feedItems: readonly FeedItem[];
   /** Deliveries and items, by client. */
   readonly feedEntries: readonly FeedEntry[];
-  /** What each feature wants, in the order of the features. */
+  /** The pairs that each feature wants, in the order of the features. */
   readonly featurePairs: readonly (readonly NotifiedPair[])[];
   /** Matches that began, known before or not. */
   readonly began: readonly Match[];
-  /** What searches that compare were notified of. */
+  /** The notified values of searches that compare with them. */
   readonly notices: readonly MatchNotice[];
 }
 
 /**
- * The properties and searches whose pairs `changes` may affect, each once; of the searches only those that are likely
- * to notify.
+ * The properties and searches whose pairs `changes` may affect, each once; only searches that are likely to notify are
+ * included.
  */
 export function touchedBy(
   changes: readonly EvaluatedChange[],
@@ -89,8 +89,8 @@ export interface AlertOptions {
 }
 
 /**
- * `routes`: the searches that notify, and null for deleted ones; all others are silent. `known`: at least the pairs of
- * the changed properties that a change affects.
+ * `routes` has the searches that notify, and null for deleted ones; all other searches are silent. `known` has at least
+ * the pairs of the changed properties that a change affects.
  */
 export function deriveAlerts(
   changes: readonly EvaluatedChange[],
@@ -157,7 +157,7 @@ export function deriveAlerts(
 interface Pair {
   /** Whether the table holds the match. */
   readonly isKnown: boolean;
-  /** As known, or as written by an earlier change of the batch. */
+  /** As stored, or as an earlier change of the batch has set it. */
   match: (KnownMatch & Partial<Pick<Match, 'cause'>>) | null;
 }
 
@@ -203,7 +203,7 @@ function notBefore(now: Date, pairs: Iterable<Pair>): Date {
 /** A match before its notifications are counted. */
 type OpenedMatch = Omit<Match, 'lastDeliveryId'> & { readonly lastDeliveryId: Uuid | null };
 
-/** Members by name and in one order: copying by spread costs half of the stage. */
+/** Copies members by name in one order, because copying by spread costs half of this stage's time. */
 function opened(
   match: Pair['match'],
   { number, version }: SearchRoute,
@@ -267,7 +267,7 @@ function notifyAll(
   return match as Match;
 }
 
-/** `match`: this notification included. */
+/** `match` includes this notification. */
 function notify(
   { deliveries, feedItems, feedEntries }: AlertRows,
   { channel, kind, endpoint }: Notification,

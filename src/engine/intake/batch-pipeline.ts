@@ -11,8 +11,8 @@ interface Part<Item> {
 
 interface PipelineWork<Item, Recorded extends Part<Item>> {
   /**
-   * Resolves when the items are written; with null when nothing further is recorded. `onEvaluated`: called with the
-   * deferred items as soon as the next batch may be evaluated.
+   * Resolves when the items are written, or with null if recording has ended. `onEvaluated` is called with the deferred
+   * items as soon as the next batch may be evaluated.
    */
   readonly record: (
     items: readonly Item[],
@@ -23,7 +23,7 @@ interface PipelineWork<Item, Recorded extends Part<Item>> {
   readonly keyOf: (item: Item) => unknown;
 }
 
-/** A batch that is evaluated, and not yet written or handed on. */
+/** A batch that is evaluated but not yet written or handed on. */
 interface Writing<Item> {
   readonly items: Item[];
   readonly keys: ReadonlySet<unknown>;
@@ -32,7 +32,7 @@ interface Writing<Item> {
   hasFailed: boolean;
 }
 
-/** Batches written while the next one is evaluated: more would share the same core. */
+/** Batches written while the next one is evaluated: further ones would share the same core. */
 const BESIDE_MAX = 1;
 
 /** `receive` and `settle` are an actor's: see `ActorOptions`. */
@@ -58,7 +58,7 @@ export class BatchPipeline<Item, Recorded extends Part<Item>> {
     return [...waiting, ...(await (isAlone ? this.#recordAlone(own) : this.#recordBeside(own)))];
   }
 
-  /** Resolves when the batches under way are written, or when `arrival` resolves, with the items to record again. */
+  /** Resolves when the current batches are written, or when `arrival` resolves, with the items to record again. */
   async settle(arrival: Promise<void>): Promise<readonly Item[]> {
     await Promise.race([this.#untilWriting(0), arrival]);
     return this.#takeFailed();

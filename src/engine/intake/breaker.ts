@@ -1,8 +1,8 @@
 /**
- * A circuit breaker: keeps a bug from emptying the stream into the dead letters. A message that a bug keeps from being
- * recorded is dead-lettered; when that happens to more properties within the window than allowed, the messages are not
- * the cause: intake rests, so that another instance may lead, perhaps with another version. When this instance meets
- * the bug again after its rest, the process must end.
+ * A circuit breaker that keeps a bug from moving the whole stream to the dead letters. A message that cannot be
+ * recorded because of a bug is dead-lettered. If that affects more properties within the window than allowed, the
+ * messages are not the cause: intake rests, so that another instance may lead, perhaps with another version. If this
+ * instance meets the bug again after its rest, the process must end.
  */
 
 export interface BreakerOptions {
@@ -19,7 +19,7 @@ export interface BreakerOptions {
 export interface IntakeBreaker {
   /** Why intake rests; null while it may lead. */
   readonly restReason: string | null;
-  /** Counts what any instance dead-lettered before this term: milliseconds ago, by property. */
+  /** Counts messages that any instance dead-lettered before this term: their ages in milliseconds, by property. */
   recall(agesMs: ReadonlyMap<string, number>): void;
   /** True when a message of the property may be dead-lettered because of `error`; otherwise intake rests. */
   admits(property: string, error: Error): boolean;
@@ -62,7 +62,7 @@ export function createIntakeBreaker(options: BreakerOptions): IntakeBreaker {
   };
 }
 
-/** In the words for operators. */
+/** Describes an error for operators. */
 export function describe({ name, message }: Error): string {
   return `${name}: ${message}`;
 }

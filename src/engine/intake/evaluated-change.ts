@@ -13,7 +13,7 @@ export interface EvaluatedChange {
   readonly events: readonly AdvertEvent[];
   readonly before: readonly SearchNumber[];
   readonly after: readonly SearchNumber[];
-  /** As both sides were matched; null without a live advert. */
+  /** The facts that were matched before and after the change; null without a live advert. */
   readonly facts: { readonly before: PropertyFacts | null; readonly after: PropertyFacts | null };
   /** The trace that the change's message belongs to. */
   readonly traceparent: string | null;

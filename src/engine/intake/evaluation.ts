@@ -41,7 +41,7 @@ export interface IntakeEntry {
   readonly bytes: number;
   /** The trace context, as its sender wrote it. */
   readonly traceparent: string | null;
-  /** It was acknowledged before, so it was recorded or refused; a database that was not restored holds what was recorded. */
+  /** True if it was acknowledged before: it was then recorded or refused, unless the database was restored. */
   readonly wasAcknowledged?: boolean;
 }
 
@@ -52,7 +52,7 @@ export interface EvaluatedBatch {
   readonly readings: ReadonlyMap<Uuid, PropertyReading>;
   readonly changes: readonly EvaluatedChange[];
   readonly outcomes: Record<ChangeOutcome, number>;
-  /** The reason, by the message's position. */
+  /** Reasons of rejections, by the position of the message. */
   readonly rejected: ReadonlyMap<number, string>;
   /** Positions of messages that are deferred to the next batch. */
   readonly deferred: readonly number[];
@@ -70,14 +70,14 @@ export interface EvaluationDependencies {
 
 /** Changes evaluated before timers and sockets are served. */
 const CHANGES_PER_SLICE = 16;
-/** A property above this counts against what a transaction may hold. */
+/** A larger property counts towards the bytes that a transaction may hold. */
 const LIGHT_BYTES = 64 * 1_024;
-/** Above this a transaction may be about one property alone. */
+/** A property above this may be the only one in its transaction. */
 const VERY_LARGE_BYTES = 1_024 * 1_024;
-/** Factor from a message's bytes to its share of a state at most: numbers may grow, absent members become null. */
+/** The most by which a message's bytes grow in a state: numbers may grow, absent members become null. */
 const GROWTH_FACTOR = 3;
 const GROWTH_BYTES = 8 * 1_024;
-/** Pairs of changes and searches in one transaction, about; and those of them that are notified. One change may exceed it. */
+/** Approximate maximum (change, search) pairs in a transaction, and notified ones. One change may exceed it. */
 const PAIRS_MAX = 50_000;
 const NOTIFIED_PAIRS_MAX = 2_000;
 
@@ -105,9 +105,9 @@ class Evaluation implements EvaluatedBatch {
   readonly news: number[] = [];
   readonly #known: ReadonlyMap<Uuid, LockedProperty>;
   readonly #dependencies: EvaluationDependencies;
-  /** Bytes of the latest states, at most. */
+  /** Upper bounds for the bytes of the latest states. */
   readonly #bytes = new Map<Uuid, number>();
-  /** Messages deferred, by property: those that come after them must wait as well. */
+  /** Number of deferred messages, by property: later messages of the same property must wait as well. */
   readonly #deferredOf = new Map<Uuid, number>();
   #heldBytes = 0;
   #pairs = 0;
@@ -118,7 +118,7 @@ class Evaluation implements EvaluatedBatch {
     this.#dependencies = dependencies;
   }
 
-  /** Returns about how many bytes were read. */
+  /** Returns the approximate number of bytes read. */
   apply(position: number, entry: IntakeEntry): number {
     const uuid = entry.message.propertyUuid;
     const locked = this.#known.get(uuid);
@@ -163,7 +163,7 @@ class Evaluation implements EvaluatedBatch {
     const uuid = entry.message.propertyUuid;
     const after = this.#read(change.held as HeldProperty);
     const before = this.readings.get(uuid) ?? (held === null ? null : this.#read(held));
-    // Nothing is awaited in between: one median evaluates both sides of a change.
+    // Nothing is awaited in between, so one median evaluates both sides of a change.
     const facts = { before: before === null ? null : this.#factsOf(before), after: this.#factsOf(after) };
     const satisfied = { before: this.#match(facts.before), after: this.#match(facts.after) };
     const pairs = satisfied.before.length + satisfied.after.length;
@@ -191,7 +191,7 @@ class Evaluation implements EvaluatedBatch {
     return this.#pairs > PAIRS_MAX || this.#notifiedPairs >= NOTIFIED_PAIRS_MAX;
   }
 
-  /** Derived from the index: most searches that a change affects are affected before and after. */
+  /** An estimate, the larger count: most searches that a change affects match both before and after it. */
   #countNotified(...lists: readonly (readonly SearchNumber[])[]): number {
     const { notifying } = this.#dependencies.matcher;
     return Math.max(...lists.map((numbers) => numbers.filter((number) => notifying.has(number)).length));

@@ -1,6 +1,6 @@
 /**
- * From the stream to the recorder, in stream order, for one term of leadership (leadership.ts). A recorder
- * that is slow stops the pulling, and JetStream holds the rest.
+ * Passes messages from the stream to the recorder, in stream order, for one term of leadership (leadership.ts). A slow
+ * recorder stops the pulling, and JetStream holds the rest.
  */
 
 import { startPull } from '../broker/pull.ts';
@@ -16,11 +16,11 @@ export interface Intake {
   readonly depth: number;
   /** Messages pulled and not yet acknowledged. */
   readonly inFlight: number;
-  /** False once it must end: the term is over, messages were lost in transit, or the circuit breaker has opened. */
+  /** False once intake must end: the term is over, messages were lost in transit, or the circuit breaker has opened. */
   readonly isSound: boolean;
-  /** Stops pulling, then finishes what was pulled. */
+  /** Stops pulling, then finishes the pulled messages. */
   drain(): Promise<void>;
-  /** Stops pulling and drops what is not recorded: the next term begins with it. */
+  /** Stops pulling and drops unrecorded messages: the next term begins with them. */
   abandon(): Promise<void>;
 }
 

@@ -1,8 +1,8 @@
 /**
- * Campaigns for the leadership of the intake until this instance stops: waits for the present leader to end, leads for
- * a term, and campaigns again afterwards. A term ends when PostgreSQL ends its session (store/intake-leader.ts), when
- * another term has begun, or when the connection to NATS has broken: then another instance may still reach NATS, and
- * this instance's next term begins with the messages that were lost in transit.
+ * Campaigns for the leadership of intake until this instance stops: it waits for the current leader to end, leads for a
+ * term, and campaigns again. A term ends when PostgreSQL ends its session (store/intake-leader.ts), when another term
+ * has begun, or when the connection to NATS has broken: another instance may still reach NATS, and this instance's next
+ * term begins with the messages that were lost in transit.
  */
 
 import type { Supervisor, Watch } from '../actor/supervisor.ts';
@@ -26,14 +26,14 @@ export interface LeadershipDependencies {
 export interface LeaderTask {
   /** False once it must be given up. */
   readonly isSound: boolean;
-  /** Finishes what is under way. */
+  /** Finishes the work in progress. */
   drain(): Promise<void>;
-  /** Drops what is under way; resolves when none of it runs here any more. */
+  /** Drops the work in progress; resolves when none of it runs here any more. */
   abandon(): Promise<void>;
 }
 
 export interface Leadership {
-  /** Finishes what is under way, and lets another instance lead. */
+  /** Finishes the work in progress, and lets another instance lead. */
   stop(): Promise<void>;
 }
 
@@ -53,7 +53,7 @@ export async function startLeadership(dependencies: LeadershipDependencies): Pro
     }
   }
 
-  /** For one session, and for at most one term. */
+  /** Holds one session, for at most one term. */
   async function holdSession(stopping: AbortSignal): Promise<void> {
     const session = await openSession();
     try {
@@ -71,7 +71,7 @@ export async function startLeadership(dependencies: LeadershipDependencies): Pro
 
   async function runTerm(session: LeaderSession, term: Term, stopping: AbortSignal): Promise<void> {
     const task = await lead(term);
-    // A heartbeat that fails now succeeds later: the work of the term continues.
+    // If this heartbeat fails, a later one may succeed: the work of the term continues.
     await session.showLead().catch((error: Error) => reportFailure(watch, error));
     watch.recovered();
     onTerm(term);
@@ -82,7 +82,7 @@ export async function startLeadership(dependencies: LeadershipDependencies): Pro
       onTerm(null);
     } else {
       onTerm(null);
-      // Closed first: the next term need not wait for the dropped work.
+      // The session is closed first, so that the next term does not wait for the dropped work.
       await session.close();
       await task.abandon();
     }
@@ -108,7 +108,7 @@ function createCompletion(): { readonly promise: Promise<void>; readonly complet
   return { promise, complete };
 }
 
-/** A term that cannot begin: the lock is released for another instance, and this one campaigns again. */
+/** If a term cannot begin, the lock is released for another instance, and this one campaigns again. */
 function reportFailure(watch: Watch, error: Error): void {
   watch.failed({ error, isBug: !watch.isOperational(error), isFinal: false, retryInMs: CHECK_EVERY_MS });
 }

@@ -1,6 +1,6 @@
 /**
- * Ends and returns of matches, for searches that subscribe to them (decisions, section 16): a live property ceases to
- * satisfy the search by a change of an advert that does not expire, and later satisfies it again.
+ * Ends and returns of matches, for searches that subscribe to them (decisions, section 16): a change of an advert other
+ * than its expiry ends a match of a live property, and a later change lets it satisfy the search again.
  */
 
 import type { AdvertEvent, FieldChange } from '../domain/advert.ts';
@@ -43,11 +43,11 @@ export async function readEndingCriteria(
   return new Map([...members].map(([number, each]) => [number, criteriaOf(each, nameOf)]));
 }
 
-/** Areas and texts are long, and say nothing by themselves. */
+/** Areas and texts are long, and their values alone say nothing to a reader. */
 const WITHOUT_VALUES: readonly CriterionName[] = ['areas', 'expressions'];
 const VALUE_LENGTH_MAX = 200;
 
-/** The event of an end, with the first criterion that fails. Null when the present criteria have not changed sides. */
+/** The event of an end, with the first criterion that fails. Null if some criterion failed before or none fails now. */
 export function endOf(change: EvaluatedChange, criteria: Criteria | undefined): AdvertEvent | null {
   const { before, after } = change.facts;
   if (criteria === undefined || before === null || after === null || !mayEnd(change)) return null;
@@ -76,7 +76,7 @@ function eventOf({ events }: EvaluatedChange, kind: AdvertEvent['kind'], field: 
   return { kind, advertUuid, createdAt, field };
 }
 
-/** A part of a JSON text would mislead its reader: a longer value is null. */
+/** Null for a longer value, because a truncated JSON text would mislead its reader. */
 function valueOf(evaluation: Evaluation): string | null {
   const value = endValue(evaluation);
   if (value === null || value === undefined) return null;

@@ -8,7 +8,7 @@ import type { MatchSample } from '../store/search-totals.ts';
 import type { Matcher } from './matcher.ts';
 
 const EVALUATED_PER_SAMPLE = 100;
-/** Different searches counted: a sample of more ends early. */
+/** Maximum different searches in a sample; at this number the sample ends early. */
 const SEARCHES_MAX = 100_000;
 
 export interface MatchSampling {

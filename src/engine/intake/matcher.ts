@@ -15,7 +15,7 @@ import { warmUp } from '../matching/warm-up.ts';
 import { isSetBack, type OnSearch, type SearchChange, type SearchHorizon } from '../store/search-feed.ts';
 
 export interface MatcherDependencies {
-  /** Makes an empty index: at the start, and for each rebuild. */
+  /** Creates an empty index: at the start, and for each rebuild. */
   readonly createIndex: () => SearchIndex;
   readonly clock: () => Date;
   readonly changedSince: (horizon: SearchHorizon | null, onSearch: OnSearch) => Promise<SearchHorizon>;
@@ -27,7 +27,7 @@ export interface MatcherDependencies {
 
 export interface Matcher {
   readonly stats: SearchIndexStats;
-  /** When all searches were last read. */
+  /** When all searches were last read into an index. */
   readonly builtAt: Date;
   has(number: SearchNumber): boolean;
   /** Numbers of the searches that the property satisfies. */
@@ -43,7 +43,7 @@ export interface Matcher {
 
 /** A hint: searches written since may differ. */
 export interface NotifyingSearches {
-  /** Every search that was visible in it is known. Null before the first poll. */
+  /** Every search that was visible in this snapshot is known. Null before the first poll. */
   readonly horizon: SearchHorizon | null;
   has(number: SearchNumber): boolean;
 }
@@ -59,7 +59,7 @@ const SLICE_MS = 2;
 /** Resolves when every search is loaded. */
 export async function startMatcher(dependencies: MatcherDependencies): Promise<Matcher> {
   const followed = await LiveIndex.build(dependencies);
-  // Reading once more is harmless, and ending the process would help no user: every failure is retried.
+  // Every failure is retried, because reading again is harmless and ending the process would help nobody.
   const watch = { ...dependencies.supervisor.watch('matcher'), isOperational: () => true };
   let isRebuildAsked = false;
   const polling = startTask({
@@ -157,7 +157,7 @@ class LiveIndex implements NotifyingSearches {
       this.#apply(index, change, nameOf);
       return slices.yieldIfDue();
     };
-    // Most polls find nothing, and need no names.
+    // Names are read only when needed, because most polls find nothing.
     return this.#dependencies.changedSince(horizon, (change) =>
       siteCategoryName === null
         ? this.#dependencies.readSiteCategoryNames().then((nameOf) => apply(change, nameOf))
@@ -182,8 +182,8 @@ async function inSlices(steps: Iterable<null>): Promise<void> {
 }
 
 /**
- * Other work runs in between: `yieldIfDue` returns after each step whether to wait. It does not queue, because the recorder
- * waits for searches.
+ * Lets other work run between steps: `yieldIfDue` returns a promise if the caller must wait. It waits only for the
+ * event loop and joins no queue, because the recorder waits for searches.
  */
 function createSlices(): { yieldIfDue(): Promise<void> | undefined } {
   let endMs = performance.now() + SLICE_MS;

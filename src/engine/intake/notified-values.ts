@@ -1,7 +1,7 @@
 /**
- * What searches were notified of that compare prices and surfaces with it, or follow the ends and returns of matches
- * (decisions, section 16), while a batch is processed. Nothing is read and nothing written where a batch touches no such
- * search.
+ * The values that searches were notified of, while a batch is processed: for searches that compare prices and surfaces
+ * with them, or follow the ends and returns of matches (decisions, section 16). If a batch touches no such search,
+ * nothing is read or written.
  */
 
 import { isDeepStrictEqual } from 'node:util';
@@ -31,13 +31,13 @@ import { endOf, followsMatches, readEndingCriteria, resumeOf } from './match-end
 
 export interface NotifiedBefore {
   readonly notices: readonly MatchNotice[];
-  /** In the order of their events. */
+  /** In the order of the events. */
   readonly formerValues: readonly FormerValue[];
-  /** Of searches that may be notified of an end. */
+  /** The criteria of searches that may be notified of an end. */
   readonly criteria: ReadonlyMap<SearchNumber, Criteria>;
 }
 
-/** What `routes` were notified of before `changes`; null when none of them asks for anything that depends on it. */
+/** Reads what `routes` were notified of before `changes`; null if none of them depends on it. */
 export async function readNotifiedBefore(
   client: Queryable,
   changes: readonly EvaluatedChange[],
@@ -105,12 +105,12 @@ export class NotifiedSoFar {
     for (const value of formerValues) this.#formerValuesOf(value.propertyUuid).push(value);
   }
 
-  /** Those that the batch has changed. */
+  /** The notices that the batch has changed. */
   get written(): readonly MatchNotice[] {
     return [...this.#written].map((id) => this.#notices.get(id) as MatchNotice);
   }
 
-  /** Once for each change, before its routes: its events are not in the table yet. */
+  /** Call it once for each change, before its routes, because its events are not in the table yet. */
   begin({ propertyUuid, events, after }: EvaluatedChange): void {
     this.#satisfied = new Set(after);
     for (const event of events) {
@@ -123,7 +123,7 @@ export class NotifiedSoFar {
     }
   }
 
-  /** The value that the search was last notified of, else the first known one since it compares. */
+  /** The value that the search was last notified of, or else the first known value since it began to compare. */
   valuesFor({ thresholds }: SearchRoute, propertyUuid: Uuid, matchId: Uuid | null): NotifiedValue {
     const { keptSince = null, comparedSince = null } = thresholds ?? {};
     const notified = this.#notifiedOf(matchId, keptSince);
@@ -135,7 +135,7 @@ export class NotifiedSoFar {
     };
   }
 
-  /** Whether the property satisfies the search after the present change. */
+  /** Whether the property satisfies the search after the current change. */
   isSatisfied(number: SearchNumber): boolean {
     return this.#satisfied.has(number);
   }
@@ -149,7 +149,7 @@ export class NotifiedSoFar {
     return this.#criteria.get(number);
   }
 
-  /** `events`: what the search saw of the change. A match that begins notifies of all live adverts. */
+  /** `events` are those that the search saw of the change. A new match notifies of all live adverts. */
   record(
     route: SearchRoute,
     { id: matchId, updatedAt }: Match,
@@ -193,7 +193,7 @@ export class NotifiedSoFar {
   }
 }
 
-/** An unknown value changes nothing: the next known one is compared with the one before it. */
+/** An unknown value changes nothing: the next known value is compared with the last known one. */
 function setValue(
   values: Map<Uuid, NotifiedValues[Uuid]>,
   { advertUuid, field }: AdvertEvent,
@@ -206,7 +206,7 @@ function setValue(
   values.set(advertUuid, [next.price, next.surface]);
 }
 
-/** Where a pair stands at a change. */
+/** The state of a pair at a change. */
 export interface PairAtChange {
   readonly matchId: Uuid | null;
   readonly startsNow: boolean;
@@ -214,8 +214,8 @@ export interface PairAtChange {
 }
 
 /**
- * The events of a change that a search sees: those that reach its thresholds, before them the return and behind them the
- * end of a match. A match exists from its first notification on, which may be of this change.
+ * The events of a change that a search sees: the return of the match, then events that reach its thresholds, then the
+ * end of the match. A match exists from its first notification on, which may be of this change.
  */
 export function eventsSeenBy(
   route: SearchRoute,

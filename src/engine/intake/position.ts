@@ -1,9 +1,8 @@
 /**
- * Where a term starts to take the stream of adverts in, and how far it has come. The rows decide
- * (store/intake-position.ts): messages that JetStream has acknowledged and this database does not hold, because it was
- * restored from a copy, are taken in again. The position is stored once a second, after the fact, so each term takes in
- * the last second of the previous one again: the adverts' states recognise those messages by their position in the
- * stream.
+ * Determines where a term starts in the stream of adverts, and stores how far it has come. The rows decide
+ * (store/intake-position.ts): messages that JetStream has acknowledged but this database lacks, because it was restored
+ * from a copy, are taken in again. The position is stored afterwards, once a second, so each term takes in the last
+ * second of the previous one again: the adverts' states recognise those messages by their position in the stream.
  */
 
 import { startTask } from '../actor/task.ts';
@@ -31,21 +30,21 @@ import {
   writeIntakePosition,
 } from '../store/intake-position.ts';
 
-/** What a term finds. */
+/** The state that a term finds at its start. */
 export interface IntakeStart extends FoundStart {
   readonly stream: NumberedStream & { readonly createdAt: string };
   /** When the last recorded message was stored, as far as is known; milliseconds since the epoch. */
   readonly storedUpToMs: number;
-  /** Messages that were acknowledged before and are taken in again. */
+  /** Number of messages that were acknowledged before and are taken in again. */
   readonly behind: number;
   /** False: the stream was restored or created anew, and only its timestamps show what was recorded. */
   readonly isKnownStream: boolean;
-  /** Up to here, a message that changes the database was forgotten by it. */
+  /** If a message up to this one changes the database, the database had lost it. */
   readonly handedOutUpTo: number;
 }
 
 export interface PositionMarks {
-  /** Checks whether the stream is still that of the term; for when it may have been created anew. */
+  /** Checks whether the stream is still that of the term. Call it when the stream may have been created anew. */
   check(): Promise<void>;
   stop(): Promise<void>;
   /** Stores the position at an orderly end, so that the next term takes nothing in twice. Never rejects. */
@@ -53,9 +52,9 @@ export interface PositionMarks {
 }
 
 const MARK_EVERY_MS = 1_000;
-/** As many seconds as JetStream has to answer (broker/jetstream-watch.ts). */
+/** Checks before another leader is requested: as many seconds as broker/jetstream-watch.ts allows. */
 const SHORT_CHECKS = 10;
-/** Until another is asked, if that did not help: at each change messages wait for a moment. */
+/** Checks until the next request, if the first did not help: each change of the leader delays messages. */
 const SHORT_AGAIN_CHECKS = 60;
 
 /** Rejects when a server is away. */
@@ -76,19 +75,19 @@ export async function findIntakeStart(broker: Broker, database: Database): Promi
     isKnownStream,
     // Messages that the stream has dropped meanwhile cannot be taken in again to compare them.
     isRestored: isCopied || !isKnownStream || Math.min(acknowledgedUpTo, stillThere) > sequence,
-    // What a primary had recorded, and had not acknowledged yet, may also be lost with it.
+    // Messages that a lost primary had recorded and not yet acknowledged may be missing too.
     handedOutUpTo: isPromoted ? at.handedOutUpTo : acknowledgedUpTo,
     unledSeconds,
   };
 }
 
-/** Milliseconds for an election and for what the new leader applies then. */
+/** Time for an election and for the new leader to apply its log. */
 const CATCH_UP_MAX_MS = 15_000;
 const RETRY_EVERY_MS = 500;
 
 /**
- * A server that has just become the leader of a replicated stream answers with what it has applied, which may lack
- * messages that its predecessor had committed: a stream that seems shorter than what is recorded is read again.
+ * Reads the position. A server that has just become the leader of a replicated stream may not have applied all messages
+ * that its predecessor had committed, so a stream that seems shorter than what is recorded is read again.
  */
 async function readAppliedPosition(
   broker: Broker,
@@ -107,8 +106,8 @@ async function readAppliedPosition(
 const CLOCKS_APART_MAX_MS = 60_000;
 
 /**
- * In another stream, or in an older copy that has continued by itself, sequences say nothing: messages stored before
- * the recorded one are recorded as well, or lost; messages stored later may be new.
+ * In another stream, or in an older copy that has continued on its own, sequences are not comparable. Messages stored
+ * before the recorded one are recorded as well, or lost; messages stored later may be new.
  */
 async function recordedInOther(broker: Broker, { storedAt }: RecordedPosition): Promise<number> {
   if (storedAt === null) return 0;
@@ -117,8 +116,8 @@ async function recordedInOther(broker: Broker, { storedAt }: RecordedPosition): 
 }
 
 /**
- * Compares the last message that the rows know, which a stream restored elsewhere also holds and an older copy does
- * not; where it cannot be compared, the creation time of the stream decides.
+ * Whether the stream is the known one. Compares the last message that the rows know, which a stream restored elsewhere
+ * also holds and an older copy does not. If it cannot be compared, the stream's creation time decides.
  */
 async function isOfStream(
   broker: Broker,
@@ -136,7 +135,7 @@ async function isOfStream(
 /** Consumers receive the time as a number of nanoseconds, which JavaScript rounds. */
 const ROUNDED_MS = 1;
 
-/** `settledUpTo`: how far repeated messages are recorded. `onOtherStream`: called when the term must end. */
+/** `settledUpTo` returns how far repeated messages are recorded. `onOtherStream` is called when the term must end. */
 export function startPositionMarks(
   term: Term,
   { recordedUpTo, handedOutUpTo, stream }: IntakeStart,
@@ -154,7 +153,7 @@ export function startPositionMarks(
   },
 ): PositionMarks {
   let marked = recordedUpTo;
-  /** Checks in a row that found the consumer short of messages. */
+  /** Consecutive checks that found the consumer short of messages. */
   const short = { handedOutUpTo: 0, checks: 0 };
 
   /** Null when the stream is not the one of the term's start. */
@@ -165,7 +164,7 @@ export function startPositionMarks(
     return null;
   }
 
-  /** Between the two halves of a position a message may have come: only one that stays is withheld. */
+  /** A message may have come between the two reads of a position, so only one that stays counts as withheld. */
   async function handOutWithheld({ isReplicated, isShort, handedOutUpTo }: ConsumerPosition): Promise<void> {
     short.checks = isReplicated && isShort && handedOutUpTo === short.handedOutUpTo ? short.checks + 1 : 0;
     short.handedOutUpTo = handedOutUpTo;
@@ -175,7 +174,7 @@ export function startPositionMarks(
   }
 
   async function mark(): Promise<void> {
-    // Read first: what is settled after that does not count.
+    // Read first, so that messages settled later do not count.
     const settled = settledUpTo();
     const position = await readPosition();
     if (position === null) return;
@@ -199,15 +198,15 @@ export function startPositionMarks(
 }
 
 /**
- * Detects that the database has forgotten recorded messages: a message that was acknowledged before changes nothing in
- * a database that was not restored.
+ * Detects that the database has lost recorded messages: a message that was acknowledged before changes nothing in a
+ * database that was not restored.
  */
 export interface RestoreDetector {
   /** Messages up to this one show whether the database was restored; 0 once that is known. */
   readonly evidenceUpTo: number;
   /**
-   * Raises the numbers of notifications from now on: once, even when several batches detect it. `news`: sequences of
-   * the messages that show it.
+   * Raises the numbers of notifications from now on: once, even when several batches detect it. `news` has the
+   * sequences of the messages that show it.
    */
   raiseNumbers(news: readonly number[]): Promise<void>;
 }

@@ -1,9 +1,8 @@
 /**
  * Records a batch of intake messages in one transaction: locks the properties, compares, matches, and writes the new
- * states with their events, matches and deliveries. Nothing is signalled before the commit. A batch that fails leaves
- * no trace, and can simply be recorded again. The statements of one `Promise.all` are one round
- * trip: PostgreSQL runs them in that order. The last statements are sent together with the commit, once all of them are
- * built.
+ * states with their events, matches and deliveries. Nothing is signalled before the commit. A batch that fails changes
+ * nothing, and can be recorded again. The statements of one `Promise.all` are one round trip: PostgreSQL runs them in
+ * that order. The last statements are sent together with the commit, once all of them are built.
  */
 
 import type { ChangeOutcome, HeldProperty } from '../domain/change.ts';
@@ -58,9 +57,9 @@ export interface RecorderDependencies {
 
 export interface Recorded {
   readonly deliveries: readonly AddressedDelivery[];
-  /** Clients whose feed has news. */
+  /** Clients whose feed has new entries. */
   readonly fedClients: ReadonlySet<Uuid>;
-  /** What each of the features wanted, in their order. */
+  /** The pairs that each feature wanted, in the order of the features. */
   readonly featurePairs: readonly (readonly NotifiedPair[])[];
   readonly outcomes: Readonly<Record<ChangeOutcome, number>>;
   readonly events: readonly PropertyEvent[];
@@ -73,13 +72,12 @@ export interface Recorded {
   readonly deferred: readonly number[];
 }
 
-/** A message, and itself as a dead letter: the reason is known when it is rejected. */
+/** A message, and its dead letter without the reason, which is known only when it is rejected. */
 export type RecordedEntry = IntakeEntry & { readonly letter: Omit<DeadLetter, 'reason' | 'failedKey'> };
 
-/** Messages that were acknowledged once are news to the database: it was restored, unless it had refused them. */
+/** Messages that were acknowledged before change the database: it was restored, unless it had refused them. */
 export class RestoredError extends Error {
   readonly code = 'FORGOTTEN';
-  /** Of the messages. */
   readonly sequences: readonly number[];
 
   constructor(sequences: readonly number[]) {
@@ -119,7 +117,7 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
   };
 }
 
-/** Reads the large ones in the order of their messages, as many as fit together and at least one. */
+/** Reads the large properties in the order of their messages: as many as fit together, at least one. */
 async function withLargeOnes(
   client: Queryable,
   locked: ReadonlyMap<Uuid, LockedProperty>,
@@ -162,7 +160,7 @@ async function recordEntries(
       horizon: notifying.horizon,
       withMail: features.length > 0,
     }),
-    // A new property is in no pair: pairs go with it.
+    // A new property has no pairs, because pairs are removed with their property.
     readMatches(
       client,
       [...touched.propertyUuids].filter((uuid) => known.has(uuid)),
@@ -196,7 +194,7 @@ async function recordEntries(
   };
 }
 
-/** Includes messages that are deferred to the next batch: this much may be known, and no more. */
+/** Includes messages deferred to the next batch: it is an upper bound of the messages that may be recorded. */
 function highWaterMarkOf(entries: readonly RecordedEntry[]): readonly Statement[] {
   const [first, ...rest] = entries;
   if (first === undefined) return [];

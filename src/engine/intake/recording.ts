@@ -1,6 +1,6 @@
 /**
- * The recorder of one term: messages are recorded in the order of the stream, in batches (batch-pipeline.ts). A slow one
- * fills its mailbox, and `admit` waits.
+ * Records the messages of one term in the order of the stream, in batches (batch-pipeline.ts). If it is slow, its
+ * mailbox fills, and `admit` waits.
  */
 
 import { type Actor, spawn, startGrace } from '../actor/actor.ts';
@@ -42,7 +42,7 @@ export interface IntakeDependencies {
   readonly recordBatchBytesMax: number;
   /** While closed, it pauses the stage. */
   readonly gate?: PauseGate;
-  /** Called with where the term begins. */
+  /** Called with the start of the term. */
   readonly onStart: (start: IntakeStart) => void;
   /** Called when the database was found to be restored to an older state. */
   readonly onRestored: (news: readonly number[], start: IntakeStart) => void;
@@ -94,7 +94,7 @@ type RecordPart = (
   onEvaluated: (deferred: readonly Decoded[]) => void,
 ) => Promise<RecordedPart | null>;
 
-/** Recorded batches that wait for their acknowledgement at most. */
+/** Maximum recorded batches that wait for their acknowledgement. */
 const ACKNOWLEDGER_MAILBOX_MAX = 4;
 
 export function startRecording(term: Term, start: IntakeStart, dependencies: IntakeDependencies): Recording {
@@ -173,11 +173,11 @@ function startAcknowledger(supervisor: Supervisor, onEnded: (count: number) => v
   });
 }
 
-/** What is recorded in the term, until the term is over. */
+/** Records the messages of the term until it is over. */
 function startTerm(term: Term, start: IntakeStart, clock: StreamClock, dependencies: IntakeDependencies) {
   const { breaker } = dependencies;
   const restores = createRestoreDetector(term, start, dependencies);
-  /** Dead letters that are read again: what kept the database from storing them may be over. */
+  /** Dead letters that are read again, because the cause that kept them from being recorded may have passed. */
   const refused = new Set<number>();
   let isOver = false;
   const record: RecordPart = async (decoded, onEvaluated) => {
@@ -198,7 +198,7 @@ function startTerm(term: Term, start: IntakeStart, clock: StreamClock, dependenc
         if (news.length > 0) await restores.raiseNumbers(news);
         return record(decoded, onEvaluated);
       }
-      // Whether the batch is recorded is unknown: the next term reads the truth, and then takes in what is missing.
+      // Whether the batch is recorded is unknown: the next term reads the rows, and takes in what is missing.
       if (!(error instanceof TermOverError || error instanceof CommitUnknownError)) throw error;
       isOver = true;
       return null;
@@ -292,7 +292,7 @@ async function recordDecoded(
     announceDue(recorded.deliveries.map(({ id, endpointKey }) => ({ id, endpointKey, lane: 'first' })));
     onRecorded(recorded, batch, (performance.now() - startedAt) / 1_000);
   } catch (error) {
-    // It is recorded, whatever an observer throws.
+    // The batch is recorded even if an observer throws.
     onTransientError('observe what was recorded', error as Error);
   }
   return { batch, deferred: recorded.deferred.map(fromAt) };

@@ -1,9 +1,9 @@
 /**
- * Publishes rejections, so that crawlers learn which messages were rejected and why. This happens after the rejection
- * is recorded and before the message is terminated, so that a rejection that a crash interrupts is published at the
- * redelivery: at least once. It never blocks intake: when NATS does not accept a rejection, it is not published, and
- * remains in the dead letters. While publishing fails, one batch at a time retries it, and the other messages are
- * terminated at once.
+ * Publishes rejections, so that crawlers learn which messages were rejected and why. A rejection is published after it
+ * is recorded and before the message is terminated: if a crash interrupts this, it is published at the redelivery, so
+ * at least once. Publishing never blocks intake: a rejection that NATS does not accept is not published, and remains in
+ * the dead letters. While publishing fails, one batch at a time retries it, and the other messages are terminated at
+ * once.
  */
 
 import { type Actor, type Grace, spawn } from '../actor/actor.ts';
@@ -25,7 +25,7 @@ export interface RejectionDependencies {
 }
 
 export interface Rejections {
-  /** Messages whose rejection is not published, and that are not terminated. */
+  /** Rejected messages that are not terminated yet. */
   readonly inFlight: number;
   /** Resolves when they are queued for publishing, or terminated. Rejects once this drains. */
   publish(rejected: readonly DeadLetteredMessage[]): Promise<void>;
@@ -35,7 +35,7 @@ export interface Rejections {
 const WAITING_MAX = 512;
 const WAITING_BYTES_MAX = 8 * 1_024 * 1_024;
 const BATCH_MAX = 256;
-/** The pause after a failure, before the next attempt. */
+/** The pause after a failure before publishing is tried again. */
 const REST_MS = 5_000;
 
 export function startRejections(dependencies: RejectionDependencies): Rejections {
@@ -75,7 +75,7 @@ class Publisher {
     this.#dependencies = dependencies;
   }
 
-  /** Publishing has failed; after the pause, the next message retries it. */
+  /** True while publishing fails; after the pause, the next message retries it. */
   get isHopeless(): boolean {
     return this.#isResting || (this.#retryAtMs !== null && this.inFlight > 0);
   }
@@ -85,7 +85,7 @@ class Publisher {
   }
 
   async publish(messages: readonly DeadLetteredMessage[]): Promise<void> {
-    // Messages that waited while earlier ones failed.
+    // These messages waited while earlier ones failed.
     if (this.#isResting) return this.drop(messages);
     const { broker, onPublished, onTransientError } = this.#dependencies;
     const { disconnections } = broker;
@@ -96,7 +96,7 @@ class Publisher {
       if (!isBrokerOutage(error)) throw error;
       this.#retryAtMs = performance.now() + REST_MS;
       onTransientError('publish rejections', error as Error);
-      // Messages that are not terminated are redelivered, with everything else in transit.
+      // If the connection broke, the messages are redelivered with everything else in transit.
       const isUnbroken = wasConnected && broker.isConnected() && broker.disconnections === disconnections;
       if (isUnbroken) await this.drop(messages);
       else this.inFlight -= messages.length;
@@ -118,7 +118,7 @@ class Publisher {
   }
 }
 
-/** Retried once where the stream is missing: it may have been deleted. */
+/** Retries once if the stream is missing, because it may have been deleted. */
 async function publishRejections(broker: Broker, publications: readonly Publication[]): Promise<void> {
   try {
     await publishAll(broker, publications);
@@ -128,7 +128,7 @@ async function publishRejections(broker: Broker, publications: readonly Publicat
   }
 }
 
-/** The same id for a redelivered message; a stream that was created anew counts from 1, at another time. */
+/** A redelivered message has the same id; a stream created anew counts from 1, but at another time. */
 function publicationOf(message: DeadLetteredMessage): Publication {
   const { stream, sequence, storedAtMs } = message;
   return {

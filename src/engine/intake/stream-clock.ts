@@ -1,8 +1,8 @@
 /**
- * The clock by which the stream stamps messages decides what comes from the future (decisions, section 8), so nothing is
- * rejected while it is behind. Before a message is rejected, the clocks are compared, and its stamp with those of earlier
- * messages. What is found is stored, and ends the term: none begins while the clock is behind, and the next one allows
- * for it in every message that the stream holds by then.
+ * The clock that timestamps the stream's messages decides which of them come from the future (decisions, section 8), so
+ * none is rejected while this clock is behind. Before a message is rejected, the clocks are compared, and its timestamp
+ * is compared with earlier ones. If the clock was behind, the difference is stored and the term ends. No term begins
+ * while it is behind; the next one allows for the difference in every message in the stream by then.
  */
 
 import { BROKER_BEHIND_MAX_MS } from '../broker/connection.ts';
@@ -19,7 +19,7 @@ export interface ClockComparison {
 }
 
 export interface StreamClock {
-  /** The latest moment at which a message may have been stored, in milliseconds since the epoch; called in their order. */
+  /** The latest time of storage of a message, in milliseconds since the epoch; call it in stream order. */
   latestOf(message: PulledMessage): number;
   /** Whether the clock was behind when it stored one of the messages, by more than was known. */
   wasBehind(messages: readonly PulledMessage[]): Promise<boolean>;
@@ -30,13 +30,13 @@ export function createStreamClock(
   { database, clocks }: { readonly database: Queryable; readonly clocks: ClockComparison },
 ): StreamClock {
   let newestMs = storedUpToMs;
-  // Each message of a stream has its time.
+  // Each message of a stream has a timestamp.
   const storedAtMsOf = ({ storedAtMs = Date.now() }: PulledMessage): number => storedAtMs;
   const allowedMs = ({ sequence }: PulledMessage): number => (sequence <= clockBehind.upTo ? clockBehind.ms : 0);
   return {
     latestOf(message) {
       const storedAtMs = storedAtMsOf(message);
-      // The clock may also have been ahead.
+      // Bounded by the current time, because the clock may also have been ahead.
       newestMs = Math.min(Math.max(newestMs, storedAtMs), Date.now());
       return storedAtMs + allowedMs(message);
     },

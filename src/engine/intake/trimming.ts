@@ -16,7 +16,7 @@ export interface TrimmingOptions {
   /** The maximum age of a dump that may be restored. */
   readonly keptMs: number;
   readonly everyMs?: number;
-  /** Called with what was removed, and when something begins to keep messages from being removed. */
+  /** Called when messages were removed, and when something begins to prevent their removal. */
   readonly onTrim: (trim: Trim) => void;
   readonly onTransientError: (what: string, error: Error) => void;
 }

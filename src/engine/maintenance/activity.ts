@@ -1,6 +1,6 @@
 /**
- * Reports to watchers what this instance does. Nothing is built or sent without a watcher: a watcher announces itself
- * every two seconds and is forgotten after ten.
+ * Reports the activity of this instance to watchers. Nothing is built or sent without a watcher: a watcher announces
+ * itself every two seconds and is forgotten after ten.
  */
 
 import { startTask } from '../actor/task.ts';
@@ -13,7 +13,7 @@ import type { Activity } from '../domain/activity.ts';
 export interface ActivityFeed {
   /** `build` is called only while there is a watcher. */
   publish(build: () => readonly Activity[]): void;
-  /** Resolves when NATS has the announcement of the watcher; the result ends the watch. Rejects when NATS is away. */
+  /** Resolves with a function that ends the watch when NATS has its announcement. Rejects when NATS is away. */
   watch(onActivities: (activities: readonly Activity[]) => void): Promise<() => void>;
 }
 

@@ -1,7 +1,7 @@
 /**
- * Cancels in the background what store/cancellations.ts has marked, page by page, with pauses that leave most of
- * PostgreSQL's time to other work. A mark outlives its pages by a minute, because a change that was being recorded when
- * the search was silenced may come late. Every delivering instance does this; two at once do no harm.
+ * Cancels in the background the deliveries that store/cancellations.ts has marked, in pages, with pauses that leave
+ * most of PostgreSQL's time to other work. A mark outlives its pages by a minute, because a change that was being
+ * recorded when the search was silenced may come late. Every delivering instance does this; concurrent runs do no harm.
  */
 
 import { startTask, type Task } from '../actor/task.ts';

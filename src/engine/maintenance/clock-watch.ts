@@ -1,7 +1,7 @@
 /**
- * Checks whether the clocks of this daemon, PostgreSQL and NATS agree, to within half a round trip. Displayed times depend
- * on it: `/readyz` and an alarm report a difference, and the service continues. Intake alone pauses while NATS's clock
- * is behind both others, because it decides which messages come from the future.
+ * Checks whether the clocks of this daemon, PostgreSQL and NATS agree, to within half a round trip. Displayed times
+ * depend on it: `/readyz` and an alarm report a difference, and the service continues. Only intake pauses, while NATS's
+ * clock is behind both others, because that clock decides which messages come from the future.
  */
 
 import { startTask } from '../actor/task.ts';
@@ -13,7 +13,7 @@ export interface ClockWatchOptions {
   readonly database: Database;
   /** Milliseconds since the epoch. */
   readonly nowMs: () => number;
-  /** Called with a sentence when they begin to differ, and with null when they agree again. */
+  /** Called with a sentence when the clocks begin to differ, and with null when they agree again. */
   readonly onChange: (difference: string | null) => void;
   /** Called at each check that finds NATS's clock behind both others by more than a minute. */
   readonly onBrokerBehind?: (ms: number) => Promise<void>;
@@ -26,7 +26,7 @@ export interface ClockWatch {
   readonly difference: string | null;
   /** Milliseconds by which NATS's clock is behind both others; 0 when it is not, or one of them cannot be read. */
   readonly brokerBehindMs: number;
-  /** Checks them, unless that was done a second ago. */
+  /** Checks the clocks, unless that was done within the last second. */
   check(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -34,7 +34,7 @@ export interface ClockWatch {
 const CHECK_EVERY_MS = 10_000;
 const CHECKED_FOR_MS = 1_000;
 const DIFFERENCE_MAX_SECONDS = 5;
-/** A slower answer is too imprecise. */
+/** A slower answer is too imprecise to compare clocks. */
 const ROUND_TRIP_MAX_MS = 2_000;
 const DAEMON = 'this daemon';
 

@@ -1,6 +1,6 @@
 /**
- * Knows which server has no room: from the first error of any work that says so until a probe write succeeds. Writes that
- * happen to find room in between prove nothing.
+ * Tracks which server has no room: from the first error of any work that reports it until a probe write succeeds. Other
+ * writes that succeed in between prove nothing.
  */
 
 import { startTask, type Task } from '../actor/task.ts';
@@ -10,12 +10,12 @@ import { isDatabaseFull } from '../store/outage.ts';
 export type StoreServer = 'PostgreSQL' | 'NATS';
 
 export interface FullServers {
-  /** Reads what an error and its causes say. */
+  /** Notes an error if it or one of its causes says that a server is full. */
   note(error: Error): void;
   isFull(server: StoreServer): boolean;
   /** A sentence for operators; null while no server is known to be full. */
   readonly reason: string | null;
-  /** `probes`: each resolves when its server has written. */
+  /** Each of `probes` resolves when its server has written. */
   startProbing(probes: Readonly<Record<StoreServer, () => Promise<void>>>): Task;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Keeps in memory the points of interest, which importers and operators replace as a whole. A new set is built beside the
- * current one, so a query sees either the old or the new one as a whole.
+ * Keeps the points of interest in memory, which importers and operators replace as a whole. A new set is built while
+ * the current one still answers, so a query sees either the old set or the new one.
  */
 
 import { startTask, type Task } from '../actor/task.ts';

@@ -1,7 +1,7 @@
 /**
- * Connects an instance to its operators. It polls the controls every two seconds, and at once when one is announced; it
- * then closes or opens its gates, rebuilds its index on request, and stores what it does. While PostgreSQL is away,
- * everything stays as it is.
+ * Connects an instance to its operators. It polls the controls every two seconds, and at once when a change is
+ * announced; it then closes or opens its gates, rebuilds its index on request, and stores its state. While PostgreSQL
+ * is away, everything stays as it is.
  */
 
 import { hostname } from 'node:os';
@@ -22,7 +22,7 @@ import {
 } from '../store/instances.ts';
 import { refusalOf } from '../store/schema.ts';
 
-/** A stage of this instance: its gate, and its work under way beyond the batches being pulled. */
+/** A stage of this instance: its gate, and its work in progress besides the batches being pulled. */
 export interface FollowedStage {
   readonly name: string;
   readonly gate: PauseGate;
@@ -142,7 +142,7 @@ function follow({ name, gate }: FollowedStage, controls: ReadonlyMap<string, Con
 function figuresOf({ gate, inFlight, leads }: FollowedStage): StageFigures {
   return {
     isPaused: !gate.isOpen,
-    // An open gate waits for messages nearly all the time: that is no work.
+    // A pull through an open gate waits for messages nearly all the time, which is no work.
     inFlight: inFlight() + (gate.isOpen ? 0 : gate.busyCount),
     leads: leads?.() ?? false,
   };

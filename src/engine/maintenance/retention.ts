@@ -1,8 +1,8 @@
 /**
- * Removes expired data (domain/retention.ts), every ten minutes and in small batches. After each batch it pauses for
- * four times the batch's duration: a backlog costs the hot path less than a fifth of one connection, and still shrinks
- * by some thousand rows a second. The leader of the intake does this. An interrupted run loses nothing: the next one
- * finds what is left.
+ * Removes expired data (domain/retention.ts) every ten minutes, in small batches. After each batch it pauses for four
+ * times the batch's duration: a backlog costs the hot path less than a fifth of one connection, and still shrinks by
+ * some thousand rows a second. The leader of intake does this. An interrupted run loses nothing: the next run finds the
+ * remaining rows.
  */
 
 import { startTask, type Task } from '../actor/task.ts';
@@ -35,7 +35,7 @@ export interface RetentionDependencies {
   readonly onTransientError: (what: string, error: Error) => void;
 }
 
-/** Rows removed from each table; tables without removals are left out. */
+/** Rows removed from each table; tables without removals are omitted. */
 export interface Sweep {
   readonly removed: Partial<Readonly<Record<RetainedTable, number>>>;
   readonly durationMs: number;
@@ -56,7 +56,7 @@ export function startRetention(dependencies: RetentionDependencies): Task {
   });
 }
 
-/** Removes all expired data by PostgreSQL's clock, the one clock of all instances. */
+/** Removes all expired data by PostgreSQL's clock, which all instances share. */
 export async function sweep(
   { database, days, features }: Pick<RetentionDependencies, 'database' | 'days' | 'features'>,
   { restFactor, signal }: { readonly restFactor: number; readonly signal?: AbortSignal },

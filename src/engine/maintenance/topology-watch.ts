@@ -11,7 +11,7 @@ import { type Inspection, inspectTopology } from '../broker/topology-inspection.
 export interface TopologyWatchOptions {
   readonly broker: Broker;
   readonly everyMs?: number;
-  /** A sentence about another database that takes adverts in like this one; null when there is none. */
+  /** A sentence about another database that takes in the same adverts; null when there is none. */
   readonly findOther: () => Promise<string | null>;
   /**
    * Called with each finding that differs from the previous one, and with the first one if there is anything to report.
@@ -43,7 +43,7 @@ export async function startTopologyWatch(options: TopologyWatchOptions): Promise
   let other: string | null = null;
   let checksWithoutOther = 0;
 
-  /** `isSure`: an operator confirms that another database that is not seen any more is gone. */
+  /** `isSure`: an operator confirms that another database, which is not seen any more, is gone. */
   async function check(isSure: boolean): Promise<void> {
     const inspected = await inspectTopology(broker);
     await lookForOther(isSure);
@@ -53,7 +53,7 @@ export async function startTopologyWatch(options: TopologyWatchOptions): Promise
     if (isNews) onFound(now);
   }
 
-  /** While an instance of the other database restarts, it leads nothing, and the other database still exists. */
+  /** While an instance of the other database restarts, it does not lead, but that database still exists. */
   async function lookForOther(isSure: boolean): Promise<void> {
     const seen = await findOther();
     checksWithoutOther = seen === null ? checksWithoutOther + 1 : 0;

@@ -1,14 +1,14 @@
-/** Categories of sites, a bit each. Operators name some ten, and searches name none but theirs. */
+/** Site categories as bits. Operators define about ten of them, and searches can name no others. */
 
 import type { AdvertFacts } from '../domain/property-facts.ts';
 
-/** Adverts whose category is unknown. */
+/** The bit of adverts whose category is unknown. */
 export const UNKNOWN_CATEGORY = 1;
 
 export class CategoryBits {
   readonly #bits = new Map<string, number>();
 
-  /** The bits of all of them, which they keep; null when none is left for one. */
+  /** Returns the bits of these categories, which never change; null if no bit is left for one of them. */
   add(categories: readonly string[]): number | null {
     let all = 0;
     for (const category of categories) {
@@ -20,12 +20,12 @@ export class CategoryBits {
     return all;
   }
 
-  /** 0 for one that no search has named. */
+  /** The bit of the advert's category; 0 if no search has named it. */
   of({ siteCategory }: AdvertFacts): number {
     return siteCategory === null ? UNKNOWN_CATEGORY : (this.#bits.get(siteCategory) ?? 0);
   }
 
-  /** Unknown when that of every advert is. */
+  /** The bits of all adverts; `UNKNOWN_CATEGORY` is among them only if no advert states a category. */
   ofAll(adverts: readonly AdvertFacts[]): number {
     const all = adverts.reduce((bits, advert) => bits | this.of(advert), 0);
     return adverts.every(({ siteCategory }) => siteCategory === null) ? all : all & ~UNKNOWN_CATEGORY;

@@ -1,4 +1,4 @@
-/** Strings that many searches share (INSEE codes, zip codes, site categories, words) as small integers, counted. */
+/** Small integer codes, with use counts, for strings that many searches share (INSEE codes, zip codes, words). */
 
 export class CodeTable {
   readonly #codes = new Map<string, number>();
@@ -12,7 +12,7 @@ export class CodeTable {
     return this.#revision;
   }
 
-  /** The code of `text` (positive), with one more use. */
+  /** Returns the code of `text` (positive) and counts one more use. */
   use(text: string): number {
     const known = this.#codes.get(text);
     if (known !== undefined) {
@@ -27,7 +27,7 @@ export class CodeTable {
     return code;
   }
 
-  /** Ends one use; the code of a text without uses may be given to another. */
+  /** Ends one use. The code of a text without uses may be given to another text. */
   release(code: number): void {
     const uses = (this.#uses[code] as number) - 1;
     this.#uses[code] = uses;

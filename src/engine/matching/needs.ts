@@ -1,6 +1,6 @@
 /**
- * A search's needs, one bit each: the value that a flag or a single code requires. A property that lacks one of the
- * bits fails. All are columns of the kernel; lists of several codes have no bit. Bits that are left are `rough-needs`.
+ * The needs of a search: a bit for each value that a flag or a single code requires. A property that lacks one of the
+ * bits fails. All are in columns of the kernel. Lists of several codes have no bit; spare bits are `rough-needs`.
  */
 
 import { RENT, SALE } from '../domain/codes.ts';
@@ -20,7 +20,7 @@ import { ROUGH_NEEDS } from './rough-needs.ts';
 
 type NeedRow = RowOf<'flag' | 'requirement' | 'code' | 'codes'>;
 
-/** The values of a criterion, each with a bit from `first` on: true and false, or codes. */
+/** The values of a criterion (true and false, or codes), with one bit each from `first` on. */
 interface Needs {
   readonly row: NeedRow;
   readonly criterion: CriterionSet;
@@ -28,10 +28,10 @@ interface Needs {
   readonly first: number;
 }
 
-/** Those of the kernel. */
+/** Bits in the need columns of the kernel. */
 const BITS_MAX = 8 * NEED_COLUMNS;
 
-/** Types of property have a column of their own; letters are left to the record. */
+/** Property types have a column of their own; `conditions` compare letters. */
 export function hasNeeds(row: PlainRow): row is NeedRow {
   return row.kind !== 'range' && row.kind !== 'letters' && row.name !== 'propertyTypes';
 }
@@ -58,7 +58,7 @@ function layOut(rows: readonly NeedRow[]): readonly Needs[] {
   return needs;
 }
 
-/** Null with an unknown code. */
+/** The needs of a search; null if it names an unknown code. */
 export function needsOf(criteria: Criteria): number | null {
   let all = 0;
   for (const needs of NEEDS) {
@@ -79,7 +79,7 @@ function valueAsked(row: NeedRow, criteria: Criteria): number | boolean | null {
   return codes.length === 1 ? (codes[0] as number) : null;
 }
 
-/** Those of `all` that these criteria need. */
+/** The bits of `all` that belong to these criteria. */
 export function needsAmong(all: number, criteria: CriterionSet): number {
   let among = 0;
   if (criteria === 0) return 0;
@@ -91,14 +91,14 @@ function bitsOf({ count, first }: Pick<Needs, 'count' | 'first'>): number {
   return (2 ** count - 1) << first;
 }
 
-/** 0 for a value that is unknown, or none of the criterion's. */
+/** 0 if the value is unknown or is not one of the criterion's values. */
 function bitOf({ count, first }: Pick<Needs, 'count' | 'first'>, value: number | boolean | null): number {
   if (value === null) return 0;
   const position = typeof value === 'number' ? value : value ? 0 : 1;
   return position >= 0 && position < count && Number.isInteger(position) ? 1 << (first + position) : 0;
 }
 
-/** What a property and these adverts meet. */
+/** The needs that a property with these adverts meets. */
 export function needsMetBy(facts: PropertyFacts, adverts: readonly AdvertFacts[]): number {
   let met = 0;
   for (const needs of OF_PROPERTY) met |= bitOf(needs, needs.row.source.read(facts));
@@ -109,7 +109,7 @@ export function needsMetBy(facts: PropertyFacts, adverts: readonly AdvertFacts[]
   return met;
 }
 
-/** All needs of the criteria whose value they state. */
+/** All needs of the criteria whose value the property or these adverts state. */
 export function needsKnownBy(facts: PropertyFacts, adverts: readonly AdvertFacts[]): number {
   let known = 0;
   for (const needs of OF_PROPERTY) if (needs.row.source.read(facts) !== null) known |= bitsOf(needs);
@@ -119,10 +119,10 @@ export function needsKnownBy(facts: PropertyFacts, adverts: readonly AdvertFacts
   return known;
 }
 
-/** Those that an advert meets: which ones count depends on the search. */
+/** Needs that adverts meet. Which adverts count depends on the search. */
 export const NEEDS_OF_ADVERTS = OF_ADVERTS.reduce((all, needs) => all | bitsOf(needs), 0);
 
-/** Trees of rows are cut by these. */
+/** Needs that row trees are split by. */
 export const NEEDS_SALE = needFor('transactionType', SALE);
 export const NEEDS_RENT = needFor('transactionType', RENT);
 function needFor(name: NeedRow['name'], value: number | boolean): number {

@@ -1,6 +1,4 @@
-/**
- * One property in the codes of the index: the input of the kernel's query and of the exact check of single searches.
- */
+/** One property in the codes of the index: the input of the kernel's query and of the exact checks. */
 
 import { isNowhere, NOWHERE_CODE } from '../domain/areas.ts';
 import { PROPERTY_TYPES, RENT, SALE } from '../domain/codes.ts';
@@ -35,7 +33,7 @@ import {
 import { StatedFacts } from './stated-facts.ts';
 import type { ExpressionTable } from './text/expression-table.ts';
 
-/** Strings of searches as codes. */
+/** The tables that give the strings of searches their codes. */
 export interface Codes {
   readonly insee: CodeTable;
   readonly departments: CodeTable;
@@ -44,18 +42,18 @@ export interface Codes {
 
 export interface PropertyView {
   readonly facts: PropertyFacts;
-  /** Of the `MEASURES`; NaN is unknown. */
+  /** In the order of `MEASURES`; NaN if unknown. */
   readonly values: readonly number[];
-  /** Codes of the lists of `facts`; 0 is one that no search names. */
+  /** Codes of the lists of `facts`; 0 for a string that no search names. */
   readonly inseeCodes: readonly number[];
   readonly departmentCode: number;
   readonly zipcodes: readonly number[];
-  /** With all adverts. */
+  /** What the property states with all of its adverts. */
   readonly stated: StatedFacts;
-  /** The bit of its type, and of its transaction. */
+  /** The bits of its type and of its transaction. */
   readonly typeBit: number;
   readonly transactionBit: number;
-  /** The `ATTENTION` bits of rows of searches that it may pass several rows of. */
+  /** The `ATTENTION` bits of searches of which this property may pass several rows. */
   readonly repeatBits: number;
   /** Whether the expression table has read the texts of all adverts. */
   hasReadTexts: boolean;
@@ -80,7 +78,7 @@ export function viewOf(facts: PropertyFacts, codes: Codes, categories: CategoryB
   };
 }
 
-/** Whether some of its adverts may be all that a search considers, and have no text. */
+/** Whether any advert has no text. A search that excludes categories may consider only such adverts. */
 export function mayLackText({ facts }: PropertyView): boolean {
   return facts.adverts.some((advert) => EXPRESSIONS.isUnknown({ facts, adverts: [advert] }));
 }
@@ -91,14 +89,14 @@ export function readTexts(view: PropertyView, expressions: ExpressionTable): voi
   view.hasReadTexts = true;
 }
 
-/** Each once: a property mostly repeats its representative advert's values. */
+/** The distinct texts: a property usually repeats the values of its representative advert. */
 export function textsOf(facts: PropertyFacts, adverts: readonly AdvertFacts[]): readonly string[] {
   const texts = [...facts.texts];
   for (const advert of adverts) for (const text of advert.texts) if (!texts.includes(text)) texts.push(text);
   return texts;
 }
 
-/** Writes what the kernel compares, the place apart. */
+/** Writes what the kernel compares, except the location. */
 export function writeQuery(view: PropertyView, { bytes, codes }: GroupMemory): void {
   for (let measure = 0; measure < EDGES_OF_MEASURE.length; measure++) {
     const value = view.values[measure] as number;
@@ -122,7 +120,7 @@ export function writeQuery(view: PropertyView, { bytes, codes }: GroupMemory): v
     NEEDS_EXACT_CHECK | NEEDS_TEXT_CHECK | NEEDS_SHAPE_CHECK | NEEDS_CONDITION_CHECK | view.repeatBits;
 }
 
-/** `lon` may be 360° away from the property's, to compare it across the date line. */
+/** `lon` may differ by 360° from the property's longitude, to compare it across the date line. */
 export function writePlace(lat: number, lon: number, { floats }: GroupMemory): void {
   const cosine = Math.cos(lat * RADIANS);
   const sine = Math.sin(lat * RADIANS);

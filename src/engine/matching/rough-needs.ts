@@ -1,7 +1,7 @@
 /**
- * Needs that follow from what few properties state as searches ask for it, so that the kernel leaves out most of those
- * that `conditions` would. They are met by any advert, as the criteria are; a criterion that accepts an unknown value
- * has none.
+ * Approximate needs, derived from criteria that few properties meet, so that the kernel excludes most rows that
+ * `conditions` would reject. Any advert may meet them, as for the criteria themselves. A criterion that accepts an
+ * unknown value has none.
  */
 
 import type { Criteria, CriterionSet } from '../domain/criterion-table.ts';
@@ -16,10 +16,10 @@ interface RoughNeed {
   meets(facts: PropertyFacts, adverts: readonly AdvertFacts[]): boolean;
 }
 
-/** Most searches by class end with it. */
+/** The worst energy class that most searches by class accept. */
 const WORST_CLASS = 'D';
 
-/** In order of use: flags to come take the place of the last ones. */
+/** In order of use. Flags that are added to the criteria displace the last ones. */
 export const ROUGH_NEEDS: readonly RoughNeed[] = [
   {
     criterion: bitOfCriterion('floor'),
@@ -40,7 +40,7 @@ export const ROUGH_NEEDS: readonly RoughNeed[] = [
   },
 ];
 
-/** Some of these, where any is asked for. */
+/** Needed by searches for any of these features; met by any of them. */
 function featuresOf(...names: readonly string[]): RoughNeed {
   const features = featureSetOf(names);
   return {

@@ -1,21 +1,21 @@
 /**
- * Search number to record address, and whether the search has been met for the property at hand. Numbers come from a
- * sequence, so pages of consecutive numbers are dense; a page that empties is dropped, and no table of a million entries
- * is ever rehashed.
+ * Maps search numbers to record addresses, and notes which searches were already found for the current property.
+ * Numbers come from a sequence, so pages of consecutive numbers are dense. An empty page is dropped, and no table of a
+ * million entries is ever rehashed.
  */
 
 import type { SearchNumber } from '../domain/ids.ts';
 
 const PAGE_LOG2 = 14;
 const PAGE_SIZE = 1 << PAGE_LOG2;
-/** Integers of a number: its address, and the round in which the search was last met. */
+/** Integers of an entry: the address, and the round in which the search was last found. */
 const ENTRY = 2;
 const NONE = -1;
 const ROUNDS_MAX = 2 ** 31 - 1;
 
 export class SearchAddresses {
   readonly #pages: (Int32Array | undefined)[] = [];
-  /** Numbers in use, by page. */
+  /** Count of numbers in use, by page. */
   readonly #used: number[] = [];
   #size = 0;
   #pageCount = 0;
@@ -34,7 +34,7 @@ export class SearchAddresses {
     return address === NONE ? null : address;
   }
 
-  /** `number` is new here. */
+  /** `number` must not be in the table. */
   add(number: SearchNumber, address: number): void {
     const index = number >>> PAGE_LOG2;
     let page = this.#pages[index];
@@ -48,7 +48,7 @@ export class SearchAddresses {
     this.#size += 1;
   }
 
-  /** `number` is known. */
+  /** `number` must be in the table. */
   delete(number: SearchNumber): void {
     const index = number >>> PAGE_LOG2;
     (this.#pages[index] as Int32Array)[entryOf(number)] = NONE;
@@ -59,7 +59,7 @@ export class SearchAddresses {
     this.#pageCount -= 1;
   }
 
-  /** From now on no search has been met. */
+  /** Starts another property, for which no search has been found yet. */
   startRound(): void {
     this.#round += 1;
     if (this.#round <= ROUNDS_MAX) return;
@@ -68,7 +68,7 @@ export class SearchAddresses {
       for (let at = 1; at < (page?.length ?? 0); at += ENTRY) page?.fill(NONE, at, at + 1);
   }
 
-  /** False when the search, which is known, has been met. */
+  /** Marks a search, which must be in the table, as found; false if it already was. */
   meet(number: SearchNumber): boolean {
     const page = this.#pages[number >>> PAGE_LOG2] as Int32Array;
     const at = entryOf(number) + 1;

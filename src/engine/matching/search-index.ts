@@ -1,10 +1,10 @@
 /**
- * Matches one property against all saved searches, in memory and exactly, while searches come and go. `satisfies` in
- * `domain/criteria` is the definition that every answer agrees with.
+ * Matches one property against all saved searches, in memory and exactly, while searches are added and removed.
+ * `satisfies` in `domain/criteria` defines the answer.
  *
- * Filter, then refine: a search has a row of quantised columns for each place or area it names (`search-rows`), a
- * property reads the rows of its own place through the kernel (`candidate-rows`), and the few rows that the columns
- * leave open are decided by the record of the search (`criteria-record`).
+ * Filter, then refine: a search has a row of quantised columns for each place or area that it names (`search-rows`).
+ * The kernel tests the rows of the property's location (`candidate-rows`). The record of the search (`criteria-record`)
+ * decides the few rows that the columns leave open.
  */
 
 import { type Criteria, satisfies } from '../domain/criteria.ts';
@@ -52,7 +52,7 @@ export interface SearchIndexStats {
   /** Communes, departments, zip codes and terms that some search names. */
   readonly places: number;
   readonly expressions: number;
-  /** Distinct ones. */
+  /** Distinct conditions of searches. */
   readonly conditions: number;
   /** Rows that the kernel tested for the last property. */
   readonly testedRows: number;
@@ -91,7 +91,7 @@ class ColumnarSearchIndex implements SearchIndex {
   };
   readonly #records = new RecordArena();
   readonly #addresses = new SearchAddresses();
-  /** Those whose record is partial. */
+  /** Criteria of the searches whose record is partial. */
   readonly #unusual = new Map<SearchNumber, Criteria>();
   readonly #rows = new CandidateRows();
   readonly #searchRows = new SearchRows(this.#records, this.#expressions, this.#shapes);
@@ -99,11 +99,11 @@ class ColumnarSearchIndex implements SearchIndex {
   #view: PropertyView | null = null;
   readonly #matched = new NumberList<SearchNumber>();
   /**
-   * The facts whose searches `#matched` holds, until a search changes. Kept because the state after one change is the
-   * state before the next.
+   * The facts that `#matched` answers; null after a search has changed. The answer is kept because the state after one
+   * change is the state before the next.
    */
   #lastFacts: PropertyFacts | null = null;
-  /** By those that count of the property's adverts, rows that await their text: number, conditions and attention. */
+  /** Rows that wait for the text of some adverts, by what these state: number, conditions and attention. */
   readonly #awaiting = new Map<StatedFacts, number[]>();
   readonly #readAhead = new ReadAhead(this.#records, this.#addresses, this.#tables);
 
@@ -186,7 +186,7 @@ class ColumnarSearchIndex implements SearchIndex {
     this.#check(this.#view as PropertyView);
   };
 
-  /** Searches that leave the property's commune out have been met, for all that follows. */
+  /** Marks the searches that exclude the property's commune as already found. */
   readonly #exclude = (sureCount: number): void => {
     const { integers } = this.#rows.memory;
     const [sure, open] = [SURE_ANSWERS >> 2, CHECK_ANSWERS >> 2];
@@ -257,13 +257,13 @@ class ColumnarSearchIndex implements SearchIndex {
   }
 }
 
-/** Rows that their records decide. */
+/** Attention bits of the rows that are decided by their record. */
 const EXACT_BITS = OPEN_ROW | NEEDS_EXACT_CHECK;
 
 /**
- * Prefetches what the checks of a property's rows will read. A check reads a record, an expression, polygons, one after
- * the other and each at an address that the previous one names, all over hundreds of megabytes. Loops that read one
- * step of all the checks, without a branch that depends on the data, let the processor wait for all of them at once.
+ * Prefetches what the checks of a property's rows will read. A check reads a record, then an expression or polygons,
+ * each at an address that the previous read returned, anywhere in hundreds of megabytes. A loop that reads one step of
+ * all checks, without a branch that depends on the data, lets the processor load all of them at once.
  */
 class ReadAhead {
   readonly #records: RecordArena;
@@ -271,7 +271,7 @@ class ReadAhead {
   readonly #tables: RecordTables;
   #recordList = new Int32Array(1024);
   #shapeList = new Int32Array(1024);
-  /** Takes what is read for nothing but to have it near. */
+  /** Stores what was prefetched, so that the reads are not optimised away. */
   touched = 0;
 
   constructor(records: RecordArena, addresses: SearchAddresses, tables: RecordTables) {
@@ -280,12 +280,12 @@ class ReadAhead {
     this.#tables = tables;
   }
 
-  /** The record of the n-th of the rows that `EXACT_BITS` has a bit of. */
+  /** The record of the n-th row that has one of the `EXACT_BITS`. */
   recordAt(position: number): number {
     return this.#recordList[position] as number;
   }
 
-  /** `start`, `end`: of the rows to check, `CHECK_INTEGERS` each. */
+  /** `start`, `end`: the range of the rows to check, `CHECK_INTEGERS` each. */
   read(integers: Int32Array, start: number, end: number, lat: number, lon: number): void {
     const { expressions, shapes: allShapes, conditions } = this.#tables;
     this.#makeRoom((end - start) / CHECK_INTEGERS);

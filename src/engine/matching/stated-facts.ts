@@ -1,6 +1,6 @@
 /**
- * What a property and those of its adverts that a search considers state, as exact checks compare it. Read when the
- * first search asks: of most values none does.
+ * What a property states with those of its adverts that a search considers, as exact checks compare it. A value is read
+ * when a check first needs it: most values are never needed.
  */
 
 import { type FeaturePresence, presenceOf } from '../domain/feature-criteria.ts';
@@ -13,7 +13,7 @@ import { setsStated } from './records/value-sets.ts';
 export class StatedFacts {
   readonly facts: PropertyFacts;
   readonly adverts: readonly AdvertFacts[];
-  /** Needs of searches that are not met. */
+  /** Needs of searches that these facts do not meet. */
   readonly lacking: number;
   readonly #categoryBits: CategoryBits;
   #categories: number | null = null;
@@ -21,7 +21,7 @@ export class StatedFacts {
   #sets: number | null = null;
   #features: FeaturePresence | null = null;
   readonly #ranges: (readonly number[] | undefined)[] = [];
-  /** By the categories that these lack. */
+  /** The same without some adverts, by the categories that were excluded. */
   readonly #parts = new Map<number, StatedFacts>();
 
   constructor(facts: PropertyFacts, adverts: readonly AdvertFacts[], categoryBits: CategoryBits) {
@@ -31,13 +31,13 @@ export class StatedFacts {
     this.#categoryBits = categoryBits;
   }
 
-  /** Of sites. */
+  /** Bits of the adverts' site categories. */
   get categories(): number {
     this.#categories ??= this.#categoryBits.ofAll(this.adverts);
     return this.#categories;
   }
 
-  /** The same without the adverts of these categories of sites; itself when it has none. */
+  /** These facts without the adverts of some site categories; this object if there are none. */
   without(categories: number): StatedFacts {
     const excluded = categories & this.categories;
     if (excluded === 0) return this;
@@ -67,7 +67,7 @@ export class StatedFacts {
     return this.#features;
   }
 
-  /** The known values of that one of `RANGES`. */
+  /** The known values of a range; `range` is its position in `RANGES`. */
   valuesOf(range: number): readonly number[] {
     const known = this.#ranges[range];
     if (known !== undefined) return known;

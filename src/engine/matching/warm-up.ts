@@ -1,6 +1,6 @@
 /**
- * Code that has not run yet takes ten times as long, and a search as large as one may be is put in at one go: it would
- * hold up a process that has just started, whose index has had nothing to do, for a tenth of a second.
+ * Code that has not run yet takes ten times as long, and a search is inserted in one step. Without a warm-up, the first
+ * search of the largest size would block a process that has just started for a tenth of a second.
  */
 
 import { ANYTHING } from '../domain/criterion-table.ts';
@@ -12,7 +12,7 @@ import type { SearchIndex } from './search-index.ts';
 const SEARCHES = 12;
 const CORNERS = 200;
 const TRIANGLES = 400;
-/** Multiples of these scatter, modulo 1. */
+/** Multiples of these irrational numbers are evenly spread modulo 1. */
 const [ACROSS, UP] = [Math.SQRT2, Math.sqrt(3)];
 
 /** Adds searches to an unused, empty index, and removes them again, step by step. */
@@ -34,7 +34,7 @@ function shaped(polygons: readonly Polygon[]) {
   return { ...ANYTHING, areas: { ...ANYTHING.areas, polygons } };
 }
 
-/** Crosses itself all over the world. */
+/** A ring that crosses itself all over the world. */
 function scribble(n: number): Position[] {
   const ring = Array.from({ length: CORNERS }, (_, i): Position => {
     return [150 * Math.sin(n + 2.4 * i), 70 * Math.sin(n + 3.7 * i)];

@@ -1,6 +1,6 @@
 /**
- * Finds communes by codes, or the beginning of the name. A scan of all 35,000. The beginning of a former commune's or a
- * locality's name leads to its commune too.
+ * Finds communes by codes or by the beginning of the name, in a scan of all 35,000. The beginning of the name of a
+ * former commune or a locality finds its commune too.
  */
 
 import type { City } from '../domain/city.ts';
@@ -18,9 +18,9 @@ import { isDividedCity, nameForPeople, type PlaceReading } from './place-names.t
 
 export interface CityFilter {
   readonly insees?: ReadonlySet<string>;
-  /** The commune has one of them. */
+  /** The commune has at least one of them. */
   readonly zipcodes?: ReadonlySet<string>;
-  /** Beginning of the name as people write it, with or without the article, with a zip code or department beside it. */
+  /** Beginning of the name as people write it, with or without article, zip code or department. */
   readonly namePrefix?: string;
 }
 
@@ -39,7 +39,7 @@ export interface FoundCity {
 }
 
 export interface FoundCities {
-  /** On all pages together. */
+  /** The number of cities on all pages. */
   readonly total: number;
   readonly cities: readonly FoundCity[];
 }
@@ -48,7 +48,7 @@ export type FindCities = (filter: CityFilter, page?: CityPage) => FoundCities;
 
 const EVERYTHING: CityPage = { offset: 0, limit: Number.POSITIVE_INFINITY };
 
-/** Folding 40,000 names takes 70 ms: the orders are computed at their first use. */
+/** Folding 40,000 names takes 70 ms, so the orders are computed at their first use. */
 export function createCityFinder(
   communes: readonly CommuneRecord[],
   names: CommuneNames,
@@ -87,7 +87,7 @@ interface CommuneMatch extends NameMatch {
   readonly matchedName: string | null;
 }
 
-/** By the first reading of the text by which there are any. */
+/** Uses the first reading of the text that finds any commune. */
 function findNamed(communes: readonly NamedCommune[], names: CommuneNames, text: string): CommuneMatch[] {
   for (const reading of names.read(text)) {
     const typed = spellingsOf(text, reading);
@@ -105,7 +105,7 @@ function hasCode({ code }: PlaceReading): (named: NamedCommune) => boolean {
   };
 }
 
-/** By its own name before another one; null when none begins with what was typed. */
+/** Prefers its own name to other names; null if no name begins with the typed text. */
 function matchOf({ commune, keys }: NamedCommune, typed: readonly string[]): CommuneMatch | null {
   const { own, others } = keys;
   const { population } = commune;

@@ -1,19 +1,19 @@
 /**
- * Where communes lie: by their outlines, within Paris, Lyon and Marseille by those of the arrondissements, and by centres
- * where outlines do not decide, which is within communes that were separated after the outlines were drawn, and overseas
- * where there are none (decisions, section 5).
+ * Locates communes: by their outlines, by those of the arrondissements within Paris, Lyon and Marseille, and by centres
+ * where outlines do not decide: within communes that were separated after the outlines were drawn, and overseas where
+ * there are none (decisions, section 5).
  */
 
 import { distanceKm, isInPolygon, type Polygon } from '../domain/geo.ts';
 import type { CommuneOutlines } from './commune-outlines.ts';
 import type { Centre, CommuneRecord } from './commune-records.ts';
 
-/** A point farther than this from each centre of a commune without outline is in none of them. */
+/** A point farther than this from each centre of a commune without an outline is not in the commune. */
 const CENTRE_RADIUS_KM = 30;
 
 /**
- * Territories without outlines whose neighbours are near, by department, with their sea: corners of
- * `@rapideditor/country-coder` 5.6.1 (ISC), which has the border with Sint Maarten to some hundred metres.
+ * Territories without outlines and with near neighbours, by department, including their sea: corners of
+ * `@rapideditor/country-coder` 5.6.1 (ISC), which places the border with Sint Maarten to within some hundred metres.
  */
 const TERRITORIES: Readonly<Record<string, Polygon>> = {
   '975': [cornersOf('-56.72993 46.65575,-55.90758 46.6223,-56.27503 47.39728,-56.72993 46.65575')],
@@ -27,7 +27,7 @@ const TERRITORIES: Readonly<Record<string, Polygon>> = {
   ],
 };
 
-/** Longitude before latitude. */
+/** Each corner is a longitude and a latitude. */
 function cornersOf(ring: string): Polygon[number] {
   return ring.split(',').map((corner) => {
     const [lon, lat] = corner.split(' ');
@@ -36,13 +36,13 @@ function cornersOf(ring: string): Polygon[number] {
 }
 
 export interface CommuneLocations {
-  /** The main one first; empty when none is known. */
+  /** The main centre first; empty if none is known. */
   centresOf(commune: CommuneRecord): readonly Centre[];
-  /** The commune that the place is in, null abroad and at sea. */
+  /** The commune that contains the point; null abroad and at sea. */
   communeAt(at: Centre): CommuneRecord | null;
-  /** All within `radiusKm` of their outlines, and others a little farther. */
+  /** All communes within `radiusKm` of their outlines, and some that are a little farther. */
   communesAround(at: Centre, radiusKm: number): readonly CommuneRecord[];
-  /** To the outline, 0 inside; of a commune without one to its nearest centre. */
+  /** Kilometres to the outline, 0 inside; for a commune without an outline, to its nearest centre. */
   distanceKm(commune: CommuneRecord, at: Centre): number;
 }
 
@@ -51,9 +51,9 @@ interface LocationSource {
   readonly outlines: CommuneOutlines;
   /** Outlines of the arrondissements. */
   readonly within: CommuneOutlines;
-  /** By INSEE code, those of communes merged since included. */
+  /** By INSEE code, including those of communes that have been merged. */
   readonly centres: ReadonlyMap<string, readonly Centre[]>;
-  /** For the code of a merged commune the commune of today. */
+  /** For the code of a merged commune, returns the commune that it is part of now. */
   readonly communeOf: (insee: string) => CommuneRecord | null;
   /** By INSEE code of the commune that they belong to. */
   readonly arrondissements: ReadonlyMap<string, readonly CommuneRecord[]>;
@@ -63,7 +63,7 @@ export function locateCommunes(source: LocationSource): CommuneLocations {
   const { communes, outlines, within, communeOf, arrondissements } = source;
   const centres = centresByCommune(source);
   const centresOf = (commune: CommuneRecord) => centres.get(commune) ?? [];
-  /** By INSEE code of an outline: those without one of their own whose main centre it holds. */
+  /** By INSEE code of an outline: communes without an outline whose main centre it contains. */
   const sharing = new Map<string, CommuneRecord[]>();
   const apart: CommuneRecord[] = [];
   for (const commune of communes) {
@@ -98,7 +98,7 @@ export function locateCommunes(source: LocationSource): CommuneLocations {
     communeAt(at) {
       const insee = outlines.at(at.lat, at.lon);
       if (insee === null) return nearestCentre(apart.filter(mayHold(at)), at, CENTRE_RADIUS_KM);
-      // The commune's outline is the border, also where that of the arrondissements is a few metres off.
+      // The commune's outline is the border, even where that of the arrondissements differs by a few metres.
       const arrondissement = arrondissements.has(insee) ? within.at(at.lat, at.lon) : null;
       if (arrondissement !== null) return communeOf(arrondissement);
       return nearestCentre(communesIn(insee), at, Infinity);
@@ -114,7 +114,7 @@ export function locateCommunes(source: LocationSource): CommuneLocations {
   };
 }
 
-/** Whether a commune without outline may be at the place: nothing beyond the border of its territory is in it. */
+/** Whether a commune without an outline may contain the point, which must be inside the border of its territory. */
 function mayHold({ lat, lon }: Centre): (commune: CommuneRecord) => boolean {
   return ({ departmentCode }) => {
     const territory = TERRITORIES[departmentCode];

@@ -1,7 +1,7 @@
 /**
  * Communes by the names that adverts, searches and readers use: one table for intake, completion and the list of cities
- * (decisions, section 5). A commune has its own name, those of communes merged into it or that it had before, and those
- * of localities; an arrondissement also has its city's.
+ * (decisions, section 5). A commune has its own name, names of communes merged into it, names that it had before, and
+ * names of localities. An arrondissement also has the name of its city.
  */
 
 import { foldWords } from '../domain/text.ts';
@@ -16,25 +16,25 @@ interface KeyedName {
 
 export interface OtherName extends KeyedName {
   readonly name: string;
-  /** Of a former commune, or the commune's own in former times; else of a locality. */
+  /** True for the name of a former commune or an earlier name of the commune; false for that of a locality. */
   readonly isFormer: boolean;
 }
 
 export interface NameKeys {
   readonly own: KeyedName;
   readonly others: readonly OtherName[];
-  /** Of the city that the arrondissement belongs to: Paris at coordinates in the 15th means the arrondissement. */
+  /** The name of the arrondissement's city: Paris at coordinates in the 15th means the arrondissement. */
   readonly parent: KeyedName | null;
 }
 
 export interface CommuneNameSource {
   readonly communes: readonly CommuneRecord[];
   readonly departments: readonly Department[];
-  /** Codes of merged communes lead to the commune of today. */
+  /** For the code of a merged commune, returns the commune that it is part of now. */
   readonly communeOf: (insee: string) => CommuneRecord | null;
 }
 
-/** Terres australes et antarctiques françaises. */
+/** The longest name of a department: Terres australes et antarctiques françaises. */
 const DEPARTMENT_WORDS_MAX = 5;
 
 type CommunesByKey = ReadonlyMap<string, readonly CommuneRecord[]>;
@@ -44,7 +44,7 @@ export class CommuneNames {
   readonly #departments: ReadonlyMap<string, string>;
   /** Folding is slow: each commune's names are folded once, at the first comparison. */
   readonly #keysOf = new Map<CommuneRecord, NameKeys>();
-  /** All communes by own and former names, by localities, by own names without article; made at the first use. */
+  /** All communes by own and former names, by localities, and by own names without article; made at the first use. */
   #byKey: readonly CommunesByKey[] | null = null;
   readonly #byDepartment = new Map<string, CommuneRecord[]>();
 
@@ -54,7 +54,7 @@ export class CommuneNames {
     this.#departments = new Map(names.flatMap(([key, code]) => [key, withoutArticle(key)].map((one) => [one, code])));
   }
 
-  /** As written; then, where a department's name ends it, as a name in that department (`Saint-Denis de la Réunion`). */
+  /** The name as written; then, if a department's name ends it, in that department (`Saint-Denis de la Réunion`). */
   read(text: string): readonly PlaceReading[] {
     const reading = readPlaceName(text);
     const words = reading.key.split(' ');
@@ -89,8 +89,8 @@ export class CommuneNames {
   }
 
   /**
-   * The commune that `key` means among `communes`: the first of the same name, by its own name before another one;
-   * else the only one whose name begins with it (`Saint-Maur` for `Saint-Maur-des-Fossés`).
+   * The commune of `communes` that `key` names: the first with that name, own names before others; else the only one
+   * whose name begins with it (`Saint-Maur` for `Saint-Maur-des-Fossés`).
    */
   pick(communes: readonly CommuneRecord[], key: string): CommuneRecord | null {
     if (communes.length === 0 || key === '') return null;
@@ -100,7 +100,7 @@ export class CommuneNames {
     );
   }
 
-  /** Those with a name that begins as `key` does, or is its beginning. */
+  /** Communes with a name that begins with `key`, or that `key` begins with; whole words, articles aside. */
   alike(communes: readonly CommuneRecord[], key: string): readonly CommuneRecord[] {
     if (key === '') return [];
     const bare = withoutArticle(key);
@@ -119,8 +119,8 @@ export class CommuneNames {
   }
 
   /**
-   * The only commune of all that has the name, or had it, and lies in the department of `code`, if there is one; else
-   * the only one with such a locality, or with the name after an article.
+   * The only commune in the department of `code`, if given, that has the name or had it. If there is none: the only one
+   * with such a locality, or with the name after an article.
    */
   only({ key, code }: PlaceReading): CommuneRecord | null {
     if (key === '') return null;
@@ -132,7 +132,7 @@ export class CommuneNames {
     return null;
   }
 
-  /** Likewise, else the only commune of the department whose name begins so. */
+  /** Like `only`; else the only commune of the department whose name begins with `key`. */
   onlyIn(code: string, key: string): CommuneRecord | null {
     const whole = this.only({ key, code });
     if (whole !== null) return whole;
@@ -164,7 +164,7 @@ export function isOfDepartment({ departmentCode }: CommuneRecord, code: string):
   return code === departmentCode || code.startsWith(departmentCode.replace(/^2[AB]$/, '20'));
 }
 
-/** How a name begins with what was typed, articles aside: as a whole, as whole words, or not so. */
+/** How a name begins with the typed text, articles aside: as a whole, as whole words, or not. */
 export type NameFit = 'whole' | 'begun' | 'none';
 
 export function nameFit({ key, bare }: KeyedName, typed: readonly string[]): NameFit {
@@ -181,15 +181,15 @@ export function nameFit({ key, bare }: KeyedName, typed: readonly string[]): Nam
 /** A place found by one of its names. */
 export interface NameMatch {
   readonly fit: NameFit;
-  /** Null: no commune. */
+  /** Null if the place is not a commune. */
   readonly population: number | null;
-  /** The name is the place's own, a former one, or a locality's. */
+  /** Whether the name is the place's own, a former one, or that of a locality. */
   readonly kind: 'own' | 'former' | 'locality';
-  /** The place had the whole name, and its own begins with it, as Évry-Courcouronnes does with Évry. */
+  /** The place once had the whole name, and its own name begins with it, as Évry-Courcouronnes begins with Évry. */
   readonly isRenamed: boolean;
 }
 
-/** A commune so many times larger comes before one whose whole name was typed (decisions, section 7). */
+/** A commune this many times larger precedes one whose whole name was typed (decisions, section 7). */
 const MUCH_LARGER = 20;
 const LARGER = 0;
 const WHOLE = 1;
@@ -197,8 +197,8 @@ const OTHER_WHOLE = 2;
 const REST = 3;
 
 /**
- * Whole names first, own ones before others, unless a much larger commune begins with the name or had it, or a larger one
- * begins with it and had it. A name that no commune has today gives way to any larger commune that begins with it.
+ * Whole names first, own before others. They are preceded by much larger communes that begin with the name or had it,
+ * and by larger ones for which both hold; if no commune has the name today, by any larger one that begins with it.
  */
 export function relevanceAmong(matches: Iterable<NameMatch>): (match: NameMatch) => number {
   let [own, other] = [-1, -1];
@@ -218,7 +218,7 @@ export function relevanceAmong(matches: Iterable<NameMatch>): (match: NameMatch)
   };
 }
 
-/** Folded as typed, where the last word may be an abbreviation or the beginning of a word, and as it is read. */
+/** The text as it is read, and folded as typed: the last word may be an abbreviation or incomplete. */
 export function spellingsOf(text: string, { key }: PlaceReading): readonly string[] {
   const typed = foldWords(text).join(' ');
   return typed === key ? [key] : [key, typed];
@@ -227,7 +227,7 @@ export function spellingsOf(text: string, { key }: PlaceReading): readonly strin
 function add(table: Map<string, CommuneRecord[]>, key: string, commune: CommuneRecord): void {
   const communes = table.get(key);
   if (communes === undefined) table.set(key, [commune]);
-  // A commune is added under all its names in a row.
+  // All names of a commune are added before those of the next.
   else if (communes.at(-1) !== commune) communes.push(commune);
 }
 
@@ -236,7 +236,7 @@ export function keyedName(name: string): KeyedName {
   return { key, bare: withoutArticle(key) };
 }
 
-/** Whole words. */
+/** Compares whole words. */
 function isSameBeginning(a: string, b: string): boolean {
   const [short, long] = a.length < b.length ? [a, b] : [b, a];
   return long.startsWith(short) && (long.length === short.length || long[short.length] === ' ');

@@ -1,7 +1,7 @@
 /**
- * Which commune a point is in, and how far it is from others, by their outlines: boxes in a packed R-tree, corners in
- * typed arrays (8 MB). Distances are those on a plane that touches the sphere between the two places: right to a metre
- * within the few kilometres that matter.
+ * Finds the commune of a point, and its distance to others, by their outlines: boxes in a packed R-tree, corners in
+ * typed arrays (8 MB). Distances are measured on a plane that touches the sphere between the two locations: exact to a
+ * metre within the few kilometres that matter.
  */
 
 import { readFile } from 'node:fs/promises';
@@ -12,17 +12,17 @@ import { KM_PER_DEGREE, RADIANS } from '../domain/geo.ts';
 import { type DepartmentOutlines, departmentOutlines } from './department-outlines.ts';
 import { COAST, type Outlines, unpackOutlines } from './outlines/packed-outlines.ts';
 
-/** A point of the sea this near to the coast belongs to the commune (decisions, section 5). */
+/** A point of the sea within this distance of the coast belongs to the commune (decisions, section 5). */
 const COAST_KM = 2;
 
-/** Throws when the file cannot be read: the installation is broken. */
+/** Throws if the file cannot be read: the installation is broken. */
 export async function readCommuneOutlines(name: 'communes' | 'arrondissements' = 'communes'): Promise<CommuneOutlines> {
   const file = new URL(`outlines/${name}.bin.br`, import.meta.url);
   const bytes = await promisify(brotliDecompress)(await readFile(file));
   return new CommuneOutlines(unpackOutlines(bytes));
 }
 
-/** A point on the grid of the outlines, and how long the grid's steps are there. */
+/** A point on the grid of the outlines, and the length of the grid's steps there. */
 interface GridPoint {
   readonly x: number;
   readonly y: number;
@@ -43,20 +43,20 @@ export class CommuneOutlines {
     this.#indexOf = new Map(outlines.insees.map((insee, index) => [insee, index]));
   }
 
-  /** INSEE code of the outline that holds the point; else, off the coast, of the nearest within two kilometres. */
+  /** INSEE code of the outline that contains the point; off the coast, that of the nearest within two kilometres. */
   at(lat: number, lon: number): string | null {
     const point = this.#pointAt(lat, lon);
     const commune = this.#around(point, 0).find((one) => this.#holds(one, point)) ?? this.#nearestCoast(point);
     return commune === null ? null : (this.#outlines.insees[commune] as string);
   }
 
-  /** INSEE codes of all outlines within `radiusKm`, and of others whose box is. */
+  /** INSEE codes of all outlines within `radiusKm`, and of others whose box is within it. */
   around(lat: number, lon: number, radiusKm: number): readonly string[] {
     const found = this.#around(this.#pointAt(lat, lon), radiusKm);
     return found.map((commune) => this.#outlines.insees[commune] as string);
   }
 
-  /** Null: no commune that `nameOf` names has an outline. */
+  /** Null if no commune that `nameOf` names has an outline. */
   ofDepartment(nameOf: (insee: string) => string | null): DepartmentOutlines | null {
     return departmentOutlines(this.#outlines, nameOf);
   }
@@ -91,7 +91,7 @@ export class CommuneOutlines {
     return this.#boxes.search(x - east, y - north, x + east, y + north);
   }
 
-  /** Even-odd rule: a ray to the east crosses an odd number of edges, in whatever order they stand. */
+  /** Even-odd rule: a ray to the east crosses an odd number of edges, whatever their order. */
   #holds(commune: number, { x, y }: GridPoint): boolean {
     const { starts, xs, ys } = this.#outlines;
     let isInside = false;
@@ -106,7 +106,7 @@ export class CommuneOutlines {
     return isInside;
   }
 
-  /** The commune whose outer arc is nearest, null where that is a border with another country. */
+  /** The commune with the nearest outer arc; null if that is a border with another country. */
   #nearestCoast(point: GridPoint): number | null {
     const { inside, beyond } = this.#outlines;
     let [nearest, nearestKm]: [number | null, number] = [null, COAST_KM];
@@ -153,7 +153,7 @@ function indexBoxes({ starts, xs, ys }: Outlines, arcs: readonly (readonly numbe
   return boxes;
 }
 
-/** By commune, the arcs of its outline. */
+/** The arcs of each commune's outline. */
 function arcsByCommune({ insees, inside, beyond }: Outlines): readonly (readonly number[])[] {
   const arcs = insees.map((): number[] => []);
   for (let arc = 0; arc < inside.length; arc++) {

@@ -1,7 +1,7 @@
 /**
- * The official list of communes, departments and regions (INSEE's Code officiel géographique, as the package
- * `@etalab/decoupage-administratif` ships it) as small records. Its main entry cannot be imported and would parse every
- * file; this module reads the three relevant files directly.
+ * The official list of communes, departments and regions (INSEE's Code officiel géographique, from the package
+ * `@etalab/decoupage-administratif`) as small records. The package's main entry cannot be imported and would parse
+ * every file, so this module reads the three relevant files directly.
  */
 
 import { readFile } from 'node:fs/promises';
@@ -23,7 +23,7 @@ export interface CommuneRecord {
   readonly parentInsee: string | null;
   /** Former names, and names of localities inside it, which adverts use. */
   readonly otherNames: readonly string[];
-  /** Those of `otherNames` that were a commune's: delegated, associated or renamed since. */
+  /** Those of `otherNames` that are names of former communes: delegated, associated or renamed. */
   readonly formerNames: readonly string[];
 }
 
@@ -38,7 +38,7 @@ export interface Department {
 
 export interface CommuneRecords {
   readonly communes: readonly CommuneRecord[];
-  /** INSEE code of a commune that was merged away, to the code of the commune it is part of now. */
+  /** For the INSEE code of a commune that was merged into another: the code of the commune that it is part of now. */
   readonly mergedInto: ReadonlyMap<string, string>;
   readonly departments: readonly Department[];
 }
@@ -64,8 +64,8 @@ interface SourceArea {
 }
 
 /**
- * `added`: zip codes and names that the package lacks.
- * Throws when a file of the package is missing or no JSON: the installation is broken.
+ * `added`: zip codes and names that the package lacks. Throws if a file of the package is missing or is not JSON: the
+ * installation is broken.
  */
 export async function readCommuneRecords(added: AddedToCommunes = NOTHING_ADDED): Promise<CommuneRecords> {
   const [communes, departments, regions] = await Promise.all([
@@ -92,7 +92,7 @@ function joinCommunes(
   const formerNames = new Map([...added.formerNames].map(([insee, names]) => [insee, [...names]]));
   for (const { type, code, nom, chefLieu } of source) {
     if (chefLieu === undefined || (type !== 'commune-deleguee' && type !== 'commune-associee')) continue;
-    // The delegated commune round the new town hall kept its code, and the new commune bears it too.
+    // The delegated commune that has the new town hall kept its code, which is also the code of the new commune.
     if (code !== chefLieu) mergedInto.set(code, chefLieu);
     const names = formerNames.get(chefLieu);
     if (names === undefined) formerNames.set(chefLieu, [nom]);
@@ -118,7 +118,7 @@ function joinCommunes(
   return { communes, mergedInto };
 }
 
-/** Overseas collectivities stand in the lists as departments and as regions with the same code. */
+/** The lists have overseas collectivities both as departments and as regions, with the same code. */
 function joinDepartments(departments: readonly SourceArea[], regions: readonly SourceArea[]): readonly Department[] {
   const regionOf = new Map(regions.map(({ code, nom }) => [code, { code, id: Number(code), name: nom }]));
   return departments.map(({ code, nom, chefLieu, region = code }) => ({
@@ -135,9 +135,9 @@ export interface Centre {
   readonly lon: number;
 }
 
-/** All by INSEE code. */
+/** All maps are by INSEE code. */
 interface PlaceTable {
-  /** Centres of communes, those merged since included; the main one first. */
+  /** Centres of communes, including merged ones; the main centre first. */
   readonly centres: ReadonlyMap<string, readonly Centre[]>;
   readonly zipcodes: ReadonlyMap<string, readonly string[]>;
   readonly localities: ReadonlyMap<string, readonly string[]>;
@@ -145,8 +145,8 @@ interface PlaceTable {
 }
 
 /**
- * The data of `places/places.tsv.gz`; `places/build.ts` creates it from La Poste's file, and describes its lines.
- * Throws when the file cannot be read: the installation is broken.
+ * The data of `places/places.tsv.gz`, which `places/build.ts` creates from La Poste's file; it describes the lines.
+ * Throws if the file cannot be read: the installation is broken.
  */
 export async function readPlaceTable(): Promise<PlaceTable> {
   const text = gunzipSync(await readFile(new URL('places/places.tsv.gz', import.meta.url))).toString('utf8');
@@ -170,9 +170,9 @@ function centreOf(point: string): Centre {
 }
 
 /**
- * Codes hold letters in Corsica, and the interface wants integers (specification, section 2.6). The mapping is fixed,
- * so an id means the same place in every release and on every machine. INSEE code as a number; Corsica's `2Axxx` is
- * 120xxx and `2Bxxx` is 220xxx, both above every other code.
+ * The API requires integers (specification, section 2.6), but Corsica's codes contain letters. The mapping is fixed, so
+ * an id has the same meaning in every release and on every machine: the INSEE code as a number, except that Corsica's
+ * `2Axxx` is 120xxx and `2Bxxx` is 220xxx, both above every other code.
  */
 export function cityIdOf(insee: string): number {
   if (insee.startsWith('2A')) return 120_000 + Number(insee.slice(2));
@@ -180,14 +180,14 @@ export function cityIdOf(insee: string): number {
   return Number(insee);
 }
 
-/** The INSEE code that `cityIdOf` made `id` of. Whether such a commune exists is another question. */
+/** The INSEE code for which `cityIdOf` returns `id`. There may be no such commune. */
 export function inseeOf(id: number): string {
   if (id >= 220_000) return `2B${String(id - 220_000).padStart(3, '0')}`;
   if (id >= 120_000) return `2A${String(id - 120_000).padStart(3, '0')}`;
   return String(id).padStart(5, '0');
 }
 
-/** Department code as a number; `2A` is 201 and `2B` is 202, which no department has. */
+/** Department code as a number; `2A` is 201 and `2B` is 202, which are no department's code. */
 export function departmentIdOf(code: string): number {
   if (code === '2A') return 201;
   if (code === '2B') return 202;

@@ -1,6 +1,6 @@
 /**
- * All communes of France in memory, by INSEE code, id, zip code and name, with their departments and regions. Read from
- * an npm package and a table of places at start-up (a quarter of a second). `City` objects are created at their first use.
+ * All communes of France in memory, by INSEE code, id, zip code and name, with their departments and regions. They are
+ * read at start-up from an npm package and a table of places (250 ms). `City` objects are created at their first use.
  */
 
 import type { City, CodedPlace, ResolvePlace } from '../domain/city.ts';
@@ -21,7 +21,7 @@ import { type CompletePlaces, createPlaceCompletion } from './place-completion.t
 import { createPlaceResolver } from './resolve-place.ts';
 
 export interface Reference {
-  /** The commune or arrondissement of this INSEE code; for a merged commune's code the commune it is part of now. */
+  /** The commune or arrondissement with this INSEE code; for a merged commune, the one that it is part of now. */
   city(insee: string): City | null;
   cityById(id: number): City | null;
   /** In order of INSEE code, arrondissements included. */
@@ -31,26 +31,26 @@ export interface Reference {
   department(code: string): Department | null;
   departmentById(id: number): Department | null;
   departments(): readonly Department[];
-  /** Of its communes; null for an unknown department, and where no outlines are known. */
+  /** The outlines of its communes; null if the department or its outlines are unknown. */
   outlinesOf(department: string): DepartmentOutlines | null;
   /** Whether some commune has this zip code. */
   isZipcode(zipcode: string): boolean;
   readonly resolvePlace: ResolvePlace;
-  /** Communes that meet every given filter, in order of folded name unless asked otherwise. */
+  /** Communes that meet every given filter, ordered by relevance unless another order is requested. */
   readonly findCities: FindCities;
-  /** Matches of the typed words, most inhabitants first. */
+  /** Places that match the typed words; see `place-completion` for their order. */
   readonly completePlaces: CompletePlaces;
 }
 
 const FRANCE: CodedPlace = { code: 'FR', id: 250, name: 'France' };
 
-/** Services of one process share it, which only read it. */
+/** All services of a process share it, because they only read it. */
 let loaded: Promise<Reference> | null = null;
 
-/** Throws when a file of the reference packages cannot be read. */
+/** Throws if a file of the reference packages cannot be read. */
 export async function loadReference(): Promise<Reference> {
   loaded ??= readReference();
-  // A promise for each caller: what follows the shared one is taken for work of who asked first.
+  // Each caller gets its own promise, so that node:test attributes continuations to the right test.
   return await loaded;
 }
 
@@ -103,7 +103,7 @@ async function readReference(): Promise<Reference> {
 }
 
 /**
- * The first search among cities and places sorts them, which takes longer than a request may: call it before serving
+ * The first search for cities or places sorts them, which takes longer than a request may. Call this before serving
  * requests.
  */
 export function sortPlaces({ findCities, completePlaces }: Reference): void {
@@ -114,9 +114,9 @@ export function sortPlaces({ findCities, completePlaces }: Reference): void {
 interface CommuneTable {
   readonly communes: readonly CommuneRecord[];
   readonly byInsee: ReadonlyMap<string, CommuneRecord>;
-  /** A commune with arrondissements is absent: each of its zip codes is one of theirs. */
+  /** Communes with arrondissements are absent: each of their zip codes belongs to an arrondissement. */
   readonly byZipcode: ReadonlyMap<string, readonly CommuneRecord[]>;
-  /** By INSEE code of the commune they belong to. */
+  /** By INSEE code of the commune that they belong to. */
   readonly arrondissements: ReadonlyMap<string, readonly CommuneRecord[]>;
 }
 

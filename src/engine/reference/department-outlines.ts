@@ -1,25 +1,25 @@
-/** The outlines of a department's communes, as numbers that compress well: what a map draws of it. */
+/** The outlines of a department's communes, for maps, as numbers that compress well. */
 
 import type { Outlines } from './outlines/packed-outlines.ts';
 
-/** Beyond a line lies another department; for the sea and other countries see `COAST` and `BORDER`. */
+/** Another department is beyond the line. See `COAST` and `BORDER` for the sea and other countries. */
 const OTHER_DEPARTMENT = -3;
 
 export interface DepartmentOutlines {
   readonly attribution: string;
-  /** Degrees a step, longitude first. */
+  /** Degrees per step, longitude first. */
   readonly scale: readonly number[];
   /** Degrees of the grid's origin. */
   readonly translate: readonly number[];
   readonly communes: readonly (readonly [insee: string, name: string])[];
   /**
-   * Each line once: the index of the commune on one side, what lies on the other (a commune or a negative code), then the
-   * steps from corner to corner; the first is from the first corner of the line before.
+   * Each line once: the index of the commune on one side, the other side (a commune or a negative code), then the steps
+   * from corner to corner. The first step starts at the first corner of the previous line.
    */
   readonly lines: readonly (readonly number[])[];
 }
 
-/** `nameOf` is null for a commune that is not in the department. Null: none of them has an outline. */
+/** `nameOf` returns null for a commune outside the department. The result is null if no commune has an outline. */
 export function departmentOutlines(
   { attribution, scale, translate, insees, inside, beyond, starts, xs, ys }: Outlines,
   nameOf: (insee: string) => string | null,

@@ -1,7 +1,7 @@
 /**
- * Completes the name of a place: cities, departments and zip codes that have a word for each typed word, or one that
- * begins with it; former communes and localities lead to their commune. A sorted list of all words leads to the places,
- * which are ordered by inhabitants. A complete code puts its place first, then names by their relevance
+ * Completes the name of a place: finds cities, departments and zip codes with a word that equals or begins with each
+ * typed word. Names of former communes and localities find their commune. A sorted list of all words refers to the
+ * places, which are ordered by inhabitants. A place with the typed code comes first, then names by relevance
  * (`relevanceAmong`).
  */
 
@@ -14,16 +14,16 @@ export type PlaceType = 'zipcode' | 'city' | 'department';
 
 export interface CompletedPlace {
   readonly type: PlaceType;
-  /** Name in everyday use; a zip code is its own. */
+  /** The name in everyday use; for a zip code, the code itself. */
   readonly name: string;
   /** INSEE code, department code, or the zip code. */
   readonly code: string;
-  /** The city's or department's id, as IRIs have it; null for a zip code. */
+  /** The city's or department's id, as in IRIs; null for a zip code. */
   readonly id: number | null;
-  /** The first of a city; null for a department. */
+  /** The first zip code of a city; null for a department. */
   readonly zipcode: string | null;
   readonly population: number;
-  /** Ids of the communes that have this zip code; empty for the others. */
+  /** Ids of the communes with this zip code; empty for other types. */
   readonly cityIds: readonly number[];
   readonly cityNames: readonly string[];
   /** The name of a former commune or locality that was typed in place of its own; else null. */
@@ -31,7 +31,7 @@ export interface CompletedPlace {
 }
 
 export interface FoundPlaces {
-  /** On all pages together. */
+  /** The number of places on all pages. */
   readonly total: number;
   readonly places: readonly CompletedPlace[];
 }
@@ -46,7 +46,7 @@ export interface PlaceSource {
   readonly nameOf: (commune: CommuneRecord) => string;
 }
 
-/** Reading all words takes a tenth of a second: it happens at the first use. */
+/** Reading all words takes 100 ms, so it happens at the first use. */
 export function createPlaceCompletion(source: PlaceSource): CompletePlaces {
   let index: PlaceIndex | null = null;
   return (text, { offset, limit }) => {
@@ -70,11 +70,11 @@ class PlaceIndex {
   /** By rank. */
   readonly #places: readonly WordedPlace[];
   readonly #names: CommuneNames;
-  /** Each once, in their order: most are of many places, as the code of a department is. */
+  /** Distinct words, sorted: most belong to many places, such as the code of a department. */
   readonly #words: readonly string[];
   /** Ranks of the places that have the word. */
   readonly #ranksOf = new Map<string, number[]>();
-  /** By rank: whether the search under way has met the place. */
+  /** By rank: whether the current search has found the place. */
   readonly #isMet: Uint8Array;
 
   constructor(places: readonly WordedPlace[], names: CommuneNames) {
@@ -91,7 +91,7 @@ class PlaceIndex {
     this.#isMet = new Uint8Array(this.#places.length);
   }
 
-  /** Ranks of the places that have all words of `text`, best first, each place once; none when there are no words. */
+  /** Ranks of the places that have all words of `text`, best first, each place once; empty if there are no words. */
   find(text: string): readonly number[] {
     for (const [at, reading] of this.#names.read(text).entries()) {
       const read = [...reading.key.split(' '), ...(reading.code === null ? [] : [reading.code.toLowerCase()])];
@@ -121,7 +121,7 @@ class PlaceIndex {
   }
 
   #findWords(words: readonly string[]): number[] {
-    // The longest word has the fewest places: the other words are checked in those.
+    // The longest word has the fewest places: only those are checked for the other words.
     const [first, ...others] = [...new Set(words)].sort((a, b) => b.length - a.length).map(beginningsOf);
     if (first === undefined) return [];
     this.#isMet.fill(0);
@@ -173,7 +173,7 @@ function matchOf({ place, owner, kind, keyed }: WordedPlace, typed: readonly str
   return { fit, population, kind, isRenamed };
 }
 
-/** `st` may be the beginning of a word, or stand for `saint`. */
+/** `st` may be the beginning of a word or an abbreviation of `saint`. */
 function beginningsOf(word: string): readonly string[] {
   const full = fullWordOf(word);
   return full === null ? [word] : [word, full];
@@ -181,7 +181,7 @@ function beginningsOf(word: string): readonly string[] {
 
 const TYPES: readonly PlaceType[] = ['zipcode', 'city', 'department'];
 
-/** Own names first, then most inhabitants; Paris the city before Paris the department. */
+/** Own names first, then by number of inhabitants; the city of Paris before the department. */
 function compareRank(a: CompletedPlace, b: CompletedPlace): number {
   const byName = Number(a.matchedName !== null) - Number(b.matchedName !== null);
   return (

@@ -21,24 +21,24 @@ const ROMAN_NUMBERS: ReadonlyMap<string, string> = new Map(
     .split(' ')
     .map((numeral, i) => [numeral, String(i + 1)]),
 );
-/** Cities with arrondissements, with their departments. */
+/** Cities with arrondissements, and their departments. */
 const DIVIDED_CITIES: ReadonlyMap<string, string> = new Map([
   ['paris', '75'],
   ['lyon', '69'],
   ['marseille', '13'],
 ]);
-/** Each zip code of such a city is an arrondissement's. */
+/** Whether the city has arrondissements: each of its zip codes belongs to one of them. */
 export function isDividedCity(key: string): boolean {
   return DIVIDED_CITIES.has(key);
 }
 
-/** Whole or begun. */
+/** An ordinal, complete or partly typed. */
 const ORDINAL = /^0?(\d{1,2})(?:er?|ere|em|eme|i|ie|iem|ieme|n|nd|nde|d)?$/;
 const ARRONDISSEMENT = /^(?:arrondissements?|arrdt?|arr|ardt)$/;
 const ARRONDISSEMENT_MAX = 20;
 const CODE = /^(?:\d{5}|\d\d|2[ab]|9[78]\d)$/;
 
-/** A name as it is written, often with a code before or behind it: `83000 Toulon`, `Toulon (83)`. */
+/** A name as written, often with a code before or after it: `83000 Toulon`, `Toulon (83)`. */
 export interface PlaceReading {
   /** The name (`placeKey`). */
   readonly key: string;
@@ -64,7 +64,7 @@ function isArrondissement(text: string, city: string, code: string): boolean {
   return code !== department || !text.includes(`(${code})`);
 }
 
-/** Folded words of a commune name in one canonical spelling, one space between them; empty when nothing is left. */
+/** Folded words of a commune name in one canonical spelling, separated by a space; empty if no word is left. */
 export function placeKey(name: string): string {
   return keyOf(wordsOf(name));
 }
@@ -89,23 +89,23 @@ function arrondissementKey(city: string, words: readonly string[]): string {
   return [city, ...kept].join(' ');
 }
 
-/** The word for an abbreviation, null when it is none or ambiguous. */
+/** The word for an abbreviation; null if there is none or several. */
 export function fullWordOf(word: string): string | null {
   const full = Object.hasOwn(ABBREVIATIONS, word) ? ABBREVIATIONS[word] : undefined;
   return full === undefined || full.includes(' ') ? null : full;
 }
 
-/** `Le`, `La`, `Les`, `L'`, `Los` or `Aux` at the head of an official name, else empty. */
+/** `Le`, `La`, `Les`, `L'`, `Los` or `Aux` at the beginning of an official name, else empty. */
 export function articleOf(officialName: string): string {
   return /^(?:L'|(?:Le|La|Les|Los|Aux)(?= ))/.exec(officialName)?.[0] ?? '';
 }
 
-/** `folded`: a name. */
+/** `folded`: a folded name. */
 export function withoutArticle(folded: string): string {
   return folded.replace(/^(?:l|le|la|les|los|aux) /, '');
 }
 
-/** `Saint Etienne` for the `ST ETIENNE` of La Poste; other names as they are. */
+/** `Saint Etienne` for the `ST ETIENNE` of La Poste; other names are unchanged. */
 export function nameForPeople(name: string): string {
   if (name !== name.toUpperCase()) return name;
   const words = foldWords(name).map((word) => fullWordOf(word) ?? word);

@@ -1,6 +1,6 @@
 /**
- * Resolves the commune of an advert (decisions, section 5): its INSEE code, else what two of zip code, name and
- * coordinates agree on, else coordinates, name or zip code alone. Each step is tried only when the previous one found
+ * Resolves the commune of an advert (decisions, section 5): by its INSEE code, else by what two of zip code, name and
+ * coordinates agree on, else by coordinates, name or zip code alone. Each step is tried only if the previous one found
  * nothing.
  */
 
@@ -12,16 +12,16 @@ import type { PlaceReading } from './place-names.ts';
 
 export interface PlaceResolverParts extends Pick<CommuneLocations, 'communeAt' | 'communesAround' | 'distanceKm'> {
   readonly names: CommuneNames;
-  /** Codes of merged communes lead to the commune of today. */
+  /** For the code of a merged commune, returns the commune that it is part of now. */
   readonly communeOf: (insee: string) => CommuneRecord | null;
   /** Paris, Lyon and Marseille are represented by their arrondissements. */
   readonly communesOfZipcode: (zipcode: string) => readonly CommuneRecord[];
   readonly cityOf: (commune: CommuneRecord) => City;
 }
 
-/** Farther from the commune's outline, a name and coordinates do not agree. */
+/** A name and coordinates that are farther from the commune's outline do not agree. */
 const NAME_RADIUS_KM = 5;
-/** Likewise a zip code and coordinates. */
+/** Likewise for a zip code and coordinates. */
 const ZIPCODE_RADIUS_KM = 30;
 
 const NO_NAME: PlaceReading = { key: '', code: null };
@@ -42,7 +42,7 @@ export function createPlaceResolver(parts: PlaceResolverParts): ResolvePlace {
     const inZipcode = zipcode === null ? [] : parts.communesOfZipcode(zipcode);
     const agreed = names.pick(inZipcode, key) ?? (at === null ? null : nearbyOfName(at, key));
     if (agreed !== null) return agreed;
-    // CEDEX codes and `75000` are in no list: their first digits are still the department's.
+    // CEDEX codes and `75000` are in no list, but their first digits are the department's.
     const department = inZipcode.length === 0 ? (zipcode ?? code) : null;
     const inDepartment = department === null ? null : names.onlyIn(department, key);
     if (inDepartment !== null) return inDepartment;
@@ -62,7 +62,7 @@ export function createPlaceResolver(parts: PlaceResolverParts): ResolvePlace {
     return byDistance(communes, at, ZIPCODE_RADIUS_KM)[0] ?? null;
   }
 
-  /** Those within `radiusKm`, the nearest first. */
+  /** Communes within `radiusKm`, nearest first. */
   function byDistance(communes: readonly CommuneRecord[], at: Centre, radiusKm: number): readonly CommuneRecord[] {
     return communes
       .map((commune) => ({ commune, km: parts.distanceKm(commune, at) }))
@@ -71,7 +71,7 @@ export function createPlaceResolver(parts: PlaceResolverParts): ResolvePlace {
       .map(({ commune }) => commune);
   }
 
-  /** An advert that says Paris and 75015 means the 15th arrondissement, which still includes Paris. */
+  /** An advert with Paris and 75015 means the 15th arrondissement, which is still part of Paris. */
   function arrondissementOf(commune: CommuneRecord, zipcode: string): CommuneRecord {
     const within = parts.communesOfZipcode(zipcode).filter(({ parentInsee }) => parentInsee === commune.insee);
     return within[0] ?? commune;
@@ -86,7 +86,7 @@ export function createPlaceResolver(parts: PlaceResolverParts): ResolvePlace {
   };
 }
 
-/** Of a zip code that several communes share, their department, if it is one. */
+/** For a zip code that several communes share: their department, if it is the same. */
 function withinZipcode(
   zipcode: string | null,
   { communesOfZipcode }: Pick<PlaceResolverParts, 'communesOfZipcode'>,
@@ -118,14 +118,12 @@ function resolved(
     departmentCode: commune.departmentCode,
     zipcode: zipcode !== null && commune.zipcodes.includes(zipcode) ? zipcode : more.length === 0 ? only : null,
     inseeCodes,
-    // Several candidates are ambiguous.
+    // Several zip codes would be ambiguous.
     zipcodes: zipcodes.length === 1 ? zipcodes : [],
   };
 }
 
-/**
- * Trimmed and in upper case, with the leading zero that spreadsheets drop; null when that is no five-character code.
- */
+/** Trimmed, in upper case, with the leading zero that spreadsheets drop; null if that is not a five-character code. */
 function fiveCharacters(code: string | null): string | null {
   if (code === null) return null;
   const trimmed = code.trim().toUpperCase();

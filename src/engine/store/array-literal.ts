@@ -1,6 +1,6 @@
-/** Array parameters without the client library's escaping of every element, which is most of the cost of a long one. */
+/** Array parameters without the client library's escaping of every element, which makes long arrays slow. */
 
-/** Written without quotes: identifiers, codes, numbers, instants. */
+/** Elements that are written without quotes: identifiers, codes, numbers, instants. */
 type Element = string | number | boolean | Date | null;
 
 /** `{a,b,…}`. */
@@ -10,7 +10,7 @@ export function arrayLiteral(values: readonly Element[]): string {
 
 type ElementKey<T> = { readonly [K in keyof T]-?: T[K] extends Element ? K : never }[keyof T];
 
-/** The named members of all rows, an array for each. */
+/** One array for each named member, with its values in all rows. */
 export function memberArrays<T>(rows: readonly T[], ...names: readonly ElementKey<T>[]): readonly string[] {
   return names.map((name) => arrayLiteral(rows.map((row) => row[name] as Element)));
 }
@@ -18,12 +18,12 @@ export function memberArrays<T>(rows: readonly T[], ...names: readonly ElementKe
 /** No JSON text contains it (RFC 8259, section 7). */
 const RECORD_SEPARATOR = '\x1e';
 
-/** A text parameter of many JSON texts, which `jsonTexts` takes apart. */
+/** Joins many JSON texts into one text parameter, which `jsonTexts` splits. */
 export function joinedJson(texts: readonly string[]): string {
   return texts.join(RECORD_SEPARATOR);
 }
 
-/** In SQL, the array of the JSON texts in a parameter such as `$1`. */
+/** As SQL, the array of the JSON texts in a parameter such as `$1`. */
 export function jsonTexts(parameter: string): string {
   return `string_to_array(${parameter}, e'\\x1e')`;
 }

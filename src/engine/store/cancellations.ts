@@ -1,7 +1,7 @@
 /**
- * Cancels the open deliveries of a search that was deleted or silenced. There may be hundreds of thousands of them, and
- * no request waits for so many rows: the search is marked, which claims and reads honour at once, and its deliveries
- * are cancelled page by page in the background. The same applies to the searches of a deleted client.
+ * Cancels the open deliveries of a search that was deleted or silenced. There may be hundreds of thousands of them, too
+ * many for one request: so the search is marked, which claims and reads honour at once, and its deliveries are
+ * cancelled page by page in the background. The same applies to the searches of a deleted client.
  */
 
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
@@ -9,13 +9,13 @@ import { attemptsUnderWay, LOGGED } from './attempts.ts';
 import type { Queryable } from './database.ts';
 import { NEVER_DELIVERED, OPEN } from './delivery-states.ts';
 
-/** For a delivery `d` (delivery-states.ts) and its search `s`: it is cancelled, though its row may not show it yet. */
+/** Whether a delivery `d` (delivery-states.ts) of search `s` is cancelled, though its row may not show it yet. */
 export const IS_CANCELLED = `(coalesce(d.generation < s.generation, false) and d.state in ${OPEN})`;
 /** Whether the search still wants the delivery. */
 export const IS_WANTED = `s.deleted_at is null and s.notification_enabled and not ${IS_CANCELLED}`;
 export const STATE = `case when ${IS_CANCELLED} then 'cancelled' else d.state end`;
 export const FINISHED_AT = `case when ${IS_CANCELLED} then coalesce(s.silenced_at, s.updated_at) else d.finished_at end`;
-/** The assignments that silence a search, in an update of it. */
+/** The assignments of an update that silences a search. */
 export const SILENCE = 'generation = generation + 1, silenced_at = clock_timestamp()';
 
 /** `parameter`: a state, for example `$2`. Leaves `d.state` to the indexes of a state. */
@@ -40,7 +40,7 @@ export async function readMarkedSearches(client: Queryable, limit: number): Prom
   return rows;
 }
 
-/** Items of e-mails; a search has few within a week. Served by mail_items_search. */
+/** Cancels the search's items of e-mails: there are few within a week. Served by mail_items_search. */
 export async function cancelMailItems(
   client: Queryable,
   { number, generation }: MarkedSearch,
@@ -58,16 +58,16 @@ export async function cancelMailItems(
   return rowCount ?? 0;
 }
 
-/** The position where a page of deliveries ended. */
+/** The position at which a page of deliveries ended. */
 export interface CancelledPlace {
   readonly id: Uuid;
   readonly createdAt: string;
 }
 
 /**
- * Cancels the open ones among the next `limit` deliveries of the search, newest first, after `after`. Null when there
- * are no more. A delivery that is being sent finishes, and its outcome finds no open row. A locked row is skipped: the
- * claim or settling that locks it checks the generation, or ends it. Served by deliveries_search and the primary key.
+ * Cancels the open deliveries among the next `limit` of the search, newest first, after `after`. Null when there are no
+ * more. A delivery that is being sent finishes, and its outcome finds no open row. A locked row is skipped: the claim
+ * or settling that locks it checks the generation, or ends it. Served by deliveries_search and the primary key.
  */
 export async function cancelPage(
   client: Queryable,
@@ -100,7 +100,7 @@ export async function cancelPage(
 
 const SMALLEST_UUID = '00000000-0000-0000-0000-000000000000';
 
-/** Everything that the mark stands for is cancelled. Keeps a newer mark. Served by the primary key. */
+/** Removes the mark when all its deliveries are cancelled. Keeps a newer mark. Served by the primary key. */
 export async function removeMark(client: Queryable, { number, generation }: MarkedSearch): Promise<void> {
   await client.query('update searches set silenced_at = null where number = $1 and generation = $2', [
     number,

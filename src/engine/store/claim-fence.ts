@@ -1,11 +1,11 @@
 /**
- * Guarantees that no attempt begins after the answer to a silenced search, a paused endpoint or a closed client. A
- * claim reads these states without locking them: each of a million searches would have to be written for that. So the
+ * Guarantees that no attempt begins after the answer to a request that silences a search, pauses an endpoint or closes
+ * a client. A claim reads these states without locking them, because locking would write a row for each search. So the
  * writer of such a state waits, after its commit, for the claims that began before.
  *
  * Proof. A claim takes the fence, shared, in a statement before its own: its snapshot is made under the fence. `passed`
- * reads the holders of the fence after the commit. A claim that holds it then is waited for. A claim that takes it
- * later makes its snapshot after the commit, and sees the new state.
+ * reads the holders of the fence after the commit. It waits for a claim that holds the fence then. A claim that takes
+ * it later makes its snapshot after the commit, and sees the new state.
  */
 
 import { pause } from '../actor/waiting.ts';
@@ -14,20 +14,20 @@ import type { Queryable, Statement } from './database.ts';
 /** An arbitrary number that nothing else in the database locks. */
 const FENCE = 7_640_891_578n;
 
-/** At the beginning of a claiming transaction; released at its end. */
+/** The first statement of a claiming transaction; the fence is released at its end. */
 export const passFence: Statement = {
   name: 'pass-fence',
   text: `select pg_advisory_xact_lock_shared(${FENCE})`,
   values: [],
 };
 
-/** One key of 64 bits is shown as two of 32 (PostgreSQL, `pg_locks`). */
+/** `pg_locks` shows a key of 64 bits as two of 32 (PostgreSQL, `pg_locks`). */
 const HOLDERS = `select virtualtransaction as "holder" from pg_locks
   where locktype = 'advisory' and objsubid = 1 and classid = ${FENCE >> 32n} and objid = ${FENCE & 0xffffffffn}
     and granted and database = (select oid from pg_database where datname = current_database())`;
 
 const CHECK_EVERY_MS = 2;
-/** A claim that its courier has not confirmed for this long is no longer used (delivery/send.ts). */
+/** A claim that was not confirmed to its courier within this time is not used (delivery/send.ts). */
 export const CLAIM_USED_WITHIN_MS = 7_500;
 
 /** Resolves when every claim that may have missed the commit has ended. Served by no index: there are few locks. */

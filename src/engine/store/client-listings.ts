@@ -1,8 +1,8 @@
 /**
- * Lists over all searches of a client, by time. Matches and deliveries refer to their search only, and an index by
- * client would cost every write of them. So the list is merged from the lists of the searches: first the head of each,
- * then only those that reach into the page. Exact, and bounded: at most `LISTED_MAX` rows are listed and counted; a
- * caller that needs more names a search.
+ * Lists over all searches of a client, by time. Matches and deliveries refer only to their search, and an index by
+ * client would make every write of them more expensive. So the list is merged from the lists of the searches: first the
+ * head of each, then only those that reach into the page. Exact, and bounded: at most `LISTED_MAX` rows are listed and
+ * counted; a caller that needs more names a search.
  */
 
 import type { Uuid } from '../domain/ids.ts';
@@ -17,15 +17,15 @@ export type Direction = 'asc' | 'desc';
 export interface ListedPage {
   readonly direction: Direction;
   readonly offset: number;
-  /** With the offset no more than `LISTED_MAX`. */
+  /** Together with the offset at most `LISTED_MAX`. */
   readonly limit: number;
 }
 
 export interface ListedIds {
   readonly ids: readonly Uuid[];
-  /** On all pages together, `LISTED_MAX` at most. */
+  /** Number of rows on all pages, at most `LISTED_MAX`. */
   readonly total: number;
-  /** True: there may be more than were read. */
+  /** True if there may be more rows than were read. */
   readonly isCut: boolean;
 }
 
@@ -38,13 +38,13 @@ export const LISTED_MATCHES: ListedTable = { name: 'matches', condition: 'true' 
 export const LISTED_DELIVERIES: ListedTable = { name: ALL_DELIVERIES, condition: 'true' };
 
 /**
- * The head of a statement: `listed` (id, at) holds the first `$2` rows of client `$1`, those made at the same instant
- * as the last one included, and `heads` the searches that have any. Served by searches_client, then by matches_search, or by
- * deliveries_search and mail_items_search, alone, once for each search.
+ * The head of a statement: `listed` (id, at) has the first `$2` rows of client `$1` and all with the same time as the
+ * last one, and `heads` has the searches with any row. Served by searches_client, then by matches_search alone, or by
+ * deliveries_search and mail_items_search, once for each search.
  */
 export function listedOfClient({ name, condition }: ListedTable, direction: Direction): string {
   const [beyond, last, endless] = direction === 'desc' ? ['>=', 'min', '-infinity'] : ['<=', 'max', 'infinity'];
-  // The lateral limits force one index read per search, whatever the planner's estimates.
+  // The lateral limits force one index read per search, whatever the planner estimates.
   return `with heads as materialized (
       select s.number, head.at from searches s cross join lateral (
         select one.created_at as at from ${name} one where one.search_number = s.number and ${condition}
@@ -64,7 +64,7 @@ export function listedOfClient({ name, condition }: ListedTable, direction: Dire
     )`;
 }
 
-/** The first of the rows that `listedOfClient` knows, as many as requested: a tie may have brought more. */
+/** The first of the rows of `listedOfClient`, as many as requested: rows with the same time may have added more. */
 export function cutOfListed(direction: Direction): string {
   return `(select id, at from listed order by at ${direction}, id ${direction} limit $2::bigint)`;
 }

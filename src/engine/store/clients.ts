@@ -23,7 +23,7 @@ export interface ClientLimits {
 }
 
 export interface ClientSettings extends ClientLimits {
-  /** Is notified by e-mail of endpoints that fail; null: nobody is. */
+  /** The address that is notified by e-mail of failing endpoints; null: none. */
   readonly noticeAddress: string | null;
 }
 
@@ -37,7 +37,7 @@ export interface ApiKey {
   readonly id: Uuid;
   readonly clientId: Uuid;
   readonly name: string;
-  /** The public part, by which people and logs distinguish keys. */
+  /** The public part, which distinguishes keys for people and in logs. */
   readonly prefix: string;
   readonly createdAt: Date;
   readonly revokedAt: Date | null;
@@ -93,13 +93,13 @@ export async function createClient(database: Queryable, { name, ...settings }: N
   return created;
 }
 
-/** Changes what is given; null when there is no such client. Served by the primary key. */
+/** Changes the given settings; null when there is no such client. Served by the primary key. */
 export async function updateClientSettings(
   database: Queryable,
   id: Uuid,
   settings: Partial<ClientSettings>,
 ): Promise<Client | null> {
-  // Set to itself, an empty change answers the client.
+  // An empty change sets the name to itself, so that the statement returns the client.
   const changed = SETTINGS.filter((setting) => settings[setting] !== undefined);
   const assignments = changed.map((setting, i) => `${SETTING_COLUMN_NAMES[setting]} = $${i + 2}`);
   const { rows } = await database.query<Client>(
@@ -113,7 +113,7 @@ function valuesOf(settings: Partial<ClientSettings>): (number | string | null)[]
   return SETTINGS.map((setting) => settings[setting] ?? null);
 }
 
-/** By name, without deleted clients. A sequential scan: there are hundreds of clients. */
+/** In order of name, without deleted clients. A sequential scan: there are hundreds of clients. */
 export async function listClients(database: Queryable): Promise<readonly Client[]> {
   const { rows } = await database.query<Client>(
     `select ${CLIENT_COLUMNS} from clients where deleted_at is null order by name`,
@@ -133,7 +133,7 @@ export async function isClient(database: Queryable, id: Uuid): Promise<boolean> 
   return rowCount === 1;
 }
 
-/** The only moment at which the key exists outside its owner's hands. Throws `ClientUnknownError`. */
+/** Returns the key, which is never stored, this one time. Throws `ClientUnknownError`. */
 export async function createApiKey(
   database: Queryable,
   clientId: Uuid,
@@ -153,8 +153,8 @@ export async function createApiKey(
 }
 
 /**
- * Revokes its keys at once and frees its name, and no attempt for it begins once it resolves; its searches are deleted in
- * the background (cancellations.ts). False when there is none. Served by the primary key, api_keys_client and webhook_secrets_client.
+ * Revokes its keys and frees its name at once. No attempt for it begins once this resolves; its searches are deleted
+ * later (cancellations.ts). False without it. Served by the primary key, api_keys_client, webhook_secrets_client.
  */
 export async function deleteClient(database: Queryable, id: Uuid): Promise<boolean> {
   const { rowCount } = await database.query(
@@ -205,15 +205,15 @@ export interface ApiKeyVerifier extends Pick<RememberedReads<Principal>, 'forget
 export function apiKeyVerifier(database: Queryable, nowMs?: () => number): ApiKeyVerifier {
   const { read, forget } = rememberReads((keyHashes) => findPrincipals(database, keyHashes), nowMs);
   return {
-    // Cached by hash: the process's memory holds no usable key.
+    // Cached by hash, so that the process's memory holds no usable key.
     verify: (key) => (KEY_PATTERN.test(key) ? read(hash('sha256', key, 'base64')) : null),
     forget,
   };
 }
 
 /**
- * By the hashes of keys, in base64. Served by the unique index on hash; the comparison that decides takes the same time
- * wherever the bytes differ.
+ * Finds principals by the hashes of keys, in base64. Served by the unique index on hash; the deciding comparison takes
+ * the same time wherever the bytes differ.
  */
 async function findPrincipals(
   database: Queryable,

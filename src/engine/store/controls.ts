@@ -1,11 +1,11 @@
-/** What operators decide about stages and the index. Rows outlive processes: a pause outlives a restart. */
+/** Operators' controls of stages and the index. Rows outlive processes: a pause outlives a restart. */
 
 import type { Queryable } from './database.ts';
 
 export interface Control {
   /** A stage, or `index`. */
   readonly name: string;
-  /** Null: it runs. */
+  /** Null if the stage runs. */
   readonly pausedAt: Date | null;
   readonly reason: string | null;
   /** Number of rebuilds requested so far. */

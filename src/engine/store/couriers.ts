@@ -4,17 +4,17 @@ import { randomUuid } from '../domain/ids.ts';
 import { passed } from './claim-fence.ts';
 import type { Queryable } from './database.ts';
 
-/** A database that was restored to an older state may give out the number of a living courier again. */
+/** Identifies this process: a database restored to an older state may give out the number of a living courier again. */
 export const PROCESS = randomUuid();
 
 export interface CourierBeat {
   readonly number: number;
   readonly beat: string;
-  /** Another number than before: endpoints were paused or resumed. */
+  /** A counter: it changes when endpoints were paused or resumed. */
   readonly pauses: number;
 }
 
-/** As SQL, with each change of a pause, in its transaction. In key order, so that concurrent ones do not deadlock. */
+/** As SQL, part of each transaction that changes a pause. In key order, so that concurrent ones do not deadlock. */
 export const NOTE_PAUSES = `update couriers set pauses = pauses + 1
   where number = any(array(select number from couriers order by number for update))`;
 
@@ -27,8 +27,8 @@ export async function registerCourier(client: Queryable): Promise<number> {
 }
 
 /**
- * Stores the courier's heartbeat, and returns all couriers; without its number when it was declared dead, or another
- * process has the number.
+ * Stores the courier's heartbeat and returns all couriers. Its own number is missing if it was declared dead, or if
+ * another process has the number.
  */
 export async function beat(client: Queryable, number: number): Promise<readonly CourierBeat[]> {
   const { rowCount } = await client.query({
@@ -44,10 +44,10 @@ export async function beat(client: Queryable, number: number): Promise<readonly 
 }
 
 /**
- * Declares dead those that have not beaten since, and returns their numbers: no process has them any more, so that none
- * of them claims (delivery-claims.ts), should it wake up, before it has a new number. What they had claimed is theirs
- * until `removeCouriers`, and is found again should this process end before; a claim under way has ended when this
- * resolves. Served by the primary key.
+ * Declares couriers dead that have sent no heartbeat since, and returns their numbers. No process has these numbers any
+ * more: a dead courier that wakes up cannot claim (delivery-claims.ts) before it has a new number. The rows keep what
+ * they claimed until `removeCouriers`, so that another process finds it if this one ends before. A claim in progress
+ * has ended when this resolves. Served by the primary key.
  */
 export async function declareDead(
   client: Queryable,
@@ -63,7 +63,7 @@ export async function declareDead(
   return rows.map(({ number }) => number);
 }
 
-/** Removes only couriers without claims: their rows identify the claims of the dead. */
+/** Removes only couriers without claims, because their rows identify the claims of dead couriers. */
 export async function removeCouriers(client: Queryable, numbers: readonly number[]): Promise<void> {
   await client.query('delete from couriers where number = any($1::integer[])', [numbers]);
 }

@@ -1,8 +1,8 @@
 /**
- * Chooses the server of `DATABASE_URL`. The URL may name several, as libpq writes them
+ * Chooses the server of `DATABASE_URL`. The URL may name several, as in libpq
  * (`postgres://user@host1:5432,host2:5432/vigie?target_session_attrs=read-write`; PostgreSQL, "Connection Strings"): a
- * primary and its standbys, which may change roles at any time. All are queried at once for the one that takes writes,
- * at the first connection and after each one that broke; so the service survives a promotion like a restart.
+ * primary and its standbys, which may change roles at any time. At the first connection and after each broken one, all
+ * are queried at once for the server that accepts writes. So the service survives a promotion like a restart.
  */
 
 import { Socket } from 'node:net';
@@ -12,7 +12,7 @@ import { endsWithin } from '../actor/waiting.ts';
 
 /**
  * The client library corks each statement separately, so ten statements sent without waiting for each other's answers
- * were ten system calls, and woke the server ten times. Here a cork lasts until the tick has ended.
+ * took ten system calls and woke the server ten times. Here a cork lasts until the end of the tick.
  */
 export class CorkedSocket extends Socket {
   #isHolding = false;
@@ -41,7 +41,7 @@ export class DatabaseUrlError extends Error {
   readonly code = 'DATABASE_URL_UNUSABLE';
 }
 
-/** No server takes writes. `code` is PostgreSQL's for a standby, otherwise that of the connection failure. */
+/** No server accepts writes. `code` is PostgreSQL's for a standby, otherwise that of the connection failure. */
 class NoPrimaryError extends Error {
   readonly code: string;
 
@@ -111,7 +111,7 @@ function serverAddressOf(url: string): ServerAddress {
   return { host: hostname.replace(/^\[(.+)\]$/, '$1'), port: port === '' ? PORT : Number(port) };
 }
 
-/** The server that takes writes, as far as is known. */
+/** The server that accepts writes, as far as is known. */
 class Choice {
   readonly #urls: readonly string[];
   #known: Promise<ServerAddress> | null = null;
@@ -128,7 +128,7 @@ class Choice {
     return asked;
   }
 
-  /** An older result is outdated: a connection has broken since. */
+  /** Forgets the choice, because a connection has broken since. */
   forget(known: Promise<ServerAddress> | null = this.#known): void {
     if (this.#known === known) this.#known = null;
   }
@@ -179,8 +179,8 @@ class PrimarySocket extends CorkedSocket {
   constructor(choice: Choice) {
     super();
     this.#choice = choice;
-    // A server that stops may end the connection or leave it open. A server also ends a connection that this side has
-    // ended: that is no reason to choose again.
+    // A server that stops may end the connection or leave it open. It also ends a connection that this side has ended,
+    // which is no reason to choose again.
     this.once('end', () => this.writableEnded || choice.forget());
     this.once('error', () => choice.forget());
   }
@@ -194,7 +194,7 @@ class PrimarySocket extends CorkedSocket {
   }
 }
 
-/** The client library checks the certificate for one name only: the name of any of the servers is accepted. */
+/** The client library checks the certificate for one name only, so the name of any of the servers is accepted. */
 function trustAll(ssl: unknown, hosts: readonly string[]): void {
   if (typeof ssl !== 'object' || ssl === null || 'checkServerIdentity' in ssl) return;
   Object.assign(ssl, {
@@ -209,7 +209,7 @@ export class DatabaseUnreachableError extends Error {
   readonly code = 'DATABASE_UNREACHABLE';
 }
 
-/** SQLSTATE (appendix A of PostgreSQL's manual) → the remedy. */
+/** The remedy by SQLSTATE (appendix A of PostgreSQL's manual). */
 const REMEDIES: Readonly<Record<string, string>> = {
   '28P01': 'Correct user and password in DATABASE_URL.',
   '28000': 'Let the user in (pg_hba.conf), or correct DATABASE_URL.',
@@ -222,8 +222,8 @@ const REMEDIES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Why PostgreSQL cannot be used at a start, in words for the operator: which server, where, and what to do. `url`: of
- * one server or several. The message leaves out user and password.
+ * Describes for the operator why PostgreSQL cannot be used at the start: which server, where, and what to do. `url`
+ * names one server or several. The message omits user and password.
  */
 export function databaseUnreachable(url: string, cause: Error): DatabaseUnreachableError {
   const remedy = REMEDIES[(cause as DatabaseError).code ?? ''] ?? 'Start it there, or correct DATABASE_URL.';
@@ -242,7 +242,7 @@ export function addressOf(url: string): string {
   return `${hostname || 'the local socket'}:${port || 5432}${pathname}`;
 }
 
-/** A name with several addresses fails with an error for each, and has no message of its own. */
+/** A name with several addresses fails with one error for each address, without a message of its own. */
 function reasonOf(error: Error): string {
   if (error instanceof AggregateError) return error.errors.map((each: Error) => each.message).join(', ');
   return error.message;

@@ -46,7 +46,7 @@ class UnsentError extends Error {
   readonly code = 'STATEMENT_UNSENT';
 }
 
-/** Its owner opens, measures and ends it. */
+/** The owner of the pool opens, measures and ends it. */
 export type DatabasePool = pg.Pool;
 
 export interface DatabaseOptions {
@@ -54,9 +54,9 @@ export interface DatabaseOptions {
   readonly connectionsMax: number;
   /** The planner settings of its statements; default `requests`. */
   readonly plans?: keyof typeof PLANS;
-  /** After which PostgreSQL cancels a statement; default never. */
+  /** The time after which PostgreSQL cancels a statement; default never. */
   readonly statementTimeoutMs?: number;
-  /** Called when an idle connection has broken; the pool has dropped it and opens another on demand. */
+  /** Called when an idle connection has broken; the pool then opens another one on demand. */
   readonly onConnectionLost: (error: Error) => void;
 }
 
@@ -74,20 +74,20 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
     max: options.connectionsMax,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     application_name: 'vigie',
-    // Statements that do not wait for each other's answers are sent together, and run in their order.
+    // Statements that do not wait for each other's answers are sent together and run in order.
     pipeline: true,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     onConnect: async (client) => noteSession(client, await beginSession(client, settings)),
   });
   pool.on('error', (error) => {
-    // It sends its goodbye without waiting for an answer, and the server may end first.
+    // A pool that ends does not wait for an answer, and the server may close the connection first.
     if (pool.ending) return;
-    // The pool attaches the whole connection to the error: five kilobytes of a log line, with the cancel key.
+    // The pool attaches the whole connection to the error: five kilobytes of log line, including the cancel key.
     Reflect.deleteProperty(error, 'client');
     options.onConnectionLost(error);
   });
-  // An idle connection has no listener between two users, and an unhandled error event ends the process.
+  // An idle connection has no listener between two uses, and an unhandled error event ends the process.
   pool.on('connect', (client) => client.on('error', () => undefined));
   return pool;
 }
@@ -118,7 +118,7 @@ async function connectOnce(url: string): Promise<pg.Client> {
     stream: servers.openSocket,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
   });
-  // The statement that fails because of it reports a broken connection.
+  // A broken connection is reported by the statement that fails.
   client.on('error', () => undefined);
   try {
     await client.connect();
@@ -140,10 +140,9 @@ export async function transaction<T>(database: Database, work: (client: Queryabl
 }
 
 /**
- * The same, with the last statements and the commit sent together. A commit that is sent along commits everything of a
- * transaction that has reached PostgreSQL, so `work` must not send it: its last statements are complete before the
- * first of them is sent, a `work` that rejects is rolled back however far it came, and after it has settled it can send
- * nothing more.
+ * The same, with the last statements and the commit sent together. Such a commit commits every statement of the
+ * transaction that has reached PostgreSQL, so `work` must not send the last statements itself: they are complete before
+ * the first of them is sent, a `work` that rejects is rolled back, and after it has settled it cannot send any more.
  */
 export async function pipelinedTransaction<T>(
   database: Database,
@@ -152,8 +151,8 @@ export async function pipelinedTransaction<T>(
   const client = await database.connect();
   let broken: Error | undefined;
   let isCommitting = false;
-  // A connection that breaks between two statements emits an event, which would end the process. The first one has the
-  // reason.
+  // A connection that breaks between two statements emits an event, which would end the process. The first event has
+  // the reason.
   const onBroken = (error: Error): void => {
     broken ??= error;
   };
@@ -168,11 +167,11 @@ export async function pipelinedTransaction<T>(
     return { result, answers: answered };
   } catch (error) {
     const reason = broken ?? error;
-    // Answered after every earlier statement: none of them is under way when the connection is returned.
+    // It is answered after every earlier statement, so none runs when the connection is returned.
     await client.query('rollback').catch((cause: Error) => {
       broken ??= cause;
     });
-    // The client library considers the statement prepared, and PostgreSQL does not know it.
+    // The client library considers the statement prepared, but PostgreSQL does not know it.
     if (error instanceof UnsentError) broken ??= error;
     if (isCommitting && broken !== undefined) {
       throw new CommitUnknownError('the connection broke before the commit was answered', { cause: reason });
@@ -184,7 +183,7 @@ export async function pipelinedTransaction<T>(
   }
 }
 
-/** Statements that `work` sends after it has settled would run outside the transaction, or in another caller's. */
+/** Statements sent after `work` has settled would run outside the transaction, or in that of another caller. */
 async function withinWork<T>(client: pg.PoolClient, work: (client: Queryable) => Promise<T>): Promise<T> {
   let hasEnded = false;
   const query = (...statement: Parameters<typeof client.query>) =>
@@ -201,7 +200,7 @@ function withTexts({ name, text, values }: Statement): pg.QueryConfig {
   return { name, text, values: values.map((value) => (value instanceof Date ? value.toISOString() : value)) };
 }
 
-/** Throws when one could not be sent: no statement may follow then, least of all a commit. */
+/** Throws when one could not be sent: no later statement may follow, and above all no commit. */
 function sendAll(client: pg.PoolClient, statements: readonly Statement[]): readonly Promise<pg.QueryResult>[] {
   let unsent: Error | null = null;
   const send = (statement: pg.QueryConfig): Promise<pg.QueryResult> => {
@@ -231,7 +230,7 @@ function sendAll(client: pg.PoolClient, statements: readonly Statement[]): reado
   return answers;
 }
 
-/** The answer to the commit of a transaction in which a statement has failed is no error. */
+/** PostgreSQL answers the commit of a failed transaction with `ROLLBACK`, not with an error. */
 function assertCommitted({ command }: pg.QueryResult): void {
   if (command !== 'COMMIT')
     throw new Error('the transaction was rolled back: a statement before its commit has failed');

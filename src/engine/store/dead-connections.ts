@@ -1,9 +1,9 @@
 /**
  * Detects connections that wait for an answer that will never come: a network that drops packets, or has forgotten the
- * connection, resets nothing. A slow statement looks the same from here, so a separate connection asks PostgreSQL about
- * the sessions of the silent ones: a session at work is left alone, however long it takes. When a session has already
- * answered or is gone, or the server cannot be queried, the connection is dead. It is then broken, as by a reset, and
- * its users react as to one. Detected within 20 s.
+ * connection, sends no reset. A slow statement looks the same on this side, so a separate connection asks PostgreSQL
+ * about the sessions of silent connections: a session at work is left alone, however long it takes. If a session has
+ * already answered or is gone, or the server cannot be queried, the connection is dead. It is then broken as by a
+ * reset, and its users react in the same way. Detection takes at most 20 s.
  */
 
 import type { EventEmitter } from 'node:events';
@@ -37,7 +37,7 @@ const CHECK_EVERY_MS = 2_500;
 const SILENT_MS = 10_000;
 const ANSWER_MAX_MS = 5_000;
 
-/** Creates the pool's clients; `connectionString` leads to `servers`. */
+/** Returns the class of the pool's clients; `connectionString` connects to `servers`. */
 export function watchedClients(servers: DatabaseServers): new (options?: pg.ClientConfig) => pg.Client {
   const watch = createDeadConnectionDetector(servers);
   return class extends pg.Client {
@@ -54,7 +54,7 @@ export function watchedClients(servers: DatabaseServers): new (options?: pg.Clie
       watch.add(this, socket);
       socket.once('connect', () => {
         const { remoteAddress, remotePort } = socket as Socket;
-        // The server among several that this client has reached: its statements can be cancelled there.
+        // The server that this client has reached: its statements can be cancelled there.
         if (remoteAddress !== undefined) Object.assign(this, { host: remoteAddress, port: remotePort });
       });
     }
@@ -75,7 +75,7 @@ function createDeadConnectionDetector(servers: DatabaseServers): DeadConnectionD
     const broken = dead.filter((each) => each.socket.bytesRead === readBefore[silent.indexOf(each)]);
     if (broken.length === 0) return;
     const now = performance.now();
-    // Idle connections used the same network path: each would delay its next user by as much as this one.
+    // Idle connections used the same network path: each would delay its next user by as much.
     const unheard = [...watched].filter((each) => silenceOf(each, now) > SILENT_MS && !isWaiting(each));
     for (const { socket } of [...broken, ...unheard]) socket.destroy(silenceError());
   }
@@ -92,7 +92,7 @@ function createDeadConnectionDetector(servers: DatabaseServers): DeadConnectionD
       const noteAnswered = (): void => {
         entry.bytesAnswered = socket.bytesWritten;
       };
-      // Connecting has its own time limit. Its end is observed here before the first statement can be sent.
+      // Connecting has its own time limit. Its end is observed before the first statement can be sent.
       (client as unknown as { readonly connection: EventEmitter }).connection.once('readyForQuery', noteAnswered);
       client.on('drain', noteAnswered);
       socket.once('connect', () => {
@@ -109,7 +109,7 @@ function createDeadConnectionDetector(servers: DatabaseServers): DeadConnectionD
   };
 }
 
-/** Milliseconds of silence. Also updates the record of received bytes. */
+/** Returns the milliseconds of silence. Also updates the record of received bytes. */
 function silenceOf(entry: WatchedClient, now: number): number {
   const { bytesRead } = entry.socket;
   if (bytesRead !== entry.bytesRead) {
@@ -136,14 +136,14 @@ async function deadAmong(
     const atWork = new Set(sessions.filter(({ isAtWork }) => isAtWork).map(({ pid }) => pid));
     return silent.filter((each) => !atWork.has(processIdOf(each)));
   } catch (error) {
-    // A server that refuses a connection because it has too many is reachable.
+    // A server that refuses a connection with an error, such as too many connections, is reachable.
     return 'severity' in (error as object) ? [] : silent;
   }
 }
 
 const processIds = new WeakMap<object, number>();
 
-/** The server process of the client: the one that the cancel key names, unless a pooler is in between. */
+/** Notes the server process of the client, which differs from that of the cancel key behind a pooler. */
 export function noteSession(client: object, processId: number): void {
   processIds.set(client, processId);
 }
@@ -152,7 +152,7 @@ function processIdOf({ client }: WatchedClient): number {
   return processIds.get(client) ?? (client as unknown as { readonly processID: number }).processID;
 }
 
-/** Rejects when PostgreSQL gives no answer in time. */
+/** Rejects when PostgreSQL does not answer in time. */
 async function readSessions(pids: readonly number[], servers: DatabaseServers): Promise<readonly SessionState[]> {
   let socket: Socket | undefined;
   const client = new pg.Client({

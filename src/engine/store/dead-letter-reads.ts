@@ -1,4 +1,4 @@
-/** Dead letters, as operators list, requeue and purge them; `dead-letters.ts` writes them. */
+/** Dead letters for operators, who list, requeue and purge them; `dead-letters.ts` writes them. */
 
 import type { Queryable } from './database.ts';
 
@@ -16,10 +16,10 @@ export interface DeadLetterRead {
 }
 
 export interface DeadLetterFilter {
-  /** Empty: any. */
+  /** Empty for any id. */
   readonly ids: readonly number[];
   readonly subject: string | null;
-  /** A part of the reason, in any case. */
+  /** Part of the reason, ignoring case. */
   readonly reason: string | null;
   readonly from: Date | null;
   readonly before: Date | null;
@@ -28,7 +28,7 @@ export interface DeadLetterFilter {
 const COLUMNS = `id::float8 as id, stream, stream_number as "streamNumber", sequence::float8 as sequence, subject, headers, reason,
   received_at as "receivedAt", octet_length(body) as "bodyBytes"`;
 
-/** Walks the primary key; the other conditions are checked on the rows walked, of which there should be few. */
+/** Scans the primary key and checks the other conditions on its rows, of which there should be few. */
 const CONDITIONS = `(cardinality($1::bigint[]) = 0 or id = any($1)) and ($2::text is null or subject = $2)
   and ($3::text is null or position(lower($3) in lower(reason)) > 0)
   and ($4::timestamptz is null or received_at >= $4) and ($5::timestamptz is null or received_at < $5)`;
@@ -37,7 +37,7 @@ function valuesOf({ ids, subject, reason, from, before }: DeadLetterFilter): unk
   return [ids, subject, reason, from, before];
 }
 
-/** Newest first, those below `belowId`. */
+/** Dead letters below `belowId`, newest first. */
 export async function listDeadLetters(
   database: Queryable,
   filter: DeadLetterFilter,
@@ -52,7 +52,7 @@ export async function listDeadLetters(
   return rows;
 }
 
-/** Those above `aboveId` with their bodies, oldest first. */
+/** Dead letters above `aboveId` with their bodies, oldest first. */
 export async function readDeadLettersAbove(
   database: Queryable,
   filter: DeadLetterFilter,
@@ -74,7 +74,7 @@ export async function countDeadLetters(database: Queryable, filter: DeadLetterFi
   return rows[0]?.count ?? 0;
 }
 
-/** How many were deleted. */
+/** Resolves with the number of deleted dead letters. */
 export async function deleteDeadLetters(database: Queryable, filter: DeadLetterFilter): Promise<number> {
   const { rowCount } = await database.query(`delete from dead_letters where ${CONDITIONS}`, valuesOf(filter));
   return rowCount ?? 0;

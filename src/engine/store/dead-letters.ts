@@ -19,8 +19,8 @@ export interface DeadLetter {
 const ROW_LENGTH = 512;
 
 /**
- * A redelivered message is stored once. Served by the unique index. The bytes are one parameter, of which each row
- * takes its part: in JSON they would be written, escaped and read again.
+ * A redelivered message is stored once. Served by the unique index. The bytes of all letters are one parameter, of
+ * which each row takes its part: as JSON they would be written, escaped and read again.
  */
 export function insertDeadLetters(letters: readonly DeadLetter[]): readonly Statement[] {
   const written = letters.map((letter) => ({ bytes: letter.bytes, row: rowOf(letter) }));

@@ -25,7 +25,7 @@ export interface AdminDelivery {
   readonly clientName: string;
   readonly searchId: Uuid;
   readonly searchTitle: string;
-  /** The last attempt's; null when it delivered, or there is none. */
+  /** The error of the last attempt; null when it delivered, or there is none. */
   readonly lastError: string | null;
   readonly matchId: Uuid;
   readonly propertyUuid: Uuid | null;
@@ -34,17 +34,17 @@ export interface AdminDelivery {
   readonly endpoint: string;
   readonly endpointKey: string;
   readonly state: DeliveryState;
-  /** Attempts of the present series. */
+  /** Attempts of the current series. */
   readonly attemptCount: number;
   readonly replayCount: number;
   readonly createdAt: Date;
   readonly dueAt: Date;
   readonly finishedAt: Date | null;
-  /** False when its search is deleted or silent: it would be cancelled instead of sent. */
+  /** False when its search is deleted or silent: it would then be cancelled instead of sent. */
   readonly isWanted: boolean;
 }
 
-/** Every condition that is not null must hold. An `endpointKey` of a URL stands for those of all its clients. */
+/** Every condition that is not null must hold. An `endpointKey` of a URL selects that URL for all clients. */
 export interface AdminFilter extends WantedSearches {
   readonly endpointKey: string | null;
   readonly state: DeliveryState | null;
@@ -54,7 +54,7 @@ export interface AdminFilter extends WantedSearches {
   readonly before: Date | null;
 }
 
-/** Served by the primary keys, for the answered rows only. */
+/** Served by the primary keys, for the returned rows only. */
 const COLUMNS = `d.id, s.client_id as "clientId", s.id as "searchId", s.title as "searchTitle",
   (select name from clients where clients.id = s.client_id) as "clientName",
   (select case when error is not null then coalesce(reason, error) end from attempts where delivery_id = d.id order by number desc limit 1) as "lastError", d.match_id as "matchId",
@@ -77,7 +77,7 @@ function conditionsOf(
   return { condition, values: [endpointKey, state, kind, channel, from, before] };
 }
 
-/** Newest first, those before `belowId`. */
+/** Deliveries before `belowId`, newest first. */
 export async function listAdminDeliveries(
   database: Queryable,
   filter: AdminFilter,
@@ -90,7 +90,7 @@ export async function listAdminDeliveries(
     : listAt(database, targets, filter, belowId, limit);
 }
 
-/** The table that holds the few deliveries of a state; null: all of them. */
+/** The table that holds the few deliveries of a state; null for all deliveries. */
 function amongOf(state: DeliveryState | null): string | null {
   if (state === 'failed') {
     return `select delivery_id from final_outcomes where state = 'failed' union all select id from mail_items where state = 'failed'`;
@@ -100,8 +100,8 @@ function amongOf(state: DeliveryState | null): string | null {
 }
 
 /**
- * Failed ones are served by final_outcomes_failed and mail_items_failed, open ones read everything open, and any other query
- * scans the primary keys from their ends.
+ * Failed deliveries are served by final_outcomes_failed and mail_items_failed, open ones read all open rows, and any
+ * other query scans the primary keys from their ends.
  */
 async function listEverywhere(database: Queryable, filter: AdminFilter, belowId: Uuid | null, limit: number) {
   const { condition, values } = conditionsOf(filter, 3);
@@ -140,7 +140,7 @@ export async function readAdminDelivery(database: Queryable, id: Uuid): Promise<
   return rows[0] ?? null;
 }
 
-/** The deliveries of one pair at most; the listing by property shows more. */
+/** Maximum deliveries of one pair; the listing by property shows more. */
 const PAIR_DELIVERIES_MAX = 1_000;
 
 /** Deliveries of a pair, the newest ones first. Served by deliveries_search and mail_items_search. */
@@ -161,8 +161,8 @@ export async function readDeliveryBody(
 }
 
 /**
- * Webhooks that are not final, by state, and since when the most overdue one is due at an endpoint that is not paused.
- * Reads everything that is open.
+ * Counts open webhooks by state, and returns since when the most overdue one is due at an endpoint that is not paused.
+ * Reads every open row.
  */
 export async function countOpenDeliveries(database: Queryable): Promise<{
   readonly counts: ReadonlyMap<string, number>;

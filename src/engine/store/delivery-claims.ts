@@ -1,8 +1,8 @@
 /**
  * Claims deliveries for an attempt, by key: the state is checked once the row is locked, and a row that another
  * transaction has locked is skipped. An attempt is counted when it is claimed, before any byte is sent. A first attempt
- * waits for the deliveries that were recorded before it in its match (decisions, section 6, "Order"): the rows alone
- * decide that, whichever instance has which of them.
+ * waits for the deliveries that were recorded before it in its match (decisions, section 6, "Order"): only the rows
+ * decide that, whichever instances hold them.
  */
 
 import { HELD_BACK_MAX_MS, type Lane } from '../domain/delivery.ts';
@@ -26,35 +26,35 @@ export interface ClaimedDelivery {
   readonly head: string;
   readonly snapshotId: Uuid;
   readonly token: string;
-  /** The context of its search as it is now, JSON; null without one. */
+  /** The current context of its search, JSON; null without one. */
   readonly context: string | null;
-  /** Its position among the webhooks of its match. */
+  /** The position among the webhooks of its match. */
   readonly sequence: number;
-  /** This attempt's number, from 1; counts on over series. */
+  /** The number of this attempt, from 1; it continues over series. */
   readonly attemptCount: number;
-  /** Attempts made before the present series: they do not count against the retries. */
+  /** Attempts made before the current series: they do not count against the retries. */
   readonly attemptsSpent: number;
   readonly startedAt: Date;
   readonly traceparent: string | null;
 }
 
 /**
- * Why a row was not claimed. `held`: an earlier one of its match admits it when its own attempt has ended. `contended`:
- * an earlier one is being settled, retry at once. `paused`: its endpoint is paused, or resumes and has its attempt. `cancelled`: its search or client is
- * gone, or it was silenced, and the row is cancelled now.
+ * Why a row was not claimed. `held`: an earlier delivery of its match releases it when its own attempt has ended.
+ * `contended`: an earlier one is being settled; retry at once. `paused`: its endpoint is paused, or resumes and already
+ * has an attempt. `cancelled`: its search or client is gone or silenced, and the row is cancelled now.
  */
 export type Refusal = 'held' | 'contended' | 'paused' | 'cancelled';
 
 export interface Claims {
   readonly claimed: readonly ClaimedDelivery[];
-  /** Rows that are neither claimed nor refused here are claimed or locked by another transaction. */
+  /** Rows in neither set are claimed or locked by another transaction. */
   readonly refused: ReadonlyMap<Uuid, Refusal>;
 }
 
 /**
- * A delivery that holds back a row of `due`: an earlier one of its match whose first attempt has not ended, at its own
- * endpoint or, for a limited time, at another: rows from `$3` on are younger than that. A silenced or paused one holds
- * nothing back. Served by index `open_undecided`, whose order excludes others; endpoints by their primary key.
+ * A delivery that holds back a row of `due`: an earlier one of its match whose first attempt has not ended, at the same
+ * endpoint, or for a limited time at another one: rows from `$3` on are younger. A silenced or paused one holds nothing
+ * back. Served by index `open_undecided`, whose order excludes others; endpoints by their primary key.
  */
 const PREDECESSOR = `
   (select e.id from open_deliveries e where ${isEarlier()} and ${isAtEndpoint('e', 'due.endpoint_key')}
@@ -65,7 +65,7 @@ const PREDECESSOR = `
    order by hashtext(e.endpoint_key), e.lane, e.id limit 1)
   limit 1`;
 
-/** What the search of a row of `due`, and its client, say of it. Served by their primary keys. */
+/** The columns of the search of a row of `due`, and of its client. Served by their primary keys. */
 const SUBSCRIPTION = `
   select s.generation, s.client_id, s.token, s.context,
     s.deleted_at is null and s.notification_enabled and c.deleted_at is null as is_wanted
@@ -78,8 +78,8 @@ const RESTRAINT = `
   where p.key in (due.endpoint_key, left(due.endpoint_key, 16)) and (p.paused_at is not null or p.is_resuming)`;
 
 /**
- * Of the endpoints that resume, those without an attempt under way, each with one of its rows. A row of \`endpoints\` that
- * another claim has changed since this one's snapshot is left out: the snapshot does not show that claim.
+ * Selects the resuming endpoints without an attempt in progress, each with one of its rows. A row of \`endpoints\` that
+ * another claim has changed since this one's snapshot is left out, because the snapshot does not show that claim.
  */
 const RESUMING = `
   update endpoints e
@@ -99,9 +99,9 @@ function isEarlier(): string {
 
 /**
  * A held row leaves its lane, so that no scan reads it, under a lock on its predecessor: the predecessor's settling
- * either waits for this and sees it, or holds the lock, and then the row stays. The lock comes before the claims of the
- * same statement, which it could not follow. The claimed rows are locked: they are claimed all, or none. None when a
- * network held up the statement for longer than its courier uses the claim: nobody would make these attempts.
+ * either waits for this statement and sees the row, or holds the lock, and then the row stays. The lock precedes the
+ * claims of the same statement, because it could not follow them. The due rows are locked, and either all or none of
+ * them are claimed. None is claimed if the network delayed the statement for longer than its courier uses the claim.
  */
 const CLAIM = `
   with named as materialized (
@@ -164,10 +164,10 @@ type ClaimRow = { readonly id: Uuid } & (
 );
 
 /**
- * Claims the due ones of `ids` for one attempt each; none once `holder` was declared dead, because the next death would
- * abort such a claim amid its attempt, and its match would go on too early. Served by the primary keys. `now`: the
- * claiming process's time, for the shown age and the start of the attempt, because receivers refuse a webhook with
- * another time than theirs: PostgreSQL's clock may be hours off.
+ * Claims the due deliveries of `ids` for one attempt each; none if `holder` was declared dead, because the next
+ * courier's death would abort the claim during its attempt, and its match would continue too early. Served by the
+ * primary keys. `now` is the claiming process's time, for the shown age and the start of the attempt: PostgreSQL's
+ * clock may be hours off, and receivers refuse a webhook with a time other than theirs.
  */
 export async function claimDeliveries(
   database: Database,
@@ -190,10 +190,10 @@ export async function claimDeliveries(
 }
 
 /**
- * Releases claimed and unsent deliveries, uncounted: those of `ids` that `holder` has, whichever of its claims it was,
- * and a claim whose commit is under way though its answer was lost. After a resend during the attempt its number stays
- * counted, because the attempts spent before the new series include it, and what waited for it at the endpoint that it
- * leaves is released. Served by the primary key.
+ * Releases claimed and unsent deliveries, uncounted: all of `ids` that `holder` has claimed, including a claim whose
+ * commit is in progress though its answer was lost. After a resend during the attempt its number stays counted, because
+ * the attempts spent before the new series include it; the deliveries that waited for it at its former endpoint are
+ * then released. Served by the primary key.
  */
 export async function giveBack(database: Database, holder: number, ids: readonly Uuid[]): Promise<void> {
   const values = [holder, arrayLiteral(ids)];
@@ -207,7 +207,7 @@ export async function giveBack(database: Database, holder: number, ids: readonly
   });
 }
 
-/** Also of other couriers: a row that is being claimed does not show it yet. */
+/** Locks rows of other couriers too, because a row that is being claimed does not show it yet. */
 const LOCK_CLAIMS = {
   name: 'lock-claims',
   text: `
@@ -215,7 +215,7 @@ const LOCK_CLAIMS = {
   from open_deliveries where id = any($2::uuid[]) order by id for update`,
 };
 
-/** A separate statement, after the one that locks the rows: it sees to which endpoint a resend has moved each. */
+/** A separate statement after the locking one, so that it sees to which endpoint a resend has moved each row. */
 const GIVE_BACK = {
   name: 'give-back',
   text: `

@@ -1,6 +1,6 @@
 /**
- * A client's filters for its deliveries, as conditions on a delivery `d` and its search `s`. The scanned rows are
- * bounded: within a search, or a match, by its index, or among the first `LISTED_MAX` of a client.
+ * A client's filters for its deliveries, as conditions on a delivery `d` and its search `s`. The number of scanned rows
+ * is bounded: by the index of a search or match, or by the first `LISTED_MAX` rows of a client.
  */
 
 import type { EventKind } from '../domain/codes.ts';
@@ -20,7 +20,7 @@ export interface DeliveryFilter {
   readonly endpointKey: string | null;
 }
 
-/** Both ends are inside; null: open. */
+/** Both ends are included; null: open. */
 export interface TimeRange {
   readonly from: Date | null;
   readonly to: Date | null;
@@ -47,7 +47,7 @@ export function filterConditions(
   return { condition: `(${wanted} is null or ${isInState(wanted)}) and ${condition}`, values: [state, ...values] };
 }
 
-/** The constant properties of a delivery, which are known before its state is looked up. */
+/** Conditions on constant properties of a delivery, which are known before its state is looked up. */
 export function factConditions(
   { kind, channel, endpointKey }: Omit<DeliveryFilter, 'state'>,
   alias: string,
@@ -64,7 +64,7 @@ export function isAnyDelivery(filter: DeliveryFilter): boolean {
   return Object.values(filter).every((wanted) => wanted === null);
 }
 
-/** Written out, so that an index is used for the range alone. Times are answered in milliseconds and kept in microseconds. */
+/** Written out for the index on the range. Times are returned in milliseconds and stored in microseconds. */
 export function timeCondition(column: string, { from, to }: TimeRange): string {
   const bounds = [
     ...(from === null ? [] : [`${column} >= '${from.toISOString()}'`]),
@@ -73,7 +73,7 @@ export function timeCondition(column: string, { from, to }: TimeRange): string {
   return bounds.length === 0 ? 'true' : bounds.join(' and ');
 }
 
-/** The scope of a search for deliveries: a search, or one of its matches and when that was sent. */
+/** The scope of a query for deliveries: a search, or one of its matches and when that was sent. */
 export interface DeliveryTarget {
   readonly searchNumber: SearchNumber;
   readonly matchId: Uuid | null;
@@ -87,7 +87,7 @@ export interface WantedMatches {
   readonly searchNumber: SearchNumber | null;
 }
 
-/** The clocks of processes and of PostgreSQL differ by less. */
+/** The clocks of processes and PostgreSQL differ by less than this. */
 const CLOCKS_APART_MS = 3_600_000;
 
 export interface SentMatch {
@@ -97,8 +97,8 @@ export interface SentMatch {
 }
 
 /**
- * The requested matches of the client, the newest ones; none of another client's. Served by the primary key or the
- * unique index of matches.
+ * The newest of the requested matches of the client; none of another client's. Served by the primary key or the unique
+ * index of matches.
  */
 export async function readTargets(
   database: Queryable,
@@ -132,9 +132,9 @@ export interface WantedSearches {
 }
 
 /**
- * For operators: of any client, deleted searches included. For a property its newest matches, otherwise whole searches;
- * null without any condition. Served by the unique index of matches, the one on the id of searches, searches_client and
- * searches_deleted.
+ * For operators: targets of any client, deleted searches included. For a property its newest matches, otherwise whole
+ * searches; null without any condition. Served by the unique index of matches, the one on the id of searches,
+ * searches_client and searches_deleted.
  */
 export async function readAnyTargets(
   database: Queryable,
@@ -156,7 +156,7 @@ export async function readAnyTargets(
   return rows.map(({ number }) => ({ searchNumber: number, matchId: null, from: null, to: null }));
 }
 
-/** A delivery is recorded after its pair was first notified, and not after the pair's last event. */
+/** A delivery is recorded after its pair was first notified, and not after the last event of the pair. */
 export function targetOfMatch({ id, number, updatedAt }: SentMatch): DeliveryTarget {
   return {
     searchNumber: number,
@@ -167,9 +167,8 @@ export function targetOfMatch({ id, number, updatedAt }: SentMatch): DeliveryTar
 }
 
 /**
- * As SQL, the deliveries `d` of targets with their search `s`; `$1` to `$4` are `targetColumns`. `condition`: on a
- * delivery of a target, with what follows it. Served by deliveries_search and
- * mail_items_search, once for each target.
+ * As SQL, the deliveries `d` of targets with their search `s`; `$1` to `$4` are `targetColumns`. `condition` is on a
+ * delivery of a target, with what follows it. Served by deliveries_search and mail_items_search, once per target.
  */
 export function deliveriesOfTargets(condition: string): string {
   return `unnest($1::integer[], $2::uuid[], $3::timestamptz[], $4::timestamptz[]) as target(number, match_id, since, until)

@@ -59,7 +59,7 @@ export interface DeliveryListQuery extends ListedPage {
 export interface DeliveryPage {
   readonly deliveries: readonly DeliveryRead[];
   readonly total: number;
-  /** True: there may be more than were read. */
+  /** True if there may be more deliveries than were read. */
   readonly isCut: boolean;
 }
 
@@ -130,7 +130,7 @@ async function listFiltered(
   return rows[0] as ListedIds;
 }
 
-/** Null when it is another client's or its search was deleted. Served by the primary keys. */
+/** Null when it belongs to another client or its search was deleted. Served by the primary keys. */
 export async function readDelivery(database: Queryable, clientId: Uuid, id: Uuid): Promise<DeliveryRead | null> {
   const { rows } = await database.query<DeliveryRow>(
     `select ${COLUMNS} from ${ALL_DELIVERIES} d join searches s on s.number = d.search_number
@@ -143,10 +143,10 @@ export async function readDelivery(database: Queryable, clientId: Uuid, id: Uuid
 
 export interface SentContent {
   readonly head: string;
-  /** JSON, with the contacts included at its recording. */
+  /** JSON, with the contacts if they were included at its recording. */
   readonly document: string;
   readonly sequence: number;
-  /** The search's present context, JSON; null without one. */
+  /** The search's current context, JSON; null without one. */
   readonly context: string | null;
   readonly hidesContacts: boolean;
 }

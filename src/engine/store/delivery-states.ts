@@ -10,16 +10,16 @@ export const LANE = {
   due_again: 2,
 } as const;
 
-/** Not final. */
+/** States that are not final. */
 export const OPEN = listOf(STEPS.cancel.from);
-/** Due for an attempt at their time. */
+/** States that become due for an attempt at their time. */
 export const WAITING = listOf(['queued', 'retry_wait']);
 /** The states that a late success still ends. */
 export const NOT_YET_DELIVERED = listOf(STEPS.deliver.from);
 
 /**
- * For a row with a delivery's `id`: it stays delivered when its resend fails. Served by the primary key; `offset 0` keeps
- * PostgreSQL from joining, which would read all attempts.
+ * For a row with a delivery's `id`: a delivery stays delivered when its resend fails. Served by the primary key;
+ * `offset 0` keeps PostgreSQL from joining, which would read all attempts.
  */
 export const NEVER_DELIVERED =
   'not exists (select from attempts a where a.delivery_id = id and a.error is null offset 0)';
@@ -47,7 +47,7 @@ export function isAtEndpoint(row: string, key: string): string {
   return `hashtext(${row}.endpoint_key) = hashtext(${key}) and ${row}.endpoint_key = ${key}`;
 }
 
-/** Of an endpoint, or its URL for all clients. Served by endpoints_paused; `offset 0` keeps it from being joined whole. */
+/** Whether an endpoint or its URL is paused. Served by endpoints_paused; `offset 0` prevents a full join. */
 export function isPaused(key: string): string {
   return `exists (select from endpoints p where p.key in (${key}, left(${key}, 16)) and p.paused_at is not null offset 0)`;
 }
@@ -60,8 +60,8 @@ const SHARED = `id, search_number, match_id, kind, endpoint, endpoint_key, state
   due_at, created_at, finished_at, generation`;
 
 /**
- * Deliveries of every channel as one table, for readers: webhooks and items of e-mails are stored separately. Queries
- * by key or search use the indexes of both tables.
+ * Deliveries of every channel as one table for readers, because webhooks and items of e-mails are stored separately.
+ * Queries by key or search use the indexes of both tables.
  */
 export const ALL_DELIVERIES = `(
   select channel, ${SHARED} from delivery_states

@@ -1,7 +1,7 @@
 /**
- * Property documents by snapshot. One change goes to many searches, and all its deliveries are sent within seconds:
- * from memory in the process that recorded the change; elsewhere each document is read from PostgreSQL about once
- * instead of once per delivery.
+ * Property documents by snapshot. One change goes to many searches, and all its deliveries are sent within seconds. The
+ * process that recorded the change has the document in memory; elsewhere it is read from PostgreSQL about once instead
+ * of once per delivery.
  */
 
 import { LRUCache } from 'lru-cache';
@@ -12,16 +12,16 @@ import { readDocuments, type Snapshot } from './snapshots.ts';
 const CACHED_BYTES_MAX = 32 * 1_024 * 1_024;
 
 export interface DocumentCache {
-  /** For snapshots that are committed. */
+  /** Call it only for committed snapshots. */
   keep(snapshots: readonly Snapshot[]): void;
-  /** The documents of the snapshots `ids` that exist. */
+  /** The documents of those snapshots in `ids` that exist. */
   read(ids: readonly Uuid[]): Promise<ReadonlyMap<Uuid, string>>;
 }
 
 export function createDocumentCache(database: Database): DocumentCache {
   const cache = new LRUCache<Uuid, string>({
     maxSize: CACHED_BYTES_MAX,
-    // One character such as the euro sign makes two bytes of every character.
+    // One character such as the euro sign makes the string use two bytes for every character.
     sizeCalculation: (text) => 2 * (text.length + 1),
   });
   const keep: DocumentCache['keep'] = (snapshots) => {

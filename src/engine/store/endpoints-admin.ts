@@ -22,7 +22,7 @@ const COLUMNS = `key, url, paused_at as "pausedAt", pause_reason as "pauseReason
   "failedCount", "oldestDueAt", failure_streak as "failureStreak", last_error as "lastError",
   last_success_at as "lastSuccessAt", last_failure_at as "lastFailureAt"`;
 
-/** The key of a URL stands for those of all its clients. Served by open_endpoint and final_outcomes_failed. */
+/** The key of a URL counts for all its clients. Served by open_endpoint and final_outcomes_failed. */
 const COUNTS = `left join lateral (
     select count(*)::integer as "openCount", min(due_at) filter (where claimed_by is null) as "oldestDueAt"
     from open_deliveries where endpoint_key >= key and endpoint_key < key || 'g' and ${isInAnyLane()}
@@ -31,7 +31,7 @@ const COUNTS = `left join lateral (
     where endpoint_key >= key and endpoint_key < key || 'g' and state = 'failed'
   ) as failed on true`;
 
-/** Its own, or that of its URL. Served by the primary key. */
+/** The pause of the endpoint or of its URL. Served by the primary key. */
 const PAUSE = `left join lateral (
     select paused_at, case when operator_paused_at is not null then pause_reason
       when client_paused_at is not null then 'by its client' else 'after failures' end as pause_reason
@@ -41,8 +41,8 @@ const PAUSE = `left join lateral (
   ) as pause on true`;
 
 /**
- * Those with most open deliveries first, each as `readAdminEndpoint` answers it; `pausedOnly`: those that are paused
- * themselves. One is there from the end of its first attempt on. Reads every endpoint: there are thousands at most.
+ * Those with most open deliveries first, as `readAdminEndpoint` returns them; `pausedOnly` lists those with a pause of
+ * their own. An endpoint is listed from the end of its first attempt on. Reads every endpoint: at most thousands.
  */
 export async function listAdminEndpoints(
   database: Queryable,
@@ -64,7 +64,7 @@ export async function listAdminEndpoints(
 }
 
 /**
- * Null when it is not paused, and never had a delivery. A URL is answered as its clients' endpoints together, a
+ * Null if it is not paused and never had a delivery. A URL is returned as its clients' endpoints together, and a
  * client's endpoint as paused when its URL is. Served by the primary key, open_endpoint and final_outcomes_failed.
  */
 export async function readAdminEndpoint(database: Queryable, key: string): Promise<AdminEndpoint | null> {
@@ -99,13 +99,13 @@ export async function countPausedEndpoints(database: Queryable): Promise<number>
 
 export interface PausedBacklog {
   readonly counts: Readonly<Record<PauseCause, number>>;
-  /** Deliveries that wait for paused endpoints, and what they take in the database, about. */
+  /** Deliveries that wait for paused endpoints, and their approximate bytes in the database. */
   readonly waiting: number;
   readonly bytes: number;
 }
 
 /**
- * The paused endpoints by the cause that is shown. The bytes are those of as many average rows, by PostgreSQL's own
+ * Counts paused endpoints by the displayed cause. The bytes are those of as many average rows, by PostgreSQL's own
  * statistics. Served by endpoints_paused and open_endpoint.
  */
 export async function readPausedBacklog(database: Queryable): Promise<PausedBacklog> {

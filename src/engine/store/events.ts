@@ -11,7 +11,7 @@ export interface PropertyEvent {
   readonly event: AdvertEvent;
 }
 
-/** Bytes of a written event, about. Values are numbers, counts and flags: none needs quotes. */
+/** Approximate bytes of a written event. Values are numbers, counts and flags, so none needs quotes. */
 const ROW_LENGTH = 400;
 const UNCHANGED = { fieldName: null, fieldOldValue: null, fieldNewValue: null };
 
@@ -33,7 +33,7 @@ export function insertEvents(events: readonly PropertyEvent[]): readonly Stateme
   });
 }
 
-/** The time of the oldest kept event; null: there is none. Served by the primary key. */
+/** The time of the oldest stored event; null if there is none. Served by the primary key. */
 export async function readFirstEventAt(database: Queryable): Promise<Date | null> {
   const { rows } = await database.query<{ at: Date }>('select created_at as at from events order by id limit 1');
   return rows[0]?.at ?? null;

@@ -1,6 +1,6 @@
 /**
- * The recorder's rows for the feed (decisions, section 11): the deliveries of one transaction for each client, and the
- * items of notifying searches without an endpoint, which are not delivered.
+ * The recorder's rows for the feed (decisions, section 11): the deliveries of one transaction for each client, and
+ * items for notifying searches without an endpoint, which have no delivery.
  */
 
 import type { EventKind } from '../domain/codes.ts';
@@ -22,14 +22,14 @@ export interface FeedItem {
   readonly snapshotId: Uuid;
 }
 
-/** A delivery or an item, by whom it concerns. */
+/** A delivery or an item, with its client. */
 export interface FeedEntry {
   readonly clientId: Uuid;
   readonly id: Uuid;
   readonly searchNumber: SearchNumber;
 }
 
-/** Bytes of a written item, but for its longest member. */
+/** Bytes of a written item without its longest member. */
 const ROW_LENGTH = 512;
 
 export function insertFeedItems(items: readonly FeedItem[]): readonly Statement[] {
@@ -53,7 +53,7 @@ export function insertFeedItems(items: readonly FeedItem[]): readonly Statement[
   }));
 }
 
-/** `epoch`: the sequence floor that the transaction has read. Ids of a match ascend in the order of its sequence. */
+/** `epoch` is the sequence floor that the transaction has read. Ids of a match ascend in the order of its sequence. */
 export function insertFeedBatches(entries: readonly FeedEntry[], epoch: number): readonly Statement[] {
   if (entries.length === 0) return [];
   return [
@@ -68,7 +68,7 @@ export function insertFeedBatches(entries: readonly FeedEntry[], epoch: number):
   ];
 }
 
-/** Clients whose oldest batch was recorded before `before`, by a loose scan of the primary key: its cost is their number. */
+/** Clients whose oldest batch is from before `before`. A loose scan of the primary key: its cost is their number. */
 export async function readForgetfulClients(client: Queryable, before: Date): Promise<readonly Uuid[]> {
   const { rows } = await client.query<{ id: Uuid }>(
     `with recursive fed as (

@@ -1,6 +1,6 @@
 /**
  * Combines concurrent reads of single keys: one statement for all callers of a tick, and for all that arrived while the
- * previous one was under way. So a flood of requests costs one connection, and each caller waits for a statement or two.
+ * previous one ran. So a burst of requests uses one connection, and each caller waits for at most two statements.
  */
 
 import { LRUCache } from 'lru-cache';
@@ -13,7 +13,7 @@ interface Asked<T> {
 
 const KEYS_MAX = 256;
 
-/** `read` leaves out missing keys; it is not called again before it has settled. */
+/** `read` omits missing keys; it is not called again before it has settled. */
 export function gatherReads<T>(
   read: (keys: readonly string[]) => Promise<ReadonlyMap<string, T>>,
 ): (key: string) => Promise<T | null> {
@@ -49,7 +49,7 @@ export const STALENESS_MAX_MS = 5_000;
 const REMEMBERED_MAX = 10_000;
 
 export interface RememberedReads<T> {
-  /** Immediate for a key that was read recently; null when it is missing, which is not remembered. */
+  /** Immediate for a recently read key; null for a missing key, which is not cached. */
   read(key: string): T | null | Promise<T | null>;
   /** Drops the cache. */
   forget(): void;

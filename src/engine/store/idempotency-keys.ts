@@ -35,7 +35,7 @@ export async function findFormerRequest(
 
 export type MadeOnce<T> = { readonly made: T } | { readonly former: Exclude<FormerRequest, null> };
 
-/** Runs `make` in the transaction, unless the request was made before or is under way. Served by the primary key. */
+/** Runs `make` in the transaction, unless the request was made before or is in progress. Served by the primary key. */
 export async function makeOnce<T extends { readonly id: Uuid }>(
   database: Database,
   request: KeyedRequest,

@@ -1,11 +1,11 @@
-/** What identifies a database on NATS, and its version. */
+/** The identity of a database on NATS, and its version. */
 
 import type { Uuid } from '../domain/ids.ts';
 import { type DatabaseLabel, NO_NAMESPACE } from '../domain/namespace.ts';
 import type { Queryable } from './database.ts';
 import { addressOf } from './database-servers.ts';
 
-/** Stores `namespace` where none is stored; resolves with the stored one. Null is `NO_NAMESPACE`. */
+/** Stores `namespace` if none is stored; resolves with the stored one. Null is `NO_NAMESPACE`. */
 export async function recordNamespace(database: Queryable, namespace: string | null): Promise<string> {
   // The table has one row.
   const { rows } = await database.query<{ namespace: string }>(
@@ -17,8 +17,8 @@ export async function recordNamespace(database: Queryable, namespace: string | n
 }
 
 /**
- * The label of this database on a NATS that several databases share. `url`: its location, as the process is configured.
- * The table has one row.
+ * The label of this database on a NATS that several databases share. `url` is its location as the process is
+ * configured. The table has one row.
  */
 export async function readDatabaseLabel(database: Queryable, url: string): Promise<DatabaseLabel> {
   const { rows } = await database.query<{ id: Uuid }>('select database_id as id from installation');

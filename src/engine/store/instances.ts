@@ -6,7 +6,7 @@ import { NEWEST_MIGRATION } from './schema.ts';
 
 export interface StageFigures {
   readonly isPaused: boolean;
-  /** Messages or attempts under way. */
+  /** Messages or attempts in progress. */
   readonly inFlight: number;
   /** True when only this instance runs the stage; the others of its role stand by. */
   readonly leads: boolean;
@@ -25,7 +25,7 @@ export interface IndexFigures {
 export interface FailingPart {
   readonly actor: string;
   readonly reason: string;
-  /** Since its last success. */
+  /** Milliseconds of failure since its last success. */
   readonly failingForMs: number;
 }
 
@@ -93,7 +93,7 @@ export async function forgetInstances(database: Queryable): Promise<number> {
   return rowCount ?? 0;
 }
 
-/** The living, oldest first. A few rows. */
+/** The living instances, oldest first. A few rows. */
 export async function listInstances(database: Queryable): Promise<readonly SeenInstance[]> {
   const { rows } = await database.query<SeenInstance>(
     `select id, host, process_id as "processId", roles, version, started_at as "startedAt", seen_at as "seenAt",

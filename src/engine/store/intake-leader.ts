@@ -1,15 +1,15 @@
 /**
- * Elects the instance that takes adverts in. One instance leads, the others stand by: two that pulled from one consumer
- * would record the changes of one property in any order, and the older of two changes counts as stale and is lost.
+ * Elects the instance that takes adverts in. One instance leads and the others stand by: two that pulled from one
+ * consumer would record the changes of one property in any order; the older of two would count as stale and be lost.
  *
  * The leader holds an advisory lock in a session of its own. PostgreSQL releases it when the session ends: at once when
- * the process dies, and when it is frozen or cut off as soon as another candidate finds that the session has been
- * silent for `SILENCE_MAX_MS`: a leader sends a heartbeat every second. A single instance keeps the lead through any
- * load, however late its heartbeats or their answers are. No clocks of ours are compared.
+ * the process dies. If the leader is frozen or cut off, another candidate ends its session once it has been silent for
+ * `SILENCE_MAX_MS`: a leader sends a heartbeat every second. A single instance keeps the lead under any load, however
+ * late its heartbeats or their answers are. No clocks of our processes are compared.
  *
- * A frozen leader may resume without knowing that it was replaced, and it records on other connections. So every term
- * has a number, the fencing token (Kleppmann, "How to do distributed locking", 2016): a recording transaction first
- * verifies its term, which keeps the next term from beginning before the transaction has ended.
+ * A frozen leader may resume unaware that it was replaced, and it records on other connections. So every term has a
+ * number, the fencing token (Kleppmann, "How to do distributed locking", 2016): a recording transaction first verifies
+ * its term, which keeps the next term from beginning before the transaction has ended.
  */
 
 import type { Socket } from 'node:net';
@@ -20,7 +20,7 @@ import { databaseServers, endSession } from './database-servers.ts';
 import { IS_LIVING } from './instances.ts';
 import { beginSession, TRANSACTION_IDLE_MAX_MS } from './session-settings.ts';
 
-/** Grows with every change of the leader. */
+/** The number of a term; it grows with every change of the leader. */
 export type Term = string;
 
 export interface LeaderSession {
@@ -34,7 +34,7 @@ export interface LeaderSession {
   close(): Promise<void>;
 }
 
-/** The term of a recording transaction is over: another instance leads, and records what this one would have. */
+/** The term of a recording transaction is over: another instance leads and records the messages. */
 export class TermOverError extends Error {
   readonly code = 'TERM_OVER';
 }
@@ -42,24 +42,24 @@ export class TermOverError extends Error {
 /** An arbitrary number that nothing else in the database locks. */
 export const LEADER_LOCK = 7_640_891_576;
 const SILENCE_MAX_MS = 5_000;
-/** After which PostgreSQL ends the session of a leader that another user cannot end. */
+/** The silence after which PostgreSQL ends a leader's session that no candidate may end. */
 const SILENCE_ALONE_MAX_MS = 60_000;
 const SHOW_LIFE_EVERY_MS = 1_000;
 const ANSWER_MAX_MS = 10_000;
-/** A busy server answers late; an unreachable one may never reset the connection. Recording is fenced meanwhile. */
+/** A busy server answers late, and an unreachable one may never reset the connection. Recording is fenced meanwhile. */
 const BEAT_ANSWER_MAX_MS = 30_000;
 /** The former leader may have died within a transaction. */
 const TAKE_OVER_MAX_MS = 2 * TRANSACTION_IDLE_MAX_MS;
 
-/** The table has one row. The gap counts only while an instance that could lead was running. */
+/** The table has one row. The gap counts only the time in which an instance that could lead was running. */
 const BEGIN_LEAD = `update intake_leads set began_at = clock_timestamp(), seen_at = clock_timestamp(),
   gap_seconds = case when seen_at is not null then greatest(0, extract(epoch from clock_timestamp() - greatest(seen_at, (
     select min(started_at) from instances where 'intake' = any(roles) and ${IS_LIVING})))) end`;
 const SHOW_LEAD = 'update intake_leads set seen_at = clock_timestamp()';
 
 /**
- * Ends the session that holds the lock and is silent. A session at work is left alone, however long it takes. The views
- * list sessions and their locks.
+ * Ends the session that holds the lock, if it is silent. A session at work is left alone, however long it takes. The
+ * views list sessions and their locks.
  */
 const END_SILENT_LEADER = `
   select pg_terminate_backend(pid) from pg_locks join pg_stat_activity using (pid)
@@ -68,7 +68,7 @@ const END_SILENT_LEADER = `
     and pg_locks.database = (select oid from pg_database where datname = current_database())
     and state = 'idle' and state_change < clock_timestamp() - interval '${SILENCE_MAX_MS} milliseconds'`;
 
-/** Rejects when PostgreSQL cannot be reached. `onTransientError`: called when it refuses a heartbeat. */
+/** Rejects when PostgreSQL cannot be reached. `onTransientError` is called when it refuses a heartbeat. */
 export async function openLeaderSession(
   url: string,
   onTransientError: (what: string, error: Error) => void = () => undefined,
@@ -93,7 +93,7 @@ export async function openLeaderSession(
   const beat = createBeat(client, lose, onTransientError);
   try {
     await client.connect();
-    // The leader's heartbeat may be lost in a crash of PostgreSQL, and need not wait for its disk.
+    // A heartbeat may be lost in a crash of PostgreSQL, so it does not wait for its disk.
     await beginSession(client, { idle_session_timeout: SILENCE_ALONE_MAX_MS, synchronous_commit: 'off' });
   } catch (error) {
     socket?.destroy();
@@ -127,7 +127,7 @@ export async function openLeaderSession(
   };
 }
 
-/** Every second from `start` on; one statement at a time, because a session that waits for its answer is not idle. */
+/** Sends a heartbeat a second from `start` on, one at a time: a session that awaits an answer is not idle. */
 function createBeat(client: pg.Client, onLost: () => void, onTransientError: (what: string, error: Error) => void) {
   let task: Task | null = null;
   let text = 'select';
@@ -156,9 +156,9 @@ function createBeat(client: pg.Client, onLost: () => void, onTransientError: (wh
 }
 
 /**
- * For the beginning of a recording transaction: throws `TermOverError` when the term is over, otherwise keeps the term
- * from ending before the transaction. Resolves with the sequence floor: every new `Vigie-Sequence` is above it. The
- * table has one row.
+ * The first statement of a recording transaction: throws `TermOverError` when the term is over, otherwise keeps the
+ * term from ending before the transaction. Resolves with the sequence floor, above which every new `Vigie-Sequence` is.
+ * The table has one row.
  */
 export async function holdTerm(client: Queryable, term: Term): Promise<number> {
   const { rows } = await client.query<{ readonly sequenceFloor: number }>({
@@ -174,13 +174,13 @@ export async function holdTerm(client: Queryable, term: Term): Promise<number> {
 export interface IntakeLead {
   /** When the last leader began its work; null when there was none. */
   readonly beganAt: Date | null;
-  /** How long no instance had taken adverts in before it, while at least one was running. */
+  /** How long no instance had taken in adverts before it, while at least one was running. */
   readonly gapSeconds: number;
-  /** How long no instance has taken adverts in; 0 while one does. */
+  /** How long no instance has taken in adverts; 0 while one does. */
   readonly leaderlessSeconds: number;
 }
 
-/** Two missed heartbeats. */
+/** The time of two missed heartbeats. */
 const UNSEEN_MAX_SECONDS = (2 * SHOW_LIFE_EVERY_MS) / 1_000;
 
 /** The table has one row. */

@@ -1,7 +1,7 @@
 /**
- * How far the stream of adverts is recorded in this database. The stream's consumer knows too, but a restored database
- * is older than the consumer's position, and messages acknowledged meanwhile would never be taken in again. The row is
- * always as old as its database.
+ * How far the stream of adverts is recorded in this database. The stream's consumer stores a position too, but a
+ * restored database is older than that position, and messages acknowledged meanwhile would never be taken in again.
+ * This row is always as old as its database.
  */
 
 import type { Queryable, Statement } from './database.ts';
@@ -39,35 +39,35 @@ export interface StoredPosition {
   readonly highWaterMark: HighWaterMark | null;
   readonly recorded: RecordedPosition;
   readonly stream: NumberedStream;
-  /** `upTo` null: the messages of now, too. */
+  /** `upTo` is null if that includes current messages. */
   readonly clockBehind: { readonly ms: number; readonly upTo: number | null };
-  /** It was written by another database, of which this one is a copy. */
+  /** True if another database wrote the position, and this database is a copy of it. */
   readonly isCopied: boolean;
-  /** A standby was promoted since, for which its primary's commits did not wait. */
+  /** True if a standby was promoted since for which its primary's commits did not wait. */
   readonly isPromoted: boolean;
   /** How long this database, or its original, has had no leader: at least the age of a copy. */
   readonly unledSeconds: number;
 }
 
-/** Another cluster has another system identifier, and another database of one cluster another number. */
+/** Another cluster has another system identifier; another database of one cluster has another number. */
 const DATABASE_IDENTITY = `(
   select concat(system_identifier, '/', oid) from pg_control_system(), pg_database where datname = current_database())`;
 
-/** For a copy of a whole cluster, which has the identity of its original: the next term takes it for a copy. */
+/** For a copy of a whole cluster, which has the identity of its original: makes the next term treat it as a copy. */
 export const MARK_COPIED =
   "update intake_position set database_identity = 'the copied one' where database_identity is not null";
 
 const TIMELINE = 'left(pg_walfile_name(pg_current_wal_lsn()), 8)';
-/** A standby for which commits wait lacks none of them. */
+/** A standby for which commits wait has all of them. */
 const LOSABLE_TIMELINE = `case when current_setting('synchronous_standby_names') = '' then ${TIMELINE} end`;
 
-/** The same as long as a database is not copied: it distinguishes databases that were restored from one dump. */
+/** Constant as long as a database is not copied: it distinguishes databases that were restored from one dump. */
 export async function readDatabaseIdentity(database: Queryable): Promise<string> {
   const { rows } = await database.query<{ identity: string }>(`select ${DATABASE_IDENTITY} as identity`);
   return (rows[0] as { identity: string }).identity;
 }
 
-/** Called before the lead of the term is published. Two tables have one row, the third one eight. */
+/** Call it before the lead of the term is published. Two tables have one row, the third one eight. */
 export async function readIntakePosition(database: Queryable): Promise<StoredPosition> {
   const { rows } = await database.query<{
     sequence: string;
@@ -94,8 +94,8 @@ export async function readIntakePosition(database: Queryable): Promise<StoredPos
 }
 
 /**
- * For the end of a recording transaction. Connections do not wait for each other's commits, unless two share a row.
- * Served by the primary key.
+ * The last statement of a recording transaction. Connections do not wait for each other's commits, unless two share a
+ * row. Served by the primary key.
  */
 export function recordHighWaterMark(stream: number, { sequence, storedAtMs }: HighWaterMark): Statement {
   return {
@@ -107,7 +107,7 @@ export function recordHighWaterMark(stream: number, { sequence, storedAtMs }: Hi
   };
 }
 
-/** The stream's clock is behind. The table has one row. */
+/** Stores that the stream's clock is behind. The table has one row. */
 export async function noteClockBehind(database: Queryable, ms: number): Promise<void> {
   await database.query(
     'update intake_position set clock_behind_ms = greatest(clock_behind_ms, $1), clock_behind_to = null',
@@ -121,22 +121,21 @@ export interface FoundStart {
   readonly clockBehind: ClockBehind;
   /** Every message up to this one is recorded. */
   readonly recordedUpTo: number;
-  /** This database was restored to an older state: it may have sent what it has forgotten. */
+  /** True if this database was restored to an older state: it may have sent notifications that it no longer knows. */
   readonly isRestored: boolean;
   /** How long no instance had taken adverts in, as far as the database knows. */
   readonly unledSeconds: number;
 }
 
-/** More notifications than a match gets between a copy of the database and its restoration. */
+/** More than the notifications of a match between a copy of the database and its restoration. */
 const RESTORED_ABOVE = 1_000_000;
-/** For each second since the copy was written: a second restoration of one copy begins above the first. */
+/** Added for each second since the copy, so that a second restoration of one copy begins above the first. */
 const RESTORED_ABOVE_PER_SECOND = 10;
 
 /**
- * Recorded so that the next term recognises a copy of this database, and another stream. A known stream keeps its
- * position. A restored database numbers its further notifications above everything that it may have sent: once for each
- * stream and each copy, since the finding is recorded with it. Without effect once the term is over. Both tables have
- * one row.
+ * Stores the findings, so that the next term recognises a copy of this database and another stream. A known stream
+ * keeps its position. A restored database numbers further notifications above all that it may have sent: once for each
+ * stream and copy, because the finding is stored with it. No effect once the term is over. Both tables have one row.
  */
 export async function recordStart(database: Queryable, term: Term, start: FoundStart): Promise<void> {
   const { stream, clockBehind, recordedUpTo, isRestored, unledSeconds } = start;
@@ -153,8 +152,8 @@ export async function recordStart(database: Queryable, term: Term, start: FoundS
 }
 
 /**
- * Without effect once the term is over. `isPast`: what may have been sent before a promotion is recorded again. Both
- * tables have one row.
+ * No effect once the term is over. `isPast`: messages that may have been sent before a promotion are recorded again.
+ * Both tables have one row.
  */
 export async function writeIntakePosition(
   database: Queryable,
@@ -171,8 +170,8 @@ export async function writeIntakePosition(
 }
 
 /**
- * Commits wait for a standby since the position was written: it has all of them, and its promotion loses none. Without
- * effect once the term is over. Both tables have one row.
+ * Notes that commits have waited for a standby since the position was written: the standby has all of them, and its
+ * promotion loses none. No effect once the term is over. Both tables have one row.
  */
 export async function noteSynchronous(database: Queryable, term: Term): Promise<void> {
   await database.query({

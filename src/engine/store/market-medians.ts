@@ -1,6 +1,6 @@
 /**
- * The medians of markets (decisions, section 3, `withCoherentPrice`): rows that PostgreSQL computes over the held
- * properties, and that alerts, explanations and previews hold in memory. A few hundred rows.
+ * The medians of markets (decisions, section 3, `withCoherentPrice`): PostgreSQL computes the rows from the stored
+ * properties; alerts, explanations and previews keep them in memory. A few hundred rows.
  */
 
 import { LAND } from '../domain/codes.ts';
@@ -11,12 +11,12 @@ import { type Database, type Queryable, transaction } from './database.ts';
 /** The stored medians at one moment. */
 export interface Medians {
   readonly median: MedianOf;
-  /** When the median of the market last changed; null: the market never had one. */
+  /** When the median of the market last changed; null if the market never had one. */
   readonly changedAt: (market: Market) => Date | null;
 }
 
 export interface StoredMedians {
-  /** As of the last `renew`; no market has a median before the first one. */
+  /** The medians as of the last `renew`; no market has one before the first. */
   readonly current: Medians;
   /** Reads the table if it has changed since. */
   renew(): Promise<Medians>;
@@ -25,7 +25,7 @@ export interface StoredMedians {
 const COMPARED_SURFACE = `case when property_type = ${LAND} then land_surface else surface end`;
 
 /**
- * A market that has no median any more keeps its row, because explanations say since when. One scan of the summaries,
+ * A market without a median any more keeps its row, because explanations say since when. One scan of the summaries,
  * which takes a second for a million of them: an index on prices would cost every change more than that.
  */
 const COMPUTE = `
@@ -49,17 +49,17 @@ const COMPUTE = `
   select extract(epoch from clock_timestamp() - statement_timestamp())::float8 * 1000 as "tookMs"
   from (select count(*) from written) as ended`;
 
-/** Computes all medians, and stores those that have changed. Resolves with the milliseconds that PostgreSQL worked on it. */
+/** Computes all medians and stores those that have changed. Resolves with PostgreSQL's working time in milliseconds. */
 export async function computeMedians(database: Database): Promise<number> {
   return transaction(database, async (client) => {
-    // Computations run one after the other, so that a revision has one author. Readers are not held up.
+    // Computations run one after the other, so that a revision has one author. Readers do not wait.
     await client.query('lock table market_medians in share row exclusive mode');
     const { rows } = await client.query<{ tookMs: number }>(COMPUTE);
     return (rows[0] as { tookMs: number }).tookMs;
   });
 }
 
-/** A market's row; nulls in place of it when the table is empty. */
+/** A market's row; all nulls if the table is empty. */
 interface MedianRow {
   readonly newest: string | null;
   readonly departmentCode: string | null;
@@ -76,7 +76,7 @@ const READ_CHANGED = `
   from (select max(revision) as newest from market_medians) as stored left join market_medians on true
   where newest is distinct from $1::bigint`;
 
-/** Readers in the same process may share it. */
+/** The readers of a process may share it. */
 export function followMedians(database: Queryable): StoredMedians {
   let known: { readonly revision: string | null; readonly medians: Medians } = {
     revision: null,

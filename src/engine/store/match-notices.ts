@@ -1,19 +1,19 @@
-/** What searches that ask for it were last notified of (decisions, section 16): only the recorder reads and writes it. */
+/** Values that searches were last notified of (decisions, section 16). Only the recorder reads and writes them. */
 
 import { THRESHOLD_FIELDS, type ThresholdField } from '../domain/event-thresholds.ts';
 import type { Uuid } from '../domain/ids.ts';
 import { arrayLiteral, joinedJson, jsonTexts, memberArrays } from './array-literal.ts';
 import type { Queryable, Statement } from './database.ts';
 
-/** Price and surface by advert, null where none was known. */
+/** Price and surface by advert; null if unknown. */
 export type NotifiedValues = Readonly<Record<Uuid, readonly [price: number | null, surface: number | null]>>;
 
 export interface MatchNotice {
   readonly matchId: Uuid;
-  /** Of its search (`RouteThresholds`): values from before it asked anew are void. */
+  /** The search's (`RouteThresholds`): values from before its last request for them are void. */
   readonly keptSince: number | null;
   readonly notified: NotifiedValues | null;
-  /** True from the notification of its end to that of its return, or of its start. */
+  /** True from the notification of the match's end to that of its return or start. */
   readonly isEnded: boolean;
   readonly endedAt: Date | null;
   readonly endedBy: string | null;
@@ -33,7 +33,7 @@ export async function readNotices(client: Queryable, matchIds: readonly Uuid[]):
   return rows;
 }
 
-/** After the matches. Served by the primary key. */
+/** Run it after the matches are written. Served by the primary key. */
 export function writeNotices(notices: readonly MatchNotice[]): readonly Statement[] {
   if (notices.length === 0) return [];
   return [
@@ -57,7 +57,7 @@ export function writeNotices(notices: readonly MatchNotice[]): readonly Statemen
 
 /** A price or surface that an advert had, known by the event that changed it. */
 export interface FormerValue {
-  /** Of the event. */
+  /** The id of the event. */
   readonly id: number;
   readonly propertyUuid: Uuid;
   readonly advertUuid: Uuid;
@@ -65,12 +65,10 @@ export interface FormerValue {
   readonly value: number;
 }
 
-/** Events of a property that are read: a crawler that changes an advert every minute slows nobody else. */
+/** Maximum events read per property, so that an advert that changes every minute delays no other property. */
 const EVENTS_READ_MAX = 10_000;
 
-/**
- * The known former values in the events of each property after one of them, in order. Served by events_property.
- */
+/** The known former values in the events of each property after a given event, in order. Served by events_property. */
 export async function readFormerValues(
   client: Queryable,
   afterByProperty: ReadonlyMap<Uuid, number>,
@@ -97,7 +95,7 @@ export async function readFormerValues(
   return rows;
 }
 
-/** Those whose match has gone. Reads each, in the order of the primary keys. Resolves with their number. */
+/** Removes notices without a match. Reads each, in the order of the primary keys. Resolves with their number. */
 export async function removeNotices(client: Queryable, limit: number): Promise<number> {
   const { rowCount } = await client.query(
     `delete from match_notices where match_id in (

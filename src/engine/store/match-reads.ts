@@ -1,4 +1,4 @@
-/** Matches for the owner of their search, with the held state of the property. Read side only. */
+/** Matches for the owner of their search, with the stored state of the property. Read side only. */
 
 import type { HeldProperty } from '../domain/change.ts';
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
@@ -24,14 +24,14 @@ const COLUMNS = `m.id, s.id as "searchId", m.property_uuid as "propertyUuid", m.
   m.updated_at as "updatedAt", s.hide_property_contact as "hidePropertyContact", p.state, p.crawls`;
 
 export interface MatchListQuery extends ListedPage {
-  /** The time when it began, or was first notified. */
+  /** The time at which the match began, or was first notified. */
   readonly range: TimeRange;
 }
 
 export interface MatchPage {
   readonly matches: readonly MatchRead[];
   readonly total: number;
-  /** True: there may be more than were read. */
+  /** True if there may be more matches than were read. */
   readonly isCut: boolean;
 }
 
@@ -89,7 +89,7 @@ export async function listMatchesOfClient(
   return { matches: await readMatches(database, ids), total, isCut };
 }
 
-/** In this order; those that were removed meanwhile are left out. Served by the primary keys. */
+/** Reads matches in this order; those removed meanwhile are omitted. Served by the primary keys. */
 async function readMatches(database: Queryable, ids: readonly Uuid[]): Promise<readonly MatchRead[]> {
   if (ids.length === 0) return [];
   const { rows } = await database.query<MatchRow>(
@@ -103,7 +103,7 @@ async function readMatches(database: Queryable, ids: readonly Uuid[]): Promise<r
   return rows.map(matchOfRow);
 }
 
-/** Null when it is another client's or its search was deleted. Served by the primary keys. */
+/** Null when it belongs to another client or its search was deleted. Served by the primary keys. */
 export async function readMatch(database: Queryable, clientId: Uuid, id: Uuid): Promise<MatchRead | null> {
   const { rows } = await database.query<MatchRow>(
     `select ${COLUMNS} from matches m

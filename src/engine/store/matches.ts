@@ -9,7 +9,7 @@ import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import { arrayLiteral, joinedJson, jsonTexts, memberArrays } from './array-literal.ts';
 import type { Queryable, Statement } from './database.ts';
 
-/** The change that a match began with or, as long as it has no start, was first notified of. */
+/** The change with which a match began or, as long as it has no start, of which it was first notified. */
 export interface MatchCause {
   /** The version of the search at that time. */
   readonly searchVersion: number;
@@ -21,16 +21,16 @@ export interface Match {
   readonly id: Uuid;
   readonly searchNumber: SearchNumber;
   readonly propertyUuid: Uuid;
-  /** False: the property satisfied the search already when the search was created or began to notify. */
+  /** False if the property satisfied the search already when the search was created or began to notify. */
   readonly hasBegun: boolean;
-  /** When it began, else when it was first notified. */
+  /** When it began, or else when it was first notified. */
   readonly createdAt: Date;
   /** When it was last notified. */
   readonly updatedAt: Date;
   /** The sequence of its newest delivery; the id of the next one is above it. */
   readonly lastSequence: number;
   readonly lastDeliveryId: Uuid;
-  /** Null: unchanged from the table. */
+  /** Null if unchanged from the table. */
   readonly cause: MatchCause | null;
 }
 
@@ -74,7 +74,7 @@ export function insertMatches(matches: readonly Match[]): readonly Statement[] {
   ];
 }
 
-/** Known ones that are notified again. Served by the primary key; none of the columns is in an index. */
+/** Updates known matches that are notified again. Served by the primary key; none of the columns is in an index. */
 export function updateMatches(matches: readonly Match[]): readonly Statement[] {
   if (matches.length === 0) return [];
   return [
@@ -92,7 +92,7 @@ export function updateMatches(matches: readonly Match[]): readonly Statement[] {
   ];
 }
 
-/** Known ones without a start, which have one now. After `updateMatches`. Served by the primary key. */
+/** Gives known matches without a start their start. Run it after `updateMatches`. Served by the primary key. */
 export function beginMatches(matches: readonly Match[]): readonly Statement[] {
   if (matches.length === 0) return [];
   return [

@@ -1,8 +1,8 @@
 /**
- * Which failures are transient errors of PostgreSQL: unreachable, shutting down, overloaded, out of space, refusing
- * connections, or cancelling a statement for the sake of others. They pass, so the caller retries or answers 503. Every
- * other failure may be a bug, ours or PostgreSQL's (class XX of a statement): an actor retries it a few times before it
- * counts as one (actor/supervisor.ts).
+ * Classifies failures of PostgreSQL. Transient errors pass, so the caller retries or answers 503: PostgreSQL is
+ * unreachable, shutting down, overloaded, out of space, refuses connections, or cancels a statement in favour of
+ * others. Every other failure may be a bug, ours or PostgreSQL's (class XX of a statement): an actor retries it a few
+ * times before it counts as one (actor/supervisor.ts).
  */
 
 import { CommitUnknownError } from './database.ts';
@@ -10,20 +10,20 @@ import { CommitUnknownError } from './database.ts';
 /** Classes of SQLSTATE (PostgreSQL, Appendix A), by their first two characters. */
 const CLASSES: ReadonlySet<string> = new Set([
   '08', // connection exception
-  '28', // the server does not know us now, for instance while its password is being changed
-  '40', // transaction given up: serialization, deadlock, completion unknown
+  '28', // the server refuses the credentials, for instance while the password is being changed
+  '40', // transaction rolled back: serialization, deadlock, completion unknown
   '53', // insufficient resources: connections, memory, disk
-  '57', // an operator's hand, a shutdown, a crash, a start, a time-out
-  '58', // system error, of its disk mostly
+  '57', // operator intervention, shutdown, crash, start, time-out
+  '58', // system error, mostly of the disk
 ]);
 
-/** Single SQLSTATEs, where the rest of their class concerns the statement. */
+/** Single SQLSTATEs of classes whose other members concern the statement. */
 const STATES: ReadonlySet<string> = new Set([
   '25006', // read-only transaction: a standby that is being promoted
   '25P03', // idle in transaction too long: this process was frozen
   '25P04', // transaction too long
-  '42501', // a right is missing, for instance while somebody changes who has which
-  '3D000', // the database is not there, for instance while it is being restored
+  '42501', // a privilege is missing, for instance while an operator changes privileges
+  '3D000', // the database does not exist, for instance while it is being restored
   '55006', // object in use
   '55P03', // lock not available
 ]);
@@ -47,7 +47,7 @@ const SAYINGS: readonly RegExp[] = [
   /^Client has encountered a connection error/,
   /^Client was closed/,
   /^Query read timeout$/,
-  // A single client's connection time.
+  // The connection timeout of a single client.
   /^timeout expired$/,
   /^Cannot use a pool after calling end/,
   /^The server does not support SSL connections/,
@@ -75,19 +75,19 @@ export function isDatabaseOutage(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (error instanceof CommitUnknownError) return true;
   const { code, syscall, severity } = error as Error & Record<'code' | 'syscall' | 'severity', unknown>;
-  // It has ended or refused the session: that says nothing about the statement.
+  // PostgreSQL has ended or refused the session, whatever the statement.
   if (severity === 'FATAL' || severity === 'PANIC') return true;
   if (typeof code !== 'string') return SAYINGS.some((saying) => saying.test(error.message));
-  // Its local socket is not there.
+  // The local socket of the server does not exist.
   if (code === 'ENOENT') return syscall === 'connect';
   if (SOCKET_CODES.has(code) || TLS_CODES.test(code)) return true;
   return STATES.has(code) || (code.length === 5 && CLASSES.has(code.slice(0, 2)));
 }
 
-/** Out of space, broken or refusing connections: the same for all statements, whatever file or table it names. */
+/** Out of space, broken or refusing connections: the same for all statements, whatever file or table they name. */
 const REFUSES_ALL = /^(?:28|3D|42501|53|58|XX)/;
 
-/** For a server that answers: the SQLSTATE with which it refuses all work alike; null for any other failure. */
+/** The SQLSTATE with which a reachable server refuses all work alike; null for any other failure. */
 export function databaseRefusal(error: Error): string | null {
   const { code } = error as Error & { readonly code?: unknown };
   return typeof code === 'string' && REFUSES_ALL.test(code) && isDatabaseOutage(error) ? code : null;
@@ -97,8 +97,8 @@ export function databaseRefusal(error: Error): string | null {
 const REFUSED_FOR_GOOD = /^(?:28|3D|42501)/;
 
 /**
- * Whether a start should wait for PostgreSQL. `isKnown`: it accepted a connection before; otherwise it must report the
- * outage itself.
+ * Whether a start should wait for PostgreSQL. `isKnown`: PostgreSQL accepted a connection before; otherwise it must
+ * report the outage itself.
  */
 export function isPassingRefusal(error: unknown, isKnown: boolean): boolean {
   if (isKnown) return isDatabaseOutage(error);

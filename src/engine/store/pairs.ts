@@ -14,7 +14,7 @@ export interface AdminSearch {
   readonly deletedAt: Date | null;
 }
 
-/** Deleted ones included, as long as they have deliveries. Null when there is none. Served by the unique index on id. */
+/** Includes deleted searches while they have deliveries. Null if there is none. Served by the unique index on id. */
 export async function readAnySearch(database: Queryable, id: Uuid): Promise<AdminSearch | null> {
   const { rows } = await database.query<Omit<AdminSearch, 'members'> & { members: StoredMembers }>(
     `select id, number, client_id as "clientId", members, created_at as "createdAt", deleted_at as "deletedAt"
@@ -46,7 +46,7 @@ export async function readSearchIds(
   return new Map(rows.map(({ number, id }) => [number, id]));
 }
 
-/** By number. Served by the primary key. */
+/** Members by search number. Served by the primary key. */
 export async function readMembers(
   database: Queryable,
   numbers: readonly SearchNumber[],

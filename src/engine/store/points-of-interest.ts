@@ -12,7 +12,7 @@ export interface PointSource {
   readonly importedAt: Date;
 }
 
-/** In order of name. A sequential scan: there are some ten. */
+/** In order of name. A sequential scan of some ten rows. */
 export async function listPointSources(database: Queryable): Promise<readonly PointSource[]> {
   const { rows } = await database.query<PointSource>(
     `select name, point_count as "pointCount", imported_at as "importedAt"
@@ -33,8 +33,8 @@ export async function pointsRevision(database: Queryable): Promise<string> {
 const BATCH_WAIT_MAX_MS = 600_000;
 
 /**
- * Replaces the points of `source` by `batches` and returns their number. When they throw, the source stays unchanged. A
- * second import of the same source waits for the first.
+ * Replaces the points of `source` with `batches` and returns their number. If `batches` throws, the source stays
+ * unchanged. A second import of the same source waits for the first.
  */
 export async function replacePointSource(
   database: Database,
@@ -42,11 +42,11 @@ export async function replacePointSource(
   batches: AsyncIterable<readonly PointOfInterest[]>,
 ): Promise<number> {
   const remaining = batches[Symbol.asyncIterator]();
-  // The first points may take long to come: no transaction waits for them.
+  // The first points may take a long time, so they are read before the transaction begins.
   const first = await remaining.next();
   try {
     return await transaction(database, async (client) => {
-      // A file is read between two batches, which takes its time on a busy machine; only this source waits for it.
+      // A file is read between two batches, which takes time on a busy machine; only this source waits for it.
       await client.query(`set local idle_in_transaction_session_timeout = ${BATCH_WAIT_MAX_MS}`);
       const sourceId = await claimSource(client, source);
       // Served by points_of_interest_source.
@@ -99,10 +99,10 @@ async function insertPoints(client: Queryable, sourceId: number, points: readonl
   );
 }
 
-/** Rows that are parsed and taken in within some milliseconds. */
+/** Rows that are parsed and added within some milliseconds. */
 const ROWS_PER_FETCH = 1_000;
 
-/** Reads all points of all sources at one moment by a cursor; resolves with the `pointsRevision` of that moment. */
+/** Reads the points of all sources from one snapshot with a cursor; resolves with its `pointsRevision`. */
 export async function readPoints(
   database: Database,
   take: (points: readonly PointOfInterest[]) => Promise<void> | void,

@@ -1,4 +1,4 @@
-/** The held state of properties. Rows are locked while a change is recorded, so a property has one writer at a time. */
+/** The stored state of properties. Rows are locked while a change is recorded: a property has one writer at a time. */
 
 import type { HeldProperty } from '../domain/change.ts';
 import type { Uuid } from '../domain/ids.ts';
@@ -16,7 +16,7 @@ export interface PropertyWrite {
 }
 
 export interface LockedProperty {
-  /** Null when its state is larger than what is read along with the lock. */
+  /** Null when its state is too large to be read along with the lock. */
   readonly held: HeldProperty | null;
   /** The size of its state as stored. */
   readonly bytes: number;
@@ -37,7 +37,7 @@ export function heldOf({ state, crawls }: HeldRow): HeldProperty {
 
 type KeyedRow = HeldRow & { readonly uuid: Uuid };
 
-/** Locks and reads the known ones among `uuids`; in key order, so that two batches cannot lock each other out. Served by the primary key. */
+/** Locks and reads the known `uuids`, in key order, so that batches do not deadlock. Served by the primary key. */
 export async function lockProperties(client: Queryable, uuids: readonly Uuid[]): Promise<Map<Uuid, LockedProperty>> {
   const { rows } = await client.query<Omit<KeyedRow, 'state'> & { state: string | null; bytes: number }>({
     name: 'lock-properties',
@@ -79,7 +79,7 @@ const WRITTEN = `
 
 type Row = PropertyWrite & { readonly state: string };
 
-/** In shares of one statement each. */
+/** The rows, divided by statement. */
 function rowsOf(writes: readonly PropertyWrite[]): readonly (readonly Row[])[] {
   const rows = writes.map((write) => ({ ...write, state: stateText(write.held.state) }));
   return statementShares(rows, ({ state }) => state.length);
@@ -121,7 +121,7 @@ export function updateProperties(writes: readonly PropertyWrite[]): readonly Sta
   }));
 }
 
-/** For re-crawls without change: leaves the state alone. Served by the primary key. */
+/** For crawls without a change: leaves the state unchanged. Served by the primary key. */
 export function updateCrawls(held: readonly HeldProperty[]): readonly Statement[] {
   if (held.length === 0) return [];
   return [
@@ -168,7 +168,7 @@ export async function readChangeTimes(
 export interface PropertyPage {
   readonly uuids: readonly Uuid[];
   readonly total: number;
-  /** True: there may be more than were read. */
+  /** True if there may be more properties than were read. */
   readonly isCut: boolean;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The summaries of properties (domain/property-summary.ts), and finding a property by them. The recorder writes a
- * state's summary in the same transaction, under the lock on the property; an equal one is left alone.
+ * Stores the summaries of properties (domain/property-summary.ts), and finds a property by them. The recorder writes
+ * the summary in the transaction of the state, under the lock on the property; an equal summary is not written again.
  */
 
 import type { HeldProperty } from '../domain/change.ts';
@@ -97,19 +97,19 @@ function assignments(source: string): string {
     .join(', ');
 }
 
-/** Properties with one key, at most; there are more only when a crawler gives all its adverts the same URL. */
+/** Maximum properties with one key; there are more only if a crawler gives all its adverts the same URL. */
 const FOUND_MAX = 100;
 
 /** The key of a requested property: exactly one of them. */
 export interface WantedProperty {
   readonly property: Uuid | null;
-  /** One that it has. */
+  /** One of its adverts. */
   readonly advert: Uuid | null;
   /** The URL of one of its adverts on the portal, compared as `pageOf` writes it. */
   readonly url: string | null;
 }
 
-/** The one crawled last where several have the address; null when none is held, or none has a summary yet. */
+/** Null if no property is stored or has a summary yet; of several with the address, the one crawled last. */
 export function findHeld(database: Queryable, { property, advert, url }: WantedProperty): Promise<HeldProperty | null> {
   if (property !== null) return readProperty(database, property);
   if (advert !== null) {
@@ -123,7 +123,7 @@ export function findHeld(database: Queryable, { property, advert, url }: WantedP
 }
 
 /**
- * The property that has `key` and satisfies `meant`, of several the one crawled last; null without one. Served by
+ * The property that has `key` and satisfies `meant`; of several the one crawled last. Null if there is none. Served by
  * property_summaries_keys and the primary key of properties.
  */
 async function findByKey(
@@ -138,7 +138,7 @@ async function findByKey(
     [key],
   );
   let newest: { readonly held: HeldProperty; readonly crawledAt: string } | null = null;
-  // Each may be megabytes: one after the other. An expiry counts in `crawls`, but is no crawl.
+  // Read one after the other, because each may be megabytes. An expiry counts in `crawls` but is no crawl.
   for (const { uuid, crawledAt: latest } of rows) {
     if (newest !== null && newest.crawledAt >= (latest ?? '')) break;
     const held = await readProperty(database, uuid);

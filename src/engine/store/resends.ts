@@ -1,8 +1,8 @@
 /**
  * Resends deliveries at their client's request (decisions, section 11): the same row, hence the same id, bytes and
- * sequence, to the present endpoint of its search. A final one begins a new series of attempts; one that is being sent
- * does so when its attempt has ended; one that waits only makes its next attempt now. The log of attempts continues its
- * count.
+ * sequence, to the current endpoint of its search. A final delivery begins a new series of attempts; one that is being
+ * sent does so when its attempt has ended; for a waiting one the next attempt is made now. The log of attempts
+ * continues to count.
  */
 
 import {
@@ -35,7 +35,7 @@ export interface ResendCandidate {
   readonly searchNumber: SearchNumber;
   readonly matchId: Uuid;
   readonly attemptCount: number;
-  /** The present endpoint of its search; null: none. */
+  /** The current endpoint of its search; null: none. */
   readonly endpoint: string | null;
   readonly endpointKey: string;
   /** Null when it may be sent. */
@@ -48,14 +48,14 @@ const ATTEMPT_COUNT_MAX = 30_000;
 interface CandidateRow extends Omit<ResendCandidate, 'refusal' | 'endpointKey'> {
   readonly clientId: Uuid;
   readonly isWanted: boolean;
-  /** For a search that hides contacts; null where they are allowed. */
+  /** Without contacts, for a search that hides them; null if they are allowed. */
   readonly document: string | null;
 }
 
 /**
- * The client's own ones among `ids`, oldest first, locked in key order until the transaction ends: nobody claims,
- * settles or ends them meanwhile. Three statements: what one has waited for is seen by the next. Served by the primary
- * keys.
+ * The client's own deliveries among `ids`, oldest first, locked in key order until the transaction ends, so that none
+ * is claimed, settled or ended meanwhile. Three statements, because each sees the changes that the previous one waited
+ * for. Served by the primary keys.
  */
 export async function lockForResending(
   connection: Queryable,
@@ -102,10 +102,10 @@ function refusalOf(
 }
 
 /**
- * Makes the next attempt of each due now, and resolves with the due ones. They are locked and may be sent. A first attempt
- * keeps its place, but at another endpoint others hold it back: the next claim decides, for it and for what waited for
- * it. The endpoint may already have what is being sent, and request a resend because of that: a new series begins when
- * the present attempt has ended, and until then its row keeps the endpoint of that attempt. Served by the primary keys.
+ * Makes the next attempt of each delivery due now, and resolves with the due ones. They are locked and may be sent. A
+ * first attempt keeps its position, but at another endpoint others hold it back: the next claim decides, for it and for
+ * those that waited for it. An endpoint may request a resend because it already has the one being sent: the new series
+ * begins after the current attempt, and until then the row keeps its endpoint. Served by the primary keys.
  */
 export async function resend(
   connection: Queryable,
@@ -157,7 +157,7 @@ export type ResendOutcome =
   | { readonly type: 'sent'; readonly due: readonly DueDelivery[] }
   | { readonly type: 'refused'; readonly refusal: ResendRefusal };
 
-/** Null when there is none, it is another client's, or its search was deleted. Served by the primary keys. */
+/** Null if there is none, it belongs to another client, or its search was deleted. Served by the primary keys. */
 export async function resendDelivery(database: Database, clientId: Uuid, id: Uuid): Promise<ResendOutcome | null> {
   return transaction(database, async (connection) => {
     const [candidate] = await lockForResending(connection, clientId, [id]);

@@ -1,12 +1,12 @@
 /**
- * Removes expired data (domain/retention.ts defines what, and what stays), in small batches.
+ * Removes expired data (domain/retention.ts defines which) in small batches.
  *
- * Dropping partitions by day would be cheaper, and leave no dead rows. But an old row may be needed: a delivery that
- * waits for a paused endpoint, the snapshot that it refers to, a match of a property that is still for sale. One of
- * them would hold a day's partition for months, and the couriers' indexes of open deliveries would be split into as
- * many parts as there are days. So rows are deleted, which costs each of them a second write and vacuum the pages (the
- * schema makes it run early). Everything recorded is in time order in the primary key, where a batch is a range: the
- * writers of the hot path maintain no index for it.
+ * Dropping partitions by day would be cheaper and leave no dead rows. But an old row may still be needed: a delivery
+ * that waits for a paused endpoint, its snapshot, a match of a property that is still for sale. One such row would hold
+ * a day's partition for months, and the couriers' indexes of open deliveries would be split into one part per day. So
+ * rows are deleted, which costs each of them a second write, and vacuum cleans the pages (the schema makes it run
+ * early). Recorded rows are in time order in the primary key, where a batch is a range, so the hot path maintains no
+ * index for retention.
  *
  * Each batch is one statement and one short transaction; it locks rows in key order, like all writers. Two concurrent
  * runs do no harm.
@@ -24,11 +24,11 @@ export type Removed = Partial<Readonly<Record<RetainedTable, number>>>;
 export type Batches = AsyncGenerator<Removed, void, void>;
 
 const ROWS_PER_BATCH = 2_000;
-/** With some ten matches each. */
+/** Properties have some ten matches each. */
 const PROPERTIES_PER_BATCH = 200;
 const SEARCHES_PER_BATCH = 100;
 
-/** PostgreSQL's. */
+/** The time of PostgreSQL. */
 export async function readClock(client: Queryable): Promise<Date> {
   const { rows } = await client.query<{ now: Date }>('select clock_timestamp() as now');
   return (rows[0] as { now: Date }).now;
@@ -50,8 +50,8 @@ export async function* removeRecorded(client: Queryable, table: keyof typeof REC
 }
 
 /**
- * Deliveries that became final before `before`, with their attempts. Skips open ones, and those of which a resend is
- * being recorded: it increments the compared count.
+ * Deliveries that became final before `before`, with their attempts. Skips open ones, and those whose resend is being
+ * recorded, which increments the compared count.
  */
 export async function* removeDeliveries(client: Queryable, before: Date): Batches {
   for await (const { after, last } of ranges(client, 'deliveries', firstUuidAt(new Date(0)), firstUuidAt(before))) {
@@ -77,7 +77,7 @@ export async function* removeDeliveries(client: Queryable, before: Date): Batche
 /** The recorder creates a snapshot and its deliveries within one transaction, in this order. */
 const SNAPSHOT_TO_DELIVERY_MAX_MS = 60_000;
 
-/** Recorded before `before`: each client's feed, in order. */
+/** Each client's feed from before `before`, in order. */
 export async function* removeFeed(client: Queryable, before: Date): Batches {
   for (const clientId of await readForgetfulClients(client, before)) {
     yield* fullBatches('feed_batches', (limit) => forgetFeed(client, clientId, before, limit));
@@ -86,13 +86,13 @@ export async function* removeFeed(client: Queryable, before: Date): Batches {
   yield* fullBatches('feed_items', (limit) => removeFeedItems(client, { below, before, limit }));
 }
 
-/** Snapshots created before `before` without references: remove deliveries and feed items first. */
+/** Unreferenced snapshots from before `before`: remove deliveries and feed items first. */
 export async function* removeSnapshots(client: Queryable, before: Date): Batches {
   for await (const { after, last } of ranges(client, 'snapshots', firstUuidAt(new Date(0)), firstUuidAt(before))) {
     const snapshots = await countOf(
       client,
-      // Served by the primary keys: rows that refer to the batch were created with it, so the search can be limited to
-      // them.
+      // Served by the primary keys: rows that refer to the batch were created with it, which limits the search to a
+      // range.
       `delete from snapshots
        where id > $1 and id <= $2 and not exists (
          select from deliveries where deliveries.id between $3 and $4 and snapshot_id = snapshots.id)
@@ -169,8 +169,8 @@ export async function* removeDeletedSearches(client: Queryable, before: Date): B
 }
 
 /**
- * Endpoints not used since `before`, unless they are paused or have a delivery that may still be sent. Reads every
- * endpoint: there are thousands. The deliveries are served by open_endpoint and final_outcomes_failed.
+ * Endpoints not used since `before`, unless they are paused or have a delivery that may still be sent. Reads all
+ * endpoints, some thousands. The deliveries are served by open_endpoint and final_outcomes_failed.
  */
 export async function* removeUnusedEndpoints(client: Queryable, before: Date): Batches {
   const endpoints = await countOf(
@@ -184,7 +184,7 @@ export async function* removeUnusedEndpoints(client: Queryable, before: Date): B
   yield { endpoints };
 }
 
-/** Batches of the table's rows until `remove` has removed fewer than it may. */
+/** Repeats `remove` for the table until it has removed fewer rows than it may. */
 export async function* fullBatches(table: RetainedTable, remove: (limit: number) => Promise<number>): Batches {
   for (let count = ROWS_PER_BATCH; count === ROWS_PER_BATCH; ) {
     count = await remove(ROWS_PER_BATCH);
@@ -200,8 +200,8 @@ interface Range<Id extends string> {
 }
 
 /**
- * The keys of a table from the lowest one up, `ROWS_PER_BATCH` rows a time; `below`: where to end, null for the end of
- * the table. Starting where the last range ended avoids scanning recently deleted rows. Served by the primary key.
+ * The keys of a table in ascending ranges of `ROWS_PER_BATCH` rows; `below` is the end, null for the end of the table.
+ * Starting where the last range ended avoids scanning recently deleted rows. Served by the primary key.
  */
 export async function* ranges<Id extends string>(
   client: Queryable,

@@ -33,7 +33,7 @@ export async function releaseRetries(
 }
 
 export interface OverdueRetry extends WaitingRetry {
-  /** PostgreSQL's text, after which the next page begins: a `Date` would lose the microseconds. */
+  /** The time as PostgreSQL's text, because a `Date` would lose microseconds; the next page begins after it. */
   readonly dueAt: string;
   readonly dueAtMs: number;
 }

@@ -1,9 +1,8 @@
 /**
- * How versions share one database. Migrations are numbered, and only add: the version that is replaced continues beside
- * the new one while instances are restarted one by one, and after a step back. So a database that is ahead of a version
- * is no reason to refuse it. A migration that removes what older versions need declares it with
- * `require_migration(number)`: it is not run while an older version is working, no older version starts from then on,
- * and one that is found working ends.
+ * How versions share one database. Migrations are numbered and only add: the replaced version continues to run while
+ * instances are restarted one by one, and after a rollback. So a version accepts a database that is ahead of it. A
+ * migration that removes what older versions need declares it with `require_migration(number)`: it is not run while an
+ * older version is working, no older version starts from then on, and an older one that is found working ends.
  */
 
 import { createHash } from 'node:crypto';
@@ -11,7 +10,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import type pg from 'pg';
 import { pause } from '../actor/waiting.ts';
 
-/** This version cannot work with the database's version, or does not know it. */
+/** This version cannot work with the version of the database, or does not know it. */
 export class SchemaError extends Error {
   readonly code = 'SCHEMA_REFUSED';
 }
@@ -25,7 +24,7 @@ export interface SchemaState {
 }
 
 export interface UpgradeOptions {
-  /** Called once when a migration must wait for other sessions, with what it waits for. */
+  /** Called once when a migration must wait for other sessions, with a description of them. */
   readonly onWaiting?: (reason: string) => void;
 }
 
@@ -45,12 +44,12 @@ const KNOWN: readonly string[] = MIGRATIONS.map(({ name }) => name);
 /** The number of the newest migration that this version knows. */
 export const NEWEST_MIGRATION = Math.max(...KNOWN.map(numberOf));
 
-/** The session that runs migrations holds it: arbitrary, and the same in all versions. */
+/** The key of the lock that a migrating session holds: arbitrary, and the same in all versions. */
 export const MIGRATION_LOCK = 7_241_865_325_823_964;
 
 /**
- * A migration that waits for a table makes all later users wait. When a reader holds the table for longer than this (a
- * dump, mostly), it yields to them and retries.
+ * A migration that waits for a table makes all later users wait too. If a reader, mostly a dump, holds the table for
+ * longer than this, the migration gives way to them and retries.
  */
 const LOCK_WAIT_MS = 1_000;
 const LOCK_PAUSE_MS = 1_000;
@@ -74,7 +73,7 @@ export async function migrate(
   return { migrated: missing.map(({ name }) => name), unknown: run.filter((name) => !KNOWN.includes(name)) };
 }
 
-/** Throws `SchemaError` for a database of before this schema. An empty one passes, and so does a newer one. */
+/** Throws `SchemaError` for a database from before this schema. An empty or newer one passes. */
 export async function assertNotFormer(database: Pick<pg.Client, 'query'>): Promise<void> {
   assertFirst(await readRun(database));
 }
@@ -91,7 +90,7 @@ function readMigration(file: string): Migration {
   return { name: `${stem}_${createHash('sha256').update(statements).digest('hex').slice(0, 8)}`, sql };
 }
 
-/** In order. A database without any has no table either. */
+/** The applied migrations in order. A database without any has no table for them. */
 async function readRun(client: Pick<pg.Client, 'query'>): Promise<readonly string[]> {
   if (!(await hasTable(client, TABLE))) return [];
   const { rows } = await client.query<{ name: string }>(`select name from ${TABLE} order by name`);
@@ -122,7 +121,7 @@ async function assertCompatible(client: pg.Client): Promise<void> {
   if (reason !== null) throw new SchemaError(reason);
 }
 
-/** Why this version may not work on a database that is compatible from migration `from` on; null when it may. */
+/** Why this version may not work on a database that is compatible from migration `from` on; null if it may. */
 export function refusalOf(from: number): string | null {
   if (from <= NEWEST_MIGRATION) return null;
   return (
@@ -131,7 +130,7 @@ export function refusalOf(from: number): string | null {
   );
 }
 
-/** Each migration is a transaction of its own: after a cancelled wait for a lock, the remaining ones start anew. */
+/** Each migration is its own transaction: after a cancelled wait for a lock, only the remaining ones run again. */
 async function runPatiently(
   dbClient: pg.Client,
   missing: readonly Migration[],

@@ -1,7 +1,7 @@
 /**
- * The matcher's poll for searches. A poll returns the rows written since the last one and a new horizon: the poll's own
- * snapshot. The next poll finds the revisions that were not visible in it, including those that commit late; none is
- * skipped, and however long another transaction stays open, none is returned twice because of it.
+ * The matcher's poll for searches. A poll returns the rows written since the last one, and a new horizon: its own
+ * snapshot. The next poll finds the revisions that were not visible in it, including those that commit late. None is
+ * skipped, and a transaction that stays open for long causes none to be returned twice.
  */
 
 import type { SearchNumber } from '../domain/ids.ts';
@@ -11,21 +11,21 @@ import { membersOfStored, type StoredMembers } from './searches.ts';
 
 export interface SearchChange {
   readonly number: SearchNumber;
-  /** Null: deleted. */
+  /** Null if the search was deleted. */
   readonly members: SearchMembers | null;
-  /** It has notifications. */
+  /** True if the search has notifications. */
   readonly isNotifying: boolean;
 }
 
 /** A snapshot (`pg_snapshot`), to pass to the next poll. Null requests everything. */
 export type SearchHorizon = string;
 
-/** The consumer of a change may request time before the next one: searches of maximum size take milliseconds each. */
+/** The consumer may return a promise to delay the next change: searches of maximum size take milliseconds each. */
 export type OnSearch = (change: SearchChange) => Promise<void> | undefined;
 
-/** Maximum searches per page: as many of maximum size take seconds to process, and a hundred megabytes. */
+/** Maximum searches per page: that many of maximum size take seconds to process, and a hundred megabytes. */
 const PAGE_ROWS = 250;
-/** PostgreSQL is idle for the reader meanwhile; the reader locks no rows. */
+/** PostgreSQL waits for the reader meanwhile, which locks no rows. */
 const IDLE_MAX_MS = 60_000;
 
 const MEMBERS = `case when deleted_at is null then members end as members, notification_enabled as "isNotifying"`;
@@ -37,8 +37,8 @@ interface FeedRow {
 }
 
 /**
- * Calls `onSearch` for every search written since `horizon`, in bounded memory. All pages and the new horizon are one
- * snapshot. An error of `onSearch` ends the poll; the old horizon then stays valid.
+ * Calls `onSearch` for every search written since `horizon`, in bounded memory. All pages and the new horizon come from
+ * one snapshot. An error of `onSearch` ends the poll; the old horizon then stays valid.
  */
 export async function changedSince(
   database: Database,
@@ -53,7 +53,7 @@ export async function changedSince(
     const { rows: taken } = await connection.query<{ horizon: string }>(
       'select pg_current_snapshot()::text as horizon',
     );
-    // Everything: one sequential scan of the live rows. Since a horizon: served by searches_revision.
+    // Without a horizon: one sequential scan of the live rows. With one: served by searches_revision.
     await connection.query({
       text: `declare feed no scroll cursor for
         select number, ${MEMBERS} from searches where ${horizon === null ? 'deleted_at is null' : unseenCondition(horizon)}`,
@@ -68,12 +68,12 @@ export async function changedSince(
   });
 }
 
-/** Whether `horizon` is of an older database than `former`: it was restored meanwhile, and transactions count anew. */
+/** Whether `horizon` is from an older database than `former`: it was restored, and its transactions count anew. */
 export function isSetBack(horizon: SearchHorizon, former: SearchHorizon | null): boolean {
   return former !== null && BigInt(unseenBy(horizon).from) < BigInt(unseenBy(former).from);
 }
 
-/** Revisions that were not visible at a horizon: those from `from` on, and `late` ones, which were being written. */
+/** Revisions that were not visible at a horizon: those from `from` on, and `late` ones, then still being written. */
 export interface UnseenRevisions {
   readonly from: string;
   readonly late: readonly string[];
@@ -86,8 +86,8 @@ export function unseenBy(horizon: SearchHorizon): UnseenRevisions {
 }
 
 /**
- * A database that was restored from a dump holds the old cluster's transactions as revisions: each poll would find all
- * that lie ahead of the new cluster's. This replaces them by the present transaction. Resolves with their number.
+ * A database that was restored from a dump has the old cluster's transactions as revisions: each poll would find all
+ * that are ahead of the new cluster's. This replaces them with the current transaction. Resolves with their number.
  * Served by searches_revision.
  */
 export async function renumberRestored(database: Queryable): Promise<number> {
@@ -110,12 +110,12 @@ async function* pagesOfFeed(connection: Queryable): AsyncGenerator<readonly Feed
       yield rows;
     }
   } finally {
-    // The consumer may have thrown; the failure of an unread page is no error of its own.
+    // The consumer may have thrown; a failure to read the next page is then not reported.
     await ahead.catch(() => undefined);
   }
 }
 
-/** DECLARE takes no parameters: only digits get into its text. */
+/** DECLARE takes no parameters, so only digits may get into its text. */
 function unseenCondition(horizon: SearchHorizon): string {
   const { from, late } = unseenBy(horizon);
   return `(revision >= '${from}' or revision = any('{${late.join()}}'::xid8[]))`;

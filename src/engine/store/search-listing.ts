@@ -7,10 +7,10 @@ import type { Queryable } from './database.ts';
 import { OTHER_COLUMNS, SEARCH_COLUMNS, type SearchRow, searchOfRow } from './searches.ts';
 
 export interface SearchListQuery {
-  /** Part of the title; case, accents, apostrophes and hyphens are ignored. */
+  /** Part of the title, ignoring case, accents, apostrophes and hyphens. */
   readonly title: string | null;
   readonly notificationEnabled: boolean | null;
-  /** By title as French sorts it, or in order of creation. */
+  /** In the French order of titles, or in order of creation. */
   readonly order: 'title' | 'creation';
   readonly direction: 'asc' | 'desc';
   readonly offset: number;
@@ -18,14 +18,14 @@ export interface SearchListQuery {
 }
 
 export interface SearchPage {
-  /** Null when they are too large to hold at once: `readSearchesOf` reads them one by one. */
+  /** Null if they are too large for memory: `readSearchesOf` then reads them one by one. */
   readonly searches: readonly Search[] | null;
   readonly numbers: readonly SearchNumber[];
   /** The number of searches that pass the filters. */
   readonly total: number;
 }
 
-/** Compressed bytes of the stored members of a page: some ten thousand cities, megabytes as they are answered. */
+/** Compressed bytes of the stored members of a page: some ten thousand cities, megabytes in an answer. */
 const PAGE_BYTES_MAX = 64 * 1024;
 
 /** The size is read from the row, without the out-of-line value. */
@@ -41,7 +41,7 @@ export async function listSearches(database: Queryable, clientId: Uuid, query: S
     conditions.push(`title_folded like $${parameters.length}`);
     const signs = signsOf(query.title);
     if (signs.length > 0) {
-      // Folded titles have no signs: searches that match the words are read.
+      // Folded titles have no signs, so the searches that match the words are read and compared.
       parameters.push(signs);
       conditions.push(
         `not exists (select from unnest($${parameters.length}::text[]) sign where strpos(title, sign) = 0)`,
@@ -54,7 +54,7 @@ export async function listSearches(database: Queryable, clientId: Uuid, query: S
   }
   const where = conditions.join(' and ');
   const order = orderOf(query);
-  // Which rows: an index-only scan of searches_client or searches_client_title. The rows: by the primary key.
+  // An index-only scan of searches_client or searches_client_title selects the rows; the primary key serves them.
   const page = database.query<SearchRow>(
     `select ${LISTED_COLUMNS} from searches where number in (
        select number from searches where ${where} order by ${order}
@@ -75,7 +75,7 @@ export async function listSearches(database: Queryable, clientId: Uuid, query: S
   };
 }
 
-/** In this order, without searches deleted meanwhile. Each is read when the previous one was consumed. */
+/** Searches in this order, without those deleted meanwhile. Each is read when the previous one was consumed. */
 export async function* readSearchesOf(
   database: Queryable,
   clientId: Uuid,

@@ -1,4 +1,4 @@
-/** The endpoints and notifications of a search; read in the transaction that records the change. */
+/** The endpoints and notifications of searches; read in the transaction that records the change. */
 
 import type { SearchNumber } from '../domain/ids.ts';
 import type { MailFrequency } from '../domain/mail.ts';
@@ -15,14 +15,14 @@ type RouteRow = Omit<SearchRoute, 'mail'> & {
   readonly hasMailConsent: boolean;
 };
 
-/** Nothing is written to a recipient, a row of mail_recipients. */
+/** Whether a recipient, a row of mail_recipients, must get no e-mails. */
 export const IS_OPPOSED = '(unsubscribed_at is not null or erased_at is not null)';
 
-/** No transaction has the greatest number. */
+/** No transaction has the greatest number, so nothing is unseen. */
 const NOTHING_UNSEEN: UnseenRevisions = { from: '18446744073709551615', late: [] };
 
 /**
- * The address for e-mails, and null where they are off, refused, unsubscribed from or erased: for most searches their own
+ * The address for e-mails; null where they are off, refused, unsubscribed from or erased. For most searches their own
  * row decides. The opposition is served by the primary key.
  */
 const MAIL_ADDRESS = `case when mail_key is not null and mail_refused_at is null
@@ -31,15 +31,15 @@ const MAIL_ADDRESS = `case when mail_key is not null and mail_refused_at is null
 
 export interface WantedRoutes {
   readonly numbers: readonly SearchNumber[];
-  /** Null: only `numbers` are known. */
+  /** Null if only `numbers` are known. */
   readonly horizon: SearchHorizon | null;
-  /** This service sends e-mails. */
+  /** True if this service sends e-mails. */
   readonly withMail: boolean;
 }
 
 /**
  * The searches among `numbers`, and those written since `horizon`, that have notifications, and null for deleted ones;
- * all others are silent. Served by the indexes searches_told and searches_revision.
+ * all other searches are silent. Served by the indexes searches_told and searches_revision.
  */
 export async function readRoutes(
   client: Queryable,

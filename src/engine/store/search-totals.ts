@@ -1,6 +1,6 @@
 /**
- * The totals of each client's searches, and the check of limits. Triggers keep the totals, in the transaction that
- * writes the search, so they are always right, and no query counts searches.
+ * The totals of each client's searches, and the check of limits. Triggers update the totals in the transaction that
+ * writes the search, so they are always exact and no query counts searches.
  */
 
 import { pause } from '../actor/waiting.ts';
@@ -25,13 +25,13 @@ export class SearchLimitError extends Error {
   }
 }
 
-/** The class of locks that are held to the end of a transaction; the second key is the client's. */
+/** The class of the locks held to the end of a transaction; the second key is the client's. */
 const LOCK_CLASS = 0x5ea7;
 
 /**
  * Throws `SearchLimitError` unless `added` stays within the limits; members that are not added are not checked. Until
- * the transaction ends, no other writer of this client passes, so two cannot both take the last place: the other one
- * gets `LockTakenError`.
+ * the transaction ends, no other writer of this client continues, so two cannot both take the last free capacity: the
+ * other one gets `LockTakenError`.
  */
 export async function requireRoom(
   connection: Queryable,
@@ -51,7 +51,7 @@ export async function requireRoom(
   }
 }
 
-/** At most 1,000 for each search, which matches an advert once or not at all: corrections may exceed that. */
+/** At most 1,000 for each search, which matches an advert once or not at all; corrections might exceed that. */
 const MATCHES_PER_MILLE = 'coalesce(least(1000 * sum(searches), greatest(sum(matches_per_mille), 0)), 0)';
 const SUMS = `coalesce(sum(searches), 0)::integer as searches,
   coalesce(sum(polygon_corners), 0)::integer as "polygonCorners",
@@ -74,21 +74,21 @@ export async function readAllSearchTotals(database: Queryable): Promise<Readonly
   return new Map(rows.map(({ clientId, ...totals }) => [clientId, totals]));
 }
 
-/** The matches in a sample of adverts. */
+/** The matches found in a sample of adverts. */
 export interface MatchSample {
   readonly adverts: number;
-  /** How many of them each search has matched; all other searches none. */
+  /** Number of adverts that each search has matched; all other searches matched none. */
   readonly matched: ReadonlyMap<SearchNumber, number>;
 }
 
-/** A sample of this many adverts moves an estimate half way to itself. */
+/** A sample of this many adverts moves an estimate half of the way to the sample. */
 const ADVERTS_FOR_HALF = 200;
 /** Smaller totals are not corrected: no client reaches a limit with them. */
 const CORRECTED_MIN = 10_000;
 
 /**
  * Moves the totals of clients towards the sample. Served by the primary key of searches; totals are scanned, eight rows
- * per client.
+ * for each client.
  */
 export async function correctMatchTotals(database: Queryable, { adverts, matched }: MatchSample): Promise<void> {
   if (adverts === 0) return;
@@ -128,8 +128,8 @@ const TRIES_MAX = 60;
 const lastOf = new Map<Uuid, Promise<unknown>>();
 
 /**
- * Runs `work` once no other writer of the client runs in this process, and retries it while a lock is taken elsewhere
- * (`work` throws that, and must not have written anything then). Throws the last error.
+ * Runs `work` when no other writer of the client runs in this process, and retries it while a lock is taken elsewhere
+ * (`work` throws `LockTakenError`, and must not have written anything then). Throws the last error.
  */
 export async function withWriteLock<T>(clientId: Uuid, work: () => Promise<T>): Promise<T> {
   const before = lastOf.get(clientId);

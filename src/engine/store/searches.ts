@@ -1,8 +1,8 @@
 /**
- * Saved searches for their owner. Every statement names the client, so one client can neither see nor touch another's
- * search. `members` holds what differs from the defaults: a third of the bytes, which determine how long the matcher
- * loads a million of them. A default may therefore never change its meaning without a migration that writes the old one
- * down.
+ * Saved searches for their owner. Every statement names the client, so no client can see or change another's search.
+ * `members` holds only what differs from the defaults: a third of the bytes, which determine how long the matcher takes
+ * to load a million of them. So the meaning of a default may change only with a migration that stores the old one in
+ * each search.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -28,7 +28,7 @@ export interface SearchRow extends Omit<Search, 'members' | 'mail'>, Omit<MailSt
   readonly context: string | null;
 }
 
-/** The stored `members`: the title and what differs from `SEARCH_DEFAULTS`. */
+/** The stored `members`: the title, and members that differ from `SEARCH_DEFAULTS`. */
 export type StoredMembers = Partial<Omit<SearchMembers, 'context'>> & Pick<SearchMembers, 'title'>;
 
 /** `MailStanding`. The opposition is served by the primary key, and read where there is an address. */
@@ -41,12 +41,12 @@ export const OTHER_COLUMNS = `number, id, client_id as "clientId", token, create
   updated_at as "updatedAt", last_alert_at as "lastAlertAt", context, ${MAIL_COLUMNS}`;
 export const SEARCH_COLUMNS = `${OTHER_COLUMNS}, members`;
 
-/** One object for all to copy: `{ title, ...SEARCH_DEFAULTS }` takes five times as long. */
+/** One object that all copy: `{ title, ...SEARCH_DEFAULTS }` takes five times as long. */
 const UNSET_MEMBERS = { title: '', ...SEARCH_DEFAULTS };
 
 /**
- * Written name by name: spreading `stored` would give every set of names its own hidden class, and make reading the
- * members ten times as slow, a million times when the matcher loads.
+ * Assigns name by name: spreading `stored` would give every set of names its own hidden class, and reading the members
+ * would be ten times as slow, a million times when the matcher loads.
  */
 export function membersOfStored(stored: StoredMembers): SearchMembers {
   const differing: Readonly<Record<string, unknown>> = stored;
@@ -70,7 +70,7 @@ export const NO_LIMITS: SearchLimits = {
 
 export interface NewSearch {
   readonly members: SearchMembers;
-  /** How many of 1,000 adverts it matches, as far as is known. */
+  /** Estimated number of matching adverts of 1,000. */
   readonly matchesPerMille?: number;
   readonly limits?: SearchLimits;
 }
@@ -87,7 +87,7 @@ export async function createSearch(
   );
 }
 
-/** The same under an `Idempotency-Key`. Throws `SearchLimitError`. */
+/** The same with an `Idempotency-Key`. Throws `SearchLimitError`. */
 export async function createSearchOnce(
   database: Database,
   search: NewSearch,
@@ -108,8 +108,8 @@ async function createSearchWithin(connection: Queryable, clientId: Uuid, search:
 }
 
 /**
- * Consent that is dated after the erasure of the address, and saved now, lifts it; an unsubscription stays. Fails where
- * the recipient is locked, and is retried: erasing locks the recipient before its searches. Served by the primary key.
+ * Consent that is dated after the erasure of the address, and saved now, ends the erasure, but not an unsubscription.
+ * Retried while the recipient is locked: erasing locks it before its searches. Served by the primary key.
  */
 async function liftErasure(connection: Queryable, clientId: Uuid, members: SearchMembers): Promise<void> {
   const { notificationRecipient: address, notificationConsent: consent } = members;
@@ -144,7 +144,7 @@ async function insertSearch(
   return searchOfRow(rows[0] as SearchRow);
 }
 
-/** Null when there is none, it was deleted, or it is another client's. Served by the unique index on id. */
+/** Null if there is none, it was deleted, or it belongs to another client. Served by the unique index on id. */
 export async function readSearch(database: Queryable, clientId: Uuid, id: Uuid): Promise<Search | null> {
   const { rows } = await database.query<SearchRow>(
     `select ${SEARCH_COLUMNS} from searches where id = $1 and client_id = $2 and deleted_at is null`,
@@ -153,23 +153,23 @@ export async function readSearch(database: Queryable, clientId: Uuid, id: Uuid):
   return rows[0] === undefined ? null : searchOfRow(rows[0]);
 }
 
-/** How many of 1,000 adverts they match. Uses no connection. */
+/** Estimates how many of 1,000 adverts the members match. Uses no connection. */
 export type EstimateMatches = (members: SearchMembers) => Promise<number>;
 
 export interface SearchUpdate {
-  /** Computes the new members from the present search; an error leaves the search unchanged. */
+  /** Computes the new members from the current search; an error leaves the search unchanged. */
   readonly merge: (present: Search) => SearchMembers;
-  /** A search that exceeds them already may stay as large as it is. */
+  /** A search that exceeds the limits already may keep its size. */
   readonly limits?: SearchLimits;
   readonly estimate?: EstimateMatches;
-  /** Clearing consent cancels what waits to be sent by e-mail. */
+  /** True if clearing the consent cancels e-mails that wait to be sent. */
   readonly isConsentRequired?: boolean;
 }
 
 /**
  * Merges under a row lock, so that two concurrent partial updates keep each other's members. Null without such a
- * search. One that is silenced is marked, and its open deliveries are cancelled with that (cancellations.ts). A refusal
- * applied to the former address. Throws `SearchLimitError`.
+ * search. A silenced search is marked, which cancels its open deliveries (cancellations.ts). A refusal applied only to
+ * the former address. Throws `SearchLimitError`.
  */
 export async function updateSearch(
   database: Database,
@@ -209,7 +209,7 @@ export async function updateSearch(
   return search;
 }
 
-/** A locked item is being claimed: the claim waits for the search, and cancels it. Served by mail_items_search. */
+/** A locked item is being claimed: the claim waits for the search, and then cancels it. Served by mail_items_search. */
 async function cancelWaitingMail(connection: Queryable, number: SearchNumber): Promise<void> {
   await connection.query(
     `with open as materialized (
@@ -220,7 +220,7 @@ async function cancelWaitingMail(connection: Queryable, number: SearchNumber): P
   );
 }
 
-/** Both estimated with present data, whatever was estimated at the save. Null: the criteria are the same. */
+/** Estimates both with current data, whatever was estimated at the save. Null if the criteria are the same. */
 async function estimateChange(present: SearchMembers, next: SearchMembers, estimate: EstimateMatches) {
   const isSame = (name: string) => isDeepStrictEqual(Reflect.get(present, name), Reflect.get(next, name));
   if (Object.keys(UNASKED).every(isSame)) return null;
@@ -229,8 +229,8 @@ async function estimateChange(present: SearchMembers, next: SearchMembers, estim
 }
 
 /**
- * The row stays, marked, until its deliveries are gone; open ones are cancelled with the mark (cancellations.ts). False
- * without such a search. An error of `check` on the present search leaves it unchanged.
+ * Marks the row, which stays until its deliveries are gone; the mark cancels open ones (cancellations.ts). False
+ * without such a search. An error of `check` on the current search leaves it unchanged.
  */
 export async function deleteSearch(
   database: Database,
@@ -255,8 +255,8 @@ export async function deleteSearch(
 }
 
 /**
- * `work` in a transaction that holds the search; null when there is none, it was deleted, or it is another client's.
- * Served by the unique index on id.
+ * Runs `work` in a transaction that locks the search; null if there is none, it was deleted, or it belongs to another
+ * client. Served by the unique index on id.
  */
 function lockingSearch<T>(
   database: Database,
@@ -308,13 +308,13 @@ const RECORDED = [
   'notificationFrequency',
 ] as const;
 
-/** Versions kept per search: frequent changes keep no more. */
+/** Maximum versions stored per search, however frequent its changes are. */
 const CHANGES_MAX = 200;
 
 /**
- * Records a search as it was before a change that affects what it finds or notifies, so that explanations can show its
- * criteria at that time. Runs in the transaction of the change, before it. Resolves with whether there is such a
- * change: it increments the version. Served by search_changes_search.
+ * Records a search as it was before a change that affects what it finds or notifies, so that explanations can show the
+ * criteria of that time. Runs in the transaction of the change, before it. Resolves with whether there is such a
+ * change, which increments the version. Served by search_changes_search.
  */
 async function recordSearchChange(
   client: Queryable,
@@ -337,7 +337,7 @@ async function recordSearchChange(
   return true;
 }
 
-/** The former values of members that differ. For an e-mail address only whether there was one. */
+/** The former values of members that differ; for an e-mail address only whether there was one. */
 function formerOf(present: SearchMembers, next: SearchMembers): Readonly<Record<string, unknown>> {
   const former: Record<string, unknown> = {};
   for (const name of RECORDED) if (!isDeepStrictEqual(present[name], next[name])) former[name] = present[name];

@@ -1,8 +1,8 @@
 /**
- * Checks that connections are sessions of PostgreSQL itself. A pooler in session mode gives each connection one; in
- * transaction mode each transaction may run in another session: the leadership lock would belong to no instance,
- * statements would be prepared where they are not executed, and plans and time-outs would be arbitrary. That is refused
- * at the start.
+ * Checks that connections are sessions of PostgreSQL itself. A pooler in session mode gives each connection its own
+ * session. In transaction mode each transaction may run in another session: the leadership lock would belong to no
+ * instance, statements would be prepared where they are not executed, and plans and time-outs would be arbitrary. The
+ * start refuses that.
  */
 
 import type { PoolClient } from 'pg';

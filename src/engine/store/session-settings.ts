@@ -1,17 +1,17 @@
 /**
- * What every session of ours sets for itself: a role, a database or the server may say otherwise (installers and
- * administrators do), and statements, their plans, their durability and the client library's parsers rely on these.
- * Only the compression, `search_path` and what holds for the whole server are the operator's.
+ * The settings of each of our sessions: a role, a database or the server may have others (installers and administrators
+ * set them), and statements, their plans, their durability and the client library's parsers rely on these. Only the
+ * compression, `search_path` and server-wide settings are the operator's.
  */
 
 import type pg from 'pg';
 
-/** A process that is frozen or cut off within a transaction holds its row locks no longer than this. */
+/** A process that is frozen or cut off within a transaction holds its row locks for at most this time. */
 export const TRANSACTION_IDLE_MAX_MS = 10_000;
 
 export type SessionSettings = Readonly<Record<string, string | number>>;
 
-/** All sessions have these. A setting that a version of PostgreSQL does not have is left out. */
+/** All sessions have these. A setting that the server's version of PostgreSQL lacks is omitted. */
 export const SESSION_SETTINGS: SessionSettings = {
   // Values as text: the client library parses these forms, and statements cast them.
   DateStyle: 'ISO, MDY',
@@ -21,16 +21,16 @@ export const SESSION_SETTINGS: SessionSettings = {
   extra_float_digits: 1,
   standard_conforming_strings: 'on',
   array_nulls: 'on',
-  // Transactions: a statement sees what was committed before it, and what is refused ends no session.
+  // Transactions: a statement sees what was committed before it, and a refusal ends no session.
   default_transaction_isolation: 'read committed',
   exit_on_error: 'off',
-  // Each work has its own time limit.
+  // Each kind of work has its own time limit.
   statement_timeout: 0,
   lock_timeout: 0,
   transaction_timeout: 0,
   idle_session_timeout: 0,
   idle_in_transaction_session_timeout: TRANSACTION_IDLE_MAX_MS,
-  // PostgreSQL's side of a vanished process: its locks and statements are released within half a minute.
+  // If the process vanishes, PostgreSQL releases its locks and statements within half a minute.
   tcp_keepalives_idle: 10,
   tcp_keepalives_interval: 5,
   tcp_keepalives_count: 3,
@@ -38,7 +38,7 @@ export const SESSION_SETTINGS: SessionSettings = {
   client_connection_check_interval: 10_000,
   // A plan with a forced scan looks expensive, and compiling it takes a hundred times as long as running it.
   jit: 'off',
-  // Solid state assumed; the default of 4 is for spinning disks.
+  // Solid-state disks are assumed; the default of 4 is for spinning disks.
   random_page_cost: '1.1',
   work_mem: '16MB',
   // Parallel workers would take the matcher's core, and a container's /dev/shm of 64 MB.
@@ -55,8 +55,8 @@ export const PLANS = {
   requests: { plan_cache_mode: 'force_custom_plan' },
   /**
    * The few statements of the pipeline, each planned once per connection, because planning takes as long as running
-   * one. All are served by indexes, so the plan must use them, however small a table is at that moment. What is joined is
-   * bounded by the keys of the statement; by hash it costs a row as much in a batch of 200 as in one of 10.
+   * one. Indexes serve all of them, so the plan must use indexes, however small a table is at that moment. The keys of
+   * the statement bound the joined rows; by hash a row costs as much in a batch of 200 as in one of 10.
    */
   pipeline: {
     plan_cache_mode: 'force_generic_plan',
@@ -67,10 +67,10 @@ export const PLANS = {
 } as const satisfies Record<string, SessionSettings>;
 
 /**
- * Sets them, and `own` besides; resolves with the process id of the session. By a statement: a pooler refuses startup
- * settings, and reports another process than PostgreSQL's. The methods of the planner that `own` does not name are as
- * PostgreSQL ships them. Commits wait for the log, as the operator has it, or at least for this server's own. Compression
- * is lz4 where the server has it (see the end of 0001_schema.sql). The view lists all settings.
+ * Applies these settings and `own`; resolves with the process id of the session. By a statement, because a pooler
+ * refuses startup settings and reports a process other than PostgreSQL's. Planner methods that `own` does not name have
+ * PostgreSQL's defaults. Commits wait for the log as the operator has set it, or at least for this server's own.
+ * Compression is lz4 if the server has it (see the end of 0001_schema.sql). The view lists all settings.
  */
 export async function beginSession(client: pg.ClientBase, own: SessionSettings): Promise<number> {
   const settings = { ...SESSION_SETTINGS, ...own };

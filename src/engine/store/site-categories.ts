@@ -8,12 +8,12 @@ export interface SiteCategory {
   readonly name: string;
 }
 
-/** A search names the category: an inclusion without its category would match everything. */
+/** A search names the category, so it cannot be removed: an inclusion without its category would match everything. */
 export class SiteCategoryInUseError extends Error {
   readonly code = 'SITE_CATEGORY_IN_USE';
 }
 
-/** In order of name, as French sorts it. A sequential scan: there are some ten. */
+/** In the French order of names. A sequential scan of some ten rows. */
 export async function listSiteCategories(database: Queryable): Promise<readonly SiteCategory[]> {
   const { rows } = await database.query<SiteCategory>(
     'select id, name from site_categories order by name collate "fr-x-icu"',
@@ -21,15 +21,15 @@ export async function listSiteCategories(database: Queryable): Promise<readonly 
   return rows;
 }
 
-/** Names by id, as of this moment. */
+/** Names by id, as they are now. */
 export async function siteCategoryNames(database: Queryable): Promise<SiteCategoryName> {
   const names = new Map((await listSiteCategories(database)).map(({ id, name }) => [id, name]));
   return (id) => names.get(id) ?? null;
 }
 
 /**
- * Replaces the site categories by `names`; those that stay keep their ids. Throws `SiteCategoryInUseError`, and changes
- * nothing, when a search names one that would be removed.
+ * Replaces the site categories with `names`; those that stay keep their ids. Throws `SiteCategoryInUseError` and
+ * changes nothing if a search names one that would be removed.
  */
 export async function setSiteCategories(
   database: Database,
@@ -51,7 +51,7 @@ export async function setSiteCategories(
   });
 }
 
-/** Scans every search: an operator's rare request, not worth an index that each write would maintain. */
+/** Scans every search: operators do this rarely, so no write has to maintain an index for it. */
 async function findUsed(client: Queryable, categories: readonly SiteCategory[]): Promise<readonly SiteCategory[]> {
   const { rows } = await client.query<{ readonly id: number }>(
     `select category.id from unnest($1::int[]) as category (id)

@@ -1,9 +1,9 @@
-/** The size limit of one statement: its parameters are strings of bounded length. */
+/** Limits the size of one statement: its parameters are strings of bounded length. */
 
-/** Characters of the parameters of one statement, about. One item that is larger goes alone. */
+/** Approximate maximum characters of one statement's parameters. A larger item goes alone. */
 const STATEMENT_LENGTH_MAX = 4 * 1_024 * 1_024;
 
-/** `items` in their order, in shares of at most `STATEMENT_LENGTH_MAX`. */
+/** Divides `items`, in their order, into shares of at most `STATEMENT_LENGTH_MAX`. */
 export function statementShares<T>(items: readonly T[], lengthOf: (item: T) => number): readonly (readonly T[])[] {
   const shares: T[][] = [];
   let length = Number.POSITIVE_INFINITY;

@@ -1,14 +1,14 @@
 /**
- * Secrets of a client that sign all its webhooks, beside the token of each search (decisions, section 11). The couriers
- * need them for every attempt, so each caches them for a few seconds; a change is announced, like that of a key, and
- * known everywhere within `STALENESS_MAX_MS`.
+ * Secrets of a client that sign all its webhooks, in addition to the token of each search (decisions, section 11).
+ * Couriers need them for every attempt, so each courier caches them for a few seconds. A change is announced, like that
+ * of a key, and known everywhere within `STALENESS_MAX_MS`.
  */
 
 import type { Uuid } from '../domain/ids.ts';
 import type { Queryable } from './database.ts';
 import { rememberReads } from './gathered-reads.ts';
 
-/** In the form of the index, so that expired ones are not read. */
+/** Written as in the index, so that expired secrets are not read. */
 export const IS_SECRET_ALIVE = `coalesce(expires_at, 'infinity') > now()`;
 
 interface HeldSecret {
@@ -16,11 +16,11 @@ interface HeldSecret {
   readonly expiresAt: Date | null;
 }
 
-/** The secrets that sign a client's webhooks at a moment, the oldest first. */
+/** Returns the secrets that sign a client's webhooks at a given time, the oldest first. */
 export type SecretsAt = (sentAt: Date) => readonly string[];
 
 export interface WebhookSecrets {
-  /** For each client; immediate for recently read ones. */
+  /** Reads the secrets of each client; immediate for recently read ones. */
   read(clientIds: readonly Uuid[]): Promise<readonly (readonly [Uuid, SecretsAt])[]>;
   /** Drops the cache. */
   forget(): void;
@@ -35,7 +35,7 @@ export function rememberWebhookSecrets(database: Queryable, nowMs?: () => number
   };
 }
 
-/** The secrets that sign now, read anew. Served by webhook_secrets_client. */
+/** The secrets that sign now, without the cache. Served by webhook_secrets_client. */
 export async function readSigningSecrets(
   database: Queryable,
   clientId: Uuid,

@@ -1,6 +1,6 @@
 /**
- * Assembles `source.ts` into `bytes.ts`, a module of base64, so that nothing but this script needs an assembler. `--check`
- * writes nothing and fails when the committed bytes are not those of the source, and so of the layout.
+ * Assembles `source.ts` into `bytes.ts`, a base64 module, so that only this script needs an assembler. `--check` writes
+ * nothing and fails if the committed bytes do not match the source and the layout.
  */
 
 import { readFile, writeFile } from 'node:fs/promises';
@@ -11,7 +11,7 @@ const TARGET = new URL('bytes.ts', import.meta.url);
 
 async function assemble(name: string, source: string): Promise<string> {
   const wabt = await initWabt();
-  // Threads: their proposal brought the shared memory.
+  // Shared memory is part of the threads proposal.
   const module = wabt.parseWat(name, source, { simd: true, threads: true });
   try {
     const binary = module.toBinary({}).buffer;

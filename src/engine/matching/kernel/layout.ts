@@ -1,10 +1,9 @@
 /**
- * The memory that the kernel and this thread share, byte by byte, and nowhere else: `source.ts` makes the
- * kernel of these numbers.
+ * The layout of the memory that the kernel shares with this thread, defined only here: `source.ts` builds the kernel
+ * from these numbers.
  *
- * Rows lie in groups of sixteen, one row a lane; in a group every column is a vector of that many lanes. Testing a group
- * therefore touches six to nine neighbouring cache lines and nothing else. Query, lists and answers
- * lie below the groups.
+ * Rows are in groups of sixteen, one row per lane; in a group, each column is a vector of sixteen lanes. Testing a
+ * group therefore reads only six to nine adjacent cache lines. Query, lists and answers precede the groups.
  */
 
 import { MEASURES } from '../rows/quantiser.ts';
@@ -12,7 +11,7 @@ import { MEASURES } from '../rows/quantiser.ts';
 export const LANES = 16;
 export const LINE_BYTES = 64;
 
-/** Offsets of the columns in a group. These have a byte a lane. */
+/** Offsets of the columns in a group. The first ones have one byte per lane. */
 export const TYPES = 0;
 export const NEEDS = TYPES + LANES;
 export const NEED_COLUMNS = 2;
@@ -21,7 +20,7 @@ export const ATTENTION = NEEDS + NEED_COLUMNS * LANES;
 export const BOUNDS = ATTENTION + LANES;
 export const BOUND_COLUMNS = 2 * MEASURES.length;
 export const BYTE_COLUMNS_END = BOUNDS + BOUND_COLUMNS * LANES;
-/** These have four bytes a lane, and begin with a cache line. */
+/** The other columns have four bytes per lane and begin at a cache line. */
 const WIDE_COLUMN_BYTES = 4 * LANES;
 export const NUMBERS = Math.ceil(BYTE_COLUMNS_END / LINE_BYTES) * LINE_BYTES;
 /** What the check of the row reads: its record if it `isOfRecord`, else its expression, conditions or polygons. */
@@ -34,12 +33,12 @@ export const LONGITUDES = LATITUDES + WIDE_COLUMN_BYTES;
 export const REACHES = LONGITUDES + WIDE_COLUMN_BYTES;
 export const AREA_GROUP_BYTES = REACHES + WIDE_COLUMN_BYTES;
 
-/** Codes that no bound may exceed for a row to pass, a byte each; in the order of the bound columns. */
+/** Query codes, a byte per bound column. A row fails if its minimum is above the code or its maximum below it. */
 export const MAYBE_BOUNDS = 0;
-/** Likewise for a row to pass surely. */
+/** Likewise, except that such a row is open rather than failing. */
 export const SURE_BOUNDS = 16;
 export const QUERY_TYPE = 32;
-/** A byte for each column of needs. */
+/** Needs that the property lacks, a byte for each column of needs. */
 export const QUERY_LACKING = QUERY_TYPE + 1;
 /** The `ATTENTION` bits that matter for this property. */
 export const QUERY_TRIGGER = QUERY_LACKING + NEED_COLUMNS;
@@ -48,7 +47,7 @@ export const QUERY_LONGITUDE = 52;
 /** cos(lat) cos(lat + north) as a polynomial in `north`, degrees: c0 - north (c1 + c2 north). */
 export const QUERY_COSINES = 56;
 export const CHECK_COUNT = 68;
-/** Takes what is read for nothing but to have it near. */
+/** Stores what was prefetched, so that the reads are not optimised away. */
 export const TOUCHED = 72;
 /** Addresses of the groups to test. */
 export const GROUP_LIST = 1024;
@@ -63,6 +62,6 @@ export const CHECK_INTEGERS = 3;
 export const OPEN_ROW = 256;
 export const KERNEL_BYTES = CHECK_ANSWERS + 4 * CHECK_INTEGERS * LANES * GROUP_LIST_MAX;
 
-/** A row is surely within its reach below this part of it, less this part of its root: twice the margins of `area-geometry`. */
+/** A row surely matches below reach × this - √reach × `SURE_DEGREES`: twice the margins of `area-geometry`. */
 export const SURE_PART = 1 - 65 / 2 ** 16;
 export const SURE_DEGREES = 78 / 2 ** 20;

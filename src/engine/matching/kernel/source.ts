@@ -1,21 +1,21 @@
 /**
- * The matching kernel in WebAssembly text: sixteen rows of a group against one property, column by column. Every offset
- * is one of `layout.ts`. A plain one in TypeScript, in the tests, must give the same answers. Assembled by `build.ts`.
+ * The matching kernel in WebAssembly text: it tests sixteen rows of a group against one property, column by column. All
+ * offsets are in `layout.ts`. Tests compare it with a plain TypeScript kernel. Assembled by `build.ts`.
  *
- * A row *fails* when a column excludes the property. A row that does not fail is *open* when a quantised column or the
- * circle is too close to call. Rows neither open nor in need of attention go to the sure answers by number; the others go
- * to the answers to check.
+ * A row *fails* if a column excludes the property. A row that does not fail is *open* if a quantised column or the
+ * circle cannot decide. Rows that are neither open nor need attention are added to the sure answers, by number, and all
+ * other rows to the answers to check.
  *
- * Groups come from all over the memory, so waiting for them is most of the work. Each pass over the list is therefore
- * preceded by one that does nothing but read a word of every cache line the other will need: as nothing depends on
- * these words, the processor has as many lines on their way at once as it can. Only the last pass branches on rows.
+ * Groups are spread all over the memory, so most of the time is spent waiting for them. Each pass over the list
+ * therefore follows a pass that only reads a word of every cache line that it needs. Nothing depends on these words, so
+ * the processor loads as many lines at once as it can. Only the last pass branches on rows.
  */
 
 import { MEASURES } from '../rows/quantiser.ts';
 import { PAGES_MAX } from '../rows/shared-memory.ts';
 import * as at from './layout.ts';
 
-/** From a group's place in its list to the lanes that pass; those that are open have the other half of the word. */
+/** Offset from a group's list entry to the lanes that pass; open lanes are in the other half of that word. */
 const PASSING = at.VERDICTS - at.GROUP_LIST;
 const OPEN = PASSING + 2;
 const ALL_LANES = 2 ** at.LANES - 1;
@@ -35,7 +35,7 @@ function touchLines(from: number, to: number): string {
     .join('\n      ');
 }
 
-/** One local a code of the query. */
+/** Loads one code of the query into a local. */
 function loadCode(local: string, offset: number): string {
   return `(local.set $${local} (v128.load8_splat offset=${offset} (i32.const 0)))`;
 }
@@ -52,7 +52,7 @@ const KINDS_FAIL = NEED_LOCALS.reduce(
 
 const SIDES = ['Min', 'Max'] as const;
 
-/** The codes of the query that bounds are compared with, and where they are. */
+/** The codes of the query that bounds are compared with, and their offsets. */
 const BOUND_CODES = MEASURES.flatMap((_, measure) =>
   [
     { certainty: 'maybe', first: at.MAYBE_BOUNDS },
@@ -88,7 +88,7 @@ const FILTER = `
       (else (call $fetchSources (i32.const ${at.GROUP_LIST}) (local.get $listEnd))))
     (call $answer (local.get $listEnd)))`;
 
-/** What is read is stored, lest the reading be optimised away. */
+/** Stores what it reads, so that the reads are not optimised away. */
 const FETCH_COLUMNS = `
   (func $fetchColumns (param $list i32) (param $listEnd i32)
     (local $group i32) (local $read i32)
@@ -98,7 +98,7 @@ const FETCH_COLUMNS = `
       ${NEXT_GROUP})
     (i32.store offset=${at.TOUCHED} (i32.const 0) (local.get $read)))`;
 
-/** Fetches the groups of which `filterColumns` left something; for the others, the same lines at address 0. */
+/** Fetches the groups in which `filterColumns` left a row; for other groups, reads the same lines at address 0. */
 function fetchRest(name: string, end: number): string {
   return `
   (func ${name} (param $list i32) (param $listEnd i32)
@@ -135,7 +135,7 @@ const FILTER_COLUMNS = `
         (i32.shl (i8x16.bitmask (local.get $opening)) (i32.const 16))))
       ${NEXT_GROUP}))`;
 
-/** Narrows what `filterColumns` left: no row passes beyond its reach, and a row is open when it is not surely below. */
+/** Narrows what `filterColumns` left: a row passes only within its reach, and is open if it is not surely within it. */
 const FILTER_AREAS = `
   (func $filterAreas (param $listEnd i32)
     (local $list i32) (local $group i32) (local $part i32) (local $lanes i32) (local $beyond i32)

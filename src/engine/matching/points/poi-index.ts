@@ -1,6 +1,6 @@
 /**
- * Points of interest in memory: a kd-tree (kdbush) per facility, never changed once built. `createPointsOfInterest` holds
- * the current index; a new one is built off to the side and swapped in, so a query sees the old or the new whole.
+ * Points of interest in memory: a kd-tree (kdbush) per facility, never changed once built. `createPointsOfInterest`
+ * holds the current index. A new one is built next to it and swapped in: a query sees either the old or the new index.
  */
 
 import { around } from 'geokdbush';
@@ -17,7 +17,7 @@ export interface PointQuery {
   readonly lon: number;
   /** Great-circle, on a sphere of 6371 km; the border is inside. */
   readonly radiusKm: number;
-  /** None means all. */
+  /** Empty means all. */
   readonly facilities: readonly Facility[];
   readonly limit: number;
 }
@@ -25,24 +25,24 @@ export interface PointQuery {
 export interface PointIndex {
   readonly size: number;
   /**
-   * The nearest `limit` points within the radius, nearest first; equally far ones in the order of `FACILITIES`, then of
-   * their import.
+   * The nearest `limit` points within the radius, nearest first. Equally distant points are in the order of
+   * `FACILITIES`, then of their import.
    */
   within(query: PointQuery): readonly PointOfInterest[];
 }
 
 export const NO_POINTS: PointIndex = { size: 0, within: () => [] };
 
-/** An index under construction: takes the points in steps, and sorts them in a thread. */
+/** An index under construction: adds the points in steps and sorts them in a thread. */
 export interface PointIndexBuilder {
   add(points: Iterable<PointOfInterest>): Promise<void>;
   finish(): Promise<PointIndex>;
 }
 
 export interface PointsOfInterest {
-  /** The present index. Each change creates another one: derived values can be kept with it. */
+  /** The current index. Each change creates a new object, so derived values can be cached by it. */
   readonly current: PointIndex;
-  /** Passes a new index to `fill`, and makes it current afterwards; queries continue meanwhile. */
+  /** Passes a builder to `fill`, then makes the index that it built current. Queries continue meanwhile. */
   replace(fill: (builder: PointIndexBuilder) => Promise<void>): Promise<void>;
 }
 
@@ -66,10 +66,10 @@ export async function buildPointIndex(points: Iterable<PointOfInterest>): Promis
   return builder.finish();
 }
 
-/** Points gone over in one tick of the event loop. */
+/** Points processed in one tick of the event loop. */
 const STEP_POINTS = 2048;
 
-/** Five million points are laid out in some seconds. */
+/** Building an index of five million points takes some seconds. */
 export function createPointIndexBuilder(): PointIndexBuilder {
   const groups = FACILITIES.map((facility) => ({
     facility,
@@ -99,7 +99,7 @@ export function createPointIndexBuilder(): PointIndexBuilder {
 
 const CHUNK_LOG2 = 13;
 
-/** A growing list of coordinates: to grow one array is to copy it, which would hold the event loop. */
+/** A growing list of coordinates in chunks: growing one array would copy it and block the event loop. */
 class Coordinates {
   readonly #chunks: Float64Array[] = [];
   #length = 0;
@@ -124,16 +124,16 @@ class Coordinates {
   }
 }
 
-/** The points of a facility. Each has the position in the tree at which its coordinates are. */
+/** The points of a facility, by their position in the tree. */
 interface FacilityTree {
   readonly facility: Facility;
   readonly tree: KDBush;
   readonly details: PointDetails;
-  /** By position, which point of the facility it is in the order of the import. */
+  /** By position: the number of the point in the order of the import. */
   readonly numbers: Uint16Array | Uint32Array;
 }
 
-/** Sorting fewer takes less than a thread takes to start: three milliseconds at most, also when it is not compiled yet. */
+/** Sorting fewer points is faster than starting a thread: at most 3 ms, even with code that is not compiled yet. */
 const SORTED_HERE_MAX = 2_000;
 const SORTING = { entry: new URL('./sort-thread', import.meta.url), heapMaxMb: 64 };
 
@@ -146,7 +146,7 @@ async function treeOf(facility: Facility, coordinates: Coordinates, details: Poi
   }
   const sorted = coordinates.length <= SORTED_HERE_MAX ? tree.finish() : await sortedInThread(tree);
   const numbers = sorted.ids.slice() as FacilityTree['numbers'];
-  // In the order of the tree, an answer reads a few stretches of the columns instead of a thousand scattered places.
+  // In the order of the tree, a query reads a few ranges of the columns instead of a thousand scattered entries.
   const ordered = new PointDetails();
   for (let position = 0; position < numbers.length; position++) {
     ordered.addFrom(details, numbers[position] as number);
@@ -188,13 +188,13 @@ function findWithin(
     if (facilities.length > 0 && !facilities.includes(from.facility)) continue;
     const found = nearestOf(from, { lat, lon, radiusKm: reachKm }, limit);
     lists.push(found);
-    // Farther ones of the others are none of the nearest.
+    // More distant points of other facilities are not among the nearest.
     reachKm = found.distancesKm[limit - 1] ?? reachKm;
   }
   return merged(lists, limit);
 }
 
-/** Equally far ones in the order of the lists. */
+/** Equally distant points are in the order of the lists. */
 function merged(lists: readonly Found[], limit: number): readonly PointOfInterest[] {
   const [first] = lists;
   if (first === undefined) return [];
@@ -208,12 +208,12 @@ function merged(lists: readonly Found[], limit: number): readonly PointOfInteres
     .map(({ from, position }) => pointAt(from, position));
 }
 
-/** Distances that differ by less may only differ by rounding. */
+/** A smaller ratio of two distances may be a rounding error. */
 const SAME_DISTANCE = 1 + 1e-9;
-/** Equally far points at the limit that are compared; any of more may be left out. */
+/** Equally distant points that are compared at the limit. If there are more, any of them may be left out. */
 const TIED_MAX = 10_000;
 
-/** At least the nearest `limit`, if there are so many. */
+/** At least the nearest `limit` points, if there are as many. */
 function nearestOf(from: FacilityTree, within: Circumference, limit: number): Found {
   const found = measured(from, within, limit + 1);
   const [last, next] = [found.distancesKm[limit - 1], found.distancesKm[limit]];
@@ -223,7 +223,7 @@ function nearestOf(from: FacilityTree, within: Circumference, limit: number): Fo
 
 const HALF_ROUND_EARTH_KM = Math.PI * EARTH_RADIUS_KM;
 
-/** The tree's own distances are rounded: it looks a little farther, and the exact distances decide border and order. */
+/** The tree rounds distances: the query reaches a little farther, and exact distances decide border and order. */
 function measured(from: FacilityTree, { lat, lon, radiusKm }: Circumference, max: number): Found {
   const { tree } = from;
   const { coords } = tree;

@@ -1,7 +1,6 @@
 /**
- * Names and attributes of points of interest, in columns of shared memory. Five million objects would burden the garbage
- * collector and block everything else for as long as a collection takes; here they are bytes, and a point is an object
- * only while it is read.
+ * Names and attributes of points of interest, in columns of shared memory. With five million objects, each garbage
+ * collection would block the process for long; here they are bytes, and a point is an object only while it is read.
  */
 
 import { OPERATOR_TYPES, type PointAttributes, SCHOOL_TYPES } from '../../domain/point-of-interest.ts';
@@ -10,7 +9,7 @@ const CHUNK_LOG2 = 13;
 const CHUNK = 1 << CHUNK_LOG2;
 const NAME_BYTES = 24;
 
-/** All there may be, each one object: a point has the number of its own in a byte. */
+/** All possible attributes, as shared objects: a point stores the position of its own in a byte. */
 const ATTRIBUTES: readonly PointAttributes[] = [null, ...SCHOOL_TYPES].flatMap((schoolType) =>
   [null, ...OPERATOR_TYPES].map((operatorType) => ({
     ...(schoolType === null ? {} : { schoolType }),
@@ -20,15 +19,15 @@ const ATTRIBUTES: readonly PointAttributes[] = [null, ...SCHOOL_TYPES].flatMap((
 
 interface Chunk {
   readonly attributes: Uint8Array;
-  /** Where the name ends in `names`; it begins where the one before ends. */
+  /** Where each name ends in `names`; it begins where the previous one ends. */
   readonly nameEnds: Uint32Array;
-  /** 1 without a name, which is something else than an empty one. */
+  /** 1 if the point has no name, as opposed to an empty one. */
   readonly isNameless: Uint8Array;
   /** UTF-8. */
   names: Buffer;
 }
 
-/** A growing list. */
+/** A growing list of names and attributes. */
 export class PointDetails {
   readonly #chunks: Chunk[] = [];
   #length = 0;
@@ -39,12 +38,12 @@ export class PointDetails {
     chunk.isNameless[at] = name === null ? 1 : 0;
     const start = nameStart(chunk, at);
     const text = name ?? '';
-    // No UTF-16 unit takes more than three bytes.
+    // A UTF-16 unit takes at most three bytes in UTF-8.
     makeRoom(chunk, start + 3 * text.length);
     chunk.nameEnds[at] = start + (text === '' ? 0 : chunk.names.write(text, start));
   }
 
-  /** Adds those at `position` of `other`. */
+  /** Adds the name and the attributes at `position` of `other`. */
   addFrom(other: PointDetails, position: number): void {
     const from = other.#chunkOf(position);
     const place = position & (CHUNK - 1);

@@ -4,14 +4,14 @@
  * buffers for the reason given in `shared-memory`.
  */
 
-/** Four megabytes: so few that what leads to their memory stays at hand. A page takes no memory before it is written. */
+/** Four megabytes: few pages, so pointers to them stay cached. A page takes no memory before it is written. */
 const PAGE_WORDS_LOG2 = 19;
 /** Words in a cache line. */
 export const LINE_WORDS = 8;
-/** Unused, lest records of whole lines straddle them: the allocator begins each buffer with two words of its own. */
+/** Unused, so that records align to cache lines: the allocator begins each buffer with two words of its own. */
 const MARGIN_WORDS = LINE_WORDS - 2;
 const PAGE_MASK = 2 ** PAGE_WORDS_LOG2 - 1;
-/** The largest record of the usual kind: 128 kB. */
+/** The largest record, unless the caller sets another maximum: 128 kB. */
 const WORDS_MAX = 1 << 14;
 /**
  * Sixteen size classes per doubling. A client that saves and deletes records of every possible size leaves a few
@@ -24,15 +24,15 @@ interface Page {
   readonly floats: Float32Array;
   /** The same memory, two integers a word. */
   readonly integers: Int32Array;
-  /** And four of sixteen bits. */
+  /** The same memory, four integers of sixteen bits a word. */
   readonly shorts: Uint16Array;
 }
 
 export class RecordArena {
   readonly #pages: Page[] = [];
-  /** The largest record: eight bytes a word, a power of two, at most half a page. */
+  /** Words of the largest record, eight bytes each: a power of two, at most half a page. */
   readonly wordsMax: number;
-  /** First free record of each size; it holds the next one. -1 ends. */
+  /** First free record of each size, whose first integer is the address of the next one; -1 ends the list. */
   readonly #free: Int32Array;
   #top = 0;
 
@@ -59,19 +59,19 @@ export class RecordArena {
     return address;
   }
 
-  /** `words`: as many as it was allocated for. */
+  /** `words`: as passed to `allocate`. */
   free(address: number, words: number): void {
     const size = sizeOf(words);
     this.integersAt(address)[this.integerOffset(address)] = this.#free[size] as number;
     this.#free[size] = address;
   }
 
-  /** Reads one integer of the record, to have it near. */
+  /** Reads one integer of the record, to prefetch it. */
   touch(address: number): number {
     return this.integersAt(address)[this.integerOffset(address)] as number;
   }
 
-  /** Likewise of its second cache line, or any where it has none. */
+  /** Likewise for the following cache line, even if that belongs to another record. */
   touchSecondLine(address: number): number {
     return this.integersAt(address)[this.integerOffset(address + LINE_WORDS)] as number;
   }
@@ -113,7 +113,7 @@ export class RecordArena {
   }
 }
 
-/** The words of a record that holds as many. */
+/** Rounds a number of words up to its size class. */
 function sizeOf(words: number): number {
   const step = 2 ** Math.max(0, 31 - Math.clz32(words) - SIZES_LOG2);
   return Math.ceil(words / step) * step;

@@ -1,4 +1,4 @@
-/** The exact test of one record's bounds, needs and areas against one property, as `satisfies` of `domain/criteria`. */
+/** The exact test of a record's bounds, needs and areas against a property, as in `satisfies` of `domain/criteria`. */
 
 import { isInCircle } from '../../domain/geo.ts';
 import type { PropertyView } from '../property-view.ts';
@@ -22,7 +22,7 @@ import {
 } from './layout.ts';
 import type { PolygonShapes } from './polygon-shapes.ts';
 
-/** Of a search with a row that the property passes: its type, which only rows have, is accepted. */
+/** The property must have passed a row of the search, which has tested its type. */
 export function holdsInRecord(address: number, arena: RecordArena, view: PropertyView, shapes: PolygonShapes): boolean {
   const integers = arena.integersAt(address);
   const numbers = arena.numbersAt(address);

@@ -1,7 +1,7 @@
 /**
- * What no column and no place says of a search, each distinct one once, however many searches share it: bounds, codes
- * and letters, features, categories of sites, and of criteria that an unknown value satisfies too (`orMissing`) all of
- * it. Expressions of a search with any of these are part of them. They are judged when the first candidate asks.
+ * The criteria of a search that neither columns nor places cover: bounds, codes, letters, features, site categories,
+ * and all criteria that an unknown value satisfies too (`orMissing`). The expressions of a search with any of these are
+ * part of them. Equal conditions are stored once, and judged when the first candidate needs them.
  */
 
 import type { Criteria } from '../../domain/criteria.ts';
@@ -16,28 +16,28 @@ import { RecordArena } from './arena.ts';
 import { isRecorded, RANGE_CRITERIA, RANGES } from './layout.ts';
 import { bytesSet, isInRow, SET_CRITERIA, setOf, UNKNOWN_IN_SET } from './value-sets.ts';
 
-/** Integers before the bounds. The property of the last verdict and the verdict, and how many searches share it. */
+/** Integers before the bounds: the last verdict with the number of its property, and the number of searches. */
 const VERDICT = 0;
 const USES = 1;
 /** A bit for each bound that is set, minimum first, in the order of `RANGES`. */
 const BOUNDS = 2;
 /** Criteria of `RANGES`, features and expressions that an unknown value satisfies too. */
 const OR_MISSING = 3;
-/** Those that an unknown value satisfies too. */
+/** Needs that an unknown value satisfies too. */
 const NEEDS = 4;
 /** A byte for each of `SET_CRITERIA`. */
 const SETS = 5;
 const INCLUDED = 6;
 const EXCLUDED = 7;
-/** Of sites, see `category-bits`. */
+/** Site categories, see `category-bits`. */
 const INCLUDED_CATEGORIES = 8;
 const EXCLUDED_CATEGORIES = 9;
-/** With excluded ones, needs that other adverts have to meet. */
+/** If categories are excluded: needs that adverts of other categories have to meet. */
 const NEEDS_OF_OTHERS = 10;
 const EXPRESSION = 11;
 const HEAD_WORDS = 6;
 const WORDS_MAX = HEAD_WORDS + 2 * RANGES.length;
-/** Verdicts are told apart by so many properties. */
+/** Largest number of a property in `VERDICT`; numbers then start over. */
 const PROPERTIES_MAX = 2 ** 29 - 1;
 const FEATURES_CRITERION = bitOfCriterion('includedFeatures');
 const EXPRESSIONS_CRITERION = bitOfCriterion('expressions');
@@ -47,7 +47,7 @@ const OWN_OR_MISSING = RANGE_CRITERIA.reduce(
   FEATURES_CRITERION | EXPRESSIONS_CRITERION,
 );
 
-/** Verdicts. The last one: all but the expressions holds, and those are about the text of other adverts than all. */
+/** Verdicts. `AWAIT_TEXT`: all but the expressions hold, and these are about the text of only some of the adverts. */
 export const FAIL = 0;
 export const HOLD = 1;
 export const AWAIT_TEXT = 2;
@@ -58,7 +58,7 @@ const shorts = new Uint16Array(scratch.buffer);
 
 export class Conditions {
   readonly #arena = new RecordArena(WORDS_MAX);
-  /** By the words that say the same. */
+  /** Addresses by content, see `keyOf`. */
   readonly #addresses = new Map<string, number>();
   readonly #categories: CategoryBits;
   readonly #expressions: ExpressionTable;
@@ -78,7 +78,7 @@ export class Conditions {
     return this.#arena.bytes;
   }
 
-  /** For `use`. False without any; null where a value has no place in them. */
+  /** Prepares `use`. False if the criteria have no conditions; null if a value cannot be stored. */
   write(criteria: Criteria): boolean | null {
     const { orMissing, includedFeatures, excludedFeatures, expressions } = criteria;
     const needs = needsOf(criteria);
@@ -104,7 +104,7 @@ export class Conditions {
     return bits !== 0 || acceptsNoText;
   }
 
-  /** The address of what was written, and these expressions, with one more use. They are in use as long. */
+  /** The address of what was written with this expression, which must stay in use as long. Counts a use. */
   use(expression: number): number {
     integers[EXPRESSION] = expression;
     const words = wordsOf(integers[BOUNDS] as number);
@@ -135,7 +135,7 @@ export class Conditions {
     this.#arena.free(address, words);
   }
 
-  /** The property that verdicts are about from now on. */
+  /** Sets the property that verdicts are about. */
   read(view: PropertyView): void {
     this.#view = view;
     this.#property += 1;
@@ -150,7 +150,7 @@ export class Conditions {
     return this.#arena.touch(address);
   }
 
-  /** Whether the property last read satisfies them. */
+  /** The verdict on the property last read: `FAIL`, `HOLD` or `AWAIT_TEXT`. */
   verdictOf(address: number): number {
     const page = this.#arena.integersAt(address);
     const at = this.#arena.integerOffset(address) + VERDICT;
@@ -161,13 +161,13 @@ export class Conditions {
     return verdict;
   }
 
-  /** What it states without the adverts that these conditions exclude. */
+  /** What the property states without the adverts that these conditions exclude. */
   statedTo(address: number): StatedFacts {
     const excluded = this.#arena.integersAt(address)[this.#arena.integerOffset(address) + EXCLUDED_CATEGORIES];
     return (this.#view as PropertyView).stated.without(excluded as number);
   }
 
-  /** Of those whose verdict awaited the text that the expressions have read since. */
+  /** For conditions whose verdict was `AWAIT_TEXT`, after their text was read: whether their expressions hold. */
   holdInText(address: number): boolean {
     const expression = this.#arena.integersAt(address)[this.#arena.integerOffset(address) + EXPRESSION];
     return this.#expressions.holds(expression as number);
@@ -219,7 +219,7 @@ export class Conditions {
   }
 }
 
-/** Null when one is not a number. */
+/** Null if a bound is NaN. */
 function writeBounds(criteria: Criteria): number | null {
   let bits = 0;
   let top = HEAD_WORDS;
@@ -234,7 +234,7 @@ function writeBounds(criteria: Criteria): number | null {
   return bits;
 }
 
-/** Null with an unknown code or letter. */
+/** Null if a code or letter is unknown. */
 function setsAsked(criteria: Criteria): number | null {
   let sets = 0;
   for (const { row, criterion, shift } of SET_CRITERIA) {
@@ -248,14 +248,14 @@ function setsAsked(criteria: Criteria): number | null {
   return sets;
 }
 
-/** With as many bounds as have a bit. */
+/** The length of conditions in words; each bit of `bounds` is one bound. */
 function wordsOf(bounds: number): number {
   let words = HEAD_WORDS;
   for (let rest = bounds; rest !== 0; rest &= rest - 1) words += 1;
   return words;
 }
 
-/** All that is written but the verdict and the uses. */
+/** The content as a string, without the verdict and the uses. */
 function keyOf(words: number): string {
   return String.fromCharCode(...shorts.subarray(4, 4 * words));
 }

@@ -1,8 +1,8 @@
 /**
- * Criteria as a record of some eighty bytes: a head of counts and flags, the bounds and the circle that are set, the
- * codes of the lists of places, where the polygons and the `conditions` are. Of criteria that no client can send
- * (unknown codes, NaN) and of those of unusual size the record is *partial*: it has their areas, as far as these fit,
- * and says nothing else of them.
+ * Criteria as a record of about eighty bytes: a head of counts and flags, the bounds and the circle that are set, the
+ * codes of the lists of places, and the addresses of the polygons and the `conditions`. If no client can send the
+ * criteria (unknown codes, NaN), or if they are unusually large, the record is *partial*: it has only their areas, if
+ * these fit.
  */
 
 import { hasAreas, NOWHERE_CODE } from '../../domain/areas.ts';
@@ -63,7 +63,7 @@ const WORDS_MAX = 1 << 14;
 const scratch = new Float64Array(WORDS_MAX);
 const scratchIntegers = new Int32Array(scratch.buffer);
 
-/** The address of a new record. Uses the codes of its strings. */
+/** Writes a record and returns its address. Counts one more use of each of its codes. */
 export function writeRecord(criteria: Criteria, arena: RecordArena, tables: RecordTables): number {
   const isWhole = writeHead(criteria, tables) && fits(criteria);
   const areas = { ...ANYTHING, areas: criteria.areas, orMissing: criteria.orMissing & AREAS_CRITERION };
@@ -77,7 +77,7 @@ export function writeRecord(criteria: Criteria, arena: RecordArena, tables: Reco
   return writeAll(partial, shapes ?? 0, arena, tables);
 }
 
-/** Flags, kinds and conditions, these not in the head yet. False for criteria of which some have no place in a record. */
+/** Writes flags, kinds and bounds, and prepares the conditions. False if a record cannot store some of the criteria. */
 function writeHead(criteria: Criteria, tables: RecordTables): boolean {
   const hasConditions = tables.conditions.write(criteria);
   const needs = needsOf(criteria);
@@ -97,7 +97,7 @@ function writeHead(criteria: Criteria, tables: RecordTables): boolean {
   return true;
 }
 
-/** The bits of those that are set, which follow the head. */
+/** Writes the bounds that are set, after the head; returns their bits. */
 function writeBounds(criteria: Criteria): number {
   let bits = 0;
   let top = HEAD_WORDS;
@@ -111,7 +111,7 @@ function writeBounds(criteria: Criteria): number {
   return bits;
 }
 
-/** The rest, behind head and bounds. `shapes`: where the polygons are, of no meaning without any. */
+/** Writes the rest, after head and bounds. `shapes`: the address of the polygons, ignored if there are none. */
 function writeAll(criteria: Criteria, shapes: number, arena: RecordArena, tables: RecordTables): number {
   const { circle, polygons } = criteria.areas;
   let top = listsOffset(scratchIntegers[FLAGS] as number);
@@ -142,7 +142,7 @@ function writeAll(criteria: Criteria, shapes: number, arena: RecordArena, tables
   return address;
 }
 
-/** Where its conditions are; 0 for none. */
+/** The address of its conditions; 0 for none. */
 export function conditionsAt(address: number, arena: RecordArena): number {
   return arena.integersAt(address)[arena.integerOffset(address) + CONDITIONS] as number;
 }
@@ -152,7 +152,7 @@ export function expressionAt(address: number, arena: RecordArena): number {
   return arena.integersAt(address)[arena.integerOffset(address) + EXPRESSION] as number;
 }
 
-/** Where the record's polygons are; 0 for none. */
+/** The address of its polygons; 0 for none. */
 export function shapesAt(address: number, arena: RecordArena): number {
   const integers = arena.integersAt(address);
   const head = arena.integerOffset(address);

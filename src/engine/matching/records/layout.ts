@@ -21,19 +21,19 @@ export const RANGES: readonly RowOf<'range'>[] = [
 ];
 export const RANGE_CRITERIA = RANGES.map(({ name }) => bitOfCriterion(name));
 
-/** Whether a record, and its rows, have the bounds of that range themselves, and not `conditions`. */
+/** Whether the record and its rows have the bounds of that range, rather than its `conditions`. */
 export function isRecorded(range: number, orMissing: CriterionSet): boolean {
   return range < MEASURES.length && (orMissing & (RANGE_CRITERIA[range] as number)) === 0;
 }
 
 /** Integers of the head. */
 export const FLAGS = 0;
-/** The types accepted, and from `NEEDS_SHIFT` on what else it needs (see `needs`). */
+/** The accepted types and, from bit `NEEDS_SHIFT` on, the needs (see `needs`). */
 export const KINDS = 1;
 export const NEEDS_SHIFT = 8;
 export const EXPRESSION = 2;
 export const LIST_COUNTS = 3;
-/** The address among `conditions`, 0 for none. */
+/** The address of its `conditions`; 0 for none. */
 export const CONDITIONS = 5;
 /** Eight bytes each, like everything after the head but the list codes. */
 export const HEAD_WORDS = 3;
@@ -58,7 +58,7 @@ function counted(integer: number, shift: number, bits: number) {
 /** `FLAGS`: a bit for each bound of the `MEASURES`, minimum first, then these. */
 export const BOUND_BITS = 2 * MEASURES.length;
 const BOUNDS_MASK = 2 ** BOUND_BITS - 1;
-/** A text may be unknown. */
+/** The search also accepts properties without a text. */
 export const ACCEPTS_NO_TEXT = 1 << 26;
 export const HAS_CIRCLE = 1 << 28;
 export const HAS_SHAPES = 1 << 29;
@@ -78,7 +78,7 @@ export function readCircle(numbers: Float64Array, start: number): Circle {
   };
 }
 
-/** Entries of one of the lists. */
+/** The number of entries in one of the lists. */
 export function countOf(integers: Int32Array, head: number, list: number): number {
   const { integer, shift, max } = LISTS[list] as (typeof LISTS)[number];
   return ((integers[head + LIST_COUNTS + integer] as number) >>> shift) & max;

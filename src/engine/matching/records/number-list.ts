@@ -1,4 +1,4 @@
-/** Numbers gathered in a typed array that is kept, read one by one or handed out as an array of their exact count. */
+/** A list of numbers in a typed array that is reused, read by position or copied to an array of its length. */
 
 export class NumberList<Kind extends number = number> {
   #numbers = new Int32Array(4096);
@@ -12,13 +12,13 @@ export class NumberList<Kind extends number = number> {
     return this.#numbers[position] as Kind;
   }
 
-  /** Looks at all of them. */
+  /** Takes linear time. */
   includes(number: Kind): boolean {
     for (let i = 0; i < this.#count; i++) if (this.#numbers[i] === number) return true;
     return false;
   }
 
-  /** All of them, until the next is added. */
+  /** All numbers; valid until the list changes. */
   view(): Int32Array {
     return this.#numbers.subarray(0, this.#count);
   }
@@ -36,7 +36,7 @@ export class NumberList<Kind extends number = number> {
     if (this.#count + end - start > this.#numbers.length) this.#makeRoom(end - start);
     const numbers = this.#numbers;
     let count = this.#count;
-    // Mostly some tens of numbers: for those a view of the array would cost more than the loop.
+    // Usually some tens of numbers, for which a view of the array would cost more than the loop.
     for (let i = start; i < end; i++) numbers[count++] = from[i] as number;
     this.#count = count;
   }

@@ -1,31 +1,30 @@
 /**
- * A polygon of many corners under a grid of cells: outside, inside, or *mixed*, with a list of what decides there. An
- * edge that a cell's rows of latitude meet surely west of the cell counts for nothing (the ray goes east), one surely
- * east of it counts when it straddles the latitude: when one of its two corners is north of it, and not the other. So a
- * corner between two edges that are both east counts twice, for nothing; one that turns to the east or back from there
- * counts when it is north of the place, which is known beforehand but for corners among the row's own latitudes. What is
- * left are the edges in the cell itself. They are judged as `isInPolygon` of `domain/geo` judges them, so the answer is
- * the same to the last bit.
+ * A grid of cells over a polygon with many corners. A cell is outside, inside, or *mixed*, with a list of what decides
+ * there. The test casts a ray to the east. In a cell's row of latitudes, an edge surely west of the cell never counts.
+ * An edge surely east of it counts if it straddles the latitude, with exactly one corner to the north. A corner between
+ * two eastern edges thus counts twice, which cancels. A corner that turns, with only one of its edges east of the cell,
+ * counts if it is north of the location, which is known in advance unless the corner is within the row. The edges in
+ * the cell are judged as in `isInPolygon` of `domain/geo`, so the answer is the same to the last bit.
  */
 
 import { ON_EDGE, sideOfEdge, WEST_OF_EDGE } from '../../domain/geo.ts';
 import { NumberList } from './number-list.ts';
 
-/** Positions from which a grid pays. Its rings are closed. */
+/** Number of positions from which a grid pays. Its rings are closed. */
 export const GRID_POSITIONS_MIN = 65;
-/** A list is headed by twice the number of its edges, in sixteen bits. */
+/** The head of a list has twice the number of its edges, in sixteen bits. */
 export const GRID_POSITIONS_MAX = 0x7fff;
 const SIDE_MIN = 4;
 const SIDE_MAX = 64;
-/** A coast of so many corners a cell of the grid's side has some five edges in each cell that it passes. */
+/** With this many corners per cell of a side, a coastline has about five edges in each cell that it crosses. */
 const CORNERS_PER_SIDE = 16;
-/** Cells that all edges together pass, per corner; shapes that would pass more get a coarser grid. */
+/** Cells that all edges cross, per corner. A polygon whose edges would cross more cells has a coarser grid. */
 const PASSED_CELLS_PER_POSITION = 48;
-/** Far above every rounding and `EDGE_TOLERANCE_DEGREES`, degrees. */
+/** Degrees: far above every rounding error and above `EDGE_TOLERANCE_DEGREES`. */
 const MARGIN = 1e-7;
 /**
- * An edge that climbs less is taken at its full width, in as many rows as it meets: where it meets a latitude cannot be
- * known to the margin. Cells of all but the coarsest grid are as high and wide at least.
+ * An edge that climbs less (degrees) counts with its full width in every row that it meets: the point where it crosses
+ * a latitude is not known to the margin. Except in the coarsest grid, cells are at least as high and wide.
  */
 const CLIMB_MIN = 1e-4;
 const FLAT_ROWS_MAX = 3;
@@ -42,10 +41,10 @@ export interface PolygonBox {
   readonly north: number;
 }
 
-/** Any number of rings: all their positions, longitude and latitude in turn, and where each ring ends. */
+/** The rings of a polygon: longitude and latitude of all positions, and where each ring ends. */
 export interface Rings {
   readonly coordinates: Float64Array;
-  /** In positions. */
+  /** Counted in positions. */
   readonly ends: readonly number[];
 }
 
@@ -55,8 +54,8 @@ export interface Grid {
   /** `CELL_OUTSIDE`, `CELL_INSIDE`, or where its list begins. */
   readonly cells: Int32Array;
   /**
-   * For each mixed cell: twice the number of edges, plus one when a place that nothing else counts for is inside; the
-   * number of corners that turn; the first corner of each edge; the corners that turn.
+   * For each mixed cell: twice the number of edges, plus one if a location is inside when none of the listed edges and
+   * corners counts; the number of corners that turn; the first corner of each edge; the corners that turn.
    */
   readonly lists: Uint16Array;
 }
@@ -87,8 +86,8 @@ export function isInMixedCell(lists: Uint16Array, at: number, corners: Corners, 
 }
 
 /**
- * The one of `side` cells between `low` and `high` that contains `at`. The outermost ones contain what is outside within
- * the tolerance.
+ * Which of `side` cells between `low` and `high` contains `at`. The outermost cells also contain what is outside,
+ * within the tolerance.
  */
 export function cellOf(at: number, low: number, high: number, side: number): number {
   if (high <= low) return 0;
@@ -96,7 +95,7 @@ export function cellOf(at: number, low: number, high: number, side: number): num
   return cell < 0 ? 0 : cell >= side ? side - 1 : cell;
 }
 
-/** Cells a side. An edge passes a cell, and one more for each line of the grid that it crosses. */
+/** Cells per side. An edge passes one cell, and one more for each line of the grid that it crosses. */
 function sideOf({ coordinates, ends }: Rings, { west, south, east, north }: PolygonBox): number {
   const [width, height] = [east - west, north - south];
   const finest = Math.floor(Math.min(width, height) / CLIMB_MIN);
@@ -117,7 +116,7 @@ function sideOf({ coordinates, ends }: Rings, { west, south, east, north }: Poly
   return Math.max(SIDE_MIN, Math.min(SIDE_MAX, finest, affordable, wanted));
 }
 
-/** Lists are gathered as numbers of a cell and a corner of it. */
+/** During the build, an entry of a list packs the number of its cell and a corner. */
 const CELL_SHIFT = 16;
 const CORNER_MASK = 2 ** CELL_SHIFT - 1;
 
@@ -127,13 +126,13 @@ export class GridBuilder {
   #box: PolygonBox = { west: 0, south: 0, east: 0, north: 0 };
   #side = 0;
   #rowHeight = 0;
-  /** By first corner, in each cell that they come near. */
+  /** Edges, by first corner, of each cell that they come near. */
   readonly #edges = new NumberList();
-  /** Those that turn, in each cell in whose latitudes they are. */
+  /** Corners that turn, of each cell whose latitudes include them. */
   readonly #corners = new NumberList();
   /** For each cell: whether, from there on to the east, corners north of the row invert the verdict. */
   #turns = new Uint8Array();
-  /** Columns that the last edge passes. */
+  /** Columns of the edge last passed to `#meet`. */
   #firstColumn = 0;
   #lastColumn = 0;
 
@@ -173,7 +172,7 @@ export class GridBuilder {
     }
   }
 
-  /** `before` and `edge` meet in it: it turns where one of the two is east, and the other is not. */
+  /** The corner between `before` and `edge` turns in the cells that have only one of the two to their east. */
   #addCorner(before: number, edge: number): void {
     const lat = this.#latitudeOf(edge);
     const last = this.#rowOf(lat + 2 * MARGIN);
@@ -239,7 +238,7 @@ export class GridBuilder {
     return cellOf(lon, this.#box.west, this.#box.east, this.#side);
   }
 
-  /** Where no edge comes near, no corner turns either. */
+  /** In a cell that no edge comes near, no corner turns either. */
   #gathered(): Pick<Grid, 'cells' | 'lists'> {
     const side = this.#side;
     const edges = this.#edges.view();
@@ -284,12 +283,12 @@ function count(counts: Int32Array | Uint16Array, at: number): void {
 /** Words of a corner: longitude and latitude. */
 export const CORNER_WORDS = 2;
 
-/** The corners of a polygon in its record; to be moved from one polygon to the next. */
+/** A view of the corners of a polygon in its record, moved from one polygon to the next. */
 export class Corners {
   #numbers: Float64Array = new Float64Array(0);
   #first = 0;
 
-  /** `first`: word. */
+  /** `first`: the word of the first corner. */
   moveTo(numbers: Float64Array, first: number): this {
     this.#numbers = numbers;
     this.#first = first;
@@ -304,7 +303,7 @@ export class Corners {
     return this.#numbers[this.#first + CORNER_WORDS * corner + 1] as number;
   }
 
-  /** Whether the rings hold the place; each ends at the corner given by the integer at `at` and the next ones. */
+  /** Whether the rings contain the location. The integers from `at` on give the corner at which each ring ends. */
   hold(ends: Int32Array, at: number, ringCount: number, lat: number, lon: number): boolean {
     let isInside = false;
     let corner = 0;

@@ -1,6 +1,6 @@
 /**
- * The polygons of searches, each search's in one record: their boxes, their rings, and a grid for those with many corners
- * (`polygon-grid`). `isInPolygon` of `domain/geo` is the definition that every answer agrees with.
+ * The polygons of searches, one record per search: boxes, rings, and a grid for polygons with many corners
+ * (`polygon-grid`). `isInPolygon` of `domain/geo` defines every answer.
  */
 
 import { EDGE_TOLERANCE_DEGREES, type Polygon, type Position } from '../../domain/geo.ts';
@@ -21,7 +21,7 @@ import {
   type Rings,
 } from './polygon-grid.ts';
 
-/** Integers of the head: words in all, and polygons. */
+/** Integers of the head: the number of words and of polygons. */
 const WORDS = 0;
 const POLYGONS = 1;
 const HEAD_WORDS = 1;
@@ -41,7 +41,7 @@ const LINE_WORDS = 7;
  * the corners; the cells of the grid, an integer each; their lists, shorts.
  */
 const BODY_HEAD_WORDS = 1;
-/** Two megabytes: a record of five thousand corners with the wildest grid fits in that. */
+/** Two megabytes: enough for five thousand corners with the largest grid. */
 const WORDS_MAX = 1 << 18;
 
 const NO_ROW = { latitude: 0, longitude: 0, reach: -1 };
@@ -63,7 +63,7 @@ export class PolygonShapes {
     return this.#arena.bytes;
   }
 
-  /** The address of a new record; null for what does not fit in one, or has coordinates that are no numbers. */
+  /** Writes a record and returns its address; null if it would be too large or a coordinate is not finite. */
   write(polygons: readonly Polygon[]): number | null {
     const all: Prepared[] = [];
     let words = HEAD_WORDS + LINE_WORDS * polygons.length;
@@ -118,7 +118,7 @@ export class PolygonShapes {
     return this.#arena.touch(address);
   }
 
-  /** Likewise what `hold` will read next: of the first polygon the cell that decides, or the middle of its corners. */
+  /** Prefetches what `hold` reads next: the deciding cell of the first polygon, or the middle of its corners. */
   touchCell(address: number, lat: number, lon: number): number {
     const integers = this.#arena.integersAt(address);
     const line = this.#arena.numberOffset(address) + HEAD_WORDS;
@@ -130,7 +130,7 @@ export class PolygonShapes {
     return integers[2 * (first + words) + this.#cellAt(address, line, side, lat, lon)] as number;
   }
 
-  /** The cell of a polygon's grid that contains a place. */
+  /** The cell of a polygon's grid that contains a location. */
   #cellAt(address: number, line: number, side: number, lat: number, lon: number): number {
     const numbers = this.#arena.numbersAt(address);
     const column = cellOf(lon, numbers[line + WEST] as number, numbers[line + EAST] as number, side);
@@ -152,7 +152,7 @@ export class PolygonShapes {
     });
   }
 
-  /** Whether any of the polygons holds the place; degrees, the border is inside. */
+  /** Whether any of the polygons contains the location (degrees). The border is inside. */
   hold(address: number, lat: number, lon: number): boolean {
     const integers = this.#arena.integersAt(address);
     const numbers = this.#arena.numbersAt(address);
@@ -163,7 +163,7 @@ export class PolygonShapes {
       if (lat > (numbers[line + NORTH] as number) + EDGE_TOLERANCE_DEGREES) continue;
       const west = (numbers[line + WEST] as number) - EDGE_TOLERANCE_DEGREES;
       const east = (numbers[line + EAST] as number) + EDGE_TOLERANCE_DEGREES;
-      // A polygon may go on past the date line, on either side, and a place on the line be named from the other.
+      // A polygon may extend past the date line on either side, and a location on the line may be given as ±180°.
       for (let shift = -360; shift <= 360; shift += 360) {
         const x = lon + shift;
         if (x >= west && x <= east && this.#holdsBody(address, line, lat, x)) return true;

@@ -1,6 +1,6 @@
 /**
- * The records of an arena by hash, in chains through the records themselves. Chains come one at a time, each by dividing
- * an older one (W. Litwin, "Linear hashing", 1980), so that no insertion waits until a table has been made anew.
+ * A hash table over the records of an arena, chained through the records themselves. It grows by one chain at a time,
+ * each split off an older one (W. Litwin, "Linear hashing", 1980), so no insertion waits for a rehash.
  */
 
 import type { RecordArena } from './arena.ts';
@@ -10,12 +10,12 @@ const NONE = -1;
 
 export class RecordChains {
   readonly #arena: RecordArena;
-  /** Integers of a record: its hash, and the next record of its chain. */
+  /** The integers of a record that hold its hash and the next record of its chain. */
   readonly #hash: number;
   readonly #next: number;
   #firsts = new Int32Array(CHAINS_MIN).fill(NONE);
   #chains = CHAINS_MIN;
-  /** The power of two of chains of which some are divided. */
+  /** The largest power of two that is at most `#chains`. */
   #undivided = CHAINS_MIN;
   #size = 0;
 
@@ -45,7 +45,7 @@ export class RecordChains {
     if (this.#size > this.#chains) this.#divide();
   }
 
-  /** `address` is there. */
+  /** `address` must be in the table. */
   remove(address: number): void {
     const chain = this.#chainOf(this.#read(address, this.#hash));
     const after = this.#read(address, this.#next);

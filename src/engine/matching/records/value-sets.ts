@@ -1,6 +1,6 @@
 /**
- * Criteria of one value among a few, letters and codes, as a byte each of an integer: a bit for each value asked for, or
- * stated, and the last one for an unknown value.
+ * Criteria with few possible values (letters and codes), as one byte each of an integer: a bit for each requested or
+ * stated value, and the highest bit for an unknown value.
  */
 
 import { type CriterionSet, plainCriteria, type RowOf } from '../../domain/criterion-table.ts';
@@ -26,13 +26,13 @@ export const SET_CRITERIA = [...plainCriteria('letters'), ...plainCriteria('code
 });
 if (SET_CRITERIA.length * SET_BITS > INTEGER_BITS) throw new RangeError(`${SET_CRITERIA.length} sets in an integer`);
 
-/** Whether a row says it: types have a column, and a single code of others is one of the needs. */
+/** Whether rows store it: types have a column, and a single code of another criterion is one of the needs. */
 export function isInRow({ name, kind }: SetRow, count: number, acceptsUnknown: boolean): boolean {
   if (kind === 'letters') return false;
   return name === 'propertyTypes' ? !acceptsUnknown : count === 1;
 }
 
-/** Null with an unknown code or letter. */
+/** Null if a code or letter is unknown. */
 export function setOf({ names }: SetRow, values: readonly (number | string)[]): number | null {
   let set = 0;
   for (const value of values) {
@@ -43,7 +43,7 @@ export function setOf({ names }: SetRow, values: readonly (number | string)[]): 
   return set;
 }
 
-/** Of all of `SET_CRITERIA`. */
+/** The stated values of all `SET_CRITERIA`. */
 export function setsStated(facts: PropertyFacts, adverts: readonly AdvertFacts[]): number {
   let sets = 0;
   for (const { row, shift } of SET_CRITERIA) {
@@ -60,7 +60,7 @@ export function setsStated(facts: PropertyFacts, adverts: readonly AdvertFacts[]
   return sets;
 }
 
-/** 0 for a value that is none of the criterion's. */
+/** 0 if the value is not one of the criterion's values. */
 function bitOf(names: readonly string[], value: number | string | null): number {
   if (value === null) return UNKNOWN_IN_SET;
   const position = typeof value === 'string' ? names.indexOf(value) : value;

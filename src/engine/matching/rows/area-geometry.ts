@@ -1,9 +1,9 @@
 /**
  * Circles and polygons as rows hold them: a centre and a *reach*, the squared distance in degrees of arc within which
- * the row may match. The kernel's distance is a plane one in single precision. While a circle spans at most `SPAN_MAX`
+ * the row may match. The kernel computes a planar distance in single precision. While a circle spans at most `SPAN_MAX`
  * radians of longitude to either side, the square errs by less than a part in 2^11: sin x for x costs x²/3 of the half
  * span (2.1e-4), the chord for the arc at most as much, the third-order term of the cosine 0.2e-4. Rounded coordinates
- * add two metres to a distance. A reach is too large by both, and the kernel is sure below it by twice as much.
+ * add two metres to a distance. A reach includes both margins; the kernel is sure below it by twice as much.
  */
 
 import { type Circle, EARTH_RADIUS_KM, KM_PER_DEGREE, type Polygon, RADIANS } from '../../domain/geo.ts';
@@ -14,10 +14,10 @@ const SURE_MARGIN = 2 ** -11;
 const ROUNDING_DEGREES = 1.8e-5;
 /** Half the longitudes that a circle may cover for the kernel to be sure of it, radians. */
 const SPAN_MAX = 0.05;
-/** And for the kernel's distance to be of use, with a margin to match. */
+/** Likewise for the kernel's distance to be usable, with `WIDE_MARGIN`. */
 const WIDE_SPAN_MAX = 0.15;
 const WIDE_MARGIN = 2 ** -7;
-/** Below, rounded coordinates weigh too much. */
+/** For smaller circles, the rounding of coordinates is too large. */
 const SURE_RADIUS_MIN_KM = 0.2;
 const RADIUS_MAX_KM = 500;
 /** Half the height or width of a polygon for which the kernel's distance still serves, degrees. */
@@ -25,7 +25,7 @@ const POLYGON_HALF_MAX = 6;
 /** Covers rounding and the tolerance of polygon edges, degrees. */
 const BOX_MARGIN = 1e-4;
 
-/** Boxes are compared in these; their margin is a hundred times as much. */
+/** The unit of boxes; `BOX_MARGIN` is a hundred of them. */
 const UNITS_PER_DEGREE = 1e6;
 
 /** Integers: millionths of a degree. */
@@ -42,11 +42,11 @@ export interface CircleRow {
   readonly reach: number;
   /** False: passing the kernel only makes the row a candidate. */
   readonly isDecisive: boolean;
-  /** Rather than a circle. */
+  /** Whether the row covers a polygon rather than a circle. */
   readonly isPolygon: boolean;
 }
 
-/** Null when the circle is too wide, too near a pole or too odd for the kernel. */
+/** Null if the circle is too wide, too near a pole or out of range. */
 export function circleRow({ lat, lon, radiusKm }: Circle): CircleRow | null {
   const isRegular = radiusKm > 0 && radiusKm <= RADIUS_MAX_KM && Math.abs(lat) <= 90 && Math.abs(lon) <= 180;
   if (!isRegular) return null;
@@ -58,7 +58,7 @@ export function circleRow({ lat, lon, radiusKm }: Circle): CircleRow | null {
   return rowOf(lat, lon, reach * (1 + (isDecisive ? SURE_MARGIN : WIDE_MARGIN)), isDecisive);
 }
 
-/** A row that covers the polygon; null when it is empty, too wide or leaves the world. */
+/** A row that covers the polygon; null if that is empty, too wide, beyond 80° of latitude or centred beyond 180°. */
 export function polygonRow(polygon: Polygon): CircleRow | null {
   let west = Infinity;
   let south = Infinity;
@@ -78,8 +78,8 @@ export function polygonRow(polygon: Polygon): CircleRow | null {
   const lat = (south + north) / 2;
   const lon = (west + east) / 2;
   if (!isRegular || Math.abs(lat) + halfHeight > 80 || Math.abs(lon) > 180) return null;
-  // The widest parallel bounds cos(lat of a place) cos(lat of the centre), and makes of the reach an ellipse: it holds
-  // the polygon when it holds the corners.
+  // The squared cosine of the widest parallel bounds cos(lat of a location) cos(lat of the centre) and makes the reach
+  // an ellipse, which contains the polygon if it contains the corners.
   const widest = south <= 0 && north >= 0 ? 0 : Math.min(Math.abs(south), Math.abs(north));
   const cosine = Math.cos(Math.max(0, widest * RADIANS - BOX_MARGIN));
   let reach = 0;
@@ -96,15 +96,15 @@ function rowOf(lat: number, lon: number, reach: number, isDecisive: boolean): Ci
   return { latitude, longitude, reach: Math.fround(reach), isDecisive, isPolygon: false };
 }
 
-/** 180°, as in a `Box`. */
+/** 180° in the unit of a `Box`. */
 export const HALF_CIRCLE = 180 * UNITS_PER_DEGREE;
 
-/** A coordinate as those of a `Box`. */
+/** Converts degrees to the unit of a `Box`. */
 export function unitsOf(degrees: number): number {
   return Math.round(degrees * UNITS_PER_DEGREE);
 }
 
-/** The box of the places that may pass the row, padded. Longitudes may leave [-180, 180]. */
+/** Writes the padded box of the locations that may pass the row. Longitudes may leave [-180, 180]. */
 export function writeBoxOfRow(latitude: number, longitude: number, reach: number, box: Box): void {
   const arc = Math.sqrt(reach) + BOX_MARGIN;
   // The meridian that touches the circle: sin(arc) / cos(lat) (J. P. Matuschek, "Finding Points Within a Distance").

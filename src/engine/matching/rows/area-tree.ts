@@ -1,10 +1,10 @@
 /**
  * Circles and polygons: a row tree finds the leaf of an area row, and an R-tree over the boxes of the leaves finds the
- * leaves that may contain a place. The R-tree thus holds thousands of boxes for a million searches.
+ * leaves that may contain a location. The R-tree thus holds thousands of boxes for a million searches.
  *
- * Memory access dominates a look-up, so the boxes of a node's children are copied into a table of integers when the
- * node is first visited after a change of boxes. All tables are in one array and refer to each other: a look-up touches
- * no object of the R-tree any more. Lines of leaves also locate the rows, and follow them.
+ * Memory access dominates a look-up. The boxes of a node's children are therefore copied into a table of integers when
+ * the node is first visited after a change of boxes. All tables are in one array and refer to each other, so a look-up
+ * reads no object of the R-tree. Lines of leaves also locate the rows, and are updated with them.
  */
 
 import RBush from 'rbush';
@@ -24,12 +24,12 @@ import {
   ROWS,
 } from './tree-nodes.ts';
 
-/** What the R-tree holds: the box of a leaf, as wide as when it was last entered. */
+/** An entry of the R-tree: the box of a leaf, as it was last inserted. */
 interface LeafBox extends Box {
   readonly leaf: number;
 }
 
-/** rbush's own node, as `toJSON` shows it. */
+/** A node of rbush, as `toJSON` returns it. */
 interface BoxNode extends Box {
   readonly leaf: boolean;
   readonly children: readonly (BoxNode | LeafBox)[];
@@ -54,7 +54,7 @@ const LINE_CHUNK = 5;
 const LINE_ROWS = 6;
 const LEAF_LINE = 7;
 
-/** Before the lines of a table: the position of its node among those copied, and its kind. */
+/** The head of a table: the position of its node in `#copied`, the end of its lines, and whether they are of leaves. */
 const NODE = 0;
 const LINES_END = 1;
 const IS_LEAF = 2;
@@ -69,12 +69,12 @@ export class AreaTree {
   readonly #trees: RowTrees;
   #root = 0;
   readonly #boxes = new RBush<LeafBox>(NODE_ENTRIES_MAX);
-  /** By number; 0 is none. */
+  /** By box number; 0 means none. */
   readonly #leafBoxes: (LeafBox | null)[] = [null];
   readonly #freeBoxes: number[] = [];
   readonly #pending: number[] = [];
   #tables: Int32Array<ArrayBuffer> = new Int32Array(1 << 12);
-  /** Where the next table goes; 0 is no table. */
+  /** Where the next table begins; 0 means no table. */
   #tablesEnd = 1;
   /** Nodes that have a table, in order. */
   readonly #copied: BoxNode[] = [];
@@ -111,7 +111,7 @@ export class AreaTree {
     this.#root = this.#trees.remove(this.#root, row);
   }
 
-  /** Lists the leaves round a place that accept some kind in each of the two sets. */
+  /** Lists the leaves around a location that accept the type and the transaction. */
   list(lat: number, lon: number, typeBit: number, transactionBit: number, list: RowList): void {
     const x = unitsOf(lon);
     const y = unitsOf(lat);
@@ -178,7 +178,7 @@ export class AreaTree {
     return table;
   }
 
-  /** After a change of boxes. */
+  /** Called after a change of boxes. */
   #dropTables(): void {
     if (this.#tablesEnd === 1) return;
     this.#revision = (this.#revision + 1) & REVISION_MAX;
@@ -187,7 +187,7 @@ export class AreaTree {
     this.#tablesEnd = 1;
   }
 
-  /** Revisions start over: the lines of earlier ones must not pass for those to come. */
+  /** Revisions start over: lines of earlier revisions must not be taken for current ones. */
   #forgetLines(): void {
     for (const box of this.#leafBoxes) if (box !== null) this.#memory.integers[box.leaf + LINE_REVISION] = -1;
   }

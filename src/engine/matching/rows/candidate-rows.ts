@@ -1,6 +1,6 @@
 /**
- * All rows and the way from a property to those that pass: the places it lies in by key, the areas round it by R-tree,
- * then the kernel over the groups of every leaf that accepts its kind.
+ * All rows, and the path from a property to the rows that pass: its places by key, the areas around it by R-tree, then
+ * the kernel over the groups of each leaf that accepts its kind.
  */
 
 import { KERNEL_BASE64 } from '../kernel/bytes.ts';
@@ -22,10 +22,10 @@ import { NO_TEXT, type SearchRows } from './search-rows.ts';
 import { compileKernel } from './shared-memory.ts';
 import { AXIS, CHUNK, IS_LEAF, LEFT, NODE_ACCEPTS, RIGHT, ROWS } from './tree-nodes.ts';
 
-/** What tables of places and the tree of areas do with a row. */
+/** Operations on a row, in tables of places and in the tree of areas. */
 type RowAct = 'insert' | 'remove';
 
-/** The code of the one place that is everywhere. */
+/** The only code in the table of rows without a place. */
 const EVERYWHERE = 1;
 
 /** Tests the first `groupCount` listed groups; returns the number of sure answers. */
@@ -51,7 +51,7 @@ export class CandidateRows implements RowList {
   readonly #zipcodes = new PlaceTable(this.#trees);
   readonly #terms = new PlaceTable(this.#trees);
   readonly #everywhere = new PlaceTable(this.#trees);
-  /** Rows of searches that leave that commune out. */
+  /** Rows of searches that exclude the commune. */
   readonly #excludedInsee = new PlaceTable(this.#trees);
   readonly #areas = new AreaTree(this.memory);
   #rowCount = 0;
@@ -59,7 +59,7 @@ export class CandidateRows implements RowList {
   #view: PropertyView | null = null;
   #take: TakeAnswers | null = null;
   #hasArea = false;
-  /** Groups. */
+  /** Number of listed groups. */
   #listed = 0;
   /** Groups tested for the last property. */
   #tested = 0;
@@ -92,8 +92,8 @@ export class CandidateRows implements RowList {
   }
 
   /**
-   * `exclude` first takes rows of searches that leave the commune out, then `take` the candidates. `presentTerms` is asked
-   * for only when some search is kept by term.
+   * `exclude` first receives the rows of searches that exclude the commune, then `take` receives the candidates.
+   * `presentTerms` is called only if some search is found by a term.
    */
   find(view: PropertyView, presentTerms: () => Int32Array, exclude: TakeAnswers, take: TakeAnswers): void {
     writeQuery(view, this.memory);
@@ -163,7 +163,7 @@ function areaRow(row: Row, { latitude, longitude, reach, isDecisive, isPolygon }
   row.latitude = latitude;
   row.longitude = longitude;
   row.reach = reach;
-  // With something else to check as well, the record says where both are.
+  // If the row also needs another check, its source is the record, which has both addresses.
   const hasOther = (attention & (NEEDS_TEXT_CHECK | NEEDS_CONDITION_CHECK)) !== 0;
   const check = isPolygon && !hasOther ? NEEDS_SHAPE_CHECK : NEEDS_EXACT_CHECK;
   row.attention = isDecisive ? attention : attention | check;
@@ -172,7 +172,7 @@ function areaRow(row: Row, { latitude, longitude, reach, isDecisive, isPolygon }
 
 class PlaceTable {
   readonly #trees: RowTrees;
-  /** By code; 0 is no tree. */
+  /** By code; 0 means no tree. */
   #roots = new Int32Array(1024);
   #size = 0;
 
@@ -196,7 +196,7 @@ class PlaceTable {
     this.#roots[code] = this.#trees.insert(root, row);
   }
 
-  /** `row` is there. */
+  /** `row` must be in the table. */
   remove(code: number, row: Row): void {
     const root = this.#trees.remove(this.#roots[code] as number, row);
     this.#roots[code] = root;

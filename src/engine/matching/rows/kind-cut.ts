@@ -1,5 +1,5 @@
 /**
- * The kinds of property that rows accept, by type and transaction. The shares of French adverts steer speed, never
+ * The kinds of property that rows accept, by type and transaction. The shares of French adverts affect speed, never
  * answers.
  */
 

@@ -1,6 +1,6 @@
 /**
- * Where to cut a full leaf. A cut is worth the visits it spares: the expected number of rows tested is rows times the
- * chance that a property lands in the box, is of an accepted type and of an accepted transaction. Places have no box.
+ * Chooses where to split a full leaf. The best split saves the most tests: their expected number is the number of rows
+ * times the probability that a property is in the box and of an accepted type and transaction. Places have no box.
  */
 
 import { NEEDS_RENT, NEEDS_SALE } from '../needs.ts';
@@ -8,7 +8,7 @@ import { type Box, writeBoxOfRow } from './area-geometry.ts';
 import { acceptsOf, shareOf, TYPE_SETS } from './kind-cut.ts';
 import { createRow, type Row } from './row-groups.ts';
 
-/** Zero is a leaf. */
+/** Axis 0 is a leaf. */
 export const AXIS_LATITUDE = 1;
 export const AXIS_LONGITUDE = 2;
 export const AXIS_REACH = 3;
@@ -16,7 +16,7 @@ export const AXIS_REACH = 3;
 export const AXIS_NEEDS = 4;
 /** `at`: a set of types; rows that accept no others go right. */
 export const AXIS_TYPES = 5;
-/** `at`: a bit of the search number; bounds a removal where nothing else distinguishes rows. */
+/** `at`: a bit of the search number. It bounds the cost of a removal if nothing else distinguishes the rows. */
 export const AXIS_NUMBER = 6;
 
 /** What an axis compares. */
@@ -44,14 +44,14 @@ export interface ChosenSplit {
   readonly at: number;
 }
 
-/** A cut must spare this part of the expected cost. */
+/** A split must save at least this fraction of the expected cost. */
 const GAIN_MIN = 0.1;
-/** Rows that nothing distinguishes are cut by number from here on, to bound the search for one of them. */
+/** From this number on, rows that nothing distinguishes are split by number, to bound the search for one of them. */
 const ALIKE_ROWS_MAX = 256;
 const SAMPLE_ROWS = 64;
 const NUMBER_BITS = 31;
 
-/** The rows at hand, column by column. */
+/** The sampled rows, column by column. */
 const columns = {
   latitudes: new Float64Array(SAMPLE_ROWS),
   longitudes: new Float64Array(SAMPLE_ROWS),
@@ -67,13 +67,13 @@ const columns = {
 const keys = createRow();
 const box: Box = { minX: 0, minY: 0, maxX: 0, maxY: 0 };
 
-/** Weighs the cut that `isRight` describes. */
+/** Evaluates the split that `isRight` describes. */
 type Consider = (axis: number, at: number) => void;
 
 /** Writes the number, the kinds and the area of one of the rows into `row`. */
 export type ReadKeys = (position: number, row: Row) => void;
 
-/** Where to cut `rowCount` rows; null when no cut pays. Of many, some that are spread over all of them decide. */
+/** Where to split `rowCount` rows; null if no split pays. A large number of rows is judged by an even sample. */
 export function chooseSplit(readKeys: ReadKeys, rowCount: number, hasArea: boolean): ChosenSplit | null {
   const sampleCount = Math.min(rowCount, SAMPLE_ROWS);
   for (let i = 0; i < sampleCount; i++) {
@@ -132,7 +132,7 @@ function bestSplit(rowCount: number, hasArea: boolean): ChosenSplit | null {
   return best;
 }
 
-/** Cuts at the middle value, or where the middle value begins or ends when many rows share it. */
+/** Considers a split at the median and one at the next larger value. */
 function considerMiddle(axis: number, values: Float64Array, rowCount: number, consider: Consider): void {
   const sorted = columns.sorted.subarray(0, rowCount);
   sorted.set(values.subarray(0, rowCount));
@@ -149,7 +149,7 @@ function considerCut(axis: number, at: number, values: Float64Array, rowCount: n
   consider(axis, at);
 }
 
-/** Rows on that side times the chance that a property visits it. */
+/** Rows on that side times the probability that a property visits it. */
 function costOfSide(side: number, rowCount: number, hasArea: boolean): number {
   const { boxes, accepts, isRight } = columns;
   let count = 0;
@@ -173,7 +173,7 @@ function costOfSide(side: number, rowCount: number, hasArea: boolean): number {
   return count * area * shareOf(accepted);
 }
 
-/** The bit of the search numbers that cuts most evenly. */
+/** The bit of the search numbers that splits most evenly. */
 function splitByNumber(rowCount: number): ChosenSplit | null {
   let best: ChosenSplit | null = null;
   let bestCount = 0;

@@ -1,7 +1,7 @@
 /**
- * Bounds and values as signed bytes, in one order with the numbers they stand for. Round numbers that people type are
- * *edges* with a code of their own; everything between two edges shares a *gap* code. Comparing codes therefore decides
- * every case but one: a bound and a value in the same gap, which the exact check settles.
+ * Bounds and values as signed bytes, in the order of the numbers that they represent. Round numbers that people type
+ * are *edges* with a code of their own; all numbers between two edges share a *gap* code. Comparing codes therefore
+ * decides every case except a bound and a value in the same gap, which the exact check settles.
  */
 
 import { isOfProperty, type OfProperty, plainCriteria, type RowOf } from '../../domain/criterion-table.ts';
@@ -10,7 +10,7 @@ import { isOfProperty, type OfProperty, plainCriteria, type RowOf } from '../../
 export const CODE_MIN = -128;
 /** Stands for "no maximum" in a row, and for an unknown value compared with maximums. */
 export const CODE_MAX = 127;
-/** Codes of numbers run from -127 (below the first edge) to at most 125; even distance from -127 is a gap. */
+/** Codes of numbers run from -127 (below the first edge) to at most 125; those at an even distance from it are gaps. */
 const CODE_FIRST = -127;
 const EDGES_MAX = 126;
 
@@ -60,8 +60,8 @@ const LAND_SURFACES = edgesOf(
 const COUNTS = edgesOf([0, 100, 1]);
 
 /**
- * Edges for the bounds that the property itself must keep. Null leaves a bound to the exact check, as for adverts'
- * bounds.
+ * Edges for the bounds that the property itself must keep. Null leaves a range to `conditions`, as for the ranges of
+ * adverts.
  */
 const EDGES: Readonly<Record<OfProperty<RowOf<'range'>>['name'], Edges | null>> = {
   budget: PRICES,
@@ -79,7 +79,7 @@ export const MEASURES = plainCriteria('range')
   .filter(({ name }) => EDGES[name] !== null);
 export const EDGES_OF_MEASURE = MEASURES.flatMap(({ name }) => EDGES[name] ?? []);
 
-/** Never decreases as `value` grows. `value` is no NaN. */
+/** Never decreases as `value` grows. `value` must not be NaN. */
 export function codeOf(edges: Edges, value: number): number {
   let low = 0;
   let high = edges.length;

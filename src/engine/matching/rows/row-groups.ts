@@ -1,9 +1,9 @@
 /**
- * The memory that the kernel reads: rows in groups, laid out as `kernel/layout` says. The groups of a leaf lie side by side
- * in a chunk, carved from a slab and reused through free lists: adding or removing a row never copies more than that.
+ * The memory that the kernel reads: rows in groups, as in `kernel/layout`. The groups of a leaf are adjacent in a
+ * chunk, carved from a slab and reused through free lists. Adding or removing a row copies at most one chunk.
  *
- * A row is one search in one area: its quantised bounds, what it needs, and for circles and polygons a centre and a
- * reach. An unused lane accepts no property type and so never passes.
+ * A row is one search in one area: its quantised bounds, its needs, and for circles and polygons a centre and a reach.
+ * An unused lane accepts no property type and so never passes.
  */
 
 import { PROPERTY_TYPES } from '../../domain/codes.ts';
@@ -26,24 +26,24 @@ import {
 } from '../kernel/layout.ts';
 import { SharedMemory } from './shared-memory.ts';
 
-/** `TYPES`: one bit a property type, the last for a property of unknown type. */
+/** `TYPES`: one bit per property type, and the last bit for an unknown type. */
 export const UNKNOWN_TYPE = 1 << PROPERTY_TYPES.length;
 export const ANY_TYPE = 2 * UNKNOWN_TYPE - 1;
 if (ANY_TYPE > 0xff) throw new RangeError(`${PROPERTY_TYPES.length} property types do not fit their column`);
 
-/** `ATTENTION`: what passing the columns leaves open. */
+/** `ATTENTION`: what remains to be checked after a row has passed the columns. */
 export const NEEDS_EXACT_CHECK = 1;
 export const NEEDS_TEXT_CHECK = 2;
 /** One property may pass several rows of this search. */
 export const REPEATS = 4;
 /** Likewise, but only a property with several INSEE codes. */
 export const REPEATS_BY_INSEE = 8;
-/** The place may lie outside the polygons of the search. Never with `NEEDS_TEXT_CHECK`. */
+/** The location may be outside the polygons of the search. Never with `NEEDS_TEXT_CHECK`. */
 export const NEEDS_SHAPE_CHECK = 16;
-/** See `conditions`. Never with one of the two. */
+/** See `conditions`. Never with `NEEDS_TEXT_CHECK` or `NEEDS_SHAPE_CHECK`. */
 export const NEEDS_CONDITION_CHECK = 32;
 
-/** Whether the source of the row is its record, and not what else there is to check. */
+/** Whether the source of the row is its record, rather than an expression, polygons or conditions. */
 export function isOfRecord(attention: number): boolean {
   const others = attention & (NEEDS_TEXT_CHECK | NEEDS_SHAPE_CHECK | NEEDS_CONDITION_CHECK);
   return others === 0 || (attention & NEEDS_EXACT_CHECK) !== 0;
@@ -58,7 +58,7 @@ const SLAB_GROUPS = 64;
 export interface Row {
   number: number;
   types: number;
-  /** Those that are columns, see `needs`. */
+  /** Needs that are in columns, see `needs`. */
   needs: number;
   attention: number;
   readonly bounds: Int8Array;
@@ -105,7 +105,7 @@ export class GroupMemory extends SharedMemory {
     return this.#groupsInUse;
   }
 
-  /** The address of 2^log2 empty groups side by side. */
+  /** The address of 2^log2 adjacent, empty groups. */
   allocate(log2: number, hasArea: boolean): number {
     const list = freeList(log2, hasArea);
     if (this.#free[list] === 0) this.#carveSlab(log2, hasArea);
@@ -146,7 +146,7 @@ export class GroupMemory extends SharedMemory {
     this.floats[word + (REACHES >> 2)] = row.reach;
   }
 
-  /** Reads what leaves are cut by: number, kinds and area. */
+  /** Reads what leaves are split by: number, kinds and area. */
   readKeys(group: number, lane: number, row: Row, hasArea: boolean): void {
     const { bytes, integers, floats } = this;
     const word = (group >> 2) + lane;

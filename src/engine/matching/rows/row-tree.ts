@@ -1,9 +1,9 @@
 /**
- * The rows of one place, or of all circles and polygons: leaves of row groups under a binary tree that says where a
- * row belongs. A full leaf splits along the axis that spares most future visits (`leaf-split`). Axes compare what a row
- * itself holds, so a removal finds its leaf the way the insertion did, and no table of row positions is kept.
+ * The rows of one place, or of all circles and polygons: a binary tree over leaves of row groups. A full leaf is split
+ * along the axis that saves most future tests (`leaf-split`). Axes compare values of the row itself. A removal
+ * therefore finds the leaf as the insertion did, without a table of row positions.
  *
- * A tree is the number of its root, which changes as leaves split and merge; a tree without rows is 0.
+ * A tree is identified by the number of its root, which changes as leaves split and merge; 0 is a tree without rows.
  */
 
 import { LANES, LATITUDES, LONGITUDES, NUMBERS, REACHES, TYPES } from '../kernel/layout.ts';
@@ -39,7 +39,7 @@ const STALE_REMOVALS = 32;
 export interface LeafWatcher {
   /** The rows of the leaf have changed. */
   update(leaf: number): void;
-  /** The leaf has no box yet, or one other than `box`, which is only lent. */
+  /** Sets the box that the leaf needs. `box` is valid only during the call. */
   place(leaf: number, box: Box): void;
   /** The leaf is about to be removed. */
   forget(leaf: number): void;
@@ -67,7 +67,7 @@ export class RowTrees {
     return this.#watcher !== null;
   }
 
-  /** Returns the root as it is then. */
+  /** Returns the root after the insertion. */
   insert(root: number, row: Row): number {
     this.#root = root === 0 ? this.#nodes.createLeaf() : root;
     const accepts = acceptsOf(row.types, row.needs);
@@ -84,7 +84,7 @@ export class RowTrees {
     return this.#root;
   }
 
-  /** `row` is in the tree and given as it was inserted. Returns the root as it is then. */
+  /** `row` must be in the tree, with the values of its insertion. Returns the root after the removal. */
   remove(root: number, row: Row): number {
     this.#root = root;
     const leaf = this.#leafOf(row, 0);
@@ -92,13 +92,13 @@ export class RowTrees {
     return this.#root;
   }
 
-  /** The leaf where the row belongs; all on the way to it accept those kinds from now on. */
+  /** The leaf where the row belongs. All nodes on the path accept these kinds from now on. */
   #leafOf(row: Row, accepts: number): number {
     const { integers, floats } = this.#memory;
     let node = this.#root;
     while (true) {
       const accepted = integers[node + NODE_ACCEPTS] as number;
-      // A line that is only read stays clean.
+      // Nodes are written only on a change, so that their cache lines stay clean.
       if ((accepted | accepts) !== accepted) integers[node + NODE_ACCEPTS] = accepted | accepts;
       const axis = integers[node + AXIS] as number;
       if (axis === IS_LEAF) return node;
@@ -121,7 +121,7 @@ export class RowTrees {
     throw new Error(`search ${number} has lost a row`);
   }
 
-  /** The last row takes the place of the removed one. */
+  /** Moves the last row to the position of the removed one. */
   #removeAt(leaf: number, position: number): void {
     const { integers } = this.#memory;
     const last = (integers[leaf + ROWS] as number) - 1;
@@ -138,7 +138,7 @@ export class RowTrees {
     this.#watcher?.update(leaf);
   }
 
-  /** Moves the rows of a small leaf to its sibling, when that is a small leaf too. */
+  /** Moves the rows of a small leaf to its sibling, if that is also a small leaf. */
   #merge(leaf: number): boolean {
     const { integers } = this.#memory;
     const parent = integers[leaf + PARENT] as number;
@@ -201,7 +201,7 @@ export class RowTrees {
     this.#memory.copy(group, position % LANES, this.#nodes.groupAt(to, target), target % LANES, this.#hasArea);
   }
 
-  /** Accepted kinds and box from the rows alone. */
+  /** Recomputes accepted kinds and box from the rows. */
   #narrow(leaf: number): void {
     const { bytes, integers, floats } = this.#memory;
     const rowCount = integers[leaf + ROWS] as number;
@@ -246,8 +246,8 @@ const addedBox: Box = { minX: 0, minY: 0, maxX: 0, maxY: 0 };
 const grownBox: Box = { minX: 0, minY: 0, maxX: 0, maxY: 0 };
 
 /**
- * The box that the leaf needs for an added row, lent until the next call; null when it has room. With some slack, so
- * that most insertions leave the R-tree alone.
+ * The box that the leaf needs for an added row, valid until the next call; null if its box already covers the row. It
+ * has some slack, so that most insertions do not change the R-tree.
  */
 function coveringBox(integers: Int32Array, leaf: number, row: Row): Box | null {
   writeBoxOfRow(row.latitude, row.longitude, row.reach, addedBox);

@@ -1,6 +1,6 @@
 /**
- * The rows of a search: one for each area or place it names, so that a property finds it under any of its own. They
- * follow from the record alone: what is removed is worked out exactly as what was inserted.
+ * The rows of a search: one for each area or place that it names, so that a property finds it by any of them. Rows are
+ * derived from the record alone, so a removal derives exactly the rows that were inserted.
  */
 
 import type { SearchNumber } from '../../domain/ids.ts';
@@ -42,20 +42,20 @@ import {
   REPEATS_BY_INSEE,
 } from './row-groups.ts';
 
-/** The code, among terms, under which searches that accept it are found where there is no text. */
+/** The term code of properties without a text, which finds the searches that accept them. */
 export const NO_TEXT = 0;
 
 /** The rows of the search last read. */
 export class SearchRows {
-  /** What all of them share: everything but the area, and `attention` within an area that is not decisive. */
+  /** What all rows share: everything but the area and, in an area that is not decisive, `attention`. */
   readonly row = createRow();
-  /** Where they go, by code, each once. */
+  /** Codes of the places that the search names, each once. */
   readonly inseeCodes = new NumberList();
   readonly departments = new NumberList();
   readonly zipcodes = new NumberList();
-  /** Terms that stand in for places. */
+  /** Terms that find the search if it names no place. */
   readonly terms = new NumberList();
-  /** Communes whose properties the search leaves out. */
+  /** Communes whose properties the search excludes. */
   readonly excludedInseeCodes = new NumberList();
   readonly circles: CircleRow[] = [];
   readonly #arena: RecordArena;
@@ -68,12 +68,12 @@ export class SearchRows {
     this.#shapes = shapes;
   }
 
-  /** At least one. */
+  /** The number of rows, at least one. */
   get count(): number {
     return Math.max(1, this.#placeCount);
   }
 
-  /** Whether there is but one row, for every property. */
+  /** Whether the search has a single row, against which every property is tested. */
   get isEverywhere(): boolean {
     return this.#placeCount === 0;
   }
@@ -126,7 +126,7 @@ export class SearchRows {
     code = readCodes(integers, code, countOf(integers, head, DEPARTMENTS), this.departments);
     code = readCodes(integers, code, countOf(integers, head, ZIPCODES), this.zipcodes);
     readCodes(integers, code, countOf(integers, head, EXCLUDED_INSEE_CODES), this.excludedInseeCodes);
-    // With an area that the R-tree cannot hold, the row goes everywhere.
+    // If the R-tree cannot hold an area, the search has a single row for all properties.
     if (!this.#readCircles(flags, address, lists)) {
       for (const codes of [this.inseeCodes, this.departments, this.zipcodes]) codes.clear();
       return;
@@ -137,7 +137,7 @@ export class SearchRows {
     if (required !== null && (flags & ACCEPTS_NO_TEXT) !== 0) this.terms.add(NO_TEXT);
   }
 
-  /** False, and none, when the R-tree cannot hold one of them. */
+  /** Reads circles and polygons. False, with none read, if the R-tree cannot hold one of them. */
   #readCircles(flags: number, address: number, lists: number): boolean {
     let fits = true;
     if ((flags & HAS_CIRCLE) !== 0) {
@@ -160,9 +160,9 @@ export class SearchRows {
     let attention = needsExactCheck ? NEEDS_EXACT_CHECK : 0;
     if (hasConditions) attention |= NEEDS_CONDITION_CHECK;
     else if (hasText) attention |= NEEDS_TEXT_CHECK;
-    // A property of an excluded commune is taken for one that has been found already.
+    // For a property in an excluded commune, the search is treated as already found.
     if (this.excludedInseeCodes.length > 0) attention |= REPEATS;
-    // Several departments cannot hold one property; anything else named twice may.
+    // A property is in at most one department, but may be in several of the other places and areas.
     const { inseeCodes, departments, zipcodes, terms, circles } = this;
     const namedKinds =
       Math.min(inseeCodes.length, 1) +

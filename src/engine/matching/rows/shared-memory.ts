@@ -1,19 +1,19 @@
 /**
- * One range of memory that grows in place. The views are replaced when it grows; old ones end where it ended. No other
- * thread sees it: it is a shared memory because V8 takes the growth of any other for a reason to mark its whole heap.
+ * A range of memory that grows in place. Growth replaces the views; old views keep their length. No other thread uses
+ * it: it is shared because V8 would mark its whole heap when any other memory grows.
  */
 
 const WASM_PAGE_BYTES = 65_536;
 const GROWTH_PAGES = 64;
-/** Addresses stay below 2 GiB, positive in 32 bits. */
+/** Keeps addresses below 2 GiB, positive in 32 bits. */
 export const PAGES_MAX = 32_768;
 
-/** A processor that matching cannot run on. */
+/** The processor lacks instructions that matching needs. */
 class ProcessorUnfitError extends Error {
   readonly code = 'PROCESSOR_UNFIT';
 }
 
-/** Throws `ProcessorUnfitError` where the processor lacks the instructions, as some virtual machines hide them. */
+/** Throws `ProcessorUnfitError` if the processor lacks the instructions; some virtual machines hide them. */
 export function compileKernel(base64: string): WebAssembly.Module {
   const binary = Buffer.from(base64, 'base64');
   if (WebAssembly.validate(binary)) return new WebAssembly.Module(binary);
@@ -31,7 +31,7 @@ export class SharedMemory {
   floats: Float32Array;
   #carvedBytes: number;
 
-  /** The first `reservedBytes` are the caller's. */
+  /** The first `reservedBytes` belong to the caller. */
   constructor(reservedBytes: number) {
     const initial = Math.ceil(reservedBytes / WASM_PAGE_BYTES);
     this.memory = new WebAssembly.Memory({ initial, maximum: PAGES_MAX, shared: true });
@@ -46,7 +46,7 @@ export class SharedMemory {
     return this.#carvedBytes;
   }
 
-  /** The address of so many bytes of zeros that were never used; a multiple of a cache line. */
+  /** The address of `byteCount` bytes of zeros that were never used, aligned to a cache line. */
   carve(byteCount: number): number {
     const address = this.#carvedBytes;
     const missing = address + byteCount - this.bytes.length;

@@ -1,22 +1,22 @@
 /**
- * The nodes of row trees, leaves and splits alike: sixteen integers each, in the memory of the rows. A visit touches one
- * cache line, and a million searches leave the collector nothing to copy or to mark.
+ * The nodes of row trees, both leaves and splits: sixteen integers each, in the memory of the rows. A visit reads one
+ * cache line, and a million searches leave the garbage collector nothing to copy or mark.
  *
- * A node is known by where it begins in `integers`; 0 is none.
+ * A node is identified by its offset in `integers`; 0 means none.
  */
 
 import { LANES } from '../kernel/layout.ts';
 import { type GroupMemory, groupBytes } from './row-groups.ts';
 
-/** The split above. Of a free node: the next free one. */
+/** The parent split; in a free node, the next free node. */
 export const PARENT = 0;
-/** At least what the rows below accept: only those of a leaf are narrowed after removals. */
+/** A superset of what the rows below accept: removals narrow it only in leaves. */
 export const NODE_ACCEPTS = 1;
 /** What a split compares (`leaf-split`), or `IS_LEAF`. */
 export const AXIS = 2;
 export const IS_LEAF = 0;
 
-/** A split has its position in `floats`. */
+/** A split has the value that it compares with, in `floats`. */
 export const AT = 3;
 export const LEFT = 4;
 export const RIGHT = 5;
@@ -32,7 +32,7 @@ export const BOX_MIN_X = 8;
 export const BOX_MIN_Y = 9;
 export const BOX_MAX_X = 10;
 export const BOX_MAX_Y = 11;
-/** Its line in the tables of the R-tree, and the revision of the tables in which it is that. */
+/** Its line in the tables of the R-tree, and the revision of the tables for which that line is valid. */
 export const LINE = 12;
 export const LINE_REVISION = 13;
 const NODE_INTEGERS = 16;
@@ -97,7 +97,7 @@ export class TreeNodes {
     return rowCount;
   }
 
-  /** Takes the last row off, and half the groups when the rows fill no more than a quarter of them. */
+  /** Removes the last row, and half the groups if the rows fill at most a quarter of them. */
   dropLane(leaf: number): void {
     const { integers } = this.memory;
     const rowCount = (integers[leaf + ROWS] as number) - 1;
@@ -121,7 +121,7 @@ export class TreeNodes {
     this.memory.integers[leaf + CHUNK_LOG2] = log2;
   }
 
-  /** A node of zeros: a leaf of nothing. */
+  /** A node of zeros, which is an empty leaf. */
   #allocate(): number {
     if (this.#free === 0) this.#carveSlab();
     const node = this.#free;

@@ -17,23 +17,23 @@ export class AdvertText {
   readonly #loosePhrases: LoosePhraseTable;
   readonly #reader: TokenReader;
   #generation = 0;
-  /** By code of a phrase: the generation in which it last occurred; and the generation for which it was made. */
+  /** By code of a phrase: the generation in which it last occurred. Then the generation for which this was computed. */
   #phraseSeenIn = new Int32Array(1024);
   #phrasesReadIn = 0;
   /** By code of a loose phrase: twice the generation in which it was last looked for, plus one if it was there. */
   #looseVerdicts = new Int32Array(1024);
-  /** By term of a loose phrase, its first and last entry below; and the generation for which they were made. */
+  /** By term of a loose phrase: its first and last entry in `#places`, and the generation for which these are valid. */
   #firstPlaces = new Int32Array(1024);
   #lastPlaces = new Int32Array(1024);
   #placesSeenIn = new Int32Array(1024);
-  /** Where a term stands, as the reader's `occurrences` say it, and the next entry of that term, one after the other. */
+  /** Entries of two integers: an occurrence of a term (see the reader's `occurrences`), and the term's next entry. */
   #places = new Int32Array(1024);
   #placesEnd = 0;
   #placesReadIn = 0;
-  /** Places that the steps of a loose phrase so far may end with, and room for those of the next one. */
+  /** Positions at which the steps of a loose phrase so far may end, and space for those of the next step. */
   #ends = new Int32Array(512);
   #nextEnds = new Int32Array(512);
-  /** What was last read, and with which words and terms. */
+  /** The texts last read, and the revision of the words and terms they were read with. */
   #texts: readonly string[] = [];
   #revision = -1;
 
@@ -48,9 +48,9 @@ export class AdvertText {
     return this.#reader.terms;
   }
 
-  /** Adverts are read before and after a change, and most changes leave the text alone; false when nothing is new. */
+  /** False if the texts are the last ones: adverts are read before and after a change, which rarely changes texts. */
   read(texts: readonly string[]): boolean {
-    // The code of a phrase may have been another's: what is marked holds for these phrases only.
+    // Codes are reused: marks are valid only for this revision of the phrases.
     const revision = this.#reader.revision + this.#loosePhrases.revision;
     if (revision === this.#revision && sameTexts(texts, this.#texts)) return false;
     this.#revision = revision;
@@ -69,12 +69,12 @@ export class AdvertText {
     return true;
   }
 
-  /** Whether the term occurs, and not behind a negation. */
+  /** Whether the term occurs, other than after a negation. */
   hasTerm(code: number): boolean {
     return this.#reader.hasTerm(code);
   }
 
-  /** Whether the words of the phrase stand next to each other, in order, in one text. */
+  /** Whether the words of the phrase are next to each other, in order, in one text. */
   hasPhrase(code: number): boolean {
     if (this.#phrasesReadIn !== this.#generation) {
       this.#phrasesReadIn = this.#generation;
@@ -85,7 +85,7 @@ export class AdvertText {
     return this.#phraseSeenIn[code] === this.#generation;
   }
 
-  /** Whether the terms of the loose phrase stand in one text, in order and near each other. */
+  /** Whether the terms of the loose phrase occur in one text, in order and near each other. */
   hasLoosePhrase(code: number): boolean {
     const known = this.#looseVerdicts[code] ?? 0;
     if (known >= 2 * this.#generation) return known !== 2 * this.#generation;
@@ -98,7 +98,7 @@ export class AdvertText {
     return holds;
   }
 
-  /** Whether the terms, each of which occurs, stand in order, with no more other words between than there may be. */
+  /** Whether the terms, each of which occurs, are in order, with at most `gapMax` other words before each. */
   #areInOrder({ steps, isNegation }: LoosePhrase): boolean {
     if (this.#placesReadIn !== this.#generation) this.#readPlaces();
     let count = -1;
@@ -122,7 +122,7 @@ export class AdvertText {
     return true;
   }
 
-  /** Negative for a term that only strict entries may find in this text. */
+  /** Negative for a term that only strict entries may find in this text, as it has no occurrence. */
   #firstPlaceOf(term: number): number {
     return this.#placesSeenIn[term] === this.#generation ? (this.#firstPlaces[term] as number) : -1;
   }
@@ -141,7 +141,7 @@ export class AdvertText {
     if (term >= this.#firstPlaces.length) this.#makeRoomForPlacesOf(term);
     const isKnown = this.#placesSeenIn[term] === this.#generation;
     const last = this.#lastPlaces[term] as number;
-    // One place may add a term twice.
+    // A position may have the same term twice.
     if (isKnown && this.#places[last] === place) return;
     const at = this.#placesEnd;
     if (at + 2 > this.#places.length) {
@@ -171,7 +171,7 @@ function longer(integers: Int32Array, length: number): Int32Array<ArrayBuffer> {
   return copy;
 }
 
-/** Codes below `end` have a place in what is returned; a longer list begins empty. */
+/** A list with room for all codes below `end`; if a longer one is needed, it is new and empty. */
 function withRoom(seenIn: Int32Array<ArrayBuffer>, end: number): Int32Array<ArrayBuffer> {
   return seenIn.length < end ? new Int32Array(2 * end) : seenIn;
 }

@@ -22,8 +22,8 @@ import { LoosePhraseTable, PhraseTable } from './phrase-table.ts';
 import { TermTable } from './term-table.ts';
 
 /**
- * The record of expressions. Its first word, twice the generation of the verdict, plus one when it holds; then integers:
- * the uses, hash and next record of its chain, where the spelling begins, and the program.
+ * The record of an expression. Its first word is twice the generation of the verdict, plus one if it holds. Then
+ * integers: the uses, the hash, the next record of its chain, where the spelling begins, and the program.
  */
 const VERDICT = 0;
 const USES = 2;
@@ -36,13 +36,13 @@ const WORDS_MAX = 1 << 15;
 
 /**
  * A program: the number of required terms and their codes; the number of groups; for each the number of entries; for
- * each the number of codes times four, plus `IS_STRICT`, plus `INCLUDES`, then the codes: of a strict entry its phrase,
- * of another one terms and, as complements, loose phrases, any of which will do.
+ * each the number of codes times four, plus `IS_STRICT`, plus `INCLUDES`, then the codes. A strict entry has the code
+ * of its phrase. Any other entry has terms and, as complements, loose phrases, one of which must occur.
  */
 const INCLUDES = 1;
 const IS_STRICT = 2;
 
-/** `codes`: terms, any of which will do, and complements of loose phrases; or of a strict entry its phrase. */
+/** `codes`: terms and complements of loose phrases, one of which must occur; for a strict entry, its phrase. */
 interface CompiledEntry {
   readonly includes: boolean;
   readonly strict: boolean;
@@ -58,7 +58,7 @@ export class ExpressionTable {
   readonly text = new AdvertText(this.#words, this.#phrases, this.#terms, this.#loosePhrases);
   /** The text of some of a property's adverts. */
   readonly #part = new AdvertText(this.#words, this.#phrases, this.#terms, this.#loosePhrases);
-  /** The one of the two that was last read. */
+  /** The one of `text` and `#part` that was read last. */
   #current = this.text;
   readonly #records = new RecordArena(WORDS_MAX);
   readonly #chains = new RecordChains(this.#records, HASH, NEXT);
@@ -74,7 +74,7 @@ export class ExpressionTable {
     return this.#records.bytes;
   }
 
-  /** The id of these expressions, with one more use; 0 for none. */
+  /** Returns the id of these expressions and counts one more use; 0 for none. */
   use(expressions: Expressions): number {
     if (expressions.length === 0) return 0;
     this.#spelling.write(expressions);
@@ -106,7 +106,7 @@ export class ExpressionTable {
     const start = this.#startOf(id) + PROGRAM;
     const required: number[] = [];
     const end = start + 1 + (program[start] as number);
-    // Two groups may require forms of one word.
+    // Two groups may require forms of the same word.
     for (let at = start + 1; at < end; at++) {
       const code = program[at] as number;
       if (!required.includes(code)) required.push(code);
@@ -114,12 +114,12 @@ export class ExpressionTable {
     return required.length === 0 ? null : required;
   }
 
-  /** Starts on another property. */
+  /** Reads the texts of another property. */
   read(texts: readonly string[]): void {
     this.#read(this.text, texts);
   }
 
-  /** Goes on to the texts of some of its adverts. */
+  /** Reads the texts of some adverts of that property. */
   readPart(texts: readonly string[]): void {
     this.#read(this.#part, texts);
   }
@@ -129,7 +129,7 @@ export class ExpressionTable {
     this.#current = text;
   }
 
-  /** On the texts last read. */
+  /** Whether the texts last read satisfy the expressions. */
   holds(id: number): boolean {
     if (id === 0) return true;
     const address = addressOf(id);
@@ -142,7 +142,7 @@ export class ExpressionTable {
     return holds;
   }
 
-  /** Reads what `holds` will, to have it near. */
+  /** Prefetches what `holds` will read. */
   touch(id: number): number {
     return this.#records.touch(addressOf(id));
   }
@@ -150,7 +150,7 @@ export class ExpressionTable {
   readonly #isSpelled = (address: number): boolean =>
     this.#spelling.isAt(this.#records.shortsAt(address), this.#spellingAt(address));
 
-  /** The address of the record of the expressions at hand, without a use. */
+  /** Writes a record, without a use, of the expressions in `#spelling`; returns its address. */
   #create(expressions: Expressions): number {
     const groups = expressions.map((group) => group.flatMap((entry) => this.#compileEntry(entry)));
     const required = requiredWords(expressions).map((word) => this.#terms.use(word));
@@ -276,22 +276,22 @@ function addressOf(id: number): number {
   return id - 1;
 }
 
-/** For so many units of sixteen bits. */
+/** Words that hold this number of 16-bit units. */
 function wordsFor(units: number): number {
   return Math.ceil(units / 4);
 }
 
-/** Words that most adverts contain select little: any other required one is rarer. */
+/** Words that most adverts contain, and that select little: any other required word is rarer. */
 const COMMON_WORDS = `appartement maison villa immeuble terrain pièce pièces chambre chambres cuisine salon séjour salle bain bains
   eau douche entrée surface prix vente vendre location louer bien situé proche centre ville quartier rue étage
   commerces écoles transports jardin balcon terrasse cave parking garage calme lumineux beau grand avec sans pour
   une des les dans sur est et de la le du en au`;
-/** Found at the first use: a program that only imports this module does not pay for the table of forms. */
+/** Computed at the first use: a program that only imports this module does not load the table of forms. */
 let commonLemmas: ReadonlySet<string> | null = null;
 
 /**
- * Words that a text must contain to satisfy the expressions, by which searches are found: one of each group, the rarest
- * that can be known. Empty when some group requires none.
+ * Words by which searches are found: a text that satisfies the expressions contains at least one of them. They are the
+ * rarest known choice of each group; empty if some group requires none.
  */
 function requiredWords(expressions: Expressions): readonly string[] {
   const required = new Set<string>();
@@ -304,7 +304,7 @@ function requiredWords(expressions: Expressions): readonly string[] {
   return [...required];
 }
 
-/** Lists of words, of each of which a text with the entry has one, the most common first. */
+/** Lists of words: a text with the entry contains a word of each list. The most common word of a list is first. */
 function requiredChoices({ word, strict }: ExpressionEntry): string[][] {
   if (strict) return foldWords(word).map((one) => [one]);
   const phrases = phrasesOf(word).map(({ words }) => words.map((step) => step.word));
@@ -335,11 +335,9 @@ const UNITS_MAX = 1 + EXPRESSION_GROUPS_MAX + EXPRESSION_ENTRIES_MAX * (1 + EXPR
 const HASH_START = randomInt(2 ** 32) | 0;
 const HASH_FACTOR = (2 * randomInt(2 ** 31) + 1) | 0;
 
-/**
- * Expressions as sixteen-bit units, the same for equal ones and for no others: they are distinguished without a string.
- */
+/** Expressions as 16-bit units, the same only for equal expressions, which are thus compared without a string. */
 export class ExpressionSpelling {
-  /** How many they are; for each group the number of entries; for each its length and flags, then its characters. */
+  /** The number of units; for each group its number of entries; for each entry its length and flags, then its text. */
   readonly #units = new Uint16Array(UNITS_MAX);
   #hash = 0;
 
@@ -379,7 +377,7 @@ export class ExpressionSpelling {
   }
 }
 
-/** The length of what was copied there, in units. */
+/** The length of the spelling there, in units. */
 function spellingLengthAt(units: Uint16Array, start: number): number {
   return units[start] as number;
 }

@@ -1,6 +1,6 @@
 /**
- * The phrases that searches look for, as paths in one tree of words, counted. A text is held against all of them at once:
- * from each of its words it is followed down the tree as long as some phrase goes on, however many phrases there are.
+ * The phrases that searches look for, as paths in one tree of words, with use counts. A text is compared with all at
+ * once: from each word, it is followed down the tree while some phrase continues, however many there are.
  */
 
 import { CodeTable } from '../code-table.ts';
@@ -12,7 +12,7 @@ const HASH_WORD = 0x85ebca77 | 0;
 export class PhraseTable {
   /** Nodes by parent and word: open addressing, no more than half full. */
   #slots = new Int32Array(1024);
-  /** By node; 0 is the root. Of a free node: the next free one is its parent. */
+  /** By node; 0 is the root. The parent of a free node is the next free node. */
   #parents = new Int32Array(512);
   #words = new Int32Array(512);
   /** Phrases that end here, and children. */
@@ -26,12 +26,12 @@ export class PhraseTable {
     return this.#end;
   }
 
-  /** Changes whenever a phrase comes that no other began with. */
+  /** Changes whenever a phrase is added that is not the beginning of an existing one. */
   get revision(): number {
     return this.#revision;
   }
 
-  /** The code (positive) of the phrase of these word codes, at least one, with one more use. */
+  /** Returns the code (positive) of the phrase of these word codes, at least one, and counts one more use. */
   use(wordCodes: readonly number[]): number {
     let node = ROOT;
     for (const word of wordCodes) node = this.#childOf(node, word) || this.#addChild(node, word);
@@ -61,14 +61,14 @@ export class PhraseTable {
     return words.reverse();
   }
 
-  /** The phrase of that one word, should any start with it; else 0. It stays that until the `revision` changes. */
+  /** The code of the phrase of that one word if any phrase starts with it; else 0. Valid until `revision` changes. */
   startOf(wordCode: number): number {
     return this.#childOf(ROOT, wordCode);
   }
 
   /**
-   * Marks the phrases in the words, by code, in `seenIn`; none has a word that is not positive. `starts`: of each word
-   * that starts one the place and `startOf` it.
+   * Marks the phrases that occur in `words`, by code, in `seenIn`; a word that is not positive is in no phrase.
+   * `starts`: for each word that starts a phrase, its position and its `startOf`.
    */
   read(words: Int32Array, starts: Int32Array, generation: number, seenIn: Int32Array): void {
     for (let i = 0; i < starts.length; i += 2) {
@@ -109,7 +109,7 @@ export class PhraseTable {
     return node;
   }
 
-  /** Moves up what comes after, so that no search for it ends at the gap (D. E. Knuth, TAOCP 6.4, algorithm R). */
+  /** Moves up later entries, so that no look-up ends at the gap (D. E. Knuth, TAOCP 6.4, algorithm R). */
   #removeSlot(removed: number): void {
     const slots = this.#slots;
     const mask = slots.length - 1;
@@ -147,7 +147,7 @@ function hashOf(parent: number, word: number): number {
   return hash ^ (hash >>> 15);
 }
 
-/** A term of a phrase and how many other words may stand before it. */
+/** A term of a phrase, and how many other words may precede it. */
 export interface LooseStep {
   readonly term: number;
   readonly gapMax: number;
@@ -155,19 +155,19 @@ export interface LooseStep {
 
 export interface LoosePhrase {
   readonly steps: readonly LooseStep[];
-  /** It may begin behind a negation. */
+  /** The phrase may begin after a negation. */
   readonly isNegation: boolean;
 }
 
 /**
- * Phrases of several terms with other words between them, as small integers, counted. Each distinct one is looked for
- * once a text, and only where all its terms occur.
+ * Codes, with use counts, for phrases of several terms that may have other words between them. Each distinct phrase is
+ * looked for once per text, and only if all its terms occur.
  */
 export class LoosePhraseTable {
   readonly #codes = new CodeTable();
   /** By code. */
   readonly #phrases: LoosePhrase[] = [];
-  /** By term: how often it is in phrases. */
+  /** By term: the number of its uses in phrases. */
   #usesOfTerm = new Int32Array(1024);
 
   /** Changes whenever `hasTerm` may. */
@@ -180,7 +180,7 @@ export class LoosePhraseTable {
     return this.#codes.end;
   }
 
-  /** The code (positive) of the phrase, with one more use. */
+  /** Returns the code (positive) of the phrase and counts one more use. */
   use(phrase: LoosePhrase): number {
     const { revision } = this.#codes;
     const steps = phrase.steps.map(({ term, gapMax }) => `${term}/${gapMax}`).join(' ');

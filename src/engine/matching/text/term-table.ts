@@ -1,6 +1,6 @@
 /**
- * The words that searches look for in any inflected form, as small integers, counted. Words with the same lemmas are
- * one term. What a text's word finds are the terms it shares a lemma with: *cours* finds those of *cour* and *courir*.
+ * Codes, with use counts, for words that searches look for in any inflected form. Words with the same lemmas are one
+ * term. A word of a text finds the terms with which it shares a lemma: *cours* finds those of *cour* and *courir*.
  */
 
 import { lemmasOf } from '../../domain/inflection/lemmas.ts';
@@ -23,7 +23,7 @@ export class TermTable {
     return this.#codes.end;
   }
 
-  /** The code (positive) of the term that the folded word belongs to, with one more use. */
+  /** Returns the code (positive) of the term of the folded word and counts one more use. */
   use(foldedWord: string): number {
     const lemmas = lemmasOf(foldedWord);
     const { revision } = this.#codes;

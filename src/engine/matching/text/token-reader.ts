@@ -34,12 +34,12 @@ import { HASH_START, hashed, TokenTable, WORD_INTEGERS, WORD_LENGTH_MAX } from '
 
 const GENERATION_MAX = 2 ** 30 - 1;
 
-/** Integers one after the other, in memory that is kept for the next text. */
+/** A list of integers whose memory is reused for the next text. */
 class IntegerList {
   integers = new Int32Array(1024);
   length = 0;
 
-  /** Makes room for so many more than there are, and returns where they are. */
+  /** Makes room for `more` integers and returns the array. */
   reserve(more: number): Int32Array {
     const needed = this.length + more;
     if (needed > this.integers.length) {
@@ -61,11 +61,11 @@ class IntegerList {
   }
 }
 
-/** What `occurrences` have: the place of a word, four times, plus these; then a term. */
+/** Integers of an entry of `occurrences`: four times the position of a word, plus the marks below; then a term. */
 export const OCCURRENCE = 2;
-/** It stands behind a negation. */
+/** The word follows a negation. */
 export const NEGATED = 1;
-/** *: non* follows. */
+/** The word is followed by *: non* or *: 0*. */
 export const DENIED = 2;
 
 export class TokenReader implements WordSequence {
@@ -73,7 +73,7 @@ export class TokenReader implements WordSequence {
   readonly #terms: TermTable;
   readonly #word = new Int32Array(WORD_INTEGERS);
   readonly #letters = new Uint8Array(this.#word.buffer);
-  /** Of the text at hand. */
+  /** Words of the current text. */
   readonly #tokens = new IntegerList();
   readonly #joins = new IntegerList();
   readonly #codes = new IntegerList();
@@ -90,12 +90,12 @@ export class TokenReader implements WordSequence {
     this.#terms = terms;
   }
 
-  /** Changes whenever what is read may. */
+  /** Changes whenever the same text may be read differently. */
   get revision(): number {
     return this.#table.revision;
   }
 
-  /** Codes of the searched words in order, 0 for others, and what `read` left. Lent until the next text. */
+  /** Codes of the searched words in order, 0 for others, and the `end` of each text. Valid until the next text. */
   get codes(): Int32Array {
     return this.#codes.view;
   }
@@ -114,7 +114,7 @@ export class TokenReader implements WordSequence {
     return this.#occurrences.view;
   }
 
-  /** Whether the term occurs, and not behind a negation. */
+  /** Whether the term occurs, other than after a negation. */
   hasTerm(code: number): boolean {
     return this.#termSeenIn[code] === 2 * this.#generation + 1;
   }
@@ -136,7 +136,7 @@ export class TokenReader implements WordSequence {
     this.#place = 0;
   }
 
-  /** Adds the words of one text, then `end`, which is no code of a word; no phrase goes on in the next one, where it has gaps up to `gapMax`. */
+  /** Adds the words of a text, then `end`, which is no word's code. Phrases with gaps up to `gapMax` end at it. */
   read(text: string, end: number, gapMax: number): void {
     this.#table.prepare();
     this.#tokens.length = 0;
@@ -164,7 +164,7 @@ export class TokenReader implements WordSequence {
     return at < this.#joins.length ? (this.#joins.integers[at] as number) : BREAK;
   }
 
-  /** False when it takes `foldWords` to read the words. */
+  /** False if only `foldWordsJoined` can read the words. */
   #spell(text: string): boolean {
     const known = LETTERS;
     const letters = this.#letters;
@@ -204,7 +204,7 @@ export class TokenReader implements WordSequence {
     }
   }
 
-  /** Its letters are `#letters`. */
+  /** Adds the word whose letters are in `#letters`. */
   #addWord(length: number, join: number): void {
     this.#tokens.push(this.#tokenOfLetters(length));
     this.#joins.push(join);
@@ -212,7 +212,7 @@ export class TokenReader implements WordSequence {
 
   #tokenOfLetters(length: number): number {
     const integers = this.#word;
-    // Zeros behind the last letter.
+    // Zeros follow the last letter.
     for (let at = length; (at & 3) !== 0; at++) this.#letters[at] = 0;
     let hash = HASH_START;
     for (let at = 0; 4 * at < length; at++) hash = hashed(hash, integers[at] as number);
@@ -225,7 +225,7 @@ export class TokenReader implements WordSequence {
     return this.#tokenOfLetters(word.length);
   }
 
-  /** For strict entries. */
+  /** Collects what strict entries look for. */
   #collectWords(): void {
     const { length, integers: tokens } = this.#tokens;
     const codes = this.#codes.reserve(length);
@@ -241,7 +241,7 @@ export class TokenReader implements WordSequence {
     this.#codes.length += length;
   }
 
-  /** For entries that are not strict, as `placesOf` reads them. */
+  /** Collects what other entries look for, as `placesOf` reads it. */
   #collectPlaces(): void {
     const { length, integers: tokens } = this.#tokens;
     let negatedEnd = -1;
@@ -256,7 +256,7 @@ export class TokenReader implements WordSequence {
         this.#addTerms(token, marks);
         at += 1;
       } else {
-        // The index finds searches by the words of strict entries too.
+        // The index also finds searches by single words of strict entries.
         for (const end = at + number.length; at < end; at++) this.#noteTerms(tokens[at] as number);
         this.#addTerms(this.#tokenOfString(number.word), marks);
         for (const word of number.others) this.#addTerms(this.#tokenOfString(word), marks);
@@ -298,7 +298,7 @@ const HIGH_SURROGATES = 0xd800;
 const LOW_SURROGATES = 0xdc00;
 const SURROGATES_END = 0xe000;
 
-/** Half a character on its own ends a word like any other sign, and so do pairs such as an emoji. */
+/** An unpaired surrogate ends a word like any other sign, and so does a pair such as an emoji. */
 function isSeparatorAt(text: string, at: number): boolean {
   const unit = text.charCodeAt(at);
   if (unit < HIGH_SURROGATES || unit >= SURROGATES_END) return false;

@@ -1,6 +1,6 @@
 /**
- * Words of any text so far, each with what searches know of it: adverts use some ten thousand words, so each is folded and
- * looked up once, and then found again by its letters, without creating a string.
+ * The words of all texts so far, with their codes in the tables of searches. Adverts use about ten thousand words: each
+ * is folded and looked up once, then found by its letters, without creating a string.
  */
 
 import { randomInt } from 'node:crypto';
@@ -9,25 +9,25 @@ import type { CodeTable } from '../code-table.ts';
 import type { PhraseTable } from './phrase-table.ts';
 import type { TermTable } from './term-table.ts';
 
-/** More are forgotten, all at once, before the next text. */
+/** If there are more, all of them are forgotten before the next text. */
 const TOKENS_MAX = 65_536;
-/** Letters are in integers, four in each, behind the last zeros. */
+/** Letters are packed four to an integer, padded with zeros. */
 const LETTERS_OF_INTEGER = 4;
 /** Longer words, and those with letters beyond ASCII, are found by a string. */
 export const WORD_LENGTH_MAX = 32;
 export const WORD_INTEGERS = WORD_LENGTH_MAX / LETTERS_OF_INTEGER;
 /** No word of a search is longer, folded and in the plural. */
 const SEARCHED_LENGTH_MAX = 4_096;
-/** Of all words that are found by a string. */
+/** Total length of the words that are found by a string. */
 const STRINGS_LENGTH_MAX = 1 << 20;
-/** The word that no search has. */
+/** The token of a word that no search has. */
 const UNKNOWN = 0;
 
 /** Random in this process: an attacker who knew it could write adverts whose words share one chain. */
 export const HASH_START = randomInt(2 ** 32) | 0;
 const HASH_FACTOR = (2 * randomInt(2 ** 31) + 1) | 0;
 
-/** The hash of some integers of letters, with one more. */
+/** Adds an integer of letters to a hash. */
 export function hashed(hash: number, letters: number): number {
   const product = Math.imul(hash ^ letters, HASH_FACTOR);
   return product ^ (product >>> 15);
@@ -36,14 +36,14 @@ export function hashed(hash: number, letters: number): number {
 /** The line of a token, in integers: a cache line. */
 const LINE = 16;
 const HASH = 0;
-/** None of a word that is found by a string. */
+/** 0 for a word that is found by a string. */
 const LENGTH = 1;
 /** The revision of the tables of words, phrases and terms for which the following members hold. */
 const REVISION = 2;
 const WORD = 3;
 /** The phrase that the word is, or begins; 0 for none. */
 const PHRASE = 4;
-/** The only term; 0 for none, negative where there are several. */
+/** The only term; 0 for none, negative if there are several. */
 const TERM = 5;
 const KIND = 6;
 const LETTERS = LINE - WORD_INTEGERS;
@@ -70,12 +70,12 @@ export class TokenTable {
     this.#terms = terms;
   }
 
-  /** The revision of the tables; none of theirs ever decreases. */
+  /** The sum of the revisions of the tables, none of which ever decreases. */
   get revision(): number {
     return this.#words.revision + this.#phrases.revision + this.#terms.revision;
   }
 
-  /** Before each text: forgets what has become too much, and what the tables said before they changed. */
+  /** To be called before each text. Forgets all words if there are too many, and their codes if a table has changed. */
   prepare(): void {
     if (this.#end > TOKENS_MAX || this.#stringsLength > STRINGS_LENGTH_MAX) this.#clear();
     if (this.revision === this.#tablesRevision) return;
@@ -83,7 +83,7 @@ export class TokenTable {
     this.#revision += 1;
   }
 
-  /** The token of so many letters in integers, whose hash is that by `hashed` from `HASH_START`. */
+  /** The token of `length` letters, packed in integers. `hash`: as computed by `hashed` from `HASH_START`. */
   tokenOf(letters: Int32Array, length: number, hash: number): number {
     const slots = this.#slots;
     const lines = this.#lines;
@@ -119,7 +119,7 @@ export class TokenTable {
     return this.#lines[token * LINE + KIND] as number;
   }
 
-  /** The code of the word; 0 where no strict entry has it. */
+  /** The code of the word; 0 if no strict entry has it. */
   wordOf(token: number): number {
     return this.#lines[token * LINE + WORD] as number;
   }

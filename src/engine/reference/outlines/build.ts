@@ -1,9 +1,9 @@
 /**
- * Creates `communes.bin.br` beside this file from the outlines of the communes of 2018 (IGN Admin Express, by way of
- * france-geojson, Licence Ouverte): those of communes merged since are dissolved, and each outer line is marked as coast
- * or as border with another country (Natural Earth, public domain). Creates `arrondissements.bin.br` from those of the
- * arrondissements of 2022 (IGN Admin Express, by way of riatelab/map-templates, Licence Ouverte). No corner is moved.
- * `--check` compares instead. Without the sources it does nothing.
+ * Creates `communes.bin.br` in this folder from the outlines of the communes of 2018 (IGN Admin Express, from
+ * france-geojson, Licence Ouverte): outlines of communes that were merged later are dissolved, and each outer line is
+ * marked as coast or as border with another country (Natural Earth, public domain). Creates `arrondissements.bin.br`
+ * from the arrondissements of 2022 (IGN Admin Express, from riatelab/map-templates, Licence Ouverte). No corner is
+ * moved. `--check` compares instead of writing. Without the sources it does nothing.
  */
 
 import { existsSync } from 'node:fs';
@@ -19,7 +19,7 @@ import { BORDER, COAST, type Outlines, packOutlines } from './packed-outlines.ts
 
 const SOURCE = new URL('../../../../../shared/data/outlines/communes-2018.topojson.gz', import.meta.url);
 const ARRONDISSEMENTS = new URL('../../../../../shared/data/outlines/arrondissements.geojson.gz', import.meta.url);
-/** What Natural Earth has elsewhere, or not at all. */
+/** Outlines that Natural Earth places wrongly or lacks. */
 const BY_HAND = new URL('by-hand.geojson', import.meta.url);
 const ATTRIBUTION = 'IGN Admin Express COG 2018, Licence Ouverte (etalab-2.0)';
 const ARRONDISSEMENTS_ATTRIBUTION = 'IGN Admin Express COG 2022, Licence Ouverte (etalab-2.0)';
@@ -28,7 +28,7 @@ const SIZE_MAX_BYTES = 2_500_000;
 type Source = Topology<{ communes: GeometryCollection }>;
 type Countries = Topology<{ countries: GeometryCollection<{ name: string }> }>;
 type Point = readonly [x: number, y: number];
-/** A line of corners, and the indices of the communes on both sides, or what lies beyond. */
+/** A line of corners, the index of the commune on one side, and that of the other side or what is there. */
 interface Arc {
   readonly points: readonly Point[];
   readonly inside: number;
@@ -37,11 +37,11 @@ interface Arc {
 type IsForeign = (lon: number, lat: number) => boolean;
 
 /**
- * How far from the middle of an outer edge another country is looked for: Natural Earth is right to about a kilometre,
- * and Monaco is less deep.
+ * Distances from the middle of an outer edge at which another country is looked for: Natural Earth is accurate to about
+ * a kilometre, and Monaco is narrower than that.
  */
 const PROBES_KM = [0.2, 0.4, 0.7, 1.5, 3];
-/** A shorter stretch of coast between two borders is a fault of Natural Earth. */
+/** A shorter stretch of coast between two borders is an error of Natural Earth. */
 const COAST_MIN_KM = 6;
 const KM_PER_DEGREE = 111.195;
 const NEIGHBOURS: ReadonlySet<string> = new Set([
@@ -127,7 +127,7 @@ function innerArc(points: readonly Point[], one: number, other: number): Arc {
   return { points, inside: Math.min(one, other), beyond: Math.max(one, other) };
 }
 
-/** Pieces of an outer arc, cut where it changes from coast to border. */
+/** The pieces of an outer arc, split where it changes between coast and border. */
 function outerArcs(points: readonly Point[], inside: number, isBorder: readonly boolean[]): Arc[] {
   const pieces: Arc[] = [];
   let from = 0;
@@ -140,7 +140,7 @@ function outerArcs(points: readonly Point[], inside: number, isBorder: readonly 
   return pieces;
 }
 
-/** Steps of the source's grid, absolute. */
+/** Absolute positions, in steps of the source's grid. */
 function pointsOf(source: Source, arc: number): readonly Point[] {
   let [x, y] = [0, 0];
   return (source.arcs[arc] ?? []).map(([dx = 0, dy = 0]) => {
@@ -157,13 +157,13 @@ function transformOf(source: Source): NonNullable<Source['transform']> {
 
 interface Edge {
   readonly arc: number;
-  /** The edge's position in the arc, whichever way the ring goes. */
+  /** The edge's position in the arc, whatever the direction of the ring. */
   readonly at: number;
   readonly km: number;
   isBorder: boolean;
 }
 
-/** For each edge of each outer arc: whether another country lies beyond it. */
+/** For each edge of each outer arc: whether another country is beyond it. */
 function landBordersOf(source: Source, isForeign: IsForeign): ReadonlyMap<number, readonly boolean[]> {
   const borders = new Map<number, boolean[]>();
   for (const ring of meshArcs(source, source.objects.communes, (one, other) => one === other).arcs) {
@@ -188,7 +188,7 @@ function edgesOf(source: Source, signed: number, isForeign: IsForeign): Edge[] {
     const [east, north] = [(lonB - lonA) * squeezed, latB - latA];
     const length = Math.hypot(east, north);
     const [lon, lat] = [(lonA + lonB) / 2, (latA + latB) / 2];
-    // On both sides: France is no other country.
+    // Both sides are probed: France itself is not another country.
     const isBorder = PROBES_KM.flatMap((km) => [km, -km]).some((km) => {
       const degrees = length === 0 ? 0 : km / KM_PER_DEGREE / length;
       return isForeign(lon + (north * degrees) / squeezed, lat - east * degrees);
@@ -198,7 +198,7 @@ function edgesOf(source: Source, signed: number, isForeign: IsForeign): Edge[] {
   return signed < 0 ? edges.reverse() : edges;
 }
 
-/** Runs of coast are joined round the ring's beginning. */
+/** A run of coast may span the ring's beginning. */
 function bridgeShortCoasts(edges: readonly Edge[]): void {
   const start = edges.findIndex(({ isBorder }) => isBorder);
   if (start < 0) return;

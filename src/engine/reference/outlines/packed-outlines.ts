@@ -1,16 +1,16 @@
 /**
- * The file of the communes' outlines: a line of JSON, then columns of 32-bit integers, each value as its difference from
- * the one before, which compresses well. Each line between two communes stands once.
+ * The file of the communes' outlines: a line of JSON, then columns of 32-bit integers. Each value is stored as the
+ * difference from the previous one, which compresses well. Each line between two communes is stored once.
  */
 
-/** Beyond an outer arc lies the sea, or a lake. */
+/** The sea or a lake is beyond an outer arc. */
 export const COAST = -1;
-/** Beyond an outer arc lies another country. */
+/** Another country is beyond an outer arc. */
 export const BORDER = -2;
 
 interface Head {
   readonly attribution: string;
-  /** Degrees a step of the grid, longitude first. */
+  /** Degrees per step of the grid, longitude first. */
   readonly scale: readonly number[];
   /** Degrees of the grid's origin. */
   readonly translate: readonly number[];
@@ -20,9 +20,9 @@ interface Head {
 const COLUMNS = ['inside', 'beyond', 'starts', 'xs', 'ys'] as const;
 
 export interface Outlines extends Head {
-  /** By arc, ascending: index of a commune. */
+  /** By arc, in ascending order: the index of a commune. */
   readonly inside: Int32Array;
-  /** By arc: index of a commune, a greater one, or `COAST` or `BORDER`. */
+  /** By arc: the larger index of another commune, or `COAST` or `BORDER`. */
   readonly beyond: Int32Array;
   /** The corners of arc `i` are `starts[i]` to `starts[i + 1]`, the latter excluded. */
   readonly starts: Int32Array;

@@ -1,7 +1,7 @@
 /**
- * Creates `places.tsv.gz` beside this file from La Poste's list of zip codes (Licence Ouverte 2.0): a line for each
- * INSEE code, including merged communes, with its centres, the zip codes that the package of communes lacks and the
- * names of localities and former communes, and former names of communes by hand. `--check` compares instead. Without La Poste's file it does nothing.
+ * Creates `places.tsv.gz` in this folder from La Poste's list of zip codes (Licence Ouverte 2.0). A line per INSEE
+ * code, including merged communes, has centres, zip codes that the package of communes lacks, and names of localities
+ * and former communes, some by hand. `--check` compares instead of writing. Without La Poste's file it does nothing.
  */
 
 import { existsSync } from 'node:fs';
