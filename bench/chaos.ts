@@ -1,23 +1,30 @@
 /**
- * Chaos: three daemons take in, match and deliver while they, nats-server and PostgreSQL are killed and frozen, restarted
- * in turn, standbys promoted, every connection is cut, held up, refused and swallowed, mailboxes overflow, the disks of
- * both servers and the store of nats-server are full, PostgreSQL refuses statements and logins, has a wrong clock and more
- * to do than it can, adverts cannot be stored, properties overflow, all daemons are killed amid messages of one
- * `crawledAt`, and a client asks for the worst it can; in between both servers come back as an earlier copy has them. A
- * third of the time, ten minutes at most, PostgreSQL is overloaded and nothing else is wrong: the lead stays where it is
- * then. At the end everything heals, and an auditor decides: nothing published is lost or out of order, webhooks of a match keep its order, what was refused is in the dead letters, nothing is sent again
- * after its status 200 was there to be read, no delivery has more than six attempts or one too early, every retry carries
- * the same signed bytes, and daemons end when they are asked to, and only then. Exits with 1 and a list when it finds a
- * fault.
+ * Chaos test. Three daemons take in, match and deliver while faults strike:
+ * - daemons, nats-server and PostgreSQL are killed, frozen and restarted in turn, and standbys are promoted;
+ * - every connection is cut, stalled and refused, and loses bytes;
+ * - mailboxes overflow, and the disks of both servers and the store of nats-server are full;
+ * - PostgreSQL refuses statements and logins, has a wrong clock, and is overloaded;
+ * - adverts cannot be stored, and properties exceed their bounds;
+ * - all daemons are killed amid messages of one `crawledAt`, and a client sends the most expensive requests.
+ * Between its parts both servers come back with an earlier copy of their data. For a third of the time, at most ten
+ * minutes, PostgreSQL is overloaded and nothing else is wrong: the lead must not change then. At the end every fault is
+ * healed, and an auditor checks:
+ * - no published message is lost or out of order, and the webhooks of a match keep its order;
+ * - every refused message is in the dead letters;
+ * - nothing is sent again once its status 200 could be read;
+ * - no delivery has more than six attempts or one too early, and every retry carries the same signed bytes;
+ * - daemons end when they are asked to, and only then.
+ * Exits with 1 and a list if it finds a violation.
  *
  *   npm run chaos -- [--seed 1,2,3] [--minutes 10 | --seconds 90] [--rate 15] [--instances 3] [--faults PATTERN]
  *     [--cluster] [--waiting 1000000]
  *
- * `--minutes`, `--seconds`: of chaos for each seed; healing comes on top. `--faults`: only those whose name in the
- * timeline matches. `--cluster`: NATS is a cluster of three, of which one server at a time is cut off from its peers,
- * killed or frozen; store, disk and clock of NATS are well then. `--waiting`: retries at one endpoint that wait for their
- * hour all along. `NATS_SERVER_BIN` names another nats-server. The seed decides what is published, what endpoints
- * answer, and which faults come in which order; the machine decides the rest.
+ * `--minutes`, `--seconds`: length of the faults for each seed; healing takes additional time. `--faults`: only the
+ * faults whose name in the timeline matches. `--cluster`: NATS is a cluster of three, of which one server at a time is
+ * cut off from its peers, killed or frozen; the store, disk and clock of NATS have no faults then. `--waiting`: number
+ * of retries at one endpoint that wait for their hour throughout the run. `NATS_SERVER_BIN` names another nats-server.
+ * The seed decides which messages are published, what endpoints answer, and which faults strike in which order; the
+ * machine decides the rest.
  */
 
 import { fileURLToPath } from 'node:url';
@@ -43,11 +50,11 @@ import { overloadAlone } from './chaos/overload.ts';
 import { LEASE_MS, openScene, RETRY_DELAY_MS, type Scene } from './chaos/scene.ts';
 import { CHAOS_SEEDS } from './chaos/seeds.ts';
 
-/** Faults of a kind that are listed. */
+/** How many violations of a kind are printed. */
 const LISTED_MAX = 40;
 const OVERLOAD = 'PostgreSQL is overloaded, and nothing else is wrong';
 const OVERLOAD_SECONDS_MAX = 600;
-/** How the rules of the auditors read to who counts them. */
+/** Kinds of violation in the summary, each with a pattern of the auditors' sentences that belong to it. */
 const KINDS: readonly (readonly [kind: string, rule: RegExp])[] = [
   ['lost', /do not exist|is missing|\(a\)|0 times in the dead letters/],
   ['false', /nobody (expected|spoke)|unknown id|not as its messages|events of/],
@@ -70,7 +77,7 @@ const { values } = parseArgs({
 });
 const seconds = values.seconds === undefined ? 60 * Number(values.minutes) : Number(values.seconds);
 const isInside = process.argv.includes(INSIDE);
-/** Daemons and servers must not outlive the run. */
+/** Functions to run at every end, because daemons and servers must not outlive this process. */
 const closers: (() => Promise<unknown>)[] = [];
 
 async function main(): Promise<number> {
@@ -85,7 +92,7 @@ async function main(): Promise<number> {
   return found === 0 ? 0 : 1;
 }
 
-/** Resolves with the number of faults found. */
+/** Resolves with the number of violations found. */
 async function runSeed(seed: number): Promise<number> {
   const startedAt = performance.now();
   const elapsed = (): number => (performance.now() - startedAt) / 1_000;
@@ -111,7 +118,7 @@ async function runSeed(seed: number): Promise<number> {
     });
     const reference = await loadReference();
     const messagesPerSecond = Number(values.rate);
-    // Slower than they are published: what is crawled in the future is rejected.
+    // `crawledAt` advances more slowly than messages are published, because a time in the future is rejected.
     const intervalMs = Math.ceil(500 / messagesPerSecond);
     const sample = { seed, reference, startAt: new Date(), intervalMs, changeShare: 0.75, heldMax: 300 };
     const crawler = startChaosCrawler({
@@ -145,13 +152,13 @@ interface Havoc {
   readonly struck: number;
   readonly isRestored: boolean;
   readonly gaps: readonly Gap[];
-  /** Changes of the lead, and jumps of the numbers, for which there was no reason. */
+  /** Changes of leader, and jumps of sequence numbers, without a cause. */
   readonly unfounded: readonly string[];
 }
 
 /**
- * Faults in parts, with a copy of what can come back older after the first part, a disaster after each of the next ones,
- * and an overload before the last.
+ * Runs the faults in parts. A copy for the next disaster is made before each part but the first and the last, and the
+ * disaster follows the part. The overload comes before the last part.
  */
 async function wreak(
   cleanup: { after(work: () => Promise<void>): void },
@@ -170,7 +177,7 @@ async function wreak(
   const faults = faultsOf(scene, crawler, mischief, random, partSeconds).filter(isWanted);
   let struck = 0;
   const frozen = `${random.pick(['PostgreSQL', 'nats-server', 'A', 'B'])} freezes for a minute`;
-  // What few drawings would bring, and every run must have.
+  // Faults that few draws would bring and every run must have.
   const openings = values.cluster
     ? [ROLLING_RESTART, PROMOTION, LONG_CUT_OFF]
     : [ROLLING_RESTART, PROMOTION, frozen, ROLLING_RESTART];
@@ -231,7 +238,7 @@ async function audit(
       },
       freezes: { seenDelivered: watcher.seenDelivered, leaseMs: LEASE_MS },
     })),
-    // Of what was forgotten too: a receiver has seen it.
+    // Posts that the database has forgotten are judged too: a receiver has seen their numbers.
     ...(gaps.length === 0 ? [] : auditNumbers(receiver.posts)),
   ];
   const events = [...expected.events.values()].flat().length;
@@ -242,7 +249,7 @@ async function audit(
   return { summary, found };
 }
 
-/** One server at a time was away: it had no reason to. What follows of it is found as lost and false, too. */
+/** Only one server was away at a time, so no message may be lost. What a loss leads to is also `lost` or `false`. */
 async function auditStream(crawler: ChaosCrawler): Promise<readonly string[]> {
   const lost = await crawler.findLost();
   if (lost.length === 0) return [];
@@ -266,12 +273,12 @@ function byKind(found: readonly string[]): readonly (readonly [kind: string, fau
   return [...kinds];
 }
 
-/** What is opened meanwhile is closed too. */
+/** Also closes what is opened while it runs. */
 const closeAll = singleFlight(async (): Promise<void> => {
   for (let close = closers.pop(); close !== undefined; close = closers.pop()) await close();
 });
 
-/** Waits until nothing is under way; what is so after all the time it may take is a fault. */
+/** Waits until no work is left. Work that remains when the time is over is a violation. */
 async function untilQuiet({ instances, broker, database }: Scene, deliveries: number): Promise<readonly string[]> {
   await Promise.all(instances.map((instance) => instance.untilUp()));
   const look = async (): Promise<string> => {

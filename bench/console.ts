@@ -1,7 +1,7 @@
 /**
- * Does the console stay smooth with 1,000 searches and 10,000 matches? A daemon with both, a browser without a graphics
- * card, and a reader who drags, zooms, filters, opens and scrolls through all of them: frames that took longer than
- * 100 ms are counted, and tasks of the page's own that did. Arguments: `--matches N`, `--searches N`.
+ * Measures whether the console stays smooth with 1,000 searches and 10,000 matches. A daemon holds both; in a browser
+ * without a graphics card a simulated user drags, zooms, filters, opens and scrolls through all of them. Counts frames
+ * that took longer than 100 ms, and tasks of the page itself that did. Arguments: `--matches N`, `--searches N`.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -25,14 +25,14 @@ const { values } = parseArgs({
 const [matchCount, searchCount] = [Number(values.matches), Number(values.searches)];
 const LONG_MS = 100;
 const AT_ONCE = 20;
-/** A client may write 50 times a second. */
+/** A client may write 50 times a second; `AT_ONCE` searches in this time make 40. */
 const BATCH_MS = 500;
 
 const closers: (() => Promise<void>)[] = [];
 const cleanup = { after: (work: () => Promise<void>) => void closers.push(work) };
 const random = createRandom(1);
 const between = (low: number, high: number): number => low + random.uniform() * (high - low);
-/** Most of France is in it. */
+/** A random point in a rectangle over most of France. */
 const somewhere = () => ({ lat: between(43.5, 49.5), lon: between(-1, 6.5) });
 
 const MEASURE = `(() => {
@@ -52,7 +52,7 @@ const MEASURE = `(() => {
   globalThis.seen = seen;
 })()`;
 
-/** Four hundred pixels a frame, to the end of the list; the rows that were drawn at once, at most. */
+/** Scrolls 400 pixels a frame to the end of the list. Returns the most rows that were drawn at once. */
 const SCROLL = `(async () => {
   const main = document.querySelector('main');
   let drawnMax = 0;
@@ -95,7 +95,7 @@ try {
   for (const close of closers.reverse()) await close();
 }
 
-/** Circles, polygons and departments, none of which matches anything more. */
+/** Searches by circle, polygon or department for homes to rent; all adverts are sales, so that none matches. */
 function areaSearch(at: number): Record<string, unknown> {
   const { lat, lon } = somewhere();
   const kinds = [
@@ -149,7 +149,7 @@ async function useIt(address: string): Promise<readonly Seen[]> {
   return [used, await page.do<Seen>('evaluate', { expression: 'globalThis.seen' })];
 }
 
-/** How far it is: setting up takes longer than measuring. */
+/** Reports progress, because the set-up takes longer than the measurement. */
 function say(what: string): void {
   console.error(`${(performance.now() / 1_000).toFixed(0)} s  ${what}`);
 }
@@ -157,6 +157,6 @@ function say(what: string): void {
 function report({ frames, long, worstMs, longTasks }: Seen): void {
   console.log(`${searchCount} searches, ${matchCount} matches: ${frames} frames, ${long} above ${LONG_MS} ms`);
   console.log(`the longest ${worstMs.toFixed(0)} ms; tasks of the page above ${LONG_MS} ms: ${longTasks}`);
-  // With a load of seconds nothing is judged.
+  // A run of seconds is too short to judge.
   if (longTasks > 0 && !values.smoke) process.exitCode = 1;
 }

@@ -1,21 +1,25 @@
 /**
- * The courier: deliveries per second with everything recorded, and as a share of undici alone against the same
- * receiver in the same run; how long healthy endpoints wait while a fifth of them hangs on a long queue; what a recovery
- * that brings very many waiting ones forward costs the fresh ones; what very many waiting retries cost, and the wait of
- * healthy endpoints beside `--waiting` ones of one endpoint, and beside one that resumes with `--resumed` ones; and, only
- * when they are named, a day of two couriers with hours of `--hour` seconds, of which each brings `--deliveries`, and such
- * a day in which a tenth of the endpoints is dead, after one in which none is. PostgreSQL (with fsync), nats-server, receiver and courier are
- * processes of this machine.
+ * Benchmarks of the courier. PostgreSQL (with fsync), nats-server, the receiver and the courier are processes of this
+ * machine. It measures:
+ * - deliveries per second with everything recorded, also as a share of undici alone against the same receiver;
+ * - how long healthy endpoints wait while a fifth of all endpoints hangs with long queues;
+ * - what a recovery that brings many waiting deliveries forward costs fresh ones;
+ * - what many waiting retries cost;
+ * - how long healthy endpoints wait while one endpoint has `--waiting` retries, and while one resumes with `--resumed`;
+ * - only with `--only day`: a day of two couriers, whose hours take `--hour` seconds and bring `--deliveries` each;
+ * - only with `--only dead`: such a day without dead endpoints, then one with a tenth of the endpoints dead.
  *
  *   npm run bench:courier -- [--deliveries 10000] [--hanging 50000] [--recovered 10000] [--retries 200000]
  *     [--waiting 1000000] [--resumed 100000] [--seconds 20] [--hour 10]
- *     [--only throughput|fairness|recovery|retries|waiting|resume|day|dead] [--snapshot] [--profile folder] [--external] [--json]
- *   npm run bench:courier -- --peer pg-boss --peer graphile-worker [--turns 2] [--deliveries 10000] [--snapshot --held 180]
+ *     [--only throughput|fairness|recovery|retries|waiting|resume|day|dead] [--snapshot] [--profile folder]
+ *     [--external] [--json]
+ *   npm run bench:courier -- --peer pg-boss --peer graphile-worker [--turns 2] [--deliveries 10000]
+ *     [--snapshot --held 180]
  *
- * `…CpuMicrosPerDelivery` is the CPU of the delivering process and of PostgreSQL. `--profile` leaves the process's CPU
- * profile in the folder. With `--snapshot` a transaction holds one all along, as `pg_dump` does: no dead row can be
- * removed. `--external` takes a distribution's PostgreSQL with its defaults. `--peer` compares with a job queue of others,
- * which it installs (`courier/peers.ts`).
+ * `…CpuMicrosPerDelivery` is the CPU of the delivering process and of PostgreSQL. `--profile` writes a CPU profile of
+ * the process to the folder. With `--snapshot` a transaction holds a snapshot throughout, as `pg_dump` does, so that no
+ * dead row can be removed. `--external` uses a distribution's PostgreSQL with its defaults. `--peer` compares with
+ * another job queue, which it installs (`courier/peers.ts`).
  */
 
 import { setTimeout as wait } from 'node:timers/promises';
@@ -88,7 +92,7 @@ async function undiciPerSecond(scene: Scene, count: number): Promise<number> {
   return perSecond;
 }
 
-/** All are queued before the courier starts; done when the last outcome is recorded. */
+/** Queues all deliveries before the courier starts; ends when the last outcome is recorded. */
 async function benchThroughput(scene: Scene) {
   const count = Number(options.deliveries);
   await seedDeliveries(scene.database, scene.search, healthyUrls(scene, count));
@@ -121,7 +125,7 @@ async function benchFairness(scene: Scene) {
     (_, position) => `${scene.receiverUrl}/hang/${position % HANGING_ENDPOINTS}`,
   );
   const addresses = await seedDeliveries(scene.database, scene.search, hanging);
-  // The flood and the measurement start together.
+  // The queue of the hanging endpoints and the measurement begin together.
   announce(scene, addresses);
   const beside = await freshLatencies(scene, forSeconds);
   const afterwards = await freshLatencies(scene, forSeconds);
@@ -146,7 +150,7 @@ async function benchFairness(scene: Scene) {
   };
 }
 
-/** Of one client with one endpoint, which is that of fresh ones too: the recovery may take nothing from them. */
+/** Everything belongs to one client with one endpoint, like the fresh deliveries: the recovery may not delay those. */
 async function benchRecovery(scene: Scene) {
   const count = Number(options.recovered);
   if (count === 0) return {};
@@ -192,7 +196,7 @@ async function benchRecovery(scene: Scene) {
   };
 }
 
-/** So that seeding, publishing and handing back are over before the retries are due, all at the same moment. */
+/** Leaves time for seeding, publishing and handing back: all retries then become due at the same moment. */
 function retriesDueInMs(count: number): number {
   return sized(30_000, 8_000) + count * 0.45;
 }
@@ -246,7 +250,7 @@ async function benchRetries(scene: Scene) {
   };
 }
 
-/** All at one endpoint. */
+/** The waiting retries are all at one endpoint. */
 async function benchWaiting(scene: Scene) {
   const count = Number(options.waiting);
   if (count === 0) return {};
@@ -270,7 +274,7 @@ async function benchWaiting(scene: Scene) {
   };
 }
 
-/** The ratios are those of the last three hours to the second and the two after it. */
+/** A ratio compares the last three hours with the second to fourth hour. */
 async function benchDay(scene: Scene) {
   const { hours, ...day } = await liveDay(scene, Number(options.deliveries), 1_000 * Number(options.hour));
   for (const [position, hour] of hours.entries()) say(`hour ${position + 1}: ${JSON.stringify(hour)}`);
@@ -281,7 +285,7 @@ async function benchDay(scene: Scene) {
   return { ...day, perSecondRatio: ratio('perSecond'), postgresCpuRatio: ratio('postgresCpuMicros'), ...hours.at(-1) };
 }
 
-/** As after a first attempt that failed. */
+/** Puts the deliveries into the state after a first attempt that failed. */
 async function retryAt({ database, nats }: Scene, due: readonly DueDelivery[], dueAtMs: number): Promise<void> {
   for (let start = 0; start < due.length; start += 10_000) {
     const page = due.slice(start, start + 10_000);
@@ -299,14 +303,14 @@ async function retryAt({ database, nats }: Scene, due: readonly DueDelivery[], d
   }
 }
 
-/** Messages that no consumer has handed out yet. */
+/** Number of messages that no consumer has handed out yet. */
 async function pendingRetries(broker: Broker): Promise<number> {
   let pending = 0;
   for await (const consumer of broker.manager.consumers.list('RETRIES')) pending += consumer.num_pending;
   return pending;
 }
 
-/** Returns what ends it. */
+/** Returns a function that ends the transaction. */
 async function holdSnapshot({ database }: Scene): Promise<() => void> {
   const client = await database.connect();
   await client.query('begin isolation level repeatable read');
@@ -316,7 +320,8 @@ async function holdSnapshot({ database }: Scene): Promise<() => void> {
 }
 
 async function benchCourier(): Promise<Record<string, number | undefined>> {
-  // Where an hour is some seconds, a minute between two vacuums would be hours. Beside a snapshot none can remove anything.
+  // An hour lasts some seconds here, so the usual minute between two vacuums would be hours. With a held snapshot a
+  // vacuum can remove nothing.
   const vacuums = options.only === 'day' && !options.snapshot;
   const scene = await openScene(options.external, vacuums ? { autovacuum_naptime: '1s' } : {});
   const letGo = options.snapshot ? await holdSnapshot(scene) : () => undefined;

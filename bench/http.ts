@@ -1,11 +1,13 @@
 /**
- * Requests per second of the REST API: points of interest against a bare Koa that answers a constant body
- * of the same size, in turns, once for places that are asked for again and again, once for places that are all new;
- * POST and GET of searches on a full table, and the plans that serve them; and what a client waits for beside another one
- * that sends the worst there is, for which the API runs with the matcher that a daemon has; and what
- * clients ask on many properties, with a recorder beside.
+ * Benchmarks of the REST API:
+ * - requests per second for points of interest, against a bare Koa that answers a constant body of the same size, in
+ *   turns; once for repeated places, and once for places that are all different;
+ * - POST and GET of searches on a full table, with the query plans;
+ * - latencies of one client while another sends the most expensive requests; the API has the daemon's matcher then;
+ * - clients' queries over many properties while a recorder works.
  *
- *   npm run bench:http -- [--searches 1000000] [--points 100000] [--seconds 5] [--rounds 3] [--properties 100000] [--only hostile|questions] [--json]
+ *   npm run bench:http -- [--searches 1000000] [--points 100000] [--seconds 5] [--rounds 3] [--properties 100000]
+ *     [--only hostile|questions] [--json]
  */
 
 import { type ChildProcess, fork } from 'node:child_process';
@@ -44,9 +46,9 @@ const { values: options } = parseArgs({
 const CONNECTIONS = sized(32, 4);
 const QUERIES = sized(500, 20);
 const WARM_UP_SECONDS = sized(2, 1);
-/** A machine with other work may take longer than autocannon waits of itself. */
+/** On a busy machine an answer may take longer than autocannon's default timeout. */
 const ANSWER_SECONDS_MAX = 120;
-/** More than the API remembers answers for, and each connection has its own: every one is worked out. */
+/** More than the API caches answers for, and different for each connection, so that every answer is computed. */
 const DISTINCT_QUERIES = sized(12_800, 80);
 const say = (line: string): void => (options.json ? console.error(line) : console.log(line));
 
@@ -78,7 +80,7 @@ async function load(url: string, requests: Requests, seconds = Number(options.se
   return loadEach(url, () => requests, seconds);
 }
 
-/** `requestsOf` each connection, by its number. */
+/** `requestsOf` returns the requests of a connection, by its number. */
 async function loadEach(url: string, requestsOf: (connection: number) => Requests, seconds: number): Promise<Load> {
   let connection = 0;
   const setupClient = (client: Client): void => client.setRequests(requestsOf(connection++));
@@ -96,7 +98,7 @@ async function loadEach(url: string, requestsOf: (connection: number) => Request
 
 const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1] as number;
 
-/** Where people live: within some 300 m of a random point. */
+/** Queries at places where people live: within some 300 m of a random point of interest. */
 async function pointPaths(count: number): Promise<readonly string[]> {
   const reference = await loadReference();
   const points = [...samplePointsOfInterest({ seed: 2, reference, count })];
@@ -169,7 +171,7 @@ async function benchSearches(api: Served, headers: Record<string, string>, large
   };
 }
 
-/** How PostgreSQL runs the statements that a creation and the lists send, for the client with a tenth of the rows. */
+/** The plans of the statements for a creation and for the lists, for the client with a tenth of the rows. */
 async function plans(database: Database, clientId: Uuid): Promise<readonly string[]> {
   const sent: { readonly text: string; readonly values: unknown[] }[] = [];
   const recorded = (target: Queryable) =>

@@ -1,11 +1,11 @@
 /**
- * How long a daemon takes from its start to ready with many saved searches in PostgreSQL, and the memory it then holds.
- * Ready is what `/readyz` answers, polled all along; the servers are the embedded ones, the searches those of the
- * matching benchmark.
+ * Measures how long a daemon takes from its start until it is ready with many saved searches in PostgreSQL, and how
+ * much memory it then has. Ready means that `/readyz` answers 200; it is polled. The servers are embedded, and the
+ * searches are those of the matching benchmark.
  *
  *   npm run bench:loading -- [--searches 1000000] [--starts 3] [--seed 1] [--json]
  *
- * `peakMb` is the daemon's own high-water mark; `residentMb`, a few seconds later, counts its children as well.
+ * `peakMb` is the daemon's own high-water mark; `residentMb`, taken a few seconds later, includes its children.
  */
 
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -129,13 +129,13 @@ async function untilReady(port: number, daemon: ChildProcess): Promise<void> {
   }
 }
 
-/** VmHWM of proc(5), in kibibytes there. */
+/** VmHWM of proc(5), which is in kibibytes. */
 async function peakMbOf(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8');
   return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024;
 }
 
-/** The operations port must be known before the daemon says so: not ready is told there too. */
+/** The operations port must be known before the daemon is ready, because `/readyz` is polled from the start. */
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -1,13 +1,13 @@
 /**
- * One advert against all saved searches: our index, the plain way and a typed-array scan on the same seeded searches
- * and adverts, in one process. Then adverts in Paris only, updates while matching, a mix with 3 % of searches without
- * geography, another population, what hostile clients make of their limits, and points of interest. Answers are compared
- * all along.
+ * Matches one advert against all saved searches: our index, the plain way and a typed-array scan, on the same seeded
+ * searches and adverts, in one process. Then: adverts in Paris only, updates during matching, a mix with 3 % of
+ * searches without geography, another population, the worst that clients can do within their limits, and points of
+ * interest. All answers are compared.
  *
  *   npm run bench:matching -- [--searches 1000000] [--adverts 2000] [--points 1000000] [--seed 1] [--json]
  *     [--homes 0] [--only-ours] [--part first|second|hostile|points]
  *
- * `--homes`: the share of searches with criteria of the home, such as floor or energy. The scan knows none of these.
+ * `--homes`: share of the searches with criteria of the home, such as floor or energy. The scan does not support these.
  */
 
 import { parseArgs } from 'node:util';
@@ -49,10 +49,10 @@ const isAlone = options['only-ours'];
 
 const MAIN_MIX = { nowhereShare: 0.003 };
 const NOWHERE_MIX = { nowhereShare: 0.03 };
-/** Adverts for the slow ways: enough for a 99th percentile. */
+/** Number of adverts for the slow ways: enough for a 99th percentile. */
 const PLAIN_ADVERTS = Math.min(advertCount, 1000);
 const SCAN_ADVERTS = Math.min(advertCount, 300);
-/** Searches made at a time before they are timed going in: few, or collections would copy them again and again. */
+/** Searches created before each timed insertion. Few, because garbage collections would copy more of them often. */
 const BATCH = 500;
 const WARM_UP_SEARCHES = sized(10_000, 100);
 
@@ -60,7 +60,7 @@ interface Built {
   readonly index: SearchIndex;
   readonly buildSeconds: number;
   readonly bytesPerSearch: number;
-  /** Of a single insertion. */
+  /** Longest time of a single insertion. */
   readonly longestStepMs: number;
 }
 
@@ -99,12 +99,12 @@ function build(searchAt: SearchAt): Built {
   };
 }
 
-/** Our answers to some adverts, with the time they took. */
+/** Our answers to some adverts, with their latencies. */
 interface Answered {
   readonly name: string;
   readonly adverts: readonly PropertyFacts[];
   readonly ours: Latencies;
-  /** As text, in order of number. */
+  /** Search numbers as text, ascending. */
   readonly answers: readonly string[];
 }
 
@@ -116,7 +116,7 @@ function answer(name: string, adverts: readonly PropertyFacts[], index: SearchIn
 
 interface Compared {
   readonly latencies: Latencies;
-  /** Adverts on which the answers differ from ours. */
+  /** Number of adverts whose answers differ from ours. */
   readonly mismatches: number;
 }
 
@@ -171,8 +171,8 @@ function measureFirst(towns: Towns): object {
 
   const built = build(searchAt);
   const updates = measureUpdates(built.index, searchCount, searchesOf(MAIN_MIX, seed + 1));
-  // The answers below are those after updates. Ours come first: a million objects of another index in the same heap
-  // would lengthen every garbage collection.
+  // The answers below are those after the updates. Ours are computed first, because a million objects of another index
+  // in the same heap would lengthen every garbage collection.
   const everywhere = answer('everywhere', adverts, built.index);
   const paris = answer('Paris only', parisAdverts, built.index);
   const churned: Churn = churn(built.index, adverts, searchCount, searchAt);

@@ -1,26 +1,33 @@
 /**
- * The whole journey under load: crawlers publish to NATS, a daemon of its own process matches, records and delivers, a
- * receiver audits. First as fast as it goes, for `--seconds`; then at a steady rate, for the latency from publication
- * to webhook; then the same beside a crawler that floods one property with adverts of 50 kB, beyond what it may hold;
- * then the raw limits of the parts. Servers are the embedded ones, durable as in production, all on this machine.
+ * The whole journey under load: crawlers publish to NATS, a daemon in its own process matches, records and delivers,
+ * and a receiver audits. First at full speed for `--seconds`; then at a steady rate, for the latency from publication
+ * to webhook; then the same while a crawler floods one property with adverts of 50 kB, beyond its bounds; then the raw
+ * limits of the parts. The servers are the embedded ones, durable as in production, on this machine.
  *
- *   npm run bench:pipeline -- [--searches 10000] [--seconds 60] [--rate 100] [--rate-seconds 30, 0 for none] [--flood-rate 100]
- *                             [--notifying 0.05] [--endpoints 50] [--seed 1] [--json]
- *                             [--crowd 0] [--silent 0] [--backlog 4000] [--profile folder] [--external] [--apart]
+ *   npm run bench:pipeline -- [--searches 10000] [--seconds 60] [--rate 100] [--rate-seconds 30, 0 for none]
+ *     [--flood-rate 100] [--notifying 0.05] [--endpoints 50] [--seed 1] [--json] [--crowd 0] [--silent 0]
+ *     [--backlog 4000] [--unchanged 0] [--profile folder] [--external] [--apart]
  *
- * `--silent` searches without criteria of one client notify nobody: what they cost all others. `--crowd` searches of 20
- * clients match one advert, published as the last measurement begins: `besideCrowdMs` is the latency of all others.
- * `--profile` leaves the daemon's CPU profile in the folder. `--external` takes a distribution's PostgreSQL with its defaults.
- * `changesPerSecond` counts messages that changed something; re-crawls without change come on top. `matchesPerSecond` counts
- * matches that began, `matchesPerChange` the rows of matches that a change wrote, `recordBatchMs` how long recording a
- * batch took. `besideFloodMs` is the latency of all properties but the flooded one, `refused` what that one had beyond its
- * bounds. `fsyncMs` is what a bare write that is due every 20 ms waits until it is
- * durable, beside the deliveries whose latency is measured: two such waits are a part of each. `kibPerChange` is what a
- * change leaves in the tables, in PostgreSQL's log, and in `ADVERTS`, with all that is delivered of it; `bytesPerChange` the
- * same of each table and index, `rowsPerChange` the rows, inserted and updated (share of HOT updates), and
- * `cpuMicrosPerChange` the CPU until all is delivered. `--apart` runs the intake leader and a courier as processes of their
- * own, and the courier waits until all is recorded: `perChange` is what recording a change takes, with its deliveries,
- * and `perDelivery` what sending one takes, by process.
+ * `--silent`: searches without criteria of one client, which notify nobody; they show what such searches cost all
+ * others.
+ * `--crowd`: searches of 20 clients that match one advert, which is published as the last measurement begins;
+ * `besideCrowdMs` is the latency of all other deliveries.
+ * `--profile` writes the daemon's CPU profile to the folder. `--external` uses a distribution's PostgreSQL with its
+ * defaults.
+ * `recrawls`: the cost of a message if the share `--unchanged` of all messages are re-crawls without a difference.
+ * `changesPerSecond` counts messages that changed something; re-crawls without a difference come on top.
+ * `matchesPerSecond` counts matches that began, `matchesPerChange` the rows of matches that a change wrote, and
+ * `recordBatchMs` is the time to record a batch.
+ * `besideFloodMs` is the latency of all properties but the flooded one, `refused` the number of its messages beyond the
+ * bounds.
+ * `fsyncMs` is how long a bare write, due every 20 ms, takes until it is durable. It is measured during `latencyMs`;
+ * two such waits are part of each latency.
+ * `kibPerChange` is what a change leaves in the tables, in PostgreSQL's log and in `ADVERTS`, including its deliveries;
+ * `bytesPerChange` the same for each table and index; `rowsPerChange` the rows inserted and updated (share of HOT
+ * updates); `cpuMicrosPerChange` the CPU until everything is delivered.
+ * `--apart` runs the intake leader and a courier as separate processes, and the courier waits until everything is
+ * recorded: `perChange` is the cost of recording a change with its deliveries, and `perDelivery` that of sending one,
+ * by process.
  */
 
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -49,6 +56,7 @@ import { usageOf } from './pipeline/processes.ts';
 import { floodPublication, publicationOf } from './pipeline/publications.ts';
 import { bulkInsertRate, postRate, publishRate } from './pipeline/raw-limits.ts';
 import { CROWD_PATH, type Receiver, startReceiver } from './pipeline/receiver.ts';
+import { measureRecrawls } from './pipeline/recrawls.ts';
 import { insertSavedSearches, insertSilentSearches } from './pipeline/saved-searches.ts';
 import { costliestStatements, matchesWritten, STATEMENT_STATISTICS, startCounting } from './pipeline/statements.ts';
 import { bytesByRelation, growth, rowsWritten } from './pipeline/storage.ts';
@@ -68,6 +76,7 @@ const { values } = parseArgs({
     crowd: { type: 'string', default: '0' },
     silent: { type: 'string', default: '0' },
     backlog: { type: 'string', default: '4000' },
+    unchanged: { type: 'string', default: sized('0', '0.95') },
     profile: { type: 'string' },
     external: { type: 'boolean', default: false },
     apart: { type: 'boolean', default: false },
@@ -85,7 +94,7 @@ const options = {
   seed: Number(values.seed),
   crowd: Number(values.crowd),
   silent: Number(values.silent),
-  /** Published and not yet recorded, at most: more would only measure the disk of nats-server. */
+  /** Most messages that are published but not recorded. With more, only the disk of nats-server would be measured. */
   backlogMax: Number(values.backlog),
 };
 
@@ -148,7 +157,7 @@ async function main(): Promise<void> {
     const run = { database, broker, receiver, crawler, published: { count: 0 }, daemon, folder, processes };
     if (PROFILING) await startCounting(postgres.superuserUrl);
     const throughput = await measureThroughput(run);
-    const latencies = options.rateSeconds > 0 ? await measureLatencies(run) : {};
+    const latencies = await measureLatencies(run);
     if (PROFILING) for (const line of await costliestStatements(database)) say(line);
     const counts = await run.daemon.counts();
     const refused = await countDeadLetters(database, ALL_DEAD_LETTERS);
@@ -176,7 +185,7 @@ async function main(): Promise<void> {
   }
 }
 
-/** Publishes as fast as the daemon records, for the given time; measures until the last one is recorded. */
+/** Publishes at full speed for the given time, and measures until the last message is recorded. */
 async function measureThroughput(run: Run) {
   const before = {
     consumed: await consumptionOf(run),
@@ -189,8 +198,7 @@ async function measureThroughput(run: Run) {
   let sampledAt = 0;
   let shownAt = 0;
   while (elapsed() < options.seconds) {
-    await publishNext(run, Math.min(PUBLISH_BATCH, options.backlogMax));
-    while ((await backlogOf(run)) > options.backlogMax) await wait(200);
+    await publishOn(run);
     if (elapsed() - sampledAt < 1) continue;
     sampledAt = elapsed();
     peakMb = Math.max(peakMb, residentMbOf(run.daemon));
@@ -243,7 +251,7 @@ async function resumeDelivery({ database, broker }: Run): Promise<void> {
   announceChange(broker, 'controls');
 }
 
-/** What one change takes until it is recorded, and what one of its deliveries takes from then on. */
+/** The cost of one change until it is recorded, and of one of its deliveries from then on. */
 function apartFigures(
   [before, recorded, delivered]: readonly [Consumption, Consumption, Consumption],
   { changed, sent }: { readonly changed: number; readonly sent: number },
@@ -254,7 +262,7 @@ function apartFigures(
   };
 }
 
-/** Of all its processes. */
+/** Resident memory of all its processes. */
 function residentMbOf({ pids }: Daemon): number {
   return round(
     Object.values(pids).reduce((sum, pid) => sum + usageOf(pid).residentMb, 0),
@@ -263,14 +271,24 @@ function residentMbOf({ pids }: Daemon): number {
 }
 
 async function measureLatencies(run: Run) {
+  const steps = {
+    publish: publishOn.bind(null, run),
+    async untilDelivered() {
+      await untilRecorded(run);
+      await untilDelivered(run);
+    },
+  };
+  const recrawls = await measureRecrawls(run, Number(values.unchanged), options.seconds, steps);
+  if (options.rateSeconds === 0) return recrawls;
   return {
+    ...recrawls,
     ...(await measureLatency(run)),
     ...(await measureBesideFlood(run)),
     ...(options.crowd > 0 ? await measureBesideCrowd(run) : {}),
   };
 }
 
-/** Latencies at a steady rate; the disk is watched meanwhile. */
+/** Latencies at a steady rate, with the disk's latency during that time. */
 async function measureLatency(run: Run) {
   const probe = await startDiskProbe(run.folder);
   const latencyMs = quantilesOf(await steadyLatencies(run));
@@ -301,7 +319,7 @@ async function measureBesideCrowd(run: Run) {
   };
 }
 
-/** Publishes at a steady rate and waits for what it leads to. */
+/** Publishes at a steady rate and waits for all deliveries. */
 async function steadyLatencies(
   run: Run,
   onPublished: () => void = () => undefined,
@@ -316,7 +334,7 @@ async function steadyLatencies(
   return run.receiver.takeLatencies().sort((a, b) => a - b);
 }
 
-/** So many steps a second, until the signal ends it. */
+/** Runs `perSecond` steps a second, until the signal ends it. */
 async function pace(perSecond: number, ended: AbortSignal, step: () => Promise<void>): Promise<void> {
   const startedAt = performance.now();
   for (let sent = 0; !ended.aborted; sent++) {
@@ -332,7 +350,7 @@ function quantilesOf(ascending: readonly number[]) {
   return { p50: at(0.5), p99: at(0.99), max: at(1), samples: ascending.length };
 }
 
-/** Recorded deliveries that have not arrived. */
+/** Number of recorded deliveries that have not arrived. */
 async function notReceived({ database, receiver }: Run): Promise<number> {
   const { rows } = await database.query<{ id: string }>('select id from delivery_states');
   return rows.filter(({ id }) => !receiver.has(id)).length;
@@ -340,7 +358,7 @@ async function notReceived({ database, receiver }: Run): Promise<number> {
 
 async function measureRaw(run: Run, changes: number) {
   const body = `{"event":"property.ad.create","match":${'x'.repeat(4_000)}}`;
-  const publications = Array.from({ length: 5_000 }, () => publicationOf(run.crawler, 'raw'));
+  const publications = Array.from({ length: 5_000 }, () => publicationOf(run.crawler.next, 'raw'));
   await run.broker.manager.streams.add({ name: 'RAW', subjects: ['raw.>'] });
   return {
     bulkInsertPerSecond: round(await bulkInsertRate(run.database, changes, RECORD_BATCH), 0),
@@ -349,11 +367,14 @@ async function measureRaw(run: Run, changes: number) {
   };
 }
 
-async function publishNext(run: Run, count: number): Promise<void> {
-  await publish(
-    run,
-    Array.from({ length: count }, () => publicationOf(run.crawler, null)),
-  );
+async function publishOn(run: Run, next = run.crawler.next): Promise<void> {
+  await publishNext(run, Math.min(PUBLISH_BATCH, options.backlogMax), next);
+  while ((await backlogOf(run)) > options.backlogMax) await wait(200);
+}
+
+async function publishNext(run: Run, count: number, next = run.crawler.next): Promise<void> {
+  const publications = Array.from({ length: count }, () => publicationOf(next, null));
+  await publish(run, publications);
 }
 
 async function publish({ broker, published }: Run, publications: readonly Publication[]): Promise<void> {
@@ -365,12 +386,13 @@ async function untilRecorded(run: Run): Promise<void> {
   while ((await backlogOf(run)) > 0) await wait(20);
 }
 
-/** Messages published and not yet recorded. The stream knows; the metrics cost the daemon as much as ten messages. */
+/** Messages published and not yet recorded. Asks the stream: the metrics cost the daemon as much as ten messages. */
 async function backlogOf({ broker }: Run): Promise<number> {
   const { num_pending, num_ack_pending } = await broker.manager.consumers.info('ADVERTS', 'intake');
   return num_pending + num_ack_pending;
 }
 
+/** Waits for what is recorded: during a flood there is always a message that is not. */
 async function untilDelivered(run: Run): Promise<void> {
   for (;;) {
     const { delivered, deliveries } = await run.daemon.counts();

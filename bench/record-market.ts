@@ -1,4 +1,4 @@
-/** `npm run record:market`: writes the recorded market of the demonstration. Its bytes are those of the test that reads it. */
+/** `npm run record:market`: writes the recorded market of the demonstration, which a test compares with its script. */
 
 import { writeFile } from 'node:fs/promises';
 import { brotliCompressSync, constants } from 'node:zlib';

@@ -1,9 +1,7 @@
 /**
- * Whether the tables stop growing: days of adverts, changes, expiries and deliveries, recorded by the recorder
- * in a PostgreSQL whose clock runs ahead, retention with its default settings every evening. Prints the rows and
- * megabytes of each table, and how fast retention removes.
- *
- *   npm run bench:retention -- [--days 130] [--properties 50] [--listed 10] [--json]
+ * Measures whether the tables stop growing. Days of adverts, changes, expiries and deliveries are recorded by the
+ * recorder in a PostgreSQL whose clock runs ahead; retention runs with its default settings every evening. Prints the
+ * rows and megabytes of each table, and how fast retention removes rows.
  */
 
 import { parseArgs } from 'node:util';
@@ -22,9 +20,9 @@ const { values: options } = parseArgs({
   options: {
     ...SMOKE,
     days: { type: 'string', default: sized('130', '3') },
-    /** New ones a day. */
+    /** New properties each day. */
     properties: { type: 'string', default: sized('50', '5') },
-    /** Days until they expire. */
+    /** Days until an advert expires. */
     listed: { type: 'string', default: sized('10', '1') },
     json: { type: 'boolean', default: false },
   },
@@ -40,7 +38,7 @@ interface Size {
 }
 type Sizes = Readonly<Record<RetainedTable, Size>>;
 
-/** After the vacuum that autovacuum would have done within a real day. */
+/** Vacuums first, as autovacuum would have done within a real day. */
 async function sizesOf(database: Database): Promise<Sizes> {
   const sizes: Partial<Record<RetainedTable, Size>> = {};
   for (const table of RETAINED_TABLES) {

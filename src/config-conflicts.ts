@@ -9,7 +9,7 @@ import { isIPv4 } from 'node:net';
 import { createSecureContext } from 'node:tls';
 import { type Config, ConfigError } from './config.ts';
 
-/** Throws `ConfigError` that names every conflict. */
+/** Throws a `ConfigError` that names every conflict. */
 export function assertServable(config: Config): void {
   const problems = [...replicaProblems(config), ...portProblems(config), ...mailProblems(config)];
   if (config.roles.includes('admin')) problems.push(...adminProblems(config.admin));

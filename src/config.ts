@@ -154,7 +154,7 @@ const MEBIBYTE = 1_048_576;
 const FIXED = Object.freeze({
   /** An attempt holds about 50 kB, so all of them hold 13 MB; more at once would only make receivers slower. */
   attemptsInFlightMax: 256,
-  /** For single explanations, and as many for the worker thread: the pipeline keeps two cores of PostgreSQL. */
+  /** For single explanations, and as many for the worker thread: two cores of PostgreSQL are left for the pipeline. */
   questionConnectionsMax: 2,
   /** Changes in one transaction. Above this, a larger transaction costs more than the round trips that it saves. */
   recordBatchMax: 256,
@@ -168,7 +168,7 @@ const FIXED = Object.freeze({
     /** Waiting changes of a property above a megabyte: they can arrive faster than they are recorded. */
     waitingMax: 64,
   }),
-  /** The ports of web servers, and no others of system services: a mail server would read a POST as commands. */
+  /** Ports of web servers. Other system services are excluded: a mail server would read a POST as commands. */
   endpointPorts: Object.freeze([
     { from: 80, to: 80 },
     { from: 443, to: 443 },
@@ -251,7 +251,7 @@ export type Config = ReturnType<typeof readConfig>;
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Throws `ConfigError` that names every setting at fault. Values are not repeated: some are secrets. `defaults`
+ * Throws a `ConfigError` that names every invalid setting. Values are not repeated: some are secrets. `defaults`
  * override those of the file.
  */
 export function readConfig(environment: Environment = process.env, defaults: Environment = {}) {

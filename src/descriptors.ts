@@ -9,7 +9,7 @@ import type { Config } from './config.ts';
 
 /** Files, pipes, listening sockets, operators, connections to NATS, and to PostgreSQL outside the pools. */
 const OWN = 80;
-/** One for requests, one for the pipeline. */
+/** One pool for requests, one for the pipeline. */
 const POOLS = 2;
 /** Shares of the rest. The 10,000 descriptors that distributions allow are enough for the default bounds. */
 const CLIENTS_SHARE = 1 / 2;
@@ -48,8 +48,8 @@ export function descriptorShortage(config: Bounded, limit: number | null): strin
     return null;
   return (
     `${limit} file descriptors (ulimit -n) are few: at most ${api.connectionsMax} connections of clients, others are closed ` +
-    `at once, and ${attemptsInFlightMax} attempts at a time`
+    `at once, and ${attemptsInFlightMax} attempts at a time.`
   );
 }
 
-export const DESCRIPTORS_REMEDY = 'raise it to 10000 (ulimit -n, LimitNOFILE of systemd)';
+export const DESCRIPTORS_REMEDY = 'Raise it to 10000 (ulimit -n, LimitNOFILE of systemd).';

@@ -1,4 +1,4 @@
-/** The features beside the engine. Features never import each other. */
+/** All features of the service. Features never import each other. */
 
 import type { Feature } from './feature.ts';
 import { endpoints } from './features/endpoints/endpoints.ts';
@@ -6,6 +6,7 @@ import { explanations } from './features/explanations/explanations.ts';
 import { feed } from './features/feed/feed.ts';
 import { feeds } from './features/feeds/feeds.ts';
 import { mail } from './features/mail/mail.ts';
+import { marks } from './features/marks/marks.ts';
 import { recipients } from './features/recipients/recipients.ts';
 import { recoveries } from './features/recoveries/recoveries.ts';
 import { secrets } from './features/secrets/secrets.ts';
@@ -19,4 +20,5 @@ export const FEATURES: readonly Feature[] = [
   feeds,
   secrets,
   endpoints,
+  marks,
 ];

@@ -40,7 +40,7 @@ export function createMetrics(version = '') {
   const stagePaused = new Map<string, () => number>();
   const read = async (readings: typeof stagePaused) => [...readings].map(([stage, value]) => [stage, value()] as const);
   labelledGauge('vigie_build_info', 'Always 1', 'version', async () => [[version, 1]]);
-  labelledGauge('vigie_stage_in_flight', 'Messages or attempts under way', 'stage', () => read(stageInFlight));
+  labelledGauge('vigie_stage_in_flight', 'Messages or attempts in progress', 'stage', () => read(stageInFlight));
   labelledGauge('vigie_stage_paused', '1 while an operator has paused the stage', 'stage', () => read(stagePaused));
   return {
     registry,
@@ -61,19 +61,19 @@ function makerOf(registry: Registry) {
   return {
     /** `values`: known values of the first label, exported as 0 from the start. */
     counter<Label extends string>(name: string, help: string, labels: Label[] = [], values: readonly string[] = []) {
-      const counter = new Counter({ name, help, labelNames: labels, registers });
+      const counter = new Counter({ name, help: `${help}.`, labelNames: labels, registers });
       const [label = ''] = labels;
       for (const value of values) counter.inc({ [label]: value } as Record<Label, string>, 0);
       return counter;
     },
     histogram<Label extends string>(name: string, help: string, buckets: number[], labels: Label[] = []) {
-      return new Histogram({ name, help, buckets, labelNames: labels, registers });
+      return new Histogram({ name, help: `${help}.`, buckets, labelNames: labels, registers });
     },
     /** A value that is read at each scrape, and left out when the read fails. */
     gauge: (name: string, help: string, read: () => number | Promise<number>) =>
       new Gauge({
         name,
-        help,
+        help: `${help}.`,
         registers,
         async collect() {
           try {
@@ -83,7 +83,7 @@ function makerOf(registry: Registry) {
           }
         },
       }),
-    /** The same, by one label or several. */
+    /** Like `gauge`, with one label or several. */
     labelledGauge(
       name: string,
       help: string,
@@ -93,7 +93,7 @@ function makerOf(registry: Registry) {
       const labels = [label].flat();
       return new Gauge({
         name,
-        help,
+        help: `${help}.`,
         labelNames: labels,
         registers,
         async collect() {
@@ -113,25 +113,25 @@ function intakeMetrics({ counter, histogram }: Maker) {
   return {
     changes: counter(
       'vigie_changes_total',
-      'Intake messages recorded, by what they did to the held state',
+      'Intake messages recorded, by their effect on the stored state',
       ['outcome'],
       ['created', 'changed', 'recrawled', 'stale', 'unknown'],
     ),
     rejections: counter(
       'vigie_rejections_total',
-      'Rejections of intake messages, published for their crawlers or not',
+      'Rejections of intake messages, by whether they were published for their crawlers',
       ['result'],
       ['published', 'unpublished'],
     ),
     deadLetters: counter(
       'vigie_dead_letters_total',
-      'Intake messages kept in the dead letters, rejected by the contract or not recorded because of a bug',
+      'Intake messages stored as dead letters: rejected by the contract, or not recorded because of a bug',
       ['cause'],
       ['rejected', 'bug'],
     ),
     unknownMembers: counter(
       'vigie_unknown_members_total',
-      'Members of intake messages that the contract does not know, by name',
+      'Members of intake messages that are not in the contract, by name',
       ['member'],
     ),
     events: counter('vigie_events_total', 'Events recorded'),
@@ -139,11 +139,11 @@ function intakeMetrics({ counter, histogram }: Maker) {
     deliveries: counter('vigie_deliveries_total', 'Deliveries created'),
     intakeSeconds: histogram(
       'vigie_intake_seconds',
-      'From the arrival of a message in the stream to the commit of its record',
+      'Time from the arrival of a message in the stream to the commit of its record',
       INTAKE_SECONDS,
     ),
     recordSeconds: histogram('vigie_record_batch_seconds', 'Duration of recording one batch', BATCH_SECONDS),
-    matchSeconds: histogram('vigie_match_seconds', 'Matching one property against all searches', MATCH_SECONDS),
+    matchSeconds: histogram('vigie_match_seconds', 'Duration of matching one property', MATCH_SECONDS),
   };
 }
 
@@ -159,14 +159,14 @@ function deliveryMetrics({ counter, histogram }: Maker) {
     ),
     repairs: counter(
       'vigie_delivery_repairs_total',
-      'Retries whose message was missing, and attempts whose process has died',
+      'Retries without a message in NATS, and attempts of dead processes',
       ['kind'],
       ['missing', 'aborted'],
     ),
     removed: counter('vigie_rows_removed_total', 'Rows that retention has removed', ['table'], RETAINED_TABLES),
     exhausted: counter('vigie_deliveries_exhausted_total', 'Deliveries whose attempts were used up'),
     attemptSeconds: histogram('vigie_delivery_attempt_seconds', 'Duration of attempts', ATTEMPT_SECONDS),
-    alertSeconds: histogram('vigie_alert_seconds', 'From the record of a change to its delivery', ALERT_SECONDS),
+    alertSeconds: histogram('vigie_alert_seconds', 'Time from the record of a change to its delivery', ALERT_SECONDS),
     mailAttempts: counter(
       'vigie_mail_attempts_total',
       'Attempts at e-mails, by result: delivered or the class of the error',
@@ -180,9 +180,7 @@ function deliveryMetrics({ counter, histogram }: Maker) {
 function callMetrics({ counter, histogram }: Maker) {
   return {
     adminCalls: counter('vigie_admin_calls_total', 'gRPC calls of operators, by code', ['code'], ['OK']),
-    failures: counter('vigie_actor_failures_total', 'Failures of actors, most of them of a server that was away', [
-      'actor',
-    ]),
+    failures: counter('vigie_actor_failures_total', 'Failures of actors; most are outages of a server', ['actor']),
     requests: counter('vigie_api_requests_total', 'REST requests answered, by class of status', ['method', 'status']),
     requestSeconds: histogram('vigie_api_request_seconds', 'Duration of REST requests', REQUEST_SECONDS, ['method']),
   };

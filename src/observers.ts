@@ -24,7 +24,7 @@ export interface Observers {
   readonly onFailureSeries: (series: FailureSeries) => void;
   readonly onSwept: (sweep: Sweep) => void;
   readonly crawlers: CrawlerObservers;
-  /** The same matcher; each match is timed. */
+  /** Wraps the matcher: each match is timed. */
   timed(matcher: Matcher): Pick<Matcher, 'match' | 'notifying'>;
   observeRequests(server: Server): void;
 }
@@ -57,14 +57,14 @@ export function createObservers(metrics: Metrics, log: Log, feed: ActivityFeed):
     },
     onMissing(count) {
       metrics.repairs.inc({ kind: 'missing' }, count);
-      log.warn({ count }, 'retries whose message was missing');
+      log.warn({ count }, 'NATS has no message for some due retries. They are made from the database.');
     },
     onAborted(count) {
       metrics.repairs.inc({ kind: 'aborted' }, count);
-      log.warn({ count }, 'attempts whose process has died');
+      log.warn({ count }, 'Attempts of processes that ended early were recorded as aborted.');
     },
     onEndpointDead({ key, failingSince, failureCount }) {
-      log.warn({ endpoint: key, failingSince, failures: failureCount }, 'dead endpoint paused');
+      log.warn({ endpoint: key, failingSince, failures: failureCount }, 'A dead endpoint was paused.');
     },
     onFailureSeries({ key, since, error, endedAfter }) {
       const line = { endpoint: key, since, error };
@@ -73,7 +73,7 @@ export function createObservers(metrics: Metrics, log: Log, feed: ActivityFeed):
     },
     onSwept({ removed, durationMs }) {
       for (const [table, count] of Object.entries(removed)) metrics.removed.inc({ table }, count);
-      if (Object.keys(removed).length > 0) log.info({ ...removed, durationMs }, 'retention removed');
+      if (Object.keys(removed).length > 0) log.info({ ...removed, durationMs }, 'Expired data was removed.');
     },
     crawlers: observeCrawlers(metrics, log),
     timed: (matcher) => timedMatcher(matcher, metrics),
@@ -210,7 +210,7 @@ function observeCrawlers(metrics: Pick<Metrics, 'rejections' | 'unknownMembers'>
       metrics.unknownMembers.inc({ member });
       if (member === OTHER || names.has(path)) return;
       names.add(path);
-      log.warn({ member, nearest: nearestName(name, known) }, 'crawlers send a member that has no effect');
+      log.warn({ member, nearest: nearestName(name, known) }, 'Crawlers send an unknown member, which has no effect.');
     },
     onPublished: (count) => metrics.rejections.inc({ result: 'published' }, count),
     onUnpublished: (count) => metrics.rejections.inc({ result: 'unpublished' }, count),

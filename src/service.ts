@@ -64,7 +64,7 @@ export async function startService(config: Config, log: Log, ending?: AbortSigna
     for (let logged: string | null = null; ; await pause(START_AGAIN_MS, ending)) {
       const tried = await tryStart(config, log, start, ending);
       if (typeof tried !== 'string') return tried;
-      if (tried !== logged) log.warn({ reason: tried }, 'the start waits for PostgreSQL');
+      if (tried !== logged) log.warn({ reason: tried }, 'Vigie is waiting for PostgreSQL.');
       logged = tried;
       await start.placeholder.open(tried);
     }
@@ -99,7 +99,7 @@ async function tryStart(
   }
 }
 
-/** Each part after its dependencies; the operations port comes early, to report the progress of the others. */
+/** Opens each part after its dependencies, and the operations port early, to report the progress of the others. */
 async function openAll(
   config: Config,
   log: Log,

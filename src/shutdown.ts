@@ -40,9 +40,9 @@ export function createShutdown(log: Pick<Log, 'debug' | 'error'>): Shutdown {
     underWay.add(name);
     try {
       await end();
-      log.debug({ part: name, durationMs: Math.round(performance.now() - startedAt) }, 'closed');
+      log.debug({ part: name, durationMs: Math.round(performance.now() - startedAt) }, 'A part was closed.');
     } catch (error) {
-      log.error({ part: name, err: error }, 'not closed');
+      log.error({ part: name, err: error }, 'A part could not be closed.');
       failure ??= error as Error;
     }
     underWay.delete(name);

@@ -8,11 +8,12 @@ import type { InLanguages } from './engine/domain/criterion-words.ts';
 import { parseUuid, type Uuid } from './engine/domain/ids.ts';
 import { isBlank, isStorable } from './engine/domain/text.ts';
 import { departmentIdOf } from './engine/reference/commune-records.ts';
+import { both, typeset } from './languages.ts';
 
 /** Follows the name of the member, parameter or field. */
 export type Sentence = InLanguages<string>;
 
-export const said = (en: string, fr: string): Sentence => ({ en, fr });
+export { both, typeset };
 
 /** In the French format: `250 000`. */
 export const count = (value: number): string => value.toLocaleString('fr');
@@ -45,7 +46,7 @@ export const FLAG: ValueRule<boolean> = {
   read: (value) =>
     typeof value === 'boolean'
       ? value
-      : new Fault(said('must be true or false', 'doit être true ou false'), 'invalid_type'),
+      : new Fault(both('must be true or false', 'doit être true ou false'), 'invalid_type'),
 };
 
 export const integer = (min: number, max: number): ValueRule<number> => numeric('integer', min, max);
@@ -53,7 +54,7 @@ export const number = (min: number, max: number): ValueRule<number> => numeric('
 
 function numeric(type: 'integer' | 'number', min: number, max: number): ValueRule<number> {
   const [en, fr] = type === 'integer' ? ['an integer', 'un nombre entier'] : ['a number', 'un nombre'];
-  const message = said(`must be ${en} from ${min} to ${max}`, `doit être ${fr} de ${count(min)} à ${count(max)}`);
+  const message = both(`must be ${en} from ${min} to ${max}`, `doit être ${fr} de ${count(min)} à ${count(max)}`);
   return {
     schema: { type, minimum: min, maximum: max },
     read(value) {
@@ -66,7 +67,7 @@ function numeric(type: 'integer' | 'number', min: number, max: number): ValueRul
 }
 
 export function numberAboveZero(max: number): ValueRule<number> {
-  const message = said(
+  const message = both(
     `must be a number above 0 and at most ${max}`,
     `doit être un nombre au-dessus de 0, et ${count(max)} au plus`,
   );
@@ -84,7 +85,7 @@ export function text(lengthMax: number, blank?: Sentence): ValueRule<string> {
   return {
     schema: { type: 'string', maxLength: lengthMax },
     read(value) {
-      if (typeof value !== 'string') return new Fault(said('must be a string', 'doit être un texte'), 'invalid_type');
+      if (typeof value !== 'string') return new Fault(both('must be a string', 'doit être un texte'), 'invalid_type');
       if (value.length > lengthMax) return tooLong(lengthMax);
       if (blank !== undefined && isBlank(value)) return new Fault(blank);
       return isStorable(value) ? value : new Fault(UNSTORABLE, 'invalid_text');
@@ -94,14 +95,14 @@ export function text(lengthMax: number, blank?: Sentence): ValueRule<string> {
 
 export const ENDPOINT_URL = text(2_048);
 
-/** PostgreSQL stores neither. */
-export const UNSTORABLE = said(
+/** PostgreSQL cannot store either. */
+export const UNSTORABLE = both(
   'must not contain U+0000 or half a surrogate pair',
   'contient un caractère qui n’en est pas un',
 );
 
 export function tooLong(lengthMax: number): Fault {
-  const message = said(`must have at most ${lengthMax} characters`, `a au plus ${count(lengthMax)} caractères`);
+  const message = both(`must have at most ${lengthMax} characters`, `a au plus ${count(lengthMax)} caractères`);
   return new Fault(message, 'too_long');
 }
 
@@ -114,7 +115,7 @@ export function textLike(pattern: RegExp, message: Sentence): ValueRule<string> 
 }
 
 export function emailAddress(lengthMax: number): ValueRule<string> {
-  const message = said('must be an e-mail address', 'doit être une adresse e-mail');
+  const message = both('must be an e-mail address', 'doit être une adresse e-mail');
   return {
     schema: { type: 'string', format: 'email', maxLength: lengthMax },
     read(value) {
@@ -129,7 +130,7 @@ export const RECIPIENT_ADDRESS = emailAddress(320);
 
 export function oneOf<const Choice extends string>(choices: readonly Choice[]): ValueRule<Choice> {
   const list = choices.join(', ');
-  const message = said(`must be one of ${list}`, `doit être l’un de : ${list}`);
+  const message = both(`must be one of ${list}`, `doit être l’un de : ${list}`);
   return {
     schema: { type: 'string', enum: choices },
     read: (value) => choices.find((choice) => choice === value) ?? new Fault(message),
@@ -142,7 +143,7 @@ export function oneOrSeveralOf<Choice extends string | number>(
 ): ValueRule<Choice | readonly Choice[]> {
   const isChoice = (value: unknown): value is Choice => choices.includes(value as Choice);
   const list = choices.join(', ');
-  const message = said(`must be one of ${list} or an array of them`, `doit être l’un de ${list}, ou une liste`);
+  const message = both(`must be one of ${list} or an array of them`, `doit être l’un de ${list}, ou une liste`);
   const type = typeof choices[0] === 'number' ? 'integer' : 'string';
   return {
     schema: { type: 'array', items: { type, enum: choices }, maxItems: choices.length },
@@ -157,7 +158,7 @@ export function oneOrSeveralOf<Choice extends string | number>(
 export function codeOf(meanings: readonly string[]): ValueRule<number> {
   const known = meanings.map((_, position) => position);
   const named = meanings.map((name, position) => `${position} (${name})`);
-  const message = said(`must be ${named.join(' or ')}`, `doit être ${named.join(' ou ')}`);
+  const message = both(`must be ${named.join(' or ')}`, `doit être ${named.join(' ou ')}`);
   return {
     schema: { type: 'string', enum: known.map(String) },
     read: (value) => known.find((one) => one === value || String(one) === value) ?? new Fault(message),
@@ -166,7 +167,7 @@ export function codeOf(meanings: readonly string[]): ValueRule<number> {
 
 const TIME = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+\- ]\d{2}:?\d{2}))?$/i;
 
-/** A date stands for its midnight in UTC. An unencoded plus sign arrives as a space. */
+/** A date means its midnight in UTC. An unencoded plus sign arrives as a space. */
 export const INSTANT: ValueRule<Date> = {
   // No `format`: the date types of generated clients (Rust, Ruby, PHP) cannot write a date without a time.
   schema: { type: 'string' },
@@ -174,9 +175,9 @@ export const INSTANT: ValueRule<Date> = {
     const written = typeof value === 'string' && TIME.test(value) ? value : null;
     const at = new Date(written?.replace(' ', '+') ?? Number.NaN);
     const year = at.getUTCFullYear();
-    // PostgreSQL knows no year 0; JavaScript takes the 30th of February for a day in March.
+    // PostgreSQL has no year 0; JavaScript reads the 30th of February as a day in March.
     if (year >= 1 && year <= 9_999 && z.regexes.date.test(written?.slice(0, 10) ?? '')) return at;
-    const message = said(
+    const message = both(
       'must be a date or a date and time with an offset, ISO 8601',
       'doit être une date, ou une date et une heure avec décalage, ISO 8601',
     );
@@ -190,7 +191,7 @@ const WRITTEN_TIME = z.regexes.datetime({ offset: true, precision: null });
 export const PAST_TIME: ValueRule<string> = {
   schema: { type: 'string', format: 'date-time' },
   read(value) {
-    const message = said(
+    const message = both(
       'must be a date and time with an offset, ISO 8601',
       'doit être une date et une heure avec décalage, ISO 8601',
     );
@@ -200,7 +201,7 @@ export const PAST_TIME: ValueRule<string> = {
   },
 };
 
-export const FUTURE = said('must not be in the future', 'ne doit pas être dans le futur');
+export const FUTURE = both('must not be in the future', 'ne doit pas être dans le futur');
 
 /** With or without a sign and an exponent. An unencoded plus sign arrives as a space. */
 export const NUMBER = /^[-+ ]?\d+(\.\d+)?(e[-+]?\d{1,3})?$/i;
@@ -208,7 +209,7 @@ const DECIMAL_LENGTH_MAX = 32;
 
 /** A number or a decimal string, as text so that no digit is lost. `range` continues "must be a number …". */
 export function decimal(isAllowed: (value: number) => boolean, range: Sentence): ValueRule<string> {
-  const message = said(`must be a number or a decimal string, ${range.en}`, `doit être un nombre, ${range.fr}`);
+  const message = both(`must be a number or a decimal string, ${range.en}`, `doit être un nombre, ${range.fr}`);
   return {
     schema: { type: 'string', maxLength: DECIMAL_LENGTH_MAX },
     read(value) {
@@ -247,7 +248,7 @@ export function decimalOf(value: number | string): string {
 /** The UUID alone, or as the last segment of an IRI such as `/searches/{uuid}`. */
 export function uuidIn(collection: string): ValueRule<Uuid> {
   const pattern = new RegExp(`^(?:/?${collection}/)?([^/]+)$`);
-  const message = said(`must be an IRI of /${collection}`, `doit être une IRI de /${collection}`);
+  const message = both(`must be an IRI of /${collection}`, `doit être une IRI de /${collection}`);
   return {
     schema: { type: 'string', format: 'iri-reference' },
     read(value, baseUrl = '') {
@@ -268,7 +269,7 @@ export function idIn(collection: string): ValueRule<number> {
   // Departments are also identified by their codes: `2A`.
   const idPattern = collection === 'departments' ? '\\d{1,9}|2[AaBb]' : '\\d{1,9}';
   const pattern = new RegExp(`^/?${collection}/(${idPattern})$`);
-  const message = said(
+  const message = both(
     `must be an IRI such as /${collection}/1, or an object with it as @id`,
     `doit être une IRI telle que /${collection}/1, ou un objet qui l’a pour @id`,
   );
@@ -285,7 +286,7 @@ export function idIn(collection: string): ValueRule<number> {
   };
 }
 
-const ELSEWHERE = said('is an IRI of another service', 'est une IRI d’un autre service');
+const ELSEWHERE = both('is an IRI of another service', 'est une IRI d’un autre service');
 const PROTOCOL = /^https?:\/\//i;
 
 /**

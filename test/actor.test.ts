@@ -1,4 +1,4 @@
-/** The promises of src/engine/actor: admission, order, draining, and what becomes of work that fails. */
+/** The promises of src/engine/actor: admission, order, draining, and the treatment of failed work. */
 
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, mock, test } from 'node:test';
@@ -35,7 +35,7 @@ function spawnFor<M>(options: Partial<ActorOptions<M>> & Pick<ActorOptions<M>, '
   return { actor, failures, supervisor, tick };
 }
 
-/** A receiver that handles a batch only when told to. */
+/** A receiver that finishes a batch only when the test tells it to. */
 function gated<M>() {
   const received: (readonly M[])[] = [];
   const gates: { readonly open: () => void; readonly fail: (error: unknown) => void }[] = [];
@@ -80,7 +80,7 @@ test('tell resolves on admission, before the message is handled, and waits while
   assert.deepEqual(gate.received, [[1], [2]]);
 });
 
-test('each sender is handled in its own order, whatever the mailbox and the batches', async () => {
+test('each sender is handled in its own order, for any mailbox and any batch sizes', async () => {
   const bounds = [
     fc.integer({ min: 1, max: 4 }),
     fc.integer({ min: 1, max: 5 }),
@@ -139,7 +139,7 @@ test('drain refuses new and waiting messages and ends when the admitted ones are
   await actor.drain();
 });
 
-test('a bug where nothing can be dead-lettered stops the actor, rejects its senders and reports to the supervisor once', async () => {
+test('a bug that cannot be dead-lettered stops the actor, rejects its senders and reports to the supervisor once', async () => {
   const gate = gated<number>();
   const { actor, failures, tick } = spawnFor({ mailboxMax: 1, receive: gate.receive });
   const error = new Error('state may be wrong');
@@ -157,10 +157,11 @@ test('a bug where nothing can be dead-lettered stops the actor, rejects its send
   await assert.rejects(actor.tell(4), { code: 'ACTOR_STOPPED', cause: error });
   assert.deepEqual(failures, [{ actor: 'tested', error, isBug: true, isFinal: true, retryInMs: null }]);
   await actor.drain();
+  await assert.rejects(actor.tell(5), { code: 'ACTOR_STOPPED', cause: error });
   assert.deepEqual(gate.received, [[1], [1], [1], [1]], 'an actor that crashed handles nothing more');
 });
 
-test('a transient error: the same batch comes again after growing pauses, in its place before the next', async () => {
+test('after a transient error the same batch is tried again with growing pauses, before the next batch', async () => {
   const gate = gated<number>();
   const { actor, failures, tick } = spawnFor({ mailboxMax: 5, batchMax: 2, receive: gate.receive });
   for (const message of [1, 2, 3]) void actor.tell(message);
@@ -183,7 +184,7 @@ test('a transient error: the same batch comes again after growing pauses, in its
   assert.equal(failures.at(-1)?.retryInMs, 100, 'a new batch starts with the first pause');
 });
 
-test('a hiccup that no server explains costs no message: it is tried again, and those of its key wait in their order', async () => {
+test('a failure that no server explains loses no message: it is tried again, and messages with its key wait in order', async () => {
   const keys = 4;
   const bounds = [
     fc.array(fc.nat({ max: 3 }), { minLength: 12, maxLength: 12 }),
@@ -221,7 +222,7 @@ test('a hiccup that no server explains costs no message: it is tried again, and 
   );
 });
 
-test('a message that waits for its next try holds nobody up but its key, and what its key was given up for needs no proof', async () => {
+test('a message that waits for its next try delays only its own key, and later messages of a key that was given up are dead-lettered at once', async () => {
   const done: string[] = [];
   const aside: string[] = [];
   const { actor, tick } = spawnFor<string>({
@@ -251,7 +252,7 @@ test('a message that waits for its next try holds nobody up but its key, and wha
   await actor.drain();
 });
 
-test('the message that a bug stands alone with is dead-lettered, and the others go on in their order', async () => {
+test('a message that fails alone is dead-lettered, and the others continue in their order', async () => {
   const bounds = [fc.uniqueArray(fc.integer({ min: 0, max: 11 })), fc.integer({ min: 1, max: 12 })] as const;
   await fc.assert(
     fc.asyncProperty(...bounds, async (bad, batchMax) => {
@@ -287,7 +288,7 @@ test('the message that a bug stands alone with is dead-lettered, and the others 
   );
 });
 
-test('setting aside waits for a server like any other work, and a bug in it stops the actor', async () => {
+test('dead-lettering waits for a server like any other work, and a bug in it stops the actor', async () => {
   const bug = new TypeError('another bug');
   const outcomes = [away, null, bug, bug, bug, bug];
   const { actor, failures, tick } = spawnFor<number>({
@@ -309,41 +310,27 @@ test('setting aside waits for a server like any other work, and a bug in it stop
   await assert.rejects(actor.tell(3), ActorStoppedError);
 });
 
-test('what a receiver leaves over comes first in the next batch, without waiting for another message', async () => {
-  const received: (readonly number[])[] = [];
-  const { actor } = spawnFor<number>({
-    mailboxMax: 4,
-    batchMax: 4,
-    async receive(messages) {
-      received.push(messages);
-      return messages.slice(1);
-    },
-  });
-  for (const message of [1, 2, 3]) void actor.tell(message);
-  await actor.drain();
-  assert.deepEqual(received, [[1, 2, 3], [2, 3], [3]]);
-});
-
-test('weighing: neither the mailbox nor a batch holds more than it may, but for one message that is heavier', async () => {
+test('neither the mailbox nor a batch exceeds its weight, except for one message that is heavier', async () => {
   const gate = gated<number>();
   const weighing = { weigh: (message: number) => message, weightMax: 10 };
   const { actor } = spawnFor({ mailboxMax: 100, batchMax: 100, weighing, receive: gate.receive });
   await actor.tell(4);
   await turn();
   await actor.tell(6);
-  await actor.tell(4);
+  await actor.tell(3);
   const heavy = actor.tell(30);
   const behind = actor.tell(1);
+  void actor.tell(9);
   assert.equal(await hasSettled(heavy), false);
   await gate.open();
   assert.equal(await hasSettled(heavy), true);
   assert.equal(await hasSettled(behind), false, 'a light one does not overtake');
   await gate.open();
   await gate.open();
-  assert.deepEqual(gate.received, [[4], [6, 4], [30], [1]]);
+  assert.deepEqual(gate.received, [[4], [6, 3], [30], [1, 9]]);
 });
 
-test('who has been failing for how long is known until it works again, is drained, or has another cause', async () => {
+test('the cause and duration of a failure are known until it works again, is drained, or has another cause', async () => {
   const gate = gated<number>();
   const { actor, supervisor, tick } = spawnFor({ receive: gate.receive });
   void actor.tell(1);
@@ -367,7 +354,7 @@ test('who has been failing for how long is known until it works again, is draine
   assert.deepEqual(supervisor.failing(0), []);
 });
 
-test('drain tries at once what waits for its next try, and ends when the batch that failed is done', async () => {
+test('drain immediately tries messages that wait for their next try, and ends when the failed batch is done', async () => {
   const gate = gated<number>();
   const { actor } = spawnFor({ receive: gate.receive });
   void actor.tell(1);
@@ -380,7 +367,7 @@ test('drain tries at once what waits for its next try, and ends when the batch t
   assert.equal(await hasSettled(drained), true);
 });
 
-test('drain ends also when the server never comes back, and when a receiver never ends', async () => {
+test('drain also ends when the server never returns, and when a receiver never ends', async () => {
   const failing = spawnFor<number>({ receive: async () => Promise.reject(away) });
   const hanging = spawnFor<number>({ receive: () => new Promise(() => undefined) });
   for (const { actor, tick } of [failing, hanging]) {
@@ -394,7 +381,7 @@ test('drain ends also when the server never comes back, and when a receiver neve
   assert.equal(failing.failures.at(-1)?.retryInMs, null, 'the last failure is not tried again');
 });
 
-test('what is let go at the end of its grace is no reason not to be ready, whatever it still meets', async () => {
+test('a failure after the grace of a drain is reported, and does not affect readiness', async () => {
   const gate = gated<number>();
   const { actor, failures, supervisor, tick } = spawnFor({ receive: gate.receive });
   await actor.tell(1);
@@ -407,7 +394,7 @@ test('what is let go at the end of its grace is no reason not to be ready, whate
   assert.deepEqual(supervisor.failing(0), []);
 });
 
-test('actors that are drained one after the other have one grace together', async () => {
+test('actors that are drained in sequence share one grace', async () => {
   const hang = () => new Promise<void>(() => undefined);
   const scenes = [1, 2, 3].map(() => spawnFor<number>({ receive: hang }));
   for (const { actor } of scenes) void actor.tell(1);
@@ -422,14 +409,14 @@ test('actors that are drained one after the other have one grace together', asyn
   assert.equal(await hasSettled(drained), true);
 });
 
-test('what is thrown and is no Error becomes one', async () => {
+test('a thrown value that is not an Error becomes one', async () => {
   const { actor, failures } = spawnFor({ receive: async () => Promise.reject('text') });
   await actor.tell(1);
   await turn();
   assert.equal(failures[0]?.error.message, 'text');
 });
 
-test('with gatherMs, a batch that is not full waits for more, and a full one does not', async () => {
+test('with gatherMs, a partial batch waits for more messages, and a full one does not', async () => {
   const gate = gated<number>();
   const { actor } = spawnFor({ mailboxMax: 3, batchMax: 3, gatherMs: 20, receive: gate.receive });
   await actor.tell(1);
@@ -450,7 +437,7 @@ test('with gatherMs, a batch that is not full waits for more, and a full one doe
   await gate.open();
 });
 
-test('drain does not forget what is being gathered', async () => {
+test('drain waits for messages that are being gathered', async () => {
   const gate = gated<number>();
   const { actor } = spawnFor({ batchMax: 2, gatherMs: 20, receive: gate.receive });
   await actor.tell(1);

@@ -62,7 +62,7 @@ for (const [what, addresses] of Object.entries(REFUSED)) {
   });
 }
 
-test('hosts of endpoints are judged alike, whether address or name, with the root’s dot or without', () => {
+test('hosts of endpoints are judged alike, as address or name, with the root’s dot or without', () => {
   for (const host of ['example.com', 'hooks.example.com.', '8.8.8.8', '[2606:4700:4700::1111]']) {
     assert.equal(hostFault(host), null, host);
   }

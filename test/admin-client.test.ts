@@ -1,4 +1,4 @@
-/** What `vigie admin` sends to whom: its token, and the keys it is answered, are shown to nobody on the way. */
+/** `vigie admin` does not reveal its token, or the keys in responses, to anyone on the network. */
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -18,7 +18,7 @@ const FLAGS: ConnectionFlags = {
 };
 const CONFIG = readConfig({ VIGIE_ADMIN_TOKEN: 'token-of-this-test-0123456789' });
 
-test('plaintext goes to the loopback alone, however the address is written', async () => {
+test('plaintext is allowed for loopback only, in every spelling of the address', async () => {
   for (const address of [
     '192.0.2.7:9465',
     'admin.example:9465',
@@ -41,7 +41,7 @@ test('plaintext goes to the loopback alone, however the address is written', asy
   ]) {
     await assert.rejects(connectAdmin(CONFIG, { ...FLAGS, address }), (error: Error) => {
       assert.ok(error instanceof CommandError, `${address}: ${error.message}`);
-      assert.match(error.message, /in clear/, address);
+      assert.match(error.message, /in plaintext/, address);
       assert.match(error.message, /--ca FILE/, address);
       return true;
     });
@@ -63,7 +63,7 @@ test('the loopback needs no certificate', async () => {
   }
 });
 
-test('a proxy of the environment learns nothing of what is said on the loopback', async (t) => {
+test('a proxy set in the environment is not used for loopback', async (t) => {
   const visitors: string[] = [];
   const listen = async (name: string): Promise<number> => {
     const server = createServer((socket) => {
@@ -83,7 +83,7 @@ test('a proxy of the environment learns nothing of what is said on the loopback'
   });
   const client = await connectAdmin(CONFIG, { ...FLAGS, address: `127.0.0.1:${daemon}` });
   t.after(() => client.channel.close());
-  await assert.rejects(call(client, 'GetStatus', {}), /no daemon answers/);
+  await assert.rejects(call(client, 'GetStatus', {}), /No daemon answers/);
   assert.ok(visitors.includes('daemon'));
   assert.ok(!visitors.includes('proxy'));
 });

@@ -1,4 +1,4 @@
-/** Who may speak to the administration interface, and what a watcher gets that is too slow for what happens. */
+/** Who may use the administration interface, and what a watcher receives if it is too slow. */
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -17,7 +17,7 @@ import { emptyDirectory } from './support/servers.ts';
 
 const WATCH = { kinds: [], search: '', property: '', endpoint: '', failuresOnly: false };
 
-test('with client authorities a certificate of theirs is needed, and no token', async (t) => {
+test('with client authorities, a client needs one of their certificates and no token', async (t) => {
   const { certificate, privateKey, cert, key } = await certificates(t);
   const settings = { token: null, certificate, privateKey, clientAuthorities: certificate };
   const { connect } = await startAdmin(t, {}, settings);
@@ -27,7 +27,7 @@ test('with client authorities a certificate of theirs is needed, and no token', 
   assert.equal(stranger?.code, status.UNAVAILABLE);
 });
 
-test('a token that nobody gave is made once, for its owner alone', async (t) => {
+test('a missing token is generated once, readable by its owner only', async (t) => {
   const folder = await emptyDirectory(t);
   assert.equal(await readToken(folder), null);
   const tokens = await Promise.all([readOrMakeToken(folder), readOrMakeToken(folder), readOrMakeToken(folder)]);
@@ -35,7 +35,7 @@ test('a token that nobody gave is made once, for its owner alone', async (t) => 
   assert.equal(tokens[0]?.length, 43);
 });
 
-test('a watcher that is too slow is told how much it missed, and gets the newest', async (t) => {
+test('a slow watcher learns how many events it missed, and gets the newest', async (t) => {
   let tell: (activities: readonly Activity[]) => void = () => undefined;
   const { connect } = await startAdmin(t, {
     watch: async (listener) => {
@@ -57,7 +57,7 @@ test('a watcher that is too slow is told how much it missed, and gets the newest
   assert.equal(seen.at(-1)?.change?.newValue, '2999');
 });
 
-test('at most sixteen watch at once, and a server that stops lets them go', async (t) => {
+test('at most sixteen clients watch at once, and a server that stops ends their watches', async (t) => {
   const { server, connect } = await startAdmin(t, { watch: async () => () => undefined });
   const { stub, metadata } = connect();
   const streams = Array.from({ length: 16 }, () => stub.watchActivity(WATCH, metadata));
@@ -82,7 +82,7 @@ function change(number: number): Activity {
   };
 }
 
-/** Of a call that is refused for its arguments, when it arrives at all. */
+/** The error of a call that is refused for its arguments, if it reaches the server at all. */
 function resultOf({ stub, metadata }: AdminClient): Promise<ServiceError | null> {
   return new Promise((resolve) => stub.getDelivery({ name: '', includeBody: false }, metadata, resolve));
 }

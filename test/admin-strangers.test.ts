@@ -1,4 +1,4 @@
-/** What those can do to the administration interface who have no token: look at its health, and nothing to others. */
+/** Clients without a token can check the health of the administration interface, and cannot harm other clients. */
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -20,7 +20,7 @@ import { until, untilIs } from './support/until.ts';
 
 const CHECK = '/grpc.health.v1.Health/Check';
 const MEBIBYTE = 1_024 * 1_024;
-/** What the clients of one test do before its server stops, which else would wait for them. */
+/** Functions that end the clients of a test, because the server would wait for them. */
 const leaving: (() => void)[] = [];
 
 async function startServer(t: TestContext, settings: Partial<AdminServerSettings> = {}): Promise<AdminScene> {
@@ -58,7 +58,7 @@ function openSession({ address }: AdminServer): ClientHttp2Session {
   return session;
 }
 
-/** A call whose message is still to be sent. */
+/** Begins a call whose message is still to be sent. */
 function beginCall(session: ClientHttp2Session, path: string, headers: Record<string, string> = {}): ClientHttp2Stream {
   const fixed = { ':method': 'POST', ':path': path, 'content-type': 'application/grpc', te: 'trailers' };
   const stream = session.request({ ...fixed, ...headers }, { endStream: false });
@@ -66,7 +66,7 @@ function beginCall(session: ClientHttp2Session, path: string, headers: Record<st
   return stream.resume();
 }
 
-/** Length-prefixed, as gRPC over HTTP/2 has it. */
+/** Adds the length prefix of gRPC over HTTP/2. */
 function framed(message: Buffer, isCompressed = false): Buffer {
   const prefix = Buffer.alloc(5);
   prefix.writeUInt8(isCompressed ? 1 : 0);
@@ -80,7 +80,7 @@ async function statusOfEnd(stream: ClientHttp2Stream): Promise<number> {
   return Number(headers['grpc-status']);
 }
 
-test('health is told to whoever asks, and to those who watch when it changes', async (t) => {
+test('anyone may ask for health or watch its changes', async (t) => {
   const { server } = await startServer(t);
   const client = healthClient(server);
   assert.equal(await checkHealth(client, ''), 'SERVING');
@@ -98,7 +98,7 @@ test('health is told to whoever asks, and to those who watch when it changes', a
   await assert.rejects(async () => known.next(), { code: status.UNAVAILABLE });
 });
 
-test('at most sixteen watch health at once, and who leaves makes room', async (t) => {
+test('at most sixteen clients watch health at once, and one that leaves makes room', async (t) => {
   const client = healthClient((await startServer(t)).server);
   const watchMany = async () => {
     const watches = Array.from({ length: 16 }, (_, i) => client.watch({ service: `name ${i}` }));
@@ -120,17 +120,17 @@ test('at most sixteen watch health at once, and who leaves makes room', async (t
 test('health checks whose message is never sent are few, and end at a deadline', async (t) => {
   const { server: patient } = await startServer(t, { healthQuestionMs: 3_600_000 });
   const session = openSession(patient);
-  const held = Array.from({ length: 32 }, () => beginCall(session, CHECK));
+  const stored = Array.from({ length: 32 }, () => beginCall(session, CHECK));
   assert.equal(await statusOfEnd(beginCall(session, CHECK)), status.RESOURCE_EXHAUSTED);
-  for (const stream of held) stream.close(constants.NGHTTP2_CANCEL);
+  for (const stream of stored) stream.close(constants.NGHTTP2_CANCEL);
   await untilIs(() => checkHealth(healthClient(patient), '').catch(() => null), 'SERVING');
   const impatient = openSession((await startServer(t, { healthQuestionMs: 1 })).server);
   assert.equal(await statusOfEnd(beginCall(impatient, CHECK)), status.DEADLINE_EXCEEDED);
 });
 
-test('a connection has at most 64 calls under way, whatever the other side believes', async (t) => {
+test('a connection has at most 64 calls in flight, even if the client ignores the limit', async (t) => {
   const session = openSession((await startServer(t)).server);
-  // All are sent before the server's settings arrive, to which this client would keep.
+  // All calls are sent before the server's settings arrive, because this client would respect their limit.
   const headers = { authorization: AUTHORIZATION };
   const streams = Array.from({ length: 80 }, () =>
     beginCall(session, '/vigie.admin.v1.AdminService/GetStatus', headers),
@@ -141,7 +141,7 @@ test('a connection has at most 64 calls under way, whatever the other side belie
   assert.equal(session.remoteSettings.maxConcurrentStreams, 64);
 });
 
-test('strangers make room for each other, and never take the place of those who have a token', async (t) => {
+test('connections without a token displace each other, never those with a token', async (t) => {
   const { server, connect } = await startServer(t);
   const { stub, metadata } = connect();
   const ask = () =>

@@ -1,4 +1,4 @@
-/** The alert rules that we ship: each is tested, and every metric is used. The tools that load them: `test/long/monitoring.test.ts`. */
+/** Each shipped alert rule has a test, and every metric is used. `test/long/monitoring.test.ts` runs the real tools. */
 
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';

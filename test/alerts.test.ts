@@ -1,31 +1,17 @@
-/** The rules of matching and telling, one by one (decisions, sections 3 to 6); random histories are tested apart. */
+/** The rules of matching and notifying, one by one (decisions, sections 3 to 6). Other tests have random histories. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { EVENT_KINDS } from '../src/engine/domain/codes.ts';
 import { endpointKeyOf } from '../src/engine/domain/endpoint.ts';
 import { createdAtOf, searchNumberOf, timeOrderedUuid, type Uuid, uuidOf } from '../src/engine/domain/ids.ts';
 import type { SearchRoute } from '../src/engine/domain/routing.ts';
 import { type Alerts, deriveAlerts, touchedBy } from '../src/engine/intake/alerts.ts';
 import type { EvaluatedChange } from '../src/engine/intake/evaluated-change.ts';
 import type { Match } from '../src/engine/store/matches.ts';
-import { changesOf, minute, PROPERTY, resolveToulon, TOULON, upsertAt } from './support/adverts.ts';
+import { changesOf, minute, PROPERTY, ROUTE, resolveToulon, TOULON, upsertAt } from './support/adverts.ts';
 import { tuplesOf, valuesOf } from './support/lists.ts';
 
-const SEVEN = searchNumberOf(7);
-const ROUTE: SearchRoute = {
-  number: SEVEN,
-  id: uuidOf('5ea2c400-0000-4000-8000-000000000007'),
-  clientId: uuidOf('c11e2700-0000-4000-8000-000000000001'),
-  endpointRecipient: 'https://client.example/matches',
-  eventEndpoint: 'https://client.example/events',
-  subscribedEvents: EVENT_KINDS,
-  hidePropertyContact: false,
-  generation: 0,
-  version: 7,
-  mail: null,
-  thresholds: null,
-};
+const SEVEN = ROUTE.number;
 const TRACE = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 const NOW = new Date('2026-03-10T09:00:00.000Z');
 
@@ -35,7 +21,7 @@ const ADVERT_PARTS = {
   property: { city: { insee: TOULON.insee, zipcode: null, name: null } },
 };
 
-/** Created, then cheaper, then seen again. */
+/** An advert is created, becomes cheaper, and is seen again. */
 const [CREATED, CHEAPER, SEEN] = changesOf([
   upsertAt(0, ADVERT_PARTS),
   upsertAt(5, { ...ADVERT_PARTS, advert: { ...ADVERT_PARTS.advert, price: 240_000 } }),
@@ -47,11 +33,11 @@ function judged(
   beforeNumbers: readonly number[],
   afterNumbers: readonly number[],
 ): EvaluatedChange {
-  assert.ok(change?.held);
+  assert.ok(change?.stored);
   const [before, after] = [beforeNumbers.map(searchNumberOf), afterNumbers.map(searchNumberOf)];
-  const { held, events } = change;
+  const { stored, events } = change;
   const facts = { before: null, after: null };
-  return { propertyUuid: PROPERTY, held, former: null, events, before, after, facts, traceparent: TRACE };
+  return { propertyUuid: PROPERTY, stored, former: null, events, before, after, facts, traceparent: TRACE };
 }
 
 function follow(
@@ -85,7 +71,7 @@ const NOTHING: Alerts = {
   notices: [],
 };
 
-test('nothing is left of what a silent search satisfies, or one that was deleted meanwhile', () => {
+test('nothing is recorded for a search that was silenced or deleted in the meantime', () => {
   for (const routes of [new Map(), new Map([[SEVEN, null]])]) {
     const changes = [judged(CREATED, [], [7]), judged(CHEAPER, [7], [7])];
     assert.deepEqual(deriveAlerts(changes, routes, [], resolveToulon, NOW), NOTHING);
@@ -105,11 +91,22 @@ test('a delivery names its search, match, endpoint, the key of that endpoint and
   assert.equal(new Set(consequences.deliveries.map(({ id }) => id)).size, 2);
 });
 
-test('deliveries of a match are counted on from batch to batch, and from one over both endpoints', () => {
+test('deliveries of a match are numbered across batches and endpoints', () => {
   const first = follow([judged(CREATED, [], [7]), judged(CHEAPER, [7], [7])]);
-  assert.deepEqual(valuesOf(first.deliveries, 'sequence'), [1, 2, 3, 4]);
+  assert.deepEqual(tuplesOf(first.deliveries, 'sequence', 'channel', 'kind'), [
+    [1, 'match', 'property.ad.create'],
+    [2, 'event', 'property.ad.create'],
+    [3, 'event', 'ad.update.price'],
+    [4, 'event', 'property.ad.update'],
+  ]);
+  assert.equal(follow([judged(CHEAPER, [], [7])]).deliveries[0]?.kind, 'property.ad.update', 'of a known advert');
   const second = follow([judged(CHEAPER, [7], [7])], { known: first.newMatches });
   assert.deepEqual(valuesOf(second.deliveries, 'sequence'), [5, 6]);
+  const [match] = first.newMatches;
+  const cause = { searchVersion: ROUTE.version, channel: 'match', events: CREATED?.events };
+  assert.deepEqual(match?.cause, cause, 'the next change of the batch does not replace it');
+  assert.deepEqual([first.began, second.began], [[match], []]);
+  assert.deepEqual(tuplesOf(second.changedMatches, 'id', 'hasBegun', 'createdAt'), [[match?.id, true, NOW]]);
   const silent = follow([judged(CHEAPER, [7], [7])], { known: second.changedMatches, route: { subscribedEvents: [] } });
   assert.deepEqual(silent, NOTHING, 'what is not told is neither counted nor written');
   const unsent = follow([judged(CHEAPER, [7], [7])], { known: second.changedMatches, route: { eventEndpoint: null } });
@@ -129,7 +126,22 @@ test('deliveries of a match are counted on from batch to batch, and from one ove
   assert.deepEqual(valuesOf(restored.deliveries, 'sequence'), [1_000_001, 1_000_002]);
 });
 
-test('ids of a match ascend and are of the time of their snapshot, though the clock was set back', () => {
+test('a document is written once for each change and variant, and without contacts for a search that hides them', () => {
+  const routes = new Map(
+    [7, 8, 9].map((each) => {
+      const number = searchNumberOf(each);
+      return [number, { ...ROUTE, number, hidePropertyContact: each === 9 }];
+    }),
+  );
+  const changes = [judged(CREATED, [], [7, 8, 9]), judged(CHEAPER, [7, 8, 9], [7, 8, 9])];
+  const { deliveries, snapshots } = deriveAlerts(changes, routes, [], resolveToulon, NOW);
+  assert.deepEqual([snapshots.length, deliveries.length], [4, 12]);
+  const documents = new Map(snapshots.map(({ id, document }) => [id, document]));
+  for (const { searchNumber, snapshotId } of deliveries)
+    assert.equal(documents.get(snapshotId)?.includes(CONTACT.email), searchNumber !== 9);
+});
+
+test('match ids ascend and carry the time of their snapshot, even if the clock was set back', () => {
   const ids: Uuid[] = [];
   const other: Match = { ...MATCH, searchNumber: searchNumberOf(8), lastDeliveryId: timeOrderedUuid(new Date(0)) };
   let known: readonly Match[] = [];
@@ -154,7 +166,7 @@ test('ids of a match ascend and are of the time of their snapshot, though the cl
   assert.equal(createdAtOf(ids.at(-1) as Uuid).getTime(), NOW.getTime() + 60_000, 'the clock is followed again');
 });
 
-test('properties and searches to read are each named once, and a property only when a pair of it is touched', () => {
+test('properties and searches to read are each named once, and a property only if a pair of it is affected', () => {
   const { propertyUuids, searchNumbers } = touchedBy([
     judged(CREATED, [], [7, 8]),
     judged(CHEAPER, [7, 8], [8, 9]),

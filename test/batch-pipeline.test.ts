@@ -1,4 +1,4 @@
-/** Batches that fail at random, at any moment: nothing is lost or written twice, and what is about one key keeps its order. */
+/** Batches fail at random, at any step: nothing is lost or written twice, and the items of one key keep their order. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -11,13 +11,13 @@ import { BatchPipeline } from '../src/engine/intake/batch-pipeline.ts';
 interface Item {
   readonly key: number;
   readonly number: number;
-  /** A bug that only its own recording meets. */
+  /** Whether a bug makes every recording of this item fail. */
   readonly isBad: boolean;
 }
 
 const KEYS = 30;
 
-/** A failure of the server counts as one of unknown cause here: the batch is halved, and each item tried again, often. */
+/** Treats a failure of the server as one of unknown cause: the batch is halved, and each item is retried, often. */
 const supervisor = createSupervisor({
   isOperational: () => false,
   retryPausesMs: Array.from({ length: 8 }, () => 1),
@@ -29,7 +29,7 @@ async function someTurns(random: Random): Promise<void> {
   for (let left = random.integer(0, 3); left > 0; left--) await turn();
 }
 
-/** Fails before a batch is evaluated and after it. Defers some of what it is given. */
+/** Fails at random before and after it has evaluated a batch, and defers some of the items. */
 function createStore(random: Random, failures: number) {
   const written: Item[] = [];
   let together = 0;
@@ -117,7 +117,7 @@ test('everything is written once, in the order of its key, and handed on', async
   assert.equal(mostTogether, 2, 'one is written while another is evaluated');
 });
 
-test('what a bug keeps from being recorded is dead-lettered alone', async () => {
+test('a message that a bug prevents from being recorded is dead-lettered alone', async () => {
   for (let seed = 1; seed <= 50; seed++) {
     const { items, store, deadLettered } = await run(seed, 0.05, 0.03);
     const bad = items.filter(({ isBad }) => isBad).map(({ number }) => number);

@@ -1,4 +1,4 @@
-/** What a broken start, and a broken reconnection, must not leave behind. */
+/** A start or a reconnection that fails leaves nothing behind. */
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -25,18 +25,18 @@ test('a server without JetStream is refused, and no connection to it stays open'
   if (!socket.closed) await once(socket, 'close');
 });
 
-test('a cluster that has lost its leader is not told to switch JetStream on', () => {
+test('a cluster that has lost its leader is not reported as lacking JetStream', () => {
   const refusal = Object.assign(new NatsError('503', '503'), {
     api_error: { code: 503, err_code: 10_008, description: 'JetStream system temporarily unavailable' },
   });
   assert.equal(
     brokerUnreachable('nats://a:4222,nats://b', refusal).message,
     'NATS at a:4222, b:4222 cannot be used (its JetStream has no leader). ' +
-      'Most servers of the cluster have to run and reach each other.',
+      'Make sure that most servers of the cluster run and reach each other.',
   );
 });
 
-test('a connection on which no server spoke in time is closed when the next one is tried', async (t) => {
+test('a connection on which no server replied in time is closed before the next attempt', async (t) => {
   const sockets: Socket[] = [];
   const server = createServer((socket) => {
     sockets.push(socket.on('error', () => undefined));
@@ -64,7 +64,7 @@ const ACCOUNT = {
   limits: { max_memory: -1, max_storage: -1, max_streams: -1, max_consumers: -1 },
 };
 
-/** As much of the protocol as a client needs to be told of its account; null: nobody answers its request. */
+/** Speaks enough of the NATS protocol to send a client its account; if it is null, the request finds no responder. */
 function answer(socket: Socket, account: string | null): void {
   socket.write('INFO {"version":"2.10.0","headers":true,"max_payload":1048576}\r\n');
   let subscription = '1';

@@ -1,11 +1,14 @@
-/** Whatever order and repetition messages arrive in: no event twice, no step back, and the events are the differences. */
+/**
+ * In any order and with any repetition of messages, no event occurs twice, no state reverts, and events are the
+ * differences between states.
+ */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import type { AdvertContent, AdvertEvent } from '../src/engine/domain/advert.ts';
-import { applyMessage, type HeldProperty, type MessageOrigin } from '../src/engine/domain/change.ts';
+import { applyMessage, type MessageOrigin, type StoredProperty } from '../src/engine/domain/change.ts';
 import { uuidOf } from '../src/engine/domain/ids.ts';
 import type { IntakeMessage, UpsertMessage } from '../src/engine/domain/intake-message.ts';
 import { EVENTS_KEPT, isLive } from '../src/engine/domain/property.ts';
@@ -26,7 +29,7 @@ const content = fc.record<Partial<AdvertContent>>(
   { requiredKeys: [] },
 );
 
-/** One message a minute, of three adverts of one property. */
+/** One message per minute, about three adverts of one property. */
 const history: fc.Arbitrary<readonly IntakeMessage[]> = fc
   .array(
     fc.record({
@@ -43,25 +46,25 @@ const history: fc.Arbitrary<readonly IntakeMessage[]> = fc
     ),
   );
 
-test('a message delivered again, at once or with all the others, changes nothing and tells nothing', () => {
+test('a message delivered again, at once or with all the others, changes nothing and creates no event', () => {
   fc.assert(
     fc.property(history, (messages) => {
       const origins = messages.map(nextOrigin);
       const changes = changesOf(messages, null, origins);
-      const last = changes.at(-1)?.held ?? null;
-      for (const [position, { held }] of changes.entries()) {
-        const again = applyMessage(held, messages[position] as IntakeMessage, origins[position] as MessageOrigin);
-        assert.deepEqual([again.held, again.events, again.mayAffectMatches], [held, [], false]);
+      const last = changes.at(-1)?.stored ?? null;
+      for (const [position, { stored }] of changes.entries()) {
+        const again = applyMessage(stored, messages[position] as IntakeMessage, origins[position] as MessageOrigin);
+        assert.deepEqual([again.stored, again.events, again.mayAffectMatches], [stored, [], false]);
       }
       const replayed = changesOf(messages, last, origins);
-      assert.deepEqual(replayed.at(-1)?.held, last);
+      assert.deepEqual(replayed.at(-1)?.stored, last);
       for (const { events } of replayed) assert.deepEqual(events, []);
     }),
     { numRuns: 200 },
   );
 });
 
-/** What each advert is said to be under one time: each time another thing, the first of them no expiry. */
+/** Statements about adverts at one time. All statements about an advert differ, and the first is not an expiry. */
 const historyOfOneMinute: fc.Arbitrary<readonly IntakeMessage[]> = fc
   .uniqueArray(
     fc.record({ advertUuid: fc.constantFrom(...ADVERTS), price: fc.constantFrom('expired', null, 1, 2, 3, 4, 5) }),
@@ -79,23 +82,23 @@ const historyOfOneMinute: fc.Arbitrary<readonly IntakeMessage[]> = fc
 
 const isExpiry = ({ price }: { readonly price: unknown }): boolean => price === 'expired';
 
-test('what one crawl said in one minute comes again in a restored stream: only what was not recorded is told', () => {
+test('after NATS is restored, repeats of what one crawl reported in a minute are recognised: only new ones create events', () => {
   fc.assert(
     fc.property(historyOfOneMinute, fc.nat(), (messages, lost) => {
       const whole = changesOf(messages);
       const recorded = whole.slice(0, lost % (messages.length + 1));
-      // Through the rows, whose members come back in any order.
-      const rows = recorded.at(-1)?.held ?? null;
-      const held = rows && JSON.parse(JSON.stringify(rows), (_, value) => inAnotherOrder(value));
+      // Read back as from the rows, whose members come in any order.
+      const rows = recorded.at(-1)?.stored ?? null;
+      const stored = rows && JSON.parse(JSON.stringify(rows), (_, value) => inAnotherOrder(value));
       const again = changesOf(
         messages,
-        held,
+        stored,
         messages.map((_, position) => ({ stream: 2, sequence: position + 1 })),
       );
-      const timesOf = (at: HeldProperty | null | undefined) =>
+      const timesOf = (at: StoredProperty | null | undefined) =>
         Object.values(at?.crawls ?? {}).map(([crawledAt]) => crawledAt);
-      assert.deepEqual(again.at(-1)?.held?.state, whole.at(-1)?.held?.state);
-      assert.deepEqual(timesOf(again.at(-1)?.held), timesOf(whole.at(-1)?.held));
+      assert.deepEqual(again.at(-1)?.stored?.state, whole.at(-1)?.stored?.state);
+      assert.deepEqual(timesOf(again.at(-1)?.stored), timesOf(whole.at(-1)?.stored));
       assert.deepEqual(
         again.flatMap(({ events }) => events),
         whole.slice(recorded.length).flatMap(({ events }) => events),
@@ -110,16 +113,16 @@ function inAnotherOrder(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).reverse());
 }
 
-test('a message older than its advert has no effect, wherever it turns up', () => {
+test('a message older than its advert has no effect, wherever it appears', () => {
   fc.assert(
     fc.property(history, fc.nat(), fc.nat(), (messages, early, late) => {
       const message = messages[early % messages.length] as IntakeMessage;
-      const held = changesOf(messages.slice(0, 1 + (late % messages.length))).at(-1)?.held ?? null;
-      const crawledAt = held?.crawls[message.advertUuid]?.[0];
+      const stored = changesOf(messages.slice(0, 1 + (late % messages.length))).at(-1)?.stored ?? null;
+      const crawledAt = stored?.crawls[message.advertUuid]?.[0];
       if (crawledAt === undefined || message.crawledAt >= crawledAt) return;
-      assert.deepEqual(applyMessage(held, message, nextOrigin()), {
+      assert.deepEqual(applyMessage(stored, message, nextOrigin()), {
         outcome: 'stale',
-        held,
+        stored,
         events: [],
         mayAffectMatches: false,
       });
@@ -134,15 +137,15 @@ test('in any order of arrival the newest message of each advert decides, if that
   );
   fc.assert(
     fc.property(shuffled, (arrival) => {
-      const held = changesOf(arrival).at(-1)?.held ?? null;
+      const stored = changesOf(arrival).at(-1)?.stored ?? null;
       for (const uuid of ADVERTS) {
         const ofAdvert = arrival.filter(({ advertUuid }) => advertUuid === uuid);
         const first = ofAdvert.findIndex(({ kind }) => kind === 'upsert');
-        const advert = held?.state.adverts.find((candidate) => candidate.uuid === uuid);
+        const advert = stored?.state.adverts.find((candidate) => candidate.uuid === uuid);
         assert.equal(advert !== undefined, first !== -1);
-        if (advert === undefined || held === null) continue;
+        if (advert === undefined || stored === null) continue;
         const newest = ofAdvert.slice(first).reduce((a, b) => (a.crawledAt > b.crawledAt ? a : b));
-        assert.equal(held.crawls[uuid]?.[0], newest.crawledAt);
+        assert.equal(stored.crawls[uuid]?.[0], newest.crawledAt);
         assert.equal(isLive(advert), newest.kind === 'upsert');
         if (newest.kind === 'upsert') {
           assert.deepEqual([advert.content, advert.property], [newest.advert, newest.property]);
@@ -153,26 +156,26 @@ test('in any order of arrival the newest message of each advert decides, if that
   );
 });
 
-test('the events of a history are the differences between what a naive ledger knew and what it learns', () => {
+test('the events of a history are the differences between the previous state and the new one, as a naive ledger computes them', () => {
   fc.assert(
     fc.property(history, (messages) => {
       const ledger = new Map<string, Known>();
-      let held: HeldProperty | null = null;
+      let stored: StoredProperty | null = null;
       for (const message of messages) {
-        const change = applyMessage(held, message, nextOrigin());
+        const change = applyMessage(stored, message, nextOrigin());
         assert.deepEqual(told(change.events), naiveEvents(ledger, message));
         assert.equal(change.outcome === 'changed' || change.outcome === 'created', change.events.length > 0);
         for (const { advertUuid, createdAt } of change.events)
           assert.deepEqual([advertUuid, createdAt], [message.advertUuid, message.crawledAt]);
-        held = change.held;
+        stored = change.stored;
       }
       const events = changesOf(messages).flatMap((change) => change.events);
-      for (const advert of held?.state.adverts ?? []) {
+      for (const advert of stored?.state.adverts ?? []) {
         const all = events.filter(({ advertUuid }) => advertUuid === advert.uuid);
         assert.deepEqual(advert.events, all.slice(-EVENTS_KEPT).map(withoutDaysAway));
         assert.equal(advert.changedAt, all.at(-1)?.createdAt);
       }
-      assert.ok((held?.state.adverts.length ?? 0) <= ADVERTS.length);
+      assert.ok((stored?.state.adverts.length ?? 0) <= ADVERTS.length);
     }),
     { numRuns: runsOf(600) },
   );
@@ -183,14 +186,14 @@ interface Known {
   readonly isLive: boolean;
 }
 
-/** `advert.events` of the document have no `daysAway`. */
+/** The document's `advert.events` have no `daysAway`. */
 function withoutDaysAway(event: AdvertEvent): AdvertEvent {
   if (event.field === null) return event;
   const { daysAway: _away, ...field } = event.field;
   return { ...event, field };
 }
 
-/** Kind and, for a field, both values. */
+/** The kind and, for a change of a field, both values. */
 function told(events: ReturnType<typeof applyMessage>['events']): string[] {
   return events.map(({ kind, field }) =>
     field === null || field.fieldName === 'expired' ? kind : [kind, field.fieldOldValue, field.fieldNewValue].join(' '),

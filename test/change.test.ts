@@ -1,4 +1,4 @@
-/** What a message does to the state held of a property, and the events that tell it (decisions, section 4). */
+/** The effect of a message on the stored state of a property, and its events (decisions, section 4). */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -7,7 +7,7 @@ import { applyMessage } from '../src/engine/domain/change.ts';
 import type { EventKind } from '../src/engine/domain/codes.ts';
 import { uuidOf } from '../src/engine/domain/ids.ts';
 import type { UpsertMessage } from '../src/engine/domain/intake-message.ts';
-import { EVENTS_KEPT, type HeldAdvert } from '../src/engine/domain/property.ts';
+import { EVENTS_KEPT, type StoredAdvert } from '../src/engine/domain/property.ts';
 import { changesOf, expireAt, heldAfter, minute, nextOrigin, OTHER_ADVERT, upsertAt } from './support/adverts.ts';
 import { valuesOf } from './support/lists.ts';
 
@@ -41,9 +41,9 @@ test('an advert expires once, at the time the crawler states or saw it', () => {
         field: { fieldName: 'expired', fieldOldValue: 'false', fieldNewValue: 'true', percentVariation: null },
       },
     ]);
-    assert.equal(expiry?.held?.state.adverts[0]?.expiredAt, expiredAt ?? minute(5));
+    assert.equal(expiry?.stored?.state.adverts[0]?.expiredAt, expiredAt ?? minute(5));
     assert.deepEqual([again?.outcome, again?.events], ['recrawled', []]);
-    assert.equal(again?.held?.state.adverts[0]?.expiredAt, expiredAt ?? minute(5));
+    assert.equal(again?.stored?.state.adverts[0]?.expiredAt, expiredAt ?? minute(5));
   }
 });
 
@@ -58,13 +58,13 @@ test('an advert that comes back after its expiry is live again, with the whole d
     'ad.update.reactivated',
     'property.ad.update',
   ]);
-  assert.equal(back?.held?.state.adverts[0]?.expiredAt, null);
+  assert.equal(back?.stored?.state.adverts[0]?.expiredAt, null);
   for (const [expiredAt, at, daysAway] of [
     [5, 6, 0],
     [5, 5 + 24 * 60 - 1, 0],
     [5, 5 + 24 * 60, 1],
     [5, 5 + 90 * 24 * 60, 90],
-    // Crawlers may state an expiry that is still to come.
+    // A crawler may state an expiry in the future.
     [15, 9, 0],
   ] as const) {
     const [, , same] = changesOf([
@@ -80,7 +80,7 @@ test('an advert that comes back after its expiry is live again, with the whole d
   }
 });
 
-test('an object without a known member says what none says: there is no change between them', () => {
+test('a missing member equals one that is stated as unknown: there is no change between them', () => {
   const contact = { agency: null, email: null, fax: null, name: null, phone: null, reference: null };
   const empty = { ...CONTENT, contact, energy: { category: null, value: null } };
   const none = { ...CONTENT, contact: null, energy: null };
@@ -96,13 +96,16 @@ test('an object without a known member says what none says: there is no change b
   assert.deepEqual(valuesOf(change?.events ?? [], 'kind'), ['property.ad.update']);
 });
 
-test('a message of the very instant of the state is not older: it counts', () => {
-  const held = heldAfter(upsertAt(5, { advert: CONTENT }));
-  assert.equal(applyMessage(held, upsertAt(5, { advert: { ...CONTENT, price: 1 } }), nextOrigin()).outcome, 'changed');
-  assert.equal(applyMessage(held, expireAt(5), nextOrigin()).outcome, 'changed');
+test('a message with the same timestamp as the state is not older: it counts', () => {
+  const stored = heldAfter(upsertAt(5, { advert: CONTENT }));
+  assert.equal(
+    applyMessage(stored, upsertAt(5, { advert: { ...CONTENT, price: 1 } }), nextOrigin()).outcome,
+    'changed',
+  );
+  assert.equal(applyMessage(stored, expireAt(5), nextOrigin()).outcome, 'changed');
 });
 
-test('a re-crawl may make another advert state the floor, though the same one speaks for the property', () => {
+test('after a re-crawl another advert may state the floor, though the same advert is still the most recent', () => {
   const third = uuidOf('ad000000-0000-4000-8000-000000000003');
   const messages = [
     upsertAt(1, { advert: { floor: 1 } }),
@@ -116,7 +119,7 @@ test('a re-crawl may make another advert state the floor, though the same one sp
 
 test('an advert keeps its newest 50 events, newest last', () => {
   const messages = Array.from({ length: 40 }, (_, count) => upsertAt(count, { advert: { price: count + 1 } }));
-  const advert = heldAfter(...messages).state.adverts[0] as HeldAdvert;
+  const advert = heldAfter(...messages).state.adverts[0] as StoredAdvert;
   assert.equal(advert.events.length, EVENTS_KEPT);
   assert.equal(EVENTS_KEPT, 50);
   assert.deepEqual(
@@ -127,19 +130,19 @@ test('an advert keeps its newest 50 events, newest last', () => {
   );
 });
 
-test('of one crawl 32 states are known again from another stream, and the one before them is told anew', () => {
+test('the newest 32 states of one crawl are recognised in another stream, and an older one is a change again', () => {
   const crawled = Array.from({ length: 34 }, (_, count) => upsertAt(0, { advert: { price: count + 1 } }));
-  const held = heldAfter(...crawled);
+  const stored = heldAfter(...crawled);
   const outcomes = [1, 0].map(
-    (at) => applyMessage(held, crawled[at] as UpsertMessage, { stream: 2, sequence: 1 }).outcome,
+    (at) => applyMessage(stored, crawled[at] as UpsertMessage, { stream: 2, sequence: 1 }).outcome,
   );
   assert.deepEqual(outcomes, ['stale', 'changed']);
 });
 
-test('the state that a change replaces is left as it was', () => {
-  const held = heldAfter(upsertAt(0, { advert: CONTENT }), upsertAt(1, { advertUuid: OTHER_ADVERT }));
-  const before = structuredClone(held);
+test('the replaced state is not modified', () => {
+  const stored = heldAfter(upsertAt(0, { advert: CONTENT }), upsertAt(1, { advertUuid: OTHER_ADVERT }));
+  const before = structuredClone(stored);
   for (const message of [upsertAt(5), upsertAt(5, { advert: CONTENT }), expireAt(5)])
-    applyMessage(held, message, nextOrigin());
-  assert.deepEqual(held, before);
+    applyMessage(stored, message, nextOrigin());
+  assert.deepEqual(stored, before);
 });

@@ -1,4 +1,4 @@
-/** The table of commands is whole: each one says what it takes, with an example that it would understand. */
+/** The table of commands is complete: each command describes its arguments, with an example that it would accept. */
 
 import assert from 'node:assert/strict';
 import { access, readdir, readFile } from 'node:fs/promises';
@@ -17,7 +17,7 @@ const groups = await Promise.all(
 );
 const all: readonly Command[] = [...COMMANDS.commands, ...groups.flat()];
 
-test('the help of every command shows what it takes and an example with its own options', () => {
+test('the help of every command shows its arguments and an example with its own options', () => {
   assert.ok(all.length > 35);
   for (const command of all) {
     const { words, example, options = {}, group } = command;
@@ -34,7 +34,7 @@ test('the help of every command shows what it takes and an example with its own 
   }
 });
 
-test('an option is of the same type wherever it is taken, so that it may stand before the words', () => {
+test('an option has the same type in every command, so that it may precede the command', () => {
   const types = new Map<string, string>();
   for (const { words, options, group } of all) {
     for (const [name, { type }] of Object.entries({ ...group?.options, ...options })) {
@@ -44,7 +44,7 @@ test('an option is of the same type wherever it is taken, so that it may stand b
   }
 });
 
-test('no command is called as another one begins', () => {
+test('no command is a prefix of another', () => {
   for (const { words } of all) {
     assert.deepEqual(
       all.filter((other) => `${other.words} `.startsWith(`${words} `)).map((other) => other.words),
@@ -80,7 +80,7 @@ const MANUAL = (await readdir(join(ROOT, 'config/docs'))).map((name) => `config/
 const PAGES = ['README.md', 'config/README.md', 'config/install.md', 'config/law.md', ...MANUAL];
 const pageOf = (page: string) => readFile(join(ROOT, page), 'utf8');
 
-test('every command in the documents exists with its options, and other programs’ are marked as examples', async () => {
+test('every command in the documents exists with its options, and commands of other programs are marked as examples', async () => {
   for (const page of PAGES) {
     const text = await pageOf(page);
     for (const [line, words = ''] of text.matchAll(

@@ -1,4 +1,4 @@
-/** Communes by coordinates, against the outlines that the project's file is made from, and against Natural Earth. */
+/** Communes by coordinates, checked with the outlines that the project's file is made from, and with Natural Earth. */
 
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
@@ -22,7 +22,7 @@ const skip = existsSync(FILE) ? false : 'the outlines of 2018 are not there';
 const NEIGHBOURS = new Set(
   'Andorra Belgium Brazil Germany Italy Luxembourg Monaco Spain Suriname Switzerland'.split(' '),
 );
-/** Natural Earth is right to about a kilometre. */
+/** Natural Earth is accurate to about a kilometre. */
 const COARSE_KM = 3;
 const KM_PER_DEGREE = 111.195;
 
@@ -56,7 +56,7 @@ const isIn = (area: Area, lat: number, lon: number): boolean =>
 const distanceKm = (area: Area, lat: number, lon: number): number =>
   isIn(area, lat, lon) ? 0 : Math.min(...area.polygons.map((polygon) => distanceToEdgesKm(polygon, lat, lon)));
 
-/** On a plane that touches the sphere at the place: right to a metre within two kilometres. */
+/** Measured on the plane that touches the sphere at the point: accurate to a metre within two kilometres. */
 function distanceToEdgesKm(polygon: Polygon, lat: number, lon: number): number {
   const onPlane = ([cornerLon, cornerLat]: Position): Position => [
     (cornerLon - lon) * KM_PER_DEGREE * Math.cos((lat * Math.PI) / 180),
@@ -86,7 +86,7 @@ function arcsOf(geometry: GeometryCollection['geometries'][number] | undefined):
 describe('communes by their outlines', { skip }, () => {
   let reference: Reference;
   let communes: readonly Area[];
-  /** Those that have other countries or the sea beside them. */
+  /** Communes on the coast or next to another country. */
   let outermost: readonly Area[];
   let abroad: readonly Area[];
   const random = createRandom(62);
@@ -118,13 +118,13 @@ describe('communes by their outlines', { skip }, () => {
 
   const resolve = (lat: number, lon: number) =>
     reference.resolvePlace({ insee: null, zipcode: null, name: null, lat, lon })?.city ?? null;
-  /** The commune of today that has the outline's code, or Paris, Lyon or Marseille for an arrondissement. */
+  /** Whether `city` is today's commune with this code, or an arrondissement of it. */
   const isToday = (code: string, city: ReturnType<typeof resolve>): boolean => {
     const today = reference.city(code);
     return city !== null && today !== null && (city.id === today.id || city.cityParentId === today.id);
   };
 
-  /** Random points of outlines' surroundings that lie in none of them, with the outlines within `km`. */
+  /** Random points near outlines but outside all of them, with the outlines within `km`. */
   function pointsOutside(
     km: number,
     count: number,

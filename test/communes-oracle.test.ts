@@ -1,4 +1,4 @@
-/** Places of INSEE's list of 2024 (COG), which the project does not ship, as the reference resolves them. */
+/** The reference resolves the places of INSEE's list of 2024 (COG), which the project does not ship. */
 
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
@@ -21,7 +21,7 @@ interface Row {
   readonly insee_com: string;
   readonly commune_article: string;
   readonly code_postal: string;
-  /** `COM`, `ARM` an arrondissement, `COMD` a delegated commune, whose `insee_com` is its own. */
+  /** `COM`: a commune; `ARM`: an arrondissement; `COMD`: a delegated commune, whose `insee_com` is its own code. */
   readonly commune_type: 'COM' | 'ARM' | 'COMD';
   readonly insee_parente: string;
   readonly lat: string;
@@ -50,13 +50,13 @@ describe('communes of the COG 2024 file', { skip }, () => {
     const outlines = await readCommuneOutlines();
     const located = rows.filter(({ commune_type, lat }) => commune_type !== 'COMD' && lat !== '');
     const wrong = located.filter((row) => inseeOf({ lat: Number(row.lat), lon: Number(row.lng) }) !== todayOf(row));
-    // The file has the middle of each commune, which a bent one does not hold.
+    // The file has the centre of each commune, which may lie outside a commune with a concave shape.
     const inside = wrong.filter(
       (row) => outlines.distanceKm(String(todayOf(row)), Number(row.lat), Number(row.lng)) === 0,
     );
     t.diagnostic(`${wrong.length} of ${located.length} elsewhere, ${inside.length} of them inside their outline`);
     assert.ok(wrong.length <= located.length * 0.02, String(wrong.length));
-    // Where a commune was separated since 2018, centres decide.
+    // Where a commune was split after 2018, centres decide.
     assert.ok(inside.length <= 5, String(inside.length));
   });
 

@@ -1,4 +1,4 @@
-/** What settings may not be together is told at once, all of it, before a daemon opens anything. */
+/** Conflicts between settings are all reported at once, before a daemon opens anything. */
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -23,7 +23,7 @@ function problemsOf(environment: Readonly<Record<string, string>>): readonly str
   return [];
 }
 
-test('the defaults go together, and any free port may be asked for many times', () => {
+test('the defaults are consistent, and several ports may be set to 0', () => {
   assert.deepEqual(problemsOf({}), []);
   assert.deepEqual(
     problemsOf({
@@ -35,7 +35,7 @@ test('the defaults go together, and any free port may be asked for many times', 
   );
 });
 
-test('the interface of operators speaks plaintext on the loopback alone', () => {
+test('the admin interface uses plaintext on loopback only', () => {
   for (const host of ['0.0.0.0', '[::]', 'vigie.example', '10.0.0.1']) {
     const [problem = '', ...others] = problemsOf({ VIGIE_ADMIN_ADDRESS: `${host}:9465` });
     assert.match(problem, /^VIGIE_ADMIN_ADDRESS has .* plaintext is spoken on the loopback alone/);
@@ -47,14 +47,14 @@ test('the interface of operators speaks plaintext on the loopback alone', () => 
   }
 });
 
-test('a certificate comes with its key, and authorities with both', () => {
+test('a certificate needs its key, and client authorities need both', () => {
   const together = 'VIGIE_ADMIN_TLS_CERT and VIGIE_ADMIN_TLS_KEY must be set together';
   assert.deepEqual(problemsOf({ VIGIE_ADMIN_TLS_CERT: 'cert.pem' }), [together]);
   assert.deepEqual(problemsOf({ VIGIE_ADMIN_TLS_KEY: 'key.pem' }), [together]);
   assert.deepEqual(problemsOf({ VIGIE_ADMIN_CLIENT_CA: 'ca.pem', VIGIE_ADMIN_ADDRESS: '[::]:9465' }).length, 2);
 });
 
-test('files of certificates are there, whole, and a pair', async (t) => {
+test('certificate files exist, are whole, and match their keys', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'vigie-pem-'));
   t.after(() => rmSync(folder, { recursive: true }));
   const write = (name: string, text: string): string => {
@@ -73,7 +73,7 @@ test('files of certificates are there, whole, and a pair', async (t) => {
   }
 });
 
-test('a port that two settings name is told as such, where they meet on one address', () => {
+test('a port that two settings share on one address is reported with both settings', () => {
   const both = { VIGIE_API_ADDRESS: '127.0.0.1:7000', VIGIE_OPERATIONS_ADDRESS: '127.0.0.1:7000' };
   const words = 'VIGIE_OPERATIONS_ADDRESS and VIGIE_API_ADDRESS both have port 7000: each needs one of its own';
   assert.deepEqual(problemsOf(both), [words]);
@@ -84,12 +84,12 @@ test('a port that two settings name is told as such, where they meet on one addr
   assert.deepEqual(problemsOf({ VIGIE_API_ADDRESS: '127.0.0.1:9466', NATS_URL: 'nats://n.example' }), []);
 });
 
-test('the embedded NATS keeps one copy', () => {
+test('the embedded NATS server keeps one replica', () => {
   assert.match(problemsOf({ VIGIE_NATS_REPLICAS: '3' }).join(), /set NATS_URL to a cluster/);
   assert.deepEqual(problemsOf({ VIGIE_NATS_REPLICAS: '3', NATS_URL: 'nats://n.example' }), []);
 });
 
-test('the authority of a mail server is a PEM file that can be read', () => {
+test('the mail server’s authority is a readable PEM file', () => {
   const mail = {
     VIGIE_SMTP_URL: 'smtps://h',
     VIGIE_MAIL_FROM: 'a@b.example',

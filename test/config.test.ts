@@ -1,4 +1,4 @@
-/** Settings come from config/default.env and the environment; every fault is told at once, and no value with it. */
+/** Settings come from config/default.env and the environment; all faults are reported at once, without the values. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -31,7 +31,7 @@ test('an empty environment gives the defaults of the decisions', () => {
   for (const role of ['intake', 'deliver', 'api'] as const) assert.ok(config.roles.includes(role));
 });
 
-test('the environment wins, blanks round a value are no part of it, and other variables are left alone', () => {
+test('the environment takes precedence, surrounding blanks are removed, and other variables are ignored', () => {
   const config = readConfig({
     VIGIE_API_ADDRESS: ' 127.0.0.1:0 ',
     VIGIE_ROLES: 'api, deliver',
@@ -44,7 +44,7 @@ test('the environment wins, blanks round a value are no part of it, and other va
   assert.deepEqual(config.unknownNames, []);
 });
 
-test('defaults of the caller stand before those of the file, and behind the environment', () => {
+test('the caller’s defaults take precedence over the file, and the environment over both', () => {
   const defaults = { VIGIE_LOG_LEVEL: 'warn', VIGIE_API_ADDRESS: '127.0.0.1:1' };
   const config = readConfig({ VIGIE_API_ADDRESS: '127.0.0.1:2' }, defaults);
   assert.deepEqual([config.logLevel, config.api.port, config.operations.port], ['warn', 2, 9464]);
@@ -57,13 +57,13 @@ test('a namespace is named, or the one that is called default', () => {
   ]);
 });
 
-test('servers that stand for each other are named with commas', () => {
+test('several servers of one service are separated by commas', () => {
   const database = 'postgresql://me:pass@a:5432,b,[::1]:5433/vigie?target_session_attrs=read-write';
   const config = readConfig({ DATABASE_URL: database, NATS_URL: 'nats://me:pass@a:4222, nats://b' });
   assert.deepEqual([config.databaseUrl, config.natsUrl], [database, 'nats://me:pass@a:4222, nats://b']);
 });
 
-test('an empty value unsets what may be unset, and an undefined one is none', () => {
+test('an empty value unsets an optional setting, and an undefined one is ignored', () => {
   const config = readConfig({ DATABASE_URL: '', VIGIE_PUBLIC_URL: '', VIGIE_API_ADDRESS: undefined });
   assert.deepEqual([config.databaseUrl, config.api.publicUrl, config.api.port], [null, null, 8080]);
 });
@@ -121,7 +121,7 @@ for (const [name, values, problem] of FAULTS) {
   });
 }
 
-test('VIGIE_SMTP_URL names a server and nothing beside it, and needs a sender and the public URL', () => {
+test('VIGIE_SMTP_URL names a server only, and requires a sender and the public URL', () => {
   const rest = { VIGIE_MAIL_FROM: 'Vigie <a@b.example>', VIGIE_PUBLIC_URL: 'https://vigie.example' };
   for (const url of ['smtp://me:secret@h:587', 'smtps://h', 'smtp://h/', 'smtp://[::1]:25']) {
     assert.deepEqual(problemsOf({ ...rest, VIGIE_SMTP_URL: url }), []);
@@ -145,7 +145,7 @@ test('VIGIE_SMTP_URL names a server and nothing beside it, and needs a sender an
   assert.equal(readConfig({}).mail, null);
 });
 
-test('all problems are told at once, by the name of the setting, without a secret', () => {
+test('all problems are reported at once with their settings, and without secrets', () => {
   const problems = problemsOf({ DATABASE_URL: 'secret://me:pass@h', VIGIE_API_ADDRESS: 'x', VIGIE_LOG_LEVEL: 'loud' });
   assert.deepEqual(
     problems.map((problem) => problem.trim().split(' ')[0]),
@@ -154,11 +154,11 @@ test('all problems are told at once, by the name of the setting, without a secre
   assert.doesNotMatch(problems.join(), /secret|pass/);
 });
 
-test('a misspelt name of ours is told, one of somebody else is not', () => {
+test('a misspelt setting of Vigie is reported, other variables are not', () => {
   assert.deepEqual(readConfig({ VIGIE_API_PROT: '80', API_PROT: '80' }).unknownNames, ['VIGIE_API_PROT']);
 });
 
-test('nobody changes the configuration, in its depths either', () => {
+test('the configuration is deeply frozen', () => {
   const config: Config = readConfig({});
   for (const part of [config, config.api, config.operations, config.rateLimit, config.retentionDays, config.roles]) {
     assert.ok(Object.isFrozen(part));

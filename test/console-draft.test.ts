@@ -1,4 +1,4 @@
-/** What the console makes of a search: what it reads comes back unchanged, and a change is sent as what has changed. */
+/** The console's draft of a search: what it has read is sent back unchanged, and a change is sent as the difference. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -17,7 +17,7 @@ import { floodOf } from '../src/console/page/editor/flood.ts';
 import { violationsOf } from '../src/console/page/editor/violations.ts';
 import { decoded } from '../src/console/page/fragment.ts';
 import { distanceKm as pageDistanceKm, worldLength, worldX, worldY } from '../src/console/page/map/projection.ts';
-import { createPinTable, PINS_MAX } from '../src/console/page/pins.ts';
+import { createPinTable, homeOf, PINS_MAX } from '../src/console/page/pins.ts';
 import { safeLink } from '../src/console/page/safe-link.ts';
 import { pricesOf } from '../src/console/page/views/price-history.ts';
 import { formatExpressions, readExpressions } from '../src/engine/domain/expressions.ts';
@@ -37,7 +37,12 @@ const SAVED = {
   ...{ emailStatus: 'off', transactionType: '0', propertyTypes: [0, 1], publisherTypes: 1, budgetMax: 300_000 },
   ...{ lat: '43.10', lon: '5.9', radius: '5', furnished: false, withCoherentPrice: null, withVirtualTour: true },
   includedCities: [{ '@id': '/cities/83137', insee: '83137', name: 'Toulon', zipcode: '83000' }],
-  excludedCities: [],
+  ...{
+    excludedCities: [],
+    excludedDepartments: [],
+    excludedZipcodes: ['83400'],
+    excludedInseeCodes: ['83069', '83126'],
+  },
   includedDepartments: [{ '@id': '/departments/83', departmentCode: '83', name: 'Var' }],
   ...{ includedZipcodes: ['83000'], includedInseeCodes: ['83126'] },
   ...{ includedSiteCategories: [{ '@id': '/site_categories/1', name: 'portal' }], excludedSiteCategories: [] },
@@ -51,6 +56,7 @@ const SAVED = {
       ],
     ],
   ],
+  excludedGeoShapes: [],
   expressions: formatExpressions(EXPRESSIONS),
   ...{ notificationEnabled: true, notificationRecipient: null, notificationFrequency: 'instant' },
   ...{ endpointRecipient: 'https://client.example/', eventEndpoint: null, subscribedEvents: [], context: { user: 7 } },
@@ -67,6 +73,7 @@ test('a search that is opened and saved as it is changes nothing, and means what
   assert.deepEqual([body.furnished, body.withCoherentPrice, body.withVirtualTour], [false, null, true]);
   assert.deepEqual(body.context, { user: 7 });
   assert.deepEqual(body.geoShapes, { type: 'MultiPolygon', coordinates: SAVED.geoShapes });
+  assert.deepEqual([body.excludedZipcodes, body.excludedInseeCodes], [['83400'], ['83069', '83126']]);
 });
 
 test('a change is sent as the members that it changed', () => {
@@ -117,6 +124,8 @@ test('numbers are taken as they are written in France', () => {
   };
   const { budgetMin, budgetMax, lat, lon, radius } = bodyOf({ ...NEW_DRAFT, ...typed });
   assert.deepEqual([budgetMin, budgetMax, lat, lon, radius], [250_000, 1_250_000, '-20.88', '55.45', '2.5']);
+  const units = bodyOf({ ...NEW_DRAFT, budgetMin: '450 000 €', budgetMax: '450000€', surfaceMin: '62,5\u00a0m²' });
+  assert.deepEqual([units.budgetMin, units.budgetMax, units.surfaceMin], [450_000, 450_000, 62.5]);
 });
 
 test('words without a letter and groups without a word are no condition', () => {
@@ -177,8 +186,38 @@ test('the newest matches are kept, and no more than the map shows', () => {
   }
   assert.ok(pins.size >= PINS_MAX && pins.size <= PINS_MAX * 1.1, String(pins.size));
   assert.equal(pins.list()[0]?.match, `/matches/${PINS_MAX * 1.3 - 1}`);
-  pins.dropSearch('/searches/1');
+  pins.drop('/searches/1');
   assert.ok(pins.list().every(({ search }) => search === '/searches/0'));
+});
+
+test('a property is shown with what it has, never with what it has not', () => {
+  const shown = (...features: string[]) => homeOf([{ energy: null, features }] as never).features;
+  const present = [
+    'Balcon',
+    'Parking : 2',
+    'Terrasse 10 m²',
+    'sans vis-à-vis',
+    '0,5 ha de terrain',
+    'Piano',
+    'Interphone',
+  ];
+  assert.deepEqual(shown(...present), present);
+  for (const absent of [
+    'sans balcon',
+    'Balcon : 0',
+    'Parking : NON',
+    'Piscine (non)',
+    'pas de cave',
+    'Aucune terrasse',
+    'Appartement sans ascenseur',
+    'Terrasse 0 m²',
+    '0 garage',
+    'non meublé',
+    'Parking / non',
+    'Garage: no',
+  ])
+    assert.deepEqual(shown(absent), [], absent);
+  assert.deepEqual(shown('Cave, sans balcon', 'Cave', 'ni jardin'), ['Cave']);
 });
 
 test('a price history begins with what the first change replaced', () => {
@@ -191,5 +230,5 @@ test('a price history begins with what the first change replaced', () => {
 });
 
 test('more than fifty a day are asked about, whole ones', () => {
-  assert.deepEqual([0, 49.9, 50, 50.001, 51.4, 139.6].map(floodOf), [null, null, null, 51, 51, 140]);
+  assert.deepEqual([null, 0, 49.9, 50, 50.001, 51.4, 139.6].map(floodOf), [null, null, null, null, 51, 51, 140]);
 });

@@ -1,4 +1,4 @@
-/** How far a consumer has come, by what its server says of it. */
+/** The position of a consumer, derived from what its server reports. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -6,10 +6,10 @@ import { acknowledgedUpTo } from '../src/engine/broker/stream-position.ts';
 
 const at = (sequence: number) => ({ consumer_seq: sequence, stream_seq: sequence, last_active: 0 });
 
-test('a replicated consumer that counts nothing under way has acknowledged no more than its floor', () => {
+test('a replicated consumer that reports nothing pending has acknowledged no more than its floor', () => {
   const info = { delivered: at(12), ack_floor: at(7), num_ack_pending: 0 };
   assert.equal(acknowledgedUpTo(info, { num_replicas: 3 }), 7);
-  // On one server: messages that the stream has dropped.
+  // On one server, the messages above the floor are ones that the stream has dropped.
   assert.equal(acknowledgedUpTo(info, { num_replicas: 1 }), 12);
   assert.equal(acknowledgedUpTo({ ...info, num_ack_pending: 3 }, { num_replicas: 1 }), 7);
 });

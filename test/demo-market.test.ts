@@ -1,4 +1,4 @@
-/** The recorded market of the demonstration reads like a market, lies where it says, and can be played round and round. */
+/** The recorded market of the demonstration is realistic, is located where it says, and can be played in a loop. */
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -14,7 +14,7 @@ type Upsert = Extract<IntakeMessage, { kind: 'upsert' }>;
 const recording = await readRecording();
 const PARKING = 3;
 
-/** Some rounds, a message each 200 ms; decoding throws where a message breaks the contract. */
+/** The messages of `count` rounds, one every 200 ms; decoding throws if a message breaks the contract. */
 function rounds(count: number): readonly IntakeMessage[] {
   let nowMs = Date.parse('2026-03-10T07:15:00Z');
   const market = play(recording, () => new Date((nowMs += 200)));
@@ -39,7 +39,7 @@ describe('the recorded market', () => {
       const stated = reference.city(city?.insee ?? '');
       assert.ok(stated, JSON.stringify(city));
       const found = reference.resolvePlace({ insee: null, zipcode: null, name: null, ...locations } as never);
-      // Which arrondissement it is says little.
+      // Compares cities, without their arrondissements.
       const whole = (insee: string | undefined): string => insee?.replace(/^(75|69|13)[123]\d\d$/, '$1') ?? '';
       assert.equal(whole(found?.city?.insee), whole(stated.insee), stated.name);
       towns.set(stated.name.replace(/ \d+er?$/, ''), (towns.get(stated.name.replace(/ \d+er?$/, '')) ?? 0) + 1);

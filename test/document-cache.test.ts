@@ -1,4 +1,4 @@
-/** Documents come from memory where they were recorded or read before, and are bounded there. */
+/** Documents that were recorded or read before come from memory, which is bounded. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -6,8 +6,9 @@ import { type Uuid, uuidOf } from '../src/engine/domain/ids.ts';
 import type { Database } from '../src/engine/store/database.ts';
 import { createDocumentCache } from '../src/engine/store/document-cache.ts';
 import type { Snapshot } from '../src/engine/store/snapshots.ts';
+import { valuesOf } from './support/lists.ts';
 
-/** A PostgreSQL that holds `stored`, and what it was asked for. */
+/** A PostgreSQL that holds `stored`, and the ids that it was asked for. */
 function storing(stored: readonly Snapshot[]) {
   const asked: string[][] = [];
   const query = ({ values: [ids] }: { readonly values: readonly [string[]] }) => {
@@ -27,7 +28,7 @@ function snapshot(letter: string, length = 10): Snapshot {
   return { id: idOf(letter), document: letter.repeat(length) };
 }
 
-test('what was kept is not asked for; what was not is asked for once', async () => {
+test('cached documents are not requested again; missing ones are requested once', async () => {
   const { asked, database } = storing([snapshot('b'), snapshot('c')]);
   const documents = createDocumentCache(database);
   documents.keep([snapshot('a')]);
@@ -37,15 +38,12 @@ test('what was kept is not asked for; what was not is asked for once', async () 
   assert.deepEqual(asked, [[B, GONE]]);
 });
 
-test('the oldest leave when the documents grow too many; they are asked for again', async () => {
+test('the oldest documents are evicted when the cache is full, and are requested again', async () => {
   const kept = Array.from({ length: 20 }, (_, position) => snapshot(String.fromCodePoint(97 + position), 1_048_575));
   const { asked, database } = storing(kept);
   const documents = createDocumentCache(database);
   documents.keep(kept);
   const read = await documents.read(kept.map(({ id }) => id));
-  assert.deepEqual(
-    [...read.keys()].sort(),
-    kept.map(({ id }) => id),
-  );
+  assert.deepEqual([...read.keys()].sort(), valuesOf(kept, 'id'));
   assert.deepEqual(asked, [kept.slice(0, 4).map(({ id }) => id)]);
 });

@@ -1,4 +1,4 @@
-/** What one transaction takes of a batch: the rest is deferred to the next one, in its order. */
+/** How much of a batch one transaction takes; the rest is deferred to the next one, in order. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -29,11 +29,11 @@ async function leftOf(messages: number, satisfied: number, notifying: number): P
   return batch.deferred;
 }
 
-test('a batch ends at two thousand pairs that are notified, whatever else they satisfy', async () => {
+test('a batch ends at two thousand notified pairs, however many other pairs there are', async () => {
   assert.deepEqual(await leftOf(6, 1_000, 500), [4, 5]);
   assert.deepEqual(await leftOf(6, 1_000, 0), []);
 });
 
-test('one change may have more of them', async () => {
+test('one change may have more notified pairs than that', async () => {
   assert.deepEqual(await leftOf(3, 9_000, 5_000), [1, 2]);
 });

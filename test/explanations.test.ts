@@ -1,4 +1,4 @@
-/** What is explained is what decides: evaluations, summaries and words, on the cases that the index is compared on. */
+/** Explanations agree with decisions: evaluations, summaries and words, on the cases that also test the index. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -34,7 +34,7 @@ import { runsOf } from './support/random-runs.ts';
 
 const CASES = fc.sample(fc.tuple(criteria, facts), { numRuns: runsOf(40_000), seed: 21 });
 
-test('the conjunction of what is explained is what decides, for searches and properties of every kind', () => {
+test('an explanation agrees with the decision, for searches and properties of every kind', () => {
   const seen = new Set<string>();
   for (const [search, property] of CASES) {
     const evaluations = evaluate(search, property);
@@ -42,6 +42,7 @@ test('the conjunction of what is explained is what decides, for searches and pro
       evaluations.every(({ holds }) => holds),
       satisfies(search, property),
     );
+    assert.equal(evaluations[0]?.criterion, 'liveAdvert');
     const failing = evaluations.filter(({ holds }) => !holds).map(({ criterion }) => criterion);
     assert.deepEqual(failuresOf(search, property, Number.POSITIVE_INFINITY), failing);
     assert.deepEqual(failuresOf(search, property, 2), failing.slice(0, 2));
@@ -75,7 +76,7 @@ test('every evaluation has a whole sentence in both languages', () => {
   }
 });
 
-test('boxes of an area hold everything that is in it', () => {
+test('the boxes of an area contain every place in it', () => {
   for (const [{ areas }, property] of CASES) {
     const { lat, lon } = property;
     if (lat === null || lon === null) continue;
@@ -88,8 +89,8 @@ test('boxes of an area hold everything that is in it', () => {
   }
 });
 
-test('a summary gives back the facts that matching sees, but for the texts', () => {
-  const held = heldAfter(
+test('a summary returns the facts that matching sees, except the texts', () => {
+  const stored = heldAfter(
     upsertAt(0, {
       advert: {
         price: 200_000,
@@ -106,8 +107,8 @@ test('a summary gives back the facts that matching sees, but for the texts', () 
     }),
     upsertAt(2, { advert: { price: 180_000, surface: 40, title: 'Studio' }, property: { transactionType: 0 } }),
   );
-  const reading = readingOf(held.state, held.crawls, resolveToulon);
-  const summary = readSummary(summaryText(summaryOf(reading, held.crawls)));
+  const reading = readingOf(stored.state, stored.crawls, resolveToulon);
+  const summary = readSummary(summaryText(summaryOf(reading, stored.crawls)));
   const { texts: _, adverts, ...expected } = propertyFacts(reading, () => 1_000);
   const { texts: __, adverts: summarized, ...actual } = factsOf(summary, () => 1_000);
   assert.deepEqual(actual, expected);
@@ -117,14 +118,14 @@ test('a summary gives back the facts that matching sees, but for the texts', () 
   );
 });
 
-test('a fact that the writer of a summary did not know is unknown', () => {
-  const held = heldAfter(
+test('a fact that an older summary does not hold is unknown', () => {
+  const stored = heldAfter(
     upsertAt(0, {
       advert: { price: 200_000, publisher: { category: null, name: null, type: 1 } },
       property: { room: 2 },
     }),
   );
-  const summary = summaryOf(readingOf(held.state, held.crawls, resolveToulon), held.crawls);
+  const summary = summaryOf(readingOf(stored.state, stored.crawls, resolveToulon), stored.crawls);
   const [facts, [advert], ...rest] = JSON.parse(summaryText(summary));
   assert.deepEqual([facts[10], advert[3]], [2, 1]);
   const older = readSummary(JSON.stringify([facts.slice(0, 10), [advert.slice(0, 3)], ...rest]));
@@ -132,12 +133,12 @@ test('a fact that the writer of a summary did not know is unknown', () => {
   assert.deepEqual([found.room, found.adverts[0]?.publisherType, found.price], [null, null, 200_000]);
 });
 
-test('a property satisfies a search since the price that made it so', () => {
+test('a property satisfies a search since the price that caused it', () => {
   const advert = (price: number | null) => ({ advert: { price, surface: 50 }, property: { transactionType: 0 } });
   const messages = [upsertAt(0, advert(300_000)), upsertAt(10, advert(250_000)), upsertAt(20, advert(240_000))];
-  const held = changesOf(messages).at(-1)?.held;
-  assert.ok(held);
-  const summary = summaryOf(readingOf(held.state, held.crawls, resolveToulon), held.crawls);
+  const stored = changesOf(messages).at(-1)?.stored;
+  assert.ok(stored);
+  const summary = summaryOf(readingOf(stored.state, stored.crawls, resolveToulon), stored.crawls);
   const since = (budgetMax: number): string =>
     satisfiedSince(
       criteriaOf({ ...SEARCH_DEFAULTS, title: '', budgetMax }, () => null),
@@ -149,7 +150,7 @@ test('a property satisfies a search since the price that made it so', () => {
   assert.equal(since(245_000), messages[2]?.crawledAt);
 });
 
-test('an advert is found by its URL whatever its fragment, a slash at its end and the case of its host, however long it is', () => {
+test('an advert is found by its URL of any length, ignoring fragment, trailing slash and the case of the host', () => {
   const url = `https://Portal.example/${'a'.repeat(100_000)}`;
   const { state } = heldAfter(upsertAt(0, { advert: { url: `${url}#photos` } }));
   const keys = lookupKeys(state, { lat: null, inseeCodes: ['83137'], departmentCode: '83', zipcodes: [] });
@@ -163,49 +164,49 @@ test('an advert is found by its URL whatever its fragment, a slash at its end an
   for (const key of keys) assert.equal(BigInt.asIntN(64, BigInt(key)), BigInt(key));
 });
 
-/** The French sentence of a criterion that is asked for, of an advert that says `Vue mer, travaux à prévoir`. */
+/** The French sentence for a requested criterion, about an advert that says `Vue mer, travaux à prévoir`. */
 function frenchReason(asked: object, furnished: boolean | null): string {
   const search = criteriaOf({ ...SEARCH_DEFAULTS, title: '', withCoherentPrice: null, ...asked }, () => null);
   const advert = { title: 'Vue mer', description: 'Travaux à prévoir', furnished };
-  const held = heldAfter(upsertAt(0, { advert }));
-  const property = propertyFacts(readingOf(held.state, held.crawls, resolveToulon), () => null);
+  const stored = heldAfter(upsertAt(0, { advert }));
+  const property = propertyFacts(readingOf(stored.state, stored.crawls, resolveToulon), () => null);
   const evaluation = evaluate(search, property).find(({ criterion }) => criterion !== 'liveAdvert');
   assert.ok(evaluation);
   return criterionReason(evaluation, 'fr').replaceAll('\u00a0', ' ');
 }
 
-test('what is unknown is not another type than asked for, nor a coherent price', () => {
+test('an unknown value is reported as unknown, not as a wrong type or a coherent price', () => {
   assert.equal(frenchReason({ transactionType: '1' }, null), "Le type de transaction n'est pas connu.");
   assert.equal(frenchReason({ propertyTypes: [0, 1] }, null), "Le type de bien n'est pas connu.");
   assert.equal(frenchReason({ publisherTypes: 1 }, null), "Le type d'annonceur n'est pas connu.");
   assert.equal(frenchReason({ withCoherentPrice: true }, null), "Rien n'indique que le prix s'écarte du marché.");
 });
 
-test('what no live advert states is unknown, not another class than asked for', () => {
+test('a value that no live advert states is reported as unknown, not as another class', () => {
   const search = criteriaOf(
     { ...SEARCH_DEFAULTS, title: '', energyCategories: ['A'], publisherTypes: 1, withVirtualTour: true },
     () => null,
   );
-  const held = heldAfter(upsertAt(0, { advert: { energy: { category: 'B', value: null } } }), expireAt(1));
-  const property = propertyFacts(readingOf(held.state, held.crawls, resolveToulon), () => null);
+  const stored = heldAfter(upsertAt(0, { advert: { energy: { category: 'B', value: null } } }), expireAt(1));
+  const property = propertyFacts(readingOf(stored.state, stored.crawls, resolveToulon), () => null);
   const reasons = new Map(evaluate(search, property).map((one) => [one.criterion, criterionReason(one, 'en')]));
   assert.equal(reasons.get('energy'), 'The energy class is unknown.');
   assert.equal(reasons.get('publisherTypes'), 'The type of publisher is unknown.');
 });
 
-test('what is never unknown is not accepted as unknown', () => {
+test('a criterion that is never unknown is not accepted as unknown', () => {
   const members = { ...SEARCH_DEFAULTS, title: '', withVirtualTour: true, orMissing: ['withVirtualTour'] };
   const search = criteriaOf(members, () => null);
   for (const messages of [[upsertAt(0)], [upsertAt(0), expireAt(1)]]) {
-    const held = heldAfter(...messages);
-    const property = propertyFacts(readingOf(held.state, held.crawls, resolveToulon), () => null);
+    const stored = heldAfter(...messages);
+    const property = propertyFacts(readingOf(stored.state, stored.crawls, resolveToulon), () => null);
     const evaluation = evaluate(search, property).find(({ criterion }) => criterion === 'withVirtualTour');
     assert.ok(evaluation);
     assert.deepEqual([evaluation.holds, criterionReason(evaluation, 'en')], [false, 'There is no virtual tour.']);
   }
 });
 
-test('a sentence says what the property is, not that it is not what was asked for', () => {
+test('a reason states what the property is', () => {
   const sentences = ([true, false, null] as const).map((is) => frenchReason({ furnished: true }, is));
   assert.deepEqual(sentences, [
     'Le bien est meublé, comme demandé.',
@@ -215,7 +216,7 @@ test('a sentence says what the property is, not that it is not what was asked fo
   assert.equal(frenchReason({ furnished: false }, false), 'Le bien est non meublé, comme demandé.');
 });
 
-test('words that are missing, and those that should be, are listed as a sentence lists them', () => {
+test('missing words and unwanted words are listed in a sentence', () => {
   const asking = (...entries: [word: string, includes: boolean][]) => ({
     expressions: formatExpressions([entries.map(([word, includes]) => ({ word, includes, strict: false }))]),
   });
@@ -233,7 +234,7 @@ test('words that are missing, and those that should be, are listed as a sentence
   );
 });
 
-test('a evaluation on words shows them in their sentence', () => {
+test('an evaluation on words quotes the sentence that contains them', () => {
   const texts = ['Studio', 'Au calme. Belles vues sur la mer ! Cuisine à rénover.'];
   const shown = EXPRESSIONS.shown({
     holds: true,
@@ -249,7 +250,7 @@ test('a evaluation on words shows them in their sentence', () => {
   ]);
 });
 
-test('of a word that the text denies the sentence is quoted', () => {
+test('if the text negates a word, the reason quotes the sentence', () => {
   const texts = ['T2', 'Bel étage. Petit immeuble sans ascenseur, au calme. Aucun gros travaux !'];
   const evaluate = (word: string, includes: boolean) => {
     const expected = [[{ word, includes, strict: false }]];
@@ -273,7 +274,7 @@ test('of a word that the text denies the sentence is quoted', () => {
   assert.deepEqual(evaluate('cave', true)[0], { word: 'cave', found: false });
 });
 
-test('of words that were found their sentence is shown, and how they are spelt there', () => {
+test('if words are found, the reason quotes their sentence and their spelling in it', () => {
   const texts = [
     'T2 au calme',
     "Travaux récents ! Maison sans aucun gros travaux, avec vue dégagée. Belle s.d.b. et vues\nsur l'eau",

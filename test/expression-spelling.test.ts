@@ -1,4 +1,4 @@
-/** What tells expressions apart. */
+/** The hash that tells expressions apart. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -17,8 +17,8 @@ test('equal expressions have one hash', () => {
   assert.equal(hashOf(wanting('balcon')), hashOf(wanting('balcon')));
 });
 
-test('words that were made to share the hash of a published function do not share one here', () => {
-  // Under FNV-1a with its own constants.
+test('words built to collide under a published hash function do not collide here', () => {
+  // Words that collide under FNV-1a with its published constants.
   const hashes = ['仳偢崜一', '僐冊瑻一', '僗偐裂一'].map((word) => hashOf(wanting(word)));
   assert.equal(new Set(hashes).size, 3);
 });

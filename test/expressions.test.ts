@@ -1,4 +1,4 @@
-/** Expressions are read in three forms, written in one, and mean alternatives of conjunctions. */
+/** Expressions are accepted in three forms, written in one, and mean alternatives of conjunctions. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -19,7 +19,7 @@ function holds(texts: readonly string[], ...groups: ExpressionEntry[][]): boolea
   return expressionsHold(groups, foldTexts(texts));
 }
 
-test('any group suffices, every entry of a group is needed', () => {
+test('any group is enough, and every entry of a group is needed', () => {
   const texts = ['Maison avec jardin'];
   assert.ok(holds(texts, [entry('piscine')], [entry('jardin')]));
   assert.ok(!holds(texts, [entry('piscine'), entry('jardin')]));
@@ -28,7 +28,7 @@ test('any group suffices, every entry of a group is needed', () => {
   assert.ok(holds(texts));
 });
 
-test('a strict entry is an exact phrase, another one its words in order and inflected, at most two words apart', () => {
+test('a strict entry is an exact phrase; any other entry is its words in order, inflected, at most two words apart', () => {
   assert.ok(holds(['Superbe vue mer !'], [entry('Vue MER', true, true)]));
   assert.ok(!holds(['vue sur mer'], [entry('vue mer', true, true)]));
   assert.ok(!holds(['belle vue', 'mer'], [entry('vue mer', true, true)]));
@@ -46,7 +46,7 @@ test('a strict entry is an exact phrase, another one its words in order and infl
   assert.ok(holds(['à vendre'], [entry('vendu', false)]));
 });
 
-test('usual spellings and abbreviations are one with what they stand for', () => {
+test('common spellings and abbreviations are equal to the words they stand for', () => {
   const same = [
     ['T3', 't 3'],
     ['70 m²', '70 m2', '70 mètres carrés'],
@@ -67,7 +67,7 @@ test('usual spellings and abbreviations are one with what they stand for', () =>
   assert.ok(!holds(['salle de 30 m2, bain'], [entry('sdb')]));
 });
 
-test('a number is one word with its unit, and written numbers are digits', () => {
+test('a number and its unit are one word, and written numbers are digits', () => {
   const same = [
     ['100m2', '100 m²', '100 mètres carrés'],
     ['2 chambres', 'deux chambres', '2ch'],
@@ -94,6 +94,7 @@ test('a number is one word with its unit, and written numbers are digits', () =>
     ['1 chambre', 'une chambre'],
     ['8 chambres', 'dix-huit chambres'],
     ['100 pièces', 'T 100'],
+    ['100 pièces', 'T100'],
     ['100 m²', '100 100 100 100 100 100 m²'],
     ['2', '2 chambres'],
     ['2 chambres', '2 bureaux, 3 chambres'],
@@ -103,9 +104,10 @@ test('a number is one word with its unit, and written numbers are digits', () =>
   assert.ok(holds(['3 pièces'], [entry('pièce')]));
   assert.ok(!holds(['100 m2'], [entry('100m2', true, true)]));
   assert.ok(!holds(['deux chambres'], [entry('2 chambres', true, true)]));
+  assert.ok(holds(['3 pièces d. Eau de ville'], [entry('3 pièces')]));
 });
 
-test('what stands behind a negation is not there, and an entry with a negation finds its own words', () => {
+test('negated words are not found, and an entry with a negation finds its own words', () => {
   const denied = [
     'sans ascenseur',
     'Sans aucun gros ascenseur',
@@ -172,19 +174,19 @@ test('what stands behind a negation is not there, and an entry with a negation f
     assert.ok(!holds([text], [entry(word)]), `${word}: ${text}`);
 });
 
-test('ligatures, apostrophes and accents are ignored on either side', () => {
+test('ligatures, apostrophes and accents are ignored in entries and in texts', () => {
   assert.ok(holds(["au coeur de l'ile"], [entry('Cœur de l’Île', true, true)]));
   assert.ok(holds(['sans vis‑à‑vis'], [entry('vis a vis', true, true)]));
 });
 
-test('a word that folds to nothing is no condition, included or excluded', () => {
+test('a word that folds to nothing is no condition, whether included or excluded', () => {
   for (const strict of [true, false]) {
     for (const includes of [true, false]) assert.ok(holds(['x'], [entry('…', includes, strict)]));
   }
   assert.deepEqual(parseExpressions([{ word: '!' }, { word: '' }, {}]), []);
 });
 
-test('what is written is read back the same', () => {
+test('a formatted expression is read back unchanged', () => {
   const word = fc.constantFrom('balcon', 'vue & mer = 100 %', 'cœur[0]', "l'île", 'a+b', 'é');
   const entries = fc.record({ word, includes: fc.boolean(), strict: fc.boolean() }, { noNullPrototype: true });
   const groups = fc.array(fc.array(entries, { minLength: 1, maxLength: 3 }), { maxLength: 30 });
@@ -203,7 +205,7 @@ test('the three forms mean the same', () => {
   assert.deepEqual(parseExpressions([{ word: 'balcon' }, { word: 'cave', includes: 'false', strict: 1 }]), expected);
 });
 
-test('what cannot be understood or goes beyond the limits is refused', () => {
+test('an expression that is malformed or exceeds the limits is refused', () => {
   for (const input of [
     'word=balcon',
     7,
@@ -216,17 +218,17 @@ test('what cannot be understood or goes beyond the limits is refused', () => {
   assert.throws(() => parseExpressions(Array.from({ length: 51 }, () => ({ word: 'x' }))), ExpressionsError);
 });
 
-test('of what clients send every fault is reported at its place, and what is too much is not looked at', () => {
+test('every fault of a request is reported at its place, and entries beyond the limits are not read', () => {
   const faultsOf = (input: unknown) => {
     const faults: string[] = [];
     readExpressions(input, ({ path, message }) => faults.push(`${path.join('/')}: ${message.en}`));
     return faults;
   };
   assert.deepEqual(faultsOf([[{ word: '…', include: true }, 7], [{ word: 'x', options: { strict: 'ja', a: 1 } }]]), [
-    '0/0/include: member of an entry',
+    '0/0/include: a member of an entry',
     '0/0/word: word must have a letter or a digit',
     '0/1: an entry must be an object with a word',
-    '1/0/options/a: option of an entry',
+    '1/0/options/a: an option of an entry',
     '1/0/options/strict: must be true or false',
   ]);
   const unread = new Proxy([], {
@@ -236,7 +238,7 @@ test('of what clients send every fault is reported at its place, and what is too
   assert.deepEqual(faultsOf('x'.repeat(65_537)), [': must have at most 65536 characters']);
 });
 
-test('of the unknown members of one entry fifty are told, and the others counted', () => {
+test('of the unknown members of one entry fifty are named, and the others counted', () => {
   const count = (members: number) => {
     let told = 0;
     let all = 0;
@@ -250,7 +252,7 @@ test('of the unknown members of one entry fifty are told, and the others counted
   for (const members of [0, 1, 49, 50, 51, 500]) assert.deepEqual(count(members), [Math.min(members, 50), members]);
 });
 
-test('what is stored is read without being evaluated by the rules of today', () => {
+test('a stored expression is read without the rules of today being applied', () => {
   const long = formatExpressions([Array.from({ length: 150 }, () => entry('é'.repeat(200)))]);
   assert.equal(parseExpressions(long)[0]?.length, 150);
 });

@@ -1,4 +1,4 @@
-/** The vocabulary of features, and what items of adverts say in it (decisions, section 3). */
+/** The vocabulary of features, and the features that items of adverts state (decisions, section 3). */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -12,7 +12,7 @@ import {
 } from '../src/engine/domain/features.ts';
 import { foldText } from '../src/engine/domain/text.ts';
 
-/** As the decisions list them. */
+/** The names that the decisions list. */
 const NAMES =
   'balcony terrace garden cellar parking garage pool fireplace airConditioning accessible furnishedKitchen newBuild ' +
   'renovated toRenovate quiet unobstructedView caretaker intercom alarm';
@@ -35,7 +35,7 @@ test('the vocabulary is that of the decisions, and no word means two features', 
   }
 });
 
-test('an item counts when all of it, numbers and measures apart, is in the vocabulary', () => {
+test('an item counts if all its words, except numbers and measures, are in the vocabulary', () => {
   for (const [item, named] of [
     ['Balcon', 'balcony'],
     ['BALCONS', 'balcony'],
@@ -65,7 +65,7 @@ test('an item counts when all of it, numbers and measures apart, is in the vocab
   }
 });
 
-test('an item that denies makes the feature absent, and says nothing of others', () => {
+test('an item with a negation makes the feature absent, and says nothing about others', () => {
   for (const [item, denied] of [
     ['sans balcon', 'balcony'],
     ['zéro balcon', 'balcony'],

@@ -1,4 +1,4 @@
-/** Where a snapshot's bytes come from: files that are none, that were damaged or are made to do harm, and addresses. */
+/** Sources of a snapshot's bytes: URLs, and files that are not snapshots, are damaged, or are made to do harm. */
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -20,12 +20,12 @@ import { emptyDirectory } from './support/servers.ts';
 interface ZipEntry {
   readonly name: string;
   readonly bytes: Buffer;
-  /** What the directory says of them, whatever is true. */
+  /** The size and checksum that the directory states, true or not. */
   readonly claimedSize?: number;
   readonly claimedSum?: number;
 }
 
-/** A ZIP as PKWARE's application note has it (sections 4.3.7, 4.3.12, 4.3.16). */
+/** A ZIP file as PKWARE's application note defines it (sections 4.3.7, 4.3.12, 4.3.16). */
 function zipOf(entries: readonly ZipEntry[]): Buffer {
   const parts: Buffer[] = [];
   const directory: Buffer[] = [];
@@ -34,7 +34,7 @@ function zipOf(entries: readonly ZipEntry[]): Buffer {
     const packed = deflateRawSync(bytes);
     const fields = Buffer.alloc(26);
     fields.writeUInt16LE(20, 0);
-    // Names are UTF-8.
+    // Flag: names are UTF-8.
     fields.writeUInt16LE(0x800, 2);
     fields.writeUInt16LE(8, 4);
     fields.writeUInt32LE(claimedSum, 10);
@@ -68,7 +68,7 @@ async function contentOf(path: string): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-test('a file, a gzip and a ZIP with photos beside it hold the same', async (t) => {
+test('a plain file, a gzip file and a ZIP file that also contains photos are read alike', async (t) => {
   const path = join(await emptyDirectory(t), 'snapshot');
   const bytes = Buffer.from('"a"!#"b"\n'.repeat(100_000));
   const photo = { name: 'photo.jpg', bytes: Buffer.alloc(10) };
@@ -82,20 +82,20 @@ test('a file, a gzip and a ZIP with photos beside it hold the same', async (t) =
   }
 });
 
-test('a ZIP or gzip that is cut off, damaged or none costs a sentence', async (t) => {
+test('a ZIP or gzip file that is truncated, damaged or invalid is refused with one sentence', async (t) => {
   const path = join(await emptyDirectory(t), 'snapshot');
   const bytes = Buffer.from(Array.from({ length: 9_999 }, (_, at) => `${at}`).join());
   const named = (changes = {}) => zipOf([{ name: 'Annonces.csv', bytes, ...changes }]);
   const flipped = named();
   flipped[500] = (flipped[500] as number) ^ 0xff;
   const cases: readonly (readonly [Buffer, RegExp])[] = [
-    [named().subarray(0, 9_000), /the ZIP is cut off or damaged/],
-    [named().subarray(0, -1), /the ZIP is cut off or damaged/],
-    [flipped, /the ZIP is cut off or damaged/],
-    [named({ claimedSum: 1 }), /its checksum is another one/],
-    [named({ claimedSize: 1 }), /the ZIP is cut off or damaged \(too many bytes/],
-    [zipOf([]), /the ZIP holds no Annonces\.csv/],
-    [zipOf(['a.csv', 'b.csv'].map((name) => ({ name, bytes }))), /holds several files \(a\.csv, b\.csv\)/],
+    [named().subarray(0, 9_000), /The ZIP is cut off or damaged/],
+    [named().subarray(0, -1), /The ZIP is cut off or damaged/],
+    [flipped, /The ZIP is cut off or damaged/],
+    [named({ claimedSum: 1 }), /its checksum does not match/],
+    [named({ claimedSize: 1 }), /The ZIP is cut off or damaged \(too many bytes/],
+    [zipOf([]), /The ZIP has no Annonces\.csv/],
+    [zipOf(['a.csv', 'b.csv'].map((name) => ({ name, bytes }))), /has several files \(a\.csv, b\.csv\)/],
     [zipOf(['\x1b[2Ja.csv', 'b\n\x7f.csv'].map((name) => ({ name, bytes }))), /\(\ufffd\[2Ja\.csv, b\ufffd+\.csv\)/],
     [gzipSync(bytes).subarray(0, -9), /cut off or damaged/],
   ];
@@ -109,29 +109,29 @@ test('a ZIP or gzip that is cut off, damaged or none costs a sentence', async (t
   }
 });
 
-test('a bomb is given up at its bound, in the memory that a chunk takes', async (t) => {
+test('a decompression bomb is refused at its bound, within the memory of one chunk', async (t) => {
   const path = join(await emptyDirectory(t), 'bomb.gz');
-  // Gzip files in a row are one: 3 GiB in 3 MiB.
+  // Concatenated gzip files are one gzip file: 3 GiB in 3 MiB.
   const part = gzipSync(Buffer.alloc(64 * 1_024 * 1_024));
   await writeFile(path, Buffer.concat(Array.from({ length: 48 }, () => part)));
   const file = await openSnapshot(path);
   t.after(() => file.close());
-  // What is held: when the collector frees the rest is its own affair.
-  const held = (): number => {
+  // Memory that is in use: garbage is collected first.
+  const stored = (): number => {
     collectGarbage();
     const { arrayBuffers, heapUsed } = process.memoryUsage();
     return arrayBuffers + heapUsed;
   };
-  const before = held();
+  const before = stored();
   let most = 0;
   let chunks = 0;
   await assert.rejects(async () => {
-    for await (const _ of file.content()) if (chunks++ % 1_024 === 0) most = Math.max(most, held());
-  }, /it holds more than 2147483648 bytes/);
+    for await (const _ of file.content()) if (chunks++ % 1_024 === 0) most = Math.max(most, stored());
+  }, /The file contains more than 2147483648 bytes/);
   assert.ok(chunks > 10_240 && most - before < 32 * 1_024 * 1_024, `${chunks} chunks, ${most - before} bytes`);
 });
 
-test('links, pipes and folders are no files, and a folder’s newest file is', async (t) => {
+test('links, pipes and folders are not read, and a folder stands for its newest file', async (t) => {
   const folder = await emptyDirectory(t);
   const [file, older, link, pipe] = ['file', 'older', 'link', 'pipe'].map((name) => join(folder, name)) as [
     string,
@@ -147,9 +147,9 @@ test('links, pipes and folders are no files, and a folder’s newest file is', a
   await writeFile(file, 'y');
   await writeFile(join(folder, '.part'), 'z');
   assert.equal((await newestFile(folder))?.path, file);
-  await assert.rejects(openSnapshot(link), /link is a link: name the file itself/);
-  await assert.rejects(openSnapshot(pipe), /pipe is no file/);
-  await assert.rejects(openSnapshot(folder), /is no file/);
+  await assert.rejects(openSnapshot(link), /link is a link\. Give the path of its file\./);
+  await assert.rejects(openSnapshot(pipe), /pipe is not a regular file/);
+  await assert.rejects(openSnapshot(folder), /is not a regular file/);
 });
 
 test('a file that changes while it is read is refused', async (t) => {
@@ -162,7 +162,7 @@ test('a file that changes while it is read is refused', async (t) => {
   await appendFile(path, 'more');
   await assert.rejects(async () => {
     for await (const _ of content);
-  }, /it changed while it was read/);
+  }, /The file changed while it was read/);
 });
 
 async function serve(t: TestContext, answer: RequestListener): Promise<string> {
@@ -176,7 +176,7 @@ async function serve(t: TestContext, answer: RequestListener): Promise<string> {
 const stopping = new AbortController().signal;
 const inside = { allowPrivateNetworks: true, stopping };
 
-test('an address is asked with what it told last, and nothing comes when nothing changed', async (t) => {
+test('a download sends the last ETag and date, and an unchanged file is not read', async (t) => {
   const url = await serve(t, (request, response) => {
     if (request.url === '/') return response.writeHead(302, { location: '/file' }).end();
     if (request.headers['if-none-match'] === '"1"') return response.writeHead(304).end();
@@ -191,7 +191,7 @@ test('an address is asked with what it told last, and nothing comes when nothing
 
 test('a file of 50 MB is downloaded whole, plain and gzip, with and without a length', async (t) => {
   const content = Buffer.alloc(50_000_000, 'annonce;');
-  // Stored, not deflated: as long as the plain one on the wire.
+  // Stored, not deflated: as long on the wire as the plain file.
   const files = { plain: content, gzip: gzipSync(content, { level: 0 }) };
   const url = await serve(t, (request, response) => {
     const [, kind, length] = (request.url as string).split('/');
@@ -211,7 +211,7 @@ test('a file of 50 MB is downloaded whole, plain and gzip, with and without a le
   }
 });
 
-test('a server that drips is ended by the least rate, and by the deadline although garbage is collected', async (t) => {
+test('a slow server is disconnected by the minimum rate, and by the deadline even after garbage collection', async (t) => {
   const url = await serve(t, (_, response) => {
     const dripping = setInterval(() => {
       response.write('x');
@@ -220,11 +220,11 @@ test('a server that drips is ended by the least rate, and by the deadline althou
     response.once('close', () => clearInterval(dripping));
   });
   const options = { ...inside, rateCheckEveryMs: 200 };
-  await assert.rejects(download(url, null, options), /it sends too slowly: \d+ bytes in 0\.2 s/);
-  await assert.rejects(download(url, null, { ...inside, timeoutMs: 300 }), /it took longer than 300 ms/);
+  await assert.rejects(download(url, null, options), /the server sends too slowly: \d+ bytes in 0\.2 s/);
+  await assert.rejects(download(url, null, { ...inside, timeoutMs: 300 }), /the download took longer than 300 ms/);
 });
 
-test('user and password of an address are sent to its host alone, and are in no message', async (t) => {
+test('the user and password of an address are sent to its host only, and appear in no message', async (t) => {
   const path = join(await emptyDirectory(t), 'feeds.json');
   const seen: unknown[] = [];
   const other = await serve(t, ({ headers }, response) => {
@@ -246,9 +246,9 @@ test('user and password of an address are sent to its host alone, and are in no 
   await (await download(`${url}/moved`, null, options))?.dispose();
   assert.deepEqual(seen, [basic, undefined]);
   await assert.rejects(download(`${url}/file`, null, options), {
-    message: `${url}/file cannot be fetched: it answers 401`,
+    message: `Cannot download ${url}/file: it answers 401.`,
   });
-  // Otherwise a source would look alive that gives nothing.
+  // Otherwise a source that delivers nothing would look alive.
   for (const version of [null, '{}'])
     await assert.rejects(download(`${url}/unchanged`, version, options), /answers 304 to a request without conditions/);
   await writeFile(path, `{"a": {"format": "poliris", "url": "${secret}/file" x`);
@@ -260,7 +260,7 @@ test('user and password of an address are sent to its host alone, and are in no 
   assert.throws(() => readFeedsFile(path), /a\.url must have "%" in its user and password written as "%25"/);
 });
 
-test('an address that leads inside, never ends, or answers something else costs a sentence', async (t) => {
+test('an address that is private, endless, or answers something else is refused with one sentence', async (t) => {
   let reached = 0;
   const target = await serve(t, (_, response) => {
     reached += 1;
@@ -286,7 +286,7 @@ test('an address that leads inside, never ends, or answers something else costs 
   await refused('/missing', /answers 404/);
   await refused('/large', /more than 1000 bytes/, { bytesMax: 1_000 });
   await refused('/endless', /took longer than 200 ms/, { timeoutMs: 200 });
-  // Outside, as the role has it: neither plain http nor what is not public.
+  // As the role is configured: neither plain http nor private addresses are allowed.
   await refused('/', /plain http is not allowed/, { allowPrivateNetworks: false });
   const outside = { allowPrivateNetworks: false, stopping };
   for (const address of [
@@ -299,7 +299,7 @@ test('an address that leads inside, never ends, or answers something else costs 
   assert.equal(reached, 0);
 });
 
-test('an address outside that redirects to one inside, over TLS as well, reaches nothing there', async (t) => {
+test('a public address that redirects to a private one, also over TLS, reaches nothing there', async (t) => {
   const pems = await generate([{ name: 'commonName', value: 'agency.test' }], {
     extensions: [
       {
@@ -343,7 +343,7 @@ test('an address outside that redirects to one inside, over TLS as well, reaches
   assert.equal(reached, 0);
 });
 
-test('a file of sources says everything that is wrong with it', async (t) => {
+test('every mistake in a file of sources is reported', async (t) => {
   const path = join(await emptyDirectory(t), 'feeds.json');
   const read = async (value: unknown) => {
     await writeFile(path, JSON.stringify(value));

@@ -1,6 +1,6 @@
 /**
- * Agencies' files as adverts: real ones against another reading of the same bytes, and files that are made to do harm or
- * came to some on their way.
+ * Agencies' files as adverts: real files, compared with an independent reading of the same bytes, and files that are
+ * damaged or made to do harm.
  */
 
 import assert from 'node:assert/strict';
@@ -56,7 +56,7 @@ function advertsOf(rows: readonly FeedRow[]): readonly AdvertRow[] {
   return rows as readonly AdvertRow[];
 }
 
-/** Another reading: the whole file as one text, taken apart from its end, column by column of SeLoger's list. */
+/** An independent reading: the whole file as one text, split into lines and then into the columns of SeLoger's list. */
 function independentReading(bytes: Buffer): readonly Record<string, unknown>[] {
   const utf8 = bytes.toString('utf8');
   const text = utf8.includes('\ufffd') ? new TextDecoder('windows-1252').decode(bytes, { stream: true }) : utf8;
@@ -160,7 +160,7 @@ function advertOfColumns(column: Record<string, string>, names: readonly string[
 // oxlint-disable-next-line typescript/no-explicit-any -- whatever a mapped advert has
 type Loose = any;
 
-/** The product's reading in the same words. */
+/** The product's reading, in the form of the independent one. */
 function flattened({ reference, content }: AdvertRow): Record<string, unknown> {
   const dropped: string[] = [];
   const { property, advert } = withinBounds(content, ({ fault }) => dropped.push(fault)) as Record<string, Loose>;
@@ -206,7 +206,7 @@ function flattened({ reference, content }: AdvertRow): Record<string, unknown> {
 }
 
 for (const [name, count] of Object.entries(SNAPSHOTS)) {
-  test(`every member of every row of ${name} is what another reading of the file has`, { skip }, async () => {
+  test(`every member of every row of ${name} agrees with an independent reader`, { skip }, async () => {
     const bytes = gunzipSync(readFileSync(`${FOLDER}feeds/${name}.csv.gz`));
     const rows = advertsOf(await poliris(bytes, 65_536));
     assert.equal(rows.length, count);
@@ -217,7 +217,7 @@ for (const [name, count] of Object.entries(SNAPSHOTS)) {
   });
 }
 
-test('values of Poliris mean what the format says, and unknown is unknown', async () => {
+test('Poliris values have the meaning of the format, and unknown values stay unknown', async () => {
   const fields = {
     1: 'agence',
     2: 'R1',
@@ -264,7 +264,7 @@ test('values of Poliris mean what the format says, and unknown is unknown', asyn
   assert.equal((row as AdvertRow).reference, 'agence/R1');
 });
 
-test('what Poliris denies of the vocabulary is an item behind those that it states', async () => {
+test('a feature that Poliris denies is listed as an item after the stated ones', async () => {
   const fields = { 1: 'agence', 2: 'R1', 39: '0', 42: 'NON', 43: '2', 48: 'NON', 65: 'OUI', 244: '1', 67: 'NON' };
   const [row] = advertsOf(await poliris(polirisFile([fields]), 1));
   const { content, laterFeatures } = row as AdvertRow;
@@ -281,42 +281,13 @@ test('what Poliris denies of the vocabulary is an item behind those that it stat
   assert.deepEqual([publishedAs(hashOf(contentJson(identity, whole))), publishedAs(null)], [whole, whole]);
 });
 
-test('the types of kitchen that are fitted are a feature, the others say nothing of it', async () => {
+test('the fitted kinds of kitchen are a feature, the others say nothing about it', async () => {
   const types = ['', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9'];
   const file = polirisFile(types.map((type, at) => ({ 1: 'agence', 2: `R${at}`, 34: type })));
   const features = advertsOf(await poliris(file)).map(({ content }) => content.advert.features);
   const isFitted = (type: string) => ['6', '7', '8', '9'].includes(type);
   const expected = types.map((type) => (isFitted(type) ? ['cuisine équipée'] : []));
   assert.deepEqual(features, expected);
-});
-
-test('the kinds of property and of sale are told by their words, and others are unknown', async () => {
-  const kinds = ['appartement', 'Château', 'immeuble', 'parking/box', 'bureaux', 'terrain', 'Boutique', 'péniche'];
-  const sales = [
-    'vente',
-    'Vente de prestige',
-    'viager',
-    'location vacances',
-    'cession de bail',
-    "produit d'investissement",
-    'vente fonds de commerce',
-    '',
-  ];
-  const file = polirisFile(kinds.map((kind, at) => ({ 2: `R${at}`, 3: sales[at] as string, 4: kind, 20: 'Villa' })));
-  const found = advertsOf(await poliris(file)).map(({ content: { property } }) => [
-    property.propertyType,
-    property.transactionType,
-  ]);
-  assert.deepEqual(found, [
-    [0, 0],
-    [1, 0],
-    [2, 0],
-    [3, 1],
-    [4, null],
-    [5, null],
-    [6, null],
-    [null, null],
-  ]);
 });
 
 test('each record is decoded by its own bytes, UTF-8 or Windows-1252', async () => {
@@ -334,11 +305,11 @@ test('each record is decoded by its own bytes, UTF-8 or Windows-1252', async () 
     kind: 'complaint',
     line: 1,
     reference: 'R3',
-    reason: 'its bytes are neither UTF-8 nor Windows-1252',
+    reason: 'the bytes are neither UTF-8 nor Windows-1252',
   });
 });
 
-test('a value may hold line ends and quotation marks, and a broken row leaves the others whole', async () => {
+test('a value may contain line ends and quotation marks, and a broken row does not affect the others', async () => {
   const whole = polirisLine({ 2: 'R1', 21: 'one\r\ntwo "three"\n\nfour' });
   const short = '"agence"!#"R2"!#"vente"!#"appartement"\n';
   const file = Buffer.from(`${whole}${short}${polirisLine({ 2: 'R3' })}\r\n\x1a`);
@@ -353,7 +324,7 @@ test('a value may hold line ends and quotation marks, and a broken row leaves th
   }
 });
 
-test('records without a line end between them are reported: neither is read, and nobody takes the second for gone', async () => {
+test('records without a line end between them are both reported, and the second is not taken for gone', async () => {
   const lines = [1, 2, 3].map((number) => polirisLine({ 2: `R${number}` }));
   const joined = `${lines[0]?.trimEnd()}${lines[1]}`;
   for (const file of [joined + lines[2], lines[2] + joined])
@@ -384,38 +355,38 @@ test('a file of an older version, with fewer fields, is not read as half as many
   }
 });
 
-test('a row without a reference, or with a NUL, is told and names whom it can', async () => {
+test('a row without a reference, or with a NUL, is reported with the adverts it may be', async () => {
   const file = Buffer.from(polirisLine({ 1: 'agence' }) + polirisLine({ 2: 'R2', 21: 'a\0b' }));
   assert.deepEqual(
     (await poliris(file)).map((row) => [row.kind, row.reference, 'reason' in row && row.reason]),
     [
-      ['complaint', null, 'it has no reference'],
-      ['complaint', 'R2', 'it holds a NUL, as what a disk has lost does'],
+      ['complaint', null, 'the reference is missing'],
+      ['complaint', 'R2', 'the record contains NUL bytes, a sign of a damaged disk'],
     ],
   );
 });
 
-test('an export that was cut off at night is refused, wherever it was cut', async () => {
+test('a truncated export is refused, wherever it was cut', async () => {
   const file = Buffer.from(polirisLine({ 2: 'R1', 20: 'Été' }) + polirisLine({ 2: 'R2', 20: 'Été' }).trimEnd(), 'utf8');
   const second = file.indexOf('\n') + 1;
   const cuts = Array.from({ length: file.length - second - 3 }, (_, at) => second + 1 + at);
   for (const cut of cuts)
-    await assert.rejects(poliris(file.subarray(0, cut)), /cut off: line 2, the last one/, `at ${cut}`);
-  // What is missing then are no values.
+    await assert.rejects(poliris(file.subarray(0, cut)), /cut off: its last line, 2,/, `at ${cut}`);
+  // In these cases no value is missing.
   for (const end of [0, 2]) assert.equal((await poliris(file.subarray(0, file.length - end))).length, 2);
 });
 
-test('what is no Poliris, or has no end, costs a sentence', async () => {
-  await assert.rejects(poliris(Buffer.from('<html>404</html>')), /it is not Poliris: line 1/);
-  await assert.rejects(poliris(Buffer.from('id,price\n1,2\n')), /it is not Poliris/);
+test('a file that is not Poliris, or has no end, is refused with one sentence', async () => {
+  await assert.rejects(poliris(Buffer.from('<html>404</html>')), /The file is not Poliris: line 1/);
+  await assert.rejects(poliris(Buffer.from('id,price\n1,2\n')), /The file is not Poliris/);
   async function* endless(): AsyncGenerator<Buffer> {
     for (let count = 0; count < 100; count++) yield Buffer.alloc(1_000_000, 0x41);
     assert.fail('read to its end');
   }
-  await assert.rejects(all(readPoliris(endless(), 'x')), /line 1 has more than 4194304 bytes/);
+  await assert.rejects(all(readPoliris(endless(), 'x')), /Line 1 has over 4194304 bytes/);
   await assert.rejects(
     all(readMapped(endless(), parseMapping('{"format":"ndjson","reference":"id","members":{}}', 'm'))),
-    /line 1 has more/,
+    /Line 1 has over/,
   );
 });
 
@@ -435,7 +406,7 @@ const EXPECTED = [
   { price: 250.5, title: 'Two', pictures: ['https://x/3'] },
 ];
 
-test('NDJSON, JSON and XML are the same adverts by the same mapping', async () => {
+test('NDJSON, JSON and XML give the same adverts with the same mapping', async () => {
   const xml = `<?xml version="1.0"?><root><head/><ads>${TREE.map(
     ({ id, price, title, dpe, photos }) =>
       `<ad><id>${id}</id><price currency="EUR">${price}</price><title><![CDATA[${title}]]></title><dpe>${dpe}</dpe>` +
@@ -460,14 +431,14 @@ test('NDJSON, JSON and XML are the same adverts by the same mapping', async () =
     assert.deepEqual(rows[1]?.losses, [
       {
         member: 'energy.category',
-        fault: 'none of its codes: say in `values` what it stands for',
+        fault: 'not a valid code: add it to `values` of the mapping',
         value: '"Z"',
       },
     ]);
   }
 });
 
-test('a list at the root of JSON, attributes of XML, and encodings that the mapping names', async () => {
+test('a mapping reads a JSON root list, XML attributes and the encodings that it names', async () => {
   const reference = { reference: 'id', members: { title: 't' } };
   const [json] = advertsOf(await mapped('\ufeff[{"id":1,"t":"x"}]', { format: 'json', ...reference }));
   assert.equal(json?.reference, '1');
@@ -478,7 +449,7 @@ test('a list at the root of JSON, attributes of XML, and encodings that the mapp
   await assert.rejects(mapped(latin, { ...xml, encoding: undefined }), /not utf-8 throughout \(1 of 1 adverts\)/);
 });
 
-test('values become the contract’s members: codes, flags, dates, lists', async () => {
+test('values become members of the contract: codes, flags, dates, lists', async () => {
   const csv =
     'id,type,lift,seen,photos,unit\n1,flat,oui,2026-03-10,https://x/1|https://x/2,m2\n2,boat,,1970-01-01,[],\n';
   const members = {
@@ -501,7 +472,7 @@ test('values become the contract’s members: codes, flags, dates, lists', async
   );
 });
 
-test('an empty item of a list is no picture, and takes none of the others with it', async () => {
+test('an empty item of a list is not a picture, and the other items are kept', async () => {
   const members = { pictures: 'photos/url' };
   const xml = '<ads><ad><id>1</id><photos><url/><url>https://x/1</url><url> </url></photos></ad></ads>';
   const json = '[{"id":1,"photos":{"url":[null,"","https://x/1"]}}]';
@@ -514,7 +485,7 @@ test('an empty item of a list is no picture, and takes none of the others with i
     assert.deepEqual(advertsOf(rows)[0]?.content.advert.pictures, ['https://x/1']);
 });
 
-test('a date is read day first, by the clock of Paris, or in the order that its member names', async () => {
+test('a date is read day first, in Paris time, or in the order that its member names', async () => {
   const seen = async (dates: string | undefined, ...written: readonly string[]) => {
     const members = { updatedAt: { path: 'seen', dates }, title: 'id' };
     const csv = `id,seen\n${written.map((each, at) => `${at},${each}`).join('\n')}\n`;
@@ -540,12 +511,12 @@ test('a date is read day first, by the clock of Paris, or in the order that its 
   assert.deepEqual(await seen('yyyyMMdd', '20260310'), ['2026-03-10T00:00:00.000Z']);
   const ofNoMonth = await seen(undefined, '2026-02-30', '2026-04-31T10:00+02:00', '2024-02-29');
   assert.deepEqual(ofNoMonth, ['no date', 'no date', '2024-02-29T00:00:00.000Z']);
-  await assert.rejects(seen('MM/dd/yy', '03/10/26'), /updatedAt: `dates` is the order of a date, with yyyy, MM and dd/);
+  await assert.rejects(seen('MM/dd/yy', '03/10/26'), /updatedAt: `dates` must be an order of yyyy, MM and dd/);
   const price = { format: 'csv', reference: 'id', members: { price: { path: 'price', dates: 'MM/dd/yyyy' } } };
-  assert.throws(() => mapped('', price), /price: `dates` is the order of a date/);
+  assert.throws(() => mapped('', price), /price: `dates` must be an order of yyyy/);
 });
 
-test('a floor of several is both, unless the file says how many there are', async () => {
+test('a floor such as "3e étage sur 5" gives floor and number of floors, unless the file states the number', async () => {
   const members = { floor: 'floor', floorQuantity: { path: 'floors', optional: true }, title: 'id' };
   const csv = 'id,floor,floors\n1,3e étage sur 5,\n2,RDC/4,6\n3,R+2,\n';
   const ofMapping = advertsOf(await mapped(csv, { format: 'csv', reference: 'id', members }));
@@ -557,30 +528,30 @@ test('a floor of several is both, unless the file says how many there are', asyn
   for (const rows of [ofMapping, advertsOf(await poliris(file))]) {
     const floors = rows.map(({ content: { advert } }) => known({ floor: advert.floor, of: advert.floorQuantity }));
     assert.deepEqual(floors, [{ floor: 3, of: 5 }, { floor: 0, of: 6 }, {}]);
-    assert.deepEqual(rows[2]?.losses, [{ member: 'floor', fault: 'no number', value: '"R+2"' }]);
+    assert.deepEqual(rows[2]?.losses, [{ member: 'floor', fault: 'not a number', value: '"R+2"' }]);
   }
 });
 
-test('a row of a CSV that has more values than columns is not understood: which of them is shifted, nobody knows', async () => {
+test('a CSV row with more values than columns is refused, because any of them may be shifted', async () => {
   const mapping = { format: 'csv', reference: 'id', members: { title: 'title', price: 'price' } };
   const rows = await mapped('id,title,price\n1,House, garden,100\n2,House,200,\n3,Flat,300\n', mapping);
   assert.deepEqual(
     rows.map((row) => [row.line, row.reference, row.kind === 'advert' ? row.content.advert : row.reason]),
     [
-      [2, null, 'it has 4 values for 3 columns'],
+      [2, null, 'the row has 4 values for 3 columns'],
       [3, '2', { title: 'House', price: 200 }],
       [4, '3', { title: 'Flat', price: 300 }],
     ],
   );
 });
 
-test('a quotation mark within a value stops its row alone', async () => {
+test('a quotation mark within a value affects its own row only', async () => {
   const mapping = { format: 'csv', reference: 'id', members: { title: 'title', price: 'price' } };
   const rows = await mapped(
     'id,title,price\n1,Flat "A",100\n2,"Flat "B" x",200\n3,"Flat ""C""",300\n4,"Flat, open,400\n5,"D",500\n6,E,600\n',
     mapping,
   );
-  const reason = 'a quotation mark within a value is not written twice';
+  const reason = 'a quotation mark within a value is not doubled';
   assert.deepEqual(
     rows
       .toSorted((a, b) => a.line - b.line)
@@ -595,25 +566,25 @@ test('a quotation mark within a value stops its row alone', async () => {
   );
   await assert.rejects(
     mapped('id,title,price\n1,A,1\n2,"Flat,100\n3,A,200\n', mapping),
-    /cannot be read as CSV: Quote Not Closed/,
+    /Cannot read the CSV: Quote Not Closed/,
   );
-  await assert.rejects(mapped('id,ti"tle,price\n1,A,1\n', mapping), /cannot be read as CSV/);
+  await assert.rejects(mapped('id,ti"tle,price\n1,A,1\n', mapping), /Cannot read the CSV/);
   await assert.rejects(
     mapped(`id,title,price\n1,A,1\n2,${'a"'.repeat(201)},1\n`, mapping),
-    /line 3 has more than 200 quotation marks within values: write each of them twice/,
+    /Line 3 has more than 200 quotation marks within values\. Double each of them\./,
   );
   assert.equal((await mapped(`id,title,price\n1,A,1\n2,${'a"'.repeat(200)},1\n`, mapping)).length, 2);
 });
 
-test('columns of a CSV may have the same name, of which the first counts, or none', async () => {
+test('of several CSV columns with one name the first counts, or none', async () => {
   const mapping = { format: 'csv', reference: 'id', members: { title: 'title' } };
   const [row] = advertsOf(await mapped('id,title,,,title\n1,House,a,b,c\n', mapping));
   assert.deepEqual([row?.reference, row?.content.advert], ['1', { title: 'House' }]);
 });
 
-test('what a mapping cannot mean is told before anything is read, with the nearest name', async () => {
+test('an invalid mapping is reported before anything is read, with the nearest name', async () => {
   const mapping = { format: 'csv', reference: 'id', members: { title: 'titel' } };
-  await assert.rejects(mapped('id,title\n1,x\n', mapping), /no advert has titel \(the nearest one is title\)/);
+  await assert.rejects(mapped('id,title\n1,x\n', mapping), /No advert has titel \(the nearest one is title\)/);
   await assert.rejects(
     mapped('{"id":1,"a":{"title":"x"}}', { ...mapping, format: 'ndjson', members: { title: 'a/titel' } }),
     /nearest one is a\/title/,
@@ -626,26 +597,23 @@ test('what a mapping cannot mean is told before anything is read, with the neare
   const parse = (value: unknown) => () => parseMapping(JSON.stringify(value), 'm.json');
   assert.throws(
     parse({ ...mapping, members: { prise: 'x' } }),
-    /prise is no member of an advert; the nearest one is price/,
+    /prise is not a member of an advert; the nearest one is price/,
   );
   assert.throws(parse({ ...mapping, membres: {} }), /nearest one is members/);
   assert.throws(parse({ ...mapping, format: 'yaml' }), /format/);
   assert.throws(parse({ ...mapping, format: 'xml' }), /`adverts` must name the element/);
-  assert.throws(() => parseMapping('{', 'm.json'), /m\.json is no JSON/);
+  assert.throws(() => parseMapping('{', 'm.json'), /m\.json is not valid JSON/);
 });
 
-test('files of every format that are cut off are refused', async () => {
+test('truncated files of every format are refused', async () => {
   const mapping = { reference: 'id', members: { title: { path: 't', optional: true } } };
-  await assert.rejects(
-    mapped('id,t\n1,x\n2', { format: 'csv', ...mapping }),
-    /cut off: of the last row, it has 1 values for 2/,
-  );
-  await assert.rejects(mapped('id,t\n1,x\n2,"abc', { format: 'csv', ...mapping }), /cannot be read as CSV/);
-  await assert.rejects(mapped('{"id":1}\n{"id":', { format: 'ndjson', ...mapping }), /cut off: line 2/);
-  await assert.rejects(mapped('[{"id":1},{"id"', { format: 'json', ...mapping }), /cannot be read as JSON/);
+  await assert.rejects(mapped('id,t\n1,x\n2', { format: 'csv', ...mapping }), /cut off\. Line 3: .* 1 values for 2/);
+  await assert.rejects(mapped('id,t\n1,x\n2,"abc', { format: 'csv', ...mapping }), /Cannot read the CSV/);
+  await assert.rejects(mapped('{"id":1}\n{"id":', { format: 'ndjson', ...mapping }), /The last line, 2, is cut off/);
+  await assert.rejects(mapped('[{"id":1},{"id"', { format: 'json', ...mapping }), /Cannot read the JSON/);
   await assert.rejects(
     mapped('<a><b><id>1</id></b><b>', { format: 'xml', adverts: 'a/b', ...mapping }),
-    /cannot be read as XML/,
+    /Cannot read the XML/,
   );
   const cut = Buffer.from('id,t\n1,é\n').subarray(0, -2);
   await assert.rejects(mapped(cut, { format: 'csv', ...mapping }), /not utf-8 throughout: it is cut off/);
@@ -658,7 +626,7 @@ test('files of every format that are cut off are refused', async () => {
   ]);
 });
 
-test('an XML bomb, deep nesting and what never ends cost a sentence', async () => {
+test('an XML bomb, deep nesting and endless values are refused with one sentence', async () => {
   const xml = { format: 'xml', adverts: 'a/b', reference: 'id', members: {} };
   const levels = Array.from({ length: 9 }, (_, at) => `<!ENTITY l${at + 1} "${`&l${at};`.repeat(10)}">`).join('');
   const bomb = `<!DOCTYPE a [<!ENTITY l0 "lol">${levels}]><a><b><id>&l9;</id></b></a>`;
@@ -667,7 +635,7 @@ test('an XML bomb, deep nesting and what never ends cost a sentence', async () =
       kind: 'complaint',
       line: 1,
       reference: null,
-      reason: 'it holds a character or an entity that XML does not have',
+      reason: 'the advert contains a character or an entity that XML does not allow',
     },
   ]);
   await assert.rejects(mapped('<a>'.repeat(100_000), xml), /nests deeper than 64 levels/);
@@ -686,10 +654,10 @@ test('an XML bomb, deep nesting and what never ends cost a sentence', async () =
   for (const start of ['{"a":{"b":[{"id":"', '{"z":"'])
     await assert.rejects(all(readMapped(endless(start), parsed('json'))), /has no end/);
   for (const start of ['id,t\n1,"', 'id'])
-    await assert.rejects(all(readMapped(endless(start), parsed('csv'))), /cannot be read as CSV/);
+    await assert.rejects(all(readMapped(endless(start), parsed('csv'))), /Cannot read the CSV/);
 });
 
-test('values outside the contract’s bounds are left out with a notice, and the advert stays', () => {
+test('values outside the contract’s bounds are left out with a notice, and the advert is kept', () => {
   const notices: string[] = [];
   const content = {
     property: { room: 2.5, locations: { lat: 91, lon: 6 }, city: { zipcode: '83600' } },
@@ -707,7 +675,7 @@ test('values outside the contract’s bounds are left out with a notice, and the
 
 const CASES = fileURLToPath(new URL('../cases/', SHARED_DATA));
 
-/** By reference: what a mapped CSV with a price and a surface has of each row. */
+/** The price of each row, read from a mapped CSV with these values. */
 async function pricesOf(values: readonly string[], options: object = {}): Promise<readonly unknown[]> {
   const csv = `id;price\n${values.map((value, at) => `${at + 1};${value}`).join('\n')}\n`;
   const mapping = {
@@ -720,7 +688,7 @@ async function pricesOf(values: readonly string[], options: object = {}): Promis
   return advertsOf(await mapped(csv, mapping)).map(({ content }) => content.advert.price);
 }
 
-test('a number with currencies, units and blanks is that number, and others are none', async () => {
+test('a number may have currencies, units and blanks, and other text is not a number', async () => {
   const price = {
     '350 000': 350_000,
     '189\u202f000 €': 189_000,
@@ -764,13 +732,13 @@ test('a number with currencies, units and blanks is that number, and others are 
   ] as const)
     assert.equal(numbers.read(text, member), number, text);
   for (const text of ['120 sq ft', '120 €', '2²', '1,2 ha', 'RDC', '4/5'])
-    assert.equal(numbers.read(text, 'surface'), 'no number', text);
+    assert.equal(numbers.read(text, 'surface'), 'not a number', text);
   for (const text of ['R+2', 'entresol', 'dernier étage', '3 étages', '1er et 2e'])
-    assert.equal(numbers.read(text, 'floor'), 'no number', text);
-  assert.equal(numbers.read('RDC', 'floorQuantity'), 'no number');
+    assert.equal(numbers.read(text, 'floor'), 'not a number', text);
+  assert.equal(numbers.read('RDC', 'floorQuantity'), 'not a number');
 });
 
-test('a price whose currency stands apart is one in euros, or unknown and told', async () => {
+test('a price whose currency is in another member is read if in euros, and is otherwise unknown with a notice', async () => {
   const mappingOf = (format: string, path: string, currency: string) => ({
     format,
     adverts: 'r/a',
@@ -798,7 +766,7 @@ test('a price whose currency stands apart is one in euros, or unknown and told',
   await assert.rejects(mapped(csv, mappingOf('csv', 'price', 'curency')), /nearest one is currency/);
 });
 
-test('digits before exactly three others: the mapping decides, else what the source’s other numbers have shown, else none', async () => {
+test('digits before exactly three others are read by the mapping, else as the source’s other numbers show, else not at all', async () => {
   const ambiguous = ['350.000', '99,990'];
   assert.deepEqual(await pricesOf(ambiguous), [undefined, undefined]);
   assert.deepEqual(await pricesOf(ambiguous, { decimal: ',' }), [350_000, 99.99]);
@@ -816,17 +784,17 @@ test('digits before exactly three others: the mapping decides, else what the sou
   const habits = german.numbers.learned();
   assert.deepEqual(read(habits, [['price', '350.000']]).found, [350_000]);
   assert.deepEqual(read(habits, [['landSurface', '1,250']]).found, [1.25]);
-  // One value that somebody typed otherwise, among many, is no evidence.
+  // One value in another notation, among many, is no evidence.
   const mixed = read(habits, [...Array.from({ length: 9 }, () => ['surface', '62,5'] as const), ['surface', '62.5']]);
   assert.deepEqual(mixed.numbers.learned(), habits);
-  // Nor is it among none, of today: the others may have gone.
+  // Nor is a single value without others that day: the others may be gone.
   const stray = read(habits, [
     ['energy.value', '120.5'],
     ['price', '350.000'],
     ['landSurface', '1.250'],
   ]);
   assert.deepEqual([stray.found, stray.numbers.isOutdated()], [[120.5, 350_000, 1_250], false]);
-  // Ten are, for what has not been read by the habit before.
+  // Ten values are evidence, but only for members that have not been read by the habit before.
   const lively = (value: string) => Array.from({ length: 10 }, () => ['surface', value] as const);
   const british = read(stray.numbers.learned(), lively('62.5')).numbers.learned();
   assert.deepEqual(
@@ -838,7 +806,8 @@ test('digits before exactly three others: the mapping decides, else what the sou
     ]).found,
     [350_000, null, 1_250, 350_000],
   );
-  // The habit counts as a hundredth of what it has read: ten are evidence against a hundred values, not against one more.
+  // The habit counts as a hundredth of the values that it has read: ten values are evidence against a hundred, but not
+  // against one more.
   for (const [count, sign] of [
     [100, '.'],
     [101, ','],
@@ -846,7 +815,7 @@ test('digits before exactly three others: the mapping decides, else what the sou
     const grouped = Array.from({ length: count }, () => ['surface', '1.250'] as const);
     assert.equal(read(habits, [...lively('62.5'), ...grouped]).numbers.learned().surface, sign);
   }
-  // No price has three decimals, whatever a source's surfaces show.
+  // No price has three decimals, whatever notation a source's surfaces show.
   assert.deepEqual(
     read({ '': '.' }, [
       ['price', '350.000'],
@@ -856,7 +825,30 @@ test('digits before exactly three others: the mapping decides, else what the sou
   );
 });
 
-test('words of Poliris mean what SeLoger lists, and what means nothing is told with its member', async () => {
+test('the kinds of property and of sale are read from their words, and other words are unknown', async () => {
+  const words = [
+    ['vente', 'appartement', 0, 0],
+    ['Ventes', 'maison avec terrain', 0, 1],
+    ['vente', 'modèle de maison', 0, 1],
+    ['Vente de prestige', 'Château', 0, 1],
+    ['viager', 'immeuble', 0, 2],
+    ['Locations', 'bâtiment', 1, 2],
+    ['location vacances', 'parking/box', 1, 3],
+    ['cession de bail', 'bureaux', null, 4],
+    ["produit d'investissement", 'terrain', null, 5],
+    ['vente fonds de commerce', 'Boutique', null, 6],
+    ['', 'péniche', null, null],
+    ['échange', 'entreprises', null, null],
+  ] as const;
+  const file = polirisFile(words.map(([sale, kind], at) => ({ 2: `R${at}`, 3: sale, 4: kind, 20: 'Villa' })));
+  const found = advertsOf(await poliris(file)).map(({ content }) => content.property);
+  assert.deepEqual(
+    tuplesOf(found, 'transactionType', 'propertyType'),
+    words.map(([, , transaction, property]) => [transaction, property]),
+  );
+});
+
+test('words outside of SeLoger’s list are reported with their member', async () => {
   const rows = advertsOf(
     await poliris(
       polirisFile([
@@ -868,28 +860,18 @@ test('words of Poliris mean what SeLoger lists, and what means nothing is told w
       ]),
     ),
   );
-  const found = rows.map(({ content: { property, advert } }) => [
-    property.transactionType,
-    property.propertyType,
-    advert.furnished,
-  ]);
-  assert.deepEqual(found, [
-    [0, 1, true],
-    [1, 2, false],
-    [0, 1, null],
-    [null, null, null],
-    [null, null, null],
-  ]);
+  const furnished = rows.map(({ content }) => content.advert.furnished);
+  assert.deepEqual(furnished, [true, false, null, null, null]);
   assert.deepEqual(
     rows.map(({ losses }) => losses.map(({ member, value, fault }) => `${member}: ${value} is ${fault}`)),
     [
       [],
-      ['pictures: "230.jpg" is no web address'],
+      ['pictures: "230.jpg" is not a web address'],
       [],
       [
-        'transactionType: "échange" is no word that is known',
-        'propertyType: "entreprises" is no word that is known',
-        'price: "nous consulter" is no number',
+        'transactionType: "échange" is not a known word',
+        'propertyType: "entreprises" is not a known word',
+        'price: "nous consulter" is not a number',
       ],
       ['price: "£250,000" is in another currency than euro', 'furnished: "peut-être" is neither OUI nor NON'],
     ],
@@ -897,7 +879,7 @@ test('words of Poliris mean what SeLoger lists, and what means nothing is told w
   assert.deepEqual(rows[1]?.content.advert.pictures, ['https://x/1']);
 });
 
-test('ratings and words of other lists are unknown and told, and those that mean none are not', async () => {
+test('ratings and words outside the lists are unknown and reported, and those that mean "none" are not reported', async () => {
   const letters = ['A+', 'C/D', 'G+', 'H', 'Classe C', 'VI', 'ns', 'N', '', 'g'];
   const payers = ['Acquéreur', 'VENDEUR', 'charge acquéreur', '1', '2', '3', '', 'notaire'];
   const file = letters.map((letter, at) => ({
@@ -919,11 +901,11 @@ test('ratings and words of other lists are unknown and told, and those that mean
   const told = rows.flatMap(({ losses }) => losses).map(({ member, fault, value }) => `${member} ${value} ${fault}`);
   const expected = letters
     .slice(0, 5)
-    .flatMap((letter) => ['energy', 'greenHouseGas'].map((name) => `${name}.category "${letter}" none of its codes`));
-  assert.deepEqual(told, [...expected, 'feesResponsibility "notaire" no word that is known']);
+    .flatMap((letter) => ['energy', 'greenHouseGas'].map((name) => `${name}.category "${letter}" not a valid code`));
+  assert.deepEqual(told, [...expected, 'feesResponsibility "notaire" not a known word']);
 });
 
-test('a line of column names is no advert, and a row of which nothing is understood is not published', async (t) => {
+test('a repeated header line is not an advert, and a row without any readable value is not published', async (t) => {
   if (!existsSync(`${CASES}05-poliris-header/header.csv`)) return t.skip('the case is not here');
   const rows = await poliris(readFileSync(`${CASES}05-poliris-header/header.csv`));
   assert.deepEqual(
@@ -945,13 +927,13 @@ test('a line of column names is no advert, and a row of which nothing is underst
     again.map((each) => [each.kind, each.line, 'reason' in each && each.reason]),
     [
       ['advert', 2, false],
-      ['left out', 3, 'it names columns'],
-      ['complaint', 4, 'none of its values is understood'],
+      ['left out', 3, 'the row names columns'],
+      ['complaint', 4, 'none of the values is understood'],
     ],
   );
 });
 
-test('a bad character of XML stops its advert alone, and what HTML has a name for is that', async () => {
+test('an invalid XML character affects its advert only, and HTML entities are read', async () => {
   const xml = { format: 'xml', adverts: 'ads/ad', reference: 'id', members: { title: 't', url: 'u' } };
   const texts = [
     'Bed & Breakfast, vue&nbsp;mer &#55356;&#57306; &#xD83D;&#xDE00;',
@@ -973,7 +955,7 @@ test('a bad character of XML stops its advert alone, and what HTML has a name fo
   }
 });
 
-test('a byte that is no character stops its advert alone, in every format', async () => {
+test('an invalid byte affects its advert only, in every format', async () => {
   const members = { title: 't' };
   const files = {
     csv: ['id,t\n1,a\n2,b\xff\n3,c\n', {}],
@@ -991,7 +973,7 @@ test('a byte that is no character stops its advert alone, in every format', asyn
   }
 });
 
-test('a mapping chooses one of several items, and the rows that count', async () => {
+test('a mapping selects one of several items, and the rows that count', async () => {
   const mapping = (name: string): object => JSON.parse(readFileSync(`${ROOT}/config/${name}`, 'utf8'));
   const apimo = {
     properties: [

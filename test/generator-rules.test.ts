@@ -1,5 +1,5 @@
 /**
- * What generators of clients choke on, each as a rule on the documents, with what the generator did or said. The
+ * Each problem of a client generator is a rule about the documents, with what the generator did or reported. The
  * generators themselves run in test/long/generated-clients.test.ts.
  */
 
@@ -20,7 +20,7 @@ const examples = contractExamples(await loadReference());
 const openApi: Document = JSON.parse(JSON.stringify(openApiDocument('0.0.0', examples)));
 const webhook: Document = webhookSchema('');
 
-/** Bodies of requests, which stay closed: a filter that nobody knows must not be dropped in silence. */
+/** Request bodies, which stay closed: an unknown filter must not be dropped silently. */
 const SENT = new Set([
   'SearchCreation',
   'SearchChange',
@@ -29,8 +29,10 @@ const SENT = new Set([
   'WebhookSecretCreation',
   'RecoveryCreation',
   'EndpointChange',
+  'SearchVisit',
+  'MarkChange',
 ]);
-/** Their values are no schemas. */
+/** Members whose value is not itself a schema. */
 const OPAQUE = new Set(['example', 'examples', 'default', 'enum', 'properties', 'patternProperties']);
 
 interface Found {
@@ -38,7 +40,7 @@ interface Found {
   readonly schema: Document;
 }
 
-/** Every object that stands where a schema may, members' schemas included. */
+/** Every object in a position where a schema may be, including the schemas of members. */
 function schemasOf(root: Document): Found[] {
   const found: Found[] = [];
   const look = (value: Document, path: string): void => {
@@ -69,14 +71,14 @@ const alternativesOf = (schema: Document): Document[] =>
   (schema.anyOf ?? schema.oneOf ?? []).filter(({ type }: Document) => type !== 'null');
 
 describe('the OpenAPI document', () => {
-  it('says of every answer that it is open (Go and Java: unknown field "@context", after a 201)', () => {
+  it('declares every answer open (Go and Java: unknown field "@context", after a 201)', () => {
     const isClosed = (schema: Document): boolean =>
       schema.properties !== undefined ? schema.additionalProperties !== true : schema.additionalProperties === false;
     assert.deepEqual(faultsOf(answered, isClosed), []);
     assert.deepEqual(faultsOf(alerted, isClosed), []);
   });
 
-  it('has webhooks whose schema a strict validator takes without options, and without a word about it', (t) => {
+  it('has webhooks whose schemas a strict validator compiles without options and warnings', (t) => {
     const warn = t.mock.method(console, 'warn');
     const accepts = new Ajv2020().compile(webhook);
     assert.equal(warn.mock.callCount(), 0);
@@ -87,7 +89,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it('describes both of two members whose names differ by an @ alone, one by a pattern (Go: Id redeclared)', () => {
+  it('describes both of two members whose names differ only by an @, one of them by a pattern (Go: Id redeclared)', () => {
     const { City, Location, Problem, Search, SearchCreation } = openApi.components.schemas;
     for (const [schema, shown, hidden] of [
       [City, '@id', 'id'],
@@ -101,11 +103,11 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it('has closed requests', () => {
+  it('declares requests closed', () => {
     for (const name of SENT) assert.equal(openApi.components.schemas[name].additionalProperties, false, name);
   });
 
-  it('lets a merge patch remove by null, and state a part, within each member that is an object, and PUT not', () => {
+  it('allows a merge patch to remove with null and to state a part within each object member, and PUT not', () => {
     const patch = {
       eventThresholds: { price: { percent: 5, amount: null }, surface: null },
       notificationConsent: { at: null },
@@ -125,7 +127,7 @@ describe('the OpenAPI document', () => {
       assert.deepEqual([linked.schema, others], [json.schema, {}]);
   });
 
-  it('names no constant as a type of Go clients (oapi-codegen: Client redeclared in this block)', () => {
+  it('has no constant whose name is a type of Go clients (oapi-codegen: Client redeclared in this block)', () => {
     const declared = /^(client|server|request|response|error|option)$/i;
     const isNamed = ({ enum: values = [], 'x-enum-varnames': names = values }: Document): boolean =>
       names.length !== values.length || names.some((name: unknown) => declared.test(String(name)));
@@ -133,18 +135,18 @@ describe('the OpenAPI document', () => {
     assert.ok(everySchema.some(({ schema }) => schema['x-enum-varnames']?.includes('ClientValue')));
   });
 
-  it('has no parameter of the type date-time (Rust, Ruby, PHP: text that the service does not read)', () => {
+  it('has no parameter of the type date-time (Rust, Ruby, PHP: text that the service rejects)', () => {
     const parameters = everySchema.filter(({ schema }) => schema.in === 'query');
     assert.ok(parameters.length > 50);
     assertNone(parameters.filter(({ schema: { schema } }) => schema.format === 'date-time').map(({ path }) => path));
   });
 
-  it('has one shape a member (Java: incompatible types: List<Integer> and Integer)', () => {
+  it('has one type per member (Java: incompatible types: List<Integer> and Integer)', () => {
     assertNone(faultsOf(everySchema, (schema) => alternativesOf(schema).length > 1));
     assertNone(faultsOf(everySchema, ({ type }) => Array.isArray(type)));
   });
 
-  it('has no word that the least of generators does not know, and no list of anything', () => {
+  it('has no keyword that the weakest generator lacks, and no list without an item type', () => {
     const isUnknown = (schema: Document): boolean =>
       ['prefixItems', 'const', 'propertyNames', 'if', 'exclusiveMinimum', 'exclusiveMaximum'].some(
         (word) => word in schema,
@@ -156,13 +158,13 @@ describe('the OpenAPI document', () => {
     assert.deepEqual(faultsOf(everySchema, namesTwice), []);
   });
 
-  it('says the width of every number (a 32-bit float makes 25500001 of 25500000)', () => {
+  it('states the width of every number (a 32-bit float makes 25500001 of 25500000)', () => {
     const isWide = ({ type, format }: Document): boolean =>
       type === 'number' ? format === 'double' : type !== 'integer' || format === 'int64';
     assertNone(faultsOf(everySchema, (schema) => !isWide(schema)));
   });
 
-  it('has no pattern beside a format (Python: validators of two kinds on one field fail on import)', () => {
+  it('has no field with both a pattern and a format (Python: validators of two kinds on one field fail on import)', () => {
     const hasBoth = ({ format, pattern }: Document): boolean => typeof format === 'string' && pattern !== undefined;
     assert.deepEqual(faultsOf(everySchema, hasBoth), []);
   });
@@ -171,7 +173,7 @@ describe('the OpenAPI document', () => {
     assertNone(faultsOf(everySchema, ({ pattern }) => typeof pattern === 'string' && pattern.startsWith('/')));
   });
 
-  it('refers to AdEvent wherever it stands (openapi-generator ends with an exception beside an inline one)', () => {
+  it('refers to AdEvent by name everywhere (openapi-generator throws an exception on an inline one)', () => {
     const inPlace = ({ schema }: Found): boolean => {
       const member = schema.properties?.adEvent;
       return member !== undefined && (member.anyOf?.[0] ?? member).$ref !== '#/components/schemas/AdEvent';
@@ -181,7 +183,7 @@ describe('the OpenAPI document', () => {
     assertNone(bearers.filter(inPlace).map(({ path }) => path));
   });
 
-  it('leaves free JSON free (Go: unsupported type, for objects of any member)', () => {
+  it('leaves free-form JSON free (Go: unsupported type, for objects of any member)', () => {
     const { schemas } = openApi.components;
     const free = [
       ...['expected', 'actual'].map((name) => schemas.ExplainedCriterion.properties[name]),

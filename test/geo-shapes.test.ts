@@ -1,4 +1,4 @@
-/** The shapes of a search that are refused. */
+/** Shapes of a search that are refused. */
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -17,11 +17,11 @@ const RING = [
 ];
 
 describe('shapes', () => {
-  it('may be nothing', () => {
+  it('may be empty', () => {
     for (const sent of [null, undefined, '', []]) assert.deepEqual(parseGeoShapes(sent), []);
   });
 
-  it('may have an altitude, which is left out', () => {
+  it('may have an altitude, which is ignored', () => {
     assert.deepEqual(parseGeoShapes([RING.map((position) => [...position, 12])]), [[RING]]);
   });
 
@@ -34,10 +34,10 @@ describe('shapes', () => {
     ['beyond the pole', [RING.map(([lon, lat = 0]) => [lon, lat + 50])]],
     ['positions of four', [RING.map((position) => [...position, 3, 4])]],
   ] as const) {
-    it(`are refused with a word when they are ${what}`, () => assert.notEqual(refusalOf(sent), ''));
+    it(`are refused with an explanation when they are ${what}`, () => assert.notEqual(refusalOf(sent), ''));
   }
 
-  it('have a limited number of corners, all together', () => {
+  it('have a limited number of corners in total', () => {
     assert.match(refusalOf([Array.from({ length: CORNERS_MAX + 2 }, () => [5, 43])]), /at most/);
     assert.match(refusalOf(Array.from({ length: 2_000 }, () => RING)), /at most/);
   });

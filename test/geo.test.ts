@@ -1,4 +1,4 @@
-/** Inside means inside on the sphere, borders included, wherever France has land. */
+/** Inside means inside on the sphere, including the border, everywhere that France has land. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -28,7 +28,7 @@ test('distance is that of the great circle, the short way across the date line a
   assert.ok(Math.abs(distanceKm(89, 0, 89, 180) - 222.4) < 0.1);
 });
 
-test('edges, corners and the edges of holes are inside; the hole is not', () => {
+test('edges, corners and the edges of holes are inside, and holes are not', () => {
   for (const [lon, lat] of [
     [2, 48.3],
     [3, 49],
@@ -49,7 +49,7 @@ test('edges, corners and the edges of holes are inside; the hole is not', () => 
   }
 });
 
-test('a point computed to lie on a slanted edge is inside, in spite of rounding', () => {
+test('a point computed to lie on a slanted edge is inside, despite rounding', () => {
   const coordinate = fc.double({ min: -60, max: 60, noNaN: true });
   const position = fc.tuple(coordinate, coordinate);
   fc.assert(
@@ -61,7 +61,7 @@ test('a point computed to lie on a slanted edge is inside, in spite of rounding'
   );
 });
 
-test('away from its edges a polygon agrees with the sum of the angles it is seen under', () => {
+test('away from its edges a polygon agrees with the winding number', () => {
   const coordinate = fc.integer({ min: -50, max: 50 });
   const ring = fc.array(fc.tuple(coordinate, coordinate), { minLength: 3, maxLength: 9 });
   fc.assert(
@@ -84,7 +84,7 @@ test('away from its edges a polygon agrees with the sum of the angles it is seen
   );
 });
 
-test('a polygon that goes on past the date line is met from the other side', () => {
+test('a polygon that extends past the date line contains places on the other side', () => {
   const across: Polygon = [
     [
       [179, -18],

@@ -1,4 +1,4 @@
-/** Half-sent requests end, and nobody opens more connections than there may be. */
+/** Incomplete requests end, and the number of connections is bounded. */
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -88,14 +88,14 @@ test('connections beyond the maximum are closed, and have room again when others
   );
 });
 
-test('so does one between two requests, and the answer says when', async (t) => {
+test('a connection that idles between two requests ends too, and the answer states its timeout', async (t) => {
   const { open } = await started(t, { connectionsMax: 10, idleTimeoutMs: 1_500 });
   const { received, closed } = open(WHOLE);
   await closed;
   assert.match(received(), /^Keep-Alive: timeout=1\r$/m);
 });
 
-test('half-sent requests have ten seconds, five for their headers, idle connections longer than those of load balancers, unless said', () => {
+test('a partial request has ten seconds, five for its headers; an idle connection outlives those of load balancers', () => {
   const { headersTimeout, requestTimeout, timeout, keepAliveTimeout, maxConnections } = createHttpServer(
     () => undefined,
     { connectionsMax: 3 },

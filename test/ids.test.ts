@@ -1,4 +1,4 @@
-/** Identifiers are read in any case and made in order of time. */
+/** Identifiers are accepted in any case, and new ones ascend with time. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -21,7 +21,7 @@ test('a UUID is read in any case and version, and answered in lower case', () =>
 
 const MALFORMED = ['', 'x', '0d9e0c6a00004000800000000000000ab', '{0d9e0c6a-0000-4000-8000-0000000000ab}'];
 
-test('what is no UUID is null, with blanks and line ends too', () => {
+test('text that is not a UUID is null, also with blanks and line ends', () => {
   for (const text of [
     ...MALFORMED,
     ' 0d9e0c6a-0000-4000-8000-0000000000ab',
@@ -48,7 +48,7 @@ test('a later UUID sorts after an earlier one, and no two of one millisecond are
   assert.notEqual(earlier, timeOrderedUuid(new Date(1_000)));
 });
 
-test('a UUID after another one is above it, whatever the clock says, and as old as the later of the two', () => {
+test('a UUID after another one is greater, for any clock, and has the later of the two times', () => {
   const maxMs = 253_402_300_799_999;
   const noise = fc.oneof(fc.uint8Array({ minLength: 16, maxLength: 16 }), fc.constant(new Uint8Array(16).fill(0xff)));
   fc.assert(
@@ -64,7 +64,7 @@ test('a UUID after another one is above it, whatever the clock says, and as old 
   assert.equal(createdAtOf(uuidAfter(null, new Date(7))).getTime(), 7);
 });
 
-test('the first UUID of a moment parts what was made before from what was made then or later', () => {
+test('the first UUID of a millisecond separates earlier ids from later ones', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 253_402_300_799_999 }), (ms) => {
       const first = firstUuidAt(new Date(ms));
@@ -81,7 +81,7 @@ test('the number of a search is positive and fits in 31 bits', () => {
   for (const number of [0, -1, 1.5, 2 ** 31, Number.NaN]) assert.throws(() => searchNumberOf(number), RangeError);
 });
 
-test('text that is taken for a UUID and is none is a bug that shows', () => {
+test('reading a UUID from invalid text throws', () => {
   assert.equal(uuidOf('0D9E0C6A-0000-4000-8000-0000000000AB'), '0d9e0c6a-0000-4000-8000-0000000000ab');
   assert.throws(() => uuidOf('0d9e0c6a'), RangeError);
   const uuid = randomUuid();

@@ -1,4 +1,4 @@
-/** Files made to cost an importer memory and time are refused after little work, whatever they would go on with. */
+/** Files built to cost an importer memory and time are refused after little work, however they continue. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -8,7 +8,7 @@ import { ImportTally, type PointFormat, readPointFile } from '../src/cli/import/
 const CHUNK_BYTES = 256 * 1_024;
 const MEBIBYTE = 1_024 * 1_024;
 
-/** A file that begins with `begin` and goes on with `again` for ever; `readBytes` tells how much of it was asked for. */
+/** A file of `begin` and endless repetitions of `again`; `readBytes` returns how many bytes of these were read. */
 function endlessFile(begin: string, again: string, bytesMax = 64 * MEBIBYTE): ImportFile & { readBytes(): number } {
   const more = Buffer.from(again.repeat(Math.ceil(CHUNK_BYTES / again.length)));
   let readBytes = 0;
@@ -18,7 +18,7 @@ function endlessFile(begin: string, again: string, bytesMax = 64 * MEBIBYTE): Im
     readBytes: () => readBytes,
     chunks: (async function* () {
       yield Buffer.from(begin);
-      // More than any bound: a reader that goes on fails the test and not the machine.
+      // More than any bound, so that a reader that does not stop fails the test, not the machine.
       for (; readBytes < bytesMax; readBytes += more.length) yield more;
     })(),
   };
@@ -40,9 +40,9 @@ const BRACKETS = [
   ['geojson-seq', '', '{"a":'],
 ] as const;
 for (const [format, begin, again] of BRACKETS) {
-  test(`what nests for ever is no map: ${format}, ${begin}${again}${again}…`, async () => {
+  test(`endless nesting is not a map: ${format}, ${begin}${again}${again}…`, async () => {
     const file = endlessFile(begin, again);
-    const message = 'endless: nested more than 64 deep';
+    const message = 'Cannot read endless: it is nested more than 64 deep.';
     await assert.rejects(readPoints(file, format), { code: 'IMPORT_FILE', message });
     assert.equal(file.readBytes(), 0, 'the first chunk is enough');
   });
@@ -58,18 +58,18 @@ const ENDLESS_ENTRIES = [
   ['geojson-seq', '{}', ' '],
 ] as const;
 for (const [format, begin, again] of ENDLESS_ENTRIES) {
-  test(`one entry may be long, not endless: ${format}, ${begin}${again}${again}…`, async () => {
+  test(`one entry may be long, but not endless: ${format}, ${begin}${again}${again}…`, async () => {
     const file = endlessFile(begin, again);
-    const message = 'endless: an entry of more than 16777216 bytes';
+    const message = 'Cannot read endless: an entry has more than 16777216 bytes.';
     await assert.rejects(readPoints(file, format), { code: 'IMPORT_FILE', message });
     assert.ok(file.readBytes() <= 17 * MEBIBYTE, `${file.readBytes()} bytes`);
   });
 }
 
-/** The bound counts bytes: long entries reach it with fewer of them. */
+/** The bound counts bytes, so few long entries reach it. */
 const NAME = `"name": "${'a'.repeat(500)}"`;
 
-test('many entries may be as long together as they like', async () => {
+test('many entries may be long in total', async () => {
   const bytesMax = 20 * MEBIBYTE;
   const file = endlessFile('{"features": [', `{"properties": {"amenity": "school", ${NAME}}},`, bytesMax);
   await assert.rejects(readPoints(file, 'geojson'), { code: 'IMPORT_FILE' });
@@ -78,7 +78,7 @@ test('many entries may be as long together as they like', async () => {
   assert.equal(await readPoints(sequence, 'geojson-seq'), 0);
 });
 
-test('a line without an end is no row, and its words stay short', async () => {
+test('a line without an end is not a row, and the message stays short', async () => {
   const columns = 'nom_etablissement,type_etablissement,latitude,longitude\n';
   const rows = endlessFile(columns, 'a');
   await assert.rejects(readPoints(rows, 'annuaire-education'), ImportFileError);

@@ -1,4 +1,4 @@
-/** A word stands for its inflected forms and for nothing else. */
+/** A word matches its inflected forms and nothing else. */
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -20,13 +20,13 @@ function pairs(text: string): (readonly [string, string])[] {
   return text.split(', ').map((pair) => pair.split(' ') as [string, string]);
 }
 
-test('words of adverts agree with their inflected forms, and not with what only looks alike', () => {
+test('words of adverts match their inflected forms, and not similar words', () => {
   assert.ok(FORMS_OF_ONE_WORD.length + DIFFERENT_WORDS.length >= 300);
   assertNone(FORMS_OF_ONE_WORD.filter((pair) => !agree(pair)));
   assert.deepEqual(DIFFERENT_WORDS.filter(agree), []);
 });
 
-test('true inflections are one word, however irregular', () => {
+test('inflections are one word, also irregular ones', () => {
   const same = pairs(
     'neuf neuve, actif active, beau belle, vieux vieille, blanc blanche, long longue, public publique, bail baux, ' +
       'rénové rénovée, œil yeux, ciel cieux, frais fraîche, sec sèche, franc franche, favori favorite, tout toutes, ' +
@@ -35,7 +35,7 @@ test('true inflections are one word, however irregular', () => {
   assertNone(same.filter((pair) => !agree(pair)));
 });
 
-test('words that the dictionary does not have stand for themselves and their plural', () => {
+test('words outside the dictionary match themselves and their plural', () => {
   const same = pairs(
     'rooftop rooftops, habitación habitaciones, piso pisos, woning woningen, slaapkamer slaapkamers, bungalow bungalows',
   );
@@ -44,7 +44,7 @@ test('words that the dictionary does not have stand for themselves and their plu
   assert.deepEqual(lemmasOf('m2'), ['m2']);
 });
 
-test('of a verb each mood is a set of forms, the simple past and the subjunctives left out', () => {
+test('each mood of a verb is a set of forms, without the simple past and the subjunctives', () => {
   const rules = readSuffixRules(`FLAG long
 SFX a0 Y 9
 SFX a0 er er/n'q' er po:infi
@@ -77,7 +77,7 @@ SFX S. 0 s/D'Q' [^sxz] is:pl
   assert.deepEqual(formsOf("Loué/L'D'Q' po:npr is:mas"), ['name loue']);
 });
 
-test('words of their own are at most two hundred, each with a reason', () => {
+test('hand-made words are at most two hundred, each with a reason', () => {
   const file = readFileSync(new URL('src/engine/domain/inflection/own-words.tsv', ROOT_URL), 'utf8');
   const lines = file.trim().split('\n');
   const own = lines.filter((line) => line.startsWith('own\t'));
@@ -85,7 +85,7 @@ test('words of their own are at most two hundred, each with a reason', () => {
   for (const line of lines) assert.match(line, /^(?:#.*|(?:own|also)\t[a-z0-9]+(?: [a-z0-9]+)*\t\S.*)$/);
 });
 
-test('each form of the table is found with all its lemmas, and what lies between two forms with none', () => {
+test('each form of the table is found with all its lemmas, and a word between two forms with none', () => {
   const file = readFileSync(new URL('src/engine/domain/inflection/french.tsv.br', ROOT_URL));
   assert.ok(file.length < 1e6);
   const [notice, ...lines] = brotliDecompressSync(file).toString().trim().split('\n');

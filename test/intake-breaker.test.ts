@@ -1,4 +1,4 @@
-/** When a bug makes intake rest, and when the process must end. */
+/** When bugs stop the intake for a while, and when they end the process. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,6 +1,6 @@
 /**
- * The published schema of intake messages and the validator that runs agree on every message, but for what JSON Schema
- * cannot say, which is named here.
+ * The published schema of intake messages and the validator agree on every message, except for rules that JSON Schema
+ * cannot express, which are named here.
  */
 
 import assert from 'node:assert/strict';
@@ -70,7 +70,7 @@ const anything = fc.oneof(
   fc.jsonValue({ maxDepth: 1 }),
 );
 
-/** Mostly what the schema asks for, sometimes anything. */
+/** Mostly values that the schema permits, sometimes any value. */
 function valueOf(schema: Member): fc.Arbitrary<unknown> {
   const { properties, items } = schema;
   if (schema.const !== undefined) return fc.constant(schema.const);

@@ -1,6 +1,6 @@
 /**
- * Numbers, short forms and negations as the decisions define them: an oracle of regular expressions over the whole text,
- * against the definition and against the index, on texts put together at random.
+ * Numbers, short forms and negations as the decisions define them. The definition and the index are compared, on random
+ * texts, with an oracle of regular expressions over the whole text.
  */
 
 import assert from 'node:assert/strict';
@@ -78,7 +78,7 @@ function matchAt(form: RegExp, text: string, at: number): RegExpExecArray | null
   return form.exec(text);
 }
 
-/** A number at this place, with its end. */
+/** The number at this offset, and its end. */
 function numberAt(text: string, at: number): { words: string[]; end: number; apart: string | null } | null {
   const rooms = matchAt(ROOMS, text, at);
   if (rooms !== null) return { words: [`${rooms[1]}piece`], end: ROOMS.lastIndex, apart: null };
@@ -109,7 +109,7 @@ function numberAt(text: string, at: number): { words: string[]; end: number; apa
   return { words: behind === undefined ? [value] : [value, `${value}~${behind}`], end, apart: null };
 }
 
-/** Where the words of the negation at this place end that it holds for; null without one. */
+/** End of the words to which a negation at this offset applies; null if there is none. */
 function negatedUpTo(text: string, at: number, isZero: boolean): number | null {
   if (isZero) {
     const said = matchAt(new RegExp(`0(?=${JOIN}(?<said>${SPAN}))${JOIN}`, 'y'), text, at);
@@ -186,7 +186,7 @@ function isFound(entry: string, texts: readonly string[]): boolean {
   });
 }
 
-test('the definition and the index read numbers, short forms and negations as an oracle does', () => {
+test('the definition and the index read numbers, abbreviations and negations as an oracle does', () => {
   const random = createRandom(63);
   const table = new ExpressionTable();
   const ids = ENTRIES.map((word) => table.use([[{ word, includes: true, strict: false }]]));

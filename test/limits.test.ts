@@ -1,4 +1,4 @@
-/** All limits of requests: how many a second, how many at once, who waits, and when the others may come again. */
+/** The limits of requests: how many a second and at once, which ones wait, and when refused ones may be repeated. */
 
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
@@ -14,7 +14,7 @@ const [A, B] = ['a', 'b'];
 const QUESTIONS = verbatim('questions');
 const noEnd = (): Promise<never> => new Promise(() => undefined);
 
-/** What a refused request is answered. */
+/** The response to a refused request. */
 async function refusalOf(
   asked: () => Promise<unknown>,
 ): Promise<{ readonly detail: string; readonly seconds: number }> {
@@ -27,7 +27,7 @@ async function refusalOf(
   return { detail: problem.message, seconds: Number(problem.headers['Retry-After']) };
 }
 
-/** A request of `client`, as far as limits read it. */
+/** A request of `client`, with only what the limits read. */
 function requestOf(client: string, method = 'GET', limits: object = {}) {
   const headers = new Map<string, unknown>();
   const res = Object.assign(new EventEmitter(), {
@@ -40,15 +40,15 @@ function requestOf(client: string, method = 'GET', limits: object = {}) {
   return { headers, state, ctx: { method, path: '/searches', state, res } as unknown as Context };
 }
 
-test('a client that has enough under way comes again in a second, whoever else is there', async () => {
+test('a client that is at its limit may retry in a second, however busy the others are', async () => {
   const places = new ConcurrencyLimit(QUESTIONS, { perClientMax: 2, allMax: 8, spreadSeconds: 8 }, () => 0.999);
   for (let i = 0; i < 2; i++) void places.run(A, noEnd);
   const { detail, seconds } = await refusalOf(() => places.run(A, noEnd));
-  assert.match(detail, /2 of a client/);
+  assert.match(detail, /2 per client/);
   assert.equal(seconds, 1);
 });
 
-test('a crowd that finds no room comes again in different seconds, and never in an earlier one than the first', async () => {
+test('refused clients are told different seconds to retry, none earlier than the first', async () => {
   let drawn = 0;
   const places = new ConcurrencyLimit(
     QUESTIONS,
@@ -59,7 +59,7 @@ test('a crowd that finds no room comes again in different seconds, and never in 
   const counts = new Map<number, number>();
   for (let i = 0; i < 100; i++) {
     const { detail, seconds } = await refusalOf(() => places.run(`other ${i}`, noEnd));
-    assert.match(detail, /the service is busy: 8 .* are under way, try again in \d+ s/);
+    assert.match(detail, /The service is busy \(.*: 8 in progress\)\. Try again in \d+ s/);
     counts.set(seconds, (counts.get(seconds) ?? 0) + 1);
   }
   assert.deepEqual(
@@ -69,7 +69,7 @@ test('a crowd that finds no room comes again in different seconds, and never in 
   assert.ok(Math.max(...counts.values()) <= 13);
 });
 
-test('there is room again when work has ended, whether it went well or not, and once only', async () => {
+test('a finished request frees its place once, whether it succeeded or failed', async () => {
   const places = new ConcurrencyLimit(QUESTIONS, { perClientMax: 1, allMax: 1 });
   await assert.rejects(
     places.run(A, () => Promise.reject(new Error('no'))),
@@ -83,7 +83,7 @@ test('there is room again when work has ended, whether it went well or not, and 
   assert.equal(places.tryEnter(A), null);
 });
 
-test('where requests may wait, those of a client run one after the other, and the neighbour at once', async () => {
+test('if requests may wait, those of one client run in sequence, and another client’s at once', async () => {
   const places = new ConcurrencyLimit(QUESTIONS, { perClientMax: 1, allMax: 8, waitingMax: 7 });
   const began: number[] = [];
   const ends: (() => void)[] = [];
@@ -103,7 +103,7 @@ test('where requests may wait, those of a client run one after the other, and th
   assert.deepEqual(began, [0, 9, 1, 2, 3, 4, 5, 6, 7]);
 });
 
-test('clients that wait take turns, reads and writes of one alternate, and one that leaves waits no longer', async () => {
+test('waiting clients take turns, reads and writes of one alternate, and a disconnected one waits no longer', async () => {
   const places = new ConcurrencyLimit(QUESTIONS, { perClientMax: 1, allMax: 1, waitingMax: Infinity });
   const leaveFirst = places.tryEnter('first');
   const order: string[] = [];
@@ -128,10 +128,10 @@ test('clients that wait take turns, reads and writes of one alternate, and one t
   assert.ok(places.tryEnter(A), 'every place is free again');
 });
 
-/** Decisions, section 7. */
+/** The limits of decisions, section 7. */
 const SETTINGS = { readLimit: { perSecond: 1_000, burst: 2_000 }, writeLimit: { perSecond: 50, burst: 200 } };
 
-test('a key has its rates of reads and writes, its client its own, and a large body costs more', async () => {
+test('a key has its rates of reads and writes, its client another, and a large body costs more', async () => {
   let nowMs = 0;
   const limit = limitRate(SETTINGS as never, () => nowMs);
   const send = (...request: Parameters<typeof requestOf>) => {
@@ -159,7 +159,7 @@ test('a key has its rates of reads and writes, its client its own, and a large b
   headroom = 175;
   assert.equal(await countAnswered(A, 'PUT'), 25);
   const { detail, seconds } = await refusalOf(send(B, 'POST', { writeLimitPerSecond: 1 }).answered);
-  assert.match(detail, /at most 1 writing requests a second/);
+  assert.match(detail, /At most 1 write requests per second/);
   assert.equal(seconds, 1);
   nowMs += 60_000;
   const large = send(A, 'POST');
@@ -170,24 +170,25 @@ test('a key has its rates of reads and writes, its client its own, and a large b
   assert.equal(next.headers.get('RateLimit-Remaining'), 200 - 2 - 15);
 });
 
-test('queries run two at once of a client and eight in all, single ones twenty, and a slow one is asked for less', async () => {
+test('queries run two at once per client and eight in total, cheap ones twenty, and slow ones lower the limit', async () => {
   const limiter = createQueryLimiter({ database: {} as never });
   const run = (client: string) => limiter.run(requestOf(client).ctx, noEnd);
   for (let i = 0; i < 8; i++) void run(`client ${i >> 1}`);
-  assert.match((await refusalOf(() => run('client 0'))).detail, /2 of a client/);
-  assert.match((await refusalOf(() => run(A))).detail, /8 .* are under way/);
+  assert.match((await refusalOf(() => run('client 0'))).detail, /2 per client/);
+  assert.match((await refusalOf(() => run(A))).detail, /: 8 in progress/);
   const single = () => limiter.runSingle(requestOf(A).ctx, noEnd);
   for (let i = 0; i < 20; i++) void single();
-  assert.match((await refusalOf(single)).detail, /20 of a client/);
+  assert.match((await refusalOf(single)).detail, /20 per client/);
   const timeout = Object.assign(new Error('canceling statement'), { code: '57014' });
   const slow = () => limiter.runSingle(requestOf(B).ctx, () => Promise.reject(timeout));
-  assert.deepEqual(await refusalOf(slow), { detail: 'this question takes too long: ask for less', seconds: 5 });
+  const tooLong = { detail: 'The query takes too long. Make it narrower, or try again later.', seconds: 5 };
+  assert.deepEqual(await refusalOf(slow), tooLong);
   const impatient = createQueryLimiter({ database: {} as never }, 50);
   const late = () =>
     impatient.run(requestOf(B).ctx, async (ending) => {
-      // The deadline outlives a collection.
+      // A garbage collection must not remove the deadline.
       while (!ending.aborted) await wait(1).then(collectGarbage);
       ending.throwIfAborted();
     });
-  assert.deepEqual(await refusalOf(late), { detail: 'this question takes too long: ask for less', seconds: 5 });
+  assert.deepEqual(await refusalOf(late), tooLong);
 });

@@ -1,4 +1,4 @@
-/** The log: when lines are written, what libraries print, and what an end of the process leaves. */
+/** The log: when lines are written, what libraries print, and what is written when the process ends. */
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -15,7 +15,7 @@ const LOG = moduleUrl('src/log').href;
 const directory = mkdtempSync(join(tmpdir(), 'vigie-log-'));
 after(() => rmSync(directory, { recursive: true }));
 
-/** What a process has written that logs two lines and comes to its end in the same tick. */
+/** Messages of a process that logs two lines and ends in the same tick. */
 function messagesOf(ending: string): { readonly messages: string[]; readonly status: number | null } {
   const script = `
     import { adoptConsole, createLog } from ${JSON.stringify(LOG)};
@@ -42,7 +42,7 @@ describe('the log', () => {
     assert.deepEqual([new Date(time).toISOString(), level, message], [time, 30, 'fact']);
   });
 
-  it('takes in what libraries print', () => {
+  it('includes what libraries print', () => {
     const { messages } = messagesOf(
       "adoptConsole(log); console.log('reader closed', new Error('parse error')); console.error('%d', 5);",
     );
@@ -50,14 +50,14 @@ describe('the log', () => {
     assert.deepEqual(messages.slice(3), ['5']);
   });
 
-  it('loses nothing when the process ends by itself, by exit, or by an error that nobody catches', () => {
+  it('loses nothing when the process ends normally, by exit, or by an uncaught error', () => {
     assert.deepEqual(messagesOf(''), { messages: ['first', 'last'], status: 0 });
     assert.deepEqual(messagesOf('process.exit(3);'), { messages: ['first', 'last'], status: 3 });
     assert.deepEqual(messagesOf(`throw new Error('a bug');`), { messages: ['first', 'last'], status: 1 });
     assert.deepEqual(messagesOf(`Promise.reject(new Error('a bug'));`), { messages: ['first', 'last'], status: 1 });
   });
 
-  it('writes a fatal line, and all before it, at once; killed without one, it loses the tick and no more', () => {
+  it('writes a fatal line, and all before it, at once; killed without one, it loses no more than a tick', () => {
     const kill = `process.kill(process.pid, 'SIGKILL');`;
     assert.deepEqual(messagesOf(`log.fatal('the end'); ${kill}`).messages, ['first', 'last', 'the end']);
     assert.deepEqual(messagesOf(`setImmediate(() => { log.info('never'); ${kill} });`).messages, ['first', 'last']);

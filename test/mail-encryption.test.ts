@@ -1,4 +1,4 @@
-/** Between us and the mail server: who hears what, when it encrypts, does not, or is somebody else (RFC 3207). */
+/** Which data a mail server gets, and whether encrypted: also if it cannot encrypt or is an impostor (RFC 3207). */
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -35,11 +35,11 @@ function certificateOf(ip: string): Promise<GenerateResult> {
 
 interface Heard {
   readonly logins: string[];
-  /** Whether each message came encrypted. */
+  /** For each message, whether it arrived encrypted. */
   readonly letters: boolean[];
 }
 
-/** A mail server that encrypts when it is asked to, and notes who logs in. */
+/** A mail server that encrypts on request, and records logins. */
 async function encryptingServer(
   t: TestContext,
   { cert, private: key }: GenerateResult,
@@ -61,7 +61,7 @@ async function encryptingServer(
   return { ...receiver, ...heard };
 }
 
-/** The certificate of `right` is the only one that is known; the loopback is judged like any other host. */
+/** Trusts the certificates of `right` and `ofAnother`; the loopback address is verified like any other host. */
 function send(port: number, { scheme = 'smtp', login = true, authorities = `${right.cert}\n${ofAnother.cert}` } = {}) {
   const user = login ? `me:${encodeURIComponent(PASSWORD)}@` : '';
   const url = `${scheme}://${user}127.0.0.1:${port}`;
@@ -120,10 +120,7 @@ for (const [whose, certificate] of [
   });
 }
 
-/**
- * Somebody between us and the server, who answers in its place. Resolves with the lines that were heard once the
- * connection has ended.
- */
+/** An impostor in the network, which answers in the server's place. Collects the lines that it receives. */
 async function stranger(t: TestContext, answer: (line: string) => string | null) {
   const lines: string[] = [];
   const server = createServer((socket) => {
@@ -131,7 +128,7 @@ async function stranger(t: TestContext, answer: (line: string) => string | null)
     socket.setEncoding('latin1');
     socket.write('220 mail.example ESMTP\r\n');
     socket.on('data', (text: string) => {
-      // It has no certificate to begin with.
+      // A TLS handshake, for which it has no certificate.
       if (text.startsWith('\x16')) socket.end();
       for (const line of text.split('\r\n').slice(0, -1)) {
         lines.push(line);
@@ -154,7 +151,7 @@ test('who strikes STARTTLS from the answers of the server hears no password', as
     'it is refused for now': (line: string) => (isGreeting(line) ? EVERYTHING : '454 4.7.0 not now\r\n'),
     'the server is of the old kind': (line: string) =>
       line.startsWith('HELO') ? '250 mail.example\r\n' : '502 5.5.1 unknown\r\n',
-    // Answers that came before the encryption would count as ones that came under it.
+    // Answers sent before the encryption would be taken for encrypted ones.
     'answers are slipped in': (line: string) =>
       isGreeting(line)
         ? EVERYTHING.replace('SIZE', 'STARTTLS')

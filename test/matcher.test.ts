@@ -1,4 +1,4 @@
-/** Searches that many write at once go into the index one after the other, and others work in between. */
+/** Many searches that are written at once are indexed one after another, and other work runs in between. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -13,7 +13,7 @@ import { quietSupervisor } from './support/supervisor.ts';
 
 const SEARCHES = 50;
 
-test('searches that take long to index let sockets be served between them', async (t) => {
+test('slow indexing of searches lets sockets be served in between', async (t) => {
   let nowMs = 0;
   t.mock.method(performance, 'now', () => (nowMs += 10));
   const looks: number[] = [];
@@ -38,7 +38,7 @@ test('searches that take long to index let sockets be served between them', asyn
   assert.equal(new Set(looks).size, SEARCHES);
 });
 
-test('what warms the code up leaves nothing behind', () => {
+test('warming up leaves nothing in the index', () => {
   const index = createSearchIndex();
   let searches = 0;
   for (const _ of warmUp(index)) searches = Math.max(searches, index.size);
@@ -46,7 +46,7 @@ test('what warms the code up leaves nothing behind', () => {
   assert.deepEqual([index.size, index.stats().rows, index.stats().areas], [0, 0, 0]);
 });
 
-/** As the feed hands out the rows of a page. */
+/** Passes on rows as the feed does for a page. */
 async function page(onSearch: OnSearch, looks: number[], look: () => number): Promise<string> {
   for (let number = 1; number <= SEARCHES; number++) {
     looks.push(look());

@@ -1,4 +1,4 @@
-/** Names of endpoints in closed networks: where they are looked up, and what hanging ones cost. */
+/** Names of endpoints in closed networks: where they are looked up, and what lookups that hang cost. */
 
 import assert from 'node:assert/strict';
 import { createHook } from 'node:async_hooks';
@@ -18,7 +18,7 @@ async function filesOf(t: TestContext, hosts: string, resolvConf: string): Promi
   return paths;
 }
 
-test('names are found in the hosts file, then by the search domains of resolv.conf as ndots says', async (t) => {
+test('names are found in the hosts file, then in the search domains of resolv.conf in the order of ndots', async (t) => {
   const known: Readonly<Record<string, string>> = {
     'hooks.team.svc.cluster.local': '10.0.0.1',
     'hooks.other.svc.cluster.local': '10.0.0.2',
@@ -49,7 +49,7 @@ test('names are found in the hosts file, then by the search domains of resolv.co
   assert.deepEqual(await found('example.com'), ['10.0.0.3', 'example.com']);
 });
 
-test('eight look-ups of a client are under way at once and 64 in all, and a client with none finds room', async () => {
+test('eight look-ups of a client run at once and 64 in total, and a client with none finds room', async () => {
   const hanging: (() => void)[] = [];
   const lookUp = (name: string) =>
     name === 'known' ? Promise.resolve([]) : new Promise<never>((_, reject) => hanging.push(() => reject(new Error())));
@@ -71,7 +71,7 @@ test('eight look-ups of a client are under way at once and 64 in all, and a clie
   assert.deepEqual(await resolve('known', 'one'), []);
 });
 
-test('a full bound is no attempt, a name that is not answered is one, and neither uses the thread pool', async (t) => {
+test('a look-up refused for lack of room is not an attempt, an unanswered one is, and neither uses the thread pool', async (t) => {
   const receiver = await startWebhookReceiver(t);
   const { port } = new URL(receiver.url);
   const { address } = await startDnsStub(t, (name) => (name.endsWith('hanging.test') ? 'hang' : '127.0.0.1'));

@@ -1,4 +1,4 @@
-/** A name that is proposed is one that may be meant: others send the reader the wrong way. */
+/** A suggested name is one that the user may have meant: any other would mislead. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

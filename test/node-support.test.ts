@@ -1,15 +1,15 @@
-/** Which versions of Node.js an operator is warned of. */
+/** Versions of Node.js that an operator is warned about. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { unsupportedNode } from '../src/version.ts';
 
-test('a version is told from the day after its last one', () => {
+test('an unsupported version is reported from the day after its last day of support', () => {
   assert.equal(unsupportedNode('20.20.2', new Date('2026-04-30T23:00:00Z')), null);
   const told = 'Node.js 20.20.2 has been out of support since 2026-04-30: install a version that gets security fixes';
   assert.equal(unsupportedNode('20.20.2', new Date('2026-05-01T00:00:00Z')), told);
 });
 
-test('a version that is newer than this release is not judged', () => {
+test('a version newer than this release is not judged', () => {
   assert.equal(unsupportedNode('40.0.0', new Date('2040-01-01')), null);
 });

@@ -1,4 +1,4 @@
-/** `/openapi.json` names what the router serves to clients, whichever features there are. */
+/** `/openapi.json` lists the routes that the router serves to clients, whichever features exist. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -7,7 +7,7 @@ import { createRoutes } from '../src/rest/api.ts';
 import { contractExamples } from '../src/rest/description/contract-examples.ts';
 import { openApiDocument } from '../src/rest/description/openapi.ts';
 
-/** Pages, contracts, and what recipients of e-mails open. */
+/** Routes not meant for clients: pages, contracts, and what recipients of e-mails open. */
 const FOR_OTHERS = /^\w+ \/(?:$|docs|contexts\/|openapi\.json$|schemas\/|unsubscribe\/)/;
 
 test('lists every route that the router serves to clients, and no other', async () => {

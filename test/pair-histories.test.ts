@@ -1,12 +1,12 @@
 /**
- * Random histories of a property and a search. A naive model notes, as it happens, when the pair began to hold and why;
- * what is worked out afterwards from the records alone is that, or "not recorded": nothing else.
+ * Random histories of a property and a search. A naive model notes at each step when, and why, the pair began to hold.
+ * The explanation that is derived afterwards from the records alone must agree, or say "not recorded".
  */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { applyMessage, type HeldProperty } from '../src/engine/domain/change.ts';
+import { applyMessage, type StoredProperty } from '../src/engine/domain/change.ts';
 import { type Criteria, evaluate, satisfies } from '../src/engine/domain/criteria.ts';
 import { isLive } from '../src/engine/domain/property.ts';
 import { type PropertyReading, propertyFacts, readingOf } from '../src/engine/domain/property-document.ts';
@@ -23,19 +23,19 @@ import {
 import { ADVERT, expireAt, minute, nextOrigin, OTHER_ADVERT, upsertAt } from './support/adverts.ts';
 import { runsOf } from './support/random-runs.ts';
 
-type Asked = Readonly<Record<'budgetMax' | 'surfaceMin' | 'roomMin', number | null>>;
+type Requested = Readonly<Record<'budgetMax' | 'surfaceMin' | 'roomMin', number | null>>;
 
 type Step =
   | { readonly kind: 'message'; readonly isOther: boolean; readonly price: number | null; readonly surface: number }
   | { readonly kind: 'room'; readonly room: number | null }
   | { readonly kind: 'pictures'; readonly pictures: readonly string[] }
   | { readonly kind: 'expire' }
-  | { readonly kind: 'search'; readonly asked: Asked; readonly isNotifying: boolean };
+  | { readonly kind: 'search'; readonly asked: Requested; readonly isNotifying: boolean };
 
 interface Plan {
   readonly createdBefore: number;
   readonly keptFrom: number;
-  readonly asked: Asked;
+  readonly asked: Requested;
   readonly isNotifying: boolean;
   readonly hearsPrices: boolean;
   readonly steps: readonly Step[];
@@ -78,19 +78,19 @@ const plan: fc.Arbitrary<Plan> = fc.record({
 const at = (count: number): Date => new Date(minute(count));
 const noMedian = () => null;
 
-/** What happens, and what of it is recorded. */
+/** The history as it happens, and what is recorded of it. */
 class Model {
-  held: HeldProperty | null = null;
+  stored: StoredProperty | null = null;
   readonly versions: SearchVersion[] = [];
   readonly messages: RecordedMessage[] = [];
   match: PairMatch | null = null;
-  /** Since when, and why, the pair holds without a break. */
+  /** Since when, and why, the pair holds without a break; null if it does not hold. */
   standing: PairReason | null = null;
-  /** Of the pair as the match of an event found it. */
+  /** `standing` at the time when an event created the match. */
   standingAtEvent: PairReason | null = null;
   readonly returns: number[] = [];
   heldSince: Date | null = null;
-  /** The price, or surface, by which alone the match began. */
+  /** The changes of price or surface without which the match would not have begun. */
   decisive: readonly CausingEvent[] = [];
   #said = {
     advert: { price: null as number | null, surface: 40, pictures: [] as readonly string[] },
@@ -103,19 +103,19 @@ class Model {
   }
 
   get reading(): PropertyReading {
-    const { state, crawls } = this.held as HeldProperty;
+    const { state, crawls } = this.stored as StoredProperty;
     return readingOf(state, crawls, () => null);
   }
 
   holds(criteria: Criteria | undefined): boolean {
-    if (this.held === null || criteria === undefined) return false;
+    if (this.stored === null || criteria === undefined) return false;
     return satisfies(criteria, propertyFacts(this.reading, noMedian));
   }
 
-  save(count: number, members: Asked, isNotifying: boolean): void {
+  save(count: number, members: Requested, isNotifying: boolean): void {
     const before = this.versions.at(-1);
     const criteria = criteriaOf({ ...SEARCH_DEFAULTS, title: '', ...members, withCoherentPrice: null }, () => null);
-    const held = this.holds(before?.criteria);
+    const stored = this.holds(before?.criteria);
     const version = this.versions.length;
     this.versions.push({
       ...{
@@ -131,11 +131,11 @@ class Model {
     });
     const code = before === undefined ? 'stood-when-created' : 'stood-when-changed';
     if (!this.holds(criteria)) this.standing = null;
-    else if (!held) this.#begin({ code, at: at(count) });
+    else if (!stored) this.#begin({ code, at: at(count) });
   }
 
   take(count: number, each: Exclude<Step, { kind: 'search' }>): void {
-    const former = this.held;
+    const former = this.stored;
     const advertUuid = each.kind === 'message' && each.isOther ? OTHER_ADVERT : ADVERT;
     if (each.kind === 'message') {
       this.#said = { ...this.#said, advert: { ...this.#said.advert, price: each.price, surface: each.surface } };
@@ -149,16 +149,16 @@ class Model {
       each.kind === 'expire' ? expireAt(count) : upsertAt(count, { advertUuid, advert, property: { room } });
     const present = this.versions.at(-1);
     const stood = this.holds(present?.criteria);
-    const { held, events } = applyMessage(former, message, nextOrigin());
-    this.held = held;
-    if (held === null) return;
+    const { stored, events } = applyMessage(former, message, nextOrigin());
+    this.stored = stored;
+    if (stored === null) return;
     this.heldSince ??= at(count);
     const told = events.map(({ kind, advertUuid: uuid, field }) =>
       field === null
         ? { kind, advert: uuid }
         : { kind, advert: uuid, field: field.fieldName, was: field.fieldOldValue, is: field.fieldNewValue },
     );
-    // Another crawl without an event may let another advert speak for the property.
+    // A crawl without an event is not recorded, although another advert may speak for the property afterwards.
     if (told.length > 0) this.messages.unshift({ at: at(count), events: told });
     if (present === undefined) return;
     const stands = this.holds(present.criteria);
@@ -187,10 +187,10 @@ class Model {
     this.returns.push((reason.at as Date).getTime());
   }
 
-  /** With the one value as it was. */
+  /** Whether the search would be satisfied with the former value of this field. */
   #standsWithout({ field, was }: CausingEvent, criteria: Criteria): boolean {
     if (field !== 'price' && field !== 'surface') return true;
-    const { state, crawls } = this.held as HeldProperty;
+    const { state, crawls } = this.stored as StoredProperty;
     const adverts = state.adverts.map((one) => ({
       ...one,
       content: { ...one.content, [field]: was === null ? null : Number(was) },
@@ -205,10 +205,10 @@ class Model {
   }
 }
 
-/** What explanations read (features/explanations): events and changes of the search from `kept` on. */
+/** The explanation from what features/explanations reads: events and changes of the search from `kept` on. */
 function reasonsOf(model: Model, kept: number): readonly PairReason[] {
-  const { held, reading, messages, match } = model;
-  const { state, crawls } = held as HeldProperty;
+  const { stored, reading, messages, match } = model;
+  const { state, crawls } = stored as StoredProperty;
   const facts = propertyFacts(reading, noMedian);
   const lives = state.adverts.filter(isLive);
   const byAdvert = new Map(lives.map(({ uuid }, i) => [uuid, facts.adverts[i]?.texts ?? []]));
@@ -235,7 +235,7 @@ function reasonsOf(model: Model, kept: number): readonly PairReason[] {
 
 const BEGINNINGS = ['stood-when-created', 'stood-when-changed', 'began-while-silent'];
 
-/** Of one code, at its time or at none. */
+/** The statement has the code of `standing`, and its time or none; or it is "not recorded". */
 function assertTrue(said: PairReason | undefined, standing: PairReason | null): void {
   if (said?.code === 'not-recorded') return;
   assert.ok(said !== undefined && BEGINNINGS.includes(said.code));
@@ -270,19 +270,20 @@ function check(model: Model, kept: number, seen: Map<string, number>): void {
     assert.deepEqual([reasons[0]?.was, reasons[0]?.is], [decisive?.was, decisive?.is]);
   }
   const back = reasons.find(({ code }) => code === 'came-back');
-  // The first is the beginning of the match itself.
+  // The first one is the beginning of the match itself.
   const hasReturned = holds && model.returns.length > 1;
   if (back !== undefined) assert.ok(hasReturned, 'it came back');
-  // Of several adverts another one may speak by a crawl without an event; what rooms were is not recorded.
+  // With several adverts, a crawl without an event may make another one speak for the property. Former room counts are
+  // not recorded.
   const isRetraced =
     kept === 0 &&
-    model.held?.state.adverts.length === 1 &&
+    model.stored?.state.adverts.length === 1 &&
     versions.every(({ criteria }) => criteria.room.min === null);
   if (isRetraced) assert.equal(back !== undefined, hasReturned, 'what is recorded is said');
   if (back !== undefined && back.at !== null) assert.deepEqual(back.at, model.standing?.at);
 }
 
-test('what is said of a pair is what happened, or that it is not recorded', () => {
+test('every statement about a pair is true, or says that the fact is not recorded', () => {
   const seen = new Map<string, number>();
   fc.assert(
     fc.property(plan, ({ createdBefore, keptFrom, steps, ...search }) => {
@@ -292,7 +293,7 @@ test('what is said of a pair is what happened, or that it is not recorded', () =
         const count = 2 * position + 1;
         if (each.kind !== 'search') model.take(count, each);
         else if (model.versions.length > 0) model.save(count, each.asked, each.isNotifying);
-        if (model.held !== null && model.versions.length > 0) check(model, keptFrom, seen);
+        if (model.stored !== null && model.versions.length > 0) check(model, keptFrom, seen);
       }
     }),
     { numRuns: runsOf(10_000), includeErrorInReport: true },
@@ -310,7 +311,7 @@ test('what is said of a pair is what happened, or that it is not recorded', () =
   }
 });
 
-test('of events after a match it is said that the search does not subscribe to them', () => {
+test('later events of a match are explained by the search not subscribing to them', () => {
   for (const hearsPrices of [true, false]) {
     const model = new Model(hearsPrices);
     model.save(0, { budgetMax: null, surfaceMin: null, roomMin: null }, true);
@@ -322,12 +323,12 @@ test('of events after a match it is said that the search does not subscribe to t
   }
 });
 
-test('of events that a search subscribes to it is not said that it does not', () => {
+test('events to which a search subscribes are not explained that way', () => {
   for (const hearsPrices of [true, false]) {
     const model = new Model(hearsPrices);
     model.save(0, { budgetMax: null, surfaceMin: null, roomMin: null }, true);
     for (const price of [1, 2]) model.take(price, { kind: 'message', isOther: false, price, surface: 40 });
-    // As where the price was incoherent in the market of that time.
+    // As if the price had been incoherent in the market of that time.
     model.match = null;
     assert.equal(
       reasonsOf(model, 0).some(({ code }) => code === 'not-subscribed'),

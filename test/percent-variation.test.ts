@@ -1,4 +1,4 @@
-/** `percentVariation` is (new − old) / old × 100 with two decimals, halves away from zero, whatever binary makes of them. */
+/** `percentVariation` is (new − old) / old × 100 with two decimals, halves away from zero, despite binary fractions. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -18,7 +18,7 @@ const EXAMPLES: readonly [oldValue: number | null, newValue: number | null, perc
   [null, 250_000, null],
   [250_000, null, null],
   [null, null, null],
-  // Halves: 0.005, 0.015 and 1.005 % are no binary fractions.
+  // Halves: 0.005, 0.015 and 1.005 % have no exact binary fraction.
   [20_000, 20_001, 0.01],
   [20_000, 19_999, -0.01],
   [20_000, 20_003, 0.02],
@@ -35,7 +35,7 @@ for (const [oldValue, newValue, percent] of EXAMPLES) {
   });
 }
 
-test('a half that more than four decimals make is not lost', () => {
+test('a half is kept if the values have more than four decimals', () => {
   assert.equal(percentVariation(0.00002, 0.00003), 50);
   assert.equal(percentVariation(1.23456, 1.2345661728), 0);
   assert.equal(percentVariation(1.23456, 1.234621728), 0.01);
@@ -53,11 +53,11 @@ test('it is the nearest hundredth of the exact quotient, and the farther from ze
     fc.property(fc.oneof(price, decimal), fc.oneof(price, decimal), (before, after) => {
       const percent = percentVariation(numberOf(before), numberOf(after));
       if (before.digits === 0n) return assert.equal(percent, null);
-      // Both on one scale, and the quotient in hundredths of a percent as `dividend / divisor`.
+      // Scaled to integers: `dividend / divisor` is the quotient in hundredths of a percent.
       const divisor = before.digits * 10n ** BigInt(after.decimals);
       const dividend = (after.digits * 10n ** BigInt(before.decimals) - divisor) * 10_000n;
       const hundredths = BigInt(Math.round((percent as number) * 100));
-      // A double tells hundredths apart up to 2⁵³; taking them back out of a quotient costs some bits.
+      // A double distinguishes hundredths up to 2⁵³; converting a quotient back to hundredths costs some bits.
       if (absolute(hundredths) >= 2n ** 49n) return;
       const error = absolute(hundredths * divisor - dividend) * 2n;
       assert.ok(error <= absolute(divisor), `${percent} is not the nearest`);

@@ -1,4 +1,4 @@
-/** Which places complete what was typed, and in which order. */
+/** Which places complete the typed text, and in which order. */
 
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
@@ -13,7 +13,7 @@ describe('the completion of places', () => {
   const namesOf = (text: string, limit?: number) =>
     found(text, limit).places.map(({ type, name }) => `${type} ${name}`);
 
-  it('puts first where most people live', () => {
+  it('puts the most populous places first', () => {
     assert.equal(namesOf('toulo')[0], 'city Toulouse');
     assert.deepEqual(namesOf('toul').slice(0, 2), ['city Toul', 'city Toulouse']);
     assert.ok(namesOf('toul').includes('city Toulon'));
@@ -29,7 +29,7 @@ describe('the completion of places', () => {
     }
   });
 
-  it('takes words begun, in any order, without accents, hyphens and case, abbreviated or not', () => {
+  it('accepts beginnings of words, in any order, without accents, hyphens and case, abbreviated or not', () => {
     for (const text of ['saint-étienne', 'SAINT ETIENNE', 'etien sain', 'st etienne', 'St-Étienne']) {
       assert.equal(namesOf(text)[0], 'city Saint-Étienne', text);
     }
@@ -61,11 +61,11 @@ describe('the completion of places', () => {
     assert.deepEqual(first('annecy le vieux'), ['Annecy', 'Annecy-le-Vieux']);
     assert.deepEqual(first('porticcio'), ['Grosseto-Prugna', 'Porticcio']);
     assert.deepEqual(first('Balmont'), ['Annecy', 'Balmont']);
-    // Annecy is called so itself, and each place is answered once.
+    // Annecy also has this name itself, and each place is listed once.
     assert.equal(found('annecy', 100).places.filter(({ code }) => code === '74010').length, 1);
   });
 
-  it('puts a much larger commune first that begins with the name or had it, and reads names as people write them', () => {
+  it('puts a much larger commune first that begins with the name or had it, in common spellings', () => {
     const wanted: Readonly<Record<string, readonly string[]>> = {
       '75115': ['paris 15ème', 'Paris 15e arrond', 'Paris XV', 'paris 15', '75015 Paris', 'Paris 75015'],
       '75101': ['Paris 1er arrondissement', 'paris 1', 'paris 01'],
@@ -85,6 +85,11 @@ describe('the completion of places', () => {
       '97411': ['saint denis réunion', 'Saint-Denis de la Réunion', 'St Denis (974)'],
       '54528': ['Toul'],
       '80829': ['Y'],
+      '28064': ['bu'],
+      '76351': ['havre'],
+      '74010': ['seynod'],
+      '2A130': ['porticcio'],
+      '83107': ['issambres'],
     };
     const wrong = Object.entries(wanted).flatMap(([code, texts]) =>
       texts.flatMap((text) => {
@@ -96,19 +101,19 @@ describe('the completion of places', () => {
     assert.deepEqual(wrong, []);
   });
 
-  it('finds nothing for nothing', () => {
+  it('finds nothing for text without letters and for unknown names', () => {
     for (const text of ['', ' ', '-', 'qqqq', 'toulon qqqq'])
       assert.deepEqual(found(text), { total: 0, places: [] }, text);
   });
 
-  it('counts all, and answers a page', () => {
+  it('counts all results, and answers a page', () => {
     const { total } = found('saint', 1);
     assert.ok(total > 4_000);
     const second = reference.completePlaces('saint', { offset: 1, limit: 1 }).places;
     assert.deepEqual(second, found('saint', 2).places.slice(1));
   });
 
-  it('agrees with a look at every commune', () => {
+  it('agrees with a scan of every commune', () => {
     const words = (name: string) =>
       name
         .normalize('NFKD')

@@ -1,4 +1,4 @@
-/** What each format of points of interest means, on real files. */
+/** How each format of points of interest is read, on real files. */
 
 import assert from 'node:assert/strict';
 import { execFile, spawnSync } from 'node:child_process';
@@ -36,7 +36,7 @@ interface Imported extends PointImportResult {
   readonly points: readonly PointOfInterest[];
 }
 
-/** Imports into a list that is given up when the file fails, as the transaction is. */
+/** Imports into a list, which is discarded if the file fails, as the transaction would be. */
 async function importFile(
   path: string,
   format?: PointFormat,
@@ -62,7 +62,7 @@ async function importText(name: string, content: string | Buffer): Promise<Impor
 const NONE = { kindergarten: 0, school: 0, restaurant: 0, hospital: 0, parking: 0 };
 
 describe('real files', unlessReal, () => {
-  it('Monaco, which osmium makes GeoJSON of: nodes, ways and relations', unlessOsmium, async () => {
+  it('Monaco, GeoJSON converted by osmium: nodes, ways and relations', unlessOsmium, async () => {
     const amenities = join(directory, 'amenities.osm.pbf');
     await run('osmium', ['tags-filter', '-o', amenities, real('monaco_2021-11.osm.pbf'), 'nwr/amenity']);
     const exported = ['export', '-f', 'geojsonseq', '--geometry-types=point,polygon', amenities];
@@ -75,7 +75,7 @@ describe('real files', unlessReal, () => {
       school: 8 + 2 + 1,
       restaurant: 93 + 4,
       hospital: 2 + 4,
-      // One of them is a parking and something else.
+      // One of them is a parking with a second amenity.
       parking: 51 + 15 + 1,
     });
     for (const { lat, lon } of points) {
@@ -101,13 +101,13 @@ describe('real files', unlessReal, () => {
     );
   });
 
-  it('are the same places, packed or not', async () => {
+  it('are the same, compressed or not', async () => {
     const packed = await importFile(real('annuaire_education_35_2023.csv.gz'));
     const unpacked = gunzipSync(await readFile(real('annuaire_education_35_2023.csv.gz')));
     assert.deepEqual((await importText('annuaire.csv', unpacked)).points, packed.points);
   });
 
-  it('tell how far they are', async () => {
+  it('report their progress', async () => {
     const heard: ImportProgress[] = [];
     await importFile(real('annuaire_education_35_2023.csv.gz'), undefined, (progress) => heard.push(progress));
     const last = heard.at(-1);
@@ -115,7 +115,7 @@ describe('real files', unlessReal, () => {
     assert.equal(last.share, 1);
   });
 
-  it('cut off anywhere or with bytes changed are an error or whole, never a crash', async () => {
+  it('truncated anywhere or with changed bytes give an error or all points, never a crash', async () => {
     const random = createRandom(11);
     const packed = await readFile(real('annuaire_education_35_2023.csv.gz'));
     for (let i = 0; i < 30; i++) {
@@ -194,7 +194,7 @@ describe('a GeoJSON sequence', () => {
     });
   }
 
-  it('may spread a feature over lines, and end without one', async () => {
+  it('may spread a feature over lines, and end without a line end', async () => {
     const pretty = JSON.stringify(JSON.parse(school('A')), null, 2);
     const { points } = await importText('places.geojsonseq.gz', gzipSync(`\u001E${pretty}\u001E${pretty}`));
     assert.equal(points.length, 2);
@@ -212,21 +212,21 @@ describe('a GeoJSON sequence', () => {
   });
 });
 
-describe('a file that is not what it should be', () => {
+describe('an invalid file', () => {
   const cases: readonly (readonly [string, string | Buffer, RegExp])[] = [
     ['empty.osm', '', /empty/],
-    ['text.txt', 'hello', /none of geojson/],
+    ['text.txt', 'hello', /none of the formats geojson/],
     ['broken.json', '{"features": [{"type": "Feature", oops', /broken\.json/],
-    ['other.json', '{"hello": 1}', /no GeoJSON/],
-    ['map.osm', '<osm version="0.6"></osm>', /osmium-tool makes GeoJSON/],
+    ['other.json', '{"hello": 1}', /not GeoJSON/],
+    ['map.osm', '<osm version="0.6"></osm>', /to GeoJSON with osmium-tool/],
     ['overpass.json', '{"osm3s": {}, "elements": []}', /osmtogeojson/],
-    ['none.geojson', '{"features": []}', /holds no point/],
+    ['none.geojson', '{"features": []}', /contains no point/],
     ['rows.csv', 'nom_etablissement,type_etablissement,latitude,longitude\nA,Ecole,1\n', /Invalid Record Length/],
-    ['map.osm.pbf', Buffer.from('\0\0\0\x0d\n\tOSMHeader\x18'), /osmium-tool makes GeoJSON/],
+    ['map.osm.pbf', Buffer.from('\0\0\0\x0d\n\tOSMHeader\x18'), /to GeoJSON with osmium-tool/],
     ['no.gz', Buffer.concat([Buffer.from([0x1f, 0x8b]), Buffer.from('garbage')]), /no\.gz/],
   ];
   for (const [name, content, message] of cases) {
-    it(`says so: ${name}`, async () => {
+    it(`is reported: ${name}`, async () => {
       await assert.rejects(importText(name, content), (error) => {
         assert.ok(error instanceof ImportFileError, String(error));
         assert.match(error.message, message);
@@ -236,7 +236,7 @@ describe('a file that is not what it should be', () => {
     });
   }
 
-  it('says so when it is missing, or a directory', async () => {
+  it('is reported when it is missing, or a directory', async () => {
     await assert.rejects(importFile(join(directory, 'missing.osm')), /no such file/);
     await assert.rejects(importFile(directory), /is not a file/);
   });

@@ -1,4 +1,4 @@
-/** The index of points of interest answers as a scan of all points does. */
+/** The index of points of interest returns what a scan of all points returns. */
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -17,7 +17,7 @@ function samplePoints(count: number, seed: number, lat: readonly [number, number
   });
 }
 
-/** Names of all that a linear scan finds; equally far ones by facility, then as they were given. */
+/** Names of all points that a linear scan finds; at equal distance by facility, then in the order given. */
 function scan(points: readonly PointOfInterest[], query: PointQuery): readonly (string | null)[] {
   return points
     .filter(({ facility }) => query.facilities.length === 0 || query.facilities.includes(facility))
@@ -37,7 +37,7 @@ const namesOf = (points: readonly PointOfInterest[]): readonly (string | null)[]
 const facilities = fc.subarray<Facility>([...FACILITIES]);
 
 describe('points within a radius', () => {
-  it('are those a scan of all points finds, nearest first, in France', async () => {
+  it('are those that a scan finds, nearest first, in France', async () => {
     const points = samplePoints(5_000, 1, [43, 45], [4, 7]);
     const index = await buildPointIndex(points);
     const query = fc.record({
@@ -74,7 +74,7 @@ describe('points within a radius', () => {
       }
   });
 
-  it('include the border and leave out what is a millimetre beyond', async () => {
+  it('include the border and exclude a millimetre beyond', async () => {
     const school: PointOfInterest = { facility: 'school', lat: 43.13, lon: 5.93, name: null, attributes: {} };
     const index = await buildPointIndex([school]);
     const apart = distanceKm(43.12, 5.93, 43.13, 5.93);
@@ -83,7 +83,7 @@ describe('points within a radius', () => {
     assert.deepEqual(index.within({ ...query, radiusKm: apart - 1e-6 }), []);
   });
 
-  it('are of the facilities asked for, each once however often it is named', async () => {
+  it('are of the requested facilities, each once even if a facility is repeated', async () => {
     const points = samplePoints(200, 3, [43, 43.01], [5, 5.01]);
     const index = await buildPointIndex(points);
     const query = { lat: 43, lon: 5, radiusKm: 10, limit: 1_000 };
@@ -94,7 +94,7 @@ describe('points within a radius', () => {
 });
 
 describe('points in one place, or nearly', () => {
-  it('are told apart to the last bit, and come in one order where they are equally far', async () => {
+  it('are distinguished to the last bit, and have one order when equally far', async () => {
     const crowd = (apart: number): PointOfInterest[] =>
       Array.from({ length: 3_000 }, (_, i) => ({
         facility: FACILITIES[i % 2] as Facility,
@@ -116,7 +116,7 @@ describe('points in one place, or nearly', () => {
 });
 
 describe('the current points', () => {
-  it('leave the event loop some hundred ticks while a hundred thousand are replaced', async () => {
+  it('let the event loop run some hundred times while a hundred thousand are replaced', async () => {
     const points = createPointsOfInterest();
     const given = samplePoints(100_000, 9, [43, 45], [4, 7]);
     let isDone = false;
@@ -133,7 +133,7 @@ describe('the current points', () => {
     assert.deepEqual(namesOf(points.current.within(query)), scan(given, query));
   });
 
-  it('are none at first, and replaced as a whole', async () => {
+  it('are empty at first, and replaced as a whole', async () => {
     const points = createPointsOfInterest();
     const query = { lat: 43, lon: 5, radiusKm: 50, facilities: [], limit: 1_000 };
     assert.deepEqual(points.current.within(query), []);

@@ -1,4 +1,4 @@
-/** Polygons in the index hold exactly the places that `isInPolygon` says they do, whatever their shape. */
+/** Polygons in the index contain exactly the places that `isInPolygon` says they contain, for any shape. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -61,7 +61,7 @@ const SHAPES: Record<string, (corners: number) => readonly Polygon[]> = {
   'rings of nothing': () => [[], [[]], [[[2, 46]]]],
 };
 
-/** Corners, middles of edges, hairs beside them, and places all over. */
+/** Corners, midpoints of edges, points a hair away from these, and places everywhere else. */
 function placesOf(polygons: readonly Polygon[], count: number): [lat: number, lon: number][] {
   const positions = polygons.flat(2);
   const places: [number, number][] = [
@@ -84,7 +84,7 @@ function placesOf(polygons: readonly Polygon[], count: number): [lat: number, lo
 }
 
 for (const [name, make] of Object.entries(SHAPES)) {
-  test(`${name} hold the places that a walk round all of their edges finds inside`, () => {
+  test(`${name} contain the places that a check of all edges finds inside`, () => {
     const shapes = new PolygonShapes();
     let inside = 0;
     let places = 0;
@@ -104,7 +104,7 @@ for (const [name, make] of Object.entries(SHAPES)) {
   });
 }
 
-test('polygons with coordinates that are no numbers, or too many for a record, are declined', () => {
+test('polygons with invalid coordinates, or too many for a record, are declined', () => {
   const shapes = new PolygonShapes();
   const square: Position[] = [
     [0, 0],

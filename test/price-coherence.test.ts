@@ -1,4 +1,4 @@
-/** A price is incoherent outside the bounds of its kind, or five times away from a known median. */
+/** A price is incoherent outside the bounds of its kind, or more than a factor of five from a known median. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -29,7 +29,7 @@ test('sale, rent and land have bounds of their own, borders included', () => {
   assert.ok(at({ ...land, price: 0.1 }) && !at({ ...land, price: 0.09 }) && !at({ ...land, price: 100_001 }));
 });
 
-test('what may be a rent or a sale is incoherent only if it is as neither', () => {
+test('a price without a kind of transaction is incoherent only if it is so as sale and as rent', () => {
   const at = (price: number) => isPriceCoherent({ ...FLAT, transactionType: null, surface: 1, price }, null);
   assert.ok(at(1) && at(15) && at(100_000));
   assert.ok(!at(0.99) && !at(100_001));
@@ -58,7 +58,7 @@ test('an unknown price or surface is not incoherent', () => {
   assert.ok(isPriceCoherent({ ...FLAT, surface: 0 }, 1));
 });
 
-test('land is a market apart, judged on its land surface', () => {
+test('land is a separate market, judged on its land surface', () => {
   const land = { ...FLAT, propertyType: 5, landSurface: 1000 };
   assert.equal(comparablePrice(land), 500);
   assert.deepEqual(marketOf(land), { departmentCode: '75', transactionType: 0, isLand: true });

@@ -1,4 +1,4 @@
-/** What long work shows of itself, on a terminal and elsewhere. */
+/** How long-running work reports its progress, on a terminal and elsewhere. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -36,7 +36,7 @@ function scene(isTTY: boolean) {
 
 const standing = (count: number, share: number | null) => ({ doing: 'publishing adverts.ndjson', count, share });
 
-test('a line says what is being done, how far, how fast and how long still', () => {
+test('a line states the work, the share done, the speed, the time taken and the time left', () => {
   const { progress, pass } = scene(false);
   progress.update(standing(0, 0));
   assert.equal(pass(0), 'publishing adverts.ndjson: 0 messages, 0/s, for 0 s\n');
@@ -48,14 +48,14 @@ test('a line says what is being done, how far, how fast and how long still', () 
   assert.equal(pass(10), '');
 });
 
-test('work that ends before the first look shows nothing where nobody watches', () => {
+test('work that ends before the first line prints nothing without a terminal', () => {
   const { progress, written } = scene(false);
   progress.update(standing(3, 1));
   progress.end();
   assert.deepEqual(written, []);
 });
 
-test('a terminal shows a bar within its width, and lines beside it', () => {
+test('a terminal shows a bar within its width, and lines above it', () => {
   const { progress, pass, written } = scene(true);
   progress.update(standing(500, 0.5));
   assert.equal(

@@ -1,9 +1,10 @@
-/** The property document says what its adverts say now (decisions, section 5; specification, sections 2.6 and 2.7). */
+/** The property document states what its adverts now state (decisions, section 5; specification, sections 2.6, 2.7). */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { HeldProperty } from '../src/engine/domain/change.ts';
+import type { StoredProperty } from '../src/engine/domain/change.ts';
+import { featureSetOf } from '../src/engine/domain/features.ts';
 import { type Uuid, uuidOf } from '../src/engine/domain/ids.ts';
 import type { IntakeMessage } from '../src/engine/domain/intake-message.ts';
 import type { StatedProperty } from '../src/engine/domain/property.ts';
@@ -22,15 +23,13 @@ import {
   heldAfter,
   minute,
   OTHER_ADVERT,
-  PROPERTY,
   resolveToulon,
-  TOULON,
   upsertAt,
 } from './support/adverts.ts';
 
 type AdvertJson = Readonly<Record<string, unknown>> & { readonly events: readonly Record<string, unknown>[] };
 
-function documentOf({ state, crawls }: HeldProperty, withContacts = true): PropertyDocument {
+function documentOf({ state, crawls }: StoredProperty, withContacts = true): PropertyDocument {
   return propertyDocument(state, crawls, resolveToulon, { withContacts });
 }
 
@@ -38,7 +37,7 @@ function advertsOf(document: PropertyDocument): readonly AdvertJson[] {
   return document.adverts as readonly AdvertJson[];
 }
 
-function factsOf({ state, crawls }: HeldProperty, median: number | null = null) {
+function factsOf({ state, crawls }: StoredProperty, median: number | null = null) {
   return propertyFacts(readingOf(state, crawls, resolveToulon), () => median);
 }
 
@@ -52,37 +51,7 @@ const CONTACT = {
 };
 const IN_TOULON = { insee: '83137', zipcode: '83100', name: 'Toulon' };
 
-test('the document has the members of the specification, and no others', () => {
-  const document = documentOf(heldAfter(upsertAt(0, { property: { city: IN_TOULON } })));
-  assert.deepEqual(Object.keys(document).sort(), [
-    ...['@context', '@id', '@type', 'adverts', 'bedroom', 'city', 'createdAt', 'description', 'elevator', 'expired'],
-    ...[
-      'expiredAt',
-      'floor',
-      'furnished',
-      'landSurface',
-      'lastCrawledAdvert',
-      'lastCrawledAt',
-      'locations',
-      'pictures',
-    ],
-    ...['price', 'pricePerMeter', 'property', 'propertyType', 'publisherTypes', 'room', 'stations', 'surface', 'title'],
-    ...['transactionType', 'updatedAt', 'uuid'],
-  ]);
-  assert.deepEqual(Object.keys(document.city as object).sort(), Object.keys(TOULON).sort());
-  assert.deepEqual(Object.keys(advertsOf(document)[0] as object).sort(), [
-    ...['condominiumFees', 'constructionYear', 'contact', 'createdAt', 'description', 'elevator', 'energy', 'events'],
-    ...['features', 'feesPercentage', 'feesResponsibility', 'floor', 'floorQuantity', 'furnished', 'greenHouseGas'],
-    ...['inventoryPrice', 'landSurface', 'lastCrawledAt', 'lotCount', 'pictures', 'picturesRemote', 'price'],
-    ...['priceExcludingFees', 'publisher', 'rentalCharges', 'rentalPledge', 'renterFees', 'surface', 'title'],
-    ...['updatedAt', 'url', 'uuid', 'virtualTour'],
-  ]);
-  assert.equal(document['@id'], `/documents/properties/${PROPERTY}`);
-  assert.equal(document.property, document['@id']);
-  assert.equal(document.uuid, PROPERTY);
-});
-
-test('a stated value of the property wins over its advert; what is not stated comes from the advert', () => {
+test('a value stated for the property takes precedence over its advert; others come from the advert', () => {
   const advert = { title: 'advert', price: 1, surface: 2, landSurface: 3, floor: 4, elevator: true, furnished: true };
   const stated = {
     title: 'stated',
@@ -146,8 +115,8 @@ test('a property has expired when its last advert has, at the latest expiry', ()
     expireAt(6, { advertUuid: OTHER_ADVERT, expiredAt: minute(2) }),
     upsertAt(9),
   ]);
-  const expiries = changes.map(({ held }) => {
-    const { expired, expiredAt } = documentOf(held as HeldProperty);
+  const expiries = changes.map(({ stored }) => {
+    const { expired, expiredAt } = documentOf(stored as StoredProperty);
     return [expired, expiredAt];
   });
   assert.deepEqual(expiries, [
@@ -159,7 +128,7 @@ test('a property has expired when its last advert has, at the latest expiry', ()
   ]);
 });
 
-test('the last crawl is the newest one of a live advert, and of all once none is live', () => {
+test('the last crawl is the newest of a live advert, and of all adverts once none is live', () => {
   const lastCrawl = (...messages: IntakeMessage[]) => {
     const { lastCrawledAt, lastCrawledAdvert } = documentOf(heldAfter(...messages));
     return [lastCrawledAt, lastCrawledAdvert];
@@ -174,14 +143,14 @@ test('the last crawl is the newest one of a live advert, and of all once none is
   assert.deepEqual(lastCrawl(...oneLeft, expireAt(10)), [minute(5), OTHER_ADVERT]);
 });
 
-test('an advert without dates of its own bears those of its first crawl and its last change', () => {
+test('an advert without dates has those of its first crawl and its last change', () => {
   const changes = changesOf([
     upsertAt(0),
     upsertAt(3),
     upsertAt(5, { advert: { price: 1 } }),
     upsertAt(9, { advert: { price: 1 } }),
   ]);
-  const document = documentOf(changes.at(-1)?.held as HeldProperty);
+  const document = documentOf(changes.at(-1)?.stored as StoredProperty);
   const [advert] = advertsOf(document);
   assert.deepEqual([advert?.createdAt, advert?.updatedAt, advert?.lastCrawledAt], [minute(0), minute(5), minute(9)]);
   assert.deepEqual([document.createdAt, document.updatedAt], [minute(0), minute(5)]);
@@ -203,10 +172,10 @@ test('the creation of a property is the earliest known and never moves forward',
     expireAt(4),
     upsertAt(5, { advertUuid: OTHER_ADVERT, property: { createdAt: minute(-60) } }),
     upsertAt(6, { advertUuid: OTHER_ADVERT, property: { createdAt: minute(5) } }),
-  ]).map(({ held }) => documentOf(held as HeldProperty).createdAt);
+  ]).map(({ stored }) => documentOf(stored as StoredProperty).createdAt);
   assert.deepEqual(creations, [...Array(5).fill(minute(-5)), minute(-60), minute(-60)]);
   const late = changesOf([upsertAt(0), upsertAt(1, { property: { createdAt: minute(1) } })]);
-  assert.equal(documentOf(late.at(-1)?.held as HeldProperty).createdAt, minute(0));
+  assert.equal(documentOf(late.at(-1)?.stored as StoredProperty).createdAt, minute(0));
 });
 
 test('events are listed with their advert, the variation as a number', () => {
@@ -222,24 +191,24 @@ test('events are listed with their advert, the variation as a number', () => {
   ]);
 });
 
-test('without contacts no advert has the member, and nothing of it is left in the text', () => {
-  const held = heldAfter(
+test('without contacts no advert has the member, and the texts contain none of it', () => {
+  const stored = heldAfter(
     upsertAt(0, { advert: { contact: CONTACT } }),
     upsertAt(1, { advertUuid: OTHER_ADVERT, advert: { contact: CONTACT } }),
     upsertAt(2, { advert: { contact: { ...CONTACT, phone: '+33 9' } } }),
     expireAt(3),
   );
-  const hidden = JSON.stringify(documentOf(held, false));
+  const hidden = JSON.stringify(documentOf(stored, false));
   assert.doesNotMatch(hidden, /contact|Agence du Port|@a\.example|\+33|"R1"/);
-  const { contact: _hidden, ...rest } = advertsOf(documentOf(held))[0] as AdvertJson;
-  assert.deepEqual(advertsOf(documentOf(held, false))[0], rest);
-  assert.equal(advertsOf(documentOf(held))[1]?.contact, held.state.adverts[1]?.content.contact);
+  const { contact: _hidden, ...rest } = advertsOf(documentOf(stored))[0] as AdvertJson;
+  assert.deepEqual(advertsOf(documentOf(stored, false))[0], rest);
+  assert.equal(advertsOf(documentOf(stored))[1]?.contact, stored.state.adverts[1]?.content.contact);
 });
 
-test('the city bears the zip code that was stated, where the commune has several', () => {
+test('the city has the stated zip code, if the commune has several', () => {
   const zipcode = (stated: string | null) => {
-    const held = heldAfter(upsertAt(0, { property: { city: { ...IN_TOULON, zipcode: stated } } }));
-    return (documentOf(held).city as { zipcode: string | null }).zipcode;
+    const stored = heldAfter(upsertAt(0, { property: { city: { ...IN_TOULON, zipcode: stated } } }));
+    return (documentOf(stored).city as { zipcode: string | null }).zipcode;
   };
   assert.equal(zipcode('83200'), '83200');
   assert.equal(zipcode(null), null, 'of several none is invented');
@@ -248,7 +217,7 @@ test('the city bears the zip code that was stated, where the commune has several
 
 test('matching sees the values of the document and the live adverts', () => {
   const publisher = { category: 'Agence', name: null, type: 1 };
-  const held = heldAfter(
+  const stored = heldAfter(
     upsertAt(0, { advert: { title: 'expired', price: 1 } }),
     upsertAt(1, {
       advertUuid: OTHER_ADVERT,
@@ -259,6 +228,8 @@ test('matching sees the values of the document and the live adverts', () => {
         surface: 62,
         publisher,
         virtualTour: 'https://v.example',
+        ...{ constructionYear: 1974, condominiumFees: 900, rentalCharges: 50, features: ['Balcon', 'sans cave'] },
+        ...{ energy: { category: 'C', value: null }, greenHouseGas: { category: 'A', value: null } },
       },
       property: {
         title: 'Bien',
@@ -271,8 +242,8 @@ test('matching sees the values of the document and the live adverts', () => {
     }),
     expireAt(5),
   );
-  const document = documentOf(held);
-  const facts = factsOf(held);
+  const document = documentOf(stored);
+  const facts = factsOf(stored);
   const shared = ['transactionType', 'propertyType', 'price', 'pricePerMeter', 'surface', 'landSurface'] as const;
   for (const name of [...shared, 'room', 'bedroom', 'furnished'] as const)
     assert.equal(facts[name], document[name], name);
@@ -286,13 +257,15 @@ test('matching sees the values of the document and the live adverts', () => {
       publisherType: 1,
       price: 250_000,
       hasVirtualTour: true,
+      ...{ constructionYear: 1974, condominiumFees: 900, rentalCharges: 50, energy: 'C', greenHouseGas: 'A' },
+      ...{ features: featureSetOf(['balcony']), deniedFeatures: featureSetOf(['cellar']) },
       texts: ['T3', 'Vue mer'],
     },
   ]);
   assert.deepEqual(factsOf(heldAfter(upsertAt(0), expireAt(1))).adverts, []);
 });
 
-test('floor and elevator are the property’s, else its advert’s, else those of the live advert crawled last that states them', () => {
+test('floor and elevator are the property’s, else its advert’s, else those of the live advert last crawled that states them', () => {
   const third = uuidOf('ad000000-0000-4000-8000-000000000003');
   const at = (minutes: number, advertUuid: Uuid, floor: number | null, property: Partial<StatedProperty> = {}) =>
     upsertAt(minutes, { advertUuid, advert: { floor, elevator: floor === null ? null : floor > 1 }, property });
@@ -310,22 +283,34 @@ test('floor and elevator are the property’s, else its advert’s, else those o
   assert.deepEqual(homeAfter(first, second, stated), [0, false]);
 });
 
+test('the last floor is the highest one, or the one below, of the floors that the live advert last crawled states', () => {
+  const isOnLastFloor = (floor: number | null, ...floors: readonly (number | null)[]) => {
+    const messages = floors.map((floorQuantity, at) =>
+      upsertAt(at, { advertUuid: at === 0 ? ADVERT : OTHER_ADVERT, advert: { floor, floorQuantity } }),
+    );
+    return factsOf(heldAfter(...messages)).isOnLastFloor;
+  };
+  assert.deepEqual([isOnLastFloor(3, 3), isOnLastFloor(2, 3), isOnLastFloor(1, 3)], [true, true, false]);
+  assert.deepEqual([isOnLastFloor(0, 0), isOnLastFloor(2, null), isOnLastFloor(null, 3)], [null, null, null]);
+  assert.deepEqual([isOnLastFloor(2, 3, 9), isOnLastFloor(2, 3, 0), isOnLastFloor(2, 9, null)], [false, true, false]);
+});
+
 test('a place that cannot be resolved keeps its stated zip code for matching', () => {
-  const held = heldAfter(upsertAt(0, { property: { city: { insee: null, zipcode: '99999', name: null } } }));
-  const facts = factsOf(held);
+  const stored = heldAfter(upsertAt(0, { property: { city: { insee: null, zipcode: '99999', name: null } } }));
+  const facts = factsOf(stored);
   assert.deepEqual([facts.inseeCodes, facts.departmentCode, facts.zipcodes], [[], null, ['99999']]);
 });
 
 test('the market median judges the price of the property, and only where the department is known', () => {
-  const held = (city: typeof IN_TOULON | null) =>
+  const stored = (city: typeof IN_TOULON | null) =>
     heldAfter(
       upsertAt(0, { advert: { price: 250_000, surface: 50 }, property: { transactionType: 0, propertyType: 0, city } }),
     );
-  assert.equal(factsOf(held(IN_TOULON)).isPriceCoherent, true);
-  assert.equal(factsOf(held(IN_TOULON), 999).isPriceCoherent, false);
-  assert.equal(factsOf(held(IN_TOULON), 1_000).isPriceCoherent, true);
-  assert.equal(factsOf(held(null), 999).isPriceCoherent, true);
-  const { state, crawls } = held(IN_TOULON);
+  assert.equal(factsOf(stored(IN_TOULON)).isPriceCoherent, true);
+  assert.equal(factsOf(stored(IN_TOULON), 999).isPriceCoherent, false);
+  assert.equal(factsOf(stored(IN_TOULON), 1_000).isPriceCoherent, true);
+  assert.equal(factsOf(stored(null), 999).isPriceCoherent, true);
+  const { state, crawls } = stored(IN_TOULON);
   assert.deepEqual(readingOf(state, crawls, resolveToulon).priced, {
     transactionType: 0,
     propertyType: 0,
@@ -336,8 +321,8 @@ test('the market median judges the price of the property, and only where the dep
   });
 });
 
-test('a price per m² is rounded to the cent as by hand, halves up, whatever its binary fraction is', () => {
-  // In hundredths.
+test('a price per m² is rounded half up to the cent, despite binary fractions', () => {
+  // Amounts in hundredths of a unit.
   const any = fc.record({ price: fc.integer({ min: 1, max: 1e11 }), surface: fc.integer({ min: 1, max: 1e7 }) });
   const onHalf = fc
     .tuple(fc.integer({ min: 1, max: 20_000 }), fc.nat(1e6))

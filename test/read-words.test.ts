@@ -1,4 +1,4 @@
-/** Entries against what a reader finds in 1,250 real adverts, which are no part of the project (see ../shared/data). */
+/** Compares entries with a person's reading of 1,250 real adverts, which the project does not ship (../shared/data). */
 
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ const ADVERTS = new URL('adverts/toulon_bienici_2026-03-10.csv.gz', SHARED_DATA)
 const skip = !existsSync(ADVERTS) && 'no real adverts beside the project';
 const TEXTS = 1_250;
 const READ_FIRST = 1 / 3;
-/** What a reader takes for not being there, on texts as they are written. */
+/** Expressions that a person reads as a negation, on texts before folding. */
 const THROUGH = "(?:de |d['’]|une? |aucune? |gros |grande? )*";
 const BEFORE =
   "(?:sans|aucune?|ni|zéro|0|non(?! loin| seulement)|dépourvue?s? d(?=e |['’])|" +
@@ -34,13 +34,13 @@ interface Row {
 
 interface Tally {
   hits: number;
-  /** Hits that mean something else. */
+  /** Hits that have another meaning. */
   others: number;
-  /** Of these, what the rule of phrases finds all the same: see `isNegatedWithin`. */
+  /** Of these, those that the rule of phrases finds nevertheless: see `isNegatedWithin`. */
   negatedWithin: number;
-  /** What the reader expects and the entry does not find. */
+  /** Occurrences that the person expects and the entry does not find. */
   missed: number;
-  /** Of these, what the rule of phrases leaves out: see `isBeyondRule`. */
+  /** Of these, those that the rule of phrases excludes: see `isBeyondRule`. */
   beyondRule: number;
 }
 
@@ -75,8 +75,8 @@ const BETWEEN_MAX = 2;
 const FIRST_LETTERS = 4;
 
 /**
- * The words of a phrase stand in their order, all of them, with at most two others between neighbours: a reader also
- * takes "cuisine indépendante aménagée et équipée", "charges faibles" or "local vélo" for what is asked.
+ * The rule of phrases demands all words, in order, with at most two others between neighbours. A person also accepts
+ * "cuisine indépendante aménagée et équipée", "charges faibles" or "local vélo".
  */
 function isBeyondRule(phrase: string, found: string): boolean {
   const [asked, words] = [foldText(phrase).split(' '), found.split(' ')];
@@ -84,7 +84,7 @@ function isBeyondRule(phrase: string, found: string): boolean {
   return !isInOrder || words.length < asked.length || words.length - asked.length > BETWEEN_MAX * (asked.length - 1);
 }
 
-/** A phrase is negated before its first word alone (decisions, section 2): "cuisine non équipée" has a fitted kitchen. */
+/** A phrase is only negated before its first word (decisions, section 2): "cuisine non équipée" is a fitted kitchen. */
 function isNegatedWithin(phrase: string, text: string): boolean {
   const [first = '', second = ''] = foldText(phrase).split(' ');
   const stems = [first, second].map((word) => `${word.slice(0, FIRST_LETTERS)}\\S*`);
@@ -108,18 +108,18 @@ function thirds<Item>(items: readonly Item[]): readonly [first: readonly Item[],
   return [items.slice(0, first), items.slice(first)];
 }
 
-test('of words at most 2 % of the hits mean something else and 1 % of what a reader expects is missed', {
+test('at most 2 % of the hits of a word have another meaning and at most 1 % of the expected ones are missed', {
   skip,
 }, () => {
   assert.equal(READ_WORDS.length, 60);
   for (const words of thirds(READ_WORDS)) assertRead(tallyOf(words, readTexts()), { othersMax: 0.02, missedMax: 0.01 });
 });
 
-test('phrases mean what they say, and of what the rule of phrases allows at most 1 % is missed', { skip }, () => {
+test('phrases have their meaning, and at most 1 % of the hits that the rule allows are missed', { skip }, () => {
   assert.equal(READ_PHRASES.length, 30);
   const tallies = thirds(READ_PHRASES).map((phrases) => tallyOf(phrases, readTexts()));
   for (const tally of tallies) assertRead(withinRule(tally), { othersMax: 0.001, missedMax: 0.01 });
-  // With what the rule leaves out; the first third has such phrases on purpose.
+  // Includes what the rule excludes; the first third has such phrases on purpose.
   const [first, heldOut] = tallies as [Tally, Tally];
   assertRead({ ...first, others: withinRule(first).others }, { othersMax: 0.001, missedMax: 0.1 });
   assertRead({ ...heldOut, others: withinRule(heldOut).others }, { othersMax: 0.001, missedMax: 0.022 });

@@ -1,4 +1,4 @@
-/** The replay that instances are compared with: right on a history read by hand, and it finds what differs. */
+/** The replay that instances are compared with is right on a history checked by hand, and finds every difference. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -26,10 +26,10 @@ const searches: readonly OracleSearch[] = [
   },
 ];
 
-/** A dear flat becomes cheap, cheaper, and dear again. */
+/** An expensive flat becomes cheap, cheaper, and expensive again. */
 const history = [priced(1, 300_000), priced(2, 200_000), priced(3, 190_000), priced(4, 300_000)];
 
-test('a match once, and an event for as long as the property satisfied the search before or after', () => {
+test('a match appears once, and an event for as long as the property satisfied the search before or after', () => {
   const { deliveries } = replay(history, searches, resolveToulon);
   const told = deliveries.map((key) => key.split(' ').slice(0, 3).join(' '));
   assert.deepEqual(told, [
@@ -40,7 +40,7 @@ test('a match once, and an event for as long as the property satisfied the searc
   assert.equal(new Set(deliveries).size, deliveries.length, 'each names its document');
 });
 
-test('recorded as expected passes; an event lost, doubled or out of order, and another state, are found', async () => {
+test('the expected record passes; an event lost, doubled or out of order, and another state, are found', async () => {
   const expected = replay(history, [], resolveToulon);
   const events = [...expected.events.values()].flat();
   assert.equal(events.length, 7);
@@ -63,7 +63,7 @@ test('recorded as expected passes; an event lost, doubled or out of order, and a
   assert.equal((await auditRecords(holding(expected), nothing)).length, 2);
 });
 
-/** A database that answers with these rows. */
+/** A database that returns these rows. */
 function holding({ properties, events }: Pick<Expectation, 'properties' | 'events'>) {
   const propertyRows = [...properties].map(([uuid, { state, crawls }]) => ({
     ...{ uuid, crawls },

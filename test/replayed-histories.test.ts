@@ -1,20 +1,20 @@
 /**
- * Crawlers stamp whole minutes, instances crash, and terms begin with what the ones before had recorded already: every
- * message is recorded once in the order of its stream, and nothing else is ever told. The recorder is simulated with its
- * position behind the rows, copies of the database, and streams that are made anew.
+ * Crawlers stamp whole minutes, instances crash, and a new leader begins with messages that earlier leaders have
+ * recorded. Every message is recorded once, in the order of its stream, and no other event is created. The simulated
+ * recorder has a position that may be behind its rows, copies of the database, and streams that are created again.
  */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { AdvertEvent } from '../src/engine/domain/advert.ts';
-import { applyMessage, type HeldProperty } from '../src/engine/domain/change.ts';
+import { applyMessage, type StoredProperty } from '../src/engine/domain/change.ts';
 import { uuidOf } from '../src/engine/domain/ids.ts';
 import type { IntakeMessage } from '../src/engine/domain/intake-message.ts';
 import { ADVERT, expireAt, minute, OTHER_ADVERT, upsertAt } from './support/adverts.ts';
 import { runsOf } from './support/random-runs.ts';
 
-/** Of one property, many with the same `crawledAt`, some older than the one before. */
+/** Messages of one property, many with the same `crawledAt`, some older than the one before. */
 const history: fc.Arbitrary<readonly IntakeMessage[]> = fc.array(
   fc
     .record({
@@ -28,7 +28,7 @@ const history: fc.Arbitrary<readonly IntakeMessage[]> = fc.array(
   { minLength: 1, maxLength: 20, size: 'max' },
 );
 
-/** After so many messages the term ends, and the next one begins so many before that; or with a copy of the rows. */
+/** After `after` messages a leader ends; the next one begins `back` messages earlier, or with a copy of older rows. */
 interface Crash {
   readonly after: number;
   readonly back: number;
@@ -43,18 +43,18 @@ const crashes: fc.Arbitrary<readonly Crash[]> = fc.array(
 );
 
 interface Rows {
-  readonly held: HeldProperty | null;
+  readonly stored: StoredProperty | null;
   readonly events: readonly AdvertEvent[];
-  /** Every message up to here is in them. */
+  /** The rows include every message up to this sequence. */
   readonly recorded: number;
 }
 
-const EMPTY: Rows = { held: null, events: [], recorded: 0 };
+const EMPTY: Rows = { stored: null, events: [], recorded: 0 };
 
 function record(rows: Rows, message: IntakeMessage, stream: number, sequence: number): Rows {
-  const change = applyMessage(rows.held, message, { stream, sequence });
+  const change = applyMessage(rows.stored, message, { stream, sequence });
   return {
-    held: change.held,
+    stored: change.stored,
     events: [...rows.events, ...change.events],
     recorded: Math.max(rows.recorded, sequence),
   };
@@ -79,18 +79,18 @@ function recordWithCrashes(messages: readonly IntakeMessage[], ends: readonly Cr
   return rows;
 }
 
-test('whatever a term takes in again, each message is recorded once and in the order of the stream', () => {
+test('each message is recorded once and in stream order, whatever a new leader reads again', () => {
   fc.assert(
     fc.property(history, crashes, (messages, ends) => {
       const [expected, found] = [recordAll(messages), recordWithCrashes(messages, ends)];
       assert.deepEqual(found.events, expected.events);
-      assert.deepEqual(found.held, expected.held);
+      assert.deepEqual(found.stored, expected.stored);
     }),
     { numRuns: runsOf(2_000) },
   );
 });
 
-test('in a stream that was made anew the same numbers are other messages: the crawlers’ clock decides', () => {
+test('in a new stream the same numbers are other messages: the crawlers’ clock decides', () => {
   fc.assert(
     fc.property(history, history, (before, later) => {
       const first = recordAll(before);
@@ -108,13 +108,13 @@ test('in a stream that was made anew the same numbers are other messages: the cr
   );
 });
 
-test('a requeued message is no repeated one, and does not undo what came after it', () => {
+test('a requeued message is not taken for a repeated one, and does not undo later ones', () => {
   const [cut, later] = [upsertAt(5, { advert: { price: 240_000 } }), upsertAt(5, { advert: { price: 230_000 } })];
-  const created = record(EMPTY, upsertAt(4, { advert: { price: 250_000 } }), 1, 1).held;
+  const created = record(EMPTY, upsertAt(4, { advert: { price: 250_000 } }), 1, 1).stored;
   const requeued = { stream: 1, sequence: 9, requeuedFrom: 2 };
   assert.equal(applyMessage(created, cut, requeued).outcome, 'changed');
-  const overtaken = applyMessage(created, later, { stream: 1, sequence: 3 }).held;
+  const overtaken = applyMessage(created, later, { stream: 1, sequence: 3 }).stored;
   assert.equal(applyMessage(overtaken, cut, requeued).outcome, 'stale', 'the stream’s order decides');
-  const older = applyMessage(created, upsertAt(4, { advert: { price: 230_000 } }), { stream: 1, sequence: 3 }).held;
+  const older = applyMessage(created, upsertAt(4, { advert: { price: 230_000 } }), { stream: 1, sequence: 3 }).stored;
   assert.equal(applyMessage(older, cut, requeued).outcome, 'changed', 'the crawlers’ clock decides');
 });

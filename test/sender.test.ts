@@ -17,7 +17,7 @@ const TOKEN = `whsec_${Buffer.alloc(32, 3).toString('base64')}`;
 const ID = '01900000-0000-7000-8000-000000000001';
 const PRIVATE_ADDRESS_NAME = async () => [{ address: '127.0.0.1', family: 4 as const }];
 
-/** Of attempts that are made. */
+/** A sender whose attempts are all made, so that there is always an outcome. */
 interface MadeSender extends Sender {
   send(request: SendRequest): Promise<AttemptOutcome>;
 }
@@ -38,7 +38,7 @@ function request(endpoint: string, changes: Partial<SendRequest> = {}): SendRequ
   return { id: ID, endpoint, clientId: ID, body: '{"prix":"1 €"}', token: TOKEN, startedAt: new Date(), ...changes };
 }
 
-/** How an attempt ends against an endpoint that behaves so. */
+/** The outcome of an attempt at an endpoint with this behaviour. */
 async function outcomeOf(
   t: TestContext,
   behaviour: Behaviour,
@@ -49,7 +49,7 @@ async function outcomeOf(
   return openSender(t, options).send(request(receiver.urlOf('/hook')));
 }
 
-/** Again with more time, where a busy machine had too little for what has to come before the deadline. */
+/** Repeats the attempt with a longer deadline if a busy machine had too little time for the steps before it. */
 async function patiently(
   attempt: (deadlineMs: number) => Promise<AttemptOutcome>,
   isTelling: (outcome: AttemptOutcome) => boolean,
@@ -202,7 +202,7 @@ test('without private networks no connection is opened to one, by literal or by 
   assert.equal(receiver.connectionCount, 0);
 });
 
-test('a name is judged by the addresses of the very lookup that the connection uses', async (t) => {
+test('a name is judged by the addresses of the same lookup that the connection uses', async (t) => {
   const receiver = await startWebhookReceiver(t);
   const { port } = new URL(receiver.url);
   const answers = ['127.0.0.1', '127.0.0.2'];
@@ -232,7 +232,7 @@ test('connections are kept and used again', async (t) => {
   const sender = openSender(t);
   for (let count = 0; count < 20; count++) await sender.send(request(receiver.urlOf('/hook')));
   assert.equal(receiver.posts.length, 20);
-  // undici rests a connection for one turn of the event loop, so two of them take turns.
+  // undici leaves a connection idle for one turn of the event loop, so two of them alternate.
   assert.ok(receiver.connectionCount <= 2);
 });
 
@@ -258,7 +258,7 @@ test('provisional answers before a 200 are a success', async (t) => {
   assert.equal((await sender.send(request(large.url))).error, null);
 });
 
-test('an answer has 16 KiB up to its head, provisional answers included, and what its reader takes from there on', () => {
+test('an answer has 16 KiB for its head, including provisional answers, and a bound on its body', () => {
   const provisional = 'HTTP/1.1 103 Early Hints\r\n\r\n';
   const failureOf = (...chunks: readonly string[]): string | null => {
     const left = chunks.map((chunk) => Buffer.from(chunk));
@@ -285,7 +285,7 @@ test('an answer has 16 KiB up to its head, provisional answers included, and wha
   }
 });
 
-/** What never becomes an answer, from the first byte on or after a beginning. */
+/** Endless data that never becomes an answer: `start`, then `rest` repeated. */
 const FLOODS: Readonly<Record<string, readonly [start: string, rest: string]>> = {
   'status line': ['HTTP/1.1 200 O', 'K'],
   'header value': ['HTTP/1.1 200 OK\r\nx: ', 'x'],
@@ -316,7 +316,7 @@ for (const [what, [start, rest]] of Object.entries(FLOODS)) {
   });
 }
 
-test('an endless extension of a chunk is cut off, and the 200 before it counts', async (t) => {
+test('an endless chunk extension is cut off, and the 200 before it counts', async (t) => {
   const { url } = await listenRaw(t, (socket) =>
     socket.once('data', () => {
       socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1;');
@@ -360,14 +360,14 @@ test('a kept connection that turns out to be reset before anything is written is
   const sender = openSender(t);
   for (let count = 1; count <= 10; count++) {
     assert.equal((await sender.send(request(url))).error, null);
-    // Until then the connection is not free for the next.
+    // Only then is the connection free for the next request.
     await setImmediate();
     sockets.at(-1)?.resetAndDestroy();
   }
   assert.equal(connections(), 10);
 });
 
-test('there is no third try, and none once a byte has come or on a connection that is new', async (t) => {
+test('there is no third try, and none after a byte was received or on a new connection', async (t) => {
   let requests = 0;
   const closing = await listenRaw(t, (socket) => {
     socket.on('data', () => {
@@ -434,7 +434,7 @@ test('close waits for the attempts under way', async (t) => {
   assert.equal((await sending).error, null);
 });
 
-/** A server that speaks for itself. */
+/** A TCP server whose answers the test writes itself. */
 async function listenRaw(t: TestContext, onConnection: (socket: Socket) => void) {
   let count = 0;
   const server = createServer((socket) => {

@@ -1,4 +1,4 @@
-/** What is shipped beside the program names settings, ports and paths that there are; no Docker engine is needed to see. */
+/** Shipped configuration files name only settings, ports and paths that exist; checked without a Docker engine. */
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -9,14 +9,13 @@ import { test } from 'node:test';
 import { parseEnv, promisify } from 'node:util';
 import { parse } from 'yaml';
 import { ROLES } from '../src/config.ts';
-import { en } from '../src/console/page/words/en.ts';
-import { fr } from '../src/console/page/words/fr.ts';
+import { words } from '../src/console/page/words/words.ts';
 import { ROOT } from './support/checkout.ts';
 
 const run = promisify(execFile);
 const CONFIG = join(ROOT, 'config/');
 const read = (name: string) => readFile(join(CONFIG, name), 'utf8');
-/** Of the files themselves, not of the program. */
+/** Variables of the files themselves, not settings of the program. */
 const OWN = ['VIGIE_HOST', 'VIGIE_UPSTREAM', 'VIGIE_DATABASE_PASSWORD', 'VIGIE_NATS_PASSWORD', 'CRAWLER_NATS_PASSWORD'];
 
 const settings = async () => parseEnv(await read('default.env'));
@@ -32,7 +31,7 @@ test('every setting that compose files, the unit and the Caddyfile name exists',
   }
 });
 
-test('the services apart have each role once, and all but the operators’ two instances', async () => {
+test('the separate services run each role, and all but the operators’ two instances', async () => {
   const { services: whole } = parse(await read('compose.yaml'), { merge: true });
   const { services } = parse(await read('compose.roles.yaml'), { merge: true });
   const roles = Object.values<{ environment: { VIGIE_ROLES: string } }>(services).flatMap(({ environment }) =>
@@ -44,17 +43,17 @@ test('the services apart have each role once, and all but the operators’ two i
   for (const name of ['vigie', 'intake', 'deliver']) assert.equal(services[name].deploy.replicas, 2);
 });
 
-test('every secret of the compose file is made by the commands of its page', async () => {
+test('every secret of the compose file is created by the commands of its page', async () => {
   const demanded = [...(await read('compose.yaml')).matchAll(/\$\{(\w+):\?\}/g)].map(([, name = '']) => name);
   const page = await read('install.md');
   for (const name of new Set(demanded)) assert.ok(page.includes(name), name);
   assert.equal(new Set(demanded).size, 4);
-  // NATS reads a password as it reads its configuration, where 4e5… is a number.
+  // NATS parses a password as part of its configuration, where 4e5… would be a number.
   const { services } = parse(await read('compose.yaml'), { merge: true });
   for (const password of Object.values<string>(services.nats.environment)) assert.match(password, /^"\$\{\w+:\?\}"$/);
 });
 
-test('ports and times are those of the program, mounted files are there', async () => {
+test('ports and times are those of the program, and mounted files exist', async () => {
   const defaults = await settings();
   const [compose, unit, caddy, nats] = (await Promise.all(
     ['compose.yaml', 'systemd/vigie.service', 'Caddyfile', 'nats-server.conf'].map(read),
@@ -75,7 +74,7 @@ test('ports and times are those of the program, mounted files are there', async 
   for (const [, path = ''] of compose.matchAll(/"\.\/([^:"]+):/g)) await access(join(CONFIG, path));
 });
 
-test('systemd takes the unit', async (t) => {
+test('systemd accepts the unit', async (t) => {
   const isThere = await run('systemd-analyze', ['--version']).then(
     () => true,
     () => false,
@@ -102,14 +101,15 @@ test('the first dashboard has twelve panels, each with a sentence and thresholds
   }
 });
 
-test('data of others is attributed beside the program, and in the console', async () => {
+test('third-party data is attributed next to the program, and in the console', async () => {
   const door = await readFile(join(CONFIG, '../src/console/page/sign-in.tsx'), 'utf8');
   assert.match(door, /\{words\.sources\}/);
   const notice = await read('NOTICE');
-  for (const said of [notice, fr.sources, en.sources])
+  const sources = Object.values(words.sources);
+  for (const said of [notice, ...sources])
     for (const name of ['La Poste', 'INSEE', 'IGN', 'Licence Ouverte 2.0', 'Grammalecte'])
       assert.ok(said.includes(name), name);
-  for (const said of [fr.sources, en.sources]) assert.match(said, /MPL 2\.0/);
+  for (const said of sources) assert.match(said, /MPL 2\.0/);
 });
 
 test('every action of a workflow is pinned by its commit, and a workflow reads only unless a job says otherwise', async () => {
@@ -133,7 +133,7 @@ test('the containers of the chart run the command, the ports, the user and the p
   for (const probe of ['startupProbe', 'livenessProbe'])
     assert.match(pods, new RegExp(`${probe}:\\s+httpGet: \\{ path: /${health}, port: operations \\}`));
   assert.match(pods, /readinessProbe:\s+httpGet: \{ path: \/readyz, port: operations \}/);
-  // The user `node` of the image; a numeric one is needed to prove that it is not root.
+  // The user `node` of the image is 1000; only a number proves that it is not root.
   assert.match(dockerfile, /^USER node$/m);
   assert.ok(pods.includes('runAsUser: 1000'));
   const known = Object.keys(await settings());

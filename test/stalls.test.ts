@@ -1,4 +1,4 @@
-/** When a role counts as standing still: work is due, and for half a minute no step is noted. */
+/** When a role counts as stalled: it has had work, but made no step, for half a minute. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -8,7 +8,7 @@ function look(stalls: ReturnType<typeof createStalls>, times: number): void {
   for (let second = 0; second < times; second++) stalls.check();
 }
 
-test('a role with work and no step for half a minute is named, and only that one', () => {
+test('a role with work and no step for half a minute is named, and no other', () => {
   const stalls = createStalls();
   stalls.follow('intake', () => true);
   const step = stalls.follow('deliver', () => true);
@@ -33,7 +33,7 @@ test('a step, or the end of the work, is the end of the stall', () => {
   stalls.assertProgress();
 });
 
-test('a role without work never stands still, and neither does one whose backlog shrinks slowly', () => {
+test('a role without work never stalls, and neither does one whose backlog shrinks slowly', () => {
   const stalls = createStalls();
   stalls.follow('idle', () => false);
   const step = stalls.follow('slow', () => true);

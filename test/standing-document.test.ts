@@ -1,4 +1,4 @@
-/** Documents of the API are built once, and say the URL of whoever asks. */
+/** Documents of the API are built once, and contain the base URL of each request. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -11,7 +11,7 @@ for (const [name, build] of [
   ['the schema of webhooks', webhookSchema],
   ['the Hydra documentation', hydraDocumentation],
 ] as const) {
-  test(`${name} is what would be built for each URL, and is built once`, () => {
+  test(`${name} equals the document built for each URL, and is built once`, () => {
     let builds = 0;
     const document = standingDocument((baseUrl) => {
       builds += 1;

@@ -1,4 +1,4 @@
-/** What is installed is what was written down: no package brings other bytes, or runs anything while it is installed. */
+/** Only the recorded packages are installed: none has other bytes, or runs anything during installation. */
 
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ interface LockedPackage {
   readonly hasInstallScript?: boolean;
 }
 
-test('every package of the lock is pinned by its SHA-512, and to no registry', () => {
+test('every package of the lock file is pinned by its SHA-512, and to no registry', () => {
   const { packages } = JSON.parse(read('package-lock.json')) as { packages: Record<string, LockedPackage> };
   const installed = Object.entries(packages).filter(([path]) => path !== '');
   assert.ok(installed.length > 100);
@@ -27,7 +27,7 @@ test('every package of the lock is pinned by its SHA-512, and to no registry', (
   assertNone(loose.map(([path]) => path));
 });
 
-test('packages run nothing when they are installed, and no script of ours counts on hooks that are off with theirs', () => {
+test('packages run no scripts when they are installed, and no script of Vigie needs a disabled hook', () => {
   const settings = read('.npmrc').split('\n');
   for (const line of ['ignore-scripts=true', 'omit-lockfile-registry-resolved=true']) {
     assert.ok(settings.includes(line), `.npmrc lacks ${line}`);
@@ -66,7 +66,7 @@ test('an installed program has the packages that it imports, and no compiler', (
 
   const installed = new Set([...Object.keys(dependencies), ...Object.keys(optionalDependencies)]);
   const sources = readdirSync(fileURLToPath(new URL('src', ROOT_URL)), { recursive: true, encoding: 'utf8' });
-  // `npm run generate` runs these.
+  // `build.ts` files are excluded: `npm run generate` runs them.
   const isRun = (path: string): boolean => path.endsWith('.ts') && !/(?:^|\/)build\.ts$|\.d\.ts$/.test(path);
   const missing = sources.filter(isRun).flatMap((path) =>
     importsOf(read(`src/${path}`).replace(/^import type [^;]*;$/gm, ''))
@@ -80,7 +80,7 @@ test('an installed program has the packages that it imports, and no compiler', (
       .filter((name) => !installed.has(name))
       .map((name) => `${path}: ${name}`),
   );
-  // The compiled program reads what the build has bundled.
+  // The build bundles it; the compiled program reads the bundle.
   assert.deepEqual(missing, ['console/bundle.ts: esbuild']);
 });
 

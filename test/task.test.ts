@@ -1,4 +1,4 @@
-/** What is done again and again is done when its time has come or somebody asks, never twice at once, whatever fails. */
+/** Repeated work runs when it is due or requested, never twice at once, and also after a run has failed. */
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
@@ -12,12 +12,12 @@ interface Run {
 
 interface Scene {
   readonly task: Task;
-  /** Each ends when the test says so. */
+  /** Each run ends when the test ends it. */
   readonly runs: Run[];
   readonly transientErrors: string[];
 }
 
-/** Done only when asked for, unless said. */
+/** By default, the task runs only on request. */
 function openScene(options: Partial<TaskOptions> = {}): Scene {
   const runs: Run[] = [];
   const transientErrors: string[] = [];
@@ -32,12 +32,12 @@ function openScene(options: Partial<TaskOptions> = {}): Scene {
   return { task, runs, transientErrors };
 }
 
-/** Everything that has nothing to wait for is done. */
+/** Resolves when everything that does not wait for something is done. */
 function settled(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** The clock stands still until it is told; what is due at once is done. */
+/** Stops the clock. The returned function advances it, and resolves when what is due at once is done. */
 function stopClock({ mock }: TestContext): (durationMs: number) => Promise<void> {
   mock.timers.enable({ apis: ['setTimeout'] });
   return async (durationMs) => {
@@ -46,7 +46,7 @@ function stopClock({ mock }: TestContext): (durationMs: number) => Promise<void>
   };
 }
 
-test('asked during a run, it runs once more, however often it was asked', async () => {
+test('a task requested during its run runs once more, for any number of requests', async () => {
   const { task, runs } = openScene();
   task.ask();
   await settled();
@@ -63,7 +63,7 @@ test('asked during a run, it runs once more, however often it was asked', async 
   await task.stop();
 });
 
-test('it runs when its time has come, and passes over the times that come during a run', async (context) => {
+test('a task runs on schedule, and skips times that pass during a run', async (context) => {
   const pass = stopClock(context);
   const { task, runs } = openScene({ everyMs: 1_000 });
   await pass(999);
@@ -80,7 +80,7 @@ test('it runs when its time has come, and passes over the times that come during
   await task.stop();
 });
 
-test('due at once, it runs at once; a run may say how long to rest after it', async (context) => {
+test('a task due at once runs at once; a run may state how long to rest after it', async (context) => {
   const pass = stopClock(context);
   const { task, runs } = openScene({ everyMs: 1_000, isDueAtOnce: true });
   await settled();
@@ -130,7 +130,7 @@ test('a caller waits for a run that began after its request, and receives its fa
   await task.stop();
 });
 
-test('stopped, it ends the run under way and makes no other', async () => {
+test('a stopped task ends its current run and makes no other', async () => {
   const { task, runs } = openScene();
   task.ask();
   await settled();
@@ -146,7 +146,7 @@ test('stopped, it ends the run under way and makes no other', async () => {
   assert.equal(runs.length, 1);
 });
 
-test('stopped while it rests, it ends at once', async () => {
+test('a task stopped while it rests ends at once', async () => {
   const { task, runs } = openScene({ everyMs: 2 ** 30 });
   await task.stop();
   assert.equal(runs.length, 0);

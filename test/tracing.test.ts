@@ -1,4 +1,4 @@
-/** The header of a trace, from the crawler's message to the webhook (W3C Trace Context). */
+/** The trace header, from the crawler's message to the webhook (W3C Trace Context). */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -7,19 +7,19 @@ import { traceHeaders, traceparentOf } from '../src/engine/broker/tracing.ts';
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 const SPAN = '00f067aa0ba902b7';
 
-test('a well-formed traceparent is taken, whatever the case of its name', () => {
+test('a well-formed traceparent is accepted, with a header name in any case', () => {
   assert.equal(traceparentOf({ Traceparent: `00-${TRACE}-${SPAN}-01` }), `00-${TRACE}-${SPAN}-01`);
   assert.equal(traceparentOf({ traceparent: `00-${TRACE}-${SPAN}-00` }), `00-${TRACE}-${SPAN}-00`);
 });
 
-test('a later version is read as far as this one goes', () => {
+test('a later version is read as far as this version goes', () => {
   assert.equal(
     traceparentOf({ traceparent: `cc-${TRACE}-${SPAN}-09-what-the-future-brings` }),
     `00-${TRACE}-${SPAN}-01`,
   );
 });
 
-test('anything else is no trace', () => {
+test('any other value is no trace', () => {
   const wrong = [
     '',
     'nonsense',
@@ -33,13 +33,13 @@ test('anything else is no trace', () => {
   assert.equal(traceparentOf({}), null);
 });
 
-test('the trace of the crawler passes through to the request', () => {
+test('the trace of the crawler is passed on to the request', () => {
   const traceparent = `00-${TRACE}-${SPAN}-01`;
   assert.deepEqual(traceHeaders(traceparent), { traceparent });
   assert.deepEqual(traceHeaders(null), {});
 });
 
-test('the state of a trace travels with it, up to 512 characters, and without a trace not at all', () => {
+test('the trace state is passed on, up to 512 characters, and without a trace not at all', () => {
   const traceparent = `00-${TRACE}-${SPAN}-01`;
   const passedOn = (headers: Record<string, string>) => traceHeaders(traceparentOf(headers));
   for (const tracestate of [

@@ -1,4 +1,4 @@
-/** One line when a transient error begins and one when it is over, however many meet it and however often. */
+/** A transient error is logged once when it begins and once when it is over, however often it occurs. */
 
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, mock, test } from 'node:test';
@@ -29,7 +29,7 @@ test('sixteen pulls that miss their consumers are one transient error', () => {
   assert.match(JSON.stringify(lines[0]?.err), /courier-0: 503 no responders/);
 });
 
-test('a transient error is over when it has not come back for half a minute, and the line says how often it came', () => {
+test('a transient error is over when it has not recurred for half a minute, and the line states its count', () => {
   transientErrors.onTransientError('sweep', new Error('connect ECONNREFUSED 127.0.0.1:5432'));
   for (let times = 0; times < 10; times++) {
     mock.timers.tick(QUIET_MS - 1);
@@ -48,7 +48,7 @@ test('a transient error is over when it has not come back for half a minute, and
   );
 });
 
-test('other work and other reasons are other transient errors', () => {
+test('other work and other causes are other transient errors', () => {
   transientErrors.onTransientError('sweep', new Error('away'));
   transientErrors.onTransientError('pull', new Error('away'));
   transientErrors.onTransientError('pull', new Error('refused'));
@@ -69,7 +69,7 @@ test('other work and other reasons are other transient errors', () => {
   assert.deepEqual(messages(), ['transient error', 'transient error', 'transient error', 'actor failed']);
 });
 
-test('an outage has its reasons and no stack, and what may be a bug has one', () => {
+test('an outage is logged with its causes and no stack, and a possible bug with one', () => {
   const cause = Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:5432'), { code: 'ECONNREFUSED' });
   const outage = Object.assign(new Error('no connection', { cause }), { code: 'ECONNREFUSED' });
   transientErrors.onTransientError('sweep', outage);
@@ -82,7 +82,7 @@ test('an outage has its reasons and no stack, and what may be a bug has one', ()
   assert.match(JSON.stringify(third?.err), /stack.*transient-errors\.test/);
 });
 
-test('the failure that ends an actor is always told', () => {
+test('the failure that ends an actor is always logged', () => {
   for (const isFinal of [false, true]) {
     transientErrors.onFailure({
       actor: 'matcher',
@@ -95,7 +95,7 @@ test('the failure that ends an actor is always told', () => {
   assert.deepEqual(messages(), ['actor failed', 'actor crashed']);
 });
 
-test('a NATS server that does not answer is one line, whatever work meets it and however it says so', () => {
+test('a NATS server that does not answer is one line, for all work and all messages of the client', () => {
   transientErrors.onTransientError('publish', new BrokerSilentError('no answer to 3 publishes for 5000 ms'));
   transientErrors.onTransientError('pull', new NatsError('TIMEOUT', ErrorCode.Timeout));
   transientErrors.onBrokerStatus('error', 'stale connection');
@@ -114,7 +114,7 @@ test('a NATS server that does not answer is one line, whatever work meets it and
   assert.equal(lines.filter(({ level }) => Number(level) > 30).length, 2);
 });
 
-test('a PostgreSQL without room is one line, whatever work meets it and whatever file it names', () => {
+test('a full PostgreSQL is one line, for all work and all files it names', () => {
   const full = (file: string) =>
     Object.assign(new Error(`could not extend file "${file}": No space left on device`), { code: '53100' });
   transientErrors.onTransientError('request', full('base/5/16400'));

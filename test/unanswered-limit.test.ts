@@ -1,4 +1,7 @@
-/** An endpoint that has never answered gets two attempts a second, as do all of a client's on one host; all its hosts 64. */
+/**
+ * Endpoints that have never answered get two attempts a second: each one, and all of a client's on one host. All hosts
+ * of a client get 64.
+ */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -26,7 +29,7 @@ function end(round: FairScheduler<string>, turn: Turn<string>, isAnswered: boole
   round.recorded(turn);
 }
 
-/** When each attempt began, asked every `STEP_MS`. */
+/** When each attempt began; the scheduler is asked every `STEP_MS`. */
 function play(
   round: FairScheduler<string>,
   { fromMs = 0, untilMs }: { readonly fromMs?: number; readonly untilMs: number },
@@ -42,12 +45,12 @@ function play(
   return times;
 }
 
-/** The most that began within any second. */
+/** The most attempts that began within any second. */
 function mostInASecond(times: readonly number[]): number {
   return Math.max(...times.map((from) => times.filter((time) => time >= from && time < from + 1_000).length));
 }
 
-test('an endpoint that never answers gets two attempts a second, one that does gets as many as it takes', () => {
+test('an endpoint that never answers gets two attempts a second, and one that answers as many as it takes', () => {
   const round = openRound();
   const [never, always] = [keyOf('never', 'client', 'stranger'), keyOf('always', 'client', 'own')];
   for (let count = 0; count < 60; count++)
@@ -65,36 +68,29 @@ test('an endpoint that never answers gets two attempts a second, one that does g
   assert.ok(Math.max(...(began[always] ?? [])) < 1_000);
 });
 
-test('a thousand URLs on a host that has never answered share the two attempts, and each has its turn', () => {
-  const round = openRound();
-  for (let count = 0; count < 1_000; count++) round.add(keyOf(`u${count}`, 'client', 'stranger'), 'x', 'first', ID);
-  const neighbour = keyOf('u1', 'other', 'stranger');
-  round.add(neighbour, 'x', 'first', ID);
-  const seen: string[] = [];
-  const times = play(round, { untilMs: 10_000 }, (turn) => {
-    seen.push(turn.queue.key);
-    end(round, turn, false);
+for (const [what, crowd, each, untilMs, began, distinct] of [
+  ['URLs on a host', 1_000, 1, 10_000, 20, 20],
+  ['hosts of a client', 400, 4, 20_000, 1_280, 400],
+] as const) {
+  const most = began / (untilMs / 1_000);
+  test(`${crowd} ${what} that have never answered share ${most} attempts a second, in turn`, () => {
+    const round = openRound();
+    for (let count = 0; count < crowd; count++) {
+      const key = keyOf(`u${count}`, 'client', distinct === crowd ? `dead${count}` : 'stranger');
+      for (let entry = 0; entry < each; entry++) round.add(key, 'x', 'first', ID);
+    }
+    const neighbour = keyOf('u1', 'other', 'stranger');
+    round.add(neighbour, 'x', 'first', ID);
+    const seen: string[] = [];
+    const times = play(round, { untilMs }, (turn) => {
+      seen.push(turn.queue.key);
+      end(round, turn, false);
+    });
+    assert.equal(times.length, began + 1);
+    assert.equal(new Set(seen).size, distinct + 1);
+    assert.ok(seen.slice(0, 3).includes(neighbour), 'another client has its own');
   });
-  assert.equal(times.length, 20 + 1);
-  assert.equal(new Set(seen).size, 20 + 1, 'each another one');
-  assert.ok(seen.slice(0, 3).includes(neighbour), 'another client has two of its own');
-});
-
-test('all hosts of a client that have never answered share 64 attempts a second, and another client has its own', () => {
-  const round = openRound();
-  for (let count = 0; count < 400; count++)
-    for (let each = 0; each < 4; each++) round.add(keyOf(`u${count}`, 'client', `dead${count}`), 'x', 'first', ID);
-  const neighbour = keyOf('u1', 'other', 'stranger');
-  round.add(neighbour, 'x', 'first', ID);
-  const seen: string[] = [];
-  const times = play(round, { untilMs: 20_000 }, (turn) => {
-    seen.push(turn.queue.key);
-    end(round, turn, false);
-  });
-  assert.equal(times.length, 1_280 + 1);
-  assert.equal(new Set(seen).size, 401, 'each host has its turn');
-  assert.ok(seen.slice(0, 3).includes(neighbour));
-});
+}
 
 test('once one endpoint of a host has answered, the others there have two a second each', () => {
   const round = openRound();

@@ -1,4 +1,4 @@
-/** Every violation has a code that says something: zod's own `custom`, and a default, say nothing to a program. */
+/** Every violation has a meaningful code: zod's own `custom`, or a default, would tell a program nothing. */
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -31,11 +31,11 @@ async function violationsOf(body: object): Promise<readonly Violation[]> {
   }
 }
 
-/** Words of a library, that another one would not have. */
+/** Codes of zod, which another library would not have. */
 const OF_ZOD = new Set(['custom', 'invalid_union', 'too_big', 'too_small', 'unrecognized_keys']);
 
 describe('the code of a violation', () => {
-  it('is the same for the same fault, and says which bound is passed', async () => {
+  it('is the same for the same fault, and names the bound that was passed', async () => {
     for (const [body, code] of [
       [{ subscribedEvents: ['nonsense'] }, 'invalid_value'],
       [{ notificationFrequency: 'nonsense' }, 'invalid_value'],
@@ -49,7 +49,7 @@ describe('the code of a violation', () => {
     }
   });
 
-  it('comes with one sentence, the same for a member, a query parameter and a field of an RPC', async () => {
+  it('has one message, the same for a member, a query parameter and a field of an RPC', async () => {
     const sentence = (min: number, max: number) => `must be an integer from ${min} to ${max}`;
     for (const floorMin of ['x', 1.5, -101, 1_001, 1e99]) {
       const said = (await violationsOf({ floorMin })).map(({ message }) => message.en);
@@ -60,17 +60,20 @@ describe('the code of a violation', () => {
     assert.throws(() => valueOf('page_size', integer(1, 50), 51), { message: `page_size ${sentence(1, 50)}` });
   });
 
-  it('of what refers to nothing comes with where such things are listed', async () => {
+  it('of an unknown reference names the list of known ones', async () => {
     for (const [body, place] of [
       [{ includedCities: ['/cities/1'] }, '/cities'],
       [{ includedDepartments: ['/departments/999'] }, '/departments'],
       [{ excludedSiteCategories: ['/site_categories/1'] }, '/site_categories'],
       [{ includedZipcodes: ['00000'] }, '/cities'],
+      [{ excludedDepartments: ['/departments/999'] }, '/departments'],
+      [{ excludedZipcodes: ['00000'] }, '/cities'],
+      [{ excludedInseeCodes: ['00000'] }, '/cities'],
     ] as const)
       for (const { message } of await violationsOf(body)) assert.match(message.en, new RegExp(`GET ${place} lists`));
   });
 
-  it('is none for a number in text, which keeps its digits', async () => {
+  it('is absent for a number in text, which keeps its digits', async () => {
     const written = { lat: '4.31e1', lon: '+6.0e0', radius: '12345e-3' };
     const { lat, lon, radius } = await readPreviewedSearch(written, RULES);
     assert.deepEqual([lat, lon, radius].map(String), ['43.1', '6', '12.345']);
@@ -84,7 +87,7 @@ describe('the code of a violation', () => {
       for (const value of name === 'expressions' ? [...BAD, ...EXPRESSIONS] : BAD) {
         for (const { code } of await violationsOf({ [name]: value })) codes.add(code);
       }
-      // Any JSON is a context, up to its size.
+      // A context may be any JSON, and is only refused for its size.
       assert.ok(codes.size > 0, 'nothing was refused');
       for (const code of codes) assert.ok(Object.hasOwn(VIOLATION_CODES, code) && !OF_ZOD.has(code), code);
     });

@@ -1,4 +1,4 @@
-/** Waiting ends when it should: for a signal, a deadline, a pause, or what is in flight. */
+/** Waiting ends when it should: on a signal, at a deadline, after a pause, or when work in flight ends. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -19,7 +19,7 @@ import {
   singleFlight,
 } from '../src/engine/actor/waiting.ts';
 
-/** Never within a test. */
+/** Longer than any test. */
 const LONG_MS = 2 ** 30;
 
 function settled(): Promise<void> {
@@ -36,7 +36,7 @@ function promised<T>() {
   return { promise, resolve, reject };
 }
 
-test('a signal wakes all who wait, and nobody who comes later', async () => {
+test('a signal wakes all who wait, and none who wait later', async () => {
   const wakeUp = new Signal();
   const heard: string[] = [];
   wakeUp.notify();
@@ -49,7 +49,7 @@ test('a signal wakes all who wait, and nobody who comes later', async () => {
   assert.deepEqual(heard, ['first', 'second']);
 });
 
-test('nobody waits for a signal longer than there is time', async (context) => {
+test('a wait for a signal ends at its time limit', async (context) => {
   context.mock.timers.enable({ apis: ['setTimeout'] });
   const wakeUp = new Signal();
   let isOver = false;
@@ -65,7 +65,7 @@ test('nobody waits for a signal longer than there is time', async (context) => {
   await wakeUp.wait(0);
 });
 
-test('a pause ends with what it is a pause of', async () => {
+test('a pause ends when its signal is aborted', async () => {
   const stopping = new AbortController();
   const paused = pause(LONG_MS, stopping.signal);
   stopping.abort();
@@ -74,7 +74,7 @@ test('a pause ends with what it is a pause of', async () => {
   assert.equal(await rested(async () => 'done', LONG_MS, stopping.signal), 'done');
 });
 
-test('what is asked for many times in one tick is done once, behind it', async () => {
+test('work requested many times in one tick is done once, after the tick', async () => {
   let done = 0;
   const work = oncePerTick(() => {
     done += 1;
@@ -89,7 +89,7 @@ test('what is asked for many times in one tick is done once, behind it', async (
   assert.equal(done, 2);
 });
 
-test('work that has ended in time has ended, however it did', async () => {
+test('work that ended in time has ended, whether it succeeded or failed', async () => {
   assert.equal(await endsWithin(Promise.resolve(), LONG_MS), true);
   assert.equal(await endsWithin(Promise.reject(new Error('gone')), LONG_MS), true);
   assert.equal(await endsWithin(promised().promise, 1), false);
@@ -104,7 +104,7 @@ test('work that has ended in time has ended, however it did', async () => {
   );
 });
 
-test('those who want work that is under way share it', async () => {
+test('several callers share work in progress', async () => {
   const runs: ReturnType<typeof promised<string>>[] = [];
   const share = singleFlight(() => {
     const run = promised<string>();
@@ -122,7 +122,7 @@ test('those who want work that is under way share it', async () => {
   assert.equal(runs.length, 3);
 });
 
-test('what is in flight has ended when nothing is, also of what was added meanwhile', async () => {
+test('work in progress has ended when nothing is left, including work added meanwhile', async () => {
   const inFlight = new InFlight();
   await inFlight.oneEnded();
   await inFlight.ended();
@@ -146,7 +146,7 @@ test('what is in flight has ended when nothing is, also of what was added meanwh
   assert.equal(inFlight.count, 0);
 });
 
-test('who has no time left tries once more, and gives up', async () => {
+test('without time left, work is tried once more and given up', async () => {
   const stopping = new AbortController();
   const transientErrors: string[] = [];
   const watch = transientErrorWatch('work', (what, { message }) => transientErrors.push(`${what}: ${message}`));

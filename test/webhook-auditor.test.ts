@@ -1,4 +1,4 @@
-/** The auditor of deliveries finds each rule broken when it is: a proof that cannot fail proves nothing. */
+/** The auditor of deliveries finds every violation: a check that cannot fail proves nothing. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -18,7 +18,7 @@ interface Told {
   readonly gapMs?: number;
 }
 
-/** A delivery whose attempts were answered as told, each one delay after the one before, and the posts of it. */
+/** A delivery whose attempts got these answers, each one delay after the previous one by default, with its posts. */
 function history(told: readonly Told[], state: string): { delivery: AuditedDelivery; posts: ReceivedPost[] } {
   const posts: ReceivedPost[] = [];
   let at = START;
@@ -62,7 +62,7 @@ test('a delivery by the rules passes', async () => {
   assert.equal(await audit(failed.delivery, failed.posts), '');
 });
 
-test('(a) what is missing, too much, open, or ended without ground is found', async () => {
+test('(a) a delivery that is missing, extra, open, or ended without reason is found', async () => {
   const { delivery, posts } = history([OK], 'delivered');
   assert.match(await audit(delivery, posts, ['d1', 'd2']), /1 expected of "d2" do not exist/);
   assert.match(await audit(delivery, posts, []), /1 of "d1" exist that nobody expected/);
@@ -79,7 +79,7 @@ test('(b) a post or an attempt after a recorded 200 is found', async () => {
   assert.match(faults, /\(b\) 1 posts came after/);
 });
 
-test('(b) where senders freeze, an attempt is one too many from when the 200 could be read', async () => {
+test('(b) if senders freeze, an attempt is one too many from when the 200 could be read', async () => {
   const { delivery, posts } = history([OK, OK], 'delivered');
   const [, second] = delivery.attempts as [unknown, { readonly startedAt: number }];
   const seenAt = (time: number) => ({ seenDelivered: new Map([['d1', time]]), leaseMs: DELAY_MS });
@@ -87,7 +87,7 @@ test('(b) where senders freeze, an attempt is one too many from when the 200 cou
   assert.match(await audit(delivery, posts, ['d1'], seenAt(second.startedAt - 1)), /\(b\) attempt 2 started after/);
 });
 
-test('(d) where senders freeze, an attempt counts from its start once its lease has ended', async () => {
+test('(d) if senders freeze, an attempt counts from its start once its lease has ended', async () => {
   const { delivery, posts } = history([{ status: null }, { status: 200, gapMs: DELAY_MS - 20 }], 'delivered');
   const lease = (leaseMs: number) => ({ seenDelivered: new Map<string, number>(), leaseMs });
   assert.equal(await audit(delivery, posts, ['d1'], lease(DELAY_MS / 2)), '');
@@ -125,7 +125,7 @@ test('(d) a retry before its time is found, on both clocks', async () => {
   assert.match(faults, /\(d\) post 2 came/);
 });
 
-test('(d) two posts of one attempt are no retry, and two of one second are where every attempt was answered', async () => {
+test('(d) two posts of one attempt are no retry, and two of one second are if every attempt was answered', async () => {
   const { delivery, posts } = history([BAD, BAD, { status: null }, OK], 'delivered');
   const [first, second, , last] = posts as [ReceivedPost, ReceivedPost, ReceivedPost, ReceivedPost];
   const again = { ...second, receivedAt: second.receivedAt + 500 };
@@ -152,7 +152,7 @@ test('(f) other bytes on a retry are found', async () => {
   assert.match(await audit(delivery, [first, { ...second, body: Buffer.from('{}') }]), /\(f\) post 2 differs/);
 });
 
-/** Deliveries of one match, the first `posts` of each answered 200, begun `startedMs` after the first one. */
+/** Deliveries of one match, each with one attempt answered 200 that began `startedMs` after `START`. */
 function match(
   ...told: readonly (Partial<AuditedDelivery> & { readonly sequence: number; readonly startedMs: number })[]
 ) {
@@ -177,7 +177,7 @@ function match(
   return { deliveries, postsById };
 }
 
-test('(g) first attempts out of order, and before the one before was answered, are found', () => {
+test('(g) first attempts out of order, and before the previous one was answered, are found', () => {
   const judge = ({ deliveries, postsById }: ReturnType<typeof match>): string =>
     auditOrder(deliveries, postsById, { isHeld: true }).join('\n');
   assert.equal(judge(match({ sequence: 1, startedMs: 0 }, { sequence: 2, startedMs: 20 })), '');
@@ -201,7 +201,7 @@ test('(g) first attempts out of order, and before the one before was answered, a
   );
 });
 
-test('(g) what recoveries send out of order, twice or unasked is found, and live deliveries are an order of their own', () => {
+test('(g) deliveries that recoveries send out of order, twice or without a request are found, and live ones are ordered separately', () => {
   const first = { sequence: 1, startedMs: 0 };
   const second = { sequence: 2, startedMs: 20 };
   const third = { sequence: 3, startedMs: 1_000 };
@@ -209,7 +209,7 @@ test('(g) what recoveries send out of order, twice or unasked is found, and live
     { createdAt: START + 990, finishedAt: START + 1_990 },
     { createdAt: START + 2_990, finishedAt: START + 3_990 },
   ];
-  /** With further attempts, each begun `againMs` after the first one of all. */
+  /** Judges the deliveries with further attempts, which began `againMs` after `START`. */
   const judge = (...againMs: readonly (readonly number[])[]): string => {
     const { deliveries, postsById } = match(first, second, third);
     const resent = deliveries.map((delivery, at) => {
@@ -234,7 +234,7 @@ test('(g) what recoveries send out of order, twice or unasked is found, and live
   assert.match(judge([2_500]), /number 1 was sent again, and no recovery asked for that/);
 });
 
-test('(g) numbers that leave a gap, come twice, or are not those of the header, and ids that do not ascend, are found', () => {
+test('(g) numbers with gaps or duplicates, numbers other than the header’s, and ids that do not ascend are found', () => {
   const judge = ({ deliveries, postsById }: ReturnType<typeof match>, mayJump = false): string =>
     auditOrder(deliveries, postsById, { mayJump }).join('\n');
   const gap = match({ sequence: 1, startedMs: 0 }, { sequence: 3, startedMs: 20 });

@@ -11,7 +11,7 @@ import { valuesOf } from './support/lists.ts';
 
 const SLOTS = 32;
 const ID = '019b0000-0000-7000-8000-000000000001' as Uuid;
-/** A millisecond later. */
+/** One millisecond later than `ID`. */
 const LATER = '019b0000-0001-7000-8000-000000000001' as Uuid;
 const TOO_LONG_MS = 7_500;
 
@@ -36,14 +36,14 @@ function addMany(round: FairScheduler<string>, key: string, count: number, isRet
   for (let number = 0; number < count; number++) round.add(key, `${key}-${number}`, isRetry ? 'retry' : 'first', ID);
 }
 
-/** Of an endpoint of `client` on `host`, as `endpointKeyOf` writes them. */
+/** Key of an endpoint of `client` on `host`, in the form of `endpointKeyOf`. */
 function keyOf(endpoint: string, client: string, host = 'host'): string {
   return `${endpoint.padEnd(16, '.')}${client.padEnd(8, '.')}${host}`;
 }
 
 const keysOf = (turns: readonly Turn<string>[]) => turns.map(({ queue }) => queue.key);
 
-/** An endpoint that has answered `count` times quickly. */
+/** Makes an endpoint answer quickly `count` times. */
 function prove(round: FairScheduler<string>, key: string, count: number): void {
   for (let number = 0; number < count; number++) {
     round.add(key, 'proof', 'first', ID);
@@ -51,7 +51,7 @@ function prove(round: FairScheduler<string>, key: string, count: number): void {
   }
 }
 
-test('endpoints take turns, however much waits for one of them', () => {
+test('endpoints take turns, however many deliveries wait for one of them', () => {
   const round = openRound();
   for (const key of ['a', 'b', 'c']) prove(round, key, 3);
   addMany(round, 'a', 50);
@@ -85,7 +85,7 @@ test('the hosts of a client take turns, and the endpoints of a host', () => {
   assert.equal(new Set(turns).size, 6, 'no endpoint of the crowded host has a second turn yet');
 });
 
-test('a client that fails faster than failures are recorded waits for that alone', () => {
+test('a client that fails faster than failures are recorded waits only for the recording', () => {
   const round = openRound(64, 8);
   const failing = Array.from({ length: 64 }, (_, n) => keyOf(`f${n}`, 'failing', `f${n}`));
   for (const key of failing) prove(round, key, 8);
@@ -104,20 +104,20 @@ test('a client that fails faster than failures are recorded waits for that alone
   assert.equal(round.nextTurns(64, 500_000).length > 0, true);
 });
 
-test('a client whose endpoints all hang at once leaves its neighbours room, also for unknown endpoints', () => {
+test('a client whose endpoints all hang at once leaves other clients room, also for unknown endpoints', () => {
   const round = openRound(64, 8);
   const hanging = Array.from({ length: 16 }, (_, n) => keyOf(`h${n}`, 'hanging', `h${n}`));
   for (const key of hanging) prove(round, key, 8);
   for (const key of hanging) addMany(round, key, 30);
-  const held = round.nextTurns(64, 0);
-  assert.equal(held.length, 56, 'seven eighths');
+  const stored = round.nextTurns(64, 0);
+  assert.equal(stored.length, 56, 'seven eighths');
   const neighbours = [keyOf('known', 'first'), keyOf('unknown', 'second')];
   prove(round, neighbours[0] as string, 3);
   for (const key of neighbours) addMany(round, key, 2);
   assert.deepEqual(new Set(keysOf(round.nextTurns(2, 5_000))), new Set(neighbours));
 });
 
-test('a client whose look-ups are full tries eight unproven endpoints at once for a minute, or fewer where that is too many', () => {
+test('a client whose look-ups are full tries eight unproven endpoints at once for a minute, or fewer if that is too many', () => {
   const round = openRound(64, 8);
   const [crowded, other] = ['crowded', 'other'].map((client) =>
     Array.from({ length: 40 }, (_, n) => keyOf(`${client}${n}`, client, `${client}${n}`)),
@@ -141,7 +141,7 @@ test('a client whose look-ups are full tries eight unproven endpoints at once fo
   assert.equal(started(72_001, 'crowded'), 16);
 });
 
-test('passing over a client costs the same, however many endpoints wait there', () => {
+test('skipping a client costs the same, however many endpoints wait there', () => {
   let asked = 0;
   const ring = new TurnRing<{ readonly client: string; readonly host: string }>(2);
   for (let n = 0; n < 5_000; n++) ring.place({ client: 'many', host: `h${n}` }, n % 2);
@@ -169,7 +169,7 @@ test('an unknown endpoint starts with one attempt and gets one more with each qu
   assert.deepEqual(widths, [1, 2, 4, 8, 8]);
 });
 
-test('timeouts halve the attempts at once down to two; quick failures do not', () => {
+test('timeouts halve the concurrency down to two; quick failures do not', () => {
   const round = openRound();
   prove(round, 'a', 10);
   const width = () => round.queue('a').concurrency;
@@ -217,7 +217,7 @@ test('hanging endpoints hold a quarter of the slots at most, unknown and hanging
   assert.deepEqual([rest.length, new Set(rest)], [13, new Set(['healthy'])]);
 });
 
-test('first tries of unknown endpoints, one of each client, leave a sixteenth of the slots to healthy ones', () => {
+test('first attempts at unknown endpoints, one of each client, leave a sixteenth of the slots to healthy ones', () => {
   const round = openRound(32);
   prove(round, keyOf('healthy', 'proven'), 12);
   for (let number = 0; number < 40; number++) addMany(round, keyOf(`e${number}`, `c${number}`), 2);
@@ -240,7 +240,7 @@ test('the retries of an outage leave a quarter of the slots to first attempts', 
   assert.ok(fresh.every(({ isRetry }) => !isRetry));
 });
 
-test('within an endpoint first attempts come first, and what is older still moves', () => {
+test('within an endpoint first attempts come first, and older deliveries still advance', () => {
   const round = openRound(1_000, 1_000);
   prove(round, 'a', 99);
   addMany(round, 'a', 80);
@@ -249,7 +249,7 @@ test('within an endpoint first attempts come first, and what is older still move
   assert.equal(taken.filter(({ isRetry }) => isRetry).length, 20);
 });
 
-test('an endpoint whose queue is full takes no more, and others do', () => {
+test('an endpoint whose queue is full accepts no more, and others do', () => {
   const round = openRound();
   let admitted = 0;
   while (round.add('a', 'x', 'first', ID)) admitted += 1;
@@ -265,7 +265,7 @@ test('an endpoint whose queue is full takes no more, and others do', () => {
   assert.equal(slow, 4, 'the rest waits in the queue');
 });
 
-test('what finds no room is drawn from the queue in its order, and what comes later goes behind it', () => {
+test('deliveries beyond the memory are read from the queue in order, and later ones follow them', () => {
   const round = openRound();
   prove(round, 'a', 4);
   const place = ID;
@@ -308,7 +308,7 @@ test('a delivery released behind the cursor of a backlog is sent before the deli
   assert.equal(queue.nextPage('first')?.position, LATER, 'and once');
 });
 
-test('a paused endpoint gets no slot until it goes on', () => {
+test('a paused endpoint gets no slot until it resumes', () => {
   const round = openRound();
   addMany(round, 'a', 2);
   round.setPaused('a', true);
@@ -318,7 +318,7 @@ test('a paused endpoint gets no slot until it goes on', () => {
   assert.equal(round.nextTurns(1, 0).length, 1);
 });
 
-test('what waited during a pause takes a quarter of the slots of its endpoint, until it is drawn to its end', () => {
+test('the backlog of a pause takes a quarter of the slots of its endpoint, until it has been read to its end', () => {
   const round = openRound();
   prove(round, 'a', 10);
   const queue = round.queue('a');
@@ -373,7 +373,7 @@ test('slots, concurrency and the number of waiting entries are never exceeded, a
         assert.ok(open.length <= 8);
         for (const queue of round.queues()) assert.ok(queue.inFlight <= 4);
       }
-      // Once all has been answered, everything that waits gets its turn.
+      // Once everything in flight is answered, everything that waits gets its turn.
       for (const turn of open) finish(round, turn);
       for (let pass = 0; pass < 500 && round.waiting > 0; pass++) {
         for (const turn of round.nextTurns(8, (now += 100))) finish(round, turn);
@@ -394,13 +394,13 @@ test('an endpoint whose queue was emptied gets no turn until the next entry is a
   assert.deepEqual(valuesOf(round.nextTurns(SLOTS, 0), 'entry'), ['next']);
 });
 
-test('what comes while its backlog is drawn to the end is drawn after that', () => {
+test('deliveries added while their backlog is read to its end are read after that', () => {
   const round = openRound();
   for (const kind of ['first', 'retry'] as const) {
     const queue = round.queue(kind);
     round.markBacklog(kind, kind);
     assert.deepEqual(valuesOf(round.pages(1), 'queue'), [queue]);
-    // The draw has looked, and its answer is under way.
+    // The backlog has been read, but the result has not arrived yet.
     assert.equal(round.add(kind, 'committed after the look', kind, ID), false);
     round.markFetched(queue, kind, null);
     assert.deepEqual(valuesOf(round.pages(1), 'queue'), [queue], 'it is fetched once more');
@@ -410,7 +410,7 @@ test('what comes while its backlog is drawn to the end is drawn after that', () 
   }
 });
 
-test('a client fills seven eighths of the memory at most, two seven fifteenths each, and a third one always has room', () => {
+test('a client fills at most seven eighths of the memory, two clients seven fifteenths each, and a third one always has room', () => {
   const round = openRound();
   const fill = (client: string): number => {
     let added = 0;
@@ -438,7 +438,7 @@ test('the URLs of a host that has never answered share the memory of one, until 
   assert.ok(counts().has(64), 'the host answers: its other URLs have their own memory');
 });
 
-test('pages are read for each client in turn, whatever the number of its URLs', () => {
+test('pages are read for each client in turn, for any number of its URLs', () => {
   const round = openRound();
   for (let url = 0; url < 400; url++) round.markBacklog(keyOf(`${url}`, 'many'), 'first');
   round.markBacklog(keyOf('only', 'few'), 'first');

@@ -1,4 +1,4 @@
-/** The tests' endpoint knows which of its answers a broken network kept from the sender: the auditor excuses only those. */
+/** The webhook receiver knows which answers a broken network kept from the sender: the auditor excuses only those. */
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
@@ -8,7 +8,7 @@ import { createGate } from './support/gate.ts';
 import { startTcpProxy } from './support/tcp-proxy.ts';
 import { type Behaviour, startWebhookReceiver } from './support/webhook-receiver.ts';
 
-/** A sender whose connection to the endpoint has served once; the next post meets `behaviour`. */
+/** A sender whose connection to the endpoint has served one post; the next post meets `behaviour`. */
 async function openScene(t: TestContext, behaviour: Behaviour) {
   const receiver = await startWebhookReceiver(t);
   const network = await startTcpProxy(t, Number(new URL(receiver.url).port));
@@ -28,7 +28,7 @@ async function openScene(t: TestContext, behaviour: Behaviour) {
       startedAt: new Date(),
     });
   assert.equal((await send('first'))?.statusCode, 200);
-  // Until then the connection is not free for another.
+  // Only then is the connection free for another post.
   await setImmediate();
   const marksOf = (id: string) => receiver.postsOf(id).map(({ isAbandoned = false }) => isAbandoned);
   return { receiver, network, send, marksOf };

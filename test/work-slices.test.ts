@@ -1,11 +1,11 @@
-/** Those who work long let everybody else work in between, and each other. */
+/** Long-running work lets all other work run in between, including other long-running work. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextLook } from 'node:timers/promises';
 import { createWorkSlices } from '../src/features/explanations/examination.ts';
 
-test('who has worked long enough waits, and not before', () => {
+test('work yields after its slice, and not before', () => {
   let nowMs = 0;
   const slices = createWorkSlices({ nowMs: () => nowMs });
   assert.equal(slices.yieldIfDue(), undefined);
@@ -15,7 +15,7 @@ test('who has worked long enough waits, and not before', () => {
   assert.ok(slices.yieldIfDue() instanceof Promise);
 });
 
-test('eight at once work one after the other: one of them between two looks at sockets', async () => {
+test('eight pieces of work share one slice between two turns of the event loop', async () => {
   const looks: number[] = [];
   let look = 0;
   let isOver = false;
@@ -38,7 +38,7 @@ test('eight at once work one after the other: one of them between two looks at s
   assert.equal(new Set(looks).size, 80);
 });
 
-test('work that is cancelled ends with its slice', () => {
+test('cancelled work ends with its slice', () => {
   let nowMs = 0;
   let isCancelled = false;
   const throwIfCancelled = (): void => {

@@ -1,4 +1,4 @@
-/** What a worker thread promises: answers, cancelled requests that end, and failures that cost the requests under way alone. */
+/** A worker thread answers requests, ends cancelled ones, and a failure costs only the requests in progress. */
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -31,7 +31,7 @@ test('requests are answered by one thread, which knows its settings', async (t) 
   assert.deepEqual(lost, []);
 });
 
-test('a request that fails says why, and is the only one that does', async (t) => {
+test('a request that fails reports why, and is the only one that fails', async (t) => {
   const { ask, lost } = startCounting(t);
   const failed = assert.rejects(ask('fail'), { message: 'a statement failed', code: '57014' });
   assert.equal(typeof (await ask('thread')), 'number');
@@ -40,7 +40,7 @@ test('a request that fails says why, and is the only one that does', async (t) =
 });
 
 for (const what of ['count for ever', 'wait for ever'] as const) {
-  test(`to ${what} ends when it is cancelled, and others are answered before and after`, async (t) => {
+  test(`a cancelled request to ${what} ends, and others are answered before and after`, async (t) => {
     const { ask } = startCounting(t);
     const leaving = new AbortController();
     const asked = ask(what, leaving.signal);
@@ -51,14 +51,14 @@ for (const what of ['count for ever', 'wait for ever'] as const) {
   });
 }
 
-test('a request that is cancelled before it is asked is not asked', async (t) => {
+test('a request that is cancelled before it is sent is not sent', async (t) => {
   const { ask } = startCounting(t);
   await assert.rejects(ask('exit', AbortSignal.abort(new Error('left'))), /^Error: left$/);
   assert.equal(typeof (await ask('thread')), 'number');
 });
 
 for (const what of ['throw', 'exit'] as const) {
-  test(`a thread that fails (${what}) costs the requests under way, and the next starts another`, async (t) => {
+  test(`a thread that fails (${what}) fails the requests in progress, and the next request starts another`, async (t) => {
     const { ask, lost } = startCounting(t);
     const first = await ask('thread');
     const waiting = assert.rejects(ask('wait for ever'), WorkerLostError);
@@ -69,7 +69,7 @@ for (const what of ['throw', 'exit'] as const) {
   });
 }
 
-test('a thread that is stopped answers nobody, and nothing has failed', async (t) => {
+test('a stopped thread answers no requests, and nothing counts as failed', async (t) => {
   const { ask, lost, stop } = startCounting(t);
   await ask('thread');
   const waiting = assert.rejects(ask('wait for ever'), WorkerLostError);
@@ -79,7 +79,7 @@ test('a thread that is stopped answers nobody, and nothing has failed', async (t
   assert.deepEqual(lost, []);
 });
 
-test('a thread without requests keeps no process', async () => {
+test('a thread without requests keeps no process alive', async () => {
   const script = `
     import { createWorkerThread } from '${moduleUrl('src/engine/actor/worker-thread')}';
     const entry = new URL('file://${import.meta.dirname}/support/counting-thread');

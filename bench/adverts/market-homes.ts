@@ -1,4 +1,4 @@
-/** What is offered in the demonstration's market: facts that agree with each other, and prices near the market's. */
+/** The homes of the demonstration's market: facts that agree with each other, and prices near the market's. */
 
 import { ENERGY_CATEGORIES, LAND, RENT, SALE } from '../../src/engine/domain/codes.ts';
 import type { Quarter } from './market-quarters.ts';
@@ -6,7 +6,7 @@ import type { Random } from './seeded-random.ts';
 
 export const [FLAT, HOUSE, BUILDING, PARKING, OFFICE, SHOP] = [0, 1, 2, 3, 4, 6];
 
-/** `sea`: is seen from the living room. `nearSea`: the quarter lies by it, and the home does not see it. */
+/** `sea`: the living room has a view of the sea. `nearSea`: the quarter is by the sea, the home has no view of it. */
 export const TRAITS = [
   'sea',
   'nearSea',
@@ -28,7 +28,7 @@ export interface Home {
   readonly quarter: Quarter;
   readonly transactionType: number;
   readonly propertyType: number;
-  /** Null of anything but flats and houses. */
+  /** Null except for flats and houses. */
   readonly rooms: number | null;
   readonly surface: number | null;
   readonly landSurface: number | null;
@@ -40,7 +40,7 @@ export interface Home {
   readonly year: number | null;
   readonly condition: 'renovated' | 'good' | 'works';
   readonly traits: readonly Trait[];
-  /** A sale with an annuity; the price is the initial sum. */
+  /** A sale for an annuity; the price is the initial sum. */
   readonly isLifeAnnuity: boolean;
   readonly price: number;
   readonly rating: { readonly energy: Rating; readonly greenHouseGas: Rating } | null;
@@ -151,7 +151,7 @@ type Facts = Pick<
   'quarter' | 'transactionType' | 'propertyType' | 'rooms' | 'surface' | 'floor' | 'floors' | 'elevator' | 'condition'
 > & { readonly year: number };
 
-/** At most four, in the order in which a text names them. */
+/** At most four traits, in the order in which a text names them. */
 function drawTraits({ quarter, propertyType, floor, floors, rooms, year }: Facts, random: Random): readonly Trait[] {
   const isFlat = propertyType === FLAT;
   const seesSea = quarter.hasSea && (!isFlat || (floor ?? 0) > 1) && random.chance(0.4);
@@ -191,7 +191,7 @@ function priceOfDwelling(home: Facts & Pick<Home, 'traits' | 'isLifeAnnuity'>, r
   return isLifeAnnuity ? nearest(value * 0.22, 1_000) : asking(value, random);
 }
 
-/** Of a parking place as of a business: a month’s rent is a 190th or less of the price. */
+/** Price of anything but a flat or a house. A month's rent is a 230th of it for a parking space, else a 190th. */
 function priceOfOther(
   { salePrice }: Quarter,
   transactionType: number,
@@ -216,13 +216,13 @@ export function nearest(value: number, step: number): number {
   return Math.max(step, Math.round(value / step) * step);
 }
 
-/** What a seller asks for: 249 000 rather than 251 312. */
+/** A price as a seller states it: 249 000 rather than 251 312. */
 export function asking(value: number, random: Random): number {
   const round = nearest(value, value < 150_000 ? 1_000 : 5_000);
   return value > 100_000 && round % 10_000 === 0 && random.chance(0.7) ? round - 1_000 : round;
 }
 
-/** Upper bounds of A to F of the French rating of 2021: kWh/m² and kg CO₂/m² a year; the worse one counts. */
+/** Upper bounds of A to F of the French rating of 2021, in kWh/m² and kg CO₂/m² a year; the worse letter counts. */
 const ENERGY_BOUNDS = [70, 110, 180, 250, 330, 420];
 const GAS_BOUNDS = [6, 11, 30, 50, 70, 100];
 
@@ -230,7 +230,7 @@ function drawRating(condition: Home['condition'], year: number, random: Random):
   const middle = year > 2012 ? 62 : year > 1990 ? 150 : 215;
   const state = { renovated: 0.75, good: 1, works: 1.5 }[condition];
   const energy = Math.round(middle * state * (0.75 + random.uniform() * 0.5));
-  // Electric heating, or gas.
+  // Kilograms of CO₂ per kWh: two values for electric heating, one for gas.
   const gas = Math.max(1, Math.round(energy * random.pick([0.04, 0.05, 0.19])));
   const rank = Math.max(rankOf(energy, ENERGY_BOUNDS), rankOf(gas, GAS_BOUNDS));
   const letter = (position: number): string => ENERGY_CATEGORIES[position] ?? 'G';

@@ -1,30 +1,30 @@
 /**
- * Where the adverts of the demonstration's market lie: quarters of towns with streets, what they cost, and how an agent
- * names them. Prices are near those of 2025; streets are lines between two points, near the real ones.
+ * Where the adverts of the demonstration's market are located: quarters of towns with their streets, prices and French
+ * names. Prices are near those of 2025; each street is a line between two points, near the real one.
  */
 
 import type { Random } from './seeded-random.ts';
 
 export interface Quarter {
   readonly insee: string;
-  /** As in a title. */
+  /** The name as a title has it. */
   readonly name: string;
-  /** As in “École du Mourillon”. */
+  /** The name after a noun, as in “École du Mourillon”. */
   readonly of: string;
-  /** As a description begins: “Au Mourillon”. */
+  /** The name at the beginning of a description: “Au Mourillon”. */
   readonly in: string;
-  /** Euros per m² of a flat: for sale, and a month. */
+  /** Euros per m² of a flat: price of a sale, and monthly rent. */
   readonly salePrice: number;
   readonly rent: number;
-  /** Of two quarters the one with twice the weight has twice the adverts. */
+  /** A quarter with twice the weight of another has twice its adverts. */
   readonly weight: number;
-  /** The sea is seen from some of it. */
+  /** Some homes have a view of the sea. */
   readonly hasSea: boolean;
-  /** It has houses; otherwise flats alone. */
+  /** It has houses; a quarter without has only flats. */
   readonly hasHouses: boolean;
-  /** Most buildings are of before 1940. */
+  /** Most buildings date from before 1940. */
   readonly isOld: boolean;
-  /** As in “…, à deux pas du marché”. */
+  /** Completes a sentence, as in “…, à deux pas du marché”. */
   readonly near: string;
   readonly streets: readonly Street[];
 }
@@ -35,7 +35,7 @@ interface Point {
 }
 type Street = readonly [from: Point, to: Point];
 
-/** Columns: code, name, of, in, price for sale, rent, weight, what is there, near, streets. */
+/** Columns: code, name, of, in, price per m², monthly rent, weight, flags, near, streets. */
 const TABLE = `
 83137 | Le Mourillon | du Mourillon | Au Mourillon | 4700 | 15.5 | 9 | sea houses | à trois minutes à pied des plages | 43.1151,5.9372>43.1096,5.9392;43.1130,5.9352>43.1090,5.9368;43.1120,5.9378>43.1100,5.9440;43.1093,5.9412>43.1098,5.9497
 83137 | Haute-Ville | de la Haute-Ville | En Haute-Ville | 3400 | 13.8 | 8 | old | à deux pas de l’Opéra et de la gare | 43.1252,5.9262>43.1262,5.9336;43.1281,5.9299>43.1255,5.9291;43.1272,5.9281>43.1276,5.9330
@@ -126,7 +126,7 @@ function readPoint(text: string): Point {
   return { lat, lon };
 }
 
-/** A house number of one of the quarter's streets: every few metres, to both sides. Five decimals, about a metre. */
+/** A house number of one of the quarter's streets: every few metres, on both sides. Five decimals: about a metre. */
 export function drawAddress({ streets }: Quarter, random: Random): Point {
   const [from, to] = random.pick(streets);
   const along = random.integer(0, 60) / 60;

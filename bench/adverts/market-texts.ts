@@ -1,4 +1,4 @@
-/** The demonstration's adverts in words: titles and descriptions as agents and private sellers write them, in French. */
+/** Titles and descriptions of the demonstration's adverts, in French, as agents and private sellers write them. */
 
 import { LAND, RENT, SALE } from '../../src/engine/domain/codes.ts';
 import { BUILDING, FLAT, HOUSE, type Home, OFFICE, PARKING, SHOP, type Trait } from './market-homes.ts';
@@ -10,7 +10,7 @@ export interface Texts {
   readonly features: readonly string[];
 }
 
-/** `isPrivate`: the owner writes. */
+/** `isPrivate`: the owner wrote the text. */
 export function writeTexts(home: Home, isPrivate: boolean, random: Random): Texts {
   const isDwelling = home.propertyType === FLAT || home.propertyType === HOUSE;
   const [title, sentences] = isDwelling ? dwellingTexts(home, random) : otherTexts(home, random);
@@ -34,7 +34,7 @@ function otherTexts(home: Home, random: Random): readonly [title: string, senten
   return [title, [`${home.quarter.in}, ${home.quarter.near}.`, sentence]];
 }
 
-/** How a trait is called among the features, in a title, and in a sentence. */
+/** The words for a trait: in the list of features, in a title, and in a sentence. */
 const TRAIT_WORDS: Readonly<
   Record<Trait, { readonly feature: string; readonly title: string; readonly sentences: Words }>
 > = {
@@ -116,7 +116,7 @@ const TRAIT_WORDS: Readonly<
   },
 };
 
-/** Beside a masculine and a feminine noun. */
+/** The form after a masculine noun, and after a feminine one. */
 const STATE_WORDS = {
   renovated: ['rénové', 'rénovée'],
   good: ['', ''],
@@ -141,7 +141,7 @@ function titleOf(home: Home, random: Random): string {
     .join(' ');
 }
 
-/** Paris counts rooms in words, the others write T3. */
+/** Adverts in Paris spell out the number of rooms, the others write T3. */
 function flatNouns({ rooms, surface, quarter }: Home): Words {
   if (rooms === 1) return (surface ?? 0) > 30 ? ['Grand studio', 'Studio'] : ['Studio'];
   if (quarter.insee.startsWith('75')) return [`Appartement ${rooms} pièces`, ROOM_WORDS[rooms ?? 0] ?? 'Appartement'];
@@ -207,7 +207,7 @@ function stateOf({ condition, isLifeAnnuity }: Home, random: Random): string {
 
 type Offer = readonly [title: string, sentence: string];
 
-/** What has no bedrooms. */
+/** Titles and sentences for properties without bedrooms. */
 const OTHERS: Readonly<Record<number, (home: Home) => readonly Offer[]>> = {
   [BUILDING]: ({ surface }) => [
     [
@@ -263,7 +263,7 @@ function termsOf(home: Home, random: Random): string {
   return `Copropriété de ${random.integer(6, 90)} lots, ${(surface ?? 0) * 18} € de charges par an, aucune procédure en cours.`;
 }
 
-/** Euros a month. */
+/** Monthly charges, in euros. */
 export function chargesOf({ surface }: Home): number {
   return 5 * Math.max(3, Math.round(((surface ?? 0) * 1.1) / 5));
 }

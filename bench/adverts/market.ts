@@ -1,7 +1,7 @@
 /**
- * The recorded market of the demonstration: adverts and their changes as a crawler would publish them, in a circle, so
- * that they can be played round and round. Where the end meets the beginning, adverts of the former round go on to change
- * and expire. The same on every machine.
+ * The recorded market of the demonstration: adverts and their changes as a crawler would publish them. The recording is
+ * circular, so that it can be played in a loop: after the end, adverts of the previous round still change and expire.
+ * It is the same on every machine.
  */
 
 import { RENT, SALE } from '../../src/engine/domain/codes.ts';
@@ -14,12 +14,12 @@ import { createRandom, type Random } from './seeded-random.ts';
 type Members = Readonly<Record<string, unknown>>;
 
 /**
- * An intake message (decisions, section 8) without times, and with numbers for UUIDs: the player makes other homes of
- * them in each round.
+ * An intake message (decisions, section 8) without times, and with numbers in place of UUIDs: the player derives new
+ * UUIDs from them in each round, so that every round has other homes.
  */
 interface RecordedMessage {
   readonly kind: 'upsert' | 'expire';
-  /** The first of its property. */
+  /** True for the first message of its property. */
   readonly isNew?: true;
   readonly property: Members & { readonly uuid: number };
   readonly advert: Members & { readonly uuid: number };
@@ -27,7 +27,7 @@ interface RecordedMessage {
 
 const SEED = 83_137;
 const HOMES = 640;
-/** In homes that follow: when one changes for the first time, and how long it is offered. */
+/** Time is counted in homes that begin later: mean time until a home first changes, and how long it is offered. */
 const FIRST_CHANGE = 12;
 const [LIFE_MIN, LIFE_MAX] = [40, 0.7 * HOMES];
 const AWAY_MAX = 60;
@@ -50,12 +50,12 @@ export function recordMarket(): {
 }
 
 interface Moment {
-  /** In homes that follow. */
+  /** Time since the home's first message, counted in homes that begin later. */
   readonly after: number;
   readonly message: RecordedMessage;
 }
 
-/** Everything that is published of a home, in its order. */
+/** All messages of a home, in their order. */
 function historyOf(home: Home, number: number, random: Random): readonly Moment[] {
   const life = LIFE_MIN + random.uniform() * (LIFE_MAX - LIFE_MIN);
   const property = propertyOf(home, number, random);
@@ -120,7 +120,7 @@ type RecordedAdvert = RecordedMessage['advert'] &
     readonly pictures: readonly string[];
   };
 
-/** Addresses are in `.example` (RFC 2606), telephones reserved for fiction (ARCEP decision 2018-0881). */
+/** Addresses are in `.example` (RFC 2606); telephone numbers are reserved for fiction (ARCEP decision 2018-0881). */
 function advertOf(home: Home, uuid: number, random: Random): RecordedAdvert {
   const isPrivate = random.chance(0.12);
   const agency = isPrivate ? null : random.pick(AGENCIES);
@@ -172,7 +172,7 @@ const ADDED = [
   'Nouvelles photos en ligne.',
 ];
 
-/** `none` is another crawl without a difference. */
+/** The advert after a change; `none` is a re-crawl without a difference. */
 function changed(advert: RecordedAdvert, home: Home, random: Random): RecordedAdvert {
   const kind = random.weighted(CHANGES);
   const { price, surface, pictures, description } = advert;
@@ -194,7 +194,7 @@ function stepOf({ price }: Pick<Home, 'price'>): number {
   return price < 5_000 ? 5 : price < 50_000 ? 500 : 1_000;
 }
 
-/** Six of seven changes are cuts. */
+/** Six of seven price changes are cuts. */
 function changedPrice(price: number, home: Home, random: Random): number {
   const percent = random.chance(6 / 7) ? -random.integer(2, 8) : random.integer(2, 4);
   const value = price * (1 + percent / 100);
@@ -208,7 +208,7 @@ function repriced(advert: RecordedAdvert, price: number): RecordedAdvert {
   return { ...advert, price, description };
 }
 
-/** Without the members that are not known. */
+/** Leaves out the members whose value is unknown. */
 function known(members: Members): Members {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null && value !== undefined));
 }
@@ -224,7 +224,7 @@ const POINTS = [
   ['parking', 'Parking', {}],
 ] as const;
 
-/** Made up, one of each kind in every quarter. */
+/** Invented points of interest: one of each kind in every quarter. */
 function pointsIn(random: Random): (quarter: Quarter) => readonly PointOfInterest[] {
   return (quarter) =>
     POINTS.map(([facility, noun, attributes]) => {

@@ -1,7 +1,7 @@
 /**
- * A simulated crawler: realistic French adverts in the intake contract's form (decisions, section 8), and their
- * changes, the same for a seed and reference on every machine. The demo publishes them and the benchmarks measure with
- * them. Calls only change this crawler's state, and the clock is not read.
+ * A simulated crawler: realistic French adverts in the form of the intake contract (decisions, section 8), and their
+ * changes. The same seed and reference give the same messages on every machine. The demo publishes them and the
+ * benchmarks measure with them. A call changes only this crawler's state and does not read the clock.
  */
 
 import type { AdvertContent, Publisher } from '../../src/engine/domain/advert.ts';
@@ -27,20 +27,21 @@ interface ExpireJson {
   readonly expiredAt: string;
 }
 
-/** Ready for `JSON.stringify`. */
+/** A message ready for `JSON.stringify`. */
 export type IntakeMessageJson = UpsertJson | ExpireJson;
 
 export const SAMPLE_CHANGES = ['price', 'surface', 'pictures', 'text', 'expiry', 'comeback', 'none'] as const;
 type SampleChange = (typeof SAMPLE_CHANGES)[number];
 
 export interface SampleCrawler {
-  /** A new advert or, once there are some, a change of one. */
+  /** A new advert or, once adverts exist, perhaps a change of one. */
   next(): IntakeMessageJson;
-  /** A new advert, one time in six of a property that has one already. */
+  /** A new advert; one in six belongs to a property that already has one. */
   newAdvert(): UpsertJson;
   /**
-   * A change of an advert published before; `none` is a re-crawl without a difference. An advert that cannot change so
-   * (a comeback with none expired, a price never stated) is re-crawled instead; the first of all is a new one.
+   * A change of a published advert; `none` is a re-crawl without a difference. If no such change is possible (a
+   * comeback while no advert is expired, a price that was never stated), the advert is re-crawled. The first call
+   * returns a new advert.
    */
   change(kind?: SampleChange): IntakeMessageJson;
 }
@@ -54,7 +55,7 @@ export interface SampleCrawlerOptions {
   readonly intervalMs?: number;
   /** Share of changes in `next`. Default 0.4. */
   readonly changeShare?: number;
-  /** Adverts that can still change; the oldest is forgotten beyond. Default 20,000, about 40 MB. */
+  /** How many adverts are kept for changes; beyond this the oldest is forgotten. Default 20,000, about 40 MB. */
   readonly heldMax?: number;
 }
 
@@ -78,7 +79,7 @@ export function createSampleCrawler(options: SampleCrawlerOptions): SampleCrawle
   const { reference, intervalMs = 250, changeShare = 0.4, heldMax = 20_000 } = options;
   const random = createRandom(options.seed);
   const samplePlace = createPlaceSampler(reference, random);
-  const held: HeldSample[] = [];
+  const stored: HeldSample[] = [];
   let published = 0;
   let clockMs = options.startAt.getTime();
 
@@ -89,20 +90,20 @@ export function createSampleCrawler(options: SampleCrawlerOptions): SampleCrawle
 
   function newAdvert(): UpsertJson {
     const crawledAt = tick();
-    const known = held.length > 0 && random.chance(1 / 6) ? random.pick(held) : null;
+    const known = stored.length > 0 && random.chance(1 / 6) ? random.pick(stored) : null;
     const publisher = drawPublisher(random);
     const sample =
       known === null
         ? { ...drawHome(samplePlace(), publisher, crawledAt, reference, random), isExpired: false }
         : againBy(known, publisher, crawledAt, random);
-    held[published++ % heldMax] = sample;
+    stored[published++ % heldMax] = sample;
     return upsert(sample, crawledAt);
   }
 
   function change(kind: SampleChange = random.weighted(CHANGES)): IntakeMessageJson {
-    if (held.length === 0) return newAdvert();
+    if (stored.length === 0) return newAdvert();
     const crawledAt = tick();
-    const sample = pickFor(kind, held, random);
+    const sample = pickFor(kind, stored, random);
     if (kind === 'expiry') {
       sample.isExpired = true;
       const { property, advert } = sample;
@@ -126,14 +127,14 @@ function upsert({ property, advert }: HeldSample, crawledAt: string): UpsertJson
   return { kind: 'upsert', crawledAt, property, advert };
 }
 
-/** An expired advert for a comeback, a live one for the rest: the first from a random place on; any when there is none. */
-function pickFor(kind: SampleChange, held: readonly HeldSample[], random: Random): HeldSample {
-  const start = random.integer(0, held.length - 1);
-  for (let i = 0; i < held.length; i++) {
-    const sample = held[(start + i) % held.length] as HeldSample;
+/** An expired advert for a comeback, else a live one: the first after a random position. Any advert if none fits. */
+function pickFor(kind: SampleChange, stored: readonly HeldSample[], random: Random): HeldSample {
+  const start = random.integer(0, stored.length - 1);
+  for (let i = 0; i < stored.length; i++) {
+    const sample = stored[(start + i) % stored.length] as HeldSample;
     if (sample.isExpired === (kind === 'comeback')) return sample;
   }
-  return held[start] as HeldSample;
+  return stored[start] as HeldSample;
 }
 
 function changed(advert: AdvertJson, kind: SampleChange, crawledAt: string, random: Random): AdvertJson {
@@ -150,14 +151,14 @@ function changed(advert: AdvertJson, kind: SampleChange, crawledAt: string, rand
   return advert;
 }
 
-/** Added, taken away, or in another order with the same count. */
+/** One picture more, one less, or the same pictures in another order. */
 function changedPictures(pictures: readonly string[], random: Random): readonly string[] {
   const last = pictures.at(-1);
   if (last === undefined || random.chance(0.4)) return [...pictures, pictureUrl(random)];
   return random.chance(0.5) ? [last, ...pictures.slice(0, -1)] : pictures.slice(0, -1);
 }
 
-/** The same home in another publisher's text, at a slightly different price. */
+/** The same home advertised by another publisher, at a slightly different price. */
 function againBy({ property, advert }: HeldSample, by: Publisher, crawledAt: string, random: Random): HeldSample {
   const price = typeof advert.price === 'number' ? roundPrice(advert.price * (1 + random.integer(-3, 3) / 100)) : null;
   const title = `${advert.title ?? ''} - ${by.name ?? 'de particulier à particulier'}`;
@@ -171,12 +172,12 @@ const FLAT = 0;
 const HOUSE = 1;
 const PARKING = 3;
 
-/** Euros per m² of a flat for sale by department; elsewhere 2,000. */
+/** Euros per m² of a flat for sale, by department; 2,000 elsewhere. */
 const PRICES: Readonly<Record<string, number>> = {
   ...{ 75: 9500, 92: 6700, 94: 5100, 93: 3900, 78: 4300, 91: 3000, 95: 3200, 77: 3000, '06': 5300, 83: 4200 },
   ...{ 13: 3600, 34: 3300, 31: 3200, 33: 3800, 44: 3400, 35: 3300, 69: 3900, 74: 4800, 59: 2500, '2A': 4100 },
 };
-/** By the code of the kind: price per m² against a flat's, middle of the surface and of the plot, what it is called. */
+/** By property type: price per m² relative to a flat's, median surface and plot in m², and the noun. */
 const KINDS = [
   { price: 1, surface: 0, plot: null, noun: 'Appartement' },
   { price: 0.88, surface: 0, plot: 600, noun: 'Maison' },
@@ -194,12 +195,12 @@ function weights(pairs: string): readonly (readonly [number, weight: number])[] 
   return pairs.split(' ').map((pair) => pair.split(':').map(Number) as [number, number]);
 }
 
-/** About log-normal round `middle`. */
+/** An approximately log-normal value around `middle`. */
 function spread(middle: number, deviation: number, random: Random): number {
   return Math.round(middle * Math.exp(deviation * random.normal()));
 }
 
-/** To a value that an advert would state. */
+/** Rounds to a price that an advert would state. */
 function roundPrice(price: number): number {
   const step = price < 3_000 ? 5 : 500;
   return Math.max(step, Math.round(price / step) * step);
@@ -224,7 +225,7 @@ function drawHome(place: SamplePlace, by: Publisher, crawledAt: string, referenc
   const furnished = transactionType === RENT && isHome ? random.chance(0.35) : null;
   const floor = floorQuantity === null ? null : random.integer(0, floorQuantity);
   const perMeter = PRICES[place.city.department.code] ?? 2_000;
-  // One price in two hundred has a digit too many, for `withCoherentPrice`.
+  // One price in two hundred has a digit too many, which `withCoherentPrice` excludes.
   const slip = random.chance(0.005) ? 10 : 1;
   const extent = (propertyType === LAND ? landSurface : surface) ?? 13;
   const asked = (transactionType === RENT ? 7.5 + perMeter / 420 : perMeter) * kind.price * extent * slip;
@@ -281,17 +282,17 @@ function drawRating(bounds: readonly number[], middle: number, random: Random) {
 const CATEGORIES = 'Agence Agence Agence Réseau Mandataire Portail Notaire Promoteur Particulier'.split(' ');
 const NAMES = 'du Port,des Halles,Sainte-Anne,de la Gare,Mistral,Bellevue,du Marché,Jaurès,du Lac'.split(',');
 const GIVEN_NAMES = 'Camille Louise Nadia Hugo Inès Karim Julien Sophie Marc Élodie'.split(' ');
-/** Reserved for fiction by the French regulator (ARCEP decision 2018-0881). */
+/** Prefixes reserved for fiction by the French regulator (ARCEP decision 2018-0881). */
 const FICTIONAL_PHONES = '01 99 00,02 61 91,03 53 01,04 65 71,05 36 49,06 39 98'.split(',');
 
-/** Invented names; a private seller has none. */
+/** An invented publisher; a private seller has no name. */
 function drawPublisher(random: Random): Publisher {
   const category = random.pick(CATEGORIES);
   if (category === 'Particulier') return { category, name: null, type: 0 };
   return { category, name: `${category} ${random.pick(NAMES)}`, type: 1 };
 }
 
-/** The differences between two adverts of one home. Addresses are in `.example` (RFC 2606). */
+/** Members in which the adverts of one home differ. Addresses are in `.example` (RFC 2606). */
 function publication(publisher: Publisher, crawledAt: string, random: Random) {
   const number = random.integer(1_000_000, 99_999_999);
   const [given, phone] = [random.pick(GIVEN_NAMES), random.pick(FICTIONAL_PHONES)];
@@ -319,8 +320,8 @@ function pictureUrl(random: Random): string {
 }
 
 /**
- * The first two of homes by the sea, the last two of whatever is offered, the others of homes: so that searches for words
- * find some adverts, and some that say what they have not.
+ * The first two are for homes by the sea, the last two for any property, the others for homes. Searches for words
+ * therefore find some adverts, and meet some that say what the home does not have.
  */
 const SELLING_POINTS = [
   ['vue mer', 'Superbe vue mer panoramique depuis le séjour.'],

@@ -1,4 +1,4 @@
-/** Places of sample adverts and points: communes drawn by population, points scattered round their centres. */
+/** Places of sample adverts and points: communes drawn by population, and points scattered around their centres. */
 
 import type { City } from '../../src/engine/domain/city.ts';
 import {
@@ -28,7 +28,7 @@ export function createPlaceSampler(reference: Reference, random: Random): () => 
   const cumulated: number[] = [];
   let total = 0;
   for (const [insee, population] of reference.populations()) {
-    // Those overseas would take a map of all adverts to another ocean.
+    // Overseas communes are left out: a map of all adverts would have to show other oceans.
     if (population === 0 || /^9[78]/.test(insee)) continue;
     total += population;
     places.push({ insee, population });
@@ -57,8 +57,8 @@ function firstAbove(ascending: Float64Array, value: number): number {
 const KM_PER_DEGREE = 111.2;
 
 /**
- * A point near the centre of a commune, farther out in larger ones; round the centre of Paris, Lyon or Marseille for an
- * arrondissement whose own is not known; null when no centre is known. Five decimals, about a metre.
+ * A point near the centre of a commune, farther out in larger ones. If an arrondissement of Paris, Lyon or Marseille
+ * has no known centre, the commune's is used; null if no centre is known. Five decimals, about a metre.
  */
 export function scatterPoint(
   { city, population }: SamplePlace,
@@ -78,13 +78,13 @@ export function scatterPoint(
 export interface SamplePointsOptions {
   readonly seed: number;
   readonly reference: Reference;
-  /** How many points to make. */
+  /** Number of points. */
   readonly count: number;
 }
 
 /**
  * Points of interest of all five facilities, more of them in larger communes, the same for a seed. For the demo and the
- * benchmarks, where no OpenStreetMap extract is at hand.
+ * benchmarks, if no OpenStreetMap extract is available.
  */
 export function* samplePointsOfInterest(options: SamplePointsOptions): Generator<PointOfInterest, void> {
   const { reference, count } = options;

@@ -1,4 +1,4 @@
-/** Random choices that are the same for a seed on every machine. For samples, tests and benchmarks; never for secrets. */
+/** Random choices, the same for a seed on every machine. For samples, tests and benchmarks, never for secrets. */
 
 import { mersenne } from 'pure-rand/generator/mersenne';
 import { type Uuid, uuidOfHex } from '../../src/engine/domain/ids.ts';
@@ -6,20 +6,20 @@ import { type Uuid, uuidOfHex } from '../../src/engine/domain/ids.ts';
 export interface Random {
   /** Uniform in [0, 1), 32 bits. */
   uniform(): number;
-  /** Uniform whole number, both ends included. */
+  /** A uniform integer, both ends included. */
   integer(min: number, max: number): number;
-  /** About normal, mean 0 and deviation 1, never beyond ±3.5: four uniforms added, the same bits on every machine. */
+  /** About normal, mean 0, deviation 1, never beyond ±3.5: a sum of four uniforms, the same bits on every machine. */
   normal(): number;
   chance(probability: number): boolean;
   /** Throws on an empty list. */
   pick<T>(list: readonly T[]): T;
   /** One of `choices` with a probability proportional to its weight. */
   weighted<T>(choices: readonly (readonly [choice: T, weight: number])[]): T;
-  /** In the form of version 4 (RFC 9562). */
+  /** A UUID in the form of version 4 (RFC 9562). */
   uuid(): Uuid;
 }
 
-/** `seed` is any number; its low 32 bits count. */
+/** `seed` is any number; only its low 32 bits are used. */
 export function createRandom(seed: number): Random {
   const generator = mersenne(seed);
   const next = () => generator.next() >>> 0;
@@ -27,7 +27,7 @@ export function createRandom(seed: number): Random {
   return {
     uniform,
     integer: (min, max) => min + Math.floor(uniform() * (max - min + 1)),
-    // Variance of one uniform is 1/12, of four 1/3.
+    // A uniform value has variance 1/12, the sum of four has 1/3.
     normal: () => (uniform() + uniform() + uniform() + uniform() - 2) * Math.sqrt(3),
     chance: (probability) => uniform() < probability,
     pick(list) {

@@ -1,6 +1,6 @@
 /**
- * A crawler as the intake contract wants it: it publishes the messages of one property one after the other, each until
- * the stream has taken it, with the same message id.
+ * A crawler that follows the intake contract: it publishes the messages of one property one after another, and repeats
+ * each with the same message id until the stream has acknowledged it.
  */
 
 import { setTimeout as wait } from 'node:timers/promises';
@@ -10,24 +10,24 @@ import { ADVERTS_STREAM, advertSubject } from '../../src/engine/broker/topology.
 import type { IntakeMessageJson, SampleCrawler } from '../adverts/sample-adverts.ts';
 
 export interface ChaosCrawler {
-  /** What the stream has taken, or will have when `ended` resolves; the messages of one property in their order. */
+  /** Messages that the stream has acknowledged, or will have when `end` resolves; those of a property in order. */
   readonly messages: readonly IntakeMessageJson[];
-  /** The stream has given a sequence twice: servers that lost their majority forgot what they had said to hold. */
+  /** The stream has assigned a sequence twice: servers that lost their majority forgot acknowledged messages. */
   readonly hasStreamForgotten: boolean;
-  /** What the stream has said to hold and does not hold: no instance can have recorded it, unless it was before. */
+  /** Acknowledged messages that the stream does not hold. An instance can only have recorded one before its loss. */
   findLost(): Promise<readonly string[]>;
-  /** Publishes that had to be made again. */
+  /** Number of publishes that were repeated. */
   readonly retries: number;
-  /** Publishes `count` messages more as soon as it can, all with the same `crawledAt`. */
+  /** Publishes `count` further messages as fast as possible, all with the same `crawledAt`. */
   burst(count: number): void;
-  /** Publishes a message that counts as one of `messages`. */
+  /** Publishes a message and adds it to `messages`. */
   publishKept(message: IntakeMessageJson): void;
-  /** Publishes a message that does not: the service is to refuse it. */
+  /** Publishes a message that the service must refuse; it is not added to `messages`. */
   publish(message: IntakeMessageJson): void;
-  /** Publishes nothing until `resume`; resolves when the stream has taken all. */
+  /** Stops publishing until `resume`; resolves when the stream has acknowledged everything. */
   pause(): Promise<void>;
   resume(): void;
-  /** Makes no new messages; resolves when the stream has taken all. */
+  /** Creates no further messages; resolves when the stream has acknowledged everything. */
   end(): Promise<void>;
 }
 
@@ -38,7 +38,7 @@ export interface ChaosCrawlerOptions {
 }
 
 const TICK_MS = 100;
-/** Waiting for the stream at most, bursts apart. */
+/** Most messages that may wait for the stream's acknowledgement; bursts may exceed it. */
 const WAITING_MAX = 2_000;
 const AGAIN_MS = 250;
 const PAGE = 1_000;
@@ -51,8 +51,8 @@ export function startChaosCrawler({ broker, crawler, messagesPerSecond }: ChaosC
   let retries = 0;
   let owed = 0;
   let isPaused = false;
-  /** By the sequence under which the stream said to hold them. */
-  const held = new Map<number, string>();
+  /** Message ids by the sequence that the stream acknowledged them with. */
+  const stored = new Map<number, string>();
   let hasStreamForgotten = false;
   const taken: string[] = [];
 
@@ -79,8 +79,8 @@ export function startChaosCrawler({ broker, crawler, messagesPerSecond }: ChaosC
     for (;;) {
       try {
         const { sequence } = await publish(broker, publication);
-        hasStreamForgotten ||= (held.get(sequence) ?? messageId) !== messageId;
-        held.set(sequence, messageId);
+        hasStreamForgotten ||= (stored.get(sequence) ?? messageId) !== messageId;
+        stored.set(sequence, messageId);
         taken.push(messageId);
         waiting -= 1;
         return;

@@ -1,6 +1,6 @@
 /**
- * Disasters: PostgreSQL or a NATS of one server comes back as an earlier copy has it, or empty, as in
- * config/docs/backup-and-restore.md. Every daemon is down then, and everything else is well.
+ * Disasters: PostgreSQL or a single NATS server comes back with an earlier copy of its data, or empty, as described in
+ * config/docs/backup-and-restore.md. Meanwhile every daemon is down, and no other fault is active.
  */
 
 import { execFile } from 'node:child_process';
@@ -17,15 +17,15 @@ import type { Scene } from './scene.ts';
 
 const run = promisify(execFile);
 
-/** What the database has forgotten: from its copy to its restoration, in milliseconds since the epoch. */
+/** The time that the database has forgotten: from its copy to the restore, in milliseconds since the epoch. */
 export interface Gap {
   readonly from: number;
   readonly to: number;
-  /** Attempts that the copy has all the same, as `attemptKeyOf` names them. */
+  /** Attempts of this time that the copy has nevertheless, as `attemptKeyOf` names them. */
   readonly kept: ReadonlySet<string>;
 }
 
-/** `second`: of its start, since the epoch. */
+/** `second`: start of the attempt, in seconds since the epoch. */
 export function attemptKeyOf(deliveryId: string, second: number): string {
   return `${deliveryId} ${second}`;
 }
@@ -36,10 +36,10 @@ export interface Disaster {
 }
 
 export interface Disasters {
-  /** In the order in which they are to come. */
+  /** The disasters in the order in which to run them. */
   readonly all: readonly Disaster[];
   readonly gaps: readonly Gap[];
-  /** What the disasters from now on lead back to; while the daemons work, and everything is well. */
+  /** Makes the copies that later disasters restore. The daemons must be running, and no fault may be active. */
   copy(): Promise<void>;
   /** Removes the copies. */
   end(): Promise<void>;
@@ -59,7 +59,7 @@ export async function createDisasters(scene: Scene, crawler: ChaosCrawler, rando
     await Promise.all(instances.map((instance) => instance.untilUp()));
   }
 
-  /** Crawlers go on meanwhile, and the streams hold what they publish. */
+  /** The crawler goes on publishing meanwhile, and the streams hold its messages. */
   function restoreOlderDatabase(): Promise<void> {
     return whileDown(async () => {
       const { urls, superuserUrl } = servers.postgres;
@@ -69,7 +69,7 @@ export async function createDisasters(scene: Scene, crawler: ChaosCrawler, rando
     });
   }
 
-  /** What nobody has recorded yet would be lost: nothing is published, and all is recorded before. */
+  /** Messages not yet recorded would be lost, so the crawler pauses and every message is recorded before. */
   async function loseStreams({ server, store }: SingleNats, isEmpty: boolean): Promise<void> {
     await crawler.pause();
     await untilTaken(scene);
@@ -130,7 +130,7 @@ async function emptyDirectory(path: string): Promise<void> {
   for (const name of await readdir(path)) await rm(join(path, name), { recursive: true, force: true });
 }
 
-/** With owners and modes, on which the servers insist. */
+/** Keeps owners and modes, which the servers check. */
 async function copyDirectory(from: string, to: string): Promise<void> {
   await run('cp', ['-a', `${from}/.`, to]);
 }

@@ -1,6 +1,6 @@
 /**
- * Small disks for servers that can really be full: a tmpfs each of the chaos run's own, in a mount namespace of its own,
- * so that nothing of it is left however the run ends.
+ * Small disks for servers whose disk really becomes full. Each is a tmpfs in the chaos run's own mount namespace, so
+ * that nothing of it remains however the run ends.
  */
 
 import { spawn, spawnSync } from 'node:child_process';
@@ -8,26 +8,26 @@ import { mkdir, rm, statfs, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 const FILLER = 'filler';
-/** Written at once. */
+/** Bytes of one write. */
 const FILL_CHUNK_BYTES = 4 * 1024 ** 2;
 
-/** What the program has been started with again, inside the namespace. */
+/** The argument with which the program starts itself again inside the namespace. */
 export const INSIDE = '--in-mount-namespace';
 
 export interface SmallDisk {
   readonly path: string;
-  /** Takes every byte that is left. */
+  /** Uses up every remaining byte. */
   fill(): Promise<void>;
   free(): Promise<void>;
 }
 
-/** Root needs a mount namespace, anybody else a user namespace around it. */
+/** Root needs only a mount namespace; any other user also needs a user namespace around it. */
 function unshareArguments(): string[] {
   const asUser = process.getuid?.() === 0 ? [] : ['--user', '--map-current-user', '--keep-caps'];
   return [...asUser, '--mount', '--propagation', 'private', '--'];
 }
 
-/** False where the machine forbids it: within most containers, and where user namespaces are switched off. */
+/** False if the machine forbids mounting: in most containers, and where user namespaces are disabled. */
 export function canMount(): boolean {
   const probe = ['sh', '-c', 'mount -t tmpfs -o size=1m vigie /mnt'];
   return spawnSync('unshare', [...unshareArguments(), ...probe], { stdio: 'ignore' }).status === 0;
@@ -43,7 +43,7 @@ export function runInNamespace(program: string): Promise<number> {
   });
 }
 
-/** `path` is created. */
+/** Creates `path`. */
 export async function mountSmallDisk(
   cleanup: { after(work: () => Promise<void>): void },
   path: string,

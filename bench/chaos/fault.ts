@@ -1,4 +1,4 @@
-/** What a fault of a chaos run is, and those that any server meets. Every fault heals what it broke before it ends. */
+/** The type of a fault, and the faults that any server can have. Every fault repairs what it broke before it ends. */
 
 import type { TestServer } from '../../test/support/servers.ts';
 import { familyOf } from '../pipeline/processes.ts';
@@ -6,14 +6,14 @@ import { familyOf } from '../pipeline/processes.ts';
 export interface Fault {
   readonly name: string;
   readonly weight: number;
-  /** What it breaks: one fault at a time for each. */
+  /** The parts that it breaks; a part has one fault at a time. */
   readonly victims: readonly string[];
   readonly strike: () => Promise<void>;
 }
 
-/** How long faults last, all of them no longer than a part of the run. */
+/** How long faults last; none lasts longer than a part of the run. */
 export interface Durations {
-  /** A random time, at most this. */
+  /** A random time of at most so many seconds. */
   readonly lasting: Lasting;
   readonly exactly: Lasting;
 }
@@ -59,7 +59,7 @@ function signalFamily(server: Pick<TestServer, 'pid'>, signal: 'SIGSTOP' | 'SIGC
     try {
       process.kill(pid, signal);
     } catch {
-      // It has ended meanwhile.
+      // The process has ended meanwhile.
     }
   }
 }

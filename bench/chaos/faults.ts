@@ -1,4 +1,4 @@
-/** What goes wrong in a chaos run, and in which order. */
+/** The faults of a chaos run, and the order in which they strike. */
 
 import { setTimeout as wait } from 'node:timers/promises';
 import type { PostgresPair } from '../../test/support/postgres-pair.ts';
@@ -16,8 +16,8 @@ export const ROLLING_RESTART = 'a rolling restart';
 export const PROMOTION = 'the standby of PostgreSQL is promoted';
 
 /**
- * Two faults at a time, one after the other each, until `isOver`, and `opening` first; `say` is told what happens, as it
- * happens.
+ * Runs two sequences of random faults side by side until `isOver`; one begins with `opening`. `say` gets the name of
+ * each fault when it begins. Resolves with the number of faults.
  */
 export async function wreakHavoc(
   faults: readonly Fault[],
@@ -47,7 +47,7 @@ export async function wreakHavoc(
   return count;
 }
 
-/** `secondsMax`: how long the longest fault may last. */
+/** `secondsMax`: the longest time that a fault may last. */
 export function faultsOf(
   scene: Scene,
   crawler: ChaosCrawler,
@@ -82,7 +82,7 @@ export function faultsOf(
   ];
 }
 
-/** The next terms take in again what is recorded, with nothing but `crawledAt` between one message and the next. */
+/** After the crash the next leaders take in recorded messages again, whose `crawledAt` does not tell their order. */
 function minuteFault(instances: readonly Instance[], mischief: Mischief, random: Random): Fault {
   return {
     name: 'prices of one minute, and kill -9 of all',
@@ -144,7 +144,7 @@ function instanceFaults(instance: Instance, { lasting, exactly }: Durations): Fa
   ];
 }
 
-/** As an upgrade does it: the next one once the one before is ready. */
+/** As in an upgrade: each instance is restarted once the previous one is ready. */
 function rollingRestart(instances: readonly Instance[]): Fault {
   return {
     name: ROLLING_RESTART,
@@ -188,7 +188,7 @@ function mischiefFaults(mischief: Mischief, lasting: Lasting): Fault[] {
   ];
 }
 
-/** While there is no standby that answers, no commit is answered either. */
+/** While no standby answers, no commit is answered either. */
 function standbyFaults(postgres: PostgresPair, lasting: Lasting): Fault[] {
   return [
     {

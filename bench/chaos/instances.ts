@@ -1,4 +1,4 @@
-/** Daemons as an orchestrator keeps them: one that ends, for whatever reason, is started again. */
+/** Keeps daemons running as an orchestrator does: one that ends, for any reason, is started again. */
 
 import { setTimeout as wait } from 'node:timers/promises';
 import { type Daemon, type ServerUrls, type Settings, startDaemon } from '../../test/support/daemon.ts';
@@ -9,18 +9,18 @@ export interface Instance {
   readonly name: string;
   /** Null while it is down. */
   readonly daemon: Daemon | null;
-  /** Whether it takes adverts in, as far as it has said. */
+  /** Whether it leads the intake, according to its log. */
   readonly leads: boolean;
-  /** Resolves when it has ended, or at once when it is down; an end by SIGTERM with another code than 0 is told as a crash. */
+  /** Resolves when it has ended, or at once if it is down. A non-zero exit code after SIGTERM counts as a crash. */
   end(signal: NodeJS.Signals): Promise<void>;
-  /** Kills it; it stays down until `resume`. Only while it is up. */
+  /** Kills it; it stays down until `resume`. Call it only while the daemon is up. */
   halt(): Promise<void>;
   resume(): void;
   freeze(): void;
   thaw(): void;
-  /** Resolves with a daemon that is ready; rejects when none is after five minutes. */
+  /** Resolves with a daemon that is ready; rejects if none is ready after `RECOVERY_MAX_MS`. */
   untilUp(): Promise<Daemon>;
-  /** Ends it for good; resolves with the exit code. */
+  /** Ends it for good with SIGTERM; resolves with the exit code. */
   retire(): Promise<number | null>;
 }
 
@@ -28,17 +28,17 @@ export interface InstanceOptions {
   readonly name: string;
   readonly servers: ServerUrls;
   readonly settings: Settings;
-  /** Told when it cannot start, which is no wonder while its servers are away, and why it raised the numbers. */
+  /** Gets the reason of a failed start, expected while its servers are away, or of a jump of sequence numbers. */
   readonly onTransientError: (what: string) => void;
-  /** Told when it ends without having been told to, or not as it was told to. */
+  /** Gets the reason when the daemon ends without being asked to, or not as it was asked to. */
   readonly onCrash: (what: string) => void;
 }
 
 const LEADS = 'intake leads';
 const STANDS_BY = 'intake stands by';
-const RAISES = 'numbered on far above';
+const RAISES = 'Webhook numbers continue far above';
 const START_AGAIN_MS = 500;
-/** The last that Node.js says of an error that nobody caught. */
+/** The last line that Node.js prints after an uncaught error. */
 const UNCAUGHT = /^Node\.js v\d/m;
 const CRASH_LENGTH_MAX = 1_500;
 const RETIREMENT_MAX_MS = 600_000;
@@ -124,7 +124,7 @@ export function keepInstance(cleanup: Cleanup, options: InstanceOptions): Instan
   };
 }
 
-/** A crash tells itself on standard error, an end that was decided in the log. */
+/** A crash is described on standard error, a deliberate exit in the log. */
 function deathOf({ errors, log }: Daemon): string {
   return errors.join('').trim() || JSON.stringify(log.at(-1));
 }

@@ -1,6 +1,7 @@
 /**
- * What comes in during a chaos run and must cost at most itself: adverts that PostgreSQL refuses to store, a crawler that
- * puts everything under one property, and a client with a valid key that asks for the worst it can think of.
+ * Harmful input during a chaos run that must harm nothing but itself: adverts that PostgreSQL refuses to store, a
+ * crawler that puts all its adverts under one property, and a client with a valid key that sends the most expensive
+ * requests.
  */
 
 import { setTimeout as wait } from 'node:timers/promises';
@@ -10,35 +11,35 @@ import type { Random } from '../adverts/seeded-random.ts';
 import type { ChaosCrawler } from './crawler.ts';
 import type { Instance } from './instances.ts';
 
-/** As the daemons of a chaos run are set: low, so that a burst reaches it soon. */
+/** The setting of the daemons of a chaos run: low, so that `publishCrowd` soon exceeds it. */
 export const PROPERTY_ADVERTS_MAX = 40;
-/** Adverts of a crowded property beyond the bound, each of which is refused. */
+/** Adverts of a crowded property beyond the bound; each is refused. */
 const CROWD_BEYOND = 10;
-/** No property of the sample crawler's begins so. */
+/** No property of the sample crawler has a UUID that begins like this. */
 const UNSTORABLE = '00bad000';
 const CROWDED = '00c2a0d0';
 const OF_ONE_MINUTE = '00e9a1c0';
 const MINUTE_PROPERTIES = 6;
 const MINUTE_MESSAGES = 30;
 
-/** Refused messages and where they must be found: in the dead letters, with these bytes and this reason. */
+/** A message that must be found in the dead letters, with these bytes and this reason. */
 export interface Refused {
   readonly message: IntakeMessageJson;
   readonly reason: RegExp;
 }
 
 export interface Mischief {
-  /** What the crawler published and no property may show. */
+  /** Published messages that no property may show. */
   readonly refused: readonly Refused[];
-  /** Answers to the hostile client that say that the service itself broke. */
+  /** Answers to the hostile client that indicate a failure of the service itself. */
   readonly brokenAnswers: readonly string[];
-  /** An advert whose property PostgreSQL refuses to store. */
+  /** Publishes an advert whose property PostgreSQL refuses to store. */
   publishUnstorable(): void;
-  /** One property with more adverts than a property may have, one after the other. */
+  /** Publishes more adverts of one property than a property may have, one after another. */
   publishCrowd(): void;
-  /** Prices up and down and expiries of a few adverts, all of one `crawledAt`. */
+  /** Publishes price changes and expiries of a few adverts, all with one `crawledAt`. */
   publishMinute(): void;
-  /** Two requests at a time to each daemon, until `isOver`. */
+  /** Sends two requests at a time to each daemon, until `isOver`. */
   ask(isOver: () => boolean): Promise<void>;
 }
 
@@ -77,10 +78,10 @@ export function createMischief({ crawler, instances, apiKey, random }: MischiefO
       const headers = { 'X-API-KEY': apiKey, 'Content-Type': 'application/json' };
       const response = await fetch(url, { method, headers, body, signal: AbortSignal.timeout(10_000) });
       await response.arrayBuffer();
-      // 503 is an honest answer while PostgreSQL is away.
+      // 503 is the right answer while PostgreSQL is away.
       if (response.status >= 500 && response.status !== 503) brokenAnswers.push(`${method} ${url}: ${response.status}`);
     } catch {
-      // The daemon is killed, frozen or cut off at that moment.
+      // The daemon is being killed, frozen or cut off.
       await wait(100);
     }
   }
@@ -107,7 +108,8 @@ export function createMischief({ crawler, instances, apiKey, random }: MischiefO
         const property = `${OF_ONE_MINUTE}-0000-4000-8000-${serial(random.integer(1, MINUTE_PROPERTIES))}`;
         const message = advertOf(property, minutes);
         const { uuid } = advertOf(property, 0).advert;
-        // The expiry of an advert never seen leaves no trace, by which it were known again (src/README.md, Decisions).
+        // The expiry of an unseen advert leaves no trace by which a repetition could be recognised (src/README.md,
+        // Decisions).
         const isExpiry = random.chance(0.2) && begun.has(property);
         begun.add(property);
         const advert = isExpiry ? { uuid } : { ...message.advert, uuid, price: random.pick([240_000, 250_000]) };
@@ -121,7 +123,7 @@ export function createMischief({ crawler, instances, apiKey, random }: MischiefO
   };
 }
 
-/** A rule in the rows that no message's sender can know: to the recorder it is a failure like a bug of its own. */
+/** A rule in the database that no sender can know of: to the recorder its failure looks like a bug of Vigie. */
 export async function refuseUnstorable(database: Pick<pg.Pool, 'query'>): Promise<void> {
   await database.query(`
     create function refuse_unstorable() returns trigger language plpgsql as $$
@@ -133,7 +135,7 @@ export async function refuseUnstorable(database: Pick<pg.Pool, 'query'>): Promis
       for each row when (new.uuid::text like '${UNSTORABLE}%') execute function refuse_unstorable()`);
 }
 
-/** Where the dead letters differ from what was refused, in words; empty when they hold each once and nothing else. */
+/** The differences between the dead letters and the refused messages; empty if each is there once, and no other. */
 export async function auditRefused(
   database: Pick<pg.Pool, 'query'>,
   refused: readonly Refused[],
@@ -161,7 +163,7 @@ function serial(number: number): string {
   return number.toString(16).padStart(12, '0');
 }
 
-/** Nowhere and of no transaction: it satisfies only the search that wants everything. */
+/** Has neither location nor transaction type: it satisfies only the search without criteria. */
 function advertOf(property: string, number: number): IntakeMessageJson {
   const message = {
     kind: 'upsert',
@@ -172,7 +174,7 @@ function advertOf(property: string, number: number): IntakeMessageJson {
   return message as unknown as IntakeMessageJson;
 }
 
-/** Each within the mebibyte that a body may have. */
+/** Each fits into the mebibyte that a body may have. */
 function hostileBodies(): readonly (readonly [method: string, path: string, body: string | null])[] {
   const members = Object.fromEntries(Array.from({ length: 60_000 }, (_, number) => [`budgetMaxx${number}`, 1]));
   const cities = { title: 'x', includedCities: Array.from({ length: 60_000 }, (_, number) => `/cities/${number}`) };

@@ -1,4 +1,4 @@
-/** What goes wrong with NATS itself; connections to it break like others (faults.ts). */
+/** Faults of NATS itself; the faults of its connections are in faults.ts. */
 
 import type { ClusterNode } from '../../test/support/nats-cluster.ts';
 import type { TestServer } from '../../test/support/servers.ts';
@@ -11,7 +11,7 @@ import { storeFault } from './nats-store.ts';
 
 const CUT_OFF = 'the NATS server of the leader is cut off from its peers';
 export const LONG_CUT_OFF = `${CUT_OFF} for 75 s`;
-/** One of three at a time: without a majority nothing is stored. */
+/** One server of the three at a time: without a majority nothing is stored. */
 const ONE_OF_CLUSTER = ['a NATS server'];
 
 export function singleNatsFaults({ server, disk, clock }: SingleNats, durations: Durations): readonly Fault[] {
@@ -24,7 +24,7 @@ export function singleNatsFaults({ server, disk, clock }: SingleNats, durations:
   ];
 }
 
-/** `ofLeader`: the position of the server that the leader's daemon is connected to. */
+/** `ofLeader`: index of the server that the leader's daemon is connected to. */
 export function clusterFaults(
   { nodes }: NatsCluster,
   ofLeader: () => number,
@@ -60,7 +60,7 @@ export function clusterFaults(
   ];
 }
 
-/** Of what the crawler publishes meanwhile, nothing may be rejected. */
+/** None of the messages that the crawler publishes meanwhile may be rejected. */
 function slowClock(clock: TurnedClock, lasting: Lasting): Fault {
   return {
     name: 'NATS’s clock is 2 hours behind',
@@ -74,7 +74,7 @@ function slowClock(clock: TurnedClock, lasting: Lasting): Fault {
   };
 }
 
-/** nats-server switches JetStream off when it finds its disk full: operators make room and start it again. */
+/** nats-server disables JetStream when its disk is full. Operators make room and start it again. */
 function diskFault(disk: SmallDisk, nats: TestServer, lasting: Lasting): Fault {
   return {
     name: 'the disk of nats-server is full',

@@ -1,15 +1,15 @@
-/** The store of nats-server takes nothing more, while its disk has room: somebody else's stream has all that is left. */
+/** The store of nats-server is full although its disk has room: another stream has taken all the remaining space. */
 
 import { NatsError } from 'nats';
 import { type Broker, connectBroker } from '../../src/engine/broker/connection.ts';
 import type { TestServer } from '../../test/support/servers.ts';
 import type { Fault, Lasting } from './fault.ts';
 
-/** `ADVERTS` has half of it, or three quarters; it fits on the small disk (disk.ts). */
+/** `ADVERTS` reserves half or three quarters of it, depending on the server. It fits on the small disk (disk.ts). */
 export const STORE_BYTES = 96 * 1024 ** 2;
 const STREAM = 'SOMEBODY';
 const SUBJECT = 'somebody';
-/** Less and less, until not even a retry fits. */
+/** Ever smaller messages, until not even a retry fits. */
 const CHUNKS = [900_000, 30_000, 500];
 
 export function storeFault(nats: TestServer, lasting: Lasting): Fault {

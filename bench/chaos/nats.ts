@@ -1,4 +1,4 @@
-/** The NATS of a chaos run: one server, whose store, disk and clock can fail, or a cluster of three. */
+/** The NATS of a chaos run: a single server whose store, disk and clock can fail, or a cluster of three. */
 
 import { type ClusterNode, startNatsCluster } from '../../test/support/nats-cluster.ts';
 import { type Cleanup, startTestNats, type TestServer, temporaryDirectory } from '../../test/support/servers.ts';
@@ -11,9 +11,9 @@ export type ChaosNats = SingleNats | NatsCluster;
 export interface SingleNats {
   readonly type: 'single';
   readonly server: TestServer;
-  /** Where the streams lie. */
+  /** The directory of the streams. */
   readonly store: string;
-  /** Null where the machine forbids to mount one. */
+  /** Null if the machine forbids mounting one. */
   readonly disk: SmallDisk | null;
   readonly clock: TurnedClock;
 }
@@ -33,7 +33,7 @@ export async function openNats(cleanup: Cleanup, isCluster: boolean, withDisk: b
   return { type: 'single', server, store, disk, clock: await startTurnedClock(cleanup, server.url) };
 }
 
-/** The daemons reach one server by its clock, whose times its crawlers do not read. */
+/** Only daemons reach the single server through its wrong clock: crawlers do not read its times. */
 export function natsUrlsOf(nats: ChaosNats, user: 'daemon' | 'crawler'): readonly string[] {
   if (nats.type === 'cluster') return nats.nodes.map(({ url }) => url);
   return [user === 'daemon' ? nats.clock.url : nats.server.url];

@@ -1,4 +1,4 @@
-/** PostgreSQL at its worst without being away: far more work than it can do, and statements that it refuses once. */
+/** PostgreSQL under stress while it is up: far more work than it can do, and statements that it refuses once. */
 
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -13,12 +13,12 @@ import type { Fault, Lasting } from './fault.ts';
 import type { Instance } from './instances.ts';
 
 const LOADERS = 4;
-/** Sorts what does not fit into its memory. */
+/** Sorts more rows than fit into the server's memory for a sort. */
 const LOAD = 'select count(*) from (select md5(n::text) as hash from generate_series(1, 2000000) n order by 1) sorted';
 const OVERLOAD_SECONDS_MAX = 60;
 const STEADY_MS = 10_000;
 
-/** Until `over` resolves. */
+/** Keeps PostgreSQL overloaded until `over` resolves. */
 async function overload(postgres: PostgresPair, over: Promise<unknown>): Promise<void> {
   let isOver = false;
   async function load(): Promise<void> {
@@ -29,7 +29,7 @@ async function overload(postgres: PostgresPair, over: Promise<unknown>): Promise
         await client.connect();
         while (!isOver) await client.query(LOAD);
       } catch {
-        // Killed meanwhile: the one that comes back is loaded as well.
+        // The server was killed meanwhile: load it again when it is back.
         await wait(1_000);
       } finally {
         await client.end().catch(() => undefined);
@@ -57,7 +57,7 @@ export interface OverloadedScene {
   readonly instances: readonly Instance[];
 }
 
-/** With nothing else wrong, so that nobody has a reason to take the lead; resolves with what is wrong with that. */
+/** Nothing else is wrong, so no instance has a reason to take the lead. Resolves with changes of leader, in words. */
 export async function overloadAlone(
   { servers, database, instances }: OverloadedScene,
   seconds: number,
@@ -75,14 +75,14 @@ export async function overloadAlone(
 }
 
 export interface Hiccups {
-  /** For every daemon. */
+  /** For every daemon of the run. */
   readonly settings: Settings;
   readonly faultOf: (lasting: Lasting) => Fault;
-  /** Which have been met. */
+  /** How many errors the daemons have met. */
   readonly summary: string;
 }
 
-/** See test/support/failing-statements.ts: each process meets each error at each statement once. */
+/** See test/support/failing-statements.ts: each process meets each error once at each statement. */
 export async function prepareHiccups(): Promise<Hiccups> {
   const file = join(await temporaryDirectory('hiccups'), 'faults');
   const met = new Set<string>();

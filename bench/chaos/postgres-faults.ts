@@ -1,4 +1,4 @@
-/** PostgreSQL refuses: its disk is full, it lets nobody log in, its clock is wrong. What is run here is an operator's work. */
+/** PostgreSQL refuses work: its disk is full, it accepts no login, its clock is wrong. Operators make the repairs. */
 
 import { setTimeout as wait } from 'node:timers/promises';
 import { POSTGRES_ROLE } from '../../src/local/postgres-cluster.ts';
@@ -13,16 +13,19 @@ import type { Fault, Lasting } from './fault.ts';
 const VICTIMS = ['PostgreSQL'];
 const HOURS_OFF = 2;
 
-/** Long enough for the retries that NATS holds: they keep their hour. */
+/** Long enough for the retries that NATS holds to become due at their own times. */
 const HELD_MS = 15_000;
-/** Where NATS has lost a retry too, the row's hour is all that is left of it: an operator's work. Those of `--waiting` wait for longer. */
+/**
+ * If NATS has lost a retry, only the row's due time is left, and it is wrong: an operator would correct it. The retries
+ * of `--waiting` are due later than this statement finds.
+ */
 const PUT_HOURS_RIGHT = `update open_deliveries set due_at = due_at - interval '${HOURS_OFF} hours'
   where lane = -1 and due_at > clock_timestamp() + interval '1 hour'
     and due_at < clock_timestamp() + interval '${HOURS_OFF + 1} hours'`;
 
 export interface PostgresFaultOptions {
   readonly postgres: PostgresPair;
-  /** Of primary and standby, empty where the machine forbids to mount any. */
+  /** Disks of the primary and the standby; empty if the machine forbids mounting any. */
   readonly disks: readonly SmallDisk[];
   readonly clock: SimulatedClock;
   readonly random: Random;
@@ -33,7 +36,7 @@ export function postgresFaults(options: PostgresFaultOptions): readonly Fault[] 
   return [...(options.disks.length === 0 ? [] : [fullDisk(options)]), ...refusedLogins(options), wrongClock(options)];
 }
 
-/** Without room for its log PostgreSQL ends: operators make room, and start it again if they must. */
+/** PostgreSQL ends if it has no room for its log. Operators make room, and start it again if necessary. */
 function fullDisk({ postgres, disks, lasting }: PostgresFaultOptions): Fault {
   return {
     name: 'the disk of PostgreSQL is full',
@@ -62,7 +65,7 @@ function fullDisk({ postgres, disks, lasting }: PostgresFaultOptions): Fault {
   };
 }
 
-/** Who is logged in is thrown out. */
+/** Each refusal also ends the role's existing connections. */
 function refusedLogins({ postgres, lasting }: PostgresFaultOptions): readonly Fault[] {
   const { password, pathname } = new URL(postgres.urls[0]);
   const database = pathname.slice(1);

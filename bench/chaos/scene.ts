@@ -1,6 +1,6 @@
 /**
- * The scene of a chaos run: PostgreSQL with a standby, NATS, full daemons, a crawler and a receiver, with a
- * proxy that can break in each connection; and a watcher, who notes when each delivery could first be read as delivered.
+ * The scene of a chaos run: PostgreSQL with a standby, NATS, complete daemons, a crawler and a receiver, and in each
+ * connection a proxy that can break it. A watcher notes when each delivery could first be read as delivered.
  */
 
 import { join } from 'node:path';
@@ -31,7 +31,10 @@ import { seedWaiting, WAITING_ROW_BYTES } from './waiting.ts';
 
 export const RETRY_DELAY_MS = 1_000;
 const ATTEMPT_TIMEOUT_MS = 1_000;
-/** The attempt's time and the courier's margin to record it, which count from the heartbeat before. */
+/**
+ * The lease of an attempt: its timeout plus the courier's margin to record the outcome. It counts from the last
+ * heartbeat before the attempt, up to 2 s earlier.
+ */
 export const LEASE_MS = ATTEMPT_TIMEOUT_MS + 15_000 - 2_000;
 
 const SETTINGS = {
@@ -39,43 +42,46 @@ const SETTINGS = {
   VIGIE_ATTEMPT_TIMEOUT_MS: String(ATTEMPT_TIMEOUT_MS),
   VIGIE_CONNECT_TIMEOUT_MS: '500',
 };
-/** As many properties that cannot be stored as a run may bring, and few adverts a property, which a burst exceeds. */
+/**
+ * The breaker tolerates all unstorable properties of a run. The bound of adverts of a property is low, so that a crowd
+ * exceeds it.
+ */
 const BORNE = {
   breaker: { propertiesMax: 1_000, windowMs: 600_000, restMs: 30_000 },
   recordBounds: { ...readConfig({}).recordBounds, advertsMax: PROPERTY_ADVERTS_MAX },
 };
 const PATIENT = tuned(BORNE);
-/** Mailboxes and slots that any burst fills. */
+/** Mailboxes and slots so small that any burst fills them. */
 const TINY = {
   VIGIE_DATABASE_CONNECTIONS_MAX: '4',
   ...tuned({ ...BORNE, recordBatchMax: 8, attemptsInFlightMax: 8 }),
 };
-/** Half of it is log (test/support/postgres-pair.ts). */
+/** Half of it is for the write-ahead log (test/support/postgres-pair.ts). */
 const POSTGRES_DISK_BYTES = 1024 ** 3;
 
-/** A connection that can break: the proxies in it, of which there are as many as servers at its end. */
+/** A connection that can break: its proxies, one for each server that it may lead to. */
 export type Link = Pick<TcpProxy, 'cut' | 'stall' | 'swallow' | 'refuse' | 'heal'>;
 type Look = Pick<Database, 'query'>;
 
 export interface Scene {
   readonly servers: { readonly postgres: PostgresPair; readonly nats: { readonly url: string } };
   readonly nats: ChaosNats;
-  /** The position of the NATS server that the leader's daemon is connected to; 0 while there is none. */
+  /** Index of the NATS server that the leader's daemon is connected to; 0 while there is no leader. */
   readonly natsOfLeader: () => number;
   readonly instances: readonly Instance[];
-  /** By the connection they stand in. */
+  /** By the name of the connection. */
   readonly links: Readonly<Record<string, Link>>;
-  /** None where the machine forbids to mount any. */
+  /** Empty if the machine forbids mounting any. */
   readonly postgresDisks: readonly SmallDisk[];
   readonly clock: SimulatedClock;
   readonly hiccups: Hiccups;
   /** The crawler's connection. */
   readonly broker: Broker;
   readonly receiver: WebhookReceiver;
-  /** The auditor's look into the rows of the present primary; no proxy stands in it. */
+  /** Connection of the auditor to the current primary, without a proxy. */
   readonly database: Look;
   readonly searches: readonly OracleSearch[];
-  /** The condition on rows of the queue that wait beside all the others. */
+  /** SQL condition of the rows that `--waiting` adds to the queue. */
   readonly waitingRows: string;
   readonly watcher: Watcher;
 }
@@ -135,7 +141,7 @@ export async function openScene(cleanup: Cleanup, options: SceneOptions): Promis
   };
 }
 
-/** Adds their connections to `links`. */
+/** Also adds the instances' connections to `links`. */
 async function keepInstances(
   cleanup: Cleanup,
   options: SceneOptions,
@@ -175,7 +181,7 @@ async function mountDisks(cleanup: Cleanup, waitingCount: number): Promise<reado
   return [await mount('primary-disk'), await mount('standby-disk')];
 }
 
-/** In a cluster it leaves a server that is cut off, as the daemons do. */
+/** In a cluster the crawler leaves a server that is cut off, as the daemons do. */
 async function connectCrawler(cleanup: Cleanup, nats: ChaosNats, proxies: readonly TcpProxy[]): Promise<Broker> {
   const broker = await connectBroker({
     url: natsUrl(nats, 'crawler', proxies),
@@ -194,7 +200,7 @@ function replicasOf(nats: ChaosNats): number {
   return nats.type === 'cluster' ? nats.nodes.length : 1;
 }
 
-/** Through the proxies. */
+/** The URLs with the ports of the proxies. */
 function natsUrl(nats: ChaosNats, user: 'daemon' | 'crawler', proxies: readonly TcpProxy[]): string {
   return natsUrlsOf(nats, user)
     .map((url, position) => through(proxies[position] as TcpProxy, url))
@@ -216,7 +222,7 @@ function through({ port }: TcpProxy, url: string): string {
   return proxied.href;
 }
 
-/** The same URL, which names several hosts, with others. */
+/** The same URL with other hosts. */
 function withHosts(url: string, hosts: string): string {
   return url.replace(/@[^/]*/, `@${hosts}`);
 }
@@ -232,7 +238,7 @@ function together(links: readonly Link[]): Link {
   };
 }
 
-/** Into the present primary. */
+/** Queries the current primary. */
 function lookInto(cleanup: Cleanup, postgres: PostgresPair): Look {
   const pools = new Map(postgres.urls.map((url) => [url, connectDatabase(cleanup, url)]));
   const query = (...parameters: readonly unknown[]): unknown => {

@@ -1,4 +1,4 @@
-/** Searches of the chaos run: few, so that all may be looked at for every message, and addressed to every kind of endpoint. */
+/** Searches of the chaos run: few, because the oracle checks each for every message, but for every kind of endpoint. */
 
 import type { OracleSearch } from '../../test/support/replay-oracle.ts';
 import type { Behaviour, WebhookReceiver } from '../../test/support/webhook-receiver.ts';
@@ -6,7 +6,7 @@ import type { Random } from '../adverts/seeded-random.ts';
 
 type Members = OracleSearch['members'];
 
-/** Answers before an endpoint's last behaviour stays. */
+/** Random answers of an endpoint, after which it always succeeds. */
 const SCRIPTED_ANSWERS = 5_000;
 const FAILURES: readonly (readonly [Behaviour, number])[] = [
   [{ type: 'answer', status: 500 }, 6],
@@ -15,7 +15,7 @@ const FAILURES: readonly (readonly [Behaviour, number])[] = [
   [{ type: 'hang' }, 1],
 ];
 
-/** Scripts the receiver, and answers the searches with their titles; `urlOf` names a path as the daemons reach it. */
+/** Scripts the receiver and returns the searches, with titles. `urlOf`: a path as a URL that daemons can reach. */
 export function chaosSearches(
   random: Random,
   receiver: WebhookReceiver,
@@ -23,7 +23,8 @@ export function chaosSearches(
 ): readonly (Members & { readonly title: string })[] {
   receiver.script('/flaky', ...failing(random, 0.2));
   receiver.script('/poor', ...failing(random, 0.6));
-  // An endpoint that has never answered would get two attempts a second: the run would end long after its time.
+  // The first answer succeeds: an endpoint that has never answered would get only two attempts a second, and the run
+  // would take too long.
   receiver.script('/broken', { type: 'answer', status: 200 }, { type: 'answer', status: 500 });
   const all = ['ad.update.price', 'ad.update.surface', 'ad.update.pictures', 'ad.update.expired'] as const;
   const events = ['property.ad.create', 'property.ad.update', ...all] as const;

@@ -1,4 +1,4 @@
-/** Very many retries that wait for their hour beside everything, at one endpoint of a client that has nothing else. */
+/** A great many retries that wait for their hour throughout a run, at the only endpoint of a client of their own. */
 
 import { endpointKeyOf } from '../../src/engine/domain/endpoint.ts';
 import type { SearchNumber, Uuid } from '../../src/engine/domain/ids.ts';
@@ -6,12 +6,12 @@ import type { Database } from '../../src/engine/store/database.ts';
 import type { RestClient } from '../../test/support/rest-client.ts';
 import { seedWaitingRetries } from '../../test/support/seeded-deliveries.ts';
 
-/** Beyond every run, and every clock in it. */
+/** Longer than any run, even with a wrong clock. */
 const HOURS = 24;
-/** With the indexes, and what an update leaves. */
+/** With its index entries, and the dead version that an update leaves. */
 export const WAITING_ROW_BYTES = 1_024;
 
-/** Resolves with the condition on the queue that they alone fulfil. `rest`: of their client; `url`: of their endpoint. */
+/** Resolves with the SQL condition that only these rows meet. `rest` is their client's, `url` their endpoint. */
 export async function seedWaiting(
   database: Pick<Database, 'query'>,
   rest: RestClient,

@@ -1,7 +1,7 @@
 /**
- * A day of two couriers on one database, its hours some seconds long: each brings first attempts, the retries of the hour
- * before, a search that is silenced amid its deliveries, and deliveries that their client wants again. What the 24th hour
- * costs shall be what the second cost.
+ * A day of two couriers on one database, whose hours last some seconds. Each hour brings first attempts, the retries of
+ * the hour before, a search that is silenced amid its deliveries, and deliveries that their client resends. The 24th
+ * hour should cost what the second cost.
  */
 
 import type { ChildProcess } from 'node:child_process';
@@ -17,21 +17,21 @@ import { announce, figuresOf, type Scene, startStage } from './scene.ts';
 
 const HOURS = 24;
 const ENDPOINTS = 160;
-/** Of a thousand deliveries: the first attempt fails; every attempt fails; of a search that is silenced. */
+/** Of a thousand deliveries: the first attempt fails; every attempt fails; the search is silenced. */
 const FLAKY = 120;
 const DOWN = 10;
 const SILENCED = 50;
 const RESENT_PER_HOUR = 100;
-/** The last ones are retries that become due one by one. */
+/** The rate is measured until this share is attempted: the last attempts are retries that become due one by one. */
 const MOST = 0.8;
 
 export interface Hour {
   readonly attempts: number;
-  /** Recorded and attempted, until most are. */
+  /** Deliveries recorded and attempted per second, until most are. */
   readonly perSecond: number;
-  /** Of recording, claiming, sending and settling, of retrying and cancelling, and of vacuum. */
+  /** CPU per attempt, of recording, claiming, sending and settling, of retries and cancellations, and of vacuum. */
   readonly postgresCpuMicros: number;
-  /** Of claims, in percent: no other update is HOT. PostgreSQL counts some of them an hour late. */
+  /** HOT updates in percent of the attempts: only claims are HOT. PostgreSQL counts some of them an hour late. */
   readonly hotShare: number;
   readonly tablePages: number;
   readonly indexPages: number;
@@ -48,7 +48,7 @@ interface Day {
   readonly doubled: number;
 }
 
-/** `perHour` deliveries each hour. */
+/** Runs the day with `perHour` deliveries in each hour. */
 export async function liveDay(scene: Scene, perHour: number, hourMs: number): Promise<Day> {
   const stages = [await startStage(scene, { retryDelayMs: hourMs }), await startStage(scene, { retryDelayMs: hourMs })];
   const recorded = new Map<Uuid, string>();
@@ -86,7 +86,7 @@ export async function liveDay(scene: Scene, perHour: number, hourMs: number): Pr
   return { hours, resent: resent.size, ...(await verdictOf(scene, recorded, resent)) };
 }
 
-/** Announced as they are recorded. A twentieth belongs to a search of its own, silenced as soon as they are due. */
+/** Announces deliveries when recorded. A twentieth belongs to a search that is silenced as soon as they are due. */
 async function record(scene: Scene, count: number, recorded: Map<Uuid, string>): Promise<void> {
   const { database, receiverUrl } = scene;
   const urls = Array.from({ length: count }, (_, position) => {
@@ -105,7 +105,7 @@ async function record(scene: Scene, count: number, recorded: Map<Uuid, string>):
   await database.query(`update searches set ${SILENCE} where id = $1`, [silenced.id]);
 }
 
-/** Failed ones, and some that were delivered. */
+/** Resends failed deliveries, and some that were delivered. */
 async function resendSome(
   { database, nats, search }: Scene,
   recorded: ReadonlyMap<Uuid, string>,
@@ -146,7 +146,7 @@ async function sizeOf({ database }: Scene): Promise<Pick<Hour, 'tablePages' | 'i
   return rows[0];
 }
 
-/** What the receiver saw against what was recorded. */
+/** Compares what the receiver saw with what was recorded. */
 async function verdictOf(
   { database, successes }: Scene,
   recorded: ReadonlyMap<Uuid, string>,

@@ -1,7 +1,7 @@
 /**
- * Endpoints that are dead: a day of two couriers in which a tenth of the endpoints fails, half of them without an answer,
- * is paused at noon by the rule, and resumes in the evening, beside the same day with all of them well; and an endpoint
- * that resumes with very many waiting deliveries.
+ * Dead endpoints. In a day of two couriers a tenth of the endpoints fails, half of them without an answer; the rule
+ * pauses them at noon, and they resume in the evening. The same day with all endpoints healthy is the reference. A
+ * second benchmark resumes an endpoint with a great many waiting deliveries.
  */
 
 import type { ChildProcess } from 'node:child_process';
@@ -15,14 +15,14 @@ import { announce, end, type Scene, startStage } from './scene.ts';
 const HOURS = 24;
 const NOON = 12;
 const EVENING = 20;
-/** With the healthy ones a tenth of all. */
+/** A tenth of all endpoints; the other nine tenths are the healthy ones. */
 const DEAD_ENDPOINTS = Math.floor(HEALTHY_ENDPOINTS / 9);
-/** For each of them. */
+/** Deliveries for each dead endpoint in an hour. */
 const DEAD_PER_HOUR = 5;
-/** What is logged is rounded to the millisecond. */
+/** Logged times are rounded to the millisecond. */
 const ROUNDED_MS = 2;
 
-/** Both days on one database, one after the other, hour by hour in the same seconds. */
+/** Runs both days on one database, one after the other, with hours of the same length. */
 export async function benchDead(scene: Scene, hourMs: number) {
   const stages = [await startStage(scene, { retryDelayMs: hourMs }), await startStage(scene, { retryDelayMs: hourMs })];
   await freshLatencies(scene, async (elapsedMs) => elapsedMs > hourMs);
@@ -99,7 +99,7 @@ async function liveDay(scene: Scene, hourMs: number, isDead: boolean) {
   };
 }
 
-/** As if their failures had begun four days ago; resolves with how many are paused when all are. */
+/** Moves the start of their failures four days back; resolves with the number of paused endpoints, once all are. */
 async function pauseByRule({ database }: Scene, keys: readonly string[]): Promise<number> {
   const { rows } = await until(
     async () => {
@@ -116,7 +116,7 @@ async function pauseByRule({ database }: Scene, keys: readonly string[]): Promis
   return rows.length;
 }
 
-/** At one endpoint, which answers at once again. */
+/** Resumes one endpoint, which answers at once again. */
 export async function benchResume(scene: Scene, count: number, seconds: number) {
   if (count === 0) return {};
   const { database, search, successes } = scene;

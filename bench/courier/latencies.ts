@@ -1,4 +1,4 @@
-/** How long fresh deliveries of healthy endpoints take, while anything else happens. */
+/** Measures how long fresh deliveries of healthy endpoints take while something else happens. */
 
 import { setTimeout as wait } from 'node:timers/promises';
 import { seedDeliveries } from '../../test/support/seeded-deliveries.ts';
@@ -6,11 +6,11 @@ import { until } from '../../test/support/until.ts';
 import { sized } from '../smoke.ts';
 import { announce, type Scene } from './scene.ts';
 
-/** Endpoints of the bench; those that hang or are dead are none of the healthy ones. */
+/** Number of healthy endpoints; those that hang or are dead come on top. */
 export const HEALTHY_ENDPOINTS = 160;
-/** Before latencies count. */
+/** Time from the start until latencies are measured. */
 export const WARM_UP_MS = sized(3_000, 300);
-/** Fresh deliveries while latencies are measured. */
+/** Rate of fresh deliveries while latencies are measured. */
 const FRESH_PER_SECOND = 100;
 const FRESH_EVERY_MS = 100;
 
@@ -18,7 +18,7 @@ export function healthyUrls(scene: Scene, count: number): string[] {
   return Array.from({ length: count }, (_, position) => `${scene.receiverUrl}/ok/${position % HEALTHY_ENDPOINTS}`);
 }
 
-/** Milliseconds from the commit to the receiver, of fresh deliveries to healthy endpoints, sorted. */
+/** Milliseconds from the commit to the receiver, of fresh deliveries to healthy endpoints, ascending. */
 export async function freshLatencies(
   scene: Scene,
   isOver: (elapsedMs: number) => Promise<boolean>,

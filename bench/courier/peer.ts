@@ -1,9 +1,10 @@
 /**
- * A job queue of others in the courier's place: a job per delivery, posted by undici, signed, with a row among the
- * attempts. Arguments: the queue's name, its module, PostgreSQL; `work` to take jobs, else it adds those it is sent.
+ * Another job queue in place of the courier: one job per delivery, posted with undici, signed, with a row among the
+ * attempts. Arguments: the queue's name, its module, the URL of PostgreSQL; `work` to process jobs, otherwise it adds
+ * the jobs that it is sent.
  *
- * Each is set up for many jobs, as its documentation says: jobs are fetched and completed in batches. Attempts are written
- * in batches too, and a job is complete after its attempt.
+ * Each queue is configured for many jobs as its documentation recommends: it fetches and completes jobs in batches.
+ * Attempts are also written in batches, and a job is complete once its attempt is written.
  */
 
 import { Pool } from 'pg';
@@ -15,7 +16,7 @@ import { ATTEMPTS_IN_FLIGHT_MAX, CONNECTIONS_MAX } from './limits.ts';
 export interface Job {
   readonly id: string;
   readonly endpoint: string;
-  /** The body's part of its own; the document is the same for many. */
+  /** The part of the body that only this job has; many jobs share the document. */
   readonly head: string;
 }
 
@@ -51,7 +52,7 @@ type Attempt = readonly [id: string, startedAt: Date, durationMs: number, status
 let gathered: Attempt[] = [];
 let written: Promise<void> = Promise.resolve();
 
-/** What gathers while rows are written is written next, together. */
+/** Attempts that arrive while rows are being written are written together afterwards. */
 function record(attempt: Attempt): Promise<void> {
   if (gathered.push(attempt) === 1) written = written.then(write);
   return written;

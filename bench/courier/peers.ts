@@ -1,7 +1,7 @@
 /**
- * The courier beside job queues of others: the same deliveries, receiver, machine and Node.js (the image's, since they
- * need it), in turns, each on a PostgreSQL of its own. With a snapshot, a second cell: it is held for minutes, while as
- * many deliveries come again and again; what counts is the last time.
+ * Compares the courier with other job queues: the same deliveries, receiver, machine and Node.js (that of the image,
+ * because they need it), in turns, each on its own PostgreSQL. With a snapshot there is a second measurement, `held`:
+ * the snapshot is held for minutes while as many deliveries come again and again, and the last round counts.
  */
 
 import { type ChildProcess, execFile } from 'node:child_process';
@@ -19,7 +19,7 @@ import type { Job } from './peer.ts';
 import { closeScene, drain, openScene, type Scene, startStage, startWorker } from './scene.ts';
 import { measureThroughput, type Throughput } from './throughput.ts';
 
-/** Development dependencies of this benchmark alone: installed when it asks for a peer. */
+/** Installed only when this benchmark is asked for a peer. */
 const PEERS: Readonly<Record<string, string>> = { 'pg-boss': '12.38.0', 'graphile-worker': '0.18.0' };
 const ROUND_MS = 15_000;
 const ADDED_AT_ONCE = 1_000;
@@ -28,7 +28,7 @@ export interface Comparison {
   readonly peers: readonly string[];
   readonly deliveries: number;
   readonly turns: number;
-  /** How long a snapshot is held in the second cell; 0: without one. */
+  /** How many seconds the snapshot of the second measurement is held; 0: no second measurement. */
   readonly heldSeconds: number;
   holdSnapshot(scene: Scene): Promise<() => void>;
   say(line: string): void;
@@ -37,7 +37,7 @@ export interface Comparison {
 type Cell = 'free' | 'held';
 type Turn = Readonly<Partial<Record<Cell, Throughput>>>;
 
-/** Of each peer: the mean of its turns, and that mean as a multiple of the courier's. */
+/** For the courier and each peer: the mean of its turns, and its CPU as a multiple of the courier's. */
 export async function comparePeers(comparison: Comparison): Promise<Record<string, number>> {
   const { peers, turns, say } = comparison;
   const unknown = peers.find((peer) => !(peer in PEERS));
@@ -76,21 +76,21 @@ async function takeTurn(comparison: Comparison, name: string, folder: string): P
     const free = await takeRound(scene, name, folder, deliveries);
     if (heldSeconds === 0) return { free };
     const letGo = await holdSnapshot(scene);
-    let held = free;
+    let stored = free;
     const startedAt = performance.now();
     for (let round = 1; performance.now() - startedAt < 1_000 * heldSeconds; round++) {
-      held = await takeRound(scene, name, folder, deliveries);
+      stored = await takeRound(scene, name, folder, deliveries);
       const isOver = () => performance.now() - startedAt >= Math.min(round * ROUND_MS, 1_000 * heldSeconds);
       await until(async () => isOver(), Boolean, ROUND_MS);
     }
     letGo();
-    return { free, held };
+    return { free, held: stored };
   } finally {
     await closeScene();
   }
 }
 
-/** All are queued before the worker starts. */
+/** Queues all deliveries before the worker starts. */
 async function takeRound(scene: Scene, name: string, folder: string, count: number): Promise<Throughput> {
   const { database, databaseUrl, receivedAt } = scene;
   const ids = (await seedDeliveries(database, scene.search, healthyUrls(scene, count))).map(({ id }) => id);
@@ -119,7 +119,7 @@ async function takeRound(scene: Scene, name: string, folder: string, count: numb
   return throughput;
 }
 
-/** They need a later Node.js than the checkout does: the image's comes with them. Nothing of it runs when it is installed. */
+/** Also installs the image's Node.js, because the peers need a later one than the checkout. Runs no install script. */
 async function installPeers(): Promise<string> {
   const folder = join(cacheDirectory(), 'bench-peers');
   await mkdir(folder, { recursive: true });

@@ -1,4 +1,4 @@
-/** What the courier bench runs on: PostgreSQL with fsync, nats-server, the endpoints and the delivering process. */
+/** The scene of the courier bench: PostgreSQL with fsync, nats-server, the endpoints and the delivering process. */
 
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -27,12 +27,12 @@ export interface Scene {
   readonly database: Database;
   readonly nats: Awaited<ReturnType<typeof openNats>>;
   readonly receiverUrl: string;
-  /** When each delivery was received first. */
+  /** Time of the first post of each delivery, by id, in milliseconds since the epoch. */
   readonly receivedAt: ReadonlyMap<string, number>;
-  /** How often each was answered 200. */
+  /** Number of answers 200 to each delivery, by id. */
   readonly successes: ReadonlyMap<string, number>;
   readonly search: SeededSearch;
-  /** The dead endpoints answer again. */
+  /** Makes the dead endpoints answer again. */
   revive(): void;
 }
 
@@ -71,7 +71,7 @@ async function openNats() {
   };
 }
 
-/** `isExternal`: on a distribution's PostgreSQL with its defaults. `settings`: of the embedded one. */
+/** `isExternal`: uses a distribution's PostgreSQL with its defaults. `settings`: for the embedded PostgreSQL. */
 export async function openScene(isExternal: boolean, settings: Readonly<Record<string, string>>): Promise<Scene> {
   const cleanup = { after: (work: () => Promise<void>) => void closers.push(work) };
   const durable = { fsync: 'on', full_page_writes: 'on', shared_buffers: '256MB', ...settings };
@@ -126,7 +126,7 @@ export async function end(process: ChildProcess): Promise<void> {
   await exited;
 }
 
-/** `profile`: a folder for its CPU profile. `retryDelayMs`: an hour unless given. */
+/** `profile`: folder for a CPU profile. `retryDelayMs`: one hour by default. */
 export function startStage(
   { databaseUrl, nats }: Scene,
   {
@@ -140,7 +140,7 @@ export function startStage(
   return startWorker(new URL('stage.ts', import.meta.url), args, { flags, ...running });
 }
 
-/** Which says when it takes deliveries. */
+/** Starts a worker; resolves when it reports that it accepts deliveries. */
 export async function startWorker(
   script: URL,
   args: readonly string[],
@@ -152,7 +152,7 @@ export async function startWorker(
   return worker;
 }
 
-/** As SIGTERM does. */
+/** Ends the process as SIGTERM ends the daemon. */
 export async function drain(stage: ChildProcess): Promise<void> {
   stage.send('drain');
   await once(stage, 'exit');
@@ -163,12 +163,12 @@ export async function figuresOf(stage: ChildProcess): Promise<{ readonly attempt
   return (await once(stage, 'message'))[0];
 }
 
-/** As a recorder's process without a courier does. */
+/** Announces deliveries as a process does that records but has no courier. */
 export function announce({ nats }: Pick<Scene, 'nats'>, due: readonly DueDelivery[]): void {
   createDueAnnouncer(nats.broker).announce(due);
 }
 
-/** The last opened closes first. */
+/** Closes first what was opened last. */
 export async function closeScene(): Promise<void> {
   for (const close of closers.splice(0).reverse()) await close();
 }

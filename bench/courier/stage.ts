@@ -1,4 +1,4 @@
-/** The delivering part of the daemon alone, in a process whose memory can be read. Arguments: PostgreSQL, NATS, settings. */
+/** The delivering part of the daemon alone, in a process whose memory can be read. Arguments: two URLs, retry delay. */
 
 import { createDueAnnouncer } from '../../src/engine/broker/announcements.ts';
 import { connectBroker } from '../../src/engine/broker/connection.ts';

@@ -1,4 +1,4 @@
-/** What a queue costs while a process empties it. */
+/** Measures what a queue costs while a process empties it. */
 
 import type { ChildProcess } from 'node:child_process';
 import { until } from '../../test/support/until.ts';
@@ -8,12 +8,12 @@ import { figuresOf, type Scene } from './scene.ts';
 export interface Throughput {
   readonly tookMs: number;
   readonly perSecond: number;
-  /** Of the process and of PostgreSQL, in microseconds of CPU per delivery. */
+  /** CPU of the process and of PostgreSQL, in microseconds per delivery. */
   readonly workerMicros: number;
   readonly postgresMicros: number;
 }
 
-/** From the start of `worker` until it has recorded `count` attempts. */
+/** Measures from now until `worker` has recorded `count` attempts. */
 export async function measureThroughput(
   { postgresPid }: Scene,
   worker: ChildProcess,

@@ -1,4 +1,4 @@
-/** The part of autocannon 9 that the benchmark uses; the package has no types. */
+/** The part of autocannon 9 that the benchmark uses, because the package has no types. */
 
 declare module 'autocannon' {
   interface Request {
@@ -10,9 +10,9 @@ declare module 'autocannon' {
   interface Options {
     readonly url: string;
     readonly connections: number;
-    /** Seconds. */
+    /** In seconds. */
     readonly duration: number;
-    /** Seconds until an answer counts as an error. */
+    /** Seconds until a missing answer counts as an error. */
     readonly timeout: number;
     readonly requests: readonly Request[];
     readonly setupClient?: (client: Client) => void;
@@ -23,7 +23,7 @@ declare module 'autocannon' {
   }
   interface Result {
     readonly requests: { readonly average: number; readonly total: number };
-    /** Milliseconds. */
+    /** In milliseconds. */
     readonly latency: { readonly p50: number; readonly p99: number; readonly max: number };
     readonly throughput: { readonly average: number };
     readonly non2xx: number;

@@ -1,7 +1,7 @@
 /**
- * What one client waits for while another one sends the worst requests there are, one kind after the other: latencies of
- * small requests that come at fixed times, whatever became of those before, and how long the server's event loop stood
- * still at most. JSON.parse of a body is part of it.
+ * Latencies of one client while another sends the most expensive requests, one kind after another. The first client
+ * sends small requests at fixed times, whether or not earlier ones were answered. Also measures the longest time that
+ * the server's event loop was blocked, including JSON.parse of a body.
  */
 
 import type { ChildProcess } from 'node:child_process';
@@ -17,7 +17,7 @@ const EVERY_MS = 5;
 const KIND_MS = sized(1_000, 20);
 const SEED = 15;
 const SHOWN = 10;
-/** The attack by memory: distinct texts of a megabyte. */
+/** Number of posts that attack memory: distinct texts of a megabyte. */
 const FLOOD = sized(4_072, 20);
 
 interface Served {
@@ -36,10 +36,10 @@ type Sent = Pick<HostileRequest, 'method' | 'path' | 'headers' | 'body'>;
 interface Beside {
   readonly name: string;
   readonly p99Ms: number;
-  /** Of the first of its kind, whose code may not be compiled yet, and of all others. */
+  /** The first request of its kind apart, because its code may not be compiled yet; then all others. */
   readonly firstStandstillMs: number;
   readonly standstillMs: number;
-  /** Of parsing the body alone, in this process: what nobody can avoid. */
+  /** Parsing the body alone, in this process: a cost that cannot be avoided. */
   readonly parseMs: number;
 }
 
@@ -72,9 +72,9 @@ async function keyOf(database: Database, name: string): Promise<string> {
 
 function sender(url: string, key: string): (sent: Sent) => Promise<number> {
   const agent = new Agent({ keepAlive: true });
-  const send = ({ method, path, headers, body }: Sent): Promise<number> =>
+  const send = ({ method, path, headers, body }: Sent, connection: Agent | false): Promise<number> =>
     new Promise((resolve, reject) => {
-      const options: RequestOptions = { method, path, agent, headers: { 'X-API-KEY': key, ...headers } };
+      const options: RequestOptions = { method, path, agent: connection, headers: { 'X-API-KEY': key, ...headers } };
       const outgoing = request(url, options, (response) => {
         response.resume();
         response.on('end', () => resolve(response.statusCode ?? 0));
@@ -82,10 +82,11 @@ function sender(url: string, key: string): (sent: Sent) => Promise<number> {
       outgoing.on('error', reject);
       outgoing.end(body ?? undefined);
     });
-  // The server ends idle connections, now and then one that was about to be used.
+  // The server closes idle connections, sometimes just as one is about to be reused. The second attempt opens its own,
+  // because the next idle one may be closed at the same moment.
   return (sent) =>
-    send(sent).catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'ECONNRESET' || error.code === 'EPIPE') return send(sent);
+    send(sent, agent).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ECONNRESET' || error.code === 'EPIPE') return send(sent, false);
       throw error;
     });
 }
@@ -131,7 +132,7 @@ async function beside(
   };
 }
 
-/** A hundred searches as large as they may be, on one page. */
+/** A page of a hundred searches, each as large as a search may be. */
 async function largePages(attack: (sent: Sent) => Promise<number>): Promise<() => Promise<number>> {
   const large = hostileRequests(SEED).find(({ name }) => name === 'four full lists of cities');
   if (large === undefined) throw new Error('no body fills the lists');

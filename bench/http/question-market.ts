@@ -1,9 +1,9 @@
 /**
- * Very many live properties, with their summaries, and whose adverts go on changing: a tenth of them is made and written as
- * the recorder does, and copied by PostgreSQL under other UUIDs.
+ * A great many live properties, with their summaries, whose adverts go on changing. A tenth of them is generated and
+ * written as the recorder writes it; PostgreSQL copies these under other UUIDs.
  */
 
-import { applyMessage, type HeldProperty } from '../../src/engine/domain/change.ts';
+import { applyMessage, type StoredProperty } from '../../src/engine/domain/change.ts';
 import { decodeIntakeMessage, type IntakeMessage } from '../../src/engine/domain/intake-message.ts';
 import { readingOf } from '../../src/engine/domain/property-document.ts';
 import type { Reference } from '../../src/engine/reference/communes.ts';
@@ -13,7 +13,7 @@ import { insertSummaries } from '../../src/engine/store/property-summaries.ts';
 import { runStatements } from '../../test/support/statements.ts';
 import type { SampleCrawler } from '../adverts/sample-adverts.ts';
 
-/** Of each property that is made; made ones take a while. */
+/** Rows per generated property, itself included: generating is slow. */
 const COPIES = 10;
 const INSERTED_AT_ONCE = 500;
 
@@ -28,27 +28,27 @@ export async function seedMarket(
 }
 
 async function seedProperties(database: Database, reference: Reference, crawler: SampleCrawler, count: number) {
-  let batch = new Map<string, HeldProperty>();
+  let batch = new Map<string, StoredProperty>();
   for (let i = 0; i < count; i++) {
     const message = decoded(crawler.newAdvert());
-    const held = applyMessage(batch.get(message.propertyUuid) ?? null, message, { stream: 1, sequence: i })
-      .held as HeldProperty;
-    batch.set(message.propertyUuid, held);
+    const stored = applyMessage(batch.get(message.propertyUuid) ?? null, message, { stream: 1, sequence: i })
+      .stored as StoredProperty;
+    batch.set(message.propertyUuid, stored);
     if (batch.size < INSERTED_AT_ONCE && i < count - 1) continue;
     const writes = [...batch.values()].map((each) => {
       const reading = readingOf(each.state, each.crawls, reference.resolvePlace);
-      return { held: each, reading, crawls: each.crawls, expiredAt: null };
+      return { stored: each, reading, crawls: each.crawls, expiredAt: null };
     });
     const known = await database.query<{ uuid: string }>('select uuid from properties where uuid = any($1::uuid[])', [
       [...batch.keys()],
     ]);
-    const fresh = writes.filter(({ held: { state } }) => !known.rows.some(({ uuid }) => uuid === state.uuid));
+    const fresh = writes.filter(({ stored: { state } }) => !known.rows.some(({ uuid }) => uuid === state.uuid));
     await runStatements(database, [...insertProperties(fresh), ...insertSummaries(fresh)]);
     batch = new Map();
   }
 }
 
-/** The same properties again, under other UUIDs. */
+/** Copies each property under new UUIDs. */
 async function copyProperties(database: Database): Promise<void> {
   await database.query(
     `create unlogged table copied as

@@ -1,8 +1,8 @@
 /**
- * What clients ask, on very many live properties, beside a recorder of the same process that takes in changes at a steady
- * pace, as a daemon does: how long each kind of question takes, how long the event loop stood still at most meanwhile and
- * how much of that was its own work, and what a hundred callers cost the recorder. The same is measured without questions:
- * with PostgreSQL and this process on the same cores, a part of it is the machine's.
+ * Clients' queries over a great many live properties, while a recorder in the same process records changes at a steady
+ * pace, as in a daemon. Measures the time of each kind of query, the longest time that the event loop was blocked
+ * meanwhile, how much of that was its own work, and how much a hundred callers slow the recorder down. The recorder
+ * alone is also measured, because PostgreSQL and this process share cores, and a part of the delay is the machine's.
  */
 
 import type { ChildProcess } from 'node:child_process';
@@ -20,9 +20,9 @@ interface Served {
   readonly stop: () => Promise<void>;
 }
 
-/** Adverts may still change as long as the crawler remembers them. */
+/** How many adverts the crawler remembers, so that they can change. */
 const CHANGING = 20_000;
-/** A hundred messages a second: some times what a country changes. */
+/** With the next line: a hundred messages a second, several times as many as a whole country's changes. */
 const BATCH_MESSAGES = 10;
 const BATCH_EVERY_MS = 100;
 const PACED_MS = sized(20_000, 500);
@@ -31,7 +31,7 @@ const EXPLANATIONS = sized(100, 2);
 const LISTS_OF_EXPLANATIONS = sized(10, 1);
 const SEARCHES_OF_CLIENT = sized(100_000, 1_000);
 const CALLERS = sized(100, 4);
-/** Two for each client that asks. */
+/** Two callers for each client. */
 const CALLING_CLIENTS = CALLERS / 2;
 
 const CIRCLE = { lat: '48.8566', lon: '2.3522' };
@@ -54,7 +54,7 @@ interface Asking {
   readonly key: string;
 }
 
-/** `serve`: the API and a recorder in one process. `tell`: hears of each figure as it is known. */
+/** `serve`: starts the API and a recorder in one process. `tell`: called with each figure as soon as it is known. */
 export async function benchQuestions(
   databaseUrl: string,
   count: number,
@@ -79,7 +79,7 @@ export async function benchQuestions(
     const asking = { server, key: await keyOf(database, 'asking') };
     await pacedFor(server, crawler, PACED_MS / 2);
     const answers = await beside(server, crawler, () => benchKinds(asking, say));
-    // The same searches have matches, and the code is as warm.
+    // The reference runs after the warm-up: the same searches have matches, and the code is compiled.
     const alone = say('recorder alone', await measured(server, () => pacedFor(server, crawler, PACED_MS)));
     const callers = await Promise.all(
       Array.from({ length: CALLING_CLIENTS }, (_, i) => keyOf(database, `caller ${i}`)),
@@ -94,7 +94,7 @@ export async function benchQuestions(
 
 type Say = <Figures extends object>(name: string, figures: Figures) => Figures;
 
-/** `work`, with the recorder at its pace all the while. */
+/** Runs `work` while the recorder keeps its pace. */
 async function beside<T>(server: Served, crawler: SampleCrawler, work: () => Promise<T>): Promise<T> {
   const ending = new AbortController();
   const recorded = paced(server, crawler, ending.signal);
@@ -132,7 +132,7 @@ async function benchExplanations(asking: Asking, database: Database, say: Say) {
   };
 }
 
-/** A hundred who ask without a pause, unless they are told to come again, and what the recorder's batches take meanwhile. */
+/** Callers that send without a pause, unless told to retry later, and the latencies of the recorder's batches. */
 async function benchCrowd(server: Served, keys: readonly string[], crawler: SampleCrawler) {
   const bodies = Object.values(SEARCHES);
   let isOver = false;
@@ -156,7 +156,7 @@ async function benchCrowd(server: Served, keys: readonly string[], crawler: Samp
   return { ...figures, ...counts };
 }
 
-/** Of batches, from the moment they are sent to the recorder's process until they are committed. */
+/** Latencies of batches from the moment they are sent to the recorder's process until their commit. */
 async function measured(server: Served, work: () => Promise<Latencies>) {
   await standstill(server);
   const latencies = await work();
@@ -167,7 +167,7 @@ function pacedFor(server: Served, crawler: SampleCrawler, forMs: number): Promis
   return paced(server, crawler, AbortSignal.timeout(forMs));
 }
 
-/** A batch each `BATCH_EVERY_MS`, whether or not the one before has ended. */
+/** Sends a batch every `BATCH_EVERY_MS`, whether or not the previous one is finished. */
 async function paced(server: Served, crawler: SampleCrawler, signal: AbortSignal): Promise<Latencies> {
   const latencies: Latencies = [];
   const sent: Promise<unknown>[] = [];
@@ -194,7 +194,7 @@ async function someProperty(database: Database): Promise<string> {
   return rows[0]?.uuid ?? '';
 }
 
-/** As many as one client may have. */
+/** As many searches as one client may have. */
 async function seedSearchesOfClient(database: Database): Promise<void> {
   await database.query(
     `insert into searches (id, client_id, title, title_folded, members, notification_enabled, subscribed_events,
@@ -216,7 +216,7 @@ const post = ({ server, key }: Asking, path: string, body: object) =>
   answered(() => send(server.url + path, key, body));
 const get = ({ server, key }: Asking, path: string) => answered(() => send(server.url + path, key));
 
-/** Asks again when told to: a statement that takes more than two seconds, on a machine with other work, is refused. */
+/** Retries if told to: on a busy machine a statement may take more than two seconds, and is refused then. */
 async function answered(ask: () => Promise<Response>): Promise<unknown> {
   const answer = await ask();
   const body: unknown = await answer.json();
@@ -228,7 +228,7 @@ async function answered(ask: () => Promise<Response>): Promise<unknown> {
   return body;
 }
 
-/** One after the other. */
+/** Runs the requests one after another. */
 async function timed({ server }: Asking, ask: () => Promise<unknown>, rounds = ROUNDS) {
   const answer = (await ask()) as Readonly<Record<string, unknown>>;
   await standstill(server);
@@ -245,11 +245,11 @@ async function timed({ server }: Asking, ask: () => Promise<unknown>, rounds = R
 
 interface Standstill {
   readonly standstillMs: number;
-  /** Of which the thread worked. */
+  /** The part of it in which the thread worked. */
   readonly busyMs: number;
 }
 
-/** The longest since it was last asked for. */
+/** The longest blocking of the event loop since the previous call. */
 async function standstill(server: Served): Promise<Standstill> {
   const { standstillMs, busyMs } = await tellServer<Standstill>(server, 'standing');
   return { standstillMs: rounded(standstillMs), busyMs: rounded(busyMs) };
@@ -257,7 +257,7 @@ async function standstill(server: Served): Promise<Standstill> {
 
 let asked = 0;
 
-/** Resolves with the answer to this very message. */
+/** Resolves with the answer to this message, recognised by its id. */
 function tellServer<Answer>({ process }: Served, message: unknown): Promise<Answer> {
   const id = asked++;
   return new Promise((resolve) => {

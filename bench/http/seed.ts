@@ -1,10 +1,10 @@
-/** A table of searches as production has them, written in SQL: a thousand clients alike, and one with a tenth of all. */
+/** Fills the table of searches in SQL as in production: a thousand equal clients, and one with a tenth of them all. */
 
 import type { Database } from '../../src/engine/store/database.ts';
 
 export const CLIENTS = 1_000;
 
-/** `largeId` gets a tenth of the rows, `smallId` a thousandth, the other clients the rest in equal parts. */
+/** `largeId` gets a tenth of the rows, `smallId` a thousandth, the other clients equal parts of the rest. */
 export async function seedSearches(database: Database, smallId: string, largeId: string, count: number): Promise<void> {
   await database.query(
     `insert into clients (id, name) select gen_random_uuid(), 'client ' || n from generate_series(1, $1::integer) n`,

@@ -1,7 +1,8 @@
 /**
- * The server side of bench/http, a process of its own so that the load generator has another core: the API on a given
- * database, the same with the matcher or the recorder that a daemon has beside it, or a bare Koa with one route that
- * answers a constant body. Tells its parent the port, and when asked for how long its event loop stood still at most since it was last asked.
+ * The server side of bench/http, in its own process so that the load generator has another core: the API on a given
+ * database, the same with the matcher or the recorder that a daemon has, or a bare Koa with one route that answers a
+ * constant body. Sends its parent the port and, on request, how long its event loop was blocked at most since the
+ * previous request.
  */
 
 import { once } from 'node:events';
@@ -13,6 +14,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import Router from '@koa/router';
 import Koa from 'koa';
 import { createWorkerThreads } from '../../src/engine/actor/worker-thread.ts';
+import { readFrenchForms } from '../../src/engine/domain/inflection/lemmas.ts';
 import { decodeIntakeMessage } from '../../src/engine/domain/intake-message.ts';
 import { startMatcher } from '../../src/engine/intake/matcher.ts';
 import { buildPointIndex } from '../../src/engine/matching/points/poi-index.ts';
@@ -29,7 +31,7 @@ import { samplePointsOfInterest } from '../adverts/sample-places.ts';
 
 const [kind, argument = '', pointCount = '0'] = process.argv.slice(2);
 
-/** As the daemon's, but for site categories: no search of the benchmark names one. */
+/** Like the daemon's, but without site categories: no search of the benchmark names one. */
 function openMatcher(database: Database) {
   return startMatcher({
     createIndex: createSearchIndex,
@@ -47,7 +49,7 @@ function openMatcher(database: Database) {
 
 type Record = (messages: readonly string[]) => Promise<void>;
 
-/** On the pipeline's connections, in the order of the batches. */
+/** Records batches in their order, over connections with pipelined statements. */
 async function openRecorder(databaseUrl: string, { resolvePlace }: Reference): Promise<Record> {
   const database = openDatabase({
     url: databaseUrl,
@@ -66,7 +68,9 @@ async function openRecorder(databaseUrl: string, { resolvePlace }: Reference): P
 
 async function openApiOn(databaseUrl: string, withMatcher: boolean, withRecorder: boolean) {
   const reference = await loadReference();
+  // What the daemon also loads before it is ready.
   sortPlaces(reference);
+  readFrenchForms();
   const index = await buildPointIndex(samplePointsOfInterest({ seed: 1, reference, count: Number(pointCount) }));
   const database = openDatabase({ url: databaseUrl, connectionsMax: 10, onConnectionLost: () => undefined });
   const threads = createWorkerThreads({
@@ -82,7 +86,7 @@ async function openApiOn(databaseUrl: string, withMatcher: boolean, withRecorder
     askThread: threads.ask,
     prepareEstimate: createMatchEstimator(database),
     reference,
-    // The daemon's own log, every line of it, written to nowhere.
+    // The daemon's own log at level info, written to the null device.
     logger: createLog('info', openSync(devNull, 'w')),
     now: () => new Date(),
     searchChanged: async () => matcher?.refresh(),
@@ -126,8 +130,8 @@ function bareHandler(bodyBytes: number) {
 }
 
 /**
- * How long this thread has worked at most between two looks that are meant to be a millisecond apart. A loop that stands
- * still because others have the processor does not count: those are the machine's, and other machines have more.
+ * The longest CPU time of this thread between two samples that are meant to be a millisecond apart. Time in which other
+ * processes have the processor is not counted, because it depends on the machine.
  */
 function watchThread(): { busiestMs(): number } {
   const workedMs = (): number =>
@@ -148,8 +152,8 @@ function watchThread(): { busiestMs(): number } {
   };
 }
 
-/** What the parent asks, with what tells the answers apart where there are several. */
-type Asked =
+/** Requests of the parent; an id tells answers apart if several are pending. */
+type Requested =
   | 'standing'
   | { readonly id: number; readonly message: 'standing' | { readonly record: readonly string[] } };
 
@@ -163,7 +167,7 @@ process.send?.({ port: (server.address() as AddressInfo).port });
 const delay = monitorEventLoopDelay({ resolution: 1 });
 delay.enable();
 const thread = watchThread();
-process.on('message', async (asked: Asked) => {
+process.on('message', async (asked: Requested) => {
   const { id, message } = asked === 'standing' ? { id: null, message: asked } : asked;
   if (message !== 'standing') {
     await record?.(message.record);

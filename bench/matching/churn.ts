@@ -1,4 +1,4 @@
-/** The cost of searches that come and go, alone and while adverts are matched. */
+/** Measures searches that are deleted and inserted, alone and while adverts are matched. */
 
 import type { Criteria } from '../../src/engine/domain/criteria.ts';
 import { searchNumberOf } from '../../src/engine/domain/ids.ts';
@@ -15,7 +15,7 @@ export interface Updates {
   readonly insertUs: number;
   readonly deleteUs: number;
   readonly longestStallMs: number;
-  /** The criteria now at that position, where they were replaced. */
+  /** The criteria that replaced those at a position; null if they were not replaced. */
   replaced(position: number): Criteria | null;
 }
 
@@ -25,7 +25,7 @@ export interface Churn {
   readonly longestStallMs: number;
 }
 
-/** Deletes searches from all over the index and inserts others under their numbers. */
+/** Deletes searches from all over the index, and inserts others under their numbers. */
 export function measureUpdates(
   index: SearchIndex,
   searchCount: number,
@@ -35,7 +35,7 @@ export function measureUpdates(
   const stride = Math.floor(searchCount / updates);
   const fresh = Array.from({ length: updates }, (_, i) => searchAt(i));
   const deletes = new Float64Array(updates);
-  // The new searches are the benchmark's own garbage to come: out of the way of the first collections.
+  // Collect now: the new searches would otherwise be copied by the first collections of the measurement.
   globalThis.gc?.();
   const inserts = new Float64Array(updates);
   for (let i = 0; i < updates; i++) {
@@ -58,7 +58,7 @@ export function measureUpdates(
   };
 }
 
-/** Matches without pause for some seconds, with an update due every millisecond; leaves the index as it was. */
+/** Matches without a pause for some seconds, with an update due every millisecond; leaves the index unchanged. */
 export function churn(
   index: SearchIndex,
   adverts: readonly PropertyFacts[],

@@ -1,7 +1,7 @@
 /**
- * What adverts state of a home, and the criteria that compare it. In adverts, the shares in which French ones state
- * each fact; in a given share of the searches, one to three of these criteria, which accept an unknown value in half of
- * them, as the console's new searches do.
+ * Statements of adverts about the home, and the criteria on them. An advert states each fact with the probability of
+ * French adverts. A given share of the searches has one to three of these criteria; half of these searches accept an
+ * unknown value, as new searches of the console do.
  */
 
 import type { Criteria } from '../../src/engine/domain/criteria.ts';
@@ -19,7 +19,7 @@ const APARTMENT = 0;
 const HOUSE = 1;
 const RENT = 1;
 
-/** Features with the share of adverts that name them, and of the searches by feature that ask for them. */
+/** Features, with the share of adverts that state them, and their weight in searches by feature. */
 const FEATURES: readonly (readonly [FeatureName, stated: number, asked: number])[] = [
   ['parking', 0.3, 20],
   ['garage', 0.2, 15],
@@ -33,7 +33,7 @@ const FEATURES: readonly (readonly [FeatureName, stated: number, asked: number])
   ['furnishedKitchen', 0.2, 4],
 ];
 
-/** A criterion, with its weight among those asked for. */
+/** A criterion, with its weight. */
 const ASKED: readonly (readonly [weight: number, ask: (random: Random, isRent: boolean) => Partial<Criteria>])[] = [
   [18, floorOf],
   [5, () => ({ lastFloor: true })],
@@ -47,7 +47,7 @@ const ASKED: readonly (readonly [weight: number, ask: (random: Random, isRent: b
 ];
 const WEIGHTS = ASKED.map(([weight]) => weight);
 
-/** `criteria`, of that share of the searches with criteria of the home as well. */
+/** `criteria`; for that share of the searches, with criteria of the home added. */
 export function withHomeAsked(criteria: Criteria, seed: number, position: number, share: number): Criteria {
   const random = randomOf(seed, HOME_SEARCHES, position);
   if (!random.chance(share)) return criteria;
@@ -95,7 +95,7 @@ function featuresAsked(random: Random): number {
   return featureSetOf(random.chance(0.75) ? [draw()] : [draw(), draw()]);
 }
 
-/** `facts` with what its adverts state of the home. */
+/** `facts`, with statements about the home added. */
 export function withHomeStated(facts: PropertyFacts, seed: number, position: number): PropertyFacts {
   const random = randomOf(seed, HOMES, position);
   const isApartment = facts.propertyType === APARTMENT;
@@ -128,7 +128,6 @@ function homeOf(advert: AdvertFacts, { propertyType, transactionType }: Property
   };
 }
 
-/** Whether a criterion of the home is set. */
 export function asksForHome(criteria: Criteria): boolean {
   const { floor, constructionYear, condominiumFees, rentalCharges } = criteria;
   const { lastFloor, elevator, energy, greenHouseGas, includedFeatures, excludedFeatures } = criteria;

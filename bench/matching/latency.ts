@@ -1,4 +1,4 @@
-/** Time per advert of one way to match: raw, and as the best of several passes, which other work on the machine disturbs less. */
+/** Time per advert of one way to match: raw, and as the best of several passes, which depends less on other load. */
 
 import type { PropertyFacts } from '../../src/engine/domain/property-facts.ts';
 import { sized } from '../smoke.ts';
@@ -11,7 +11,7 @@ export interface Summary {
 }
 
 export interface Latencies extends Summary {
-  /** Of each advert's best. */
+  /** Summary of the best time of each advert. */
   readonly best: Summary;
   readonly matchesPerAdvert: number;
   readonly candidatesPerAdvert: number;
@@ -20,7 +20,7 @@ export interface Latencies extends Summary {
 const WARM_UP_MS = sized(1_500, 20);
 const PASSES = 5;
 
-/** `candidates`: of the last match. */
+/** `candidates` returns the number of candidates of the last match. */
 export function measureMatches(
   adverts: readonly PropertyFacts[],
   match: (facts: PropertyFacts) => number[],

@@ -1,4 +1,4 @@
-/** Expressions of the plain baseline: each distinct one compiled once, and judged once on an advert. */
+/** Expressions of the plain baseline: each distinct one is compiled once, and evaluated once per advert. */
 
 import type { Expressions } from '../../src/engine/domain/expressions.ts';
 import { foldWords } from '../../src/engine/domain/text.ts';
@@ -6,9 +6,9 @@ import { type FoldedText, hasPhrase, type Phrase, phrasesOf } from '../../src/en
 
 interface CompiledEntry {
   readonly includes: boolean;
-  /** ` word word ` of a strict entry. */
+  /** ` word word ` of a strict entry, else null. */
   readonly phrase: string | null;
-  /** Of one that is not strict. */
+  /** The phrases of an entry that is not strict. */
   readonly loose: readonly Phrase[];
 }
 
@@ -16,7 +16,7 @@ type CompiledGroups = readonly (readonly CompiledEntry[])[];
 
 export class CompiledExpressions {
   readonly #ids = new Map<string, number>();
-  /** By id; 0 is none. */
+  /** By id; 0 is no expression. */
   readonly #groups: CompiledGroups[] = [[]];
 
   use(expressions: Expressions): number {
@@ -27,7 +27,7 @@ export class CompiledExpressions {
     return id;
   }
 
-  /** Judges expressions on one advert, whose text is asked for when the first has to be. */
+  /** Evaluates expressions on one advert; `text` is called with the first one. */
   reader(text: () => FoldedText): (id: number) => boolean {
     const verdicts = new Map<number, boolean>();
     return (id) => {

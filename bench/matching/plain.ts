@@ -1,11 +1,12 @@
 /**
- * Baseline (b): what rbush gives when it is used as well as it can be. Circles and polygons lie in blocks of neighbours,
- * one rbush item a block; cities, departments and zip codes are keys to blocks of their own. A block is a stretch of one
- * array with box and bounds of every row inline, so a candidate is judged without a look at an object. Expressions are
- * compiled once and judged once an advert each, texts folded once and only when asked for.
+ * Baseline (b): rbush, used as well as possible. Circles and polygons are grouped into blocks of neighbours, one rbush
+ * item per block; cities, departments and zip codes are keys of blocks of their own. A block is a section of one array
+ * that has the box and the bounds of every row inline, so that evaluating a candidate reads no object. Each expression
+ * is compiled once and evaluated once per advert; texts are folded once, and only if needed.
  */
 
 import RBush from 'rbush';
+import { hasAreas } from '../../src/engine/domain/areas.ts';
 import { type Criteria, satisfies } from '../../src/engine/domain/criteria.ts';
 import type { Range } from '../../src/engine/domain/criterion-kinds.ts';
 import { isInCircle, isInPolygon } from '../../src/engine/domain/geo.ts';
@@ -14,7 +15,7 @@ import { type FoldedText, foldTexts } from '../../src/engine/domain/word-phrases
 import { asksForHome } from './homes.ts';
 import { CompiledExpressions } from './plain-expressions.ts';
 
-/** Numbers of a row: box, kinds, position of the search, then six minima and six maxima. */
+/** Layout of a row: box, kinds, position of the search, then six minima and six maxima. */
 const MIN_X = 0;
 const MIN_Y = 1;
 const MAX_X = 2;
@@ -25,7 +26,7 @@ const FIRST_BOUND = 6;
 const ROW_NUMBERS = 18;
 const BLOCK_ROWS = 64;
 
-/** `KINDS`: bits of types, transactions and publishers, then what is left to ask. */
+/** Layout of `KINDS`: bits of types, transactions and publishers, then flags for what remains to be checked. */
 const ANY_TYPE = 0xff;
 const UNKNOWN_TYPE = 0x80;
 const TRANSACTIONS = 8;
@@ -34,7 +35,7 @@ const PUBLISHERS = 12;
 const ANY_PUBLISHER = 7;
 const NEEDS_COHERENT_PRICE = 1 << 16;
 const HAS_AREA = 1 << 17;
-/** Of what few searches have. */
+/** Has criteria that few searches have. */
 const NEEDS_CHECK = 1 << 18;
 const HAS_EXPRESSION = 1 << 19;
 
@@ -60,13 +61,13 @@ interface DraftRow {
   readonly box: Box;
 }
 
-/** The property at hand as rows see it. */
-interface Asked {
+/** The property, in the form that rows are compared with. */
+interface Requested {
   readonly facts: PropertyFacts;
   readonly type: number;
   readonly transaction: number;
   readonly publishers: number;
-  /** In the order of `MEASURES`; NaN is unknown. */
+  /** In the order of `MEASURES`; NaN if unknown. */
   readonly values: Float64Array;
 }
 
@@ -80,7 +81,7 @@ export class PlainIndex {
   #rowCount = 0;
   #candidates = 0;
 
-  /** Search numbers are positions from 1. */
+  /** The search at position 0 has number 1. */
   constructor(count: number, searchAt: (position: number) => Criteria) {
     this.#searches = Array.from({ length: count }, (_, position) => searchAt(position));
     this.#expressionIds = Int32Array.from(this.#searches, ({ expressions }) => this.#expressions.use(expressions));
@@ -103,7 +104,7 @@ export class PlainIndex {
     for (const [place, rows] of places) this.#byPlace.set(place, this.#write(rows));
   }
 
-  /** Rows tested for the last match. */
+  /** Number of rows tested by the last match. */
   get candidates(): number {
     return this.#candidates;
   }
@@ -131,7 +132,7 @@ export class PlainIndex {
     return [...found];
   }
 
-  #scan({ start, end }: Block, asked: Asked, holds: (expression: number) => boolean, found: Set<number>): void {
+  #scan({ start, end }: Block, asked: Requested, holds: (expression: number) => boolean, found: Set<number>): void {
     const rows = this.#rows;
     const { facts, values } = asked;
     const x = facts.lon ?? 0;
@@ -146,7 +147,7 @@ export class PlainIndex {
         const value = values[measure] as number;
         const min = rows[row + FIRST_BOUND + 2 * measure] as number;
         const max = rows[row + FIRST_BOUND + 2 * measure + 1] as number;
-        // An unknown value is neither below nor above: only a row without bounds takes it.
+        // An unknown value is neither below nor above a bound: only a row without bounds accepts it.
         if (!(value >= min && value <= max) && (min !== -Infinity || max !== Infinity)) continue rows;
       }
       if ((kinds & NEEDS_COHERENT_PRICE) !== 0 && !facts.isPriceCoherent) continue;
@@ -183,7 +184,7 @@ function isInArea({ areas: { circle, polygons } }: Criteria, lat: number, lon: n
   return polygons.some((polygon) => isInPolygon(polygon, lat, lon));
 }
 
-function askedOf(facts: PropertyFacts): Asked {
+function askedOf(facts: PropertyFacts): Requested {
   const { propertyType, transactionType, adverts } = facts;
   let publishers = 4 << PUBLISHERS;
   for (const { publisherType } of adverts) if (publisherType !== null) publishers |= 1 << (PUBLISHERS + publisherType);
@@ -204,7 +205,7 @@ function kindsOf(criteria: Criteria, box: Box): number {
     criteria.withVirtualTour ||
     criteria.furnished !== null ||
     asksForHome(criteria) ||
-    criteria.excludedInseeCodes.length > 0 ||
+    hasAreas(criteria.excludedAreas) ||
     criteria.includedSiteCategories.length > 0 ||
     criteria.excludedSiteCategories.length > 0;
   return (
@@ -253,7 +254,7 @@ function boxesOf({ areas: { circle, polygons } }: Criteria): Box[] {
   return boxes;
 }
 
-/** Areas of about one size, then along a curve of Z (G. M. Morton, 1966). */
+/** Sorts areas of about one size together, then along a Z-order curve (G. M. Morton, 1966). */
 function neighbourhoodOf({ minX, minY, maxX, maxY }: Box): number {
   const size = Math.round(2 * Math.log2(maxY - minY + 1e-9)) + 100;
   const x = Math.round(((minX + maxX) / 2 + 180) * 180);

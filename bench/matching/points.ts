@@ -1,6 +1,6 @@
 /**
- * Points of interest: ours against geokdbush alone, on trees of its own for each facility and for all, at radii from
- * 0.3 to 50 km; and how long the event loop stands still while points are replaced.
+ * Points of interest: our index against geokdbush alone, with one tree per facility and one for all, at radii from 0.3
+ * to 50 km; and how long the event loop is blocked while points are replaced.
  */
 
 import { setImmediate } from 'node:timers/promises';
@@ -38,7 +38,7 @@ export interface PointsFinding {
 export interface PointsReport {
   readonly pointCount: number;
   readonly buildSeconds: number;
-  /** The longest tick of the event loop while points were replaced, the second time while others answered. */
+  /** Longest tick of the event loop during the first import and the replacement. */
   readonly longestHoldMs: number;
   readonly findings: readonly PointsFinding[];
 }
@@ -74,7 +74,7 @@ export async function measurePoints(towns: Towns, seed: number, pointCount: numb
   };
 }
 
-/** As rows come from a cursor: some at a time, and gone when they have been taken in. */
+/** Adds points in batches, as rows come from a cursor; a batch is garbage once it has been added. */
 async function addInBatches(builder: PointIndexBuilder, pointAt: (i: number) => PointOfInterest, count: number) {
   for (let start = 0; start < count; start += BATCH) {
     await builder.add(Array.from({ length: Math.min(BATCH, count - start) }, (_, i) => pointAt(start + i)));

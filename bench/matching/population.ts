@@ -1,8 +1,9 @@
 /**
- * Searches and adverts in the mix of issue 3, drawn by population and from a seed. What the issue leaves open:
- * transactions 68 % sale, 30 % rent, 2 % both; city searches name one to six neighbouring communes (Paris, Lyon and
- * Marseille whole in half the cases); two types are mostly apartment and house; bounds are round numbers round a normal
- * value of the kind; a fifth of the words are strict; nine searches in ten keep `withCoherentPrice`.
+ * Searches and adverts in the mix of issue 3, drawn by population and from a seed. Choices that the issue leaves open:
+ * transactions are 68 % sale, 30 % rent, 2 % both; a search by city names one to six neighbouring communes (in half the
+ * cases all of Paris, Lyon or Marseille, if it is one of them); two types are mostly apartment and house; bounds are
+ * round numbers near a normally distributed value of the kind; a fifth of the words are strict; nine searches in ten
+ * keep `withCoherentPrice`.
  */
 
 import type { Criteria } from '../../src/engine/domain/criteria.ts';

@@ -1,18 +1,18 @@
-/** Seeded randomness: a stream for each (seed, subject, position), so that search 5 is the same whatever came before. */
+/** Seeded randomness: a stream for each (seed, subject, position), so that search 5 is independent of earlier draws. */
 
 export interface Random {
   /** In [0, 1). */
   next(): number;
   integer(min: number, max: number): number;
   chance(share: number): boolean;
-  /** Mean 0, deviation 1. */
+  /** Normally distributed: mean 0, deviation 1. */
   normal(): number;
-  /** One of `values` with the weight at the same position. */
+  /** One of `values`, weighted by the number at the same position. */
   pick<T>(values: readonly T[], weights: readonly number[]): T;
   one<T>(values: readonly T[]): T;
 }
 
-/** sfc32 (C. Doty-Humphrey, PractRand), seeded through splitmix-like mixing. */
+/** sfc32 (C. Doty-Humphrey, PractRand), seeded by a mixing function similar to splitmix. */
 export function randomOf(seed: number, subject: number, position: number): Random {
   let a = mix(seed ^ 0x9e3779b9);
   let b = mix(subject + a);

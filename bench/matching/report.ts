@@ -1,4 +1,4 @@
-/** The benchmark's findings for a reader. */
+/** Prints the benchmark's findings. */
 
 import type { SearchIndexStats } from '../../src/engine/matching/search-index.ts';
 import type { Churn, Updates } from './churn.ts';

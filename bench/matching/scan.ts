@@ -1,6 +1,6 @@
 /**
- * Baseline (c): every search, every time, but in typed arrays and with cheap, selective columns first. Each distinct
- * expression is judged once an advert. Handles the criteria of the benchmark's mix.
+ * Baseline (c): tests every search each time, but in typed arrays and with cheap, selective columns first. Each
+ * distinct expression is evaluated once per advert. Supports the criteria of the benchmark's mix.
  */
 
 import type { Criteria } from '../../src/engine/domain/criteria.ts';
@@ -20,7 +20,7 @@ const KM_PER_DEGREE_MIN = 111;
 
 export class Scan {
   readonly #count: number;
-  /** Bits of accepted codes, `ANY` for no condition. */
+  /** Bits of accepted codes; `ANY` if there is no condition. */
   readonly #transactions: Uint8Array;
   readonly #types: Uint8Array;
   readonly #publishers: Uint8Array;
@@ -28,7 +28,7 @@ export class Scan {
   readonly #mins: readonly Float64Array[];
   readonly #maxs: readonly Float64Array[];
   readonly #kinds: Uint8Array;
-  /** Three a row: centre and radius, or the ends of a list of codes, or the position of a polygon. */
+  /** Three numbers per row: centre and radius, or the ends of a list of codes, or the position of a polygon. */
   readonly #places: Float64Array;
   readonly #codes: number[] = [];
   readonly #codeIds = new Map<string, number>();
@@ -37,7 +37,7 @@ export class Scan {
   readonly #expressions: Criteria['expressions'][] = [[]];
   readonly #knownExpressions = new Map<string, number>();
 
-  /** Search numbers are positions from 1. */
+  /** The search at position 0 has number 1. */
   constructor(count: number, searchAt: (position: number) => Criteria) {
     this.#count = count;
     this.#transactions = new Uint8Array(count);
@@ -124,7 +124,7 @@ export class Scan {
     return { lat: lat ?? Number.NaN, lon: lon ?? Number.NaN, ids };
   }
 
-  /** Judges expressions by id on the texts of the property, folded when the first is asked for. */
+  /** Evaluates expressions by id on the texts of the property, which are folded with the first one. */
   #reader(facts: PropertyFacts): (expression: number) => boolean {
     const verdicts = new Map<number, boolean>();
     let text: FoldedText | null = null;
@@ -168,7 +168,7 @@ function setOf(codes: readonly number[]): number {
   return codes.reduce((set, code) => set | (1 << code), 0);
 }
 
-/** Departments and cities share one table; `75` is no INSEE code, but `2A` might be taken for one. */
+/** Departments and cities share one table: the prefix keeps a department such as `2A` from being taken for a city. */
 function departmentKey(code: string): string {
   return `department ${code}`;
 }

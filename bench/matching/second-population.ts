@@ -1,10 +1,11 @@
 /**
- * Another population, as unlike the first (`population`) as the criteria allow: texts of 1,500 characters with words of
- * a whole country's place names, up to three adverts a property, every third search drawn as a polygon of 5 to 300
- * corners, every third with words, places scattered over the land as well as over the people, and the criteria that the
- * first leaves out: zip codes, excluded communes, site categories, land, furniture, virtual tours.
+ * A second population, as different from the first (`population`) as the criteria allow: texts of 1,500 characters with
+ * place names of the whole country, up to three adverts per property, a third of the searches drawn as polygons of 5 to
+ * 300 corners, a third with words, locations drawn by area as well as by population, and the criteria that the first
+ * omits: zip codes, excluded communes, site categories, land, furniture, virtual tours.
  */
 
+import { NOWHERE } from '../../src/engine/domain/areas.ts';
 import type { Criteria } from '../../src/engine/domain/criteria.ts';
 import { type Range, UNBOUNDED } from '../../src/engine/domain/criterion-kinds.ts';
 import { ANYTHING } from '../../src/engine/domain/criterion-table.ts';
@@ -49,7 +50,9 @@ export function secondSearchOf(towns: Towns, seed: number, position: number): Cr
     withCoherentPrice: random.chance(0.6),
     withVirtualTour: random.chance(0.03),
     areas: areasOf(towns, town, random),
-    excludedInseeCodes: random.chance(0.05) ? [towns.neighbours(town)[1]?.insee ?? town.insee] : [],
+    excludedAreas: random.chance(0.05)
+      ? { ...NOWHERE, inseeCodes: [towns.neighbours(town)[1]?.insee ?? town.insee] }
+      : NOWHERE,
     includedSiteCategories: random.chance(0.03) ? [random.one(CATEGORIES)] : [],
     excludedSiteCategories: random.chance(0.03) ? [random.one(CATEGORIES)] : [],
     expressions: expressionsOf(towns, random),
@@ -99,7 +102,7 @@ function advertOf(towns: Towns, town: Town, price: number, random: Random): Adve
   };
 }
 
-/** Sentences with names and figures between them: some three hundred words. */
+/** Sentences with names and figures between them, some three hundred words. */
 function longText(towns: Towns, town: Town, random: Random): string[] {
   const [title, first] = describe(random) as [string, string];
   let text = first;
@@ -111,7 +114,7 @@ function longText(towns: Towns, town: Town, random: Random): string[] {
   return [`${title}, ${town.name}`, text.slice(0, TEXT_LENGTH)];
 }
 
-/** Where people live, or anywhere. */
+/** A town drawn by population, or any town with equal probability. */
 function townOf(towns: Towns, random: Random): Town {
   return random.chance(0.6) ? towns.draw(random) : random.one(towns.all);
 }
@@ -153,7 +156,7 @@ function areasOf(towns: Towns, town: Town, random: Random): Criteria['areas'] {
 const zipcodesOf = ({ zipcodes }: Town): readonly string[] => zipcodes;
 const inseeOf = ({ insee }: Town): string => insee;
 
-/** A coast of 5 to 300 corners, 0.5 to 40 km from its centre; one in ten has a hole. */
+/** A coastline of 5 to 300 corners, 0.5 to 40 km from its centre; one in ten has a hole. */
 function polygonRound({ lat, lon }: { lat: number; lon: number }, random: Random): Polygon {
   const corners = Math.round(5 * Math.exp(random.next() ** 2 * 4.1));
   const km = 0.5 * Math.exp(random.next() * 4.4);

@@ -1,4 +1,4 @@
-/** Advert texts of 50 to 130 words, and the words that searches look for in them. */
+/** Advert texts of 50 to 130 words, and words that searches look for. */
 
 import type { Random } from './random.ts';
 
@@ -85,7 +85,7 @@ const SEARCHED = [
   'rez-de-chaussée',
 ];
 
-/** Words by popularity: the n-th is drawn in proportion to 1/n, a tenth with a number to make it rare. */
+/** Words by popularity: the n-th is drawn in proportion to 1/n, a tenth with a number appended to make them rare. */
 export const WORDS = {
   draw(random: Random): string {
     const rank = Math.min(SEARCHED.length - 1, Math.floor(SEARCHED.length ** random.next()) - 1);
@@ -94,7 +94,7 @@ export const WORDS = {
   },
 };
 
-/** Title and description. */
+/** Returns a title and a description. */
 export function describe(random: Random): string[] {
   const sentences: string[] = [];
   for (let count = random.integer(4, 9); count > 0; count--) sentences.push(random.one(SENTENCES));

@@ -1,6 +1,6 @@
 /**
- * Communes to live in, from the npm reference data. Those with known coordinates stand there; the others, villages
- * mostly, are scattered round the known ones of their department; arrondissements lie round their commune's centre.
+ * Populated communes from the npm reference data, at their known coordinates. The others, mostly villages, are
+ * scattered around known communes of their department, and arrondissements around the centre of their commune.
  */
 
 import { around } from 'geokdbush';
@@ -11,7 +11,7 @@ import { type Random, randomOf } from './random.ts';
 export interface Town {
   readonly insee: string;
   readonly name: string;
-  /** Own and parent's, as matching sees them. */
+  /** The town's own code and its parent's, as matching uses them. */
   readonly inseeCodes: readonly string[];
   readonly departmentCode: string;
   readonly zipcodes: readonly string[];
@@ -24,7 +24,7 @@ export interface Towns {
   readonly all: readonly Town[];
   /** A town drawn by population. */
   draw(random: Random): Town;
-  /** The nearest towns, itself first. */
+  /** The nearest towns, beginning with the town itself. */
   neighbours(town: Town): readonly Town[];
 }
 
@@ -65,7 +65,7 @@ export async function loadTowns(seed: number): Promise<Towns> {
   return { all: towns, draw: drawer(towns), neighbours: neighbourFinder(towns) };
 }
 
-/** A place about `km` away, normally distributed. */
+/** A location at a normally distributed distance of about `km`. */
 export function scatter(
   { lat, lon }: { lat: number; lon: number },
   km: number,

@@ -1,4 +1,4 @@
-/** What a run has taken so far: CPU by process, and bytes by where they lie. */
+/** Resources that a run has used so far: CPU by process, and stored bytes. */
 
 import type { Broker } from '../../src/engine/broker/connection.ts';
 import { ADVERTS_STREAM } from '../../src/engine/broker/topology.ts';
@@ -7,7 +7,7 @@ import { usageOf } from './processes.ts';
 
 export interface Consumption {
   readonly cpuSeconds: Readonly<Record<string, number>>;
-  /** `wal`: written, however soon PostgreSQL removes it. */
+  /** `wal`: bytes written, even if PostgreSQL has removed them. */
   readonly bytes: Readonly<Record<'tables' | 'wal' | 'adverts', number>>;
 }
 
@@ -34,7 +34,7 @@ export function cpuSecondsBetween(before: Consumption, after: Consumption): Read
   return difference(before.cpuSeconds, after.cpuSeconds, (seconds) => Number(seconds.toFixed(1)));
 }
 
-/** For each of `count` changes or deliveries. */
+/** Consumption for each of `count` changes or deliveries. */
 export function consumedPerOne(before: Consumption, after: Consumption, count: number) {
   return {
     cpuMicros: difference(before.cpuSeconds, after.cpuSeconds, (seconds) => Math.round((seconds * 1e6) / count)),

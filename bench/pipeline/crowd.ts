@@ -1,4 +1,4 @@
-/** Searches of several clients that notify and that one advert alone matches, all of them at once. */
+/** Notifying searches of several clients that all match the same single advert. */
 
 import type { Publication } from '../../src/engine/broker/publish.ts';
 import { advertSubject } from '../../src/engine/broker/topology.ts';
@@ -7,7 +7,7 @@ import type { Database } from '../../src/engine/store/database.ts';
 import type { SampleCrawler } from '../adverts/sample-adverts.ts';
 
 const CLIENTS = 20;
-/** Euros, above every other advert's price. */
+/** In euros, above the price of every other advert. */
 const PRICE = 1e9;
 const MEMBERS = JSON.stringify({ title: 'crowd', budgetMin: PRICE, withCoherentPrice: null });
 
@@ -25,7 +25,7 @@ export async function insertCrowd(database: Database, count: number, url: string
   }
 }
 
-/** The advert that they wait for. */
+/** The advert that all these searches match. */
 export function crowdPublication(crawler: SampleCrawler): Publication {
   const { property, advert, ...message } = crawler.newAdvert();
   const crowded = { ...message, crawledAt: new Date().toISOString(), property, advert: { ...advert, price: PRICE } };

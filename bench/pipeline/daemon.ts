@@ -1,22 +1,22 @@
-/** The daemon under test, in a process of its own or in one for each role, and what its metrics say. */
+/** The daemon under test, as one process or as one process per role, and its metrics. */
 
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
-/** The arguments with which `npm start` calls Node. */
+/** The arguments that `npm start` passes to Node.js. */
 export const SERVE = ['--max-semi-space-size=64', '--import', 'tsx', MAIN, 'serve'];
 
 export interface Daemon {
-  /** By what each process is called in figures. */
+  /** By the name of the process in the figures. */
   readonly pids: Readonly<Record<string, number>>;
   readonly readySeconds: number;
   counts(): Promise<Counts>;
   stop(): Promise<void>;
 }
 
-/** Since the daemon started. */
+/** Counts since the daemon started. */
 export interface Counts {
   readonly recorded: number;
   /** Recorded messages that changed something. */
@@ -25,9 +25,9 @@ export interface Counts {
   readonly begun: number;
   readonly deliveries: number;
   readonly delivered: number;
-  /** Loaded. */
+  /** Searches in the index. */
   readonly searches: number;
-  /** Recorded batches that took at most so many seconds. */
+  /** By number of seconds: recorded batches that took at most this long. */
   readonly batchesWithin: ReadonlyMap<number, number>;
 }
 
@@ -38,11 +38,11 @@ export interface DaemonOptions {
   readonly roles?: string;
   /** Folder for its CPU profile. */
   readonly profile?: string | undefined;
-  /** Told of every line of its log between its start and its readiness. */
+  /** Called with every log line between start and readiness. */
   readonly onLine: (line: string) => void;
 }
 
-/** The intake leader and a courier. Resolves when both are ready. */
+/** Starts an intake leader and a courier. Resolves when both are ready. */
 export async function startRolesApart(options: DaemonOptions): Promise<Daemon> {
   const intake = await startDaemon({ ...options, roles: 'intake' }, 'intake');
   const courier = await startDaemon({ ...options, roles: 'deliver' }, 'courier');
@@ -116,7 +116,7 @@ async function readCounts(operationsUrl: string): Promise<Counts> {
   };
 }
 
-/** Milliseconds that a batch took until it was recorded: within a bucket as if evenly spread. */
+/** Quantiles of the time to record a batch, in milliseconds, interpolated linearly within a bucket. */
 export function batchQuantiles(before: Counts['batchesWithin'], after: Counts['batchesWithin']) {
   const within = [...after].map(([seconds, count]) => [seconds * 1_000, count - (before.get(seconds) ?? 0)] as const);
   const total = within.at(-1)?.[1] ?? 0;

@@ -1,12 +1,12 @@
-/** What the disk does meanwhile: a bare write made durable, over and over, beside whatever else runs. */
+/** Measures the disk while something else runs: a bare write, made durable, over and over. */
 
 import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 
-/** A small commit of PostgreSQL. */
+/** The size of a small commit of PostgreSQL. */
 const WRITE_BYTES = 8_192;
-/** Written in turn, so that the file does not grow: growth would wait for the file system's journal as well. */
+/** The file is overwritten in a circle and does not grow: growth would also wait for the file system's journal. */
 const FILE_BYTES = 1_048_576;
 const EVERY_MS = 20;
 
@@ -29,7 +29,7 @@ export async function startDiskProbe(folder: string): Promise<DiskProbe> {
       await file.write(block, 0, WRITE_BYTES, position);
       await file.datasync();
       const tookMs = performance.now() - startedAt;
-      // While the disk stands still, more is due: it waits for the rest of the time.
+      // Writes that became due during a slow one count as well: each waited for the rest of its time.
       for (let restMs = tookMs; restMs > 0; restMs -= EVERY_MS) waits.push(restMs);
       await wait(EVERY_MS - (tookMs % EVERY_MS));
     }

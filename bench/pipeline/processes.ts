@@ -1,4 +1,4 @@
-/** What the daemon, PostgreSQL and nats-server take: CPU seconds and resident memory, read from /proc (proc(5)). */
+/** Resources of the daemon, PostgreSQL and nats-server: CPU seconds and resident memory, from /proc (proc(5)). */
 
 import { readdirSync, readFileSync } from 'node:fs';
 
@@ -10,7 +10,7 @@ export interface Usage {
 const TICKS_PER_SECOND = 100;
 const BYTES_PER_PAGE = 4096;
 
-/** Of a process and all its descendants; shared memory is counted once per process that touched it. */
+/** Usage of a process and all its descendants; shared memory counts once for each process that touched it. */
 export function usageOf(pid: number): Usage {
   const children = new Map<number, number[]>();
   const usages = new Map<number, Usage>();
@@ -46,11 +46,11 @@ function familyIn(children: ReadonlyMap<number, readonly number[]>, pid: number)
   return family;
 }
 
-/** Null when the process has ended meanwhile. */
+/** Null if the process has ended. */
 function readStat(pid: number): { readonly parent: number; readonly usage: Usage } | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The command, in parentheses, may hold spaces.
+    // The command, in parentheses, may contain spaces.
     const fields = stat
       .slice(stat.lastIndexOf(')') + 2)
       .split(' ')

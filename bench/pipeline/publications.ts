@@ -9,7 +9,9 @@ let publications = 0;
 const FLOODED_PROPERTY = '00000000-0000-4000-8000-00000000f100';
 const FLOOD_DESCRIPTION = 'x'.repeat(50_000);
 
-/** One more advert of the flooded property. Its price is below every search's, so that nobody is told of it. */
+/**
+ * Another advert of the flooded property. Its price is incoherent and below every minimum: it hardly notifies anyone.
+ */
 export function floodPublication(crawler: SampleCrawler): Publication {
   const { property, advert, ...message } = crawler.newAdvert();
   const flood = {
@@ -25,9 +27,9 @@ export function floodPublication(crawler: SampleCrawler): Publication {
   };
 }
 
-/** `crawledAt` is the moment of publication: the receiver subtracts it. */
-export function publicationOf(crawler: SampleCrawler, prefix: string | null): Publication {
-  const message = { ...crawler.next(), crawledAt: new Date().toISOString() };
+/** `crawledAt` is the time of publication: the receiver computes the latency from it. */
+export function publicationOf(next: SampleCrawler['next'], prefix: string | null): Publication {
+  const message = { ...next(), crawledAt: new Date().toISOString() };
   const { uuid } = message.property;
   return {
     subject: prefix === null ? advertSubject(uuid) : `${prefix}.${uuid}`,

@@ -1,6 +1,6 @@
 /**
- * What the parts reach alone, in the same run: PostgreSQL inserting the rows that the pipeline wrote, JetStream taking
- * the messages, a bare HTTP client posting the bodies.
+ * What each part achieves alone, in the same run: PostgreSQL inserts the rows that the pipeline wrote, JetStream stores
+ * the messages, and a bare HTTP client posts the bodies.
  */
 
 import { request } from 'undici';
@@ -8,7 +8,7 @@ import type { Broker } from '../../src/engine/broker/connection.ts';
 import { type Publication, publishAll } from '../../src/engine/broker/publish.ts';
 import { type Database, type Queryable, transaction } from '../../src/engine/store/database.ts';
 
-/** What recording and delivering write. */
+/** The tables that recording and delivering write. */
 const TABLES = [
   'properties',
   'property_summaries',
@@ -20,7 +20,7 @@ const TABLES = [
   'feed_items',
   'feed_batches',
 ] as const;
-/** In memory. */
+/** Changes whose rows are read into memory at once. */
 const CHANGES_AT_ONCE = 10_000;
 const POSTS = 2_000;
 const POSTS_IN_FLIGHT = 64;
@@ -37,7 +37,7 @@ export async function bulkInsertRate(database: Database, changes: number, batch:
   const transactions = Math.max(1, Math.ceil(changes / chunks / batch));
   let insertingMs = 0;
   await transaction(database, async (reader) => {
-    // It waits while each chunk is inserted.
+    // The reading transaction is idle while a chunk is inserted.
     await reader.query('set local idle_in_transaction_session_timeout = 0');
     const readers = await Promise.all(TABLES.map((table) => openReader(reader, table, chunks)));
     for (let chunk = 0; chunk < chunks; chunk++) {
@@ -54,7 +54,7 @@ export async function bulkInsertRate(database: Database, changes: number, batch:
   return (changes * 1_000) / insertingMs;
 }
 
-/** `like` leaves storage parameters out: those of the table and those of what it keeps beside its pages. */
+/** `like` does not copy storage parameters, so this copies those of the table and of its TOAST table. */
 async function copyTable(database: Database, table: string): Promise<void> {
   await database.query(`create table raw_${table} (like ${table} including all excluding identity)`);
   const { rows } = await database.query<{ options: string | null }>(
@@ -87,7 +87,7 @@ async function openReader(client: Queryable, table: string, chunks: number): Pro
   };
 }
 
-/** In one transaction, the rows from share `from` to share `to` of each slice. */
+/** Inserts, in one transaction, the rows from share `from` to share `to` of each slice. */
 async function insertSlices(
   database: Database,
   slices: readonly { readonly table: string; readonly rows: readonly string[] }[],
@@ -108,14 +108,14 @@ async function insertSlices(
   });
 }
 
-/** Messages per second that a stream takes, `publications` as they come. */
+/** Messages per second that a stream stores. */
 export async function publishRate(broker: Broker, publications: readonly Publication[]): Promise<number> {
   const startedAt = performance.now();
   await publishAll(broker, publications);
   return publications.length / ((performance.now() - startedAt) / 1_000);
 }
 
-/** POSTs per second of a keep-alive client without anything else to do. */
+/** POSTs per second of a keep-alive client that does nothing else. */
 export async function postRate(url: string, body: string): Promise<number> {
   let sent = 0;
   const startedAt = performance.now();

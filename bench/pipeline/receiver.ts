@@ -1,4 +1,4 @@
-/** The clients' side: answers 200 to everything and remembers what came, how late, and whether it had come before. */
+/** The clients' side: answers 200 to everything and remembers each delivery, its latency, and duplicates. */
 
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -8,12 +8,12 @@ export interface Receiver {
   readonly url: string;
   has(deliveryId: string): boolean;
   readonly duplicates: number;
-  /** Milliseconds from the crawl named in the document to the arrival, of what came since the last call. */
+  /** Milliseconds from the `crawledAt` of the document to the arrival, for deliveries since the previous call. */
   takeLatencies(): number[];
   close(): Promise<void>;
 }
 
-/** What comes here is not counted among the latencies. */
+/** Deliveries to this path are not counted among the latencies. */
 export const CROWD_PATH = '/crowd';
 
 /** The document's `updatedAt` is the `crawledAt` of the change, which the load generator sets to the publish time. */

@@ -1,4 +1,4 @@
-/** Saved searches of the matching benchmark's mix as rows of the table, some of them notifying. */
+/** Inserts saved searches of the matching benchmark's mix, some of them notifying. */
 
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Criteria } from '../../src/engine/domain/criteria.ts';
@@ -12,7 +12,7 @@ import { loadTowns } from '../matching/towns.ts';
 export interface SavedSearchOptions {
   readonly count: number;
   readonly seed: number;
-  /** Share that has notifications on. */
+  /** Share of the searches that have notifications on. */
   readonly notifyingShare: number;
   readonly endpoints: readonly string[];
 }
@@ -27,7 +27,7 @@ export async function insertSavedSearches(database: Database, options: SavedSear
   for (let start = 0; start < count; start += ROWS_PER_INSERT) {
     const rows = Array.from({ length: Math.min(ROWS_PER_INSERT, count - start) }, (_, offset) => {
       const position = start + offset;
-      // Every n-th, so that the share is exact and the same searches notify whatever the count.
+      // Evenly spread, so that the share is exact and the same searches notify for every count.
       const isNotifying = Math.floor((position + 1) * notifyingShare) > Math.floor(position * notifyingShare);
       const endpoint = endpoints[position % endpoints.length] as string;
       return {
@@ -54,7 +54,7 @@ export async function insertSavedSearches(database: Database, options: SavedSear
   await database.query('analyze searches');
 }
 
-/** Searches without criteria of one client, which notify nobody: each matches every advert. */
+/** Inserts searches without criteria of one client, which notify nobody: each matches every advert. */
 export async function insertSilentSearches(database: Database, count: number): Promise<void> {
   const { id } = await createClient(database, { name: 'silent' });
   await database.query(
@@ -66,7 +66,7 @@ export async function insertSilentSearches(database: Database, count: number): P
   );
 }
 
-/** Only what differs from the defaults, as the API stores it. */
+/** Only the members that differ from the defaults, as the API stores them. */
 function membersOf(criteria: Criteria, title: string): StoredMembers {
   const { circle, inseeCodes, departmentCodes, polygons } = criteria.areas;
   const stored: Record<string, unknown> = {

@@ -1,18 +1,18 @@
-/** What PostgreSQL counted. */
+/** Statistics that PostgreSQL collects. */
 
 import { type Database, openDatabase } from '../../src/engine/store/database.ts';
 
-/** Settings of a server whose statements are to be profiled. */
+/** Settings of a server whose statements are profiled. */
 export const STATEMENT_STATISTICS = { shared_preload_libraries: 'pg_stat_statements' };
 
-/** Makes the extension, which the application's role may not. */
+/** Creates the extension, as superuser: the application's role may not. */
 export async function startCounting(superuserUrl: string): Promise<void> {
   const database = openDatabase({ url: superuserUrl, connectionsMax: 1, onConnectionLost: () => undefined });
   await database.query('create extension pg_stat_statements');
   await database.end();
 }
 
-/** The statements that took most of the time since the extension was made, a line each. */
+/** The statements that took most of the time since the extension was created, one line each. */
 export async function costliestStatements(database: Database): Promise<readonly string[]> {
   const { rows } = await database.query<{ calls: string; ms: number; max: number; rows: string; query: string }>(`
     select calls, total_exec_time as ms, max_exec_time as max, rows, regexp_replace(query, '\\s+', ' ', 'g') as query
@@ -23,7 +23,7 @@ export async function costliestStatements(database: Database): Promise<readonly 
   );
 }
 
-/** Rows of table `matches` inserted and updated since it was made. */
+/** Rows inserted into and updated in `matches` since the table was created. */
 export async function matchesWritten(database: Database): Promise<number> {
   const { rows } = await database.query<{ written: string }>(
     `select n_tup_ins + n_tup_upd as written from pg_stat_user_tables where relname = 'matches'`,

@@ -1,8 +1,8 @@
-/** What lies in PostgreSQL, relation by relation, and how it was written. */
+/** Sizes of PostgreSQL's relations, and how their rows were written. */
 
 import type { Database } from '../../src/engine/store/database.ts';
 
-/** Bytes by table (with what it keeps beside its pages) and by index, and of the log that was ever written. */
+/** Bytes by table (with its TOAST table and maps) and by index. */
 export async function bytesByRelation(database: Database): Promise<ReadonlyMap<string, number>> {
   const { rows } = await database.query<{ name: string; bytes: number }>(`
     select relname as name, pg_table_size(oid)::float8 as bytes from pg_class
@@ -10,7 +10,7 @@ export async function bytesByRelation(database: Database): Promise<ReadonlyMap<s
   return new Map(rows.map(({ name, bytes }) => [name, bytes]));
 }
 
-/** Per change, what each relation has grown by, in bytes; those that have grown by less than one are left out. */
+/** Growth of each relation in bytes per change; growth of less than one byte is left out. */
 export function growth(
   before: ReadonlyMap<string, number>,
   after: ReadonlyMap<string, number>,

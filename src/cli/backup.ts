@@ -24,15 +24,15 @@ import { withDatabaseUrl } from './connect.ts';
 import { startProgress } from './progress.ts';
 import { CommandError, commandLine, InterruptedError, print } from './terminal.ts';
 
-const OWN_SERVER = `DATABASE_URL names a PostgreSQL of your own, which has tools for that:
+const OWN_SERVER = `DATABASE_URL names an external PostgreSQL server. Use its own tools:
   pg_dump --format=custom --file=FILE "$DATABASE_URL"             # while the service runs
-  pg_restore --no-owner --dbname="$NEW_DATABASE_URL" FILE         # into an empty database, while it does not
-or pg_basebackup, where a dump takes too long.`;
+  pg_restore --no-owner --dbname="$NEW_DATABASE_URL" FILE         # into an empty database, while the service is stopped
+Use pg_basebackup if a dump takes too long.`;
 
 const CHECK_EVERY_MS = 1_000;
 const MEGABYTE = 1_000_000;
 
-/** `file` is created only when the backup is complete, and replaces an existing file. */
+/** Creates `file` only when the backup is complete; an existing file is replaced. */
 export async function backUp(config: Config, file: string, stopping: AbortSignal): Promise<void> {
   if (config.databaseUrl !== null) throw new CommandError(OWN_SERVER);
   const dataDir = dataDirectoryPath(config.dataDir);
@@ -42,7 +42,7 @@ export async function backUp(config: Config, file: string, stopping: AbortSignal
   const begunAt = new Date();
   const ending = new AbortController();
   const abort = (error: Error): void => ending.abort(error);
-  stopping.addEventListener('abort', () => abort(new InterruptedError(stopping, 'there is no backup')));
+  stopping.addEventListener('abort', () => abort(new InterruptedError(stopping, 'no backup was written.')));
   const work = () => abortWhenFull([home, dirname(draft)], abort);
   const watch = startTask({ what: 'free disk', everyMs: CHECK_EVERY_MS, isDueAtOnce: true, work, keepsProcess: false });
   try {
@@ -55,15 +55,15 @@ export async function backUp(config: Config, file: string, stopping: AbortSignal
     await watch.stop();
     await rm(draft, { force: true });
   }
-  print(`${file} has the database of ${begunAt.toISOString()}: \`${commandLine} restore\` brings it back`);
+  print(`${file} has the database of ${begunAt.toISOString()}. Restore it with \`${commandLine} restore\`.`);
 }
 
-/** The final rename would fail for a directory, and would replace a link or a device by a file. */
+/** The final rename would fail for a directory, and would replace a link or a device with a file. */
 async function assertReplaceable(file: string): Promise<void> {
-  // A path that cannot be read fails later, when the draft is written in the same directory.
+  // If the path cannot be read, writing the draft to the same directory fails later.
   const existing = await lstat(file).catch(() => null);
   if (existing === null || existing.isFile()) return;
-  throw new CommandError(`${file} is no regular file, and a backup replaces nothing else: name another file`);
+  throw new CommandError(`${file} is not a regular file, and a backup replaces nothing else. Name another file.`);
 }
 
 interface Drafting {
@@ -72,17 +72,17 @@ interface Drafting {
   readonly ending: AbortController;
 }
 
-/** Copies in one session: PostgreSQL ends the slot and the state of the backup when the session ends. */
+/** Copies within one session: when it ends, PostgreSQL drops the slot and ends the backup mode. */
 async function copyAs(url: string, { ending, ...paths }: Drafting): Promise<void> {
   const onConnectionLost = (cause: Error): void =>
-    ending.abort(new CommandError(`PostgreSQL ended, there is no backup: ${cause.message}`, { cause }));
+    ending.abort(new CommandError(`PostgreSQL ended, and no backup was written: ${cause.message}`, { cause }));
   const database = openDatabase({ url, connectionsMax: 1, onConnectionLost });
   const progress = startProgress('waiting for a checkpoint', 'MB');
   let copied = 0;
   const session = await database.connect();
   session.on('error', onConnectionLost);
   try {
-    // The slot keeps the write-ahead log from here on, which PostgreSQL might remove during the copy.
+    // From here on, the slot keeps PostgreSQL from removing write-ahead log that the copy needs.
     await session.query(
       "select pg_create_physical_replication_slot(concat('backup_of_vigie_', pg_backend_pid()), true, true)",
     );
@@ -114,7 +114,7 @@ async function copyAs(url: string, { ending, ...paths }: Drafting): Promise<void
 async function abortWhenFull(directories: readonly string[], abort: (error: Error) => void): Promise<void> {
   for (const directory of directories) {
     if ((await readDiskSpace(directory)).isLow)
-      abort(new CommandError(`the disk of ${directory} has less than a twentieth free: there is no backup`));
+      abort(new CommandError(`Less than 5 % of the disk of ${directory} is free: no backup was written.`));
   }
 }
 
@@ -122,6 +122,6 @@ export async function restore(config: Config, file: string): Promise<void> {
   if (config.databaseUrl !== null) throw new CommandError(OWN_SERVER);
   const progress = startProgress('unpacking, and recovering the database');
   const former = await restoreCluster(file, config.dataDir, MARK_COPIED).finally(() => progress.end());
-  print(`restored: \`${commandLine} serve\` goes on with it`);
-  if (former !== null) print(`the former database is kept in ${former}: remove it when it is of no more use`);
+  print(`Restored. Start the service with \`${commandLine} serve\`.`);
+  if (former !== null) print(`The former database is kept in ${former}. Remove it when you no longer need it.`);
 }

@@ -1,11 +1,11 @@
-/** An entry of the table of commands, and a command's parsed command line. */
+/** The form of a command in the table of commands, and its parsed input. */
 
 import { CommandError } from './terminal.ts';
 
 export interface Command {
   /** As typed, e.g. `keys create`. */
   readonly words: string;
-  /** The arguments as help shows them, e.g. `SEARCH PROPERTY`, `[FILE]` or `NAME…`. Defines their allowed number. */
+  /** The arguments as help shows them, e.g. `SEARCH PROPERTY`, `[FILE]` or `NAME…`. Defines their number. */
   readonly args?: string;
   /** One line. */
   readonly summary: string;
@@ -27,7 +27,7 @@ export interface CommandGroup {
   readonly optionsTitle: string;
   /** Text at the end of the group's help. */
   readonly notes: string;
-  /** The words of these commands do not contain those of the group. */
+  /** Loads the commands; their words do not contain those of the group. */
   load(): Promise<readonly Command[]>;
 }
 
@@ -71,7 +71,7 @@ export function flag(summary: string): Option {
   return { type: 'boolean', summary };
 }
 
-/** The functions of the result throw `UsageError`. */
+/** Reading an invalid option from the result throws `UsageError`. */
 export function inputOf(args: readonly string[], values: Values): Input {
   const read = <T, A>(option: string, parse: (option: string, value: string) => T, absent: A): T | A =>
     values[option] === undefined ? absent : parse(option, String(values[option]));
@@ -88,22 +88,22 @@ export function inputOf(args: readonly string[], values: Values): Input {
 }
 
 function wholeOf(option: string, value: string): number {
-  if (!/^[1-9]/.test(value)) throw new UsageError(`--${option} takes a whole number from 1`);
+  if (!/^[1-9]/.test(value)) throw new UsageError(`--${option} takes a whole number from 1.`);
   return countOf(option, value);
 }
 
 function countOf(option: string, value: string): number {
-  if (!/^\d{1,9}$/.test(value)) throw new UsageError(`--${option} takes a whole number`);
+  if (!/^\d{1,9}$/.test(value)) throw new UsageError(`--${option} takes a whole number.`);
   return Number(value);
 }
 
 const UNITS_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** ISO 8601, or a time before now: `90s`, `15m`, `2h`, `7d`. */
+/** Parses ISO 8601, or a time before now: `90s`, `15m`, `2h`, `7d`. */
 function timeOf(option: string, value: string): Date {
   const [, count = '', unit = ''] = /^(\d{1,6})([smhd])$/.exec(value) ?? [];
   if (unit !== '') return new Date(Date.now() - Number(count) * (UNITS_MS[unit] as number));
   const time = new Date(value);
-  if (Number.isNaN(time.getTime())) throw new UsageError(`--${option} takes a time (ISO 8601) or an age like 2h`);
+  if (Number.isNaN(time.getTime())) throw new UsageError(`--${option} takes a time (ISO 8601) or an age like 2h.`);
   return time;
 }

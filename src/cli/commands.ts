@@ -9,14 +9,14 @@ const OSMIUM =
   'osmium export -f geojsonseq --geometry-types=point,polygon amenities.osm.pbf | ' +
   'vigie import points-of-interest --source france -';
 
-const OF_CLIENT = valued('NAME', 'of this client alone; of all without it');
+const OF_CLIENT = valued('NAME', 'only for this client; default: all');
 
 const settings = async () => (await import('../config.ts')).readConfig();
 const interruption = async () => (await import('./terminal.ts')).interruptSignal();
 
 const ADMIN: CommandGroup = {
   words: 'admin',
-  summary: 'what operators can do to a running daemon',
+  summary: 'inspect and operate a running daemon',
   optionsTitle: 'Connection (with every command)',
   options: {
     address: valued('HOST:PORT', 'the daemon; the default is VIGIE_ADMIN_ADDRESS'),
@@ -24,14 +24,11 @@ const ADMIN: CommandGroup = {
       'FILE',
       'the bearer token; the default is VIGIE_ADMIN_TOKEN, then the daemon’s data directory',
     ),
-    ca: valued('FILE', 'speak TLS, and trust these authorities (PEM)'),
-    cert: valued('FILE', 'show this client certificate (PEM), with --key'),
-    key: valued('FILE', 'its key'),
-    timeout: valued(
-      'SECONDS',
-      'give up after this long; without it the daemon does after 30 s, ten minutes for long work',
-    ),
-    json: flag('the answer as JSON, for scripts'),
+    ca: valued('FILE', 'use TLS, and trust these authorities (PEM)'),
+    cert: valued('FILE', 'use this client certificate (PEM), with --key'),
+    key: valued('FILE', 'the key of the client certificate'),
+    timeout: valued('SECONDS', 'time limit; default: the daemon’s, 30 s, or ten minutes for long work'),
+    json: flag('print the answer as JSON, for scripts'),
   },
   notes: `Exit codes
   0 done             1 failed                       2 wrong command line or argument   3 not found
@@ -45,18 +42,18 @@ export const COMMANDS: CommandTable = {
     {
       words: 'serve',
       summary: 'run the daemon',
-      details: 'SIGTERM and Ctrl-C drain it; a second one does not wait.',
+      details: 'SIGTERM and Ctrl-C drain it; a second signal ends it immediately.',
       example: 'VIGIE_ALLOW_PRIVATE_ENDPOINTS=true vigie serve',
       run: async () => (await import('./serve.ts')).serve(await settings()),
     },
     {
       words: 'demo',
-      summary: 'run it on recorded adverts, with a webhook receiver that shows what arrives',
+      summary: 'run Vigie on recorded adverts, with a webhook receiver that shows the deliveries',
       options: {
-        seconds: valued('N', 'end after so many; until Ctrl-C without it'),
-        feed: valued('PATH', 'your adverts in place of the recorded ones, with --format'),
+        seconds: valued('N', 'end after N seconds; default: at Ctrl-C'),
+        feed: valued('PATH', 'use your adverts instead of the recorded ones, with --format'),
         format: valued('NAME', 'poliris or mapping'),
-        mapping: valued('PATH', 'the mapping, of the format mapping'),
+        mapping: valued('PATH', 'the mapping, for the format mapping'),
       },
       example: 'vigie demo --seconds 60',
       async run({ count, text }) {
@@ -72,18 +69,17 @@ export const COMMANDS: CommandTable = {
     },
     {
       words: 'doctor',
-      summary: 'look at the service, its servers and its settings: a line for each thing, and what to do',
-      details:
-        'It changes nothing. `unknown` is what cannot be asked from where it runs. Exit code 1: something is wrong.',
-      options: { json: flag('the findings as JSON, for scripts') },
+      summary: 'check the service, its servers and its settings, and say what to do',
+      details: 'It changes nothing. `unknown`: cannot be checked from this machine. Exit code 1: something is wrong.',
+      options: { json: flag('print the findings as JSON, for scripts') },
       example: 'vigie doctor',
       run: async ({ isJson }) => (await import('./doctor/doctor.ts')).doctor(isJson),
     },
     {
       words: 'backup',
       args: 'FILE',
-      summary: 'copy the database of the embedded PostgreSQL to FILE, compressed, while the service runs or not',
-      details: 'FILE appears when it is complete. Its owner alone may read it: it has everything that clients saved.',
+      summary: 'copy the database of the embedded PostgreSQL to FILE, compressed, also while the service runs',
+      details: 'FILE appears when it is complete. Only its owner may read it, because it contains all data of clients.',
       example: 'vigie backup /srv/backups/vigie-$(date +%u).tar.gz',
       async run({ args: [file = ''] }) {
         const { backUp } = await import('./backup.ts');
@@ -93,8 +89,8 @@ export const COMMANDS: CommandTable = {
     {
       words: 'restore',
       args: 'FILE',
-      summary: 'put the database of a backup in the place of the embedded one, while the service does not run',
-      details: 'The former database is kept beside it. The adverts that came since are taken in again from NATS.',
+      summary: 'replace the embedded database by that of a backup, while the service is stopped',
+      details: 'The former database is kept. Adverts published since the backup are recorded again from NATS.',
       example: 'vigie restore /srv/backups/vigie-1.tar.gz',
       async run({ args: [file = ''] }) {
         const { restore } = await import('./backup.ts');
@@ -104,8 +100,8 @@ export const COMMANDS: CommandTable = {
     {
       words: 'publish',
       args: '[FILE]',
-      summary: 'send intake messages, one JSON object a line, from FILE or standard input',
-      details: 'Sending a file twice changes nothing: a line that is in the stream already is not published again.',
+      summary: 'publish intake messages, one JSON object per line, from FILE or standard input',
+      details: 'Publishing a file twice changes nothing: a line that is already in the stream is not published again.',
       options: { strict: flag('refuse lines with members that the contract does not know') },
       example: 'vigie publish --strict adverts.ndjson',
       async run({ args: [file = null], flag: isSet }) {
@@ -116,17 +112,17 @@ export const COMMANDS: CommandTable = {
     {
       words: 'feed',
       args: 'NAME [FILE]',
-      summary: 'take in the adverts of an agency’s FILE: new and changed ones are published, missing ones expire',
+      summary: 'read the adverts of an agency’s FILE: publish new and changed ones, expire missing ones',
       details:
-        'NAME is the source, the same for each of its files. A file that cannot be read whole, is empty, or has lost more ' +
-        'than three tenths of its adverts changes nothing. Exit code 2: rows were not understood.',
+        'NAME is the source, the same for each of its files. A file that is truncated, empty, or has lost more than three ' +
+        'tenths of its adverts changes nothing. Exit code 2: some rows could not be read.',
       options: {
         format: valued('NAME', 'poliris (Annonces.csv, or a ZIP with it) or mapping'),
         mapping: valued('PATH', 'the mapping of a CSV, NDJSON, JSON or XML file'),
-        all: flag('publish what is unchanged as well'),
-        force: flag('take a file that would be refused'),
-        end: flag('no FILE: expire all adverts of a source that is given up'),
-        'dry-run': flag('say what would change, and change nothing'),
+        all: flag('also publish unchanged adverts'),
+        force: flag('accept a file that would be refused'),
+        end: flag('without FILE: expire all adverts of the source'),
+        'dry-run': flag('show what would change, and change nothing'),
       },
       example: 'vigie feed saint-raphael --format poliris Annonces.zip',
       run: (input) => runOfFeature('feed', input),
@@ -134,8 +130,8 @@ export const COMMANDS: CommandTable = {
     {
       words: 'nats',
       summary: 'print the URL of NATS, with user and password, for crawlers',
-      details: 'A crawler publishes adverts and reads rejections, and can do no more.',
-      options: { operator: flag('the daemon’s, which can do everything with the streams') },
+      details: 'With it a crawler can publish adverts and read rejections, and nothing else.',
+      options: { operator: flag('print the daemon’s URL, which has all rights on the streams') },
       example: 'NATS_URL=$(vigie nats) node crawler.js',
       async run({ flag: isSet }) {
         const { crawlerUrlOf, natsUrlOf } = await import('./connect.ts');
@@ -145,15 +141,15 @@ export const COMMANDS: CommandTable = {
     },
     {
       words: 'keys create',
-      summary: 'create an API key, and its client when it is new',
+      summary: 'create an API key, and its client if it does not exist',
       options: {
-        client: valued('NAME', 'whose key it is; it must be said'),
-        name: valued('NAME', 'what its owner calls it; `default` without it'),
+        client: valued('NAME', 'the client; required'),
+        name: valued('NAME', 'the name of the key; default: `default`'),
       },
-      details: 'Standard output has the key alone. It is shown this once.',
+      details: 'Prints only the key on standard output. It cannot be shown again.',
       example: 'KEY=$(vigie keys create --client acme)',
       async run({ text }) {
-        if (text('client').trim() === '') throw new UsageError('keys create needs --client NAME');
+        if (text('client').trim() === '') throw new UsageError('keys create needs --client NAME.');
         const [{ withDatabase }, { createKey }] = await Promise.all([import('./connect.ts'), import('./keys.ts')]);
         await withDatabase(await settings(), (database) =>
           createKey(database, text('client'), text('name') || 'default'),
@@ -184,16 +180,16 @@ export const COMMANDS: CommandTable = {
     {
       words: 'import points-of-interest',
       args: 'FILE',
-      summary: 'import schools, restaurants and so on; replaces the source’s points, all or nothing',
-      details: `FILE - is standard input, and needs --source. Of OpenStreetMap’s data, with osmium-tool: ${OSMIUM}`,
+      summary: 'import schools, restaurants and so on; replaces all points of the source, or none',
+      details: `FILE - is standard input, and needs --source. For OpenStreetMap data, with osmium-tool: ${OSMIUM}`,
       options: {
-        source: valued('NAME', 'whose points they are; the name of the file without its endings unless given'),
-        format: valued('NAME', 'geojson, geojson-seq or annuaire-education; recognised by the first bytes'),
+        source: valued('NAME', 'the source of the points; default: the file name without extensions'),
+        format: valued('NAME', 'geojson, geojson-seq or annuaire-education; default: by the first bytes'),
       },
       example: 'vigie import points-of-interest monaco.geojson',
       async run({ args: [path = ''], text }) {
         if (path === '-' && text('source') === '')
-          throw new UsageError('import points-of-interest - needs --source NAME');
+          throw new UsageError('import points-of-interest - needs --source NAME.');
         const { withDatabase } = await import('./connect.ts');
         const { importPointFile } = await import('./import/import.ts');
         const stopping = await interruption();
@@ -204,18 +200,18 @@ export const COMMANDS: CommandTable = {
     {
       words: 'import searches',
       args: 'FILE',
-      summary: 'create the searches that another service answered to GET /searches; run twice it changes nothing',
+      summary: 'create the searches that another service answers to GET /searches; repeating it changes nothing',
       details:
-        'FILE is JSON: one answer, a list of them, or one a line. What a search finds no more without (an endpoint) is left out and ' +
-        'reported; a search with another member that is unknown or cannot be taken is refused. Exit code 2: something was ' +
-        'reported.',
+        'FILE is JSON: one answer, a list of them, or one per line. Invalid members that do not change what a search finds (an ' +
+        'endpoint) are left out and reported; a search with another unknown or invalid member is refused. Exit code 2: ' +
+        'something was reported.',
       options: {
-        client: valued('NAME', 'whose key it is; it must be said'),
-        ignore: valued('MEMBERS', 'unknown members, with commas between, that searches are created without'),
+        client: valued('NAME', 'the client; required'),
+        ignore: valued('MEMBERS', 'unknown members to leave out, separated by commas'),
       },
       example: 'vigie import searches --client acme searches.json',
       async run({ args: [path = ''], text }) {
-        if (text('client').trim() === '') throw new UsageError('import searches needs --client NAME');
+        if (text('client').trim() === '') throw new UsageError('import searches needs --client NAME.');
         const { notifyDaemons, withDatabase } = await import('./connect.ts');
         const { importSearches } = await import('./import/searches.ts');
         const config = await settings();
@@ -229,7 +225,7 @@ export const COMMANDS: CommandTable = {
     {
       words: 'recipients show',
       args: 'ADDRESS',
-      summary: 'what is held about a recipient of e-mails: searches, consent, oppositions, e-mails with their outcomes',
+      summary: 'show the data about a recipient: searches, consent, oppositions, e-mails with their outcomes',
       options: { client: OF_CLIENT },
       example: 'vigie recipients show jo@example.org',
       run: (input) => runOfFeature('recipients show', input),
@@ -237,7 +233,7 @@ export const COMMANDS: CommandTable = {
     {
       words: 'recipients export',
       args: 'ADDRESS',
-      summary: 'the same as one JSON file, on standard output',
+      summary: 'print the data about a recipient as one JSON file',
       options: { client: OF_CLIENT },
       example: 'vigie recipients export jo@example.org > jo.json',
       run: (input) => runOfFeature('recipients export', input),
@@ -245,10 +241,10 @@ export const COMMANDS: CommandTable = {
     {
       words: 'recipients erase',
       args: 'ADDRESS',
-      summary: 'take the address out of everything, and never write to it again without a new consent',
+      summary: 'erase an address everywhere, and send it nothing more without a new consent',
       details:
-        'Keeps the opposition as a salted hash. An e-mail that is being sent is the last one. It may be repeated. Webhooks ' +
-        'of the searches go on.',
+        'Keeps the opposition as a salted hash. An e-mail that is being sent is the last one. The command may be repeated. ' +
+        'Webhooks of the searches continue.',
       options: { client: OF_CLIENT },
       example: 'vigie recipients erase jo@example.org --client acme',
       run: (input) => runOfFeature('recipients erase', input),
@@ -257,10 +253,10 @@ export const COMMANDS: CommandTable = {
   groups: [ADMIN],
 };
 
-/** Loads the code of features only for one of their commands: it would slow down every other command. */
+/** Loads features only for one of their commands, because loading them would slow down every other command. */
 async function runOfFeature(words: string, input: Input): Promise<void> {
   const { FEATURES } = await import('../features.ts');
   const run = FEATURES.map(({ commands }) => commands?.[words]).find((found) => found !== undefined);
-  if (run === undefined) throw new UsageError(`this program is without ${words}`);
+  if (run === undefined) throw new UsageError(`This program was built without ${words}.`);
   await run(input);
 }

@@ -1,6 +1,6 @@
 /**
- * Connects commands to the servers of a daemon: by the configured URLs, or to those of the daemon that runs on the data
- * directory. If neither exists, the embedded PostgreSQL (not NATS) is started for the duration of the command.
+ * Connects commands to a daemon's servers: by the configured URLs, or to the servers of the daemon that runs on the
+ * data directory. If there is neither, the embedded PostgreSQL (but not NATS) is started while the command runs.
  */
 
 import type { Config } from '../config.ts';
@@ -15,8 +15,8 @@ import { CommandError, commandLine, print } from './terminal.ts';
 export async function natsUrlOf(config: Config): Promise<string> {
   const url = await knownNatsUrl(config);
   if (url !== undefined) return url;
-  const start = `start one with \`${commandLine} serve\``;
-  throw new CommandError(`no daemon runs here: ${start}, or set NATS_URL to the NATS of another`);
+  const start = `Start one with \`${commandLine} serve\``;
+  throw new CommandError(`No daemon runs here. ${start}, or set NATS_URL to the NATS server of another.`);
 }
 
 /** A URL with the rights to publish adverts and read rejections. Throws `CommandError` unless NATS is embedded. */
@@ -26,14 +26,14 @@ export async function crawlerUrlOf(config: Config): Promise<string> {
   const daemonsUrl = await natsUrlOf(config);
   const { host } = new URL(daemonsUrl.split(',', 1).join());
   throw new CommandError(
-    `${host} is a NATS of your own, whose users Vigie does not know: config/nats-server.conf has one for crawlers. ` +
-      `The daemon's: \`${commandLine} nats --operator\``,
+    `${host} is an external NATS server: Vigie does not know its users. config/nats-server.conf defines one for crawlers. ` +
+      `The daemon’s URL: \`${commandLine} nats --operator\`.`,
   );
 }
 
 const OTHERWISE = {
-  keys: 'daemons that know the key refuse it within five seconds',
-  searches: 'daemons take them within seconds',
+  keys: 'Daemons refuse the key within five seconds.',
+  searches: 'Daemons read the searches within seconds.',
 } as const;
 
 /** Notifies daemons of a change. If NATS is unreachable, they detect it themselves within seconds. */
@@ -51,7 +51,7 @@ export async function notifyDaemons(config: Config, changed: keyof typeof OTHERW
     await broker.connection.flush();
     await broker.close();
   } catch (error) {
-    print(`NATS is not to be reached (${(error as Error).message}): ${OTHERWISE[changed]}`);
+    print(`Cannot reach NATS (${(error as Error).message}). ${OTHERWISE[changed]}`);
   }
 }
 

@@ -19,14 +19,14 @@ export async function createKey(database: Database, clientName: string, keyName:
     (await findClientByName(database, clientName)) ??
     (await createClient(database, { name: displayNameOf('--client', clientName) }));
   const { key } = await createApiKey(database, client.id, displayNameOf('--name', keyName));
-  process.stderr.write(`API key of client ${client.name}; it is shown this once:\n`);
+  process.stderr.write(`API key of client ${client.name}, shown only once:\n`);
   print(key);
 }
 
 function displayNameOf(option: string, name: string): string {
   const trimmed = name.trim();
   if (trimmed !== '' && trimmed.length <= DISPLAY_NAME_LENGTH_MAX) return trimmed;
-  throw new CommandError(`${option} takes 1 to ${DISPLAY_NAME_LENGTH_MAX} characters`);
+  throw new CommandError(`${option} takes 1 to ${DISPLAY_NAME_LENGTH_MAX} characters.`);
 }
 
 export async function listKeys(database: Database): Promise<void> {
@@ -45,6 +45,6 @@ export async function listKeys(database: Database): Promise<void> {
 export async function revokeKey(database: Database, id: string): Promise<void> {
   const keyId = parseUuid(id);
   const isRevoked = keyId !== null && (await revokeApiKey(database, keyId));
-  if (!isRevoked) throw new CommandError(`no active key has the id ${id}; \`vigie keys list\` shows them`);
+  if (!isRevoked) throw new CommandError(`No active key has the id ${id}. Run \`vigie keys list\` to see them.`);
   print('revoked');
 }

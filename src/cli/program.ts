@@ -1,6 +1,6 @@
 /**
- * Finds the command of a typed line in the table. Options may precede, separate and follow the words; an unknown one is
- * reported with the nearest known one.
+ * Finds the command of a typed line in the table. Options may precede, separate and follow the words. An unknown option
+ * is reported with the most similar known one.
  */
 
 import { parseArgs } from 'node:util';
@@ -14,7 +14,7 @@ export interface CommandTable {
   readonly groups: readonly CommandGroup[];
 }
 
-const ALWAYS: Options = { help: { type: 'boolean', short: 'h', summary: 'what a command takes' } };
+const ALWAYS: Options = { help: { type: 'boolean', short: 'h', summary: 'show the arguments of a command' } };
 
 /** Runs a command and sets the exit code. Throws errors that are neither the user's mistake nor a server's failure. */
 export async function runProgram(table: CommandTable, args: readonly string[]): Promise<void> {
@@ -39,11 +39,11 @@ async function run(table: CommandTable, args: readonly string[]): Promise<void> 
   const path = words.join(' ');
   const topics = commands.filter((each) => path === '' || each.words.startsWith(`${path} `));
   if (topics.length === 0) throw unknownCommand(words, [...commands, ...groups]);
-  if (!isHelp && args.length > words.length) throw new UsageError(`say what to do\n${hintOf(path)}`);
+  if (!isHelp && args.length > words.length) throw new UsageError(`Name a command.\n${hintOf(path)}`);
   print(helpOfAll(path, topics, groups));
 }
 
-/** Loads the groups that the line names, so that their commands are in the table like all others. */
+/** Loads the groups that the line names, and adds their commands to the table. */
 async function namedBy(args: readonly string[], { commands, groups }: CommandTable): Promise<CommandTable> {
   const named = groups.filter(({ words }) => args.includes(words));
   const loaded = await Promise.all(
@@ -62,15 +62,15 @@ function read(args: readonly string[], commands: readonly Command[]) {
   const typed = named.map(({ value }) => value);
   const find = (words: readonly string[]) =>
     commands.find((command) => `${words.join(' ')} `.startsWith(`${command.words} `)) ?? null;
-  const isAsked = find(typed) === null && typed.includes('help');
-  const words = isAsked ? typed.filter((word) => word !== 'help') : typed;
+  const isRequested = find(typed) === null && typed.includes('help');
+  const words = isRequested ? typed.filter((word) => word !== 'help') : typed;
   const command = find(words);
   const taken = named.slice(0, command?.words.split(' ').length).map(({ index }) => index);
   const names = tokens.flatMap((token) => (token.kind === 'option' ? [token.name] : []));
   return {
     words,
     command,
-    isHelp: isAsked || names.includes('help'),
+    isHelp: isRequested || names.includes('help'),
     options: names,
     rest: args.filter((_, index) => !taken.includes(index)),
   };
@@ -95,7 +95,7 @@ function inputFor(command: Command, args: readonly string[]): Input {
   const wanted = shown.split(' ').filter((name) => name !== '');
   const isTooFew = positionals.length < wanted.filter((name) => !name.startsWith('[')).length;
   const isTooMany = positionals.length > wanted.length && !shown.includes('…');
-  if (isTooFew || isTooMany) throw new UsageError(`${words} takes ${shown || 'no arguments'}`);
+  if (isTooFew || isTooMany) throw new UsageError(`${words} takes ${shown || 'no arguments'}.`);
   return inputOf(positionals, values);
 }
 
@@ -110,10 +110,10 @@ function parsed(args: readonly string[], options: Options) {
 function unknownOption(name: string, command: Command | null, commands: readonly Command[]): UsageError {
   const known = (command === null ? commands : [command]).flatMap((each) => Object.keys(optionsOf(each)));
   const hint = command === null ? hintOf('') : hintOfOne(command);
-  return new UsageError(`Unknown option '--${name}'${nearestHint(name, known, '--')}\n${hint}`);
+  return new UsageError(`Unknown option '--${name}'${nearestHint(name, known, '--')}.\n${hint}`);
 }
 
-/** Reports the first word with which no command continues. */
+/** The error for the first word that no command has at its position. */
 function unknownCommand(words: readonly string[], known: readonly { readonly words: string }[]): UsageError {
   let path = '';
   for (const word of words) {
@@ -121,26 +121,26 @@ function unknownCommand(words: readonly string[], known: readonly { readonly wor
     const ways = known.flatMap((each) => (`${each.words} `.startsWith(start) ? each.words.slice(start.length) : []));
     const nexts = ways.map((way) => way.split(' ')[0] as string);
     if (nexts.includes(word)) path = `${path}${word} `;
-    else return new UsageError(`unknown command ${word}\n${hintOf(path)}${nearestHint(word, nexts)}`);
+    else return new UsageError(`Unknown command ${word}${nearestHint(word, nexts)}.\n${hintOf(path)}`);
   }
-  return new UsageError(`say what to do\n${hintOf(path)}`);
+  return new UsageError(`Name a command.\n${hintOf(path)}`);
 }
 
 function hintOf(path: string): string {
-  return `vigie ${path === '' ? '' : `${path.trim()} `}--help shows every command`;
+  return `vigie ${path === '' ? '' : `${path.trim()} `}--help lists the commands.`;
 }
 
 function hintOfOne({ words }: Command): string {
-  return `vigie ${words} --help says what it takes`;
+  return `vigie ${words} --help shows its arguments.`;
 }
 
-/** The reader of the pipe has ended, as in `vigie … | head`. */
+/** Ends quietly when the reader of a pipe has ended, as in `vigie … | head`. */
 function leaveQuietly(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EPIPE') throw error;
   process.exit();
 }
 
-/** Failures with a message for the user; anything else is a bug and shows its stack. */
+/** True for failures with a message for the user; anything else is a bug, and its stack trace is shown. */
 function isExpected(error: unknown): error is Error {
   return error instanceof Error && 'code' in error && typeof error.code === 'string';
 }
@@ -159,7 +159,7 @@ export function helpOf({ words, args = '', summary, details, options = {}, examp
   ].join('\n');
 }
 
-/** The text of `--help` for several commands. `path`: the typed words, empty for all. `others`: groups not loaded. */
+/** The text of `--help` for several commands. `path`: the typed words, empty for all. `others`: unloaded groups. */
 export function helpOfAll(path: string, commands: readonly Command[], others: readonly CommandGroup[]): string {
   const group = commands[0]?.group;
   const prefix = group === undefined ? 0 : `${group.words} `.length;
@@ -173,7 +173,7 @@ export function helpOfAll(path: string, commands: readonly Command[], others: re
       ? `Vigie ${VERSION}: saved-search alerts for real-estate adverts`
       : `vigie ${path}${path === group?.words ? `: ${group.summary}` : ''}`,
     ...['', ...(group === undefined ? aligned(rows) : inGroups(aligned(rows)))],
-    ...['', `vigie ${path}${path === '' ? '' : ' '}COMMAND --help says what a command takes, with an example.`],
+    ...['', `vigie ${path}${path === '' ? '' : ' '}COMMAND --help shows the arguments of a command, with an example.`],
     ...(group === undefined ? [] : [...sectionOf(group.optionsTitle, group.options), '', group.notes]),
     ...(path === '' ? ['Settings come from the environment; config/default.env lists them.'] : []),
   ].join('\n');

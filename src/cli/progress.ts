@@ -1,18 +1,18 @@
 /**
- * Shows the progress of long work on standard error, because scripts read standard output: the current step, the amount
- * done, the speed and the remaining time. A terminal gets a bar; other outputs get a line every few seconds, so that
- * short work prints none.
+ * Shows the progress of long work: the current step, the amount done, the speed and the remaining time. Writes to
+ * standard error, because scripts read standard output. A terminal gets a bar; other outputs get a line every few
+ * seconds, so that short work prints nothing.
  */
 
 import { startTask } from '../engine/actor/task.ts';
 import { printable } from './terminal.ts';
 
 export interface Progress {
-  /** A smaller share than before starts another part of the work, with its own time and speed. */
+  /** If `share` is smaller than before, another part of the work begins, with its own time and speed. */
   update(state: ProgressState): void;
   /** Prints a separate line. */
   say(line: string): void;
-  /** Must be called however the work ends. */
+  /** Must be called when the work ends, even if it fails. */
   end(): void;
 }
 
@@ -40,9 +40,9 @@ const REDRAW_MS = 100;
 const LINE_MS = 5_000;
 const BAR_CELLS = 24;
 const WIDTH_DEFAULT = 80;
-/** Below it the estimate would fluctuate, and `0 %` would tell the user nothing. */
+/** Below this share the estimate would fluctuate, and `0 %` would tell the user nothing. */
 const SHARE_MIN = 0.01;
-/** Up to this time the remaining time is shown in seconds; beyond, seconds do not matter to the user. */
+/** Remaining times up to this are shown in seconds; in longer ones seconds do not matter to the user. */
 const SECONDS_MAX = 120;
 const CLEAR = '\r\u001b[K';
 
@@ -88,7 +88,7 @@ export function startProgress(
   };
 }
 
-/** One less than the width: some terminals wrap a full line. */
+/** One column less than the width, because some terminals wrap a full line. */
 function widthOf({ columns = WIDTH_DEFAULT }: Screen): number {
   return columns - 1;
 }

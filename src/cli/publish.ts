@@ -1,7 +1,7 @@
 /**
  * `vigie publish`: sends intake messages, one JSON object per line, to the daemon's stream. A line that violates the
- * contract is refused here, before it can become a dead letter. Members that the contract does not define have no
- * effect, and are reported or refused.
+ * contract is refused here, so that it does not become a dead letter. Members that the contract does not define have no
+ * effect; they are reported, or the line is refused.
  */
 
 import { createHash } from 'node:crypto';
@@ -23,7 +23,7 @@ import { CommandError, cannotRead, InterruptedError, print } from './terminal.ts
 
 interface Summary {
   published: number;
-  /** Already in the stream under the same message id. */
+  /** Messages that the stream already had under the same message id. */
   duplicates: number;
   refused: number;
 }
@@ -33,7 +33,7 @@ const WARNINGS_MAX = 50;
 
 /**
  * `file`: null for standard input. `isStrict` refuses lines with undefined members. Throws `InterruptedError` when
- * `stopping` is aborted, `CommandError` when the file cannot be read, and errors of NATS. It then still prints how many
+ * `stopping` is aborted, `CommandError` when the file cannot be read, and errors of NATS. Even then it prints how many
  * messages the stream has confirmed.
  */
 export async function publishFile(
@@ -61,14 +61,14 @@ export async function publishFile(
     progress.end();
     print(`${summary.published} published, ${summary.duplicates} already there, ${summary.refused} refused`);
   }
-  if (stopping.aborted) throw new InterruptedError(stopping, 'the same lines can be sent again, none is taken twice');
+  if (stopping.aborted) throw new InterruptedError(stopping, 'publish the same lines again; none is recorded twice.');
   if (summary.refused > 0) process.exitCode = 1;
 }
 
 function withoutRoom(cause: Error): CommandError {
   const reason = brokerReason(cause).replace(/^NATS does not store the message: /, '');
-  const remedy = 'make room in its store or on its disk, then publish the same lines again: none is taken twice';
-  return new CommandError(`NATS has no room (${reason}): ${remedy}`, { cause });
+  const remedy = 'Make room in its store or on its disk, then publish the same lines again: none is recorded twice.';
+  return new CommandError(`NATS has no room (${reason}). ${remedy}`, { cause });
 }
 
 interface Work extends LineFile {
@@ -96,7 +96,7 @@ async function publishLines(broker: Broker, work: Work): Promise<void> {
     const { publication, reason, unknown } = readLine(line, work.isStrict);
     if (publication === null) {
       summary.refused += 1;
-      progress.say(`line ${lineNumber} refused: ${reason}`);
+      progress.say(`Line ${lineNumber} refused: ${reason}`);
       continue;
     }
     for (const member of unknown) reportUnknown(lineNumber, member);
@@ -119,13 +119,13 @@ function stateOf({ path, shareRead, summary }: Work): ProgressState {
   };
 }
 
-/** Reports each member once: every line is likely to have the same ones. */
+/** Reports each unknown member once, because every line is likely to have the same ones. */
 function unknownMemberReporter(progress: Progress): (lineNumber: number, member: UnknownMember) => void {
   const reported = new Set<string>();
   return (lineNumber, member) => {
     if (reported.has(member.path) || reported.size === WARNINGS_MAX) return;
     reported.add(member.path);
-    progress.say(`line ${lineNumber}: ${describeUnknown(member)}`);
+    progress.say(`Line ${lineNumber}: ${describeUnknown(member)}`);
   };
 }
 
@@ -153,10 +153,10 @@ function readLine(line: string, isStrict: boolean): ReadLine {
 }
 
 function describeUnknown({ path, name, known }: UnknownMember): string {
-  return `${path} is no member of the contract and has no effect${nearestHint(name, known)}`;
+  return `${path} is not a member of the contract and has no effect${nearestHint(name, known)}`;
 }
 
-/** A file of lines that the command line names, or standard input. */
+/** The named file, or standard input, as lines. */
 interface LineFile {
   readonly path: string;
   readonly stream: Readable;
@@ -164,7 +164,7 @@ interface LineFile {
   readonly shareRead: () => number | null;
 }
 
-/** Opens the file before anything else; null for standard input. Throws `CommandError` when it cannot be read. */
+/** Opens the file, or standard input for null. Called first. Throws `CommandError` when the file cannot be read. */
 async function openLines(path: string | null): Promise<LineFile> {
   if (path === null) return { path: 'standard input', stream: process.stdin, shareRead: () => null };
   const file = await open(path).catch((error: Error) => {
@@ -173,7 +173,7 @@ async function openLines(path: string | null): Promise<LineFile> {
   const stats = await file.stat();
   if (stats.isDirectory()) {
     await file.close();
-    throw new CommandError(`cannot read ${path}: it is a directory`);
+    throw new CommandError(`Cannot read ${path}: it is a directory.`);
   }
   const stream = file.createReadStream();
   return { path, stream, shareRead: () => (stats.size === 0 ? null : stream.bytesRead / stats.size) };

@@ -14,17 +14,17 @@ export async function serve(config: Config): Promise<void> {
   const log = createLog(config.logLevel);
   adoptConsole(log);
   const stopping = stopSignal((signal) => {
-    log.fatal({ signal }, 'asked again to end: not drained');
+    log.fatal({ signal }, 'Second signal: ending without draining.');
     process.exit(1);
   });
   stopping.addEventListener('abort', () => log.info({ signal: stopping.reason }, 'draining'));
-  if (config.unknownNames.length > 0) log.warn({ names: config.unknownNames }, 'environment names that no setting has');
+  if (config.unknownNames.length > 0) log.warn({ names: config.unknownNames }, 'The environment has unknown settings.');
   const unsupported = unsupportedNode(process.versions.node, new Date());
   if (unsupported !== null) log.warn(unsupported);
   const descriptors = readDescriptorLimit();
   log.info({ version: VERSION, roles: config.roles, descriptors, ...machine(config) }, 'starting');
   const shortage = descriptorShortage(config, descriptors);
-  if (shortage !== null) log.warn(`${shortage}: ${DESCRIPTORS_REMEDY}`);
+  if (shortage !== null) log.warn(`${shortage} ${DESCRIPTORS_REMEDY}`);
   const service = await startService(fitDescriptors(config, descriptors), log, stopping).catch((error: Error) => {
     if (error instanceof StartBrokenOffError) return null;
     throw error;
@@ -36,10 +36,10 @@ export async function serve(config: Config): Promise<void> {
 }
 
 const MEBIBYTE = 1_048_576;
-/** The memory of all processes, measured under the load of the demonstration (config/docs/scaling.md). */
+/** Memory of all processes in megabytes, measured under the load of the demonstration (config/docs/scaling.md). */
 const TAKES_MB = { alone: 320, withServers: 400 } as const;
 
-/** The cores, the memory with a container's limit applied, and the memory that the service needs. */
+/** The cores, the memory (limited by the container), and the memory that the service needs. */
 function machine({ databaseUrl, natsUrl }: Config) {
   const memoryBytes = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY);
   const takesMb = databaseUrl === null || natsUrl === null ? TAKES_MB.withServers : TAKES_MB.alone;
@@ -55,13 +55,13 @@ async function serveUntilEnd(service: Service, stopping: AbortSignal, log: Log):
     service.failed,
   ]);
   if (failure !== null) {
-    log.fatal({ failure }, 'cannot go on');
+    log.fatal({ failure }, 'The daemon cannot continue.');
     process.exitCode = 1;
   }
   try {
     await service.stop();
   } catch (error) {
-    log.fatal({ err: error }, 'not drained');
+    log.fatal({ err: error }, 'The daemon could not drain.');
     process.exitCode = 1;
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The output of commands for people: plain lines, colours only on a terminal, a sentence for each failure. Also the
- * signals that interrupt a command.
+ * The output of commands for people: plain lines, colours only on a terminal, and a sentence for each failure. Also
+ * handles the signals that interrupt a command.
  */
 
 import { constants } from 'node:os';
@@ -21,7 +21,7 @@ export function print(line = ''): void {
 // oxlint-disable-next-line eslint/no-control-regex -- exactly those
 const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
-/** Replaces control characters: external text must not control the terminal. */
+/** Replaces control characters, because external text must not control the terminal. */
 export function printable(text: string): string {
   return text.replaceAll(CONTROLS, '\ufffd');
 }
@@ -33,7 +33,7 @@ export function escapedJson(json: string): string {
 
 const CHECKOUT = /\/src\/main\.ts$|(?<!\/node_modules\/vigie)\/dist\/src\/main\.js$/;
 
-/** How a person starts a command here: in a checkout, with npx, or by name, as this process was started. */
+/** How to start a command, as this process was started: in a checkout, with npx, or by name. */
 export const commandLine = commandLineOf(process.argv[1] ?? '');
 
 function commandLineOf(script: string): string {
@@ -41,7 +41,7 @@ function commandLineOf(script: string): string {
   return script.includes('/node_modules/.bin/') ? 'npx vigie' : 'vigie';
 }
 
-/** A command that cannot do its work, with a message for the user; no stack trace is shown. */
+/** A command has failed, with a message for the user; no stack trace is shown. */
 export class CommandError extends Error {
   readonly code = 'COMMAND_FAILED';
   readonly exitCode: number = 1;
@@ -49,7 +49,7 @@ export class CommandError extends Error {
 
 /** The error for a file that the command line names. */
 export function cannotRead(path: string, error: unknown): CommandError {
-  return new CommandError(`cannot read ${path}: ${reasonOf(error as Error)}`, { cause: error });
+  return new CommandError(`Cannot read ${path}: ${reasonOf(error as Error)}.`, { cause: error });
 }
 
 /** The system's message, without error code and system call; the message of any other error. */
@@ -57,39 +57,39 @@ export function reasonOf({ errno, message }: NodeJS.ErrnoException): string {
   return (errno === undefined ? undefined : getSystemErrorMap().get(errno)?.[1]) ?? message;
 }
 
-/** Two signals within this time count as one. */
+/** Two signals within this time count as one (see `stopSignal`). */
 const ECHO_MS = 1_000;
 
 type StopSignal = 'SIGTERM' | 'SIGINT';
 
 /**
- * Aborted by the first signal, with its name as the reason. A second signal calls `onImpatience`. `npm start` forwards
- * signals that the terminal or the service manager also sends to the process, so that a signal may arrive twice.
+ * Aborted by the first process signal, with its name as the reason. A second one calls `onImpatience`. `npm start`
+ * forwards signals that the terminal or service manager also sends here: one may arrive twice.
  */
 export function stopSignal(onImpatience: (signal: StopSignal) => void): AbortSignal {
   const stopping = new AbortController();
-  let askedAt = 0;
+  let requestedAt = 0;
   const onSignal = (signal: StopSignal): void => {
     if (!stopping.signal.aborted) {
-      askedAt = performance.now();
+      requestedAt = performance.now();
       stopping.abort(signal);
-    } else if (performance.now() - askedAt > ECHO_MS) onImpatience(signal);
+    } else if (performance.now() - requestedAt > ECHO_MS) onImpatience(signal);
   };
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, onSignal);
   return stopping.signal;
 }
 
-/** For work that ends in order on the first signal; a second one ends the process at once. */
+/** For work that ends in an orderly way on the first signal; a second one ends the process at once. */
 export function interruptSignal(): AbortSignal {
   return stopSignal((signal) => process.exit(exitCodeOf(signal)));
 }
 
-/** The work was interrupted; the message has its result so far. */
+/** The work was interrupted; the message says what it has done so far. */
 export class InterruptedError extends CommandError {
   override readonly exitCode: number;
 
   constructor({ reason }: AbortSignal, summary: string) {
-    super(`interrupted: ${summary}`);
+    super(`Interrupted: ${summary}`);
     this.exitCode = exitCodeOf(reason as StopSignal);
   }
 }

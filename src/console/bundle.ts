@@ -13,12 +13,12 @@ export interface ConsoleBundle {
 
 const BUILT = new URL('built/', import.meta.url);
 
-/** Rejects when the sources cannot be bundled, or nothing was built. */
+/** Rejects if the sources cannot be bundled, or no build exists. */
 export function consoleBundle(): Promise<ConsoleBundle> {
   return new URL(import.meta.url).pathname.endsWith('.ts') ? bundleSources() : readBuilt();
 }
 
-/** The one import of esbuild, which installed packages do not have. */
+/** The only import of esbuild, which installed packages do not have. */
 export async function bundleSources(): Promise<ConsoleBundle> {
   const { build, stop } = await import('esbuild');
   const page = (name: string): string => fileURLToPath(new URL(`page/${name}`, import.meta.url));
@@ -38,7 +38,7 @@ export async function bundleSources(): Promise<ConsoleBundle> {
     legalComments: 'eof',
     logLevel: 'silent',
   });
-  // Otherwise its process would live as long as the daemon.
+  // Otherwise esbuild's process would live as long as the daemon.
   await stop();
   const textOf = (name: string): string => outputFiles.find(({ path }) => path.endsWith(name))?.text ?? '';
   return { script: textOf('main.js'), style: textOf('console.css') };

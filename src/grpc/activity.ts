@@ -1,6 +1,6 @@
 /**
- * Streams activities to watchers. A watcher's activities wait in a bounded queue while its connection accepts no more.
- * When the queue is full the oldest are dropped, and the next one sent reports their number.
+ * Streams activities to watchers. While a watcher's connection is busy, its activities wait in a bounded queue. When
+ * the queue is full, the oldest are dropped, and the next activity that is sent reports their number.
  */
 
 import { once } from 'node:events';
@@ -37,7 +37,7 @@ export function createWatching(stopping: AbortSignal): Watching {
       return count;
     },
     async watch(call, dependencies, { signal }) {
-      if (count >= WATCHERS_MAX) throw exhausted('TOO_MANY_WATCHERS', `at most ${WATCHERS_MAX} watch at once`);
+      if (count >= WATCHERS_MAX) throw exhausted('TOO_MANY_WATCHERS', `At most ${WATCHERS_MAX} clients watch at once.`);
       count += 1;
       try {
         await watchOne(call, AbortSignal.any([signal, stopping]), dependencies);

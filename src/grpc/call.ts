@@ -1,7 +1,7 @@
 /**
- * Turns an asynchronous function into a gRPC handler. The deadline and the caller's cancellation become an abort
- * signal, which also ends the call's statements in PostgreSQL. Errors become statuses with details, and each call
- * writes one log line.
+ * Turns an asynchronous function into a gRPC handler. The deadline and the caller's cancellation abort a signal, which
+ * also cancels the call's statements in PostgreSQL. Errors become statuses with details, and each call writes one log
+ * line.
  */
 
 import type { EventEmitter } from 'node:events';
@@ -24,11 +24,11 @@ import {
 import { snakeCase } from './names.ts';
 
 export interface CallContext {
-  /** Aborted at the deadline and when the caller cancels. Its reason is the `AdminError` that the call answers. */
+  /** Aborted at the deadline and when the caller cancels. Its reason is the `AdminError` with which the call ends. */
   readonly signal: AbortSignal;
 }
 
-/** The deadlines of calls whose caller set none. */
+/** The time limits of calls without a deadline. */
 export interface CallTimeouts {
   readonly usualMs: number;
   /** For work that scans many rows or waits for every instance. */
@@ -37,7 +37,7 @@ export interface CallTimeouts {
 
 export const CALL_TIMEOUTS: CallTimeouts = { usualMs: 30_000, longMs: 10 * 60_000 };
 
-/** PostgreSQL's `idle_in_transaction_session_timeout`. */
+/** The SQLSTATE of PostgreSQL's `idle_in_transaction_session_timeout`. */
 const TRANSACTION_IDLE = '25P03';
 
 type AnyCall =
@@ -45,12 +45,12 @@ type AnyCall =
   | ServerReadableStream<unknown, unknown>
   | ServerWritableStream<unknown, unknown>;
 
-/** `own`: the dependencies, with a database whose statements are cancelled when the call ends. */
+/** `own`: the dependencies; their database cancels its statements when the call ends. */
 export type Handle<Q, R> = (request: Q, own: AdminDependencies, context: CallContext) => Promise<R>;
 
 export type Unary = <Q, R>(handle: Handle<Q, R>) => (call: ServerUnaryCall<Q, R>, callback: sendUnaryData<R>) => void;
 
-/** `timeoutMs`: the deadline of a caller that set none. */
+/** `timeoutMs`: the time limit of a call without a deadline. */
 export function unary<Q, R>(all: AdminDependencies, timeoutMs: number, handle: Handle<Q, R>) {
   return (call: ServerUnaryCall<Q, R>, callback: sendUnaryData<R>): void => {
     void run(all, call, timeoutMs, (own, context) => handle(call.request, own, context), callback);
@@ -128,7 +128,7 @@ async function run<R>(
   else all.logger.info(fields, 'admin call');
 }
 
-/** Throws INVALID_ARGUMENT for a request that was not decoded, or that has an instant outside the years 1 to 9999. */
+/** Throws INVALID_ARGUMENT for a request that could not be decoded, or that has a time outside the years 1 to 9999. */
 function requireValid(request: unknown, path = ''): void {
   if (request instanceof AdminError) throw request;
   if (typeof request !== 'object' || request === null || ArrayBuffer.isView(request)) return;
@@ -140,16 +140,16 @@ function requireValid(request: unknown, path = ''): void {
   }
 }
 
-/** The maximum of google.protobuf.Timestamp. */
+/** The last year that google.protobuf.Timestamp allows. */
 const YEAR_MAX = 9_999;
 
-/** Methods that change nothing: their log lines are of level debug. */
+/** Methods that change nothing; they are logged at level debug. */
 const READS = /^(?:Get|List|Explain|Watch)/;
 /** URLs of endpoints may contain secrets, and addresses are personal data. */
 const UNLOGGED = /(?:url|address)$/i;
 const ARGUMENTS_LENGTH_MAX = 1_000;
 
-/** The fields that the operator set and the reason, for the log, without contacts. No request contains a key. */
+/** The fields that the operator set, and the reason, for the log, without contact data. No request has an API key. */
 function argumentsOf(request: unknown) {
   const { reason = null, ...given } = JSON.parse(JSON.stringify(request, loggable)) as Record<string, unknown>;
   const set = Object.fromEntries(Object.entries(given).filter(([, value]) => Boolean(value)));
@@ -157,26 +157,26 @@ function argumentsOf(request: unknown) {
   return { arguments: text.length > ARGUMENTS_LENGTH_MAX ? text.slice(0, ARGUMENTS_LENGTH_MAX) : set, reason };
 }
 
-/** A replacer for JSON.stringify, which calls it at every depth. */
+/** A replacer for JSON.stringify, which applies it at every depth. */
 function loggable(name: string, value: unknown): unknown {
   if (UNLOGGED.test(name)) return undefined;
   return typeof value === 'string' ? withoutAddresses(value) : value;
 }
 
-/** Removes words with an @, which may be addresses. */
+/** Removes words that contain @, because they may be e-mail addresses. */
 function withoutAddresses(text: string): string {
   if (!text.includes('@')) return text;
   const words = text.split(/(\s)/);
   return words.map((word) => (word.includes('@') ? '…' : word)).join('');
 }
 
-/** The name and the counts of an answer, for the log: other members may be a key or a whole document. */
+/** The name and the counts in a response, for the log: other members may be an API key or a whole document. */
 function resultOf(response: unknown) {
   const entries = Object.entries(response ?? {});
   return Object.fromEntries(entries.filter(([name, value]) => name === 'name' || typeof value === 'number'));
 }
 
-/** The caller does not see details of an internal error: they may contain addresses or values. */
+/** Hides details of an internal error from the caller: they may contain addresses or values. */
 function foreignError(error: unknown, call: AnyCall, { logger, isBrokerOutage }: AdminDependencies): AdminError {
   if ((error as { code?: unknown } | null)?.code === TRANSACTION_IDLE) return senderTooSlow();
   if (isDatabaseOutage(error)) return unavailable('PostgreSQL');
@@ -185,7 +185,7 @@ function foreignError(error: unknown, call: AnyCall, { logger, isBrokerOutage }:
   return internalError();
 }
 
-/** Rejects with the signal's reason when that comes first; `work` continues, and its result is ignored. */
+/** Rejects with the signal's reason if it is aborted first; `work` then continues, and its result is ignored. */
 export function orAborted<R>(work: Promise<R>, signal: AbortSignal): Promise<R> {
   return new Promise((resolve, reject) => {
     const onAbort = (): void => reject(signal.reason as Error);
@@ -195,7 +195,7 @@ export function orAborted<R>(work: Promise<R>, signal: AbortSignal): Promise<R> 
   });
 }
 
-/** For callers without a deadline: at the caller's deadline grpc-js ends the call itself. */
+/** Only for calls without a deadline: otherwise grpc-js ends the call. */
 function startTimer(deadline: Date | number, timeoutMs: number, onTimeout: () => void): NodeJS.Timeout | undefined {
   if (timeoutMs === Number.POSITIVE_INFINITY || Number(deadline) !== Number.POSITIVE_INFINITY) return undefined;
   return setTimeout(onTimeout, timeoutMs);

@@ -65,11 +65,11 @@ export async function updateClient(
 ): Promise<Client> {
   if (client === undefined) throw invalidArgument('client', 'must be set');
   const id = await clientIdOf('client.name', client.name, database);
-  // JSON clients write paths in camel case.
+  // Clients that use JSON write the paths in camel case.
   const paths = updateMask.map(snakeCase);
   const unknown = paths.find((path) => !SETTINGS.some((setting) => snakeCase(setting) === path));
   if (unknown !== undefined)
-    throw invalidArgument('update_mask', `must name limits, or notice_address; ${quoted(unknown)} is none`);
+    throw invalidArgument('update_mask', `must name limits, notice_address or public_name; ${quoted(unknown)} is none`);
   const isMeant = (setting: Setting) =>
     paths.length > 0 ? paths.includes(snakeCase(setting)) : client[setting] !== undefined;
   const updated = await updateClientSettings(database, id, settingsOf(client, SETTINGS.filter(isMeant)));
@@ -138,17 +138,19 @@ type Limit = keyof ClientLimits;
 type Setting = keyof ClientSettings;
 
 const LIMITS = Object.keys(CLIENT_LIMIT_RANGES) as readonly Limit[];
-const SETTINGS: readonly Setting[] = [...LIMITS, 'noticeAddress'];
+const SETTINGS: readonly Setting[] = [...LIMITS, 'noticeAddress', 'publicName'];
 /** E-mail addresses have at most 254 characters (RFC 5321, section 4.5.3.1.3). */
 const ADDRESS = emailAddress(254);
 
 const NO_SEARCHES: SearchLimits = { searches: 0, polygonCorners: 0, excludedWords: 0, matchesPerAdvert: 0 };
 
-/** A setting that the request does not set is null. */
+/** Settings that are absent from the request become null. */
 function settingsOf(client: Client, settings: readonly Setting[]): Partial<ClientSettings> {
   const entries = settings.map((setting) => {
     if (setting === 'noticeAddress')
       return [setting, optionalValue('client.notice_address', ADDRESS, client.noticeAddress ?? '')];
+    if (setting === 'publicName')
+      return [setting, client.publicName?.trim() ? displayNameOf('client.public_name', client.publicName) : null];
     const value = client[setting];
     const { min, max } = CLIENT_LIMIT_RANGES[setting];
     const rule = integer(min, max);
@@ -164,6 +166,7 @@ function clientMessage(client: ClientRow, totals: SearchLimits, isMailAvailable:
     ...(Object.fromEntries(LIMITS.map((limit) => [limit, client[limit] ?? undefined])) as Pick<Client, Limit>),
     createTime: client.createdAt,
     noticeAddress: client.noticeAddress ?? undefined,
+    publicName: client.publicName ?? undefined,
     noticesUnavailable: client.noticeAddress !== null && !isMailAvailable,
     searchTotals: {
       searchCount: totals.searches,

@@ -52,7 +52,7 @@ export async function getDeadLetter(name: string, { database }: AdminDependencie
 }
 
 /**
- * Publishes the messages and then deletes the rows: in the opposite order a crash in between would lose them. After a
+ * Publishes the messages before it deletes the rows: in the opposite order a crash in between would lose them. After a
  * crash the next call publishes them again under the same message ids, which the stream drops within its duplicate
  * window. A copy published later is not newer than the stored state, and changes nothing.
  */
@@ -63,7 +63,7 @@ export async function requeueDeadLetters(
 ): Promise<RequeueDeadLettersResponse> {
   const filter = conditionsOf(request.filter);
   let [requeuedCount, overtakenCount] = [0, 0];
-  // A letter that is rejected again gets a new, higher id: only the letters of now are processed.
+  // A letter that is rejected again gets a higher id, so only letters that exist now are processed.
   const [newest] = await listRows(database, filter, null, 1);
   for (let aboveId = 0; newest !== undefined; ) {
     signal.throwIfAborted();
@@ -88,8 +88,8 @@ export async function requeueDeadLetters(
 }
 
 /**
- * Whether a later message of the same advert was recorded. The letter's own requeued copy, which may have been recorded
- * meanwhile, does not count: its origin identifies it (domain/change.ts).
+ * Whether a later message of the same advert was recorded. The letter's own requeued copy may have been recorded
+ * meanwhile and does not count; its origin identifies it (domain/change.ts).
  */
 async function isLetterOvertaken(letter: DeadLetterRead & { readonly body: Buffer }, database: Database) {
   const message = understood(letter.body);
@@ -133,7 +133,7 @@ function filterOf(message: FilterMessage | undefined): DeadLetterFilter {
   };
 }
 
-/** A call that changes something must state its filter. */
+/** A call that changes rows must set a filter. */
 function conditionsOf(message: FilterMessage | undefined): DeadLetterFilter {
   const filter = filterOf(message);
   const { ids, ...others } = filter;

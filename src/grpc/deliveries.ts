@@ -1,4 +1,4 @@
-/** Deliveries and attempts: list them; show or resend one. `recoveries.ts` resends many. */
+/** Lists deliveries and attempts; shows or resends one delivery. `recoveries.ts` resends many. */
 
 import { EVENT_KINDS } from '../engine/domain/codes.ts';
 import { DELIVERY_CHANNELS, type DeliveryState, isFinal, RESEND_REFUSALS } from '../engine/domain/delivery.ts';
@@ -74,26 +74,26 @@ export async function getDelivery(
 
 /** Why an item of an e-mail cannot be resent, by its state. */
 const NOT_RETRIABLE: Readonly<Record<string, readonly [reason: string, description: string]>> = {
-  sending: ['BEING_SENT', 'an attempt is under way at this moment'],
-  delivered: ['ALREADY_DELIVERED', 'it was delivered'],
-  cancelled: ['CANCELLED', 'it was cancelled with its search'],
+  sending: ['BEING_SENT', 'An attempt is in progress. Try again when it has ended.'],
+  delivered: ['ALREADY_DELIVERED', 'It was delivered.'],
+  cancelled: ['CANCELLED', 'It was cancelled with its search.'],
 };
 
 /** Resends a webhook, as its client can (`POST /deliveries/{id}/resend`), or an item of an e-mail. */
 export async function resendDelivery(name: string, dependencies: AdminDependencies): Promise<Delivery> {
   const { database, announceDue } = dependencies;
   const id = uuidOfName('name', 'deliveries', name);
-  const held = await readAdminDelivery(database, id);
-  if (held === null) throw notFound('Delivery', name);
-  if (held.channel === 'email') return retryMailItem(held, name, dependencies);
-  const outcome = await resend(database, held.clientId, id);
-  if (outcome === null) throw failedPrecondition('SEARCH_DELETED', name, 'its search is deleted');
+  const stored = await readAdminDelivery(database, id);
+  if (stored === null) throw notFound('Delivery', name);
+  if (stored.channel === 'email') return retryMailItem(stored, name, dependencies);
+  const outcome = await resend(database, stored.clientId, id);
+  if (outcome === null) throw failedPrecondition('SEARCH_DELETED', name, 'Its search is deleted.');
   if (outcome.type === 'refused') {
     const reason = outcome.refusal.toUpperCase().replaceAll(/[^A-Z]/g, '_');
     throw failedPrecondition(reason, name, RESEND_REFUSALS[outcome.refusal].en);
   }
   announceDue(outcome.due);
-  return deliveryAnswer((await readAdminDelivery(database, id)) ?? held);
+  return deliveryAnswer((await readAdminDelivery(database, id)) ?? stored);
 }
 
 async function retryMailItem(
@@ -101,12 +101,12 @@ async function retryMailItem(
   name: string,
   { database, requeueMail }: AdminDependencies,
 ): Promise<Delivery> {
-  if (!isWanted) throw failedPrecondition('SEARCH_SILENT', name, 'its search is deleted or not notified');
+  if (!isWanted) throw failedPrecondition('SEARCH_SILENT', name, 'Its search is deleted or its notifications are off.');
   const requeued = await requeueMail(id);
   if (requeued === null) throw notFound('Delivery', name);
-  // The next attempt of a due delivery starts now anyway.
+  // A queued delivery is due, so its next attempt starts now anyway.
   if (!requeued.isChanged && requeued.state !== 'queued') {
-    const [reason, description] = NOT_RETRIABLE[requeued.state] ?? ['NOT_RETRIABLE', `it is ${requeued.state}`];
+    const [reason, description] = NOT_RETRIABLE[requeued.state] ?? ['NOT_RETRIABLE', `It is ${requeued.state}.`];
     throw failedPrecondition(reason, name, description);
   }
   const delivery = await readAdminDelivery(database, id);

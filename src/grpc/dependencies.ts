@@ -1,4 +1,4 @@
-/** The dependencies of the administration interface; all are arguments. */
+/** The dependencies of the administration interface, which are all passed as arguments. */
 
 import type { AskThread } from '../engine/actor/worker-thread.ts';
 import type { Activity } from '../engine/domain/activity.ts';
@@ -47,11 +47,11 @@ export interface AdminDependencies {
   /** Empty while NATS cannot be reached. */
   readonly readStreams: () => Promise<readonly StreamStatus[]>;
   /**
-   * Transfers streams and consumers on NATS from another database to this one, with a sentence for each. Changes
-   * nothing in a trial, or while an instance of the other database leads intake, which `refusal` reports.
+   * Transfers streams and consumers on NATS from another database to this one, and describes each in a sentence.
+   * Changes nothing in a trial, or while an instance of the other database leads intake; `refusal` then says so.
    */
   readonly adoptStreams: (isTrial: boolean) => Promise<Adoption>;
-  /** Called after a control was written: all instances read the controls. Resolves when this instance has read them. */
+  /** Called after a control was written, so that all instances read it. Resolves when this instance has. */
   readonly controlsChanged: () => Promise<void>;
   /** Called after a key was revoked or a client changed: notifies all instances. */
   readonly keysChanged: () => void;
@@ -59,11 +59,11 @@ export interface AdminDependencies {
   readonly isIndexed: (number: SearchNumber) => boolean | null;
   /** Announces due deliveries to the couriers. */
   readonly announceDue: (due: readonly DueDelivery[]) => void;
-  /** Whether there is a mail server. */
+  /** Whether a mail server is configured. */
   readonly isMailAvailable: boolean;
   /** Makes an item of an e-mail due now; null when there is no such item. */
   readonly requeueMail: (id: Uuid) => Promise<Requeued | null>;
-  /** Publishes a message to the stream again. The stream drops repeats within its duplicate window. */
+  /** Publishes a dead letter's message to the stream again. Within its duplicate window, the stream drops repeats. */
   readonly republish: (letter: DeadLetterRead & { readonly body: Buffer }) => Promise<void>;
   /** Whether the error is a transient error of NATS. */
   readonly isBrokerOutage: (error: unknown) => boolean;

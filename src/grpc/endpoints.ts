@@ -1,4 +1,4 @@
-/** Endpoints: list them; show, pause or resume one. */
+/** Lists endpoints; shows, pauses or resumes one. */
 
 import { pauseEndpoint as pauseRow, resumeEndpoint as resumeRow } from '../engine/store/endpoints.ts';
 import { type AdminEndpoint, listAdminEndpoints, readAdminEndpoint } from '../engine/store/endpoints-admin.ts';

@@ -31,9 +31,9 @@ export class AdminError extends Error {
   }
 }
 
-/** Applies to text of the caller in an error. */
+/** Maximum length of the caller's text in an error. */
 const QUOTED_LENGTH_MAX = 200;
-/** Clients accept trailers of 8 KiB, which contain the description four times, escaped or in base64. */
+/** Clients accept trailers of 8 KiB. A trailer has the description four times, escaped or in base64. */
 const DESCRIPTION_LENGTH_MAX = 400;
 
 /** Shortens a caller's text for an error. */
@@ -59,7 +59,7 @@ export function invalidArgument(field: string, description: string): AdminError 
 export function notFound(
   resourceType: string,
   resourceName: string,
-  description = `there is no ${quoted(resourceName)}`,
+  description = `There is no ${quoted(resourceName)}.`,
 ): AdminError {
   return aboutResource(status.NOT_FOUND, 'NOT_FOUND', resourceType, resourceName, description);
 }
@@ -85,16 +85,16 @@ export function failedPrecondition(reason: string, subject: string, description:
 }
 
 export const deadlineExceeded = (): AdminError =>
-  new AdminError(status.DEADLINE_EXCEEDED, 'DEADLINE_EXCEEDED', 'not done before the deadline');
-export const cancelled = (): AdminError => new AdminError(status.CANCELLED, 'CANCELLED', 'the caller cancelled');
+  new AdminError(status.DEADLINE_EXCEEDED, 'DEADLINE_EXCEEDED', 'The call did not finish before its deadline.');
+export const cancelled = (): AdminError => new AdminError(status.CANCELLED, 'CANCELLED', 'The caller cancelled.');
 export const unauthenticated = (): AdminError =>
-  new AdminError(status.UNAUTHENTICATED, 'TOKEN_INVALID', 'send the metadata `authorization: Bearer <token>`');
+  new AdminError(status.UNAUTHENTICATED, 'TOKEN_INVALID', 'Send the metadata `authorization: Bearer <token>`.');
 export const internalError = (): AdminError =>
-  new AdminError(status.INTERNAL, 'INTERNAL', 'something went wrong; the log of the server says what');
+  new AdminError(status.INTERNAL, 'INTERNAL', 'An internal error occurred. See the log of the server.');
 export const unavailable = (what: string): AdminError =>
-  new AdminError(status.UNAVAILABLE, 'UNAVAILABLE', `${what} cannot be reached at this moment`);
+  new AdminError(status.UNAVAILABLE, 'UNAVAILABLE', `${what} cannot be reached at the moment. Try again later.`);
 export const senderTooSlow = (): AdminError =>
-  new AdminError(status.ABORTED, 'SENDER_TOO_SLOW', 'nothing came for too long, and what had begun was rolled back');
+  new AdminError(status.ABORTED, 'SENDER_TOO_SLOW', 'Nothing was received for too long, and the call was rolled back.');
 export const exhausted = (reason: string, message: string): AdminError =>
   new AdminError(status.RESOURCE_EXHAUSTED, reason, message);
 

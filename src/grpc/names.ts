@@ -1,16 +1,16 @@
 /**
- * Resource names (AIP-122), `collection/id`, parsed strictly and written only here, and the other fields that several
- * requests share.
+ * Resource names (AIP-122), `collection/id`, are strictly parsed and written only here, as are other fields that
+ * several requests share.
  */
 
-import type { HeldProperty } from '../engine/domain/change.ts';
+import type { StoredProperty } from '../engine/domain/change.ts';
 import { parseUuid, type Uuid } from '../engine/domain/ids.ts';
 import { DISPLAY_NAME_LENGTH_MAX } from '../engine/domain/search-limits.ts';
 import { storable } from '../engine/domain/text.ts';
 import { findClientByName, isClient } from '../engine/store/clients.ts';
 import type { Queryable } from '../engine/store/database.ts';
-import { findHeld, type WantedProperty } from '../engine/store/property-summaries.ts';
-import { Fault, said, text, type ValueRule } from '../values.ts';
+import { findStoredProperty, type WantedProperty } from '../engine/store/property-summaries.ts';
+import { both, Fault, text, type ValueRule } from '../values.ts';
 import { invalidArgument, notFound, quoted } from './errors.ts';
 
 export const nameOf = {
@@ -41,7 +41,7 @@ export function uuidOfName(field: string, collection: string, name: string): Uui
   return id;
 }
 
-/** Null when the field is empty, so that the condition is not set. */
+/** Null when the field is empty, which means no condition. */
 export function optionalUuidOfName(field: string, collection: string, name: string): Uuid | null {
   return name === '' ? null : uuidOfName(field, collection, name);
 }
@@ -51,7 +51,7 @@ export async function clientIdOf(field: string, client: string, database: Querya
   if (client === '') throw invalidArgument(field, 'must be clients/{client} or the display name of one');
   if (!client.startsWith('clients/')) {
     const called = await findClientByName(database, valueOf(field, text(DISPLAY_NAME_LENGTH_MAX), client));
-    if (called === null) throw notFound('Client', client, `there is no client that is called ${client}`);
+    if (called === null) throw notFound('Client', client, `There is no client with the name ${client}.`);
     return called.id;
   }
   const id = uuidOfName(field, 'clients', client);
@@ -89,14 +89,14 @@ export function apiKeyOfName(field: string, name: string): { readonly clientId: 
   return { clientId, id };
 }
 
-/** `form` describes a valid id in the error. Throws INVALID_ARGUMENT. */
+/** `form` describes a valid id in the error message. Throws INVALID_ARGUMENT. */
 export function idOfName(field: string, collection: string, name: string, id = /./s, form = 'id'): string {
   const stated = name.startsWith(`${collection}/`) ? name.slice(collection.length + 1) : '';
   if (!id.test(stated)) throw invalidArgument(field, `must be ${collection}/{${form}}`);
   return stated;
 }
 
-/** A property, identified by its own name, by one of its adverts, or by the URL of an advert on its portal. */
+/** A property, identified by its name, by one of its adverts, or by the URL of one of its adverts on a portal. */
 export interface NamedProperty {
   readonly property: string;
   readonly advert: string;
@@ -104,26 +104,26 @@ export interface NamedProperty {
 }
 
 /** Throws NOT_FOUND when the property is not stored, and INVALID_ARGUMENT. */
-export async function heldPropertyOf(named: NamedProperty, database: Queryable): Promise<HeldProperty> {
+export async function findNamedProperty(named: NamedProperty, database: Queryable): Promise<StoredProperty> {
   const wanted = wantedOf(named);
-  if (wanted === null) throw invalidArgument('property', 'or advert, or advert_url, must be set');
-  const held = await findHeld(database, wanted);
-  if (held !== null) return held;
+  if (wanted === null) throw invalidArgument('property', 'or advert or advert_url must be set');
+  const stored = await findStoredProperty(database, wanted);
+  if (stored !== null) return stored;
   const name = quoted(named.property || named.advert || named.advertUrl);
-  throw notFound('Property', name, `there is no ${name}: it was never taken in, or is forgotten since it expired`);
+  throw notFound('Property', name, `There is no ${name}: it was never recorded, or was removed after it expired.`);
 }
 
-/** Null when no field is set. A property given by its own name need not be stored any more. */
+/** Null when no field is set. A property given by its name need not be stored. */
 export async function optionalPropertyUuid(named: NamedProperty, database: Queryable): Promise<Uuid | null> {
   const wanted = wantedOf(named);
   if (wanted === null) return null;
-  return wanted.property ?? (await heldPropertyOf(named, database)).state.uuid;
+  return wanted.property ?? (await findNamedProperty(named, database)).state.uuid;
 }
 
 function wantedOf({ property, advert, advertUrl }: NamedProperty): WantedProperty | null {
   const given = [property, advert, advertUrl].filter((each) => each !== '');
   if (given.length === 0) return null;
-  if (given.length > 1) throw invalidArgument('property', 'must not be set beside advert or advert_url: one is enough');
+  if (given.length > 1) throw invalidArgument('property', 'must not be set together with advert or advert_url');
   return {
     property: optionalUuidOfName('property', 'properties', property),
     advert: optionalUuidOfName('advert', 'adverts', advert),
@@ -138,7 +138,7 @@ export function reasonOf(reason: string): string | null {
   return valueOf('reason', text(REASON_LENGTH_MAX), storable(reason)).trim() || null;
 }
 
-const DISPLAY_NAME = text(DISPLAY_NAME_LENGTH_MAX, said('must not be blank', 'est à remplir'));
+const DISPLAY_NAME = text(DISPLAY_NAME_LENGTH_MAX, both('must not be blank', 'ne doit pas être vide'));
 
 export function displayNameOf(field: string, displayName: string): string {
   return valueOf(field, DISPLAY_NAME, displayName.trim());

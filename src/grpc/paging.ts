@@ -1,4 +1,4 @@
-/** Pages (AIP-158). A token contains the cursor of the next page and a hash of the conditions of the list. */
+/** Pages of lists (AIP-158). A page token has the cursor of the next page and a hash of the list's conditions. */
 
 import { createHash } from 'node:crypto';
 import { parseUuid, type Uuid } from '../engine/domain/ids.ts';
@@ -13,7 +13,7 @@ export interface Page {
   readonly cursor: string | null;
 }
 
-/** Throws INVALID_ARGUMENT for a negative size, and for a token that is malformed or belongs to other conditions. */
+/** Throws INVALID_ARGUMENT for a negative size, and for a token that is malformed or made for other conditions. */
 export function pageOf(
   { pageSize, pageToken }: { readonly pageSize: number; readonly pageToken: string },
   conditions: unknown,
@@ -23,18 +23,18 @@ export function pageOf(
   const size = pageSize === 0 ? sizeDefault : Math.min(pageSize, PAGE_SIZE_MAX);
   if (pageToken === '') return { size, cursor: null };
   const [hash, cursor] = readToken(pageToken);
-  if (hash !== hashOf(conditions)) throw invalidArgument('page_token', 'belongs to other conditions');
+  if (hash !== hashOf(conditions)) throw invalidArgument('page_token', 'belongs to a request with other conditions');
   return { size, cursor };
 }
 
-/** For lists whose cursor is a UUID. Throws INVALID_ARGUMENT when the token contains none. */
+/** For lists whose cursor is a UUID. Throws INVALID_ARGUMENT when the token has another cursor. */
 export function uuidCursorOf({ cursor }: Page): Uuid | null {
   const id = cursor === null ? null : parseUuid(cursor);
   if (cursor !== null && id === null) throw invalidArgument('page_token', 'is not one of ours');
   return id;
 }
 
-/** For lists whose cursor is a number of rows. Throws INVALID_ARGUMENT when the token contains none. */
+/** For lists whose cursor is a number of rows. Throws INVALID_ARGUMENT when the token has another cursor. */
 export function offsetOf({ cursor }: Page): number {
   const offset = Number(cursor ?? 0);
   if (!Number.isSafeInteger(offset) || offset < 0) throw invalidArgument('page_token', 'is not one of ours');
@@ -77,7 +77,7 @@ function readToken(token: string): readonly [string, string] {
     const [hash, cursor] = JSON.parse(Buffer.from(token, 'base64url').toString('utf8')) as unknown[];
     if (typeof hash === 'string' && typeof cursor === 'string') return [hash, cursor];
   } catch {
-    // Reported below.
+    // Malformed: reported below.
   }
   throw invalidArgument('page_token', 'is not one of ours');
 }

@@ -45,7 +45,7 @@ const SCHOOL_TYPE = oneOf(SCHOOL_TYPES);
 const OPERATOR_TYPE = oneOf(OPERATOR_TYPES);
 const [LATITUDE, LONGITUDE] = [number(-90, 90), number(-180, 180)];
 const NAME = text(500);
-/** A list of up to this length is answered on one page by default. */
+/** The default page size: these lists are usually shorter. */
 const ALL = 1_000;
 
 export async function listSiteCategories(
@@ -62,7 +62,7 @@ export async function setSiteCategories(
 ): Promise<SetSiteCategoriesResponse> {
   if (displayNames.length > CATEGORIES_MAX) throw invalidArgument('display_names', `must be at most ${CATEGORIES_MAX}`);
   const names = displayNames.map((name) => displayNameOf('display_names', name));
-  if (new Set(names).size < names.length) throw invalidArgument('display_names', 'must not name one twice');
+  if (new Set(names).size < names.length) throw invalidArgument('display_names', 'must not contain duplicates');
   try {
     return { siteCategories: (await setCategoryRows(database, names)).map(categoryMessage) };
   } catch (error) {
@@ -101,10 +101,10 @@ export async function importPoints(
   async function* batches(): AsyncGenerator<readonly PointOfInterest[]> {
     let isComplete = false;
     for (let next = first; next.done !== true; next = await nextMessage()) {
-      if (isComplete) throw invalidArgument('last', 'must be true in the last message alone');
+      if (isComplete) throw invalidArgument('last', 'must be true only in the last message');
       isComplete = next.value.last;
       if (next.value.points.length > POINTS_PER_MESSAGE_MAX) {
-        throw invalidArgument('points', `must be at most ${POINTS_PER_MESSAGE_MAX} a message`);
+        throw invalidArgument('points', `must be at most ${POINTS_PER_MESSAGE_MAX} per message`);
       }
       yield next.value.points.map(pointOf);
     }
@@ -130,7 +130,7 @@ function pointOf(point: PointMessage): PointOfInterest {
 
 function attributesOf({ attributes }: PointMessage): PointAttributes {
   const unknown = Object.keys(attributes).find((key) => key !== 'schoolType' && key !== 'operatorType');
-  if (unknown !== undefined) throw invalidArgument('points.attributes', 'may have schoolType and operatorType alone');
+  if (unknown !== undefined) throw invalidArgument('points.attributes', 'may have only schoolType and operatorType');
   const { schoolType, operatorType } = attributes;
   return {
     ...(schoolType !== undefined && { schoolType: valueOf('points.attributes.schoolType', SCHOOL_TYPE, schoolType) }),

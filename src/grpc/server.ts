@@ -1,8 +1,8 @@
 /**
- * The gRPC server: the administration service, health and reflection. It accepts plaintext only on the loopback;
- * elsewhere it needs a certificate. A bearer token, compared in constant time, or a client certificate authenticates
- * callers of every service except health. This file also limits the connections of the port: when there are too many,
- * or too many without a valid token, the oldest unauthenticated connection is closed, never an authenticated one.
+ * The gRPC server: the administration service, health and reflection. Plaintext is accepted only on the loopback;
+ * elsewhere the server needs a certificate. A bearer token, compared in constant time, or a client certificate
+ * authenticates callers of every service except health. This file also limits the connections of the port: if there are
+ * too many, or too many without a valid token, the oldest unauthenticated one is closed.
  */
 
 import { createHash, timingSafeEqual } from 'node:crypto';
@@ -52,10 +52,10 @@ export interface AdminServerSettings {
   /** Paths of PEM files; null for plaintext. */
   readonly certificate: string | null;
   readonly privateKey: string | null;
-  /** PEM file of the authorities of required client certificates; null if none is required. */
+  /** PEM file of the authorities that sign client certificates; null if no client certificate is required. */
   readonly clientAuthorities: string | null;
   readonly callTimeouts?: CallTimeouts;
-  /** The time limit for a health call's request. */
+  /** How long a health call may take to send its request. */
   readonly healthQuestionMs?: number;
 }
 
@@ -64,7 +64,7 @@ export interface AdminServer {
   readonly address: string;
   /** Sets what health checks report: whether the process accepts work. */
   setServing(isServing: boolean): void;
-  /** Ends the watchers; calls in progress have two seconds to end. */
+  /** Ends all watches; other calls in progress have two seconds to end. */
   stop(): Promise<void>;
 }
 
@@ -79,9 +79,9 @@ const OPTIONS: ChannelOptions = {
   'grpc.max_receive_message_length': MESSAGE_BYTES_MAX,
   'grpc.max_send_message_length': MESSAGE_BYTES_MAX,
   'grpc.max_concurrent_streams': 64,
-  // Megabytes that may wait to be sent on a connection before it is refused new streams; unbounded by default.
+  // Megabytes that may wait to be sent on a connection; above, it gets no new streams. Unbounded by default.
   'grpc-node.max_session_memory': 16,
-  // A client whose idle connection was closed reconnects for its next call.
+  // Clients reconnect for their next call when an idle connection was closed.
   'grpc.max_connection_idle_ms': 300_000,
   'grpc.keepalive_time_ms': 30_000,
   'grpc.keepalive_timeout_ms': 10_000,
@@ -112,7 +112,7 @@ export async function startAdminServer(
     address: `${bracketed(settings.host)}:${connections.port}`,
     setServing,
     async stop() {
-      stopping.abort(unavailable('this instance, which is stopping,'));
+      stopping.abort(unavailable('This instance, which is stopping,'));
       connections.close();
       const shutDown = new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
       if (!(await endsWithin(shutDown, SHUTDOWN_MS))) server.forceShutdown();
@@ -122,7 +122,7 @@ export async function startAdminServer(
   };
 }
 
-/** A request that cannot be decoded, such as one with a time beyond 2^53 seconds, becomes the caller's error. */
+/** Makes a request that cannot be decoded, e.g. with a time beyond 2^53 seconds, an error of the caller. */
 function decodable(definition: typeof AdminServiceService): ServiceDefinition {
   const methods = Object.entries(definition).map(([name, method]) => {
     const requestDeserialize = (bytes: Buffer): unknown => {
@@ -137,7 +137,7 @@ function decodable(definition: typeof AdminServiceService): ServiceDefinition {
   return Object.fromEntries(methods);
 }
 
-/** Passes raw descriptors: from other forms the library would omit the imported files. */
+/** Passes raw descriptors: given any other form, the library would omit imported files. */
 async function reflect(server: Server): Promise<void> {
   const packages = { all: { fileDescriptorProtos: await fileDescriptors() } };
   const services = [SERVICE_NAME, 'grpc.health.v1.Health'];
@@ -146,7 +146,7 @@ async function reflect(server: Server): Promise<void> {
   }).addToServer(server);
 }
 
-/** config-conflicts.ts has validated the combination of settings. */
+/** config-conflicts.ts has already validated the combination of these settings. */
 async function credentialsOf(settings: AdminServerSettings): Promise<ServerCredentials> {
   const { certificate, privateKey, clientAuthorities } = settings;
   if (certificate === null || privateKey === null) return ServerCredentials.createInsecure();
@@ -192,7 +192,7 @@ interface AuthenticationObserver {
   readonly onRefused: (method: string, peer: string) => void;
 }
 
-/** `token`: null when the certificate has already authenticated every caller. */
+/** `token`: null when client certificates already authenticate every caller. */
 function requireToken(token: string | null, { onAdmitted, onRefused }: AuthenticationObserver): ServerInterceptor {
   const expected = token === null ? null : hashOf(token);
   return (method, call) => {
@@ -222,7 +222,7 @@ const UNAUTHENTICATED_MAX = 16;
 
 interface Connections {
   readonly port: number;
-  /** `peer`: as grpc-js names it. */
+  /** `peer`: `address:port`, as grpc-js writes it. */
   markAuthenticated(peer: string): void;
   /** Accepts no more connections; open ones stay open. */
   close(): void;
@@ -230,7 +230,7 @@ interface Connections {
   destroy(): void;
 }
 
-/** Passes each connection to `serve`. `port` 0 takes a free port. Rejects when the address is in use or unavailable. */
+/** Passes each connection to `serve`. `port` 0: a free port. Rejects when the address is in use or unavailable. */
 async function openConnections(host: string, port: number, serve: (socket: Socket) => void): Promise<Connections> {
   const sockets = new Set<Socket>();
   /** Unauthenticated connections by peer, oldest first. */
@@ -243,7 +243,7 @@ async function openConnections(host: string, port: number, serve: (socket: Socke
       sockets.delete(socket);
       if (unknownPeers.get(peer) === socket) unknownPeers.delete(peer);
     });
-    // Until the HTTP/2 session begins, nothing else listens to errors of the connection.
+    // Until the HTTP/2 session begins, nothing else handles errors of the connection.
     socket.on('error', () => socket.destroy());
     serve(socket);
     if (unknownPeers.size <= UNAUTHENTICATED_MAX && sockets.size <= CONNECTIONS_MAX) return;
@@ -278,7 +278,7 @@ interface Health {
 
 const HEALTH_PATH = '/grpc.health.v1.Health/';
 const WATCHERS_MAX = 16;
-/** Each incomplete request may hold a message of the maximum size. */
+/** Maximum health calls: each incomplete request may hold a message of the maximum size in memory. */
 const CALLS_MAX = 32;
 const QUESTION_MS = 10_000;
 
@@ -288,14 +288,14 @@ function isHealthCall(path: string): boolean {
 
 /**
  * The health service (grpc.health.v1), the only one that needs no token: its calls are bounded in number and time, and
- * it stores no name that a caller sends. Only the definition comes from grpc-health-check, whose implementation keeps
+ * it stores no names that callers send. Only the definition comes from grpc-health-check, whose implementation stores
  * every name ever watched. `names`: the services that have a status. `stopping` ends the watches.
  */
 function addHealth(server: Server, names: readonly string[], stopping: AbortSignal): Health {
   let current: Serving = 'SERVING';
   const watchers = new Set<Watcher>();
   stopping.addEventListener('abort', () => {
-    for (const watcher of watchers) watcher.emit('error', statusOf(unavailable('this instance, which is stopping,')));
+    for (const watcher of watchers) watcher.emit('error', statusOf(unavailable('This instance, which is stopping,')));
   });
   server.addService(service, {
     check({ request }: ServerUnaryCall<Question, Answer>, callback: sendUnaryData<Answer>) {
@@ -307,7 +307,10 @@ function addHealth(server: Server, names: readonly string[], stopping: AbortSign
     },
     watch(watcher: Watcher) {
       if (watchers.size >= WATCHERS_MAX) {
-        watcher.emit('error', statusOf(exhausted('TOO_MANY_WATCHERS', `at most ${WATCHERS_MAX} watch health at once`)));
+        watcher.emit(
+          'error',
+          statusOf(exhausted('TOO_MANY_WATCHERS', `At most ${WATCHERS_MAX} clients watch health.`)),
+        );
         return;
       }
       watchers.add(watcher);
@@ -336,7 +339,7 @@ function boundHealthCalls(questionMs: number = QUESTION_MS): ServerInterceptor {
     const listener = new ServerListenerBuilder()
       .withOnReceiveMetadata((metadata, next) => {
         if (calls >= CALLS_MAX) {
-          call.sendStatus(statusOf(exhausted('TOO_MANY_CALLS', `at most ${CALLS_MAX} ask for health at once`)));
+          call.sendStatus(statusOf(exhausted('TOO_MANY_CALLS', `At most ${CALLS_MAX} health checks run at once.`)));
           return;
         }
         calls += 1;
@@ -347,7 +350,7 @@ function boundHealthCalls(questionMs: number = QUESTION_MS): ServerInterceptor {
         clearTimeout(timer);
         next(message);
       })
-      // Called at every end of a call, by either side.
+      // Called whenever a call ends, whichever side ends it.
       .withOnCancel(() => {
         if (timer === undefined) return;
         clearTimeout(timer);

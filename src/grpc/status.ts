@@ -1,4 +1,4 @@
-/** Status, stages and search indexes: what the instances report, and what operators decide about stages. */
+/** Status, stages and search indexes: reports of the instances, and operators' control of stages. */
 
 import { pause } from '../engine/actor/waiting.ts';
 import { criteriaOf } from '../engine/domain/search.ts';
@@ -104,7 +104,7 @@ export async function resumeStage(name: string, dependencies: AdminDependencies)
   return readStage(stage, dependencies);
 }
 
-/** Pauses the stage. Resolves when no instance has work of the stage in progress. */
+/** Pauses the stage. Resolves when no instance has work in progress in it. */
 export async function drainStage(
   request: PauseStageRequest,
   dependencies: AdminDependencies,
@@ -183,7 +183,7 @@ export async function readIndex(database: Database): Promise<Index> {
 export async function rebuildIndex(dependencies: AdminDependencies, { signal }: CallContext): Promise<Index> {
   const { database, controlsChanged } = dependencies;
   if ((await readIndex(database)).instances.length === 0) {
-    throw failedPrecondition('NO_INDEX', 'index', 'no instance with the role intake runs');
+    throw failedPrecondition('NO_INDEX', 'index', 'No instance with the role intake is running.');
   }
   const generation = await nextGeneration(database, 'index');
   await controlsChanged();

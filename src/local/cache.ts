@@ -1,8 +1,8 @@
 /**
- * Entries of the cache directory are complete or absent: made under another name, then renamed. Of two processes that
- * make the same one, either stands. What an interrupted process left behind goes when another entry is made. Among them are
- * packages of Debian or Ubuntu, fetched and unpacked without root and without their dependencies; apt verifies their
- * signatures, from whatever mirror the machine uses.
+ * The cache directory. Its entries are complete or absent, because each is built under another name and then renamed; if
+ * two processes build the same entry, either result is kept. Building an entry also removes what interrupted processes
+ * left behind. Some entries are packages of Debian or Ubuntu, downloaded and unpacked without root and without their
+ * dependencies; apt verifies their signatures, whichever mirror the machine uses.
  */
 
 import { execFile } from 'node:child_process';
@@ -13,12 +13,13 @@ import { succeeds } from '../engine/actor/waiting.ts';
 import { dangerOf } from './data-directory.ts';
 
 const STAGING = 'unfinished-';
-/** Longer than any entry takes to make. */
+/** Longer than building any entry takes. */
 const ABANDONED_MS = 3_600_000;
 
 /**
- * The path of the entry `name`, which `make` fills unless `isUsable` accepts the existing one. Readable by all users: a
- * root daemon runs some of it as another. Throws when another user could change the content of the cache.
+ * Returns the path of the entry `name`; calls `make` to fill it unless `isUsable` accepts the existing one. Readable by
+ * all users, because a root daemon runs some entries as another user. Throws if another user could change the content of
+ * the cache.
  */
 export async function cacheEntry(
   cacheDir: string,
@@ -26,7 +27,7 @@ export async function cacheEntry(
   isUsable: (path: string) => Promise<boolean>,
   make: (path: string) => Promise<void>,
 ): Promise<string> {
-  // A program that another user put there would run with our rights.
+  // A program placed there by another user would run with our rights.
   const danger = await stat(cacheDir).then(dangerOf, () => null);
   if (danger !== null) throw new Error(`${cacheDir} ${danger}`);
   const entry = join(cacheDir, name);
@@ -37,7 +38,7 @@ export async function cacheEntry(
   try {
     await chmod(staging, 0o755);
     await make(staging);
-    // Present now: another process was faster, or the entry was damaged.
+    // It is usable by now if another process was faster; otherwise it is absent or damaged.
     if (!(await isUsable(entry))) {
       await rm(entry, { recursive: true, force: true });
       await rename(staging, entry);
@@ -48,7 +49,7 @@ export async function cacheEntry(
   }
 }
 
-/** The directories it creates are open to all users, whatever the umask. */
+/** Makes new directories accessible to all users, regardless of the umask. */
 async function createForAll(directory: string): Promise<void> {
   const first = await mkdir(directory, { recursive: true });
   for (let path = directory; first !== undefined && path.startsWith(first); path = dirname(path)) {
@@ -60,7 +61,7 @@ async function removeAbandoned(cacheDir: string): Promise<void> {
   for (const name of await readdir(cacheDir)) {
     if (!name.startsWith(STAGING)) continue;
     const path = join(cacheDir, name);
-    // Already removed when another process cleans up too.
+    // Another process that cleans up may have removed it already.
     const ageMs = await stat(path).then(
       ({ mtimeMs }) => Date.now() - mtimeMs,
       () => 0,
@@ -71,10 +72,13 @@ async function removeAbandoned(cacheDir: string): Promise<void> {
 
 const run = promisify(execFile);
 
-/** One step of apt on a slow line: a full update is some 15 MB, a package up to 60 MB. */
+/** Allows one step of apt on a slow line: a full update is about 15 MB, a package up to 60 MB. */
 const APT_TIMEOUT_MS = 300_000;
 
-/** Fills the directory `target`. Rejects with the message of apt or dpkg-deb. `sources`: in place of the machine's. */
+/**
+ * Fills the directory `target`. Rejects with the message of apt or dpkg-deb. `sources`: a sources list to use in place of
+ * the machine's.
+ */
 export async function unpackDebianPackages(
   names: readonly string[],
   target: string,
@@ -83,16 +87,16 @@ export async function unpackDebianPackages(
   const work = join(target, 'apt');
   await download(names, work, sources);
   const archives = (await readdir(work)).filter((file) => file.endsWith('.deb'));
-  if (archives.length < names.length) throw new Error('apt-get download left no package');
+  if (archives.length < names.length) throw new Error('apt-get download stored no package');
   for (const archive of archives) await run('dpkg-deb', ['--extract', join(work, archive), target]);
   await rm(work, { recursive: true });
 }
 
-/** With the machine's package lists first; where they are missing or outdated, with our own lists. */
+/** Tries the machine's package lists first. If they are missing or outdated, uses lists of our own. */
 async function download(names: readonly string[], work: string, sources: string | null): Promise<void> {
   await mkdir(join(work, 'cache/archives/partial'), { recursive: true });
   await mkdir(join(work, 'state/lists/partial'), { recursive: true });
-  // No change of user, when root: it could not write here.
+  // As root, apt would switch to another user, who could not write here.
   const options = [`Dir::Cache=${join(work, 'cache')}`, 'APT::Sandbox::User=', 'Acquire::Retries=1'];
   const ownLists = [...options, `Dir::State=${join(work, 'state')}`, 'Acquire::Languages=none'];
   if (sources !== null) ownLists.push(`Dir::Etc::sourcelist=${sources}`, 'Dir::Etc::sourceparts=-');
@@ -102,7 +106,7 @@ async function download(names: readonly string[], work: string, sources: string 
       timeout: APT_TIMEOUT_MS,
     });
   if (sources === null && (await succeeds(apt(options, 'download', ...names)))) return;
-  // An update fails when one of many sources is unreachable: the download shows whether our packages are available.
+  // An update fails if any of the sources is unreachable. The download shows whether our packages are available.
   const updateError = await apt([...ownLists, 'APT::Update::Error-Mode=any'], 'update').then(
     () => null,
     (error: Error) => error,

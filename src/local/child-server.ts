@@ -1,10 +1,10 @@
 /**
- * A server as a child process that cannot outlive the daemon. `setpriv --pdeathsig` (util-linux) makes the kernel send
- * the server its stop signal when the daemon dies, even of SIGKILL; without it an orphan would hold the data, and the
- * next start would fail. The child leads a session of its own, so that a Ctrl-C in the terminal reaches the daemon
- * alone, which stops its servers last. One older log file of it is kept; the last lines of a log explain a failure.
+ * Runs a server as a child process that does not outlive the daemon. `setpriv --pdeathsig` (util-linux) makes the kernel
+ * send the server its stop signal when the daemon dies, even from SIGKILL; otherwise an orphan would hold the data and
+ * the next start would fail. The child has its own session, so that Ctrl-C in the terminal reaches only the daemon, which
+ * stops its servers last. One older log file is kept; errors quote the last lines of the log.
  *
- * The kernel observes the thread that started the child: start servers from the main thread.
+ * The kernel watches the thread that started the child, so servers must be started from the main thread.
  */
 
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -18,16 +18,16 @@ import type { ServerUser } from './ownership.ts';
 export interface EmbeddedServer {
   readonly url: string;
   readonly pid: number;
-  /** Resolves when the process ends for any reason, with a description. */
+  /** Resolves with a description when the process ends for any reason. */
   readonly exited: Promise<string>;
-  /** Graceful, bounded in time, then SIGKILL. Resolves when the process is gone; more calls change nothing. */
+  /** Stops gracefully within a time limit, then by SIGKILL. Resolves when the process has ended; further calls have no effect. */
   stop(): Promise<void>;
 }
 
 export type ChildServer = Omit<EmbeddedServer, 'url'> & { readonly logFile: string };
 
 export interface ChildServerOptions {
-  /** Its name in messages. */
+  /** Name in messages. */
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];
@@ -36,15 +36,15 @@ export interface ChildServerOptions {
   readonly onLog?: ((line: string) => void) | undefined;
   readonly stopSignal: NodeJS.Signals;
   readonly stopTimeoutMs: number;
-  /** The whole environment of the child; inherited when absent. */
+  /** The child's whole environment; inherited if absent. */
   readonly environment?: Readonly<Record<string, string>>;
-  /** The user to run as; null: the daemon's. */
+  /** User of the process; null for the daemon's own. */
   readonly user: ServerUser | null;
-  /** Inherited by the child as file descriptors 3 and up: access to directories that its user cannot reach by path. */
+  /** Inherited as file descriptors 3 and up. They give access to directories that the user cannot reach by path. */
   readonly handles?: readonly number[];
 }
 
-/** The program does not exist. */
+/** The server's program is missing. */
 export class ServerMissingError extends Error {
   readonly code = 'EMBEDDED_SERVER_MISSING';
 }
@@ -77,7 +77,7 @@ export async function startChildServer(options: ChildServerOptions): Promise<Chi
   return { pid: child.pid as number, exited, logFile, stop: () => stop(child, exited, options) };
 }
 
-/** Also for the short-lived tools of a server. */
+/** Also used for the short-lived tools of a server. */
 export function setprivArguments(options: Pick<ChildServerOptions, 'command' | 'args' | 'stopSignal' | 'user'>) {
   const { command, args, stopSignal, user } = options;
   const identity =
@@ -86,8 +86,8 @@ export function setprivArguments(options: Pick<ChildServerOptions, 'command' | '
 }
 
 /**
- * Polls until `probe` finds the server ready. Throws `ServerStartError` with the end of the log when the server ends
- * first, or (after stopping it) when `timeoutMs` have passed.
+ * Polls until `probe` returns a value. Throws `ServerStartError` with the end of the log if the server ends first, or if
+ * it is not ready after `timeoutMs`; in that case it is stopped.
  */
 export async function waitUntilReady<T>(
   server: ChildServer,
@@ -111,7 +111,7 @@ function spawned(child: ChildProcess, name: string): Promise<void> {
   return new Promise((settle, reject) => {
     child.once('spawn', settle).once('error', (cause: NodeJS.ErrnoException) => {
       const reason = cause.code === 'ENOENT' ? 'the command setpriv (package util-linux) is missing' : cause.message;
-      reject(new ServerStartError(`${name} cannot be started: ${reason}`, { cause }));
+      reject(new ServerStartError(`Cannot start ${name}: ${reason}`, { cause }));
     });
   });
 }
@@ -123,28 +123,28 @@ async function stop(child: ChildProcess, exited: Promise<string>, options: Child
   await exited;
 }
 
-/** A file larger than this at a start is renamed; a quiet server writes some kilobytes a day. */
+/** A larger log file is renamed at a start. A quiet server writes some kilobytes a day. */
 const ROTATE_BYTES = 8 * 1024 * 1024;
 const TAIL_BYTES = 4_096;
 const TAIL_LINES = 12;
 const FOLLOW_INTERVAL_MS = 500;
 const FOLLOW_BYTES_MAX = 64 * 1024;
 
-/** The server writes to the file itself: a pipe would break when the daemon is killed. */
+/** The server writes to the file directly, because a pipe would break when the daemon is killed. */
 export async function openServerLog(path: string): Promise<FileHandle> {
   const size = await sizeOf(path);
   if (size > ROTATE_BYTES) await rename(path, `${path}.1`);
   return open(path, 'a', 0o600);
 }
 
-/** The last lines after the byte `start`, where this run of the server began. */
+/** The last lines after byte `start`, where the log of this run begins. */
 export async function tailOf(path: string, start: number): Promise<string> {
   const size = await sizeOf(path);
   const lines = (await readFrom(path, Math.max(start, size - TAIL_BYTES), TAIL_BYTES)).trim().split('\n');
   return lines.slice(-TAIL_LINES).join('\n') || '(it wrote nothing)';
 }
 
-/** Reports the lines written from now on, within half a second; returns a function that stops it. */
+/** Reports lines written from now on, within half a second. Returns a function that ends the reporting. */
 async function followServerLog(path: string, onLine: (line: string) => void): Promise<() => Promise<void>> {
   let offset = await sizeOf(path);
 
@@ -170,7 +170,7 @@ async function sizeOf(path: string): Promise<number> {
   );
 }
 
-/** Empty when the file cannot be read: a log never causes a failure. */
+/** Empty if the file cannot be read: a log problem must not cause a failure. */
 async function readFrom(path: string, position: number, bytesMax: number): Promise<string> {
   const file = await open(path, 'r').catch(() => null);
   if (file === null) return '';
@@ -182,10 +182,10 @@ async function readFrom(path: string, position: number, bytesMax: number): Promi
   }
 }
 
-/** Another process may take it before it is used. */
+/** Another process may take the port before it is used. */
 export async function freePort(): Promise<number> {
   const port = await listenOnce(0);
-  if (port === null) throw new Error('no port of 127.0.0.1 is free');
+  if (port === null) throw new Error('No port of 127.0.0.1 is free.');
   return port;
 }
 
@@ -193,7 +193,7 @@ export async function isPortFree(port: number): Promise<boolean> {
   return (await listenOnce(port)) !== null;
 }
 
-/** Null when the port is taken. */
+/** Null if the port is in use. */
 function listenOnce(wanted: number): Promise<number | null> {
   return new Promise((settle, reject) => {
     const server = createServer().once('error', (error: NodeJS.ErrnoException) => {
@@ -209,44 +209,44 @@ function listenOnce(wanted: number): Promise<number | null> {
 }
 
 export interface FormerServer {
-  /** Its name in messages. */
+  /** Name in messages. */
   readonly name: string;
   readonly stopSignal: NodeJS.Signals;
   readonly userIds: readonly number[];
   readonly isCommandLine: (commandLine: readonly string[]) => boolean;
 }
 
-/** A fast shutdown of PostgreSQL writes a checkpoint: `shared_buffers` at most, some seconds on a slow disk. */
+/** On a fast shutdown PostgreSQL writes a checkpoint of at most `shared_buffers`, which takes some seconds on a slow disk. */
 const FAREWELL_MS = 30_000;
-/** From SIGKILL to the end of a process that waits for the disk. */
+/** Time from SIGKILL to the end of a process that waits for the disk. */
 const DEATH_MS = 10_000;
 
-/** The name of the server in `home`, as on its command line. */
+/** Name of the server in `home`, part of its command line. */
 export function serverNameOf(home: string): string {
   return `vigie-${createHash('sha256').update(home).digest('hex').slice(0, 16)}`;
 }
 
 /**
- * Servers of a former daemon that still run in our directory: the kernel sent them a stop signal when that daemon died,
- * and they may still be writing. They are recognised by their command line, never by a pid file, which outlives its
- * process, and only among the processes of the users that they may run as: anyone can start a program with any command
- * line. The caller holds the data directory, so no living daemon owns what is found here. Resolves when no such process
- * is left. They are sent `stopSignal` (a daemon killed at the moment of the start has not set the kernel's signal yet),
- * and killed after 30 seconds. Throws `ServerStartError` when one survives that.
+ * Ends servers of an earlier daemon that still run in our directory. The kernel sent them a stop signal when that daemon
+ * died, but they may still be writing. They are recognised by their command line, not by a pid file, which outlives its
+ * process; only processes of the servers' users count, because anyone can start a program with any command line. The
+ * caller holds the data directory, so they belong to no living daemon. They are sent `stopSignal` (a daemon killed while
+ * starting a server has not set the kernel's signal yet), and SIGKILL after 30 seconds. Resolves when none is left.
+ * Throws `ServerStartError` if a process survives.
  */
 export async function endFormerServer(former: FormerServer): Promise<void> {
   const killAt = performance.now() + FAREWELL_MS;
-  const asked = new Set<number>();
+  const signalled = new Set<number>();
   for (;;) {
     const left = await findProcesses(former);
     if (left.length === 0) return;
     if (performance.now() > killAt + DEATH_MS) {
-      throw new ServerStartError(`${former.name}: a former one does not end (process ${left.join(', ')})`);
+      throw new ServerStartError(`${former.name}: process ${left.join(', ')} of an earlier start does not end`);
     }
     for (const pid of left) {
       if (performance.now() > killAt) signal(pid, 'SIGKILL');
-      else if (!asked.has(pid)) signal(pid, former.stopSignal);
-      asked.add(pid);
+      else if (!signalled.has(pid)) signal(pid, former.stopSignal);
+      signalled.add(pid);
     }
     await pause(POLL_MS);
   }
@@ -258,7 +258,7 @@ async function findProcesses(former: FormerServer): Promise<readonly number[]> {
   return pids.filter((_, at) => areFormer[at]);
 }
 
-/** A zombie has no command line, and is not found. */
+/** A zombie has an empty command line and therefore does not match. */
 async function isFormer(pid: number, { userIds, isCommandLine }: FormerServer): Promise<boolean> {
   const commandLine = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
   if (pid === process.pid || !isCommandLine(commandLine.split('\0'))) return false;
@@ -271,6 +271,6 @@ function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
   } catch {
-    // The process ended between the listing and the signal.
+    // The process ended after it was listed.
   }
 }

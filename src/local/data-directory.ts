@@ -1,7 +1,7 @@
 /**
- * The location of the embedded servers' data: the data directory, held by one daemon at a time, and the cache directory
- * of binaries, which may be deleted at any time. Neither may be writable by another user, who could replace programs,
- * links and data.
+ * Locations of the embedded servers' data: the data directory, held by one daemon at a time, and the cache directory of
+ * binaries, which may be deleted at any time. Neither may be writable by another user, who could replace programs, links
+ * and data.
  */
 
 import { spawn } from 'node:child_process';
@@ -17,7 +17,7 @@ import { promisify } from 'node:util';
 type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface DataDirectory {
-  /** Absolute, without symbolic links. */
+  /** Absolute, with symbolic links resolved. */
   readonly path: string;
   close(): Promise<void>;
 }
@@ -32,38 +32,38 @@ export class DataDirectoryError extends Error {
 }
 
 /**
- * Creates and holds the data directory: `configured`, else `/var/lib/vigie` for root, else `vigie` under
- * `$XDG_DATA_HOME` (`~/.local/share`). Throws `DataDirectoryError` when another daemon holds it, it is not writable, or
- * another user could change it.
+ * Creates and holds the data directory: `configured`, else `/var/lib/vigie` for root, else `vigie` under `$XDG_DATA_HOME`
+ * (`~/.local/share`). Throws `DataDirectoryError` if another daemon holds it, if it is not writable, or if another user
+ * could change it.
  */
 export async function openDataDirectory(configured: string | null): Promise<DataDirectory> {
   const wanted = dataDirectoryPath(configured);
   const path = await writableDirectory(wanted).catch((cause: Error) => {
-    throw unusable(`${wanted} is not a directory this user can write to (${cause.message})`, cause);
+    throw unusable(`${wanted} is not a directory that this user can write to (${cause.message})`, cause);
   });
   const danger = dangerOf(await stat(path));
   if (danger !== null) throw unusable(`${path} ${danger}`);
   return hold(path);
 }
 
-/** Where `openDataDirectory` looks. Throws `DataDirectoryError` for a user without a home. */
+/** The path that `openDataDirectory` uses. Throws `DataDirectoryError` for a user without a home directory. */
 export function dataDirectoryPath(configured: string | null, environment: Environment = process.env): string {
   const wanted = configured ?? defaultDirectory('/var/lib', environment.XDG_DATA_HOME, '.local/share');
-  if (wanted === null) throw unusable('there is no home directory to put the data in');
+  if (wanted === null) throw unusable('the user has no home directory to store the data in');
   return resolve(wanted);
 }
 
 /**
- * The directory for binaries: `vigie` under `$XDG_CACHE_HOME`, or without one `/var/cache/vigie` for root, and
- * `~/.cache/vigie` for others. Not created here: most starts need no cache.
+ * The directory of binaries: `vigie` under `$XDG_CACHE_HOME`; if unset, `/var/cache/vigie` for root and `~/.cache/vigie`
+ * for others. It is not created here, because most starts need no cache.
  */
 export function cacheDirectory(environment: Environment = process.env): string {
   const wanted = defaultDirectory('/var/cache', environment.XDG_CACHE_HOME, '.cache', true);
-  // Without a home directory the failure to create it names the path, and XDG_CACHE_HOME.
+  // Without a home directory, creating this path fails, and the error names the path and XDG_CACHE_HOME.
   return resolve(wanted ?? '/nonexistent/.cache/vigie');
 }
 
-/** XDG Base Directory Specification: a relative value of a variable is ignored. */
+/** XDG Base Directory Specification: relative values of variables are ignored. */
 function defaultDirectory(ofRoot: string, xdgHome: string | undefined, underHome: string, hasRootXdg = false) {
   const isRoot = process.getuid?.() === 0;
   if ((!isRoot || hasRootXdg) && xdgHome !== undefined && isAbsolute(xdgHome)) return join(xdgHome, 'vigie');
@@ -72,7 +72,7 @@ function defaultDirectory(ofRoot: string, xdgHome: string | undefined, underHome
   return home !== null && isAbsolute(home) ? join(home, underHome, 'vigie') : null;
 }
 
-/** Null for a user that neither HOME nor the machine's list of users gives one. */
+/** Null if neither HOME nor the machine's user list gives a home directory. */
 function homeDirectory(): string | null {
   try {
     return homedir();
@@ -97,25 +97,25 @@ function unusable(reason: string, cause?: Error): DataDirectoryError {
 
 async function hold(path: string): Promise<DataDirectory> {
   const lock = await lockDirectory(path).catch((cause: Error) => {
-    throw unusable(`${path} cannot be held (${cause.message})`, cause);
+    throw unusable(`${path} cannot be locked (${cause.message})`, cause);
   });
   if (lock !== null) return { path, close: lock.release };
   const holder = await lastHolder(path);
   throw new DataDirectoryError(
     'DATA_DIRECTORY_IN_USE',
-    `data directory: ${path} is in use by another vigie${holder === null ? '' : ` (process ${holder})`}. ` +
+    `data directory: ${path} is in use by another Vigie daemon${holder === null ? '' : ` (process ${holder})`}. ` +
       'Stop it, or set VIGIE_DATA_DIR to another directory.',
   );
 }
 
-/** Why the content of a directory is not safe from other users; null when it is. The group is its owner's choice. */
+/** Why another user could change a directory's content; null if none could. Group permissions are the owner's choice. */
 export function dangerOf({ uid, mode }: Stats): string | null {
-  if (uid !== process.geteuid?.() && uid !== 0) return `belongs to user ${uid}, who could change what is in it`;
-  if ((mode & 0o002) !== 0) return 'can be written to by every user';
+  if (uid !== process.geteuid?.() && uid !== 0) return `belongs to user ${uid}, who could change its content`;
+  if ((mode & 0o002) !== 0) return 'is writable by every user';
   return null;
 }
 
-/** Numbers, not `FileHandle`s: a garbage-collected one closes its file, and releases the lock. */
+/** Plain descriptors: a garbage-collected `FileHandle` would close its file and release the lock. */
 const files = {
   open: promisify(open),
   stat: promisify(fstat),
@@ -130,14 +130,15 @@ export interface DirectoryLock {
 }
 
 const LOCK_FILE = 'lock';
-/** A killed daemon keeps its files for some milliseconds, longer under load. */
+/** A killed daemon keeps its files open for some milliseconds, longer under load. */
 const HOLDER_DYING_SECONDS = 3;
 const CONFLICT = 75;
 
 /**
- * `flock` on a file that no other user can open. The lock belongs to our open file, so the kernel releases it with the
- * process, however it ends, and no lock is ever stale. Containers that share the directory see each other's. Waits some
- * seconds for a holder that may be dying; null when it stays. Throws when the file is not ours.
+ * Locks a file that no other user can open, by `flock`. The lock belongs to our open file, so the kernel releases it when
+ * the process ends in any way, and no lock is ever stale. Containers that share the directory see each other's locks.
+ * Waits some seconds for a holder that may be ending; null if it keeps the lock. Throws if the file belongs to another
+ * user.
  */
 async function lockDirectory(directory: string): Promise<DirectoryLock | null> {
   const path = join(directory, LOCK_FILE);
@@ -160,13 +161,13 @@ async function lockDirectory(directory: string): Promise<DirectoryLock | null> {
   return { release: () => files.close(file) };
 }
 
-/** The process that last wrote its number into the lock; null when none has. */
+/** Process number last written to the lock file; null if there is none. */
 async function lastHolder(directory: string): Promise<number | null> {
   const written = await readFile(join(directory, LOCK_FILE), 'utf8').catch(() => '');
   return /^\d+\n$/.test(written) ? Number(written) : null;
 }
 
-/** False also where no daemon has ever run. */
+/** Also false if no daemon has ever run. */
 export async function isDirectoryLocked(directory: string): Promise<boolean> {
   const file = await files
     .open(join(directory, LOCK_FILE), constants.O_RDONLY)
@@ -182,25 +183,25 @@ export async function isDirectoryLocked(directory: string): Promise<boolean> {
   }
 }
 
-/** Node.js has no call for it. The command locks the open file that it inherits, and ends; the file stays locked. */
+/** Node.js has no such call. The command locks the open file that it inherits; the lock remains after the command ends. */
 async function flock(file: number, options: readonly string[]): Promise<boolean> {
   const command = spawn('flock', [...options, '--conflict-exit-code', String(CONFLICT), '3'], {
     stdio: ['ignore', 'ignore', 'pipe', file],
   });
   const ended = once(command, 'close').catch((error: NodeJS.ErrnoException) => {
-    throw error.code === 'ENOENT' ? new Error('the command flock (package util-linux) is missing') : error;
+    throw error.code === 'ENOENT' ? new Error('the command flock is missing: install the package util-linux') : error;
   });
-  const [said, [code]] = await Promise.all([text(command.stderr as NodeJS.ReadableStream), ended]);
+  const [output, [code]] = await Promise.all([text(command.stderr as NodeJS.ReadableStream), ended]);
   if (code === 0) return true;
   if (code === CONFLICT) return false;
-  throw new Error(`the directory cannot be locked: ${said.trim()}`);
+  throw new Error(`the directory cannot be locked: ${output.trim()}`);
 }
 
 const FILE = 'admin-token';
 
 /**
- * The token of a daemon without a configured one: created once, stored in the data directory, readable by its owner
- * only. Null when no daemon has created one, or another user's did.
+ * The token of a daemon without a configured one. It is created once and stored in the data directory, readable only by
+ * its owner. Null if no daemon has created one, or if the file belongs to another user.
  */
 export async function readToken(dataDir: string): Promise<string | null> {
   try {
@@ -219,12 +220,12 @@ export async function readOrMakeToken(dataDir: string): Promise<string> {
   const draft = join(dataDir, `${FILE}.${process.pid}.${randomBytes(4).toString('hex')}`);
   await writeFile(draft, `${token}\n`, { mode: 0o600, flag: 'wx' });
   try {
-    // Atomic: no reader sees a half-written token.
+    // A link is atomic: no reader sees a partial token.
     await link(draft, join(dataDir, FILE));
     return token;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    // Another daemon was faster.
+    // Another daemon created the token first.
     return (await readFile(join(dataDir, FILE), 'utf8')).trim();
   } finally {
     await rm(draft, { force: true });

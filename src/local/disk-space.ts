@@ -1,11 +1,11 @@
-/** How much room the disk of a directory has. */
+/** Free space on the disk of a directory. */
 
 import { statfs } from 'node:fs/promises';
 
 export interface DiskSpace {
   readonly freeBytes: number;
   readonly sizeBytes: number;
-  /** The disk will be full before an operator can react. */
+  /** True if the disk may be full before an operator can react. */
   readonly isLow: boolean;
 }
 

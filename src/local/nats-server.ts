@@ -1,6 +1,7 @@
 /**
- * A real nats-server with JetStream for a start without one. It lives in `<data directory>/nats` (`store`, `credentials`,
- * `crawler-credentials`, `nats-server.conf`, `server.log`), listens on the loopback interface alone and asks for a password.
+ * Runs an embedded nats-server with JetStream if no NATS is configured. Its files are in `<data directory>/nats`
+ * (`store`, `credentials`, `crawler-credentials`, `nats-server.conf`, `server.log`). It listens on the loopback interface
+ * only and requires a password.
  */
 
 import { execFile } from 'node:child_process';
@@ -33,40 +34,42 @@ import {
 } from './ownership.ts';
 
 export interface NatsServerOptions {
-  /** Held by the caller: a server found running in it is taken for a leftover and stopped. */
+  /** Held by the caller: a server still running there belongs to an earlier start and is stopped. */
   readonly dataDir: string;
-  /** The program to run; searched for, and fetched into `cacheDir`, when null. */
-  /** Null: the one on the PATH, else the distribution's. */
+  /** Program to run; null for the one on the PATH or, if there is none, the distribution's package in `cacheDir`. */
   readonly serverBin?: string | null;
   readonly cacheDir: string;
   readonly onLog?: (line: string) => void;
   readonly onWarning?: (warning: string) => void;
-  /** A free one when absent or 0. */
+  /** A free port if absent or 0. */
   readonly port?: number;
-  /** Bytes of the store; when absent those of the last start, and at the first one three quarters of the free disk. */
+  /** Maximum size of the store. If absent: the size of the last start, or three quarters of the free disk at the first start. */
   readonly storeBytesMax?: number;
 }
 
-/** `url` has the daemon's user, who may do everything. Files are readable by the daemon's user alone. */
+/** `url` names the daemon's user, who has all rights. Only the daemon's user can read the files. */
 export interface NatsServer extends EmbeddedServer {
-  /** Holds `url`. */
+  /** Contains `url`. */
   readonly credentialsFile: string;
-  /** With the rights of config/nats-server.conf. */
+  /** Has the rights given in config/nats-server.conf. */
   readonly crawlerUrl: string;
-  /** Holds `crawlerUrl`. */
+  /** Contains `crawlerUrl`. */
   readonly crawlerCredentialsFile: string;
 }
 
-/** JetStream reads its streams before it listens: seconds per million messages. */
+/** JetStream reads its streams before it listens, which takes seconds per million messages. */
 const READY_TIMEOUT_MS = 300_000;
 const STOP_TIMEOUT_MS = 15_000;
 const STORE_SHARE = 3 / 4;
 const CONFIG_FILE = 'nats-server.conf';
-/** File descriptors that the server inherits: its store, and its program. Its user need not reach either by path. */
+/** File descriptors that the server inherits for its store and its program, which its user may be unable to reach by path. */
 const STORE_HANDLE = '/proc/self/fd/3';
 const PROGRAM_HANDLE = '/proc/self/fd/4';
 
-/** Resolves when it accepts connections. Throws `ServerMissingError` without a binary, `ServerStartError` on failure. */
+/**
+ * Resolves when the server accepts connections. Throws `ServerMissingError` without a binary, and `ServerStartError` if
+ * the start fails.
+ */
 export async function startNatsServer(options: NatsServerOptions): Promise<NatsServer> {
   const user = await serverUser('vigie-nats', options.onWarning ?? (() => undefined));
   const binary = await findNatsServer(options.serverBin ?? null, options.cacheDir, options.onLog);
@@ -105,13 +108,13 @@ function endFormer(home: string, user: ServerUser | null): Promise<void> {
 function portTaken(port: number): ServerStartError {
   return new ServerStartError(
     `embedded NATS: another program listens on 127.0.0.1:${port}. Set VIGIE_NATS_PORT to a port that is free (0 takes ` +
-      'any), or NATS_URL to the NATS that shall be used instead of an embedded one.',
+      'any), or NATS_URL to the URL of an external NATS server.',
   );
 }
 
 async function prepareHome(home: string, user: ServerUser | null): Promise<void> {
   await secureHome(home, user);
-  // Files of killed servers would be taken for this one's.
+  // Port files of killed servers would be mistaken for this server's.
   await rm(join(home, 'ports'), { recursive: true, force: true });
   await giveDirectory(join(home, 'ports'), user);
   await giveDirectory(join(home, 'store'), user);
@@ -131,7 +134,7 @@ async function spawnIn(
   try {
     if (user !== null && ((await program.stat()).mode & 0o001) === 0) {
       throw new ServerMissingError(
-        `embedded NATS: ${binary.path} may not be run by user ${user.name}: chmod 755 allows it`,
+        `embedded NATS: user ${user.name} may not run ${binary.path}. Allow it by chmod 755.`,
       );
     }
     return await startChildServer({
@@ -139,7 +142,7 @@ async function spawnIn(
       command: PROGRAM_HANDLE,
       args: ['--name', serverNameOf(home), '--config', CONFIG_FILE],
       directory: home,
-      // One thread: with more, Go takes a fifth more CPU time at a hundred adverts a second, to wake them.
+      // One thread: with more, Go spends a fifth more CPU time on waking threads at a hundred adverts a second.
       environment: { GOMAXPROCS: '1' },
       logFile: join(home, 'server.log'),
       onLog,
@@ -154,8 +157,8 @@ async function spawnIn(
 }
 
 /**
- * By default the server takes three quarters of the free disk at each start. Its streams occupy part of it by then, and
- * below 2.10 it does not recover a stream whose bound exceeds that.
+ * By default nats-server takes three quarters of the free disk at each start. At a restart its own streams occupy part of
+ * the disk, and versions below 2.10 do not recover a stream whose limit exceeds the store's.
  */
 async function formerStoreBytes(home: string): Promise<number | null> {
   const former = await readFile(join(home, CONFIG_FILE), 'utf8').catch(() => '');
@@ -163,11 +166,11 @@ async function formerStoreBytes(home: string): Promise<number | null> {
   return bytes > 0 ? bytes : null;
 }
 
-/** As in config/nats-server.conf, which says why; answers come to the inboxes of its own name. */
+/** As in config/nats-server.conf, which gives the reasons. Replies go to inboxes that begin with the crawler's user name. */
 const CRAWLER_PUBLISHES = ['adverts.>', '$JS.API.STREAM.INFO.REJECTED', '$JS.API.STREAM.MSG.GET.REJECTED'];
 const CRAWLER_SUBSCRIBES = ['adverts-rejected.>'];
 
-/** Relative paths are those of the server's working directory. */
+/** Relative paths are resolved from the server's working directory. */
 function configuration(
   binary: NatsServerBinary,
   port: number,
@@ -186,19 +189,19 @@ function configuration(
     `      subscribe: ${JSON.stringify([`_INBOX_${crawler.user}.>`, ...CRAWLER_SUBSCRIBES])}`,
     '    } }',
     '  ]',
-    // Seconds for a client's authentication; a busy machine starts slowly.
+    // Seconds that a client has to authenticate; a busy machine starts slowly.
     '  timeout: 10',
     '}',
     'jetstream {',
     `  store_dir: "${STORE_HANDLE}"`,
     `  max_file_store: ${Math.floor(storeBytesMax)}`,
-    // Every write is synced before it is acknowledged; older servers lack the setting and sync every two minutes.
+    // Syncs every write before its acknowledgement. Older servers lack the setting and sync every two minutes.
     ...(binary.canSyncAlways ? ['  sync_interval: always'] : []),
     '}',
   ].join('\n');
 }
 
-/** `host:port`. The server writes `<program>_<pid>.ports` once it listens. Half a file is no JSON yet. */
+/** `host:port`. The server writes `<program>_<pid>.ports` when it listens. A partially written file is not valid JSON yet. */
 async function clientAddress(home: string, server: ChildServer): Promise<string | null> {
   const directory = join(home, 'ports');
   const name = (await readdir(directory)).find((file) => file.endsWith(`_${server.pid}.ports`));
@@ -215,8 +218,8 @@ interface NatsAccess {
 }
 
 /**
- * A user and password of the embedded NATS: random, made once, kept as a URL that any client takes, in a file that the
- * daemon's user alone can read. Deleting the file makes new ones at the next start.
+ * Credentials of the embedded NATS: random, created once, and stored as a URL that any client accepts, in a file that
+ * only the daemon's user can read. If the file is deleted, the next start creates new ones.
  */
 const NATS_CREDENTIALS_FILE = 'credentials';
 const CRAWLER_CREDENTIALS_FILE = 'crawler-credentials';
@@ -230,10 +233,10 @@ async function readOrMakeAccess(path: string, newUser: string): Promise<NatsAcce
   return { user: newUser, password: randomSecret() };
 }
 
-/** A partial password, left by an editor or a crash, is not accepted. */
+/** Rejects a partial password left by an editor or a crash. */
 const SECRET = /^[\w-]{8,}$/;
 
-/** Resolves with the whole URL. */
+/** Resolves with the URL including the credentials. */
 async function keepAccess(path: string, { user, password }: NatsAccess, address: string): Promise<string> {
   const url = `nats://${user}:${password}@${address}`;
   if ((await readSecret(path)) !== url) await writeSecret(path, url);
@@ -243,21 +246,20 @@ async function keepAccess(path: string, { user, password }: NatsAccess, address:
 const run = promisify(execFile);
 
 interface NatsServerBinary {
-  /** Absolute. */
   readonly path: string;
-  /** As the server states it, such as `2.10.27`. */
+  /** As reported by the server, such as `2.10.27`. */
   readonly version: string;
-  /** Knows `sync_interval: always`: 2.10 and later. */
+  /** True from 2.10: the server accepts `sync_interval: always`. */
   readonly canSyncAlways: boolean;
 }
 
-/** Debian installs it where the PATH of a plain user does not search. */
+/** Debian installs it in a directory that is not on an ordinary user's PATH. */
 const INSTALLED = ['nats-server', '/usr/sbin/nats-server', '/usr/local/sbin/nats-server'];
 const PACKAGED = 'usr/sbin/nats-server';
 
 /**
- * The nats-server named, the one installed, or the package of Debian and Ubuntu, unpacked into the cache directory.
- * `onLog` is called before the package is fetched: it may take a minute. Throws `ServerMissingError`.
+ * The configured nats-server, the installed one, or the package of Debian or Ubuntu, unpacked into the cache directory.
+ * Calls `onLog` before it downloads the package, which may take a minute. Throws `ServerMissingError`.
  */
 export async function findNatsServer(
   configured: string | null,
@@ -272,15 +274,15 @@ export async function findNatsServer(
   const isUsable = (path: string) => succeeds(inspect(join(path, PACKAGED)));
   try {
     const unpacked = await cacheEntry(cacheDir, `nats-server-${process.arch}`, isUsable, (path) => {
-      onLog('no nats-server on the PATH: fetching the package of the distribution');
+      onLog('No nats-server is on the PATH. Downloading the package of the distribution.');
       return unpackDebianPackages(['nats-server'], path);
     });
     return await inspect(join(unpacked, PACKAGED));
   } catch (cause) {
     throw new ServerMissingError(
-      'embedded NATS: no nats-server is installed, and the package of the distribution cannot be fetched into ' +
+      'embedded NATS: no nats-server is installed, and the distribution’s package cannot be downloaded into ' +
         `${cacheDir} (${firstLine(cause as Error)}). Put nats-server on the PATH, ` +
-        'or give the URL of a NATS server with JetStream in NATS_URL.',
+        'or set NATS_URL to the URL of a NATS server with JetStream.',
       { cause },
     );
   }
@@ -288,17 +290,17 @@ export async function findNatsServer(
 
 async function inspectConfigured(configured: string): Promise<NatsServerBinary> {
   return inspect(configured).catch((cause: Error) => {
-    throw new ServerMissingError(`${configured} is no nats-server (${firstLine(cause)})`, { cause });
+    throw new ServerMissingError(`${configured} is not a nats-server (${firstLine(cause)})`, { cause });
   });
 }
 
-/** Runs it: a file for another processor is no server, and the version decides which settings are valid. */
+/** Runs the program, because a file for another processor cannot run, and its version decides which settings are valid. */
 async function inspect(name: string): Promise<NatsServerBinary> {
-  // The server runs in another directory than this process.
+  // The path must be absolute, because the server runs in another directory.
   const path = resolve(name.includes('/') ? name : (await run('sh', ['-c', 'command -v -- "$0"', name])).stdout.trim());
   const { stdout } = await run(path, ['--version']);
   const [, version, major, minor] = /nats-server: v?((\d+)\.(\d+)\.\d+\S*)/.exec(stdout) ?? [];
-  if (version === undefined) throw new Error(`it answers --version with «${stdout.trim().slice(0, 80)}»`);
+  if (version === undefined) throw new Error(`its answer to --version is «${stdout.trim().slice(0, 80)}»`);
   const canSyncAlways = Number(major) > 2 || (Number(major) === 2 && Number(minor) >= 10);
   return { path, version, canSyncAlways };
 }

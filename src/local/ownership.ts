@@ -1,9 +1,9 @@
 /**
- * The users of the embedded servers, and the ownership of their files. A root daemon gives each server a system user of
- * its own, created at the first start, so that neither reads the other's files and no other process of the machine
- * reads theirs. Any other daemon runs them as itself. The daemon owns the directory of a server and its files
- * (passwords, configuration, the log), so that no other user, not even the server's, can place a link that a root
- * daemon would follow. The files that the server writes are in a directory of the server's user.
+ * Users of the embedded servers, and ownership of their files. A root daemon creates a system user for each server at the
+ * first start, so that neither server can read the other's files and no other process can read theirs. Any other daemon
+ * runs the servers as itself. The daemon owns a server's directory and the files in it (passwords, configuration, log),
+ * so that no other user, not even the server's, can place a link that a root daemon would follow. The files that the
+ * server writes are in a subdirectory owned by the server's user.
  */
 
 import { execFile } from 'node:child_process';
@@ -23,18 +23,19 @@ export interface ServerUser {
 
 export type ServerUserName = 'vigie-postgres' | 'vigie-nats';
 
-/** On every Linux; shared with every other service of the machine without a user of its own. */
+/** Exists on every Linux, but is shared by all services of the machine that have no user of their own. */
 export const NOBODY: ServerUser = { name: 'nobody', userId: 65_534, groupId: 65_534 };
 
-/** Another program that changes the list of users, such as a second daemon, holds its lock for some milliseconds. */
+/** Another program that changes the user list, such as a second daemon, locks it for some milliseconds. */
 const CREATE_ATTEMPTS = 5;
 const RETRY_MS = 200;
-/** A root shell that was not a login may lack the directories of useradd and id. */
+/** A root shell without a login may lack the directories of useradd and id. */
 const ENVIRONMENT = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' };
 
 /**
- * The user `name`, created when it is missing; null when the daemon is not root, and the servers run as the daemon does.
- * Where no user can be created (`/etc` is read-only, there is no useradd) `nobody`, and `onWarning` is called with the reason.
+ * Returns the user `name`, creating it if it is missing; null if the daemon is not root, so that the servers run as the
+ * daemon's user. If no user can be created (`/etc` is read-only, useradd is missing), calls `onWarning` with the reason
+ * and returns `nobody`.
  */
 export async function serverUser(
   name: ServerUserName,
@@ -45,14 +46,14 @@ export async function serverUser(
     return (await find(name)) ?? (await create(name));
   } catch (error) {
     onWarning(
-      `there is no system user ${name}, and none can be created (${(error as Error).message}): its server runs as ` +
+      `there is no system user ${name}, and creating it failed (${(error as Error).message}): its server runs as ` +
         `nobody, whose other processes can read its data. Create it: useradd --system --user-group ${name}`,
     );
     return NOBODY;
   }
 }
 
-/** Null when there is none. Throws when it is root under another name. */
+/** Null if there is no such user. Throws if it has root's user id. */
 async function find(name: ServerUserName): Promise<ServerUser | null> {
   const answer = await run('id', [name], { env: ENVIRONMENT }).catch(() => null);
   const [, userId, groupId] = /^uid=(\d+)(?:\(\S*)? gid=(\d+)/.exec(answer?.stdout ?? '') ?? [];
@@ -65,21 +66,21 @@ async function create(name: ServerUserName): Promise<ServerUser> {
   await access('/etc', constants.W_OK);
   const nowhere = ['--no-create-home', '--home-dir', '/nonexistent', '--shell', '/usr/sbin/nologin'];
   for (let attempt = 1; ; attempt += 1) {
-    // One at a time, in spite of useradd's own lock: of three at once two have created the user, with another id each.
+    // One at a time: despite useradd's own lock, two of three concurrent calls created the user, each with a different id.
     const useradd = ['/etc/passwd', 'useradd', '--system', '--user-group', ...nowhere, name];
     const failure = await run('flock', useradd, { env: ENVIRONMENT }).then(
       () => null,
       (error: Error & { readonly stderr?: string }) => error.stderr?.trim() || error.message,
     );
-    // Also exists when another daemon was faster.
+    // The user may also exist because another daemon created it first.
     const user = await find(name);
     if (user !== null) return user;
-    if (attempt === CREATE_ATTEMPTS) throw new Error(failure ?? 'useradd made none');
+    if (attempt === CREATE_ATTEMPTS) throw new Error(failure ?? 'useradd created no user');
     await pause(RETRY_MS);
   }
 }
 
-/** Null when there is none. */
+/** Null if there is no such file. */
 export async function readSecret(path: string): Promise<string | null> {
   try {
     return (await readFile(path, 'utf8')).trim();
@@ -89,7 +90,10 @@ export async function readSecret(path: string): Promise<string | null> {
   }
 }
 
-/** For a password, readable by one user alone, and whole or absent. Replaces the file, whatever lay there, never writing through a link. It belongs to `owner`, the daemon when null. */
+/**
+ * Writes a password file that only `owner` (null: the daemon's user) can read. The file is complete or absent. Replaces
+ * whatever is at `path` and never writes through a link.
+ */
 export async function writeSecret(path: string, text: string, owner: ServerUser | null = null): Promise<void> {
   const draft = `${path}.new`;
   await rm(draft, { force: true });
@@ -105,8 +109,8 @@ export async function writeSecret(path: string, text: string, owner: ServerUser 
 }
 
 /**
- * Opens a regular file in a directory that may belong to another user. A link, by which that user would have root write into
- * a file of root's, is refused; what was checked is the open file, whatever its name leads to by then.
+ * Opens a regular file in a directory that may belong to another user. A link is refused, because through it that user
+ * could make root write to one of root's files. Checks the opened file, so that a later change of the name has no effect.
  */
 export async function openRegular(path: string, flags: number): Promise<FileHandle> {
   const { O_NOFOLLOW, O_NONBLOCK } = constants;
@@ -123,16 +127,16 @@ class IrregularFileError extends Error {
   readonly code = 'FILE_IRREGULAR';
 
   constructor(path: string) {
-    super(`${path} is a link, has another name, or is no regular file. Look at who made it, and remove it.`);
+    super(`${path} is a link, has several names, or is not a regular file. Find out who created it, and remove it.`);
   }
 }
 
-/** 192 bits in characters that need no quoting in a URL, in SQL and in a configuration file. */
+/** 192 random bits, in characters that need no quoting in a URL, in SQL or in a configuration file. */
 export function randomSecret(): string {
   return randomBytes(24).toString('base64url');
 }
 
-/** Creates the directory, or corrects its mode. The server's user may traverse it, and list nothing. */
+/** Creates the directory or corrects its mode. The server's user may traverse it but not list it. */
 export async function secureHome(path: string, user: ServerUser | null): Promise<void> {
   await mkdir(path, { recursive: true, mode: 0o700 });
   await chown(path, process.geteuid?.() ?? -1, user?.groupId ?? -1);
@@ -140,18 +144,18 @@ export async function secureHome(path: string, user: ServerUser | null): Promise
 }
 
 /**
- * Gives a directory and its content to the server's user, if another user owns them. The directory itself comes last,
- * so that an interrupted change is restarted.
+ * Gives a directory and its content to the server's user if another user owns them. The directory itself is changed last,
+ * so that an interrupted change is repeated.
  */
 export async function giveTree(path: string, user: ServerUser | null): Promise<void> {
   const { uid } = await stat(path);
   if (user === null || uid === user.userId) return;
   const owner = `${user.userId}:${user.groupId}`;
-  // Only the former owner's files: his link to another user's file must not transfer that file.
+  // Only files of the former owner: a link of that user to another user's file must not transfer that file.
   await run('chown', ['--recursive', '--no-dereference', `--from=${uid}`, owner, '--', path]);
 }
 
-/** Creates the directory if it is missing, and gives it, without its content, to the server's user. */
+/** Creates the directory if it is missing and gives it, without its content, to the server's user. */
 export async function giveDirectory(path: string, user: ServerUser | null): Promise<void> {
   await mkdir(path, { recursive: true, mode: 0o700 });
   if (user !== null) await chown(path, user.userId, user.groupId);

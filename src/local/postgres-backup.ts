@@ -1,8 +1,9 @@
 /**
- * The files of a base backup of the embedded PostgreSQL (its manual, "Making a Base Backup Using the Low-Level API"), and
- * their return. A backup is one file: two tar archives behind each other, each compressed by gzip; any tar unpacks it with
- * `--gzip --ignore-zeros`. The first has the cluster, copied while the server changes it; the second the log that makes the
- * copy whole, and `backup_label` as its last entry: without it the file is not complete.
+ * Creates the file of a base backup of the embedded PostgreSQL, and restores it (PostgreSQL manual, "Making a Base Backup
+ * Using the Low-Level API"). A backup is one file with two concatenated tar archives, each compressed by gzip; any tar
+ * unpacks it with `--gzip --ignore-zeros`. The first contains the cluster, copied while the server changes it. The second
+ * contains the write-ahead log that makes the copy consistent and, as its last entry, `backup_label`, without which the
+ * file is incomplete.
  */
 
 import { execFile, spawn } from 'node:child_process';
@@ -36,7 +37,7 @@ export class BackupError extends Error {
   readonly code = 'BACKUP_FAILED';
 }
 
-/** What PostgreSQL makes anew, or what would mislead it: its manual, "Backing Up The Data Directory". */
+/** Files that PostgreSQL recreates, or that would mislead it (PostgreSQL manual, "Backing Up The Data Directory"). */
 const LEFT_OUT = [
   'cluster/pg_wal/*',
   'cluster/pg_replslot/*',
@@ -51,40 +52,39 @@ const LEFT_OUT = [
   '*/pgsql_tmp*',
   '*/pg_internal.init*',
 ];
-/** Files change, shrink and vanish while they are copied: the log mends them. */
+/** Files change, shrink and disappear while they are copied; the write-ahead log repairs the copy. */
 const WHILE_CHANGING = ['file-changed', 'file-removed', 'file-shrank'].map((what) => `--warning=no-${what}`);
 const LABEL = 'cluster/backup_label';
-/** Three to five times as fast as the default, and a tenth larger. */
+/** Three to five times as fast as the default level; the file is a tenth larger. */
 const GZIP = { level: 1 };
 
 export interface Copying {
-  /** The `postgres` directory of the data directory. */
   readonly home: string;
-  /** Written to its end. */
+  /** The unfinished backup file; data is appended to it. */
   readonly draft: string;
   readonly signal: AbortSignal;
   readonly onBytes: (count: number) => void;
 }
 
-/** Throws where there is no cluster, and for a user who cannot read it. */
+/** Throws `BackupError` if there is no cluster or the user may not read it. */
 export async function clusterHome(dataDir: string): Promise<string> {
   const home = join(dataDir, 'postgres');
   const { uid } = await stat(dataDir).catch(() => ({ uid: null }));
   if (uid !== null && ![0, uid].includes(process.geteuid?.() ?? 0))
-    throw new BackupError(`${dataDir} belongs to user ${uid}: run this as that user, or as root`);
+    throw new BackupError(`${dataDir} belongs to user ${uid}. Run this command as that user or as root.`);
   if (!(await succeeds(access(join(home, 'cluster')))))
-    throw new BackupError(`${dataDir} has no embedded PostgreSQL: VIGIE_DATA_DIR names the directory of the service`);
+    throw new BackupError(`${dataDir} has no embedded PostgreSQL. Set VIGIE_DATA_DIR to the service's directory.`);
   return home;
 }
 
-/** Beside the data: what a database that is restored from before must not bring back (features/recipients). */
+/** Files next to the cluster with recipients' choices, which restoring an older database must not undo (features/recipients). */
 const CHOICES = /^recipients\.[0-9a-f-]{36}\.jsonl$/;
 
 async function choicesIn(directory: string): Promise<readonly string[]> {
   return (await readdir(directory)).filter((name) => CHOICES.test(name));
 }
 
-/** Between `pg_backup_start` and `pg_backup_stop`. */
+/** Runs between `pg_backup_start` and `pg_backup_stop`. */
 export async function copyCluster({ home, ...copying }: Copying): Promise<void> {
   const excluded = LEFT_OUT.map((pattern) => `--exclude=${pattern}`);
   const cluster = [`--directory=${home}`, '--anchored', ...excluded, ...WHILE_CHANGING, 'cluster'];
@@ -93,13 +93,13 @@ export async function copyCluster({ home, ...copying }: Copying): Promise<void> 
   await appendArchive(copying, [...cluster, ...beside], 1);
 }
 
-/** `label`, `lastSegment`: as `pg_backup_stop` answers; a slot keeps the segments. */
+/** `label`, `lastSegment`: the results of `pg_backup_stop`. A replication slot keeps the segments. */
 export async function copyLog({ home, ...copying }: Copying, label: string, lastSegment: string): Promise<void> {
   const [, firstSegment = ''] = /^START WAL LOCATION: .* \(file ([0-9A-F]{24})\)$/m.exec(label) ?? [];
   const segments = (await readdir(join(home, 'cluster/pg_wal'))).filter(
     (name) => /^[0-9A-F]{24}$/.test(name) && name >= firstSegment && name <= lastSegment,
   );
-  if (!segments.includes(firstSegment)) throw new BackupError(`PostgreSQL has removed ${firstSegment} of its log`);
+  if (!segments.includes(firstSegment)) throw new BackupError(`PostgreSQL has removed WAL segment ${firstSegment}`);
   const work = await mkdtemp(join(tmpdir(), 'vigie-backup-'));
   try {
     await mkdir(join(work, 'cluster'));
@@ -111,7 +111,7 @@ export async function copyLog({ home, ...copying }: Copying, label: string, last
   }
 }
 
-/** `exitCodeMax`: 1 where files may change meanwhile. */
+/** `exitCodeMax`: 1 if files may change meanwhile. */
 async function appendArchive(
   { draft, signal, onBytes }: Omit<Copying, 'home'>,
   args: readonly string[],
@@ -127,22 +127,23 @@ async function appendArchive(
   const file = (await openRegular(draft, O_WRONLY | O_CREAT | O_APPEND)).createWriteStream({ flush: true });
   const tar = spawn('tar', ['--create', '--file=-', '--numeric-owner', ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
   try {
-    const [[code], said] = await Promise.all([
+    const [[code], output] = await Promise.all([
       once(tar, 'close') as Promise<[number | null]>,
       text(tar.stderr),
       pipeline(tar.stdout, counter, createGzip(GZIP), file, { signal }),
     ]);
-    if (code === null || code > exitCodeMax) throw new BackupError(`tar: ${said.trim().split('\n')[0]}`);
+    if (code === null || code > exitCodeMax) throw new BackupError(`tar: ${output.trim().split('\n')[0]}`);
   } finally {
     tar.kill();
   }
 }
 
 /**
- * Puts the cluster of the backup in the place of the one there is, which is kept beside. Complete or not at all: it is
- * unpacked elsewhere, and PostgreSQL replays its log there first. `markCopied`: run in its database, for it to know that
- * it is older than its original. The next start gives its roles new passwords. Resolves with the path of the former
- * cluster, null when there was none. Throws `DataDirectoryError` while the service runs.
+ * Replaces the cluster by the one in the backup and keeps the former cluster next to it. The replacement is complete or
+ * does not happen: the backup is unpacked elsewhere, and PostgreSQL replays its log there first. `markCopied`: statement
+ * run in the restored database, which records that it is older than its original. The next start creates new passwords.
+ * Resolves with the path of the former cluster, or null if there was none. Throws `DataDirectoryError` if the service is
+ * running.
  */
 export async function restoreCluster(file: string, dataDir: string | null, markCopied: string): Promise<string | null> {
   const directory = await openDataDirectory(dataDir);
@@ -155,7 +156,7 @@ export async function restoreCluster(file: string, dataDir: string | null, markC
     await secureHome(staging.path, home.user);
     await unpack(file, staging.path);
     for (const name of await choicesIn(staging.path)) {
-      // Lines are of any order: what is there may be newer.
+      // Lines may be in any order, so they are appended: the existing file may be newer than the backup.
       await appendFile(join(directory.path, name), await readFile(join(staging.path, name)), {
         mode: 0o600,
         flush: true,
@@ -163,10 +164,10 @@ export async function restoreCluster(file: string, dataDir: string | null, markC
     }
     await giveTree(clusterOf(staging), home.user);
     await runSingleUser(staging, binaries, POSTGRES_DATABASE, [markCopied], true);
-    // What tar wrote.
+    // Syncs the files that tar wrote.
     await run('sync', ['--file-system', staging.path]);
     await secureHome(home.path, home.user);
-    // To the millisecond: two restores within a second are of two databases.
+    // In milliseconds, because two restores within a second replace different databases.
     const former = `${clusterOf(home)}-before-${new Date().toISOString()}`;
     const hadFormer = await isThere(clusterOf(home));
     if (hadFormer) await rename(clusterOf(home), former);
@@ -182,17 +183,17 @@ export async function restoreCluster(file: string, dataDir: string | null, markC
 
 async function unpack(file: string, target: string): Promise<void> {
   const args = ['--extract', `--file=${file}`, '--gzip', '--ignore-zeros', '--no-same-owner', '--same-permissions'];
-  // Standard input is inherited, for /dev/stdin.
+  // Standard input is inherited, so that `file` may be /dev/stdin.
   const tar = spawn('tar', [...args, '--force-local', `--directory=${target}`], {
     stdio: ['inherit', 'ignore', 'pipe'],
   });
-  const [[code], said] = await Promise.all([once(tar, 'close') as Promise<[number | null]>, text(tar.stderr)]);
-  if (code !== 0) throw new BackupError(`${file} cannot be unpacked: ${said.trim().split('\n')[0]}`);
+  const [[code], output] = await Promise.all([once(tar, 'close') as Promise<[number | null]>, text(tar.stderr)]);
+  if (code !== 0) throw new BackupError(`Cannot unpack ${file}: ${output.trim().split('\n')[0]}`);
   const isWhole = await succeeds(access(join(target, LABEL)));
-  if (!isWhole) throw new BackupError(`${file} is no complete backup of vigie: it has no ${LABEL}`);
+  if (!isWhole) throw new BackupError(`${file} is not a complete Vigie backup: it has no ${LABEL}.`);
 }
 
-/** Beside the data: when the last backup began, in ISO 8601. */
+/** File in the data directory with the time when the last backup began, in ISO 8601. */
 const LAST_BACKUP_FILE = 'last-backup';
 
 export async function readLastBackup(dataDir: string): Promise<Date | null> {
@@ -200,11 +201,11 @@ export async function readLastBackup(dataDir: string): Promise<Date | null> {
   return at === null ? null : new Date(at);
 }
 
-/** Gives the finished draft its name, whole and on disk. */
+/** Renames the finished draft once it is completely on disk. */
 export async function publishBackup(draft: string, file: string, begunAt: Date, dataDir: string): Promise<void> {
   await rename(draft, file);
   await syncDirectory(dirname(file));
   const { uid, gid } = await stat(dataDir);
-  // Root's backup of the data of another user, whose doctor reads it.
+  // If root makes the backup, the owner of the data must be able to read the file (`vigie doctor`).
   await writeSecret(join(dataDir, LAST_BACKUP_FILE), begunAt.toISOString(), { name: '', userId: uid, groupId: gid });
 }

@@ -1,8 +1,8 @@
 /**
- * Creates the database cluster, completely or not at all: everything is made in a directory beside and renamed into
- * place, so an interrupted attempt is thrown away by the next one. A cluster of another user is taken over, and one
- * whose passwords are lost gets new ones. The application's role owns its database and nothing more; the superuser that
- * initdb makes has another name, and a password that the daemon alone can read.
+ * Creates the database cluster, completely or not at all: it is built in another directory and renamed, and the next
+ * attempt discards an interrupted one. A cluster owned by another user is taken over, and one whose passwords are lost
+ * gets new ones. The application's role owns only its database; the superuser created by initdb has another name, and a
+ * password that only the daemon can read.
  */
 
 import { execFile, spawn } from 'node:child_process';
@@ -38,7 +38,7 @@ import {
 
 const INITDB_PASSWORD_FILE = 'initdb-password';
 
-/** `isDurable: false` leaves out every fsync, for tests. The caller holds the data directory, and no server works in it. */
+/** `isDurable: false` omits every fsync, for tests. The caller holds the data directory, and no server runs in it. */
 export async function ensureCluster(
   home: PostgresHome,
   binaries: PostgresBinaries,
@@ -60,8 +60,8 @@ export async function ensureCluster(
 }
 
 /**
- * A user without an entry in the machine's list of users can run a cluster, and not make one: initdb looks itself up.
- * Throws `ServerStartError` for one who would have to.
+ * A user without an entry in the machine's user list can run a cluster but cannot create one, because initdb looks itself
+ * up. Throws `ServerStartError` if such a user would have to.
  */
 export async function assertCanPrepare(home: PostgresHome): Promise<void> {
   if (home.user !== null || ((await isThere(clusterOf(home))) && (await readPasswords(home)) !== null)) return;
@@ -71,7 +71,7 @@ export async function assertCanPrepare(home: PostgresHome): Promise<void> {
     const user = process.geteuid?.();
     throw new ServerStartError(
       `embedded PostgreSQL: the user id ${user} has no entry in the machine's list of users, which making a database ` +
-        `needs. Add one (useradd --uid ${user} NAME), run as another user, or set DATABASE_URL to a PostgreSQL that runs.`,
+        `needs. Add one (useradd --uid ${user} NAME), run as another user, or set DATABASE_URL to a running PostgreSQL.`,
       { cause },
     );
   }
@@ -83,7 +83,7 @@ async function initialise(
   isDurable: boolean,
 ): Promise<PostgresPasswords> {
   await giveDirectory(clusterOf(home), home.user);
-  // A password that is never used: `setRoles` replaces it by one that the server's user cannot read.
+  // This password is never used: `setRoles` replaces it by one that the server's user cannot read.
   await writeSecret(join(home.path, INITDB_PASSWORD_FILE), randomSecret(), home.user);
   await runTool(home, binaries.initdb, [
     `--pgdata=${pathFromChild(home, 'cluster')}`,
@@ -91,7 +91,7 @@ async function initialise(
     `--pwfile=${pathFromChild(home, INITDB_PASSWORD_FILE)}`,
     '--auth=scram-sha-256',
     '--encoding=UTF8',
-    // Unicode's character classes whatever the machine's libc, in code point order; `C` for the rest of libc.
+    // Unicode character classes regardless of the machine's libc, in code point order; locale `C` for the rest.
     '--locale-provider=builtin',
     '--builtin-locale=C.UTF-8',
     '--locale=C',
@@ -107,7 +107,7 @@ export function clusterOf(home: PostgresHome): string {
   return join(home.path, 'cluster');
 }
 
-/** Its home is renamed into place when it is complete. */
+/** The cluster is renamed to this path when it is complete. */
 export function isThere(cluster: string): Promise<boolean> {
   return succeeds(access(join(cluster, 'PG_VERSION')));
 }
@@ -117,7 +117,6 @@ export async function syncDirectory(path: string): Promise<void> {
   await directory.sync().finally(() => directory.close());
 }
 
-/** The role of the application. */
 export const POSTGRES_ROLE = 'vigie';
 export const POSTGRES_SUPERUSER = 'vigie_superuser';
 
@@ -129,19 +128,19 @@ export interface PostgresPasswords {
 const ROLE_PASSWORD_FILE = 'password';
 export const SUPERUSER_PASSWORD_FILE = 'superuser-password';
 
-/** Null in a home without complete roles. */
+/** Null if the roles have not been completely set up. */
 async function readPasswords(home: PostgresHome): Promise<PostgresPasswords | null> {
   const role = await readSecret(join(home.path, ROLE_PASSWORD_FILE));
   const superuser = await readSecret(join(home.path, SUPERUSER_PASSWORD_FILE));
   return role === null || superuser === null ? null : { role, superuser };
 }
 
-/** The next start makes new ones, with `setRoles`. */
+/** After this, the next start creates new passwords with `setRoles`. */
 export async function dropPasswords(home: PostgresHome): Promise<void> {
   for (const file of [SUPERUSER_PASSWORD_FILE, ROLE_PASSWORD_FILE]) await rm(join(home.path, file), { force: true });
 }
 
-/** Sets roles, the owner and new passwords, in a cluster without a running server. Can be repeated. */
+/** Sets the roles, the owner and new passwords in a cluster whose server is not running. Can be repeated. */
 async function setRoles(
   home: PostgresHome,
   binaries: PostgresBinaries,
@@ -150,7 +149,7 @@ async function setRoles(
   const passwords = { role: randomSecret(), superuser: randomSecret() };
   await runSingleUser(home, binaries, POSTGRES_DATABASE, roleStatements(passwords), isDurable);
   await writeSecret(join(home.path, ROLE_PASSWORD_FILE), passwords.role);
-  // The last file: it marks completion.
+  // Written last, because it marks completion.
   await writeSecret(join(home.path, SUPERUSER_PASSWORD_FILE), passwords.superuser);
   return passwords;
 }
@@ -172,27 +171,26 @@ function roleStatements({ role, superuser }: PostgresPasswords): readonly string
   ];
 }
 
-/** The directory of the cluster, its passwords and its log. */
+/** The directory that contains the cluster, its passwords and its log. */
 export interface PostgresHome {
   readonly path: string;
-  /** The user that PostgreSQL runs as; null: the daemon's. */
+  /** User of the PostgreSQL processes; null for the daemon's own. */
   readonly user: ServerUser | null;
 }
 
 export const POSTGRES_DATABASE = 'vigie';
 
-/** Nothing of the caller's environment: PGDATA, LC_ALL and the like would change the programs' behaviour. */
+/** Excludes the caller's environment: PGDATA, LC_ALL and others would change the programs' behaviour. */
 export const POSTGRES_ENVIRONMENT: Readonly<Record<string, string>> = { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
 
-/** Where a PostgreSQL program that inherited the home as descriptor 3 finds `name` in it. */
+/** Path of `name` for a PostgreSQL program that inherited the home as descriptor 3. */
 export function pathFromChild(home: PostgresHome, name: string): string {
   return home.user === null ? join(home.path, name) : `/proc/self/fd/3/${name}`;
 }
 
 /**
- * Runs a PostgreSQL program to its end. Throws `ServerStartError` with its output. It may run as a user who cannot
- * reach the cluster by path (`/root/…`): the daemon opens the directory, and the program accesses it through
- * `/proc/self/fd/3`.
+ * Runs a PostgreSQL program to its end. Throws `ServerStartError` with its output. The program's user may be unable to
+ * reach the cluster by path (`/root/…`), so the daemon opens the directory and the program uses `/proc/self/fd/3`.
  */
 async function runTool(home: PostgresHome, command: string, args: readonly string[], input = ''): Promise<void> {
   const logFile = join(home.path, 'server.log');
@@ -207,17 +205,17 @@ async function runTool(home: PostgresHome, command: string, args: readonly strin
   });
   const exitCode = await new Promise<number | null>((ended, reject) => {
     tool.once('error', reject).once('exit', ended);
-    // A program that ends before it reads its input reports the reason itself.
+    // A program that ends before it reads its input reports the reason in its output.
     tool.stdin?.on('error', () => undefined).end(input);
   }).finally(() => closeAll(log, handle));
   if (exitCode === 0) return;
-  const said = await tailOf(logFile, logStart);
-  throw new ServerStartError(`embedded PostgreSQL: ${command} ended with code ${exitCode}:\n${said}`);
+  const output = await tailOf(logFile, logStart);
+  throw new ServerStartError(`embedded PostgreSQL: ${command} ended with code ${exitCode}:\n${output}`);
 }
 
 /**
- * Runs statements as the superuser, without a server and its passwords: after a crash the log is replayed first. Throws
- * `ServerStartError` at the first that fails. `isDurable: false` leaves out every fsync.
+ * Runs statements as the superuser without a server or passwords. After a crash, PostgreSQL replays its log first. Throws
+ * `ServerStartError` at the first failing statement. `isDurable: false` omits every fsync.
  */
 export async function runSingleUser(
   home: PostgresHome,
@@ -229,11 +227,11 @@ export async function runSingleUser(
   const settings = {
     fsync: isDurable ? 'on' : 'off',
     exit_on_error: 'on',
-    // Statements may hold passwords.
+    // Statements may contain passwords.
     log_min_error_statement: 'panic',
     log_checkpoints: 'off',
   };
-  // -j: a statement ends with a semicolon and an empty line.
+  // With -j, a semicolon and an empty line end a statement.
   const args = [
     ...['--single', '-j', '-D', pathFromChild(home, 'cluster')],
     ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
@@ -256,9 +254,10 @@ export interface PostgresBinaries {
 }
 
 /**
- * The binaries of the npm package, made usable: the package manager may have left out the library links, and the user
- * that PostgreSQL runs as may not reach `node_modules` (a clone under /root). Then the cache directory gets a copy,
- * once per version. `user`: the user that PostgreSQL will run as; null: the daemon's. Throws `ServerMissingError`.
+ * Makes the binaries of the npm package usable. The package manager may have omitted the links of libraries, and
+ * PostgreSQL's user may be unable to reach `node_modules` (a clone under /root). In the latter case the binaries are
+ * copied to the cache directory, once per version. `user`: PostgreSQL's user; null for the daemon's own. Throws
+ * `ServerMissingError`.
  */
 export async function findPostgresBinaries(cacheDir: string, user: ServerUser | null): Promise<PostgresBinaries> {
   const { root, version } = await locatePackage();
@@ -267,14 +266,14 @@ export async function findPostgresBinaries(cacheDir: string, user: ServerUser | 
   const name = `postgres-${version}-${process.arch}`;
   const copy = await cacheEntry(cacheDir, name, isUsable, (path) => copyTo(path, root)).catch((cause: Error) => {
     throw missing(
-      `its binaries cannot be copied to ${cacheDir} (${cause.message}); XDG_CACHE_HOME names its parent`,
+      `cannot copy its binaries to ${cacheDir} (${cause.message}); set XDG_CACHE_HOME to another directory`,
       cause,
     );
   });
   const reason = await reasonUnusable(copy, user);
   if (reason === null) return binariesIn(copy, version);
   throw missing(
-    `${copy} does not run as user ${user?.name ?? process.getuid?.()} (${reason}); XDG_CACHE_HOME moves it`,
+    `${copy} does not run as user ${user?.name ?? process.getuid?.()} (${reason}); set XDG_CACHE_HOME to move it`,
   );
 }
 
@@ -298,7 +297,7 @@ function binariesIn(root: string, version: string): PostgresBinaries {
   return { postgres: join(root, 'native/bin/postgres'), initdb: join(root, 'native/bin/initdb'), version };
 }
 
-/** Null when both programs start as that user: the one test that covers modes, mounts and libraries alike. */
+/** Null if both programs start as that user. This one test covers modes, mounts and libraries. */
 async function reasonUnusable(root: string, user: ServerUser | null): Promise<string | null> {
   const { postgres, initdb } = binariesIn(root, '');
   const attempts = [postgres, initdb].map((command) =>
@@ -307,20 +306,20 @@ async function reasonUnusable(root: string, user: ServerUser | null): Promise<st
   return Promise.all(attempts).then(
     () => null,
     (error: NodeJS.ErrnoException & { readonly stderr?: string }) => {
-      if (error.code === 'ENOENT') throw missing('the command setpriv (package util-linux) is missing', error);
+      if (error.code === 'ENOENT') throw missing('the command setpriv is missing: install util-linux', error);
       return (error.stderr || error.message).trim().split('\n')[0] ?? '';
     },
   );
 }
 
-/** False when links are missing and cannot be created here. */
+/** False if links are missing and cannot be created here. */
 async function completeLinks(root: string): Promise<boolean> {
   const links = JSON.parse(await readFile(join(root, 'native/pg-symlinks.json'), 'utf8')) as readonly {
     readonly source: string;
     readonly target: string;
   }[];
   const made = links.map(async ({ source, target }) => {
-    // Both are in one directory. A concurrent start may create the same link.
+    // Link and target are in one directory. A concurrent start may create the same link.
     if (!(await succeeds(realpath(join(root, target)))))
       await symlink(basename(source), join(root, target)).catch(ignoreExisting);
   });

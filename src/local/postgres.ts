@@ -1,7 +1,7 @@
 /**
- * A real PostgreSQL for a start without one: the cluster lives in `<data directory>/postgres` (`cluster`, `password`,
- * `superuser-password`, `server.log`), the server listens on the loopback interface only and requires a password. It
- * holds the engine's truth, so every commit is on disk before it is acknowledged.
+ * Runs an embedded PostgreSQL server if none is configured. Its files are in `<data directory>/postgres` (`cluster`,
+ * `password`, `superuser-password`, `server.log`). It listens on the loopback interface only and requires a password. It
+ * is the engine's source of truth, so every commit is on disk before it is acknowledged.
  */
 
 import { access, open, readFile, rm, stat } from 'node:fs/promises';
@@ -35,24 +35,24 @@ import {
 } from './postgres-cluster.ts';
 
 export interface PostgresOptions {
-  /** Held by the caller: a server found running in it is taken for a leftover and stopped. */
+  /** Held by the caller: a server still running there belongs to an earlier start and is stopped. */
   readonly dataDir: string;
-  /** For a copy of the binaries, where one is needed; the default cache directory when absent. */
+  /** For a copy of the binaries, if one is needed. Default: `cacheDirectory()`. */
   readonly cacheDir?: string;
   readonly onLog?: (line: string) => void;
   readonly onWarning?: (warning: string) => void;
-  /** A free one when absent. */
+  /** A free port if absent. */
   readonly port?: number;
-  /** Stronger than our own. */
+  /** Override our own settings. */
   readonly settings?: Readonly<Record<string, string>>;
 }
 
 export interface PostgresServer extends EmbeddedServer {
-  /** For tasks that exceed the rights of the application's role. */
+  /** For tasks that need more rights than the application's role has. */
   readonly superuserUrl: string;
 }
 
-/** For two cores shared with the matcher, on a disk shared with everything else. */
+/** For two cores and a disk that are shared with the matcher and everything else. */
 const SETTINGS: Readonly<Record<string, string>> = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '',
@@ -61,16 +61,16 @@ const SETTINGS: Readonly<Record<string, string>> = {
   full_page_writes: 'on',
   synchronous_commit: 'on',
   maintenance_work_mem: '128MB',
-  // After a checkpoint the first change of a page logs it whole; with 2 GB, at full speed, checkpoints never pause.
+  // The first change of a page after a checkpoint logs the whole page; with 2 GB, at full speed, checkpoints run without a pause.
   max_wal_size: '4GB',
   checkpoint_timeout: '15min',
-  // Whole pages are logged uncompressed: the one method of this build, pglz, takes as long as the change itself.
+  // Whole pages are logged uncompressed: pglz, the only method of this build, takes as long as the change itself.
   wal_compression: 'off',
-  // A new log file is not filled with zeros first: all commits would wait for 16 MB, every three seconds at 100
-  // changes/s, until the first checkpoint leaves old files for reuse.
+  // Does not fill a new log file with zeros first: all commits would wait for 16 MB every three seconds at 100 changes/s, until the first
+  // checkpoint leaves old files for reuse.
   wal_init_zero: 'off',
-  // The most frequent of 10 values instead of 100, from 3,000 rows instead of 30,000: the tables grow all the time, and
-  // each ANALYZE would take a core for half a second.
+  // Keeps the 10 most frequent values instead of 100, and samples 3,000 rows instead of 30,000: the tables grow all the time, and each
+  // ANALYZE would take half a second of a core.
   default_statistics_target: '10',
   max_parallel_maintenance_workers: '0',
   log_checkpoints: 'off',
@@ -78,7 +78,7 @@ const SETTINGS: Readonly<Record<string, string>> = {
 const BUFFERS_MB = { least: 128, most: 1_024 };
 const MEGABYTE = 1_048_576;
 
-/** Recovery after a crash replays at most `max_wal_size`, in half a minute; this is for a very slow disk. */
+/** Recovery after a crash replays at most `max_wal_size`, within half a minute; this limit allows for a very slow disk. */
 const READY_TIMEOUT_MS = 300_000;
 /** A fast shutdown writes one checkpoint. */
 const STOP_TIMEOUT_MS = 30_000;
@@ -86,8 +86,8 @@ const STOP_TIMEOUT_MS = 30_000;
 const PORT_ATTEMPTS = 5;
 
 /**
- * Starts the server, creating the cluster on first use. Resolves when it accepts connections.
- * Throws `ServerMissingError` without binaries and `ServerStartError` with the end of the log when it does not start.
+ * Starts the server, creating the cluster at the first start. Resolves when it accepts connections. Throws
+ * `ServerMissingError` without binaries, and `ServerStartError` with the end of the log if the start fails.
  */
 export async function startPostgres(options: PostgresOptions): Promise<PostgresServer> {
   const home = await postgresHome(options.dataDir, options.onWarning);
@@ -107,7 +107,7 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresS
   }
 }
 
-/** Its place in the data directory, and the user that it runs as. */
+/** The directory in the data directory, and the user of the server. */
 export async function postgresHome(
   dataDir: string,
   onWarning: (warning: string) => void = () => undefined,
@@ -115,7 +115,7 @@ export async function postgresHome(
   return { path: join(dataDir, 'postgres'), user: await serverUser('vigie-postgres', onWarning) };
 }
 
-/** The server of a cluster of another user may run as that one. */
+/** Ends servers of an earlier start. If another user owns the cluster, its server may run as that user. */
 export async function endFormer(home: PostgresHome): Promise<void> {
   const name = serverNameOf(home.path);
   const owner = await stat(join(home.path, 'cluster')).catch(() => null);
@@ -136,11 +136,11 @@ function urlsOf({ role, superuser }: PostgresPasswords, port: number) {
   };
 }
 
-/** The superuser's URL of the server that `url` names. Throws `ServerStartError` when the password of the superuser is lost. */
+/** Superuser URL of the server at `url`. Throws `ServerStartError` if the superuser's password is lost. */
 export async function superuserUrl(home: string, url: string): Promise<string> {
   const password = await readSecret(join(home, SUPERUSER_PASSWORD_FILE));
   if (password === null)
-    throw new ServerStartError(`embedded PostgreSQL: ${home} has no password of its superuser: restart the service`);
+    throw new ServerStartError(`embedded PostgreSQL: ${home} has no password of the superuser. Restart the service.`);
   return Object.assign(new URL(url), { username: POSTGRES_SUPERUSER, password }).href;
 }
 
@@ -181,8 +181,8 @@ async function startOn(
 }
 
 /**
- * An eighth of the memory, and a gigabyte at most. Every match changes a page of its own in the index of its search: a
- * page without a buffer here is written out, and read again, for each of them.
+ * An eighth of the memory, up to a gigabyte. Every match changes its own page in the index of its search; a page without
+ * a buffer is written and read again for each match.
  */
 export function bufferSettings(memoryBytes: number): Readonly<Record<string, string>> {
   const eighth = Math.floor(memoryBytes / 8 / MEGABYTE);
@@ -190,16 +190,16 @@ export function bufferSettings(memoryBytes: number): Readonly<Record<string, str
   return { shared_buffers: `${buffers}MB`, effective_cache_size: `${2 * buffers}MB` };
 }
 
-/** The postmaster keeps its state in the eighth line of its pid file, for `pg_ctl --wait`. */
+/** Line 8 of the postmaster's pid file contains its state, for `pg_ctl --wait`. */
 async function readyState(home: PostgresHome, server: ChildServer): Promise<'ready' | null> {
   const lines = (await readFile(pidFile(home), 'utf8').catch(() => '')).split('\n');
   return lines[0] === String(server.pid) && lines[7]?.trim() === 'ready' ? 'ready' : null;
 }
 
 /**
- * PostgreSQL overwrites the pid file of a crash unless some process has that number by now: a container that restarts
- * gives out the same few numbers, and one without an init keeps the dead as zombies. Only called once no PostgreSQL
- * works in the home any more; a file that names no process stays, for PostgreSQL's own check of its shared memory.
+ * After a crash PostgreSQL overwrites its pid file unless a process has that number. A restarted container reuses the
+ * same few numbers, and one without an init keeps dead processes as zombies. Called only when no PostgreSQL runs in the
+ * home any more. A file that names no process is kept for PostgreSQL's own check of its shared memory.
  */
 async function removeMisleadingPidFile(home: PostgresHome): Promise<void> {
   const [pid] = (await readFile(pidFile(home), 'utf8').catch(() => '')).split('\n');

@@ -1,6 +1,7 @@
 /**
- * The PostgreSQL and NATS of a configuration: given by URL, or embedded in the data directory. A running daemon stores
- * its addresses in `running.json` there, so that commands of the same user find its embedded servers.
+ * The PostgreSQL and NATS servers of a configuration: external ones by URL, or embedded ones in the data directory. A
+ * running daemon stores the addresses in `running.json` there, so that commands of the same user find its embedded
+ * servers.
  */
 
 import { rm } from 'node:fs/promises';
@@ -20,7 +21,7 @@ import { assertCanPrepare } from './postgres-cluster.ts';
 export interface ServerSettings {
   readonly databaseUrl: string | null;
   readonly natsUrl: string | null;
-  /** The port of the embedded NATS; 0 takes a free one. */
+  /** Port of the embedded NATS; 0 for a free one. */
   readonly natsPort: number;
   readonly dataDir: string | null;
 }
@@ -28,21 +29,20 @@ export interface ServerSettings {
 export interface Servers {
   readonly databaseUrl: string;
   readonly natsUrl: string;
-  /** The file with the crawlers' URL of an embedded NATS; null when NATS is given. */
+  /** File with the crawlers' URL of the embedded NATS; null with an external NATS. */
   readonly natsCredentialsFile: string | null;
-  /** Resolves when an embedded server ends by itself, with a description; never when both are given. */
+  /** Resolves with a description when an embedded server ends unexpectedly; never with external servers. */
   readonly lost: Promise<string>;
   stop(): Promise<void>;
 }
 
 export interface ServerObserver {
-  /** Lines of the servers' logs. */
+  /** Called for each line of the servers' logs. */
   readonly onLog: (line: string) => void;
-  /** Weaknesses in the servers' protection. */
+  /** Called for each weakness in the servers' protection. */
   readonly onWarning: (warning: string) => void;
 }
 
-/** The directories of the embedded servers. */
 export function embeddedDirectories({
   databaseUrl,
   natsUrl,
@@ -56,7 +56,7 @@ export function embeddedDirectories({
 
 const RUNNING_FILE = 'running.json';
 
-/** Starts the servers without a URL. Throws `DataDirectoryError`, `ServerMissingError` or `ServerStartError`. */
+/** Starts the servers that have no URL. Throws `DataDirectoryError`, `ServerMissingError` or `ServerStartError`. */
 export async function openServers(settings: ServerSettings, observer: ServerObserver): Promise<Servers> {
   const { databaseUrl, natsUrl } = settings;
   if (databaseUrl !== null && natsUrl !== null) {
@@ -72,7 +72,7 @@ export async function openServers(settings: ServerSettings, observer: ServerObse
   return { ...urls, natsCredentialsFile: nats?.crawlerCredentialsFile ?? null, lost, stop };
 }
 
-/** Only the embedded PostgreSQL, for a command without a running daemon. Throws like `openServers`. */
+/** Starts only the embedded PostgreSQL, for a command without a running daemon. Throws like `openServers`. */
 export async function openPostgres(
   settings: ServerSettings,
   observer: ServerObserver,
@@ -107,7 +107,7 @@ async function startMissing(
     return server;
   };
   try {
-    // A killed daemon leaves it behind.
+    // A killed daemon leaves the file behind.
     await rm(runningFile, { force: true });
     if (settings.databaseUrl === null) await assertCanPrepare(await postgresHome(directory.path));
     const servers = await Promise.allSettled([
@@ -128,11 +128,11 @@ async function startMissing(
 interface Running {
   readonly databaseUrl: string;
   readonly natsUrl: string;
-  /** Null when NATS is given. */
+  /** Null with an external NATS. */
   readonly crawlerUrl: string | null;
 }
 
-/** The addresses of the daemon that runs on this data directory; null when none does. */
+/** Addresses of the daemon that runs on this data directory; null if none does. */
 export async function readRunning(dataDir: string): Promise<Running | null> {
   if (!(await isDirectoryLocked(dataDir))) return null;
   const running = await readSecret(join(dataDir, RUNNING_FILE));

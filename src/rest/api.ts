@@ -1,6 +1,6 @@
 /**
  * The REST API (decisions, section 7): a Koa application made from its dependencies. A request passes the layers in the
- * order below; handlers throw, and one error handler answers. A layer costs nothing for a request that does not use it:
+ * order below; one error handler answers what handlers throw. A layer costs nothing for a request that does not use it:
  * points of interest are answered in about fifty microseconds, and the libraries behind these layers would double that.
  */
 
@@ -19,7 +19,7 @@ import { deliveryRoutes } from './deliveries.ts';
 import type { ApiDependencies, ApiLogger } from './dependencies.ts';
 import { documentationRoutes } from './description/documentation.ts';
 import { PATCH_TYPES } from './json-body.ts';
-import { createQueryLimiter, limitRate, refuseWritesWhile, takeTurns } from './limits.ts';
+import { createQueryLimiter, createTurns, limitRate, refuseWritesWhile } from './limits.ts';
 import { matchRoutes } from './matches.ts';
 import { pointRoutes } from './points-of-interest.ts';
 import { Problem, reportProblems } from './problem.ts';
@@ -36,7 +36,7 @@ export function createApi(dependencies: ApiDependencies): Koa {
   app.use(logRequests(logger, nowMs));
   app.use(reportProblems(logger));
   app.use(readForwarded(settings.proxies));
-  app.use(takeIris);
+  app.use(readIris);
   app.use(standingHeaders(settings.publicUrl));
   const { router, shortCut } = createRoutes(dependencies);
   app.use(openToOrigins(router));
@@ -47,12 +47,12 @@ export function createApi(dependencies: ApiDependencies): Koa {
   app.use(limitRate(settings, nowMs));
   app.use(refuseWritesWhile(dependencies.isStoreFull ?? (() => false)));
   app.use(shortCut);
-  app.use(takeTurns(settings.databaseConnectionsMax));
+  app.use(createTurns(settings.databaseConnectionsMax));
   app.use(router.routes());
   app.use(refuseMethod(router));
-  // Errors after the answer has begun, mostly clients that disconnect. By default Koa would print them.
+  // Errors after the answer has begun, mostly from clients that disconnect. By default Koa would print them.
   app.on('error', (error: Error, ctx?: Context) => {
-    logger.info({ reason: error.message, requestId: ctx?.state.requestId }, 'answer not finished');
+    logger.info({ reason: error.message, requestId: ctx?.state.requestId }, 'The answer could not be sent completely.');
   });
   return app;
 }
@@ -67,7 +67,7 @@ export function createRoutes(dependencies: ApiDependencies): {
   const shortCut = pointRoutes(router, dependencies);
   documentationRoutes(router, dependencies);
   consoleRoutes(router, dependencies);
-  searchRoutes(router, dependencies);
+  searchRoutes(router, dependencies, limiter);
   matchRoutes(router, dependencies);
   deliveryRoutes(router, dependencies, limiter);
   propertyRoutes(router, dependencies);
@@ -78,7 +78,7 @@ export function createRoutes(dependencies: ApiDependencies): {
   return { router, shortCut };
 }
 
-/** The methods that the path accepts. A literal path has precedence: `/searches/preview` is no `/searches/:id`. */
+/** The methods that the path accepts. A literal path has precedence: `/searches/preview` is not a `/searches/:id`. */
 function methodsOf(router: Router, path: string): readonly string[] {
   const layers = router.match(path, 'OPTIONS').path;
   const literal = layers.filter((layer) => layer.path === path);
@@ -140,13 +140,13 @@ function standingHeaders(publicUrl: string | null): Middleware {
 const IRI_AS_ID = /^(\/[\w/-]+\/)(%2F[^/]+)/i;
 
 /**
- * A client that follows a link of the OpenAPI document sends the encoded IRI of a resource in place of its id: the IRI
- * becomes the path. An IRI contains no encoded characters but `/`, and `%` in an address.
+ * Clients that follow the links of the OpenAPI document send an encoded IRI as the id: `/searches/%2Fsearches%2F{id}`.
+ * The IRI becomes the path. Only `/` in it is encoded, and `%` in an encoded e-mail address.
  */
-const takeIris: Middleware = (ctx, next) => {
-  const [asked = '', folder = '', segment = ''] = ctx.path.includes('%') ? (IRI_AS_ID.exec(ctx.path) ?? []) : [];
+const readIris: Middleware = (ctx, next) => {
+  const [requested = '', folder = '', segment = ''] = ctx.path.includes('%') ? (IRI_AS_ID.exec(ctx.path) ?? []) : [];
   const iri = segment.replace(/%2F/gi, '/').replaceAll('%25', '%');
-  if (asked !== '' && iri.startsWith(folder)) ctx.path = iri + ctx.path.slice(asked.length);
+  if (requested !== '' && iri.startsWith(folder)) ctx.path = iri + ctx.path.slice(requested.length);
   return next();
 };
 
@@ -168,7 +168,7 @@ const ANSWER_HEADERS = [
 
 const answerOrigins = cors({ allowHeaders: REQUEST_HEADERS, exposeHeaders: ANSWER_HEADERS, maxAge: 86_400 });
 
-/** Any origin may send requests: the key controls access, and a browser never adds a key to a request by itself. */
+/** Any origin may send requests: the key controls access, and a browser never adds a key to a request on its own. */
 function openToOrigins(router: Router): Middleware {
   return async (ctx, next) => {
     if (ctx.req.headers.origin === undefined) return next();
@@ -185,8 +185,8 @@ const answerCompressed = koaCompress({ zstd: false });
  * allows: koa-compress 5.2 fails on such a header.
  */
 const compressed: Middleware = (ctx, next) => {
-  const isAsked = ctx.req.headers['accept-encoding'] !== undefined;
-  const isAnswerable = isAsked && ctx.acceptsEncodings('br', 'gzip', 'deflate', 'identity') !== false;
+  const isRequested = ctx.req.headers['accept-encoding'] !== undefined;
+  const isAnswerable = isRequested && ctx.acceptsEncodings('br', 'gzip', 'deflate', 'identity') !== false;
   return isAnswerable ? compress(ctx, next) : next();
 };
 

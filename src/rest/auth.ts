@@ -19,14 +19,14 @@ export function principalOf(ctx: Context): Principal {
   return ctx.state.principal as Principal;
 }
 
-/** Every path needs a key, even one that does not exist, except the documentation and the console's page. */
+/** Requires a key for every path, even one that does not exist, except the documentation and the console's page. */
 export function authenticate(verify: VerifyApiKey, onAuthenticated: OnAuthenticated = () => true): Middleware {
   return (ctx, next) => {
     if (PUBLIC_PATH.test(ctx.path)) return next();
     ctx.state.verifyKey = verify;
     const key = ctx.req.headers['x-api-key'];
     const verified = typeof key === 'string' ? verify(key) : null;
-    // Most keys are cached, and their result is no promise: awaiting it would cost a tick.
+    // Most keys are cached, and their result is not a promise: awaiting it would cost a tick.
     return verified instanceof Promise
       ? verified.then((principal) => admit(ctx, principal, onAuthenticated, next))
       : admit(ctx, verified, onAuthenticated, next);
@@ -56,7 +56,7 @@ function refusal(isKeySent: boolean): Problem {
   return new Problem(401, detail, { headers: { 'WWW-Authenticate': 'ApiKey realm="vigie", header="X-API-KEY"' } });
 }
 
-/** A preview stores nothing. */
+/** Not for a preview, which stores nothing. */
 export function isWrite({ method, path }: Context): boolean {
   return method !== 'GET' && method !== 'HEAD' && method !== 'OPTIONS' && !path.endsWith('/preview');
 }

@@ -19,7 +19,7 @@ const LISTS = new ConcurrencyLimit(LIMITED.lists, { perClientMax: 1, allMax: 8, 
 
 /** Ids are created in time order, so both orders are the same. */
 export const TIME_ORDERS = {
-  'order[id]': orderParameter('id', ', which is the order of time'),
+  'order[id]': orderParameter('id', ', which is the order of creation'),
   'order[createdAt]': orderParameter('createdAt'),
 } as const;
 
@@ -30,7 +30,7 @@ export function timeOrderedPage(query: TimeOrdered): ListedPage {
   return { direction: query['order[id]'] ?? query['order[createdAt]'] ?? 'desc', ...offsetOf(query) };
 }
 
-/** Calls `list` for the part of `page` within the bound. Throws a 400 `Problem` when no part is, and 429 `Problem`s. */
+/** Calls `list` for the part of `page` within the bound. Throws a 400 `Problem` if none is, and 429 `Problem`s. */
 export function listWithinReach<Page extends ListedPage, Listed>(
   ctx: Context,
   page: Page,

@@ -74,10 +74,10 @@ export function consoleRoutes(router: Router, { settings, reference }: ApiDepend
   });
 }
 
-/** The file was compressed at its creation. The compression layer skips compressed answers, and marks their tag. */
+/** The file is compressed already. The compression layer leaves it unchanged, and adds the coding to its tag. */
 function answerAsset(ctx: Context, { type, etag, plain, gzip, brotli }: ConsoleAsset, cached: string): void {
-  const isAsked = ctx.req.headers['accept-encoding'] !== undefined;
-  const coding = isAsked ? ctx.acceptsEncodings('br', 'gzip', 'identity') : 'identity';
+  const isRequested = ctx.req.headers['accept-encoding'] !== undefined;
+  const coding = isRequested ? ctx.acceptsEncodings('br', 'gzip', 'identity') : 'identity';
   ctx.set('Cache-Control', cached);
   if (coding !== 'br' && coding !== 'gzip') return answerBytes(ctx, type, plain, 200, etag);
   answerBytes(ctx, type, coding === 'br' ? brotli : gzip, 200, etag);
@@ -100,7 +100,7 @@ interface ConsoleAsset {
 
 interface ConsoleFiles {
   readonly page: string;
-  /** By name. */
+  /** Keyed by name. */
   readonly assets: ReadonlyMap<string, ConsoleAsset>;
 }
 

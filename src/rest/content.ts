@@ -19,12 +19,18 @@ export function answer(ctx: Context, body: object, status = 200): void {
   answerJson(ctx, JSON.stringify(body), status);
 }
 
-/** The same for a body that is already JSON. */
+/** Like `answer`; the tag also contains the version of `state`, which `requireMeant` compares. */
+export function answerVersion(ctx: Context, body: object, state: object, status: number): void {
+  const json = JSON.stringify(body);
+  answerBytes(ctx, negotiated(ctx), json, status, etagOf(json).replace(/"$/, `.${versionOf(state)}"`));
+}
+
+/** Like `answer`, for a body that is already JSON. */
 export function answerJson(ctx: Context, json: string, status = 200): void {
   answerBytes(ctx, negotiated(ctx), json, status);
 }
 
-/** The same for JSON that has been serialised and tagged earlier. */
+/** Like `answer`, for JSON that has been serialised and tagged earlier. */
 export function answerAgain(ctx: Context, json: Buffer, etag: string): void {
   answerBytes(ctx, negotiated(ctx), json, 200, etag);
 }
@@ -67,19 +73,19 @@ export const acceptable: Middleware = (ctx, next) => {
   return next();
 };
 
-/** The same for answers that also exist as `type`. */
+/** Like `acceptable`, for answers that also exist as `type`. */
 export function acceptableAs(type: string): Middleware {
-  return (ctx, next) => (isAsked(ctx, type) ? next() : acceptable(ctx, next));
+  return (ctx, next) => (isRequested(ctx, type) ? next() : acceptable(ctx, next));
 }
 
 /** Whether the client prefers `type` to JSON. */
-export function isAsked(ctx: Context, type: string): boolean {
+export function isRequested(ctx: Context, type: string): boolean {
   return ctx.accepts(...ANSWER_TYPES, type) === type;
 }
 
 /** Whether the client prefers HTML: a browser's address bar does; a program that accepts any type does not. */
 export function prefersPage(ctx: Context): boolean {
-  return isAsked(ctx, 'text/html');
+  return isRequested(ctx, 'text/html');
 }
 
 function negotiated(ctx: Context): string {
@@ -212,13 +218,21 @@ export function isConditional({ req }: Context): boolean {
   return req.headers['if-match'] !== undefined || req.headers['if-none-match'] !== undefined;
 }
 
-/** Throws a 412 `Problem` unless the client's precondition allows a change of the state with this tag. */
-export function requireMeant(ctx: Context, etag: string): void {
-  const sent = ctx.req.headers['if-match'];
+/**
+ * Throws a 412 `Problem` unless the client's precondition allows a change of this state. The other parts of an answer,
+ * such as counts, are not compared: the client's change does not depend on them.
+ */
+export function requireMeant(ctx: Context, state: object): void {
+  const isPresent = (tag: string) => tag === '*' || uncoded(tag).endsWith(`.${versionOf(state)}"`);
+  const { 'if-match': meant, 'if-none-match': known } = ctx.req.headers;
   // Strong comparison: a weak tag does not guarantee equal bytes.
-  const isMeant = sent === undefined || tagsOf(sent).some((tag) => tag === '*' || uncoded(tag) === etag);
+  const isMeant = meant === undefined || tagsOf(meant).some((tag) => !tag.startsWith('W/') && isPresent(tag));
   if (!isMeant) throw new Problem(412, REFUSALS.changedSince);
-  if (knownTag(ctx, etag) !== null) throw new Problem(412, REFUSALS.asItIs);
+  if (known !== undefined && tagsOf(known).some(isPresent)) throw new Problem(412, REFUSALS.asItIs);
+}
+
+function versionOf(state: object): string {
+  return hash('sha1', JSON.stringify(state), 'base64url');
 }
 
 function tagsOf(list: string): string[] {

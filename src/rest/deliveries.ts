@@ -24,7 +24,7 @@ import {
   type SentContent,
 } from '../engine/store/delivery-reads.ts';
 import { readEndpointHealth } from '../engine/store/endpoints.ts';
-import { findHeld, type WantedProperty } from '../engine/store/property-summaries.ts';
+import { findStoredProperty, type WantedProperty } from '../engine/store/property-summaries.ts';
 import { resendDelivery } from '../engine/store/resends.ts';
 import { principalOf } from './auth.ts';
 import { listWithinReach, TIME_ORDERS, timeOrderedPage } from './client-listings.ts';
@@ -59,11 +59,11 @@ const URL_LENGTH_MAX = 15_000;
 
 export const DELIVERY_LIST_PARAMETERS = {
   search: referenceParameter('The search whose deliveries are listed; without it, those of all searches.', 'searches'),
-  match: referenceParameter('The match that they are about.', 'matches'),
-  property: referenceParameter('The property that they are about.', 'documents/properties'),
-  advert: referenceParameter('One of the adverts of the property that they are about: the UUID.', 'adverts'),
-  url: textParameter('The address of one of its adverts on the portal; what follows # is left out.', URL_LENGTH_MAX),
-  endpoint: textParameter('Where they go: a URL, mailto: for an e-mail.', ENDPOINT_LENGTH_MAX),
+  match: referenceParameter('The match of the deliveries.', 'matches'),
+  property: referenceParameter('The property of the deliveries.', 'documents/properties'),
+  advert: referenceParameter('UUID of an advert of the property.', 'adverts'),
+  url: textParameter('The URL of one of its adverts on the portal; the part after # is ignored.', URL_LENGTH_MAX),
+  endpoint: textParameter('Destination: a URL, or a `mailto:` address for an e-mail.', ENDPOINT_LENGTH_MAX),
   event: choiceParameter('Kind of event.', EVENT_KINDS),
   channel: choiceParameter('Channel.', DELIVERY_CHANNELS),
   ...CREATED_AT,
@@ -123,8 +123,8 @@ export function deliveryRoutes(router: Router, dependencies: ApiDependencies, li
 }
 
 /**
- * The bytes of the webhook, and the recorded headers of its last attempt. The signature is not recorded, and its
- * secrets may have ended. Contacts are left out if the search hides them now.
+ * The bytes of the webhook, and the recorded headers of its last attempt. The signature is not recorded, and the
+ * secrets that made it may have expired. Contacts are left out if the search hides them now.
  */
 function contentMembers({ id, attempts }: DeliveryRead, content: SentContent | null): string {
   if (content === null) return '"headers":null,"withheld":false,"body":null';
@@ -176,9 +176,9 @@ async function propertiesOf(
 ): Promise<readonly (Uuid | null)[]> {
   const find = (way: Partial<WantedProperty>): Promise<Uuid | null> =>
     limiter.runSingle(ctx, async () => {
-      const held = await findHeld(limiter.database, { property: null, advert: null, url: null, ...way });
+      const stored = await findStoredProperty(limiter.database, { property: null, advert: null, url: null, ...way });
       // Also null when the property exists, but its summary has not been written yet.
-      return held?.state.uuid ?? null;
+      return stored?.state.uuid ?? null;
     });
   return [
     ...(property === null ? [] : [property]),

@@ -23,8 +23,8 @@ const threshold = optional(
       since: optional(
         single(oneOf(THRESHOLD_BASES), {
           description:
-            'last (default): compared with the value before the change; told: with the value that this search was last ' +
-            'notified of, so that ten cuts of 1 % are one event of 10 %.',
+            'last (default): compares with the value before the change. told: compares with the last value that this ' +
+            'search was notified of, so that ten cuts of 1 % become one event of 10 %.',
         }),
       ),
     },
@@ -39,8 +39,9 @@ function moreThanZero(most: number, description: string) {
 
 export const EVENT_THRESHOLDS: MemberRule<EventThresholds | null> = nullable(
   object({ price: threshold, surface: threshold }, FAULTS.thresholds(THRESHOLD_FIELDS), THRESHOLD_FIELDS),
-  'Holds back price and surface events that are below: they are in no webhook, feed or e-mail. All that is set must be ' +
-    'reached. Changes from and to an unknown value are held back, and a property.ad.update with nothing but such changes. ' +
+  'Holds back price and surface events below the threshold: they appear in no webhook, feed or e-mail. Every value ' +
+    'that is set must be reached. Changes from or to an unknown value are held back, and so is a property.ad.update ' +
+    'that has only such changes. ' +
     'A match is never held back.',
   null,
 );

@@ -35,7 +35,7 @@ export const jsonBody: Middleware = async (ctx, next) => {
   await next();
 };
 
-/** The same for an optional body: an absent one is read as an empty object. */
+/** Like `jsonBody`, but an absent body is read as an empty object. */
 export const optionalJsonBody: Middleware = (ctx, next) => {
   const isAbsent = ctx.request.is() === null || ctx.request.length === 0;
   if (!isAbsent) return jsonBody(ctx, next);
@@ -48,10 +48,10 @@ function checkBodyType(ctx: Context): void {
   const isPatch = ctx.method === 'PATCH';
   const types = isPatch ? PATCH_TYPES : BODY_TYPES;
   if (!ctx.request.is(...types)) {
-    const taken = types.join(', ');
+    const accepted = types.join(', ');
     // RFC 9110, section 15.5.16; RFC 5789, section 2.2.
-    const headers = { [isPatch ? 'Accept-Patch' : 'Accept']: taken };
-    throw new Problem(415, REFUSALS.sendOneOf(taken), { headers });
+    const headers = { [isPatch ? 'Accept-Patch' : 'Accept']: accepted };
+    throw new Problem(415, REFUSALS.sendOneOf(accepted), { headers });
   }
   const charset = ctx.request.charset.toLowerCase();
   if (charset !== '' && charset !== 'utf-8' && charset !== 'utf8') throw new Problem(415, REFUSALS.sendUtf8);

@@ -1,7 +1,7 @@
 /**
  * The limits on requests (decisions, sections 7 and 11). Rates are limited by a token bucket per key. All other limits
- * bound concurrent work, per client and in total. A request beyond such a limit waits where the work is short; it is
- * refused where the work holds a scarce resource for as long as another party decides.
+ * bound concurrent work, per client and in total. A request beyond such a limit waits if the work is short. It is
+ * refused if the work holds a scarce resource for as long as another party decides.
  */
 
 import type { Context, Middleware } from 'koa';
@@ -68,7 +68,7 @@ export class ConcurrencyLimit {
     return this.#hasRoom(client) ? this.#start(client) : null;
   }
 
-  /** The same for `weight` units, such as bytes. Throws a 429 `Problem` when the limit leaves no room. */
+  /** Like `tryEnter`, for `weight` units, such as bytes. Throws a 429 `Problem` when the limit leaves no room. */
   claim(client: string, weight: number): Leave {
     return this.#hasRoom(client, weight) ? this.#start(client, weight) : this.#refuse(client, weight);
   }
@@ -177,7 +177,7 @@ export class RateLimiter {
   }
 
   /** Takes a token, if there is one. `retryAfterSeconds` is 0 when the request is allowed; seconds are rounded up. */
-  take(key: string, { perSecond, burst }: RateLimit) {
+  consume(key: string, { perSecond, burst }: RateLimit) {
     const atMs = this.#nowMs();
     const bucket = this.#buckets.get(key) ?? { tokens: burst, atMs };
     this.#buckets.set(key, bucket);
@@ -215,7 +215,7 @@ export function limitRate(settings: ApiSettings, nowMs: () => number): Middlewar
     const isWriting = isWrite(ctx);
     const limit = limitOf(principal, isWriting, settings);
     const rates = isWriting ? writes : reads;
-    const { remaining, fullAfterSeconds, retryAfterSeconds } = rates.take(keyId, limit);
+    const { remaining, fullAfterSeconds, retryAfterSeconds } = rates.consume(keyId, limit);
     ctx.state.chargeBody = (bytes: number) => rates.charge(keyId, Math.floor(bytes / BYTES_PER_TOKEN));
     ctx.res.setHeader('RateLimit-Limit', limit.burst);
     ctx.res.setHeader('RateLimit-Remaining', remaining);
@@ -257,7 +257,7 @@ const BODY_BYTES = {
  * a waiting request costs no work. The turn ends with the answer, or before a long wait (`leaveTurn`). Runs after
  * authentication; points of interest need no connection and are answered earlier.
  */
-export function takeTurns(connectionsMax: number): Middleware {
+export function createTurns(connectionsMax: number): Middleware {
   // One connection is reserved for the process itself.
   const allMax = Math.max(1, connectionsMax - 1);
   const perClientMax = Math.max(1, Math.floor(allMax * CLIENT_SHARE));
@@ -296,20 +296,24 @@ export interface QueryLimiter {
   readonly database: Database;
   /** `gone`: aborted when the client disconnects. Throws a 429 `Problem` when too many queries run, or on a timeout. */
   run<T>(ctx: Context, work: (gone: AbortSignal) => Promise<T>): Promise<T>;
-  /** The same for queries of a few keys, of which more may run at once. */
+  /** Like `run`, for queries of a few keys, of which more may run at once. */
   runSingle<T>(ctx: Context, work: () => Promise<T>): Promise<T>;
+  /** Like `run`, for a reader without a key, one query at a time. */
+  runPublic<T>(reader: string, work: () => Promise<T>): Promise<T>;
 }
 
 /** Decisions, section 11. */
 const QUERIES = { perClientMax: 2, allMax: 8, spreadSeconds: 8 };
 const SINGLE_QUERIES = { perClientMax: 20, allMax: 1_000 };
+const PUBLIC_QUERIES = { perClientMax: 1, allMax: 2, waitingMax: 10 };
 const RETRY_AFTER_SECONDS = 5;
 /** On a busy machine a query may take long; a client waits no longer than this. */
 const DEADLINE_MS = 30_000;
 
 /**
- * Bounds the queries of clients that read more than single rows. Those over many properties or searches, which may take
- * a second, run in a worker thread, a few at once. Each statement ends after two seconds, or when its client leaves.
+ * Bounds the queries of clients that read more than single rows. Queries over many properties or searches, which may
+ * take a second, run in a worker thread, a few at once. Each statement ends after two seconds, or when its client
+ * leaves.
  */
 export function createQueryLimiter(
   { database: shared, queryDatabase }: Pick<ApiDependencies, 'database' | 'queryDatabase'>,
@@ -317,6 +321,7 @@ export function createQueryLimiter(
 ): QueryLimiter {
   const queries = new ConcurrencyLimit(LIMITED.queries, QUERIES);
   const singleQueries = new ConcurrencyLimit(LIMITED.singleQueries, SINGLE_QUERIES);
+  const publicQueries = new ConcurrencyLimit(LIMITED.publicQueries, PUBLIC_QUERIES);
   return {
     database: queryDatabase ?? shared,
     run(ctx, work) {
@@ -333,11 +338,14 @@ export function createQueryLimiter(
       leaveTurn(ctx);
       return singleQueries.run(principalOf(ctx).clientId, () => work().catch(refuseQuery));
     },
+    runPublic(reader, work) {
+      return publicQueries.run(reader, () => work().catch(refuseQuery));
+    },
   };
 }
 
 function refuseQuery(error: unknown, gone?: AbortSignal, ending?: AbortSignal): never {
-  // The client has disconnected: nobody reads this answer.
+  // The client has disconnected, and will not read this answer.
   if (gone?.aborted) throw new Problem(400, REFUSALS.clientLeft);
   if (error instanceof WorkerLostError) {
     throw new Problem(503, REFUSALS.questionFailed, { headers: { 'Retry-After': '1' } });

@@ -19,16 +19,16 @@ import { acceptable, answer } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { collection, identityOf, type Paging } from './hydra.ts';
 import { notFound } from './problem.ts';
-import { CREATED_AT, PAGING, type Rules, readQuery, referenceParameter, timeRangeOf } from './query.ts';
+import { CREATED_AT, markParameter, PAGING, type Rules, readQuery, referenceParameter, timeRangeOf } from './query.ts';
 import { searchIri } from './search-document.ts';
 import { idOf, ownSearch } from './searches.ts';
 import { THINGS } from './sentences.ts';
 
-export const SEARCH_MATCH_PARAMETERS = { ...TIME_ORDERS, ...PAGING } as const;
+export const SEARCH_MATCH_PARAMETERS = { mark: markParameter(''), ...TIME_ORDERS, ...PAGING } as const;
 
 export const MATCH_LIST_PARAMETERS = {
   search: referenceParameter('The search whose matches are listed; without it, those of all searches.', 'searches'),
-  property: referenceParameter('The property that is in them.', 'documents/properties'),
+  property: referenceParameter('The property of the matches.', 'documents/properties'),
   ...CREATED_AT,
   ...SEARCH_MATCH_PARAMETERS,
 } as const;
@@ -47,13 +47,13 @@ export function matchRoutes(router: Router, dependencies: ApiDependencies): void
   router.get('/searches/:id/matches', acceptable, async (ctx) => {
     const query = readQuery(ctx, SEARCH_MATCH_PARAMETERS);
     const { number } = await ownSearch(ctx, dependencies);
-    const page = await listMatches(database, number, { range: ANY_TIME, ...timeOrderedPage(query) });
+    const page = await listMatches(database, number, { range: ANY_TIME, mark: query.mark, ...timeOrderedPage(query) });
     answerPage(ctx, page, query, SEARCH_MATCH_PARAMETERS);
   });
 
   router.get('/matches', acceptable, async (ctx) => {
     const query = readQuery(ctx, MATCH_LIST_PARAMETERS);
-    const wanted = { range: timeRangeOf(query), ...timeOrderedPage(query) };
+    const wanted = { range: timeRangeOf(query), mark: query.mark, ...timeOrderedPage(query) };
     const { clientId } = principalOf(ctx);
     const search = query.search === null ? null : await ownSearch(ctx, dependencies, query.search);
     const list = (): Promise<MatchPage> => {
@@ -87,7 +87,7 @@ export function matchDocument(match: MatchRead, { resolvePlace }: Pick<Reference
 }
 
 function documentOf(match: MatchRead, resolvePlace: Reference['resolvePlace']): PropertyDocument | null {
-  if (match.held === null) return null;
-  const { state, crawls } = match.held;
+  if (match.stored === null) return null;
+  const { state, crawls } = match.stored;
   return propertyDocument(state, crawls, resolvePlace, { withContacts: !match.hidePropertyContact });
 }

@@ -5,7 +5,7 @@
 
 import type { Context } from 'koa';
 import { z } from 'zod';
-import { count, Fault, type JsonSchema, said, type ValueRule } from '../values.ts';
+import { both, count, Fault, type JsonSchema, type ValueRule } from '../values.ts';
 import { type Path, Violations } from './problem.ts';
 import { FAULTS, OF_OBJECT, type Sentence } from './sentences.ts';
 
@@ -74,7 +74,7 @@ export function list<Item>(item: ValueRule<Item>, lengthMax: number, description
       if (value === null) return [];
       if (!Array.isArray(value)) return refuse(reading, new Fault(FAULTS.array, 'invalid_type'));
       if (value.length > lengthMax) {
-        const message = said(`must have at most ${lengthMax} items`, `a au plus ${count(lengthMax)} éléments`);
+        const message = both(`must have at most ${lengthMax} items`, `a au plus ${count(lengthMax)} éléments`);
         return refuse(reading, new Fault(message, 'too_long'));
       }
       const items = value.map((each, index) => readItem(each, within(reading, index)));
@@ -130,7 +130,7 @@ export function bodySchema(members: Members): z.ZodObject {
 /** Members of answers that are ignored in requests. */
 export const READ_ONLY_MEMBERS: readonly string[] = [
   ...['@context', '@id', '@type', 'token', 'user', 'createdAt', 'updatedAt', 'lastAlertAt'],
-  ...['emailStatus', 'id', 'originId'],
+  ...['emailStatus', 'emailFrequencyChosen', 'seenAt', 'newSinceSeen', 'matchedLast7Days', 'id', 'originId'],
 ];
 
 /** True for read-only members, and for those that JSON-LD defines. */

@@ -13,7 +13,7 @@ import { reportProblems } from './problem.ts';
 export type Check = () => Promise<string | null | void> | string | null | void;
 
 export interface OperationsDependencies {
-  /** By name. `/readyz` is 200 when all of them pass. */
+  /** Keyed by name. `/readyz` is 200 when all of them pass. */
   readonly checks: Readonly<Record<string, Check>>;
   /** Prometheus text format. */
   readonly metrics: () => Promise<string>;

@@ -18,7 +18,7 @@ import { choicesParameter, numberParameter, readQuery } from './query.ts';
 export const POINTS_MAX = 1_000;
 
 export const POINT_PARAMETERS = {
-  'facilities[]': { ...choicesParameter('Categories; none: all of them.', FACILITIES), property: 'type' },
+  'facilities[]': { ...choicesParameter('Categories; all of them by default.', FACILITIES), property: 'type' },
   lat: numberParameter('Latitude, degrees.', number(-90, 90)),
   lon: numberParameter('Longitude, degrees.', number(-180, 180)),
   radius: numberParameter('Distance in kilometres.', number(0, 50), 1),

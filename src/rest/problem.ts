@@ -8,10 +8,11 @@ import { STATUS_CODES } from 'node:http';
 import type { Context, Middleware, Next } from 'koa';
 import { nearestName } from '../engine/domain/nearest-name.ts';
 import { isDatabaseFull, isDatabaseOutage } from '../engine/store/outage.ts';
+import { typeset } from '../values.ts';
 import type { ApiLogger } from './dependencies.ts';
 import {
   FAULTS,
-  joined,
+  joinSentences,
   type Language,
   languageOf,
   ofMember,
@@ -65,7 +66,8 @@ export function notFound(what: Thing): Problem {
 }
 
 export function problemBody(problem: Problem, requestId: string, language: Language): Record<string, unknown> {
-  const detail = problem.detail[language];
+  const inWords = ({ en, fr }: Sentence) => (language === 'fr' ? typeset(fr) : en);
+  const detail = inWords(problem.detail);
   const title = STATUS_CODES[problem.status] ?? 'Error';
   const isViolationList = problem.violations.length > 0;
   return {
@@ -80,7 +82,7 @@ export function problemBody(problem: Problem, requestId: string, language: Langu
     // RFC 9457: `about:blank` means that the status explains the problem.
     type: problem.type ?? (isViolationList ? '/docs.jsonld#ConstraintViolationList' : 'about:blank'),
     ...(isViolationList && {
-      violations: problem.violations.map((one) => ({ ...one, message: one.message[language] })),
+      violations: problem.violations.map((one) => ({ ...one, message: inWords(one.message) })),
     }),
     ...problem.members,
   };
@@ -133,45 +135,42 @@ function readError(error: unknown): { status: unknown; message: string; expose: 
  * the sentence of each. A code that is not listed here does not compile.
  */
 export const VIOLATION_CODES = {
-  required: { en: 'The member must be there.', fr: 'Ce champ est obligatoire.' },
+  required: { en: 'The member is required.', fr: 'Ce champ est obligatoire.' },
   unknown_member: {
-    en: 'No such member; the message names the nearest.',
+    en: 'The member does not exist. The message names the nearest one.',
     fr: 'Ce champ n’existe pas ; le message nomme le plus proche.',
   },
   invalid_type: {
-    en: 'Text, number, list or object: another one is wanted.',
+    en: 'The value has the wrong type: text, number, list or object.',
     fr: 'La valeur n’est pas du type attendu.',
   },
-  invalid_value: { en: 'The value is none of those allowed.', fr: 'La valeur n’est pas admise.' },
-  invalid_format: { en: 'Not written as wanted: a URL, a code, an IRI.', fr: 'Format inattendu : URL, code ou IRI.' },
-  invalid_text: { en: 'The text has characters that are none.', fr: 'Le texte contient des caractères invalides.' },
-  invalid_iri: { en: 'No IRI of the collection that is meant.', fr: 'Ce n’est pas une IRI de la collection attendue.' },
-  invalid_time: { en: 'No date and time with an offset.', fr: 'Ce n’est pas une date et une heure avec décalage.' },
+  invalid_value: { en: 'The value is not one of the allowed ones.', fr: 'La valeur n’est pas admise.' },
+  invalid_format: { en: 'The format is wrong: a URL, a code or an IRI.', fr: 'Format inattendu : URL, code ou IRI.' },
+  invalid_text: { en: 'The text has invalid characters.', fr: 'Le texte contient des caractères invalides.' },
+  invalid_iri: { en: 'Not an IRI of the expected collection.', fr: 'Ce n’est pas une IRI de la collection attendue.' },
+  invalid_time: { en: 'Not a date and time with an offset.', fr: 'Ce n’est pas une date et une heure avec décalage.' },
   invalid_endpoint: {
-    en: 'The service does not send to such a URL.',
+    en: 'The service sends nothing to a URL of this kind.',
     fr: 'Le service n’envoie rien à une adresse de cette sorte.',
   },
-  below_minimum: { en: 'Below the least that is allowed.', fr: 'En dessous du minimum.' },
-  above_maximum: { en: 'Above the most that is allowed.', fr: 'Au-dessus du maximum.' },
+  below_minimum: { en: 'It is below the minimum.', fr: 'En dessous du minimum.' },
+  above_maximum: { en: 'It is above the maximum.', fr: 'Au-dessus du maximum.' },
   too_short: { en: 'The text or list is too short.', fr: 'Le texte ou la liste est trop court.' },
   too_long: { en: 'The text, list or JSON is too long.', fr: 'Le texte, la liste ou le JSON est trop long.' },
-  too_old: { en: 'Before what is kept.', fr: 'Antérieur à ce qui est conservé.' },
+  too_old: { en: 'It is older than the data that are kept.', fr: 'Antérieur à ce qui est conservé.' },
   too_many_parts: { en: 'The body has too many objects and members.', fr: 'Le corps a trop d’objets et de champs.' },
   min_above_max: { en: 'A minimum is above its maximum.', fr: 'Un minimum dépasse son maximum.' },
-  in_both_lists: {
-    en: 'The lists of what is wanted and of what is excluded both have it.',
-    fr: 'C’est à la fois demandé et exclu.',
-  },
+  in_both_lists: { en: 'It is both included and excluded.', fr: 'C’est à la fois demandé et exclu.' },
   criterion_not_set: {
     en: '`orMissing` names a criterion that the search does not set.',
     fr: '`orMissing` nomme un critère que la recherche n’a pas.',
   },
   incomplete_circle: {
-    en: '`lat`, `lon` and `radius` come together.',
+    en: '`lat`, `lon` and `radius` must be sent together.',
     fr: '`lat`, `lon` et `radius` vont ensemble.',
   },
-  unknown_reference: { en: 'What it names does not exist.', fr: 'Ce qui est nommé n’existe pas.' },
-  unknown_endpoint: { en: 'Nothing of yours was sent to this URL.', fr: 'Rien n’a été envoyé à cette adresse.' },
+  unknown_reference: { en: 'The named object does not exist.', fr: 'Ce qui est nommé n’existe pas.' },
+  unknown_endpoint: { en: 'Nothing was sent to this URL for you.', fr: 'Rien n’a été envoyé à cette adresse.' },
   idempotency_key_reused: {
     en: 'This `Idempotency-Key` was used for another request.',
     fr: 'Cette `Idempotency-Key` a servi pour une autre demande.',
@@ -181,13 +180,13 @@ export const VIOLATION_CODES = {
 export type ViolationCode = keyof typeof VIOLATION_CODES;
 
 export const PROBLEM_TYPES = {
-  'about:blank': { en: 'The HTTP status says it all.', fr: 'Le code HTTP dit tout.' },
+  'about:blank': { en: 'The HTTP status explains the problem.', fr: 'Le code HTTP dit tout.' },
   '/docs.jsonld#ConstraintViolationList': {
-    en: 'The body is refused; `violations` says what is wrong, each with `propertyPath`, `message` and `code`.',
+    en: 'The body is invalid. `violations` lists the faults, each with `propertyPath`, `message` and `code`.',
     fr: 'Le corps est refusé ; `violations` dit pourquoi, chaque fois avec `propertyPath`, `message` et `code`.',
   },
   '/docs.jsonld#LimitReached': {
-    en: 'You have as much as you may have: `limit` says of what, `maximum` and `used` how much.',
+    en: 'You have reached a limit: `limit` names it, `maximum` and `used` have its figures.',
     fr: 'Vous avez atteint une limite : `limit` dit laquelle, `maximum` et `used` de combien.',
   },
 } as const satisfies Readonly<Record<string, Sentence>>;
@@ -241,7 +240,7 @@ export class Violations {
     const more = this.#count - this.#first.length;
     if (more > 0) detail.push(REFUSALS.andMore(more));
     const members = { violationCount: this.#count };
-    throw new Problem(422, joined(detail, '\n'), { violations: this.#first, members });
+    throw new Problem(422, joinSentences(detail, '\n'), { violations: this.#first, members });
   }
 }
 

@@ -4,7 +4,8 @@ import type Router from '@koa/router';
 import type { Context } from 'koa';
 import { parseUuid, type Uuid } from '../engine/domain/ids.ts';
 import { type PropertyDocument, propertyDocument } from '../engine/domain/property-document.ts';
-import { listMatchedProperties, type PropertyOrder, readHeldProperties } from '../engine/store/properties.ts';
+import { listMatchedProperties, type PropertyOrder, readStoredProperties } from '../engine/store/properties.ts';
+import type { PropertyMark } from '../engine/store/search-marks.ts';
 import { Fault } from '../values.ts';
 import { principalOf } from './auth.ts';
 import { listWithinReach } from './client-listings.ts';
@@ -18,7 +19,7 @@ import { FAULTS, THINGS } from './sentences.ts';
 const uuids: ParameterRule<readonly Uuid[]> = {
   description:
     `UUIDs of properties, at most ${ITEMS_PER_PAGE_MAX}, all on one page; unknown ones are left out. ` +
-    'Without any: what your searches have matched, the last match first.',
+    'Without UUIDs: the properties of your matches, newest match first.',
   schema: { type: 'array', items: { type: 'string', format: 'uuid' }, maxItems: ITEMS_PER_PAGE_MAX },
   isList: true,
   property: 'uuid',
@@ -33,13 +34,13 @@ export const PROPERTY_LIST_PARAMETERS = { 'uuid[]': uuids, 'order[id]': orderPar
 
 export function propertyRoutes(router: Router, { database, reference }: ApiDependencies): void {
   const documents = async (wanted: readonly Uuid[]): Promise<PropertyDocument[]> => {
-    const held = await readHeldProperties(database, wanted);
-    return held.map(({ state, crawls }) => {
+    const stored = await readStoredProperties(database, wanted);
+    return stored.map(({ state, crawls }) => {
       return propertyDocument(state, crawls, reference.resolvePlace, { withContacts: true });
     });
   };
 
-  /** Answers the known ones of `uuids` on one page, whatever their number. */
+  /** Answers the stored properties among `uuids` on one page, whatever their number. */
   const answerNamed = async (ctx: Context, uuids: readonly Uuid[], order: Direction | null, { page }: Paging) => {
     const sorted = order === null ? uuids : [...uuids].sort();
     const found = await documents(order === 'desc' ? sorted.toReversed() : sorted);
@@ -72,6 +73,10 @@ export function propertyRoutes(router: Router, { database, reference }: ApiDepen
     if (document === undefined) throw notFound(THINGS.property);
     answer(ctx, document);
   });
+}
+
+export function markMembers({ state, reason, note, markedAt }: PropertyMark) {
+  return { state, reason, note, markedAt: markedAt?.toISOString() ?? null };
 }
 
 function answerPage(

@@ -5,9 +5,10 @@
 
 import type { Context } from 'koa';
 import type { Uuid } from '../engine/domain/ids.ts';
+import { MARK_STATES, type MarkState } from '../engine/store/search-marks.ts';
 import { Fault, FLAG, INSTANT, integer, NUMBER, oneOf, text, uuidIn, type ValueRule } from '../values.ts';
 import { Problem } from './problem.ts';
-import { FAULTS, joined, ofParameter, REFUSALS, type Sentence } from './sentences.ts';
+import { FAULTS, joinSentences, ofParameter, REFUSALS, type Sentence } from './sentences.ts';
 
 export interface ParameterRule<Value> {
   readonly description: string;
@@ -30,8 +31,8 @@ export type ParsedQuery<R extends Rules> = {
 };
 
 /**
- * The rule of an absent parameter gets an empty list of values. Throws a 400 `Problem` that names every error and
- * carries the `hydra:search` template of the collection, which lists the known parameters.
+ * Reads the query; the rule of an absent parameter gets an empty list of values. Throws a 400 `Problem` that names
+ * every error and carries the `hydra:search` template of the collection, which lists the known parameters.
  */
 export function readQuery<R extends Rules>(ctx: Context, rules: R): ParsedQuery<R> {
   const found = new Map<string, string[]>();
@@ -55,7 +56,9 @@ export function readQuery<R extends Rules>(ctx: Context, rules: R): ParsedQuery<
   });
   if ([...found.keys()].filter((name) => name.startsWith('order[')).length > 1) faults.push(REFUSALS.oneOrder);
   if (faults.length > 0) {
-    throw new Problem(400, joined(faults, '; '), { members: { 'hydra:search': searchTemplate(ctx.path, rules) } });
+    throw new Problem(400, joinSentences(faults, '; '), {
+      members: { 'hydra:search': searchTemplate(ctx.path, rules) },
+    });
   }
   return Object.fromEntries(entries) as ParsedQuery<R>;
 }
@@ -137,6 +140,14 @@ export function choiceParameter<const Choice extends string>(
   return parameter(description, oneOf(choices), null, valueOf);
 }
 
+/** `others`: what the list contains in addition to properties that satisfy a search. */
+export function markParameter(others: string): ParameterRule<MarkState | null> {
+  return choiceParameter(
+    `Lists only properties with this mark${others}; by default, hidden ones are left out.`,
+    MARK_STATES,
+  );
+}
+
 /** A reference; null when absent. */
 export function referenceParameter(description: string, collection: string): ParameterRule<Uuid | null> {
   return parameter(description, uuidIn(collection), null);
@@ -172,13 +183,13 @@ export function numberParameter(
 
 /** A moment, ISO 8601; null when absent. */
 function instantParameter(description: string): ParameterRule<Date | null> {
-  return parameter(`${description} ISO 8601, with an offset; a date is its beginning in UTC.`, INSTANT, null);
+  return parameter(`${description} ISO 8601, with an offset; a date means its start in UTC.`, INSTANT, null);
 }
 
 /** Both bounds are inclusive, as in API Platform. */
 export const CREATED_AT = {
-  'createdAt[after]': { ...instantParameter('Created then or later.'), property: 'createdAt' },
-  'createdAt[before]': { ...instantParameter('Created then or earlier.'), property: 'createdAt' },
+  'createdAt[after]': { ...instantParameter('Created at this time or later.'), property: 'createdAt' },
+  'createdAt[before]': { ...instantParameter('Created at this time or earlier.'), property: 'createdAt' },
 } as const;
 
 export function timeRangeOf(query: { readonly [Name in keyof typeof CREATED_AT]: Date | null }) {

@@ -41,7 +41,8 @@ export const CITY_LIST_PARAMETERS = {
   zipcode: textParameter('Zip code.', 5),
   'zipcodes[]': undocumented(textsParameter('Zip codes, any of them.', 5)),
   name: textParameter(
-    'Beginning of the name, or of a former commune or locality inside; case, accents and hyphens are ignored.',
+    'Beginning of the name, or of the name of a former commune or locality within it; case, accents and hyphens are ' +
+      'ignored.',
   ),
   ...NAME_ORDERS,
   ...PAGING,
@@ -57,35 +58,44 @@ export function referenceRoutes(router: Router, dependencies: ApiDependencies): 
     thing: THINGS.department,
     list: () => reference.departments(),
     // People know the code, `2A` or `01`. A code that looks like an id means the same department.
-    isNamed: ({ id, code }, asked) => String(id) === asked || code === asked.toUpperCase(),
+    isNamed: ({ id, code }, requested) => String(id) === requested || code === requested.toUpperCase(),
     documentOf: departmentDocument,
   });
   namedRoutes(router, '/site_categories', {
     context: 'SiteCategory',
     thing: THINGS.siteCategory,
     list: () => listSiteCategories(database),
-    isNamed: ({ id }, asked) => String(id) === asked,
+    isNamed: ({ id }, requested) => String(id) === requested,
     documentOf: siteCategoryDocument,
   });
   namedRoutes(router, '/features', {
     context: 'Feature',
     thing: THINGS.feature,
     list: () => FEATURE_NAMES.map((name, id) => ({ id, name })),
-    isNamed: ({ name }, asked) => name === asked,
+    isNamed: ({ name }, requested) => name === requested,
     documentOf: ({ name }) => featureDocument(name),
   });
   // Lists only the client itself, to which the `user` of a search refers.
   namedRoutes(router, '/users', {
     context: 'User',
     thing: THINGS.user,
-    list: (ctx) => [{ id: principalOf(ctx).clientId, name: principalOf(ctx).clientName }],
-    isNamed: ({ id }, asked) => id === parseUuid(asked),
+    list(ctx) {
+      const { clientId: id, clientName: name, publicName } = principalOf(ctx);
+      return [{ id, name, publicName }];
+    },
+    isNamed: ({ id }, requested) => id === parseUuid(requested),
     documentOf: userDocument,
   });
 }
 
-function userDocument({ id, name }: { readonly id: string; readonly name: string }): object {
-  return { ...identityOf('User', `/users/${id}`), name };
+interface User {
+  readonly id: string;
+  readonly name: string;
+  readonly publicName: string;
+}
+
+function userDocument({ id, ...names }: User): object {
+  return { ...identityOf('User', `/users/${id}`), ...names };
 }
 
 function cityRoutes(router: Router, { reference }: ApiDependencies): void {
@@ -152,8 +162,8 @@ interface NamedResource<Item extends Named> {
   readonly thing: Thing;
   /** In the default order. */
   readonly list: (ctx: Context) => readonly Item[] | Promise<readonly Item[]>;
-  /** `asked`: the last segment of the path. */
-  readonly isNamed: (item: Item, asked: string) => boolean;
+  /** `requested`: the last segment of the path. */
+  readonly isNamed: (item: Item, requested: string) => boolean;
   readonly documentOf: (item: Item) => object;
 }
 
@@ -206,7 +216,7 @@ const TEXT_LENGTH_MAX = 100;
 export const LOCATION_PARAMETERS = {
   query: {
     ...textParameter(
-      'Words of a name, or a code, whole or begun; case, accents and hyphens are ignored.',
+      'Words of a name, or a code, complete or not; case, accents and hyphens are ignored.',
       TEXT_LENGTH_MAX,
     ),
     isRequired: true,
@@ -251,7 +261,7 @@ export function locationDocument(place: CompletedPlace): object {
   };
 }
 
-/** A zip code is no resource of its own: its IRI is that of the list of its communes. */
+/** A zip code is not a resource of its own: its IRI is that of the list of its communes. */
 function iriOf({ type, id, code }: CompletedPlace): string {
   if (type === 'zipcode') return `/cities?zipcode=${code}`;
   return `/${type === 'city' ? 'cities' : 'departments'}/${id}`;

@@ -13,7 +13,7 @@ import { type Route, route } from './route.ts';
 import { SEARCH_LIST_PARAMETERS } from './searches.ts';
 import { WEBHOOK_TEST_PARAMETERS } from './webhook-tester.ts';
 
-const FILTERED = 'Filters and orders are in `hydra:search` of the answer; pages in `hydra:view`.';
+const FILTERED = '`hydra:search` of the answer lists the filters and orders, `hydra:view` the pages.';
 const REFERENCE = 'Reference data of France, the same for all clients.';
 
 export const ROUTES: readonly Route[] = [
@@ -26,9 +26,10 @@ export const ROUTES: readonly Route[] = [
     isIdempotent: true,
     refusals: [409, 410],
     details:
-      'Saves a search. Only `title` is required; every criterion that is set must hold. Matches go to `endpointRecipient` ' +
-      'and events to `eventEndpoint`, when `notificationEnabled` is true. What satisfied the search before it was saved is ' +
-      'no match. The answer’s `token` signs its webhooks, which carry its `context`.',
+      'Saves a search. Only `title` is required; every criterion that is set must hold. Matches are sent to ' +
+      '`endpointRecipient` and events to `eventEndpoint`, while `notificationEnabled` is true. A property that ' +
+      'satisfied the search before it was saved is not a match. The `token` in the answer signs the webhooks of the ' +
+      'search, which carry its `context`.',
   }),
   route('get /searches/{id}', 'Search', 'item', 'Reads a search', {
     details: 'One of your searches, with the token that signs its webhooks.',
@@ -36,18 +37,19 @@ export const ROUTES: readonly Route[] = [
   route('put /searches/{id}', 'Search', 'item', 'Changes the members that are sent', {
     body: 'SearchChange',
     details:
-      'Replaces each member that the body has, whole, and keeps the others; `null` clears one. What was answered may be ' +
-      'sent back as it is: read-only members are ignored.',
+      'Replaces each member of the body as a whole and keeps the others; `null` clears a member. An answer may be ' +
+      'sent back unchanged: read-only members are ignored.',
   }),
   route('patch /searches/{id}', 'Search', 'item', 'Changes the members that are sent (merge patch)', {
     body: 'SearchPatch',
     details:
-      'A merge patch (RFC 7396): objects (`context`, `eventThresholds`, `notificationConsent`) are merged at every depth, and ' +
-      '`null` removes. Lists and GeoJSON geometries are replaced whole.',
+      'A merge patch (RFC 7396): objects (`context`, `eventThresholds`, `notificationConsent`) are merged at every ' +
+      'depth, and `null` removes. Lists and GeoJSON geometries are replaced as a whole.',
   }),
   route('delete /searches/{id}', 'Search', 'nothing', 'Deletes a search and cancels its open deliveries', {
     details:
-      'Deletes a search. Its open deliveries are cancelled: after the answer no attempt begins. Its matches go with it.',
+      'Deletes a search. Its open deliveries are cancelled: no attempt begins after the answer. Its matches are ' +
+      'deleted too.',
   }),
   route('get /searches/{id}/matches', 'Match', 'collection', 'Lists the matches of a search, newest first', {
     parameters: SEARCH_MATCH_PARAMETERS,
@@ -55,34 +57,40 @@ export const ROUTES: readonly Route[] = [
   }),
   route('get /matches', 'Match', 'collection', 'Lists your matches, newest first', {
     parameters: MATCH_LIST_PARAMETERS,
-    details: `The properties that began to satisfy a search: any of yours unless one is named. ${FILTERED}`,
+    details: `The properties that began to satisfy any of your searches, or the search that you name. ${FILTERED}`,
   }),
   route('get /matches/{id}', 'Match', 'item', 'Reads a match', {
     details: 'A match with the property document as it is now.',
   }),
   route('get /searches/{id}/deliveries', 'Delivery', 'collection', 'Lists the deliveries of a search, newest first', {
     parameters: SEARCH_DELIVERY_PARAMETERS,
-    details: 'What was sent for the search, or will be, newest first, with every attempt.',
+    details: 'The deliveries of the search, sent or pending, newest first, with every attempt.',
   }),
   route('get /deliveries', 'Delivery', 'collection', 'Lists your deliveries, newest first', {
     parameters: DELIVERY_LIST_PARAMETERS,
-    details: `What was sent, or will be, for any of your searches, with every attempt. By search, match or property (itself, one of its adverts, or the address of one) all of it is listed, otherwise the newest 10,000, among which the other filters look. ${FILTERED}`,
+    details:
+      'The deliveries of all your searches, sent or pending, with every attempt. With `search`, `match`, `property`, ' +
+      '`advert` or `url`, all its deliveries are listed. Otherwise the list has the newest 10,000, to which the ' +
+      'other filters apply. ' +
+      FILTERED,
   }),
   route('get /deliveries/{id}', 'Delivery', 'item', 'Reads a delivery with its attempts', {
-    details: 'A delivery: where it goes, what has become of each attempt, and when the next one is due.',
+    details: 'A delivery: its destination, the outcome of each attempt, and when the next one is due.',
   }),
   route('post /deliveries/{id}/resend', 'Delivery', 'item', 'Sends a delivery again', {
     status: 202,
     refusals: [409],
     details:
-      'Sends a webhook again, whatever has become of it: the same id, bytes and sequence, to the endpoint that its search ' +
-      'has now. What was delivered, has failed or was cancelled gets six attempts of its own; what waits for its hour makes ' +
-      'its next attempt now. 409 when the search has no endpoint for it, or does not want it any more.',
+      'Sends a webhook again, whatever its state. It keeps its id, bytes and sequence number, and is sent to the ' +
+      'current endpoint of its search. A webhook that was delivered, failed or was cancelled gets six new attempts. ' +
+      'A webhook that waits for a retry makes its next attempt now. The answer is 409 if the search has no endpoint ' +
+      'for it, or no longer wants it.',
   }),
-  route('get /documents/properties', 'PropertyDocument', 'collection', 'Lists what you matched', {
+  route('get /documents/properties', 'PropertyDocument', 'collection', 'Lists the properties of your matches', {
     parameters: PROPERTY_LIST_PARAMETERS,
     details:
-      'Property documents by their UUIDs, unknown ones left out; without any, those that your searches have matched.',
+      'The property documents with the given UUIDs, without unknown ones. Without UUIDs, the properties that your ' +
+      'searches have matched.',
   }),
   route('get /documents/properties/{uuid}', 'PropertyDocument', 'item', 'Reads a property document', {
     details: 'A property with its adverts and their events, as it is now.',
@@ -103,7 +111,7 @@ export const ROUTES: readonly Route[] = [
   }),
   route('get /site_categories', 'SiteCategory', 'collection', 'Lists site categories', {
     parameters: NAMED_LIST_PARAMETERS,
-    details: 'What publishers of adverts can be, for `includedSiteCategories` and its counterpart.',
+    details: 'The categories of publishers, for `includedSiteCategories` and `excludedSiteCategories`.',
   }),
   route('get /site_categories/{id}', 'SiteCategory', 'item', 'Reads a site category', {
     details: 'One category of publishers.',
@@ -115,28 +123,30 @@ export const ROUTES: readonly Route[] = [
   route('get /features/{id}', 'Feature', 'item', 'Reads a feature of homes', {
     details: 'One feature; the id is its name.',
   }),
-  route('get /users', 'User', 'collection', 'Lists yourself', {
+  route('get /users', 'User', 'collection', 'Lists your own client', {
     parameters: NAMED_LIST_PARAMETERS,
-    details: 'Yourself, the one client that the API key belongs to.',
+    details: 'The client that the API key belongs to.',
   }),
-  route('get /users/{id}', 'User', 'item', 'Reads yourself', {
-    details: 'Yourself: `user` of each of your searches leads here.',
+  route('get /users/{id}', 'User', 'item', 'Reads your own client', {
+    details: 'Your client: the `user` of each of your searches.',
   }),
   route('get /indicators/points_of_interest', 'PointOfInterest', 'collection', 'Lists points nearby', {
     parameters: POINT_PARAMETERS,
-    details: 'Schools, restaurants, hospitals and so on around a place, nearest first, at most 1000.',
+    details:
+      'Schools, restaurants, hospitals and other points of interest around a place, nearest first, at most 1000.',
   }),
   route('get /public/location-autocomplete', 'Location', 'collection', 'Completes the name of a place', {
     parameters: LOCATION_PARAMETERS,
     details:
-      'The cities, departments and zip codes that may be meant by what was typed so far, the most inhabitants first, each ' +
-      'with the member of a search that takes it.',
+      'The cities, departments and zip codes that match the typed text, most populated first, each with the member ' +
+      'of a search that accepts it.',
   }),
   route('get /webhook-tester', 'WebhookTest', 'item', 'Sends one signed test delivery', {
     parameters: WEBHOOK_TEST_PARAMETERS,
     details:
-      'Sends one signed webhook with a made-up match to an endpoint, at once and without retry, and answers what was sent ' +
-      'and what came back. With `search` it is signed with that search’s token, without with one that the answer contains.',
+      'Sends one signed webhook with an example match to an endpoint, immediately and without retries. The answer ' +
+      'has what was sent and the endpoint’s response. With `search`, it is signed with the token of that search; ' +
+      'otherwise with a token that the answer contains.',
   }),
   ...FEATURES.flatMap(({ contract }) => contract?.routes ?? []),
 ];

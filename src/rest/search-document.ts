@@ -1,7 +1,7 @@
 /** A search as its owner reads it (specification, sections 2.1, 2.2): keys become embedded references, numbers text. */
 
 import type { City } from '../engine/domain/city.ts';
-import { plainCriteria } from '../engine/domain/criterion-table.ts';
+import { type MemberOf, membersOf, plainCriteria } from '../engine/domain/criterion-table.ts';
 import { emailStatusOf, type MailRules } from '../engine/domain/mail.ts';
 import type { Search, SearchMembers } from '../engine/domain/search.ts';
 import type { Department } from '../engine/reference/commune-records.ts';
@@ -26,10 +26,6 @@ export function searchDocument(
 ): Record<string, unknown> {
   const { members } = search;
   const { title, ...criteria } = members;
-  const cities = (codes: readonly string[]) => codes.flatMap((insee) => embeddedCity(insee, reference) ?? []);
-  const categories = (ids: readonly number[]) => {
-    return ids.flatMap((id) => siteCategories.get(id) ?? []).map((category) => siteCategoryDocument(category));
-  };
   return {
     ...identityOf('Search', searchIri(search.id)),
     title,
@@ -38,15 +34,26 @@ export function searchDocument(
     createdAt: search.createdAt.toISOString(),
     updatedAt: search.updatedAt.toISOString(),
     lastAlertAt: search.lastAlertAt?.toISOString() ?? null,
+    seenAt: search.seenAt?.toISOString() ?? null,
+    newSinceSeen: search.newSinceSeen,
+    matchedLast7Days: search.matchedLast7Days,
     emailStatus: emailStatusOf(search.mail, members, mailRules),
+    emailFrequencyChosen: search.mail.frequencyChosen,
     ...criteria,
     ...codesAsText(members),
-    includedCities: cities(members.includedCities),
-    excludedCities: cities(members.excludedCities),
-    includedDepartments: members.includedDepartments.flatMap((code) => embeddedDepartment(code, reference) ?? []),
-    includedSiteCategories: categories(members.includedSiteCategories),
-    excludedSiteCategories: categories(members.excludedSiteCategories),
+    ...embedded('cities', (name) => members[name].flatMap((insee) => embeddedCity(insee, reference) ?? [])),
+    ...embedded('departments', (name) => members[name].flatMap((code) => embeddedDepartment(code, reference) ?? [])),
+    ...embedded('siteCategories', (name) =>
+      members[name].flatMap((id) => siteCategories.get(id) ?? []).map((category) => siteCategoryDocument(category)),
+    ),
   };
+}
+
+function embedded<F extends 'cities' | 'departments' | 'siteCategories'>(
+  form: F,
+  resourcesOf: (name: MemberOf<F>) => readonly object[],
+): Readonly<Record<string, readonly object[]>> {
+  return Object.fromEntries(membersOf(form).map((name) => [name, resourcesOf(name)]));
 }
 
 function codesAsText(members: SearchMembers): Readonly<Record<string, string | null>> {

@@ -6,7 +6,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { hostFault } from '../engine/delivery/connector.ts';
-import { ASKED_CRITERIA, plainCriteria, rangeAsked } from '../engine/domain/criterion-table.ts';
+import { ASKED_CRITERIA, membersOf, plainCriteria, requestedRange } from '../engine/domain/criterion-table.ts';
 import { impliedFeature } from '../engine/domain/features.ts';
 import { criteriaOf, SEARCH_DEFAULTS, type SearchMembers } from '../engine/domain/search.ts';
 import type { Reference } from '../engine/reference/communes.ts';
@@ -38,7 +38,7 @@ export async function readNewSearch(body: unknown, rules: InputRules): Promise<S
   return finish({ title: '', ...SEARCH_DEFAULTS, ...changes }, changes, violations);
 }
 
-/** The same for the search of a preview, which needs no title. Throws a 422 `Problem`. */
+/** The members of the search of a preview, which needs no title. Throws a 422 `Problem`. */
 export async function readPreviewedSearch(body: unknown, rules: InputRules): Promise<SearchMembers> {
   const violations = new Violations();
   const changes = await readChanges(body, null, rules, violations);
@@ -179,14 +179,19 @@ function readMember(
   if (read !== REFUSED) input[name] = read;
 }
 
+const [CITIES, DEPARTMENTS, CATEGORIES] = [membersOf('cities'), membersOf('departments'), membersOf('siteCategories')];
+
 /** Ids become keys; an unknown id is a violation. */
 async function resolve(input: SearchInput, rules: InputRules, violations: Violations): Promise<Partial<SearchMembers>> {
-  const { includedCities, excludedCities, includedDepartments, ...rest } = input;
-  const keysOf = <Key>(name: string, ids: readonly number[], keyOf: (id: number) => Key | undefined): Key[] =>
+  const keysOf = <Key>(
+    name: keyof SearchInput,
+    ids: readonly number[],
+    collection: string,
+    keyOf: (id: number) => Key | undefined,
+  ): Key[] =>
     ids.flatMap((id, index) => {
       const key = keyOf(id);
-      if (key === undefined)
-        violations.add([name, index], FAULTS.nothing(COLLECTION_OF[name] ?? '/cities'), 'unknown_reference');
+      if (key === undefined) violations.add([name, index], FAULTS.nothing(collection), 'unknown_reference');
       return key ?? [];
     });
   const inseeOf = (id: number) => rules.reference.cityById(id)?.insee;
@@ -197,33 +202,25 @@ async function resolve(input: SearchInput, rules: InputRules, violations: Violat
     if (fault !== null) violations.add([name], fault, 'invalid_endpoint');
   }
   findUnknownCodes(input, rules, violations);
-  const categories = ['includedSiteCategories', 'excludedSiteCategories'] as const;
-  if (categories.some((name) => (input[name] ?? []).length > 0)) {
+  if (CATEGORIES.some((name) => (input[name] ?? []).length > 0)) {
     const known = await rules.siteCategoryIds();
-    for (const name of categories) keysOf(name, input[name] ?? [], (id) => (known.has(id) ? id : undefined));
+    for (const name of CATEGORIES)
+      keysOf(name, input[name] ?? [], '/site_categories', (id) => (known.has(id) ? id : undefined));
   }
-  return {
-    ...rest,
-    ...(includedCities && { includedCities: keysOf('includedCities', includedCities, inseeOf) }),
-    ...(excludedCities && { excludedCities: keysOf('excludedCities', excludedCities, inseeOf) }),
-    ...(includedDepartments && { includedDepartments: keysOf('includedDepartments', includedDepartments, codeOf) }),
-  };
+  const keys: Partial<Record<(typeof CITIES | typeof DEPARTMENTS)[number], readonly string[]>> = {};
+  for (const name of CITIES) if (input[name]) keys[name] = keysOf(name, input[name], '/cities', inseeOf);
+  for (const name of DEPARTMENTS) if (input[name]) keys[name] = keysOf(name, input[name], '/departments', codeOf);
+  return { ...input, ...keys } as Partial<SearchMembers>;
 }
 
-const COLLECTION_OF: Readonly<Record<string, string>> = {
-  includedDepartments: '/departments',
-  includedSiteCategories: '/site_categories',
-  excludedSiteCategories: '/site_categories',
-};
-
 function findUnknownCodes(input: SearchInput, { reference }: InputRules, violations: Violations): void {
-  for (const [index, insee] of (input.includedInseeCodes ?? []).entries()) {
-    if (reference.city(insee) !== null) continue;
-    violations.add(['includedInseeCodes', index], FAULTS.noCommune, 'unknown_reference');
+  for (const name of membersOf('inseeCodes')) {
+    for (const [index, insee] of (input[name] ?? []).entries())
+      if (reference.city(insee) === null) violations.add([name, index], FAULTS.noCommune, 'unknown_reference');
   }
-  for (const [index, zipcode] of (input.includedZipcodes ?? []).entries()) {
-    if (reference.isZipcode(zipcode)) continue;
-    violations.add(['includedZipcodes', index], FAULTS.noZipcode, 'unknown_reference');
+  for (const name of membersOf('zipcodes')) {
+    for (const [index, zipcode] of (input[name] ?? []).entries())
+      if (!reference.isZipcode(zipcode)) violations.add([name, index], FAULTS.noZipcode, 'unknown_reference');
   }
 }
 
@@ -233,7 +230,7 @@ const RANGES = plainCriteria('range');
 function findConflicts(members: SearchMembers, violations: Violations): void {
   for (const row of RANGES) {
     const { minName } = row;
-    const { min, max } = rangeAsked(row, members);
+    const { min, max } = requestedRange(row, members);
     if (minName === null || min === null || max === null || min <= max) continue;
     violations.add([minName], FAULTS.aboveMaximum(max, row.words.unit), 'min_above_max');
   }
@@ -250,7 +247,7 @@ function findConflicts(members: SearchMembers, violations: Violations): void {
   }
 }
 
-/** Reports pairs that no home can satisfy. The other members of a search that was saved with one can still change. */
+/** Reports pairs that no home can satisfy. If a stored search has such a pair, its other members can still change. */
 function findImpliedFeatures(members: SearchMembers, before: SearchMembers | null, violations: Violations): void {
   const { includedFeatures, excludedFeatures } = members;
   const lists = [includedFeatures, excludedFeatures];

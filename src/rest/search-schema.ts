@@ -9,10 +9,10 @@ import { z } from 'zod';
 import { EVENT_KINDS, type EventKind } from '../engine/domain/codes.ts';
 import type { Form, Forms, Member } from '../engine/domain/criterion-kinds.ts';
 import {
-  ASKED_CRITERION_NAMES,
   CRITERION_MEMBERS,
   type CriterionMemberName,
   type FormOf,
+  REQUESTED_CRITERION_NAMES,
 } from '../engine/domain/criterion-table.ts';
 import { formatExpressions, readExpressions } from '../engine/domain/expressions.ts';
 import { FEATURE_NAMES } from '../engine/domain/features.ts';
@@ -21,6 +21,7 @@ import { MAIL_FREQUENCIES, type MailConsent } from '../engine/domain/mail.ts';
 import { SEARCH_DEFAULTS } from '../engine/domain/search.ts';
 import { isStorable } from '../engine/domain/text.ts';
 import {
+  both,
   codeOf,
   decimal,
   ENDPOINT_URL,
@@ -33,7 +34,6 @@ import {
   PAST_TIME,
   RECIPIENT_ADDRESS,
   type Sentence,
-  said,
   text,
   textLike,
   UNSTORABLE,
@@ -55,6 +55,7 @@ import {
 import { FAULTS } from './sentences.ts';
 
 export const TITLE_LENGTH_MAX = 255;
+const PUBLIC_TITLE_LENGTH_MAX = 120;
 /** The maximum of the 32-bit columns of the matching index; real prices and surfaces are far below. */
 export const BOUND_MAX = 2_147_483_647;
 export const RADIUS_KM_MAX = 500;
@@ -64,7 +65,7 @@ const FLOOR_MIN = -100;
 const FLOOR_MAX = 1_000;
 
 const title = single(text(TITLE_LENGTH_MAX, FAULTS.blankTitle), {
-  ...{ description: 'Title of the search.', examples: ['T3 à Toulon'] },
+  ...{ description: 'Title of the search. Recipients of its e-mails never see it.', examples: ['T3 à Toulon'] },
 });
 
 function severalOf<Choice extends string | number>(choices: readonly Choice[], description: string) {
@@ -82,12 +83,12 @@ function written<Value>({ schema, read }: MemberRule<Value>): MemberRule<Value> 
 }
 
 function coordinate(most: number, description: string): MemberRule<string | null> {
-  const range = said(`from -${most} to ${most}`, `entre −${most} et ${most}`);
+  const range = both(`from -${most} to ${most}`, `entre −${most} et ${most}`);
   return number((value) => Math.abs(value) <= most, range, description);
 }
 
 function number(isAllowed: (value: number) => boolean, range: Sentence, description: string) {
-  return nullable(single(decimal(isAllowed, range)), `${description} A number is taken too.`, null);
+  return nullable(single(decimal(isAllowed, range)), `${description} A number is accepted, too.`, null);
 }
 
 function references(collection: string, description: string): MemberRule<readonly number[]> {
@@ -103,19 +104,19 @@ const SOURCE_LENGTH_MAX = 200;
 const notificationConsent: MemberRule<MailConsent | null> = nullable(
   object(
     {
-      source: single(text(SOURCE_LENGTH_MAX, FAULTS.required), { description: 'Where and how it was given.' }),
-      at: single(PAST_TIME, { description: 'When, with an offset and not in the future.' }),
+      source: single(text(SOURCE_LENGTH_MAX, FAULTS.required), { description: 'Where and how the consent was given.' }),
+      at: single(PAST_TIME, { description: 'When the consent was given, with an offset and not in the future.' }),
     },
     FAULTS.consent,
   ),
-  'Consent of the recipient to these e-mails. Changing notificationRecipient without stating it clears it.',
+  'Consent of the recipient to these e-mails. A change of notificationRecipient clears it, unless a new consent is sent.',
   null,
 );
 
 const notificationFrequency = nullable(
   single(oneOf(MAIL_FREQUENCIES)),
-  'How e-mails are gathered. instant (default): what comes within five minutes; daily and weekly: at 7:00 in Paris, ' +
-    'on Mondays.',
+  'How alerts are grouped in e-mails. instant (default): the alerts of five minutes; daily: each day at 7:00 in ' +
+    'Paris; weekly: on Mondays at 7:00 in Paris.',
   SEARCH_DEFAULTS.notificationFrequency,
 );
 
@@ -131,8 +132,15 @@ function names<Name extends string>(known: readonly Name[], description: string)
   };
 }
 
-const expressions = ({ asked }: Member<'expressions'>): MemberRule<string | null> => ({
-  schema: z.unknown().meta({ type: ['string', 'null'], description: asked }),
+/** Also accepts the former name of `excludedAreas`. */
+function criterionNames(description: string): MemberRule<readonly string[]> {
+  const { schema, read } = names(REQUESTED_CRITERION_NAMES, description);
+  const present = (name: unknown): unknown => (name === 'excludedCities' ? 'excludedAreas' : name);
+  return { schema, read: (value, reading) => read(Array.isArray(value) ? value.map(present) : value, reading) };
+}
+
+const expressions = ({ requested }: Member<'expressions'>): MemberRule<string | null> => ({
+  schema: z.unknown().meta({ type: ['string', 'null'], description: requested }),
   read(value, reading) {
     const { violations } = reading;
     let isRefused = false;
@@ -161,8 +169,8 @@ const POLYGON_SCHEMA = {
   },
 };
 
-const polygons = ({ asked }: Member<'polygons'>): MemberRule<readonly Polygon[]> => ({
-  schema: z.unknown().meta({ type: ['array', 'null'], items: POLYGON_SCHEMA, description: asked }),
+const polygons = ({ requested }: Member<'polygons'>): MemberRule<readonly Polygon[]> => ({
+  schema: z.unknown().meta({ type: ['array', 'null'], items: POLYGON_SCHEMA, description: requested }),
   read(value, reading) {
     const shapes = parseGeoShapes(value);
     return 'en' in shapes ? refuse(reading, new Fault(shapes)) : shapes;
@@ -174,7 +182,7 @@ const CONTEXT_BYTES_MAX = 2_048;
 const context: MemberRule<unknown> = {
   schema: z.unknown().meta({
     description:
-      `Your own: any JSON of at most ${CONTEXT_BYTES_MAX} bytes, answered with the search and sent with its webhooks ` +
+      `Your own JSON, at most ${CONTEXT_BYTES_MAX} bytes, returned with the search and sent with its webhooks ` +
       'in the header Vigie-Context.',
   }),
   read(value, reading) {
@@ -188,32 +196,33 @@ type Read<F extends Form> = F extends 'cities' | 'departments' ? readonly number
 type Rules = { readonly [F in Form]: (member: Member<F>) => MemberRule<Read<F>> };
 
 const RULES: Rules = {
-  bound: ({ asked }) => nullable(single(integer(0, BOUND_MAX)), `${asked} 0 is no bound.`, null),
-  floor: ({ asked }) => nullable(single(integer(FLOOR_MIN, FLOOR_MAX)), asked, null),
-  flag: ({ asked }) => written(flag(asked)),
-  code: ({ names, asked }) => nullable(single(codeOf(names)), `${asked} The number itself is taken too.`, null),
-  codes: ({ names, asked }) =>
+  bound: ({ requested }) => nullable(single(integer(0, BOUND_MAX)), `${requested} 0 is no bound.`, null),
+  floor: ({ requested }) => nullable(single(integer(FLOOR_MIN, FLOOR_MAX)), requested, null),
+  flag: ({ requested }) => written(flag(requested)),
+  code: ({ names, requested }) => nullable(single(codeOf(names)), `${requested} The number is accepted, too.`, null),
+  codes: ({ names, requested }) =>
     severalOf(
       names.map((_, position) => position),
-      `${asked} One of several codes. A code by itself is taken too, and answered by itself.`,
+      `${requested} One of several codes. A single code is accepted too, and returned as a single code.`,
     ),
-  letters: ({ names, asked }) => severalOf(names, `${asked} A letter by itself is taken too, and answered by itself.`),
-  latitude: ({ asked }) => coordinate(90, asked),
-  longitude: ({ asked }) => coordinate(180, asked),
-  radius: ({ asked }) =>
+  letters: ({ names, requested }) =>
+    severalOf(names, `${requested} A single letter is accepted too, and returned as a single letter.`),
+  latitude: ({ requested }) => coordinate(90, requested),
+  longitude: ({ requested }) => coordinate(180, requested),
+  radius: ({ requested }) =>
     number(
       (value) => value > 0 && value <= RADIUS_KM_MAX,
-      said(`above 0 and at most ${RADIUS_KM_MAX}`, `au-dessus de 0, et ${RADIUS_KM_MAX} au plus`),
-      asked,
+      both(`above 0 and at most ${RADIUS_KM_MAX}`, `au-dessus de 0, et ${RADIUS_KM_MAX} au plus`),
+      requested,
     ),
-  cities: ({ asked }) => references('cities', asked),
-  departments: ({ asked }) => references('departments', asked),
-  siteCategories: ({ asked }) => references('site_categories', asked),
-  zipcodes: ({ asked }) => list(textLike(/^\d{5}$/, FAULTS.zipcode), LIST_LENGTH_MAX, asked),
-  inseeCodes: ({ asked }) => list(textLike(/^(\d{2}|2A|2B)\d{3}$/, FAULTS.insee), LIST_LENGTH_MAX, asked),
+  cities: ({ requested }) => references('cities', requested),
+  departments: ({ requested }) => references('departments', requested),
+  siteCategories: ({ requested }) => references('site_categories', requested),
+  zipcodes: ({ requested }) => list(textLike(/^\d{5}$/, FAULTS.zipcode), LIST_LENGTH_MAX, requested),
+  inseeCodes: ({ requested }) => list(textLike(/^(\d{2}|2A|2B)\d{3}$/, FAULTS.insee), LIST_LENGTH_MAX, requested),
   polygons,
-  features: ({ asked }) => names(FEATURE_NAMES, asked),
-  criteria: ({ asked }) => names(ASKED_CRITERION_NAMES, asked),
+  features: ({ requested }) => names(FEATURE_NAMES, requested),
+  criteria: ({ requested }) => criterionNames(requested),
   expressions,
 };
 
@@ -227,23 +236,28 @@ function ruleOf<F extends Form>(member: Member<F>): MemberRule<Read<F>> {
   return RULES[member.form](member);
 }
 
-/** By member name. Every rule accepts null except that of `title`. */
+/** Keyed by member name. Every rule accepts null except that of `title`. */
 export const SEARCH_MEMBERS = {
   title,
+  publicTitle: nullable(
+    single(text(PUBLIC_TITLE_LENGTH_MAX, FAULTS.blankTitle)),
+    'Title that recipients of its e-mails see; null: its criteria in words.',
+    null,
+  ),
   ...CRITERION_RULES,
-  hidePropertyContact: nullable(single(FLAG), 'Leaves contacts out of what this search receives.', false),
-  notificationEnabled: nullable(single(FLAG), 'Must be true for any delivery.', false),
+  hidePropertyContact: nullable(single(FLAG), 'Removes contacts from the webhooks and e-mails of this search.', false),
+  notificationEnabled: nullable(single(FLAG), 'Must be true for any delivery to be sent.', false),
   notificationRecipient: address('E-mail address that receives matches, and events of the subscribed kinds.'),
   notificationConsent,
-  notificationReplyTo: address('E-mail address that answers to these e-mails go to.'),
+  notificationReplyTo: address('E-mail address that receives answers to these e-mails.'),
   notificationFrequency,
   endpointRecipient: endpoint('Absolute https URL that receives matches.'),
   eventEndpoint: endpoint('Absolute https URL that receives events.'),
   subscribedEvents: names<EventKind>(
     EVENT_KINDS,
-    'Kinds of event that go to eventEndpoint. An end (property.match.end) is a change, not an expiry, by which a live ' +
-      'property of a match no longer satisfies the search; a return (property.match.resume) is the first change after it by ' +
-      'which it does again.',
+    'Kinds of event that are sent to eventEndpoint. An end (property.match.end) is a change, other than an expiry, ' +
+      'after which a live property of a match no longer satisfies the search. A return (property.match.resume) is the ' +
+      'first later change after which it satisfies the search again.',
   ),
   eventThresholds: EVENT_THRESHOLDS,
   context,

@@ -6,27 +6,40 @@ import { Readable } from 'node:stream';
 import type Router from '@koa/router';
 import type { Context } from 'koa';
 import { parseUuid, type Uuid } from '../engine/domain/ids.ts';
+import { EMAIL_STATUSES } from '../engine/domain/mail.ts';
 import type { Search } from '../engine/domain/search.ts';
 import type { SearchLimits } from '../engine/domain/search-limits.ts';
+import type { Queryable } from '../engine/store/database.ts';
 import { listSearches, readSearchesOf } from '../engine/store/search-listing.ts';
 import { SearchLimitError } from '../engine/store/search-totals.ts';
 import { createSearch, createSearchOnce, deleteSearch, readSearch, updateSearch } from '../engine/store/searches.ts';
 import { listSiteCategories, type SiteCategory } from '../engine/store/site-categories.ts';
 import { principalOf } from './auth.ts';
-import { acceptable, answer, answerStream, etagOf, isConditional, requireMeant } from './content.ts';
+import { acceptable, answer, answerStream, answerVersion, isConditional, requireMeant } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { collection, offsetOf } from './hydra.ts';
 import { once } from './idempotency.ts';
 import { jsonBody } from './json-body.ts';
-import { ConcurrencyLimit } from './limits.ts';
+import { ConcurrencyLimit, type QueryLimiter } from './limits.ts';
 import { notFound, Problem } from './problem.ts';
-import { booleanParameter, orderParameter, PAGING, readQuery, textParameter } from './query.ts';
+import { booleanParameter, choiceParameter, orderParameter, PAGING, readQuery, textParameter } from './query.ts';
 import { type Lookups, searchDocument, searchIri } from './search-document.ts';
 import { type InputRules, readNewSearch, readSearchChange } from './search-input.ts';
 import { LIMITED, REFUSALS, THINGS, type Thing } from './sentences.ts';
 
 export const SEARCH_LIST_PARAMETERS = {
   title: textParameter('Part of the title; case, accents, apostrophes and hyphens are ignored.'),
+  q: {
+    ...textParameter(
+      'Words that are all in `title`, `publicTitle`, the recipient or texts of `context`; case and accents are ignored.',
+    ),
+    property: 'title',
+  },
+  recipient: {
+    ...textParameter('The address in `notificationRecipient`, whole; case is ignored.', 320),
+    property: 'notificationRecipient',
+  },
+  emailStatus: choiceParameter('The state of its e-mails.', EMAIL_STATUSES),
   notificationEnabled: booleanParameter('Whether notifications are enabled.'),
   'order[id]': orderParameter('id', ', which is the order of creation'),
   'order[title]': orderParameter('title'),
@@ -34,9 +47,9 @@ export const SEARCH_LIST_PARAMETERS = {
   ...PAGING,
 } as const;
 
-export function searchRoutes(router: Router, dependencies: ApiDependencies): void {
+export function searchRoutes(router: Router, dependencies: ApiDependencies, limiter: QueryLimiter): void {
   const { database, searchChanged, prepareEstimate } = dependencies;
-  listRoute(router, dependencies);
+  listRoute(router, dependencies, limiter);
 
   router.post('/searches', acceptable, jsonBody, async (ctx) => {
     const { clientId } = principalOf(ctx);
@@ -63,9 +76,9 @@ export function searchRoutes(router: Router, dependencies: ApiDependencies): voi
   const change = async (ctx: Context): Promise<void> => {
     const id = searchIdOf(ctx);
     // Ownership is checked before the body.
-    const held = await ownSearch(ctx, dependencies);
-    const [document = {}] = await searchDocuments([held], dependencies);
-    const present = { members: held.members, document, isPatch: ctx.method === 'PATCH' };
+    const stored = await ownSearch(ctx, dependencies);
+    const [document = {}] = await searchDocuments([stored], dependencies);
+    const present = { members: stored.members, document, isPatch: ctx.method === 'PATCH' };
     const { merge } = await readSearchChange(ctx.request.body, present, inputRules(ctx, dependencies));
     const requirePresent = await precondition(ctx, dependencies);
     const search = await updateSearch(database, principalOf(ctx).clientId, id, {
@@ -94,19 +107,24 @@ export function searchRoutes(router: Router, dependencies: ApiDependencies): voi
   });
 }
 
-function listRoute(router: Router, dependencies: ApiDependencies): void {
+function listRoute(router: Router, dependencies: ApiDependencies, limiter: QueryLimiter): void {
   const { database } = dependencies;
   const answerPage = createLargeAnswers();
   router.get('/searches', acceptable, async (ctx) => {
     const query = readQuery(ctx, SEARCH_LIST_PARAMETERS);
     const { clientId } = principalOf(ctx);
-    const { searches, numbers, total } = await listSearches(database, clientId, {
-      title: query.title,
-      notificationEnabled: query.notificationEnabled,
-      order: query['order[title]'] === null ? 'creation' : 'title',
-      direction: query['order[title]'] ?? query['order[id]'] ?? query['order[createdAt]'] ?? 'asc',
-      ...offsetOf(query),
-    });
+    const { title, q: text, recipient, emailStatus: is, notificationEnabled } = query;
+    const list = (from: Queryable) =>
+      listSearches(from, clientId, {
+        ...{ title, text, recipient, emailStatus: is && { is, rules: dependencies.settings }, notificationEnabled },
+        order: query['order[title]'] === null ? 'creation' : 'title',
+        direction: query['order[title]'] ?? query['order[id]'] ?? query['order[createdAt]'] ?? 'asc',
+        ...offsetOf(query),
+      });
+    const readsRows = text !== null || is !== null;
+    const { searches, numbers, total } = readsRows
+      ? await limiter.runSingle(ctx, () => list(limiter.database))
+      : await list(database);
     const members = await searchDocuments(searches ?? [], dependencies);
     const page = { context: 'Search', members, totalItems: total, paging: query };
     const envelope = collection(ctx, { ...page, parameters: SEARCH_LIST_PARAMETERS });
@@ -119,6 +137,16 @@ async function* documentsOf(searches: AsyncIterable<Search>, dependencies: ApiDe
   const lookups = await lookupsOf(dependencies);
   for await (const search of searches) yield searchDocument(search, lookups);
 }
+
+/** The members of a search that matches, visits and recipients change. */
+const CHANGED_BY_OTHERS: ReadonlySet<string> = new Set([
+  'lastAlertAt',
+  'seenAt',
+  'newSinceSeen',
+  'matchedLast7Days',
+  'emailStatus',
+  'emailFrequencyChosen',
+]);
 
 function limitsOf(ctx: Context, { settings: { searchLimits } }: ApiDependencies): SearchLimits {
   const { searchesMax, polygonCornersMax, excludedWordsMax, matchesPerAdvertMax } = principalOf(ctx);
@@ -144,7 +172,7 @@ function refuseBeyond(error: unknown): never {
 async function precondition(ctx: Context, dependencies: ApiDependencies): Promise<(present: Search) => void> {
   if (!isConditional(ctx)) return () => undefined;
   const lookups = await lookupsOf(dependencies);
-  return (present) => requireMeant(ctx, etagOf(JSON.stringify(searchDocument(present, lookups))));
+  return (present) => requireMeant(ctx, ownStateOf(searchDocument(present, lookups)));
 }
 
 /** The client's search with this id (default: the id in the path). Throws a 404 `Problem`. */
@@ -175,8 +203,13 @@ export async function answerSearch(
   dependencies: ApiDependencies,
   status = 200,
 ): Promise<void> {
-  const [document] = await searchDocuments([search], dependencies);
-  answer(ctx, document as object, status);
+  const [document = {}] = await searchDocuments([search], dependencies);
+  answerVersion(ctx, document, ownStateOf(document), status);
+}
+
+/** The members that only the client changes. */
+function ownStateOf(document: Readonly<Record<string, unknown>>): object {
+  return Object.fromEntries(Object.entries(document).filter(([name]) => !CHANGED_BY_OTHERS.has(name)));
 }
 
 async function searchDocuments(

@@ -9,7 +9,7 @@ import { randomBytes } from 'node:crypto';
 import type Router from '@koa/router';
 import type { Context } from 'koa';
 import type { AdvertEvent, FieldChange } from '../engine/domain/advert.ts';
-import { applyMessage, type HeldProperty } from '../engine/domain/change.ts';
+import { applyMessage, type StoredProperty } from '../engine/domain/change.ts';
 import { EVENT_KINDS, type EventKind } from '../engine/domain/codes.ts';
 import type { AttemptOutcome } from '../engine/domain/delivery.ts';
 import { randomUuid, type Uuid } from '../engine/domain/ids.ts';
@@ -42,7 +42,7 @@ export const WEBHOOK_TEST_PARAMETERS = {
   endpoint,
   eventType: choiceParameter('Kind of event to deliver.', EVENT_KINDS),
   type: undocumented(choiceParameter('The same as eventType.', EVENT_KINDS)),
-  search: referenceParameter('Signs with its token too, as its webhooks are signed.', 'searches'),
+  search: referenceParameter('Search with whose token the test is signed, as its webhooks are.', 'searches'),
 } as const;
 
 /** Each may hold a connection for as long as an attempt takes. */
@@ -70,7 +70,7 @@ export function webhookTestRoutes(router: Router, dependencies: ApiDependencies)
     const context = search === null || search.members.context === null ? null : JSON.stringify(search.members.context);
     const body = sampleBody(kind, search?.id ?? randomUuid(), dependencies);
     const id = randomUuid();
-    const { retryAfterSeconds } = rates.take(clientId, TEST_RATE);
+    const { retryAfterSeconds } = rates.consume(clientId, TEST_RATE);
     if (retryAfterSeconds > 0) {
       const headers = { 'Retry-After': String(retryAfterSeconds) };
       throw new Problem(429, REFUSALS.testRate(TEST_RATE.perSecond), { headers });
@@ -101,8 +101,8 @@ function kindOf(eventType: EventKind | null, type: EventKind | null): EventKind 
 
 function sampleBody(kind: EventKind, searchId: Uuid, { reference, now }: ApiDependencies): string {
   const at = now();
-  const { held, event } = sampleChange(kind, at);
-  const { state, crawls } = held;
+  const { stored, event } = sampleChange(kind, at);
+  const { state, crawls } = stored;
   const document = propertyDocument(state, crawls, reference.resolvePlace, { withContacts: true });
   const match = { id: randomUuid(), createdAt: at.toISOString(), updatedAt: at.toISOString() };
   const field = event.field === null ? null : { ...event.field, createdAt: event.createdAt };
@@ -184,21 +184,24 @@ const CHANGES: Readonly<Record<EventKind, object | null>> = {
  * A made-up flat in Toulon after one change, and the event of this kind. It passes the same decoding and the same diff
  * as a real advert, so that a test has the shape of real deliveries.
  */
-export function sampleChange(kind: EventKind, now: Date): { readonly held: HeldProperty; readonly event: AdvertEvent } {
+export function sampleChange(
+  kind: EventKind,
+  now: Date,
+): { readonly stored: StoredProperty; readonly event: AdvertEvent } {
   const past = PAST[kind] ?? [{}];
-  const before = past.reduce<HeldProperty | null>(
-    (held, change, at) => apply(held, change, new Date(now.getTime() - (past.length - at) * DAY_MS)).held,
+  const before = past.reduce<StoredProperty | null>(
+    (stored, change, at) => apply(stored, change, new Date(now.getTime() - (past.length - at) * DAY_MS)).stored,
     null,
   );
-  const { held, events } = apply(before, CHANGES[kind], now);
+  const { stored, events } = apply(before, CHANGES[kind], now);
   const [first] = events;
   const ofMatch = OF_MATCHES[kind];
   const event =
     first !== undefined && ofMatch !== undefined
       ? { ...first, kind, ...ofMatch }
       : events.find((one) => one.kind === kind);
-  if (held === null || event === undefined) throw new Error(`the sample makes no ${kind}`);
-  return { held, event };
+  if (stored === null || event === undefined) throw new Error(`the sample makes no ${kind}`);
+  return { stored, event };
 }
 
 /** A message of each kind, as a crawler would send it. */
@@ -211,9 +214,9 @@ export function sampleMessages(at: Date): Readonly<Record<IntakeMessage['kind'],
 }
 
 /** Null: the advert expires. */
-function apply(held: HeldProperty | null, change: object | null, crawledAt: Date) {
+function apply(stored: StoredProperty | null, change: object | null, crawledAt: Date) {
   const { upsert, expire } = sampleMessages(crawledAt);
   const message = change === null ? expire : { ...upsert, advert: { ...ADVERT, ...change } };
   const origin = { stream: 1, sequence: crawledAt.getTime() };
-  return applyMessage(held, decodeIntakeMessage(Buffer.from(JSON.stringify(message))), origin);
+  return applyMessage(stored, decodeIntakeMessage(Buffer.from(JSON.stringify(message))), origin);
 }

@@ -1,4 +1,4 @@
-/** Opens the admin interface (gRPC): the part of the composition root that knows `grpc/`. */
+/** Opens the admin interface (gRPC). Of the composition root, only this part knows `grpc/`. */
 
 import { announceChange } from '../engine/broker/announcements.ts';
 import { findOtherLead } from '../engine/broker/lead-claims.ts';
@@ -14,7 +14,7 @@ import { dataDirectoryPath, readOrMakeToken } from '../local/data-directory.ts';
 import { VERSION } from '../version.ts';
 import type { Parts } from './parts.ts';
 
-/** Resolves with the address, `host:port`. */
+/** Resolves with the address as `host:port`. */
 export async function openAdmin(parts: Parts, matcher: Matcher | null): Promise<string> {
   const { config, log, metrics, database, broker, announcer, reference, feed, heartbeat } = parts;
   const { ending, announced, draining } = parts;
@@ -43,7 +43,7 @@ export async function openAdmin(parts: Parts, matcher: Matcher | null): Promise<
       isMailAvailable: config.mail !== null,
       requeueMail: async (id) => (await FEATURES.find(({ requeue }) => requeue)?.requeue?.(database, id)) ?? null,
       async republish({ id, subject, headers, body, streamNumber, sequence }) {
-        // A repeated message id would count as a duplicate, and NATS's own headers apply only once.
+        // NATS's own headers are dropped: a repeated message id would count as a duplicate, and the others apply only once.
         const kept = Object.entries(headers).filter(([name]) => !/^nats-/i.test(name));
         await publish(broker, {
           subject,
@@ -65,7 +65,7 @@ export async function openAdmin(parts: Parts, matcher: Matcher | null): Promise<
   return server.address;
 }
 
-/** Refused while the other database takes adverts in: both would send the same notifications. */
+/** Refused while the other database accepts adverts, because both would send the same notifications. */
 async function adoptStreams(
   { broker, databaseLocation, topology, heartbeat }: Parts,
   isTrial: boolean,

@@ -1,4 +1,4 @@
-/** Opens the REST API of clients: the part of the composition root that knows `rest/`. */
+/** Opens the REST API of clients. Of the composition root, only this part knows `rest/`. */
 
 import { type BlockList, isIPv6, type Socket } from 'node:net';
 import type { Config } from '../config.ts';
@@ -73,7 +73,7 @@ export async function openApi(parts: Parts, databaseUrl: string, matcher: Matche
   return url;
 }
 
-/** An outage is logged once, and not with each request that meets it. */
+/** Logs an outage once, not for each request that it affects. */
 function loggerOf({ log, onTransientError }: Parts): ApiLogger {
   return {
     debug: log.debug.bind(log),
@@ -86,7 +86,7 @@ function loggerOf({ log, onTransientError }: Parts): ApiLogger {
   };
 }
 
-/** Connections of its own: clients' queries delay no other statement. */
+/** Separate connections, so that clients' queries delay no other statement. */
 function openQuestionDatabase({ config, onTransientError, closing }: Parts, databaseUrl: string): Database {
   const database = openDatabase({
     url: databaseUrl,
@@ -98,7 +98,7 @@ function openQuestionDatabase({ config, onTransientError, closing }: Parts, data
   return database;
 }
 
-/** One connection: requests with guessed keys or tokens take none of the clients'. */
+/** One separate connection, so that requests with guessed keys or tokens take none of the clients' connections. */
 function openPublicDatabase({ onTransientError, closing }: Parts, databaseUrl: string): Database {
   const database = openDatabase({
     url: databaseUrl,
@@ -130,20 +130,20 @@ function settingsOf(config: Config): ApiSettings {
 }
 
 interface ConnectionLimits {
-  /** For the server's event; an excess connection is closed at once. */
+  /** For the server's event `connection`. An excess connection is closed at once. */
   readonly onConnection: (socket: Socket) => void;
-  /** Call it for each authenticated request. False when that client has too many connections. */
+  /** Called for each authenticated request. False if that client has too many connections. */
   readonly noteAuthenticated: (socket: Socket, clientId: Uuid) => boolean;
 }
 
-/** Twenty browsers behind one address have their pages on fewer. */
+/** Enough for the pages of twenty browsers behind one address. */
 const UNAUTHENTICATED_PER_ADDRESS_MAX = 64;
-/** Shares of all connections that there may be. */
+/** Share of all allowed connections. */
 const CLIENT_SHARE = 1 / 4;
 
 /**
  * Limits the connections per address and per client. A connection counts for its address until a request on it is
- * authenticated, and for its client from then on. Connections of proxies are not counted: they serve many clients.
+ * authenticated, and then for its client. Connections of proxies are not counted, because they serve many clients.
  */
 export function createConnectionLimits(proxies: BlockList, connectionsMax: number): ConnectionLimits {
   const perClientMax = Math.max(1, Math.floor(connectionsMax * CLIENT_SHARE));
@@ -152,7 +152,7 @@ export function createConnectionLimits(proxies: BlockList, connectionsMax: numbe
     allMax: Infinity,
   });
   const ofClients = new ConcurrencyLimit(LIMITED.connections, { perClientMax, allMax: Infinity });
-  /** Counts the sockets without an authenticated request. */
+  /** Counts sockets without an authenticated request. */
   const leaveAddress = new WeakMap<Socket, Leave>();
   return {
     onConnection(socket) {
@@ -176,7 +176,7 @@ export function createConnectionLimits(proxies: BlockList, connectionsMax: numbe
   };
 }
 
-/** What an access provider assigns to one customer: an address, or an IPv6 network of 64 bits. */
+/** The range that an access provider assigns to one customer: an IPv4 address, or an IPv6 /64 network. */
 function networkOf(address: string): string {
   if (!isIPv6(address)) return address;
   const [head = '', tail] = address.replace(/%.*$/s, '').split('::');

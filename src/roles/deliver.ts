@@ -1,5 +1,5 @@
 /**
- * Opens what delivers: the sender, the courier, cancellations, and the features' background tasks. A part of the
+ * Opens the delivering parts: the sender, the courier, cancellations, and the features' background tasks. A part of the
  * composition root.
  */
 
@@ -35,7 +35,7 @@ export async function openDelivery(parts: Parts): Promise<void> {
   let inFlight = (): number => 0;
   let waiting = (): number => 0;
   await heartbeat.addStage({ name: 'deliver', gate, inFlight: () => inFlight() });
-  // An attempt under way is progress, however long its endpoint hangs: its time is limited.
+  // A running attempt counts as progress even if its endpoint hangs, because its duration is limited.
   const noteProgress = parts.stalls.follow('deliver', () => gate.isOpen && sender.inFlight === 0 && waiting() > 0);
   const courier = await startCourier({
     broker,
@@ -76,7 +76,7 @@ export async function openDelivery(parts: Parts): Promise<void> {
   draining('cancellations', () => cancellations.stop());
 }
 
-/** The secrets that sign webhooks beside the tokens of searches; the cache is dropped when any has changed. */
+/** Secrets that sign webhooks in addition to the tokens of searches. The cache is dropped when any secret changes. */
 export function openSecrets({ broker }: Parts, database: Database): WebhookSecrets {
   const secrets = rememberWebhookSecrets(database);
   onChange(broker, 'secrets', secrets.forget);

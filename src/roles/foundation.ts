@@ -1,4 +1,4 @@
-/** Opens what every role needs: the servers, the connections to them, and this instance's heartbeat. */
+/** Opens what all roles need: the servers, the connections to them, and this instance's heartbeat. */
 
 import { once } from 'node:events';
 import { type Config, ConfigError } from '../config.ts';
@@ -49,13 +49,13 @@ export interface Foundation {
   readonly parts: Parts;
   readonly databaseUrl: string;
   readonly natsUrl: string;
-  /** The file with the crawlers' URL of an embedded NATS; null when NATS is given. */
+  /** File with the crawlers' URL of the embedded NATS; null with an external NATS. */
   readonly natsCredentialsFile: string | null;
-  /** Resolves when the service cannot go on, with the reason. */
+  /** Resolves with the reason when the service cannot continue. */
   readonly failed: Promise<string>;
 }
 
-/** How long a query may occupy PostgreSQL (decisions, section 11). */
+/** Limit of the time that a query occupies PostgreSQL (decisions, section 11). */
 export const QUESTION_STATEMENT_MS = 2_000;
 
 /** `onDatabaseKnown`: called when PostgreSQL has accepted a connection. */
@@ -84,10 +84,10 @@ export async function openFoundation(
   return { parts, databaseUrl, natsUrl, natsCredentialsFile, failed: Promise.race([servers.lost, actorFailed]) };
 }
 
-/** What the parts below need to be opened. */
+/** Needed to open the other parts. */
 type Base = Pick<Parts, 'config' | 'log' | 'metrics' | 'closing' | 'fail' | 'onTransientError'>;
 
-/** `fail`: called with the reason for which the service cannot continue. */
+/** `fail`: called with the reason why the service cannot continue. */
 async function openParts(
   config: Config,
   log: Log,
@@ -159,14 +159,14 @@ async function openDatabases({ config, log, closing, onTransientError }: Base, u
   closing('database', () => database.end());
   await checkSessions(database);
   const { migrated, unknown } = await migrate(url, {
-    onWaiting: (reason) => log.warn({ reason }, 'the upgrade of the database waits for a session that locks a table'),
+    onWaiting: (reason) => log.warn({ reason }, 'The database upgrade waits for a session that locks a table.'),
   });
-  if (migrated.length > 0) log.info({ migrated }, 'database upgraded');
+  if (migrated.length > 0) log.info({ migrated }, 'The database was upgraded.');
   if (unknown.length > 0)
-    log.warn({ unknown }, 'a newer version has upgraded the database; this one continues to use it');
+    log.warn({ unknown }, 'A newer version has upgraded the database. This version continues to use it.');
   await assertNamespace(database, config.namespace);
   const renumbered = await renumberRestored(database);
-  if (renumbered > 0) log.info({ searches: renumbered }, 'the database was restored: its searches are numbered anew');
+  if (renumbered > 0) log.info({ searches: renumbered }, 'The database was restored. Its searches get new numbers.');
   const pipelineDatabase = openDatabase({ ...connecting, plans: 'pipeline' });
   closing('database of the pipeline', () => pipelineDatabase.end());
   return { database, pipelineDatabase };
@@ -205,7 +205,7 @@ async function assertNamespace(database: Queryable, namespace: string | null): P
   const stored = await recordNamespace(database, namespace);
   if (stored === (namespace ?? NO_NAMESPACE)) return;
   const configured = namespace === null ? 'VIGIE_NAMESPACE is not set' : `VIGIE_NAMESPACE is ${namespace}`;
-  throw ConfigError.of([`${configured}, and DATABASE_URL is the database of the namespace ${stored}`]);
+  throw ConfigError.of([`${configured}, but DATABASE_URL is the database of the namespace ${stored}`]);
 }
 
 function openSupervisor({ config, metrics, fail }: Base, onFailure: TransientErrors['onFailure']): Supervisor {
@@ -222,7 +222,7 @@ function openSupervisor({ config, metrics, fail }: Base, onFailure: TransientErr
   });
 }
 
-/** An intake that rests has no failing actor, nor have invalid streams, and both are reported all the same. */
+/** A paused intake and invalid streams involve no failing actor, but are reported as failing parts, too. */
 function failingParts(supervisor: Supervisor, checks: Parts['checks']): readonly FailingPart[] {
   const resting = Object.entries(checks).flatMap(([actor, check]) => {
     const reason = check();
@@ -251,7 +251,7 @@ function watchJetStream({ log, closing }: Base, broker: Broker): JetStreamWatch 
     onMove: (silentMs) =>
       log.warn(
         { silentMs: Math.round(silentMs) },
-        'JetStream does not answer at this server of NATS: another is tried',
+        'JetStream does not answer on this NATS server. Vigie connects to another one.',
       ),
   });
   closing('check JetStream', watch.stop);
@@ -268,8 +268,8 @@ async function watchClocks(
     database,
     nowMs: Date.now,
     onChange(difference) {
-      if (difference === null) log.info('the clocks agree again');
-      else log.warn({ difference }, 'the clocks differ');
+      if (difference === null) log.info('The clocks agree again.');
+      else log.warn({ difference }, 'The clocks differ.');
     },
     async onBrokerBehind(ms) {
       if (config.roles.includes('intake')) await noteClockBehind(database, ms);
@@ -296,8 +296,8 @@ async function watchTopology(
     onFound(found) {
       const { faults, cautions, foreign } = found;
       const isInOrder = foreign === null && faults.length + cautions.length === 0;
-      if (isInOrder) log.info('streams and consumers are in order');
-      else log.warn(found, 'streams and consumers are not as they have to be');
+      if (isInOrder) log.info('Streams and consumers are in order.');
+      else log.warn(found, 'Some streams or consumers have unsuitable settings.');
     },
     onTransientError,
   });
@@ -311,14 +311,14 @@ function watchStalls({ metrics, closing }: Base): Stalls {
   closing('stalls', checking.stop);
   metrics.labelledGauge(
     'vigie_stalled_seconds',
-    'How long a role of this instance has had work and made no progress',
+    'Time for which a role of this instance has had work and made no progress',
     'role',
     async () => [...stalls.seconds],
   );
   return stalls;
 }
 
-/** The time runs from the beginning of the shutdown. */
+/** The time is measured from the beginning of the shutdown. */
 function announcement(ending: AbortSignal, announceMs: number): () => Promise<void> {
   if (ending.aborted) return () => Promise.resolve();
   const announced = once(ending, 'abort').then(() => pause(announceMs));
@@ -330,7 +330,7 @@ export interface StartServers {
   readonly natsUrl: string;
 }
 
-/** Any other failure is returned unchanged: a bug, or an error with a message of its own. */
+/** Returns any other error unchanged: a bug, or an error with a message of its own. */
 export function startFailure(error: Error, { databaseUrl, natsUrl }: StartServers): Error {
   if (isDatabaseOutage(error)) return databaseUnreachable(databaseUrl, error);
   return isBrokerOutage(error) ? brokerUnreachable(natsUrl, error) : error;

@@ -1,4 +1,4 @@
-/** HTTP servers with bounded connections, time limits, and an orderly shutdown. */
+/** HTTP servers with limits on connections and time, and an orderly shutdown. */
 
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -7,21 +7,21 @@ import { endsWithin } from '../engine/actor/waiting.ts';
 
 export interface ServerBounds {
   readonly connectionsMax: number;
-  /** From the first byte of a request to its last. */
+  /** Time from the first byte of a request to its last. */
   readonly requestTimeoutMs?: number;
-  /** Without a byte in either direction, between two requests too. Longer than any answer takes to begin. */
+  /** Time without a byte in either direction, also between requests. Must exceed the time before any response begins. */
   readonly idleTimeoutMs?: number;
 }
 
-/** The time for a megabyte on a slow connection. */
+/** Enough for a megabyte on a slow connection. */
 const REQUEST_TIMEOUT_MS = 10_000;
 const HEADERS_TIMEOUT_MS = 5_000;
-/** Longer than the minute for which most load balancers keep a connection: they must be the first to close it. */
+/** Longer than the minute for which most load balancers keep a connection, because they must be the first to close it. */
 const IDLE_TIMEOUT_MS = 75_000;
 
 /**
- * Requests that are not sent in time end with 408 and their connections, idle connections end, and excess connections
- * are closed at once.
+ * If a request is not sent in time, it is answered with 408 and its connection is closed. Idle connections are closed
+ * too, and excess connections at once.
  */
 export function createHttpServer(listener: RequestListener, bounds: ServerBounds): Server {
   const { connectionsMax, requestTimeoutMs = REQUEST_TIMEOUT_MS, idleTimeoutMs = IDLE_TIMEOUT_MS } = bounds;
@@ -30,7 +30,7 @@ export function createHttpServer(listener: RequestListener, bounds: ServerBounds
     headersTimeout,
     requestTimeout: requestTimeoutMs,
     keepAliveTimeout: idleTimeoutMs,
-    // The precision of Node.js for the first two.
+    // Node.js checks the first two limits at this interval.
     connectionsCheckingInterval: Math.ceil(headersTimeout / 10),
   };
   const server = createServer(times, listener);
@@ -39,8 +39,8 @@ export function createHttpServer(listener: RequestListener, bounds: ServerBounds
 }
 
 /**
- * Resolves with the URL; rejects when the port is taken. Once `ending` is aborted every answer closes its connection,
- * so that clients with kept connections go to another instance.
+ * Resolves with the URL; rejects if the port is in use. Once `ending` is aborted, every response closes its connection,
+ * so that clients with persistent connections move to another instance.
  */
 export function listen(
   server: Server,
@@ -59,22 +59,22 @@ export function listen(
   });
 }
 
-/** The time limit of a client that neither ends its request nor reads its answer. */
+/** Limit for a client that neither completes its request nor reads its response. */
 const SLOW_CLIENT_MAX_MS = 5_000;
 const CHECK_EVERY_MS = 50;
-/** For the last answers to reach their clients. */
+/** Allows the last responses to reach their clients. */
 const LAST_ANSWERS_MS = 250;
 
 /**
  * Refuses new connections, answers the requests received, and resolves when the last connection has ended. Idle
- * connections end at once. Remaining ones are closed after the clients' time limit, though not before `lastWork` has
- * resolved: the work that requests may wait for, bounded by its owner.
+ * connections are closed at once; the others after the clients' time limit, but not before `lastWork` resolves: the work
+ * that requests may wait for, whose duration its owner limits.
  */
 export async function closeServer(server: Server, lastWork: () => Promise<unknown> = async () => null): Promise<void> {
   const closed = new Promise<void>((resolve) => {
     server.close(() => resolve());
   });
-  // A connection whose last answer began before the shutdown is idle only when that answer has ended.
+  // A connection becomes idle only when its last response ends, even if that response began before the shutdown.
   const work = (): void => server.closeIdleConnections();
   const idle = startTask({ what: 'idle connections', everyMs: CHECK_EVERY_MS, work });
   try {

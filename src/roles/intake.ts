@@ -1,6 +1,6 @@
 /**
- * Opens what takes adverts in: the matcher, which every instance keeps up to date, and the pipeline from the stream to
- * the rows, which the leader alone runs. A part of the composition root.
+ * Opens the intake of adverts: the matcher, which every instance keeps up to date, and the pipeline from the stream to
+ * the database, which only the leader runs. A part of the composition root.
  */
 
 import { startTask } from '../engine/actor/task.ts';
@@ -29,21 +29,21 @@ import { FEATURES } from '../features.ts';
 import { measureLead, measureStage } from './measures.ts';
 import type { Parts } from './parts.ts';
 
-/** A market has its median so soon after its fiftieth price. */
+/** A market gets its median within this time after its fiftieth price. */
 const COMPUTE_MEDIANS_EVERY_MS = 10_000;
-/** Rest after a computation, as a multiple of its duration: it takes at most a hundredth of the time. */
+/** Pause after a computation, as a multiple of its duration: computing takes at most a hundredth of the time. */
 const COMPUTE_MEDIANS_REST = 99;
-/** A former leader may still store what it began to compute. */
+/** A former leader may still store the result of a computation that it began. */
 const RENEW_MEDIANS_EVERY_MS = 1_000;
 const CORRECT_ESTIMATES_EVERY_MS = 60_000;
-/** Messages since last night's dump stay in `ADVERTS`, however full it is. */
+/** Messages since the last nightly dump stay in `ADVERTS`, even if it is full. */
 const KEPT_FOR_DUMPS_MS = 24 * 3_600_000;
 
 export async function openIntake(parts: Parts, databaseUrl: string): Promise<Matcher> {
   const { config, log, metrics, database, broker, heartbeat, draining, supervisor, fail, onTransientError } = parts;
   const medians = followMedians(database);
   const matcher = await openMatcher(parts);
-  // Each term retries; PostgreSQL's part need not wait for an unreachable NATS.
+  // Each term retries this, so that PostgreSQL's part need not wait for an unreachable NATS.
   await ensureIntake(broker).catch((error: Error) => onTransientError('stream of adverts', error));
   await ensureRejections(broker).catch((error: Error) => onTransientError('stream of rejections', error));
   const gate = createPauseGate();
@@ -64,7 +64,7 @@ export async function openIntake(parts: Parts, databaseUrl: string): Promise<Mat
   const noteProgress = parts.stalls.follow('intake', () => gate.isOpen && (intake?.depth ?? 0) > 0);
   const observed = parts.observers.timed(matcher);
   const sampling = sampleMatches(observed.match);
-  const takeIn = createTermStart(
+  const startTerm = createTermStart(
     parts,
     medians,
     { ...observed, match: sampling.match },
@@ -74,9 +74,9 @@ export async function openIntake(parts: Parts, databaseUrl: string): Promise<Mat
     openSession: () => openLeaderSession(databaseUrl, onTransientError),
     isFit: () => canPull() && breaker.restReason === null && parts.topology.found?.foreign === null,
     async lead(term) {
-      const taken = await takeIn(term);
-      intake = taken;
-      return alongside(taken, maintainAlongside(parts, medians, sampling), canPull);
+      const started = await startTerm(term);
+      intake = started;
+      return alongside(started, maintainAlongside(parts, medians, sampling), canPull);
     },
     onTerm(term) {
       if (term === null) intake = null;
@@ -91,7 +91,7 @@ export async function openIntake(parts: Parts, databaseUrl: string): Promise<Mat
   heartbeat.setIndex({ figures: () => indexFigures(matcher), rebuild: () => matcher.rebuild() });
   metrics.gauge('vigie_searches', 'Searches in the index', () => matcher.stats.searches);
   metrics.gauge('vigie_index_bytes', 'Memory of the index', () => matcher.stats.bytes);
-  metrics.gauge('vigie_intake_leads', '1 while this instance takes adverts in, 0 while it stands by', () =>
+  metrics.gauge('vigie_intake_leads', '1 while this instance leads intake, 0 while it is a standby', () =>
     Number(leads()),
   );
   return matcher;
@@ -105,7 +105,7 @@ async function openMatcher(parts: Parts): Promise<Matcher> {
     createIndex: createSearchIndex,
     clock: () => new Date(),
     async changedSince(horizon, onSearch) {
-      // Read anew: the database may have been restored under this process.
+      // Read again, because the database may have been restored while this process runs.
       if (horizon === null) await renumberRestored(database);
       const followed = await changedSince(database, horizon, (change) => {
         noteProgress();
@@ -116,19 +116,19 @@ async function openMatcher(parts: Parts): Promise<Matcher> {
     },
     readSiteCategoryNames: () => siteCategoryNames(database),
     supervisor,
-    onUnreadableSearch: (number, error) => log.error({ search: number, err: error }, 'search cannot be read'),
+    onUnreadableSearch: (number, error) => log.error({ search: number, err: error }, 'A saved search cannot be read.'),
   });
-  // It looks every second whether searches have changed.
+  // The matcher checks every second whether searches have changed.
   noteProgress = parts.stalls.follow('matcher', () => true);
   closing('matcher', () => matcher.stop());
   const durationMs = Math.round(performance.now() - startedAt);
-  log.info({ searches: matcher.stats.searches, durationMs }, 'searches loaded');
+  log.info({ searches: matcher.stats.searches, durationMs }, 'The saved searches were loaded.');
   const refresh = () => void matcher.refresh().catch((error: Error) => onTransientError('refresh', error));
   onChange(broker, 'searches', refresh);
   return matcher;
 }
 
-/** Sequences in one line of the log. */
+/** Maximum number of sequences in one log line. */
 const NEWS_TOLD_MAX = 10;
 
 interface IntakeControls {
@@ -137,7 +137,7 @@ interface IntakeControls {
   readonly noteProgress: () => void;
 }
 
-/** A term begins with the stored medians: another instance may have stored others. */
+/** A term begins with the stored medians, because another instance may have stored new ones. */
 function createTermStart(
   parts: Parts,
   medians: StoredMedians,
@@ -157,7 +157,7 @@ function createTermStart(
     features,
   });
   const noteRestored = (reason: string, shown: object): void =>
-    log.info({ reason, ...shown }, 'the database was restored: webhooks are numbered on far above');
+    log.info({ reason, ...shown }, 'The database was restored. Webhook numbers continue far above the earlier ones.');
   return async (term) => {
     breaker.recall(await readFailedKeys(database, config.breaker.windowMs));
     await medians.renew();
@@ -171,14 +171,15 @@ function createTermStart(
       breaker,
       clocks,
       onRestored: (news, start) =>
-        noteRestored('a message that was acknowledged is news to it', { news: news.slice(0, NEWS_TOLD_MAX), ...start }),
-      onStart({ behind, isKnownStream, isRestored, ...start }) {
-        if (!isKnownStream) {
-          log.warn('the stream of adverts is another than was recorded, or an older copy: taken in by its clock');
+        noteRestored('It lacks a message that was acknowledged.', { news: news.slice(0, NEWS_TOLD_MAX), ...start }),
+      onStart({ behind, isKnownStream, isRestored, lost, ...start }) {
+        if (lost !== null) {
+          log.warn(lost, 'The stream of adverts has lost its last messages. Crawlers should publish them again.');
+        } else if (!isKnownStream) {
+          log.warn('The stream of adverts is new or an older copy. The intake finds its position by time.');
         }
-        if (isRestored)
-          noteRestored('it is a copy, or the stream is another than it knows', { isKnownStream, ...start });
-        if (behind > 0) log.info({ messages: behind }, 'taking in again what this database has not seen');
+        if (isRestored) noteRestored('It is a copy, or it does not know this stream.', { isKnownStream, ...start });
+        if (behind > 0) log.info({ messages: behind }, 'Messages that this database lacks are recorded again.');
       },
       announceDue: announcer.announce,
       onRecorded(recorded, batch, seconds) {
@@ -199,7 +200,7 @@ interface Maintenance {
   stop(): Promise<void>;
 }
 
-/** The leader also removes expired data, and has medians computed: one instance does, and needs no further lock. */
+/** The leader also removes expired data and has medians computed, so that one instance does so and no further lock is needed. */
 function maintainAlongside(
   { config, log, database, broker, observers, onTransientError }: Parts,
   medians: StoredMedians,
@@ -218,8 +219,8 @@ function maintainAlongside(
       database,
       keptMs: KEPT_FOR_DUMPS_MS,
       onTrim({ removed, heldBy }) {
-        if (heldBy === null) log.info({ removed }, 'recorded adverts were removed from the stream to make room');
-        else log.warn({ heldBy }, 'the stream of adverts is full and nothing may be removed from it');
+        if (heldBy === null) log.info({ removed }, 'Recorded adverts were removed from the stream to make room.');
+        else log.warn({ heldBy }, 'The stream of adverts is full, and none of its messages can be removed yet.');
       },
       onTransientError,
     }),

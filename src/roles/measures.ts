@@ -1,6 +1,6 @@
 /**
- * Values read from PostgreSQL, NATS and the process itself at a scrape. Readings that cost a query are cached for a few
- * seconds, so that several scrapers cost no more than one.
+ * Values that are read from PostgreSQL, NATS and the process at each scrape. Values that cost a query are cached for a
+ * few seconds, so that several scrapers cost no more than one.
  */
 
 import type { Broker } from '../engine/broker/connection.ts';
@@ -18,7 +18,7 @@ import { keptForScrapes, type Metrics } from '../metrics.ts';
 
 const OPEN_STATES = ['queued', 'sending', 'retry_wait'] as const;
 
-/** Other servers' disks cannot be asked about. `directories`: those of the embedded servers. */
+/** `directories`: those of the embedded servers. The disks of external servers cannot be measured. */
 export function measureDisks(metrics: Metrics, directories: ReadonlyMap<string, string>): void {
   const read = async (figure: 'freeBytes' | 'sizeBytes') =>
     Promise.all([...directories].map(async ([server, path]) => [server, (await readDiskSpace(path))[figure]] as const));
@@ -36,13 +36,12 @@ export function measurePools(metrics: Metrics, pools: readonly DatabasePool[]): 
   metrics.gauge('vigie_database_waiting', 'Callers that wait for a connection', () => sum((pool) => pool.waitingCount));
 }
 
-/** One stage of this instance. */
 export function measureStage(metrics: Metrics, stage: string, gate: PauseGate, inFlight: () => number): void {
   metrics.stageInFlight.set(stage, inFlight);
   metrics.stagePaused.set(stage, () => (gate.isOpen ? 0 : 1));
 }
 
-/** Every instance reads the same: take the maximum over instances. */
+/** Every instance reports the same values: aggregate them by the maximum over instances. */
 export function measureStore(metrics: Metrics, database: Database): void {
   const readOpen = keptForScrapes(() => countOpenDeliveries(database));
   const readFailed = keptForScrapes(() => countFailedDeliveries(database));
@@ -52,36 +51,36 @@ export function measureStore(metrics: Metrics, database: Database): void {
     return OPEN_STATES.map((state) => [state, counts.get(state) ?? 0] as const);
   });
   metrics.gauge('vigie_failed_deliveries', 'Deliveries whose attempts are used up, until resent', readFailed);
-  metrics.gauge('vigie_oldest_due_seconds', 'How long the most overdue delivery has waited', async () => {
+  metrics.gauge('vigie_oldest_due_seconds', 'Waiting time of the most overdue delivery', async () => {
     const { oldestDueAt } = await readOpen();
     return oldestDueAt === null ? 0 : Math.max(0, (Date.now() - oldestDueAt.getTime()) / 1_000);
   });
   const readPaused = keptForScrapes(() => readPausedBacklog(database));
-  metrics.labelledGauge('vigie_endpoints_paused', 'Endpoints that nothing is sent to', 'by', async () => {
+  metrics.labelledGauge('vigie_endpoints_paused', 'Paused endpoints', 'by', async () => {
     const { counts } = await readPaused();
     return PAUSE_CAUSES.map((cause) => [cause, counts[cause]] as const);
   });
   metrics.gauge('vigie_paused_deliveries', 'Deliveries that wait for paused endpoints', async () => {
     return (await readPaused()).waiting;
   });
-  metrics.gauge('vigie_paused_bytes', 'What these take in the database, about', async () => (await readPaused()).bytes);
+  metrics.gauge('vigie_paused_bytes', 'Approximate bytes of paused deliveries', async () => (await readPaused()).bytes);
   metrics.gauge('vigie_dead_letters_held', 'Dead letters that wait for an operator', readLetters);
 }
 
-/** Every instance reads the same: take the maximum over instances. */
+/** Every instance reports the same values: aggregate them by the maximum over instances. */
 export function measureLead(metrics: Metrics, database: Database): void {
   metrics.gauge(
     'vigie_intake_leaderless_seconds',
-    'How long nobody has taken adverts in; 0 while somebody does',
+    'Time without an intake leader; 0 while there is one',
     keptForScrapes(async () => (await readIntakeLead(database)).leaderlessSeconds),
   );
 }
 
-/** Every instance reads the same: take the maximum over instances. */
+/** Every instance reports the same values: aggregate them by the maximum over instances. */
 export function measureTopology(metrics: Metrics, topology: Pick<TopologyWatch, 'found'>): void {
   metrics.labelledGauge(
     'vigie_stream_differences',
-    'What streams and consumers have that keeps them from working (fault), may do so one day (caution), or makes them another database’s (foreign)',
+    'Differences of streams and consumers that keep them from working (fault), may do so later (caution), or belong to another database (foreign)',
     'kind',
     async () => {
       const { faults, cautions, foreign } = topology.found ?? { faults: [], cautions: [], foreign: null };
@@ -94,36 +93,36 @@ export function measureTopology(metrics: Metrics, topology: Pick<TopologyWatch, 
   );
 }
 
-/** Every instance reads the same: take the maximum over instances. */
+/** Every instance reports the same values: aggregate them by the maximum over instances. */
 export function measureStreams(metrics: Metrics, broker: Broker): void {
   const read = keptForScrapes(() => readStreamFigures(broker));
   const perStream = (figure: 'messages' | 'bytes' | 'bytesMax' | 'pending' | 'ackPending') => async () =>
     (await read()).map((stream) => [stream.name, stream[figure]] as const);
-  metrics.labelledGauge('vigie_stream_messages', 'Messages that a stream holds', 'stream', perStream('messages'));
-  metrics.labelledGauge('vigie_stream_bytes', 'Bytes that a stream holds', 'stream', perStream('bytes'));
-  metrics.labelledGauge('vigie_stream_bytes_max', 'Bytes that a stream may hold', 'stream', perStream('bytesMax'));
-  metrics.labelledGauge('vigie_consumer_pending', 'Messages not yet handed out', 'stream', perStream('pending'));
-  metrics.labelledGauge('vigie_consumer_ack_pending', 'Messages handed out, open', 'stream', perStream('ackPending'));
+  metrics.labelledGauge('vigie_stream_messages', 'Messages in the stream', 'stream', perStream('messages'));
+  metrics.labelledGauge('vigie_stream_bytes', 'Bytes in the stream', 'stream', perStream('bytes'));
+  metrics.labelledGauge('vigie_stream_bytes_max', 'Maximum bytes of the stream', 'stream', perStream('bytesMax'));
+  metrics.labelledGauge('vigie_consumer_pending', 'Messages not yet delivered', 'stream', perStream('pending'));
+  metrics.labelledGauge('vigie_consumer_ack_pending', 'Unacknowledged messages', 'stream', perStream('ackPending'));
 }
 
 export interface Stalls {
-  /** `isDue`: whether the role has work to do. Returns a function that records each step of progress. */
+  /** `isDue`: whether the role has work to do. Returns a function to call at each step of progress. */
   follow(role: string, isDue: () => boolean): () => void;
-  /** Seconds by role. */
+  /** Seconds without progress, by role. */
   readonly seconds: ReadonlyMap<string, number>;
-  /** Throws the names of the roles without progress for too long. */
+  /** Throws an error that names the roles without progress for too long. */
   assertProgress(): void;
-  /** Once a second. */
+  /** Must be called once a second. */
   check(): void;
 }
 
-/** Longer than anything with a time limit: an attempt, a statement's dead connection, a takeover. */
+/** Longer than any operation with a time limit: an attempt, a statement on a dead connection, a takeover. */
 const STALLED_SECONDS = 30;
 
 /**
- * Detects roles of this process that have work and make no progress, for `/readyz` and an alert. A backlog is no stall
- * while the role makes progress, even if the backlog grows, and neither is an endpoint that hangs. Time is counted in
- * checks, so that a process which was frozen is not considered stalled when it resumes.
+ * Detects roles of this process that have work and make no progress, for `/readyz` and an alert. A growing backlog is not
+ * a stall while the role makes progress, nor is an endpoint that hangs. Time is counted in checks, so that a process that
+ * was frozen is not considered stalled when it resumes.
  */
 export function createStalls(): Stalls {
   const due = new Map<string, () => boolean>();
@@ -139,7 +138,7 @@ export function createStalls(): Stalls {
       const stalled = [...seconds].filter(([, stoodStill]) => stoodStill >= STALLED_SECONDS);
       if (stalled.length === 0) return;
       const roles = stalled.map(([role, stoodStill]) => `${role} for ${stoodStill} s`);
-      throw new Error(`work is due, and no progress: ${roles.join(', ')}`);
+      throw new Error(`work is due, but there is no progress: ${roles.join(', ')}`);
     },
     check() {
       for (const [role, isDue] of due) seconds.set(role, isDue() ? (seconds.get(role) ?? 0) + 1 : 0);

@@ -9,14 +9,14 @@ import { closeServer, createHttpServer, listen } from './http-server.ts';
 import { measureDisks, measurePools, measureStore, measureStreams, measureTopology } from './measures.ts';
 import type { Parts } from './parts.ts';
 
-/** How far this process has come, for `/readyz`. */
+/** Start-up and shutdown state of this process, for `/readyz`. */
 export interface Progress {
   phase: 'starting' | 'ready' | 'draining';
-  /** True also where there is no index to load. */
+  /** Also true if there is no index to load. */
   isIndexLoaded: boolean;
 }
 
-/** Scrapers and orchestrators are a handful. */
+/** More than enough for scrapers and orchestrators. */
 const CONNECTIONS_MAX = 256;
 
 /** Resolves with its URL. */
@@ -36,7 +36,7 @@ export async function openOperations(parts: Parts, progress: Readonly<Progress>)
         started: () => assertThat(progress.phase === 'ready', progress.phase),
         index: () => assertThat(progress.isIndexLoaded, 'not loaded yet'),
         async postgresql() {
-          // A load balancer must learn of the shutdown at once, however long an answer would take.
+          // A load balancer must learn of the shutdown at once, regardless of how long other checks take.
           assertThat(progress.phase !== 'draining', 'not asked any more');
           await database.query('select 1');
         },
@@ -59,7 +59,7 @@ export async function openOperations(parts: Parts, progress: Readonly<Progress>)
   return url;
 }
 
-/** The other roles work on PostgreSQL alone. */
+/** The other roles need only PostgreSQL. */
 const NEED_NATS: readonly string[] = ['intake', 'deliver', 'feeds'];
 const SILENT_MAX_MS = 30_000;
 
@@ -74,13 +74,13 @@ function streamCautions({ topology }: Parts): string | null {
   return cautions.length === 0 ? null : cautions.join('; ');
 }
 
-/** A caution for a process that can do without NATS. */
+/** For a process that does not need NATS, a failure is only a caution. */
 function unlessNeeded({ config }: Parts, reason: string | null): string | null {
   if (config.roles.some((role) => NEED_NATS.includes(role))) assertNothing(reason);
   return reason;
 }
 
-/** Adverts cannot be recorded without room; what only reads goes on, so that for other roles it is a caution. */
+/** Without free space adverts cannot be recorded. Reading still works, so other roles report only a caution. */
 async function roomFailure(
   { config, fullServers }: Parts,
   embedded: ReadonlyMap<string, string>,
@@ -92,12 +92,12 @@ async function roomFailure(
     [...embedded].map(async ([server, path]) => ({ server, ...(await readDiskSpace(path)) })),
   );
   const low = disks.flatMap(({ server, isLow, freeBytes }) =>
-    isLow ? [`the disk of ${server} has ${bytesText(freeBytes)} free, less than a twentieth: make room`] : [],
+    isLow ? [`the disk of ${server} has ${bytesText(freeBytes)} free, less than a twentieth: free some space`] : [],
   );
   return low.length === 0 ? null : low.join('; ');
 }
 
-/** `recorder for 12 s: connect ECONNREFUSED …`; null when every actor works. */
+/** For example `recorder for 12 s: connect ECONNREFUSED …`; null if every actor works. */
 function failingActors(supervisor: Supervisor): string | null {
   const failing = supervisor
     .failing(FAILING_MS)

@@ -1,4 +1,4 @@
-/** What the composition root passes to its parts in files of their own. */
+/** What the composition root passes to its parts in other files. */
 
 import type { Config } from '../config.ts';
 import type { Supervisor } from '../engine/actor/supervisor.ts';
@@ -25,19 +25,19 @@ import type { Stalls } from './measures.ts';
 /** See `shutdown.ts` for the order in which parts end. */
 export interface Parts extends Pick<Shutdown, 'ending' | 'draining' | 'closing'> {
   readonly config: Config;
-  /** Throws `DataDirectoryError` where there is none, which servers of one's own allow. */
+  /** Throws `DataDirectoryError` if there is none, which is possible with external servers. */
   readonly dataDirectory: () => string;
   readonly log: Log;
   readonly metrics: Metrics;
   readonly database: DatabasePool;
-  /** The same one, over connections that no request can take. */
+  /** The same database, over connections that requests cannot take. */
   readonly pipelineDatabase: DatabasePool;
-  /** Sends a query to a feature's worker thread, which has connections of its own. */
+  /** Sends a query to a feature's worker thread, which has its own connections. */
   readonly askThread: AskThread;
   readonly broker: Broker;
   readonly announcer: DueAnnouncer;
   readonly documents: DocumentCache;
-  /** Of endpoints; its bounds are the process's. */
+  /** Resolves the names of endpoints. The limits apply to the whole process. */
   readonly resolveName: ResolveName;
   readonly reference: Reference;
   readonly feed: ActivityFeed;
@@ -49,13 +49,13 @@ export interface Parts extends Pick<Shutdown, 'ending' | 'draining' | 'closing'>
   readonly jetStream: Pick<JetStreamWatch, 'silentMs' | 'isSilent'>;
   readonly clocks: ClockWatch;
   readonly fullServers: Pick<FullServers, 'isFull' | 'reason'>;
-  /** The location of the database, which distinguishes its copies. */
+  /** Location of the database, which distinguishes copies of it. */
   readonly databaseLocation: Omit<LeadClaim, 'since'>;
-  /** Ends the process; called with the reason for which the service cannot continue. */
+  /** Ends the process; called with the reason why the service cannot continue. */
   readonly fail: (reason: string) => void;
-  /** By name: why this instance is not ready, or null. A part adds its own when it opens. */
+  /** Reasons why this instance is not ready (null: ready), by name. Each part adds its own when it opens. */
   readonly checks: Record<string, () => string | null>;
   readonly onTransientError: (what: string, error: Error) => void;
-  /** Resolves when load balancers have had time to notice the shutdown: new connections may be refused now. */
+  /** Resolves when load balancers have had time to notice the shutdown, so that new connections may be refused. */
   readonly announced: () => Promise<void>;
 }

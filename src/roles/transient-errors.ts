@@ -1,6 +1,6 @@
 /**
- * While a server is away every retry of every task fails. Instead of a line for each, one line is logged when such an
- * error begins and one when it is over.
+ * While a server is unreachable, every retry of every task fails. To avoid one line per failure, one line is logged when
+ * such an error begins and one when it is over.
  */
 
 import type { ActorFailure } from '../engine/actor/supervisor.ts';
@@ -9,7 +9,7 @@ import { databaseRefusal, isDatabaseOutage } from '../engine/store/outage.ts';
 import type { Log } from '../log.ts';
 
 export interface TransientErrors {
-  /** `what`: the work that met the error and retries by itself. */
+  /** `what`: the work that met the error. It retries without help. */
   readonly onTransientError: (what: string, error: Error) => void;
   readonly onFailure: (failure: ActorFailure) => void;
   /** Called when the connection to NATS breaks or returns. */
@@ -19,21 +19,21 @@ export interface TransientErrors {
 interface OpenError {
   readonly beganAt: number;
   count: number;
-  /** Fires when the connection stays away for a while. */
+  /** Fires when the error has not recurred for a while. */
   over: NodeJS.Timeout | undefined;
 }
 
 /** Longer than the pauses between retries of any work. */
 const OVER_AFTER_MS = 30_000;
 
-/** The server whose errors count as one, whatever work meets them; null: those of each work count separately. */
+/** Server whose errors count as one error for all work; null: each work's errors count separately. */
 function serverOf(error: Error): string | null {
   if (isBrokerSilence(error)) return 'NATS';
   const reason = databaseRefusal(error);
   return reason === null ? null : `PostgreSQL: ${reason}`;
 }
 
-/** The stack only of what may be a bug: where our code met an outage says nothing. */
+/** The stack is logged only for possible bugs: the place in our code where an outage was met says nothing. */
 function loggedError(error: Error): Readonly<Record<string, unknown>> {
   if (!isDatabaseOutage(error) && !isBrokerOutage(error) && !isBrokerSilence(error)) return { err: error };
   const messages = [];
@@ -41,16 +41,16 @@ function loggedError(error: Error): Readonly<Record<string, unknown>> {
   return { reason: messages.join(': '), code: (error as { readonly code?: unknown }).code ?? null };
 }
 
-/** `note`: called with every error, logged or not. */
+/** `note`: called for every error, logged or not. */
 export function createTransientErrors(
   log: Pick<Log, 'info' | 'warn' | 'error'>,
   note: (error: Error) => void = () => undefined,
 ): TransientErrors {
   const open = new Map<string, OpenError>();
 
-  /** True when it is not logged yet. */
+  /** True if this error has not been logged yet. */
   function isNews(what: string, error: Error): boolean {
-    // Partitions, ports and sequences differ between works with the same error.
+    // Numbers such as partitions, ports and sequences differ between works with the same error.
     const key = serverOf(error) ?? `${what}: ${error.message.replaceAll(/\d+/g, '#')}`;
     const known = open.get(key);
     const lastAt = performance.now();

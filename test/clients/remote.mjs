@@ -1,7 +1,7 @@
 /**
- * Chromium under remote control: each line of standard input is a command as JSON, `{do, …}`, and each line of standard
- * output what it came to, `{value}` or `{error}`. Selectors are puppeteer's. What the pages ask for, abort and
- * complain of is kept, for the command `report`.
+ * Controls Chromium remotely. Each line of standard input is a command as JSON, `{do, …}`; each line of standard output
+ * is its result, `{value}` or `{error}`. Selectors are puppeteer's. Requested addresses, aborted requests and console
+ * messages are collected for the command `report`.
  */
 
 import { readFileSync } from 'node:fs';
@@ -11,7 +11,7 @@ import chromium from '@sparticuz/chromium';
 import puppeteer from 'puppeteer-core';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-// Without a graphics card Chromium draws by itself: the package's emulated one takes seconds for a frame of a long list.
+// Renders in software without a graphics card: the package's emulated GPU takes seconds per frame of a long list.
 chromium.setGraphicsMode = false;
 const browser = await puppeteer.launch({
   executablePath: await chromium.executablePath(),
@@ -26,7 +26,7 @@ const addresses = [];
 const aborted = [];
 page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
 page.on('pageerror', (error) => complaints.push(error.message));
-// Whether to leave a page with something unsaved in it.
+// Accepts the question whether to leave a page with unsaved changes.
 page.on('dialog', (dialog) => void dialog.accept());
 page.on('request', (request) => addresses.push(request.url()));
 page.on('requestfailed', (request) => aborted.push(request.url()));
@@ -34,7 +34,7 @@ page.on('requestfailed', (request) => aborted.push(request.url()));
 const commands = {
   goto: ({ url }) => page.goto(url, { waitUntil: 'load' }).then(() => null),
   click: ({ selector }) => page.locator(selector).click(),
-  /** Types over what is there, as it may be written anew until the first letter. */
+  /** Selects and replaces the field's text. The page may replace its content until the first letter is typed. */
   async fill({ selector, text }) {
     const field = await page.locator(selector).waitHandle();
     await field.focus();
@@ -78,7 +78,7 @@ const commands = {
     const { violations } = await page.evaluate(() => globalThis.axe.run());
     return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(' | ')}`);
   },
-  /** What a screen reader is told, in its order. */
+  /** The accessibility tree in the order in which a screen reader reads it. */
   async reading() {
     const told = [];
     const take = ({ role, name = '', level, children = [] }) => {

@@ -1,13 +1,14 @@
 /**
- * Tries the API in its own documentation as a reader does: authorizes, opens each operation that takes a body, presses
- * "Try it out" and "Execute" with the example as it stands, and prints what was answered. Arguments: the address of the
- * documentation, the key, the id for paths that ask for one, the operations as JSON, and a directory for pictures, or none.
+ * Tries the API in its own documentation as a reader does: authorizes, opens each operation with a body, presses "Try
+ * it out" and "Execute" with the unchanged example, and prints the answers. Arguments: the address of the
+ * documentation, the key, the id and the property for paths with one, the operations as JSON, and optionally a
+ * directory for screenshots.
  */
 
 import chromium from '@sparticuz/chromium';
 import puppeteer from 'puppeteer-core';
 
-const [address, key, id, operations, pictures] = process.argv.slice(2);
+const [address, key, id, uuid, operations, pictures] = process.argv.slice(2);
 const wanted = JSON.parse(operations);
 const browser = await puppeteer.launch({
   executablePath: await chromium.executablePath(),
@@ -29,15 +30,15 @@ async function tryIt(page, block, name) {
   await (await block.waitForSelector('.opblock-summary-control')).click();
   await (await block.waitForSelector('.try-out__btn')).click();
   await block.waitForSelector('.body-param__text');
-  const parameter = await block.$('tr[data-param-name="id"] input');
-  // The id of an endpoint is the example's own.
-  if (parameter !== null && !name.includes('/endpoints/')) {
-    await parameter.click({ count: 3 });
-    await parameter.type(id);
+  // The example already has the id of an endpoint.
+  for (const [parameter, value] of name.includes('/endpoints/') ? [] : Object.entries({ id, uuid })) {
+    const input = await block.$(`tr[data-param-name="${parameter}"] input`);
+    await input?.click({ count: 3 });
+    await input?.type(value);
   }
   await (await block.waitForSelector('button.execute')).click();
   const status = await block.waitForSelector('.live-responses-table tbody .response-col_status');
-  const body = await block.$eval('.live-responses-table tbody .highlight-code', (code) => code.innerText);
+  const body = await block.$$eval('.live-responses-table tbody .highlight-code', ([code]) => code?.innerText ?? '');
   tried.push({ name, status: Number.parseInt(await status.evaluate((cell) => cell.innerText), 10), body });
   if (pictures !== undefined) await block.screenshot({ path: `${pictures}/try-${tried.length}.png` });
   await (await block.waitForSelector('.opblock-summary-control')).click();

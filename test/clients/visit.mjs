@@ -1,6 +1,6 @@
 /**
- * Opens a page in Chromium as a person would, waits until nothing more comes, and prints what it then is: its markup, what
- * its console says, and the addresses that it asked. Started where the packages are installed; argument: the URL.
+ * Opens a page in Chromium, waits until nothing more is loaded, and prints its markup, its console messages and the
+ * addresses that it requested. Run it in the folder where the packages are installed. Argument: the URL.
  */
 
 import chromium from '@sparticuz/chromium';

@@ -1,4 +1,4 @@
-/** A watcher misses nothing that any instance does once NATS has its announcement. */
+/** A watcher of the activity feed receives everything that any instance does, once NATS has the announcement. */
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -26,7 +26,7 @@ const CHANGE: Activity = {
   newValue: '2',
 };
 
-test('activities are built for a watcher alone, and a watch is refused while NATS is away', async (t) => {
+test('activities are built only while somebody watches, and a watch is refused while NATS is away', async (t) => {
   const server = await startTestNats(t);
   const broker = await connectTestBroker(t, server.url);
   const feed = createActivityFeed(broker);
@@ -44,7 +44,7 @@ test('activities are built for a watcher alone, and a watch is refused while NAT
   );
 });
 
-test('a watcher of one instance sees what another one does, from the first advert on', async (t) => {
+test('a watcher of one instance sees the activities of another, from the first advert on', async (t) => {
   const scene = await startScene(t, { VIGIE_ROLES: 'intake,deliver,api' });
   const operators = await startHere(t, scene.servers, { VIGIE_ROLES: 'admin' });
   const stub = new AdminStub(operators.adminAddress, credentials.createInsecure());

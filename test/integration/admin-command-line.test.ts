@@ -1,4 +1,4 @@
-/** `vigie admin` as people and scripts use it: what it says when something is wrong, and with which exit code. */
+/** `vigie admin` as people and scripts use it: its error messages and its exit codes. */
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -33,16 +33,16 @@ async function fails(args: readonly string[], exitCode: number, words: RegExp): 
   assert.deepEqual([code, stdout], [exitCode, '']);
 }
 
-test('a wrong command line is 2, and says where to look', async () => {
-  await fails(['statuss'], 2, /unknown command statuss\nvigie admin --help/);
-  await fails(['deliveries', 'show'], 2, /takes ID\nvigie admin deliveries show --help/);
-  await fails(['deliveries', 'list', '--state', 'lost'], 2, /--state lost is no known state/);
-  await fails(['recoveries', 'start'], 2, /say whose and since when: --client, --since/);
-  await fails(['dead-letters', 'purge', '--force'], 2, /say which ones/);
+test('a wrong command line exits with 2 and refers to the help', async () => {
+  await fails(['statuss'], 2, /Unknown command statuss.*\nvigie admin --help/);
+  await fails(['deliveries', 'show'], 2, /takes ID\.\nvigie admin deliveries show --help/);
+  await fails(['deliveries', 'list', '--state', 'lost'], 2, /--state lost is not a known state/);
+  await fails(['recoveries', 'start'], 2, /Name the client and the time with --client and --since/);
+  await fails(['dead-letters', 'purge', '--force'], 2, /Name at least one of/);
   await fails(['explain', scene.search.id, 'nonsense'], 2, /property must be properties\/\{uuid\}/);
 });
 
-test('options of every command may stand before its words, and between them', async () => {
+test('options of every command may precede its words, and stand between them', async () => {
   const to = ['--address', scene.daemon.adminAddress];
   for (const args of [
     [...to, '--json', 'status'],
@@ -57,9 +57,9 @@ test('options of every command may stand before its words, and between them', as
   const help = await run(['--help', 'status']);
   assert.match(help.stdout, /^vigie admin status\n/);
   for (const [args, words] of [
-    [to, /say what to do/],
-    [['--json', 'statuss'], /unknown command statuss/],
-    [['--adress', 'x', 'status'], /unknown command x|Unknown option '--adress'/],
+    [to, /Name a command/],
+    [['--json', 'statuss'], /Unknown command statuss/],
+    [['--adress', 'x', 'status'], /Unknown command x|Unknown option '--adress'/],
   ] as const) {
     const { code, stdout, stderr } = await run(args);
     assert.deepEqual([code, stdout], [2, '']);
@@ -67,7 +67,7 @@ test('options of every command may stand before its words, and between them', as
   }
 });
 
-test('the status says which version each instance is', async () => {
+test('the status shows the version of each instance', async () => {
   const { stdout } = await admin('status');
   assert.match(
     stdout,
@@ -75,7 +75,7 @@ test('the status says which version each instance is', async () => {
   );
 });
 
-test('the status says which instance is silent, as long as one that was killed is listed', async (t) => {
+test('the status names a silent instance while a killed one is still listed', async (t) => {
   const database = connectDatabase(t, scene.servers.postgres.url);
   const die = () =>
     database.query(
@@ -94,33 +94,33 @@ test('the status says which instance is silent, as long as one that was killed i
   assert.match(stdout, /killed:\d+ .* for \d+ s/);
 });
 
-test('what is not there is 3, what is not possible 6', async () => {
-  await fails(['deliveries', 'show', UNKNOWN], 3, /not found: there is no deliveries/);
-  await fails(['deliveries', 'resend', UNKNOWN], 3, /not found: there is no deliveries/);
-  // Paused, it cannot have ended before the second one is asked for.
+test('a missing object exits with 3, an impossible action with 6', async () => {
+  await fails(['deliveries', 'show', UNKNOWN], 3, /^vigie: There is no deliveries/);
+  await fails(['deliveries', 'resend', UNKNOWN], 3, /^vigie: There is no deliveries/);
+  // Deliveries are paused, so that the first recovery cannot have ended when the second is requested.
   await admin('stages', 'pause', 'deliver');
   const start = ['recoveries', 'start', '--client', 'tests', '--since', '1h', '--delivered'];
   const planned = await admin(...start, '--dry-run');
   assert.match(planned.stdout, /^matched[a-z ]* +1$/im, planned.stderr);
   assert.doesNotMatch(planned.stdout, /unspecified/i);
   const { stdout } = await admin(...start, '--json');
-  await fails(start, 6, /the client has a recovery that is not finished/);
+  await fails(start, 6, /The client has a recovery that is not finished/);
   await admin('recoveries', 'stop', (JSON.parse(stdout) as { name: string }).name);
   await admin('stages', 'resume', 'deliver');
 });
 
-test('a wrong token is 4, no daemon is 5', async () => {
+test('a wrong token exits with 4, an unreachable daemon with 5', async () => {
   const refused = await run(['status', '--address', scene.daemon.adminAddress], {
     VIGIE_ADMIN_TOKEN: 'not-the-token-of-the-daemon',
   });
   assert.equal(refused.code, 4);
-  assert.match(refused.stderr, /refuses the token: see --token-file and VIGIE_ADMIN_TOKEN/);
+  assert.match(refused.stderr, /refuses the token\. Check --token-file and VIGIE_ADMIN_TOKEN/);
   const nobody = await run(['status', '--address', '127.0.0.1:1']);
   assert.equal(nobody.code, 5);
-  assert.match(nobody.stderr, /^vigie: no daemon answers at 127\.0\.0\.1:1: connect ECONNREFUSED 127\.0\.0\.1:1\n$/);
+  assert.match(nobody.stderr, /^vigie: No daemon answers at 127\.0\.0\.1:1: connect ECONNREFUSED 127\.0\.0\.1:1\n$/);
 });
 
-test('an explanation for people shows what was asked and found, and how the match began', async () => {
+test('an explanation for people shows the criteria, the values, and how the match began', async () => {
   const matched = await admin('explain', scene.search.id, property);
   assert.match(matched.stdout, /^satisfied$/m);
   assert.match(matched.stdout, /yes {2}budget: .* fits\.\n +asked {2}\{"max":300000\}\n +found {2}250000\n/);
@@ -128,7 +128,7 @@ test('an explanation for people shows what was asked and found, and how the matc
   assert.match(matched.stdout, /^began-with-advert: The property began to match the search on .*\.$/m);
 });
 
-test('what a client says of itself is enough to find what it was sent, and to send it again', async () => {
+test('what a client can quote is enough to find its deliveries and to send them again', async () => {
   const url = `${portalUrlOf(property)}#photos`;
   const listed = await admin('deliveries', 'list', '--client', 'tests', '--url', url);
   const [id = ''] = /^[0-9a-f-]{36}/m.exec(listed.stdout) ?? [];
@@ -138,10 +138,10 @@ test('what a client says of itself is enough to find what it was sent, and to se
   const pair = `search +searches/${scene.search.id}\\nproperty +properties/${property}\\nmatch +/matches/`;
   assert.match(told.stdout, new RegExp(`^${pair}[0-9a-f-]{36}\\nsatisfied$`, 'm'));
   assert.equal((await admin('explain', scene.search.id, '--url', url)).code, 0);
-  await fails(['explain'], 2, /name a SEARCH, or a client by --client/);
-  await fails(['explain', scene.search.id], 2, /name the property: PROPERTY\|URL/);
-  await fails(['explain', 'x', 'y', '--client', 'tests'], 2, /--client stands in the place of SEARCH/);
-  await fails(['deliveries', 'list', '--client', 'nobody'], 3, /there is no client that is called nobody/);
+  await fails(['explain'], 2, /Name a SEARCH, or a client with --client/);
+  await fails(['explain', scene.search.id], 2, /Name the property with PROPERTY\|URL/);
+  await fails(['explain', 'x', 'y', '--client', 'tests'], 2, /--client replaces SEARCH/);
+  await fails(['deliveries', 'list', '--client', 'nobody'], 3, /There is no client with the name nobody/);
 
   assert.match((await admin('deliveries', 'resend', id)).stdout, new RegExp(`^${id} `, 'm'));
   await scene.receiver.until(() => scene.receiver.postsOf(id).length === 2);
@@ -149,7 +149,7 @@ test('what a client says of itself is enough to find what it was sent, and to se
     async () => (await admin('deliveries', 'show', id)).stdout,
     (stdout) => /^state +delivered$/m.test(stdout),
   );
-  await fails(['recoveries', 'start', '--since', '1h'], 2, /say whose and since when: --client, --since/);
+  await fails(['recoveries', 'start', '--since', '1h'], 2, /Name the client and the time with --client and --since/);
   const start = ['recoveries', 'start', '--client', 'tests', '--since', '1h', '--delivered'];
   const done = await admin(...start, '--watch');
   assert.match(
@@ -167,31 +167,32 @@ test('what a client says of itself is enough to find what it was sent, and to se
   }
 });
 
-test('JSON has the states as they are asked for', async () => {
-  // What a script reads it can ask with.
+test('JSON names states as the filters do', async () => {
+  // A script can pass a state that it reads back as a filter.
   const { deliveries } = JSON.parse((await admin('deliveries', 'list', '--state', 'delivered', '--json')).stdout);
   assert.deepEqual(new Set(deliveries.map(({ state }: { state: string }) => state)), new Set(['delivered']));
   const { stages } = JSON.parse((await admin('status', '--json')).stdout);
   for (const { state } of stages) assert.equal(state, 'running');
 });
 
-test('limits of a client are shown with what it has, changed, and undone', async () => {
+test('limits of a client are shown with its usage, changed, and reset', async () => {
   const id = (await admin('clients', 'create', 'Limitée', '--searches', '5')).stdout.trim();
   const shown = async () =>
     (await admin('clients', 'list')).stdout.split('\n').find((line) => line.startsWith(id)) ?? '';
   assert.match(await shown(), / Limitée( +default){4} +0 of 5 +0 of default +0 of default /);
   await admin('clients', 'set', id, '--searches', 'default', '--polygon-corners', '0');
   assert.match(await shown(), / 0 of default +0 of 0 +0 of default /);
-  await fails(['clients', 'set', id], 2, /say which ones: --per-second/);
+  await fails(['clients', 'set', id], 2, /Name at least one of --per-second/);
   const { stdout: said } = await admin('clients', 'set', 'Limitée', '--notice-address', 'ops@client.example');
   assert.match(said, /nothing is sent to it until VIGIE_SMTP_URL names a mail server/);
   assert.match(await shown(), /ops@client\.example/);
-  await admin('clients', 'set', 'Limitée', '--notice-address', '');
+  await admin('clients', 'set', 'Limitée', '--notice-address', '', '--public-name', 'Agence du port');
+  assert.match(await shown(), / Agence du port /);
   assert.doesNotMatch(await shown(), /@/);
   await fails(['clients', 'set', id, '--searches', 'many'], 2, /--searches takes a whole number, or default/);
 });
 
-test('a revoked key is refused by the time that the command ends', async () => {
+test('a revoked key is refused from the end of the command on', async () => {
   const key = await createApiKey(scene.servers, 'Révoquée');
   const ask = async () => (await fetch(`${scene.daemon.apiUrl}/searches`, { headers: { 'X-API-KEY': key } })).status;
   assert.equal(await ask(), 200);
@@ -202,9 +203,9 @@ test('a revoked key is refused by the time that the command ends', async () => {
   assert.equal(await ask(), 401);
 });
 
-test('names and limits are bounded, and the bound is told', async () => {
+test('names and limits are bounded, and the error states the bound', async () => {
   const tooLong = await runVigie(['keys', 'create', '--client', 'x'.repeat(201)], scene.servers);
-  assert.deepEqual([tooLong.code, tooLong.stderr], [1, 'vigie: --client takes 1 to 200 characters\n']);
+  assert.deepEqual([tooLong.code, tooLong.stderr], [1, 'vigie: --client takes 1 to 200 characters.\n']);
   await fails(
     ['clients', 'create', 'x', '--searches', '99999999999'],
     2,
@@ -224,8 +225,8 @@ test('headers of a dead letter are shown by their names', async () => {
   assert.match(stdout, /^nats-msg-id +\S+$/im);
 });
 
-test('texts of crawlers and clients do not control the terminal, whatever shows them', async (t) => {
-  // The first character of a control sequence: of those beyond ASCII, JSON escapes none.
+test('texts of crawlers and clients never control the terminal', async (t) => {
+  // The first character of a control sequence. It is beyond ASCII, and JSON does not escape such characters.
   const control = '\u009b';
   const crawler = await connectCrawler(t, scene.servers.nats.url);
   const { id } = await restClient(scene.daemon, scene.key).createSearch({
@@ -265,7 +266,7 @@ test('texts of crawlers and clients do not control the terminal, whatever shows 
   assert.match(fact.stdout, /^title +Vue mer state {2}delivered$/m, 'one fact is one line');
   for (const { code, stdout } of shown) {
     assert.equal(code, 0);
-    // oxlint-disable-next-line eslint/no-control-regex -- exactly those
+    // oxlint-disable-next-line eslint/no-control-regex -- the test looks for control characters
     assert.doesNotMatch(stdout, /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/);
   }
 });

@@ -1,6 +1,6 @@
 /**
- * A call that nobody waits for any more leaves nothing behind in PostgreSQL. Another session holds a lock, so that
- * every call is certain to be in the middle of a statement when it ends.
+ * A call whose client has given up leaves nothing behind in PostgreSQL. Another session holds a lock, so that every
+ * call is certainly executing a statement when it ends.
  */
 
 import assert from 'node:assert/strict';
@@ -25,7 +25,7 @@ await migrate(url);
 const database = openTestDatabase(cleanup, url, CONNECTIONS_MAX);
 const outside = connectDatabase(cleanup, url);
 
-/** With the server's own limits so short that a test can wait for them. */
+/** Starts a server whose own time limits are so short that a test can wait for them. */
 async function startServer(usualMs: number) {
   const dependencies = { database, onCall: (code: string) => void codes.push(code) };
   return (await startAdmin(cleanup, dependencies, { callTimeouts: { usualMs, longMs: usualMs } })).connect();
@@ -42,7 +42,7 @@ async function whileLocked(table: string, work: () => Promise<void>): Promise<vo
   }
 }
 
-/** Statements of the daemon that are under way, as PostgreSQL sees them. */
+/** Counts the daemon's statements that PostgreSQL is executing. */
 async function runningStatements(): Promise<number> {
   const { rows } = await outside.query<{ count: number }>(
     `select count(*)::integer as count from pg_stat_activity
@@ -53,7 +53,7 @@ async function runningStatements(): Promise<number> {
 
 const isDone = (running: number): boolean => running === 0;
 
-test('at the deadline of the caller its statement is cancelled, however many callers wait for a connection', async () => {
+test('at the caller’s deadline its statement is cancelled, even while other callers wait for a connection', async () => {
   const { stub, metadata } = await startServer(60_000);
   await whileLocked('dead_letters', async () => {
     const errors = await Promise.all(
@@ -75,7 +75,7 @@ test('at the deadline of the caller its statement is cancelled, however many cal
   assert.equal(answered, null, 'the pool is whole again');
 });
 
-test('a caller that cancels takes its statement with it', async () => {
+test('a caller that cancels also cancels its statement', async () => {
   const { stub, metadata } = await startServer(60_000);
   await whileLocked('dead_letters', async () => {
     let end: (error: ServerError) => void;
@@ -90,19 +90,19 @@ test('a caller that cancels takes its statement with it', async () => {
   });
 });
 
-test('a caller that names no deadline gets that of the server', async () => {
+test('a caller without a deadline gets the server’s deadline', async () => {
   const { stub, metadata } = await startServer(300);
   await whileLocked('dead_letters', async () => {
     codes.length = 0;
     const error = await new Promise<ServerError>((resolve) => stub.listDeadLetters(LETTERS, metadata, resolve));
     assert.equal(error?.code, status.DEADLINE_EXCEEDED);
-    assert.equal(error?.details, 'not done before the deadline', 'the words of the server');
+    assert.equal(error?.details, 'The call did not finish before its deadline.', 'the words of the server');
     assert.deepEqual(codes, ['DEADLINE_EXCEEDED']);
     await until(runningStatements, isDone);
   });
 });
 
-test('an import whose sender falls silent is rolled back at the limit, and its locks are gone', async () => {
+test('an import whose sender stops sending is rolled back at the limit, and its locks are released', async () => {
   const { stub, metadata } = await startServer(300);
   const error = await new Promise<ServerError>((resolve) => {
     const stream = stub.importPointsOfInterest(metadata, resolve);
@@ -118,7 +118,7 @@ test('an import whose sender falls silent is rolled back at the limit, and its l
   assert.equal(rowCount, 0);
 });
 
-test('an import whose connection to PostgreSQL breaks between two messages says so', async () => {
+test('an import whose connection to PostgreSQL breaks between two messages reports it', async () => {
   const { stub, metadata } = await startServer(60_000);
   const points = [{ facility: 'school', lat: 43.12, lon: 5.93, displayName: '', attributes: {} }];
   let end: (error: ServerError) => void;

@@ -1,6 +1,6 @@
 /**
- * Every call of the administration interface over a real socket, made by a client that learns the interface through
- * reflection, and what each does when it is asked wrongly.
+ * Every call of the administration interface over a real socket, and its answers to wrong requests. The client learns
+ * the interface through reflection.
  */
 
 import assert from 'node:assert/strict';
@@ -24,7 +24,7 @@ import { until, untilIs } from '../support/until.ts';
 
 const cleanup = lastFirst({ after });
 const UNKNOWN = randomUUID();
-/** As `createApiKey` of the tests calls it. */
+/** The name that `createApiKey` of the test support gives to its client. */
 const CLIENT_NAME = 'tests';
 const called = new Set<string>();
 
@@ -48,7 +48,7 @@ async function fail(method: string, request: unknown, code: string, detail: stri
   assert.deepEqual(answer.details, ['ErrorInfo', detail]);
 }
 
-test('somebody else’s client, which asks reflection too, reads the same', async () => {
+test('a generic gRPC client that uses reflection gets the same answers', async () => {
   const child = spawn(join(ROOT, 'node_modules/.bin/buf'), [
     ...['curl', '--http2-prior-knowledge', '--protocol', 'grpc'],
     ...['--reflect-header', `authorization: Bearer ${ADMIN_TOKEN}`, '--header', `authorization: Bearer ${ADMIN_TOKEN}`],
@@ -60,11 +60,11 @@ test('somebody else’s client, which asks reflection too, reads the same', asyn
   assert.deepEqual(JSON.parse(stdout), await succeed('GetDelivery', { name: delivery, includeBody: true }));
 });
 
-test('streams that are nobody else’s are taken over from nobody', async () => {
+test('without streams of another owner AdoptStreams changes nothing', async () => {
   assert.deepEqual((await succeed('AdoptStreams', { validateOnly: true })).adopted ?? [], []);
 });
 
-test('status, stages and index', async () => {
+test('status, stages and index are reported', async () => {
   const { instances, stages, streams, index } = await until(
     () => succeed('GetStatus'),
     (seen) => seen.index.instances?.[0]?.searchCount === 1,
@@ -108,7 +108,7 @@ test('an explanation names every criterion and every delivery', async () => {
   await fail('ExplainMatch', { ...pair, search: `searches/${UNKNOWN}` }, 'not_found', 'ResourceInfo');
 });
 
-test('a property is explained by its advert or address, to every search of a client that it concerns', async () => {
+test('an explanation finds a property by its advert or address, for every search of a client that it concerns', async () => {
   const shown = await succeed('GetDelivery', { name: delivery, includeBody: true });
   const [{ uuid }] = JSON.parse(shown.body).match.propertyDocument.adverts;
   const search = `searches/${scene.search.id}`;
@@ -134,7 +134,7 @@ test('a property is explained by its advert or address, to every search of a cli
   );
 });
 
-test('deliveries are found by what a client tells an operator', async () => {
+test('deliveries are found by the details that a client reports', async () => {
   const count = async (request: object): Promise<number> =>
     ((await succeed('ListDeliveries', request)).deliveries ?? []).length;
   const { client, property: told } = await succeed('GetDelivery', { name: delivery });
@@ -160,7 +160,7 @@ test('deliveries are found by what a client tells an operator', async () => {
   await fail('ListDeliveries', { kind: 'gossip' }, 'invalid_argument', 'BadRequest');
 });
 
-test('a delivered webhook is sent again, and a recovery sends what it is asked for', async () => {
+test('a delivered webhook is sent again, and a recovery sends the requested deliveries', async () => {
   const { search: whose } = await succeed('GetDelivery', { name: delivery });
   const id = delivery.slice('deliveries/'.length);
   const again = await succeed('ResendDelivery', { name: delivery });
@@ -178,7 +178,7 @@ test('a delivered webhook is sent again, and a recovery sends what it is asked f
     0,
   );
   assert.deepEqual((await succeed('ListRecoveries')).recoveries ?? [], [], 'nothing was started');
-  // Paused, it cannot have ended before the second one is asked for.
+  // Deliveries are paused, so that the first recovery cannot have ended when the second is requested.
   await succeed('PauseStage', { name: 'stages/deliver' });
   const { name, client } = await succeed('StartRecovery', asked);
   await fail('StartRecovery', asked, 'failed_precondition', 'PreconditionFailure');
@@ -240,7 +240,7 @@ test('deliveries are listed page by page, shown, and not sent twice', async () =
   await fail('GetDelivery', { name: `deliveries/${UNKNOWN}` }, 'not_found', 'ResourceInfo');
 });
 
-/** A member of a message; protobuf's JSON knows no later year. */
+/** Encodes one member of a message as bytes, because protobuf's JSON format cannot express a year after 9999. */
 function memberOf(number: number, bytes: Uint8Array): Uint8Array {
   return new BinaryWriter().tag(number, WireType.LengthDelimited).bytes(bytes).finish();
 }
@@ -260,7 +260,7 @@ test('an instant outside the years 1 to 9999 is an invalid argument', async () =
   }
 });
 
-test('an error quotes at most 200 characters of what a caller sent, and its trailers stay below 8 KiB', async () => {
+test('an error quotes at most 200 characters of the request, and its trailers stay below 8 KiB', async () => {
   const long = '€'.repeat(100_000);
   for (const [method, request] of [
     ['GetFeed', { name: `feeds/${long}` }],
@@ -301,7 +301,7 @@ test('dead letters are listed, shown, requeued and purged', async () => {
   assert.deepEqual(await succeed('ListDeadLetters'), {});
 });
 
-test('endpoints', async () => {
+test('endpoints are listed, paused and resumed', async () => {
   const name = `endpoints/${urlKeyOf(scene.receiver.urlOf('/hook'))}`;
   await untilIs(async () => (await succeed('ListEndpoints')).endpoints?.length, 1);
   assert.equal((await succeed('GetEndpoint', { name })).url, scene.receiver.urlOf('/hook'));
@@ -313,7 +313,7 @@ test('endpoints', async () => {
   await fail('GetEndpoint', { name: 'endpoints/nonsense' }, 'invalid_argument', 'BadRequest');
 });
 
-test('clients and keys', async () => {
+test('clients and keys are created, listed and revoked', async () => {
   const client = await succeed('CreateClient', { client: { displayName: 'Agence du port', rateLimitPerSecond: 5 } });
   await fail('CreateClient', { client: { displayName: 'Agence du port' } }, 'already_exists', 'ResourceInfo');
   for (const displayName of [' ', '\u00ad\u200b']) {
@@ -345,6 +345,15 @@ test('clients and keys', async () => {
   assert.equal(clients[0].noticeAddress, 'ops@client.example');
   const wrong = { name: client.name, noticeAddress: 'ops@client example' };
   await fail('UpdateClient', { client: wrong }, 'invalid_argument', 'BadRequest');
+  const named = await update({ publicName: ' Agence du Vieux-Port ' }, ['publicName']);
+  assert.equal(named.publicName, 'Agence du Vieux-Port');
+  assert.equal((await update({ publicName: '' }, ['publicName'])).publicName, undefined);
+  await fail(
+    'UpdateClient',
+    { client: { name: client.name, publicName: 'x'.repeat(201) } },
+    'invalid_argument',
+    'BadRequest',
+  );
   const none = await update({ noticeAddress: '' }, ['noticeAddress']);
   assert.deepEqual([none.noticeAddress, none.noticesUnavailable], [undefined, undefined]);
 
@@ -371,7 +380,7 @@ test('clients and keys', async () => {
   await fail('DeleteClient', { name: client.name }, 'not_found', 'ResourceInfo');
 });
 
-test('recipients are shown and erased, of one client or of all, and their addresses are in no answer about nothing', async () => {
+test('recipients are shown and erased, for one client or for all, and their addresses appear in no unrelated answer', async () => {
   const address = 'jo@example.org';
   const created = await fetch(`${scene.daemon.apiUrl}/searches`, {
     method: 'POST',
@@ -398,7 +407,7 @@ test('recipients are shown and erased, of one client or of all, and their addres
   }
 });
 
-test('site categories and points of interest', async () => {
+test('site categories are set, and points of interest imported and deleted', async () => {
   const { siteCategories } = await succeed('ListSiteCategories');
   const displayNames = [...siteCategories.map((each: { displayName: string }) => each.displayName), 'Bailleur'];
   const { siteCategories: set } = await succeed('SetSiteCategories', { displayNames });
@@ -430,7 +439,7 @@ test('site categories and points of interest', async () => {
   await fail('DeletePointSource', { name: 'pointSources/toulon' }, 'not_found', 'ResourceInfo');
 });
 
-test('a wrong token is refused everywhere but at the health service', async () => {
+test('a wrong token is refused by every service except health', async () => {
   for (const method of ['GetStatus', 'WatchActivity', 'CreateApiKey']) {
     const answer = await genericCall(scene.daemon, method, {}, { token: 'wrong' });
     assert.equal(answer.code, 'unauthenticated', method);
@@ -441,14 +450,14 @@ test('a wrong token is refused everywhere but at the health service', async () =
   assert.deepEqual(health.body, { status: 'SERVING' });
 });
 
-test('a watch ends at the deadline of its caller', async () => {
+test('a watch ends at its caller’s deadline', async () => {
   const answer = await genericCall(scene.daemon, 'WatchActivity', { kinds: ['changes'] }, { timeout: 3 });
   assert.equal(answer.code, 'deadline_exceeded');
   await fail('WatchActivity', { kinds: ['gossip'] }, 'invalid_argument', 'BadRequest');
   await fail('WatchActivity', { search: `searches/${UNKNOWN}` }, 'not_found', 'ResourceInfo');
 });
 
-test('a watcher that cancels makes room for another one', async () => {
+test('a watcher that cancels makes room for another', async () => {
   called.add('WatchActivity');
   for (let round = 0; round < 20; round++) {
     const { stub, metadata } = client();
@@ -464,7 +473,7 @@ test('a watcher that cancels makes room for another one', async () => {
   }
 });
 
-test('feeds: none is read, and one that nobody has heard of is not found', async () => {
+test('without feeds the list is empty, and an unknown source is not found', async () => {
   assert.deepEqual((await succeed('ListFeeds')).feeds ?? [], []);
   for (const method of ['GetFeed', 'RunFeed']) {
     called.add(method);
@@ -473,7 +482,7 @@ test('feeds: none is read, and one that nobody has heard of is not found', async
   }
 });
 
-test('the log has what operators changed, with what and why, and neither keys nor what they read', async () => {
+test('the log records changes by operators with their values, without keys, and records no reads', async () => {
   const address = 'jo.logged@client.example';
   const people = { displayName: `logged (${address})`, noticeAddress: address };
   const { name: client } = await succeed('CreateClient', { client: people });
@@ -504,7 +513,7 @@ test('the log has what operators changed, with what and why, and neither keys no
   assert.match(logged, /"displayName":"logged …"/);
 });
 
-test('no call of the interface was left out', () => {
+test('the tests above call every method of the interface', () => {
   const methods = Object.values(AdminServiceService).map(({ path }) => path.slice(path.lastIndexOf('/') + 1));
   assertNone(methods.filter((method) => !called.has(method)));
 });

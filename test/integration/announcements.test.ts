@@ -1,4 +1,4 @@
-/** What instances tell each other over NATS to save a wait. */
+/** Announcements that instances send each other over NATS, to save waiting for the next poll. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -6,7 +6,7 @@ import { announceChange, onChange } from '../../src/engine/broker/announcements.
 import { connectBroker } from '../../src/engine/broker/connection.ts';
 import { startTestNats } from '../support/servers.ts';
 
-test('a changed key is announced to every instance, and is no change of a search', async (t) => {
+test('a changed key is announced to every instance, and not as a change of a search', async (t) => {
   const server = await startTestNats(t);
   const connect = async (name: string) => {
     const broker = await connectBroker({ url: server.url, name, onStatus: () => undefined });
@@ -26,7 +26,7 @@ test('a changed key is announced to every instance, and is no change of a search
   await Promise.all(told);
 });
 
-test('what the instances of a namespace announce reaches no other namespace', async (t) => {
+test('announcements of a namespace reach no other namespace', async (t) => {
   const server = await startTestNats(t);
   const connect = async (namespace: string | null) => {
     const broker = await connectBroker({ url: server.url, namespace, name: 'test', onStatus: () => undefined });
@@ -42,6 +42,6 @@ test('what the instances of a namespace announce reaches no other namespace', as
   announceChange(sender, 'keys');
   announceChange(sender, 'controls');
   await Promise.all([told, controlled]);
-  // All that the server has for it has come, when it answers.
+  // When the server answers this flush, everything that it had for the connection has arrived.
   await first.connection.flush();
 });

@@ -18,7 +18,7 @@ describe('API keys', () => {
     assert.ok(!JSON.stringify(rows[0]).includes(key.slice(15)));
   });
 
-  it('work until they are revoked, and at most the staleness bound after', async () => {
+  it('work until they are revoked, plus at most the staleness bound', async () => {
     let nowMs = 0;
     const { verify } = apiKeyVerifier(api.database, () => nowMs);
     const { key, apiKey } = await createApiKey(api.database, api.clientId, 'to be revoked');
@@ -31,12 +31,12 @@ describe('API keys', () => {
     assert.ok(newest?.revokedAt instanceof Date);
   });
 
-  it('are refused at once when their revocation is announced, also where they are being verified in that moment', async () => {
+  it('are refused once their revocation is announced, even if they are being verified at that moment', async () => {
     const { verify, forget } = apiKeyVerifier(api.database, () => 0);
     const { key, apiKey } = await createApiKey(api.database, api.clientId, 'to be revoked');
     assert.equal((await verify(key))?.clientId, api.clientId);
     forget();
-    // Answered before the revocation, and remembered after it, if anything were.
+    // Reads the key before the revocation. If answers were cached, this one would be cached after the revocation.
     const asked = verify(key);
     await revokeApiKey(api.database, apiKey.id);
     forget();
@@ -44,7 +44,7 @@ describe('API keys', () => {
     assert.equal(await verify(key), null);
   });
 
-  it('are refused when they are malformed, unknown or missing, with a challenge', async () => {
+  it('are refused with a challenge when they are malformed, unknown or missing', async () => {
     const unknown = `vigie_00000000_${'A'.repeat(43)}`;
     for (const key of [null, 'x', unknown, `${api.key}x`, `${api.key} `.toUpperCase()]) {
       const { status, headers } = await api.call('GET', '/searches', undefined, { key });
@@ -53,7 +53,7 @@ describe('API keys', () => {
     }
   });
 
-  it('are asked for everywhere but in the documentation', async () => {
+  it('are required everywhere except in the documentation', async () => {
     for (const path of ['/', '/docs', '/docs.jsonld', '/openapi.json', '/contexts/Search']) {
       assert.equal((await api.call('GET', path, undefined, { key: null })).status, 200, path);
     }
@@ -62,7 +62,7 @@ describe('API keys', () => {
     }
   });
 
-  it('pay for large bodies as for several requests', async () => {
+  it('count large bodies as several requests', async () => {
     const key = await api.newClient('large', { writeLimitPerSecond: 1, writeLimitBurst: 20 });
     const large = { title: 'x', context: 'x'.repeat(1_000_000) };
     assert.equal((await api.call('POST', '/searches', large, { key })).status, 422);

@@ -1,6 +1,6 @@
 /**
- * Searches and clients are deleted, and searches silenced, at once, however much is open of them: what is open counts as
- * cancelled from the answer on, and its rows follow.
+ * Deleting a search or a client, and silencing a search, take effect at once, however many deliveries are open. Open
+ * deliveries count as cancelled from the answer on; their rows are updated afterwards.
  */
 
 import assert from 'node:assert/strict';
@@ -68,7 +68,7 @@ async function openScene(t: TestContext) {
   return { database, search, clientId, seed, tell, statesRead, statesHeld, startWork };
 }
 
-test('what is open of a deleted search reads as cancelled, and is never claimed, before its rows say so', async (t) => {
+test('open deliveries of a deleted search read as cancelled and are never claimed, even before their rows are updated', async (t) => {
   const { database, search, clientId, seed, statesRead, statesHeld } = await openScene(t);
   const [queued, waiting] = await seed(2);
   assert.ok(queued && waiting);
@@ -82,7 +82,7 @@ test('what is open of a deleted search reads as cancelled, and is never claimed,
   assert.deepEqual(await statesHeld(), ['cancelled', 'retry_wait']);
 });
 
-test('what was open when a search was silenced stays cancelled when it is told again', async (t) => {
+test('deliveries that were open when a search was silenced stay cancelled when it is notified again', async (t) => {
   const { database, search, seed, tell, statesHeld, startWork } = await openScene(t);
   const [early] = await seed(1);
   await tell(false);
@@ -108,7 +108,7 @@ test('what was open when a search was silenced stays cancelled when it is told a
   assert.deepEqual(valuesOf(claimed, 'id'), [late.id]);
 });
 
-test('rows follow page by page, also what a slow recorder commits late; then the mark is forgotten', async (t) => {
+test('rows are cancelled page by page, including those that a slow recorder commits late; then the mark is removed', async (t) => {
   const { database, search, seed, tell, statesHeld, startWork } = await openScene(t);
   await seed(2_500);
   const { rows } = await database.query('select id from deliveries limit 1');
@@ -118,7 +118,7 @@ test('rows follow page by page, also what a slow recorder commits late; then the
   const left = async () => (await statesHeld()).filter((state) => state === 'queued').length;
   await untilIs(left, 0);
   await tell(true);
-  // As if all of that had been a minute ago, and one transaction had only now ended.
+  // Simulates a transaction that ends only now, although the search was silenced a minute ago.
   await seedDeliveries(database, { ...search, generation: 0 }, [ENDPOINT]);
   await database.query(`update searches set silenced_at = clock_timestamp() - interval '61 seconds'`);
   const mark = async () => (await database.query('select silenced_at from searches')).rows[0].silenced_at;
@@ -131,7 +131,7 @@ test('rows follow page by page, also what a slow recorder commits late; then the
   assert.equal(count, 1, 'what had failed before may be sent again');
 });
 
-test('no attempt begins once a search was deleted, though it was being claimed meanwhile', async (t) => {
+test('no attempt begins after a search was deleted, even if its delivery was being claimed', async (t) => {
   const { database, clientId, search, seed, tell } = await openScene(t);
   const countClaimed = async () =>
     (await database.query('select from open_deliveries where claimed_by is not null')).rowCount;
@@ -148,7 +148,7 @@ test('no attempt begins once a search was deleted, though it was being claimed m
   assert.equal(await deleteSearch(database, clientId, search.id), true);
 });
 
-test('no attempt begins for a deleted client, though its searches are still there', async (t) => {
+test('no attempt begins for a deleted client, even while its searches still exist', async (t) => {
   const { database, clientId, seed, statesHeld } = await openScene(t);
   const [first, second] = await seed(2);
   const claim = (id: Uuid | undefined) => claimDeliveries(database, HOLDER, [id as Uuid], new Date());
@@ -159,7 +159,7 @@ test('no attempt begins for a deleted client, though its searches are still ther
   assert.deepEqual(await statesHeld(), ['cancelled', 'sending']);
 });
 
-test('a client goes with its keys, its name and all its searches', async (t) => {
+test('a client is deleted with its keys, its name and all its searches', async (t) => {
   const { database, startWork } = await openScene(t);
   const { id } = await createClient(database, { name: 'acme' });
   await createApiKey(database, id, 'default');

@@ -1,6 +1,6 @@
 /**
- * The clocks of the daemon, PostgreSQL, NATS and crawlers: what differs by more than five seconds is named, and is no
- * reason to rest, but for intake while NATS's is behind; what comes from the future is rejected.
+ * The clocks of the daemon, PostgreSQL, NATS and crawlers. A difference of more than five seconds is reported, but
+ * stops nothing, except intake while the clock of NATS is behind. Messages from the future are rejected.
  */
 
 import assert from 'node:assert/strict';
@@ -17,7 +17,7 @@ import { until, untilIs } from '../support/until.ts';
 
 const HOUR_MS = 3_600_000;
 
-/** Of an advert that is crawled now, or so much later. */
+/** An advert that was crawled now, or `aheadMs` in the future. */
 function crawled(number: number, price: number, aheadMs = 0) {
   const [property, advert] = [numberedUuid('property', number), numberedUuid('advert', number)];
   return upsert({ property, advert, price, crawledAt: new Date(Date.now() + aheadMs).toISOString() });
@@ -37,7 +37,7 @@ async function clocksOf({ operationsUrl }: RunningService): Promise<string> {
   return checks.clocks.reason ?? '';
 }
 
-test('three clocks of one machine agree, and one that jumps is named with those that do not', async (t) => {
+test('three clocks of one machine agree, and one that jumps is named with those that differ from it', async (t) => {
   const [postgres, nats] = await Promise.all([startTestPostgres(t), startTestNats(t)]);
   const broker = await connectTestBroker(t, nats.url);
   const database = connectDatabase(t, postgres.url);
@@ -61,7 +61,7 @@ test('three clocks of one machine agree, and one that jumps is named with those 
   }
 });
 
-test('a PostgreSQL that is two hours ahead is named in /readyz, which stays 200, and in the metrics', async (t) => {
+test('a PostgreSQL clock two hours ahead is named in /readyz, which stays 200, and in the metrics', async (t) => {
   const servers = { postgres: await startTestPostgres(t), nats: await startTestNats(t) };
   const { pathname, username } = new URL(servers.postgres.url);
   const asSuperuser = servers.postgres.superuserUrl.replace(/[^/]*$/, pathname.slice(1));
@@ -81,10 +81,10 @@ test('a PostgreSQL that is two hours ahead is named in /readyz, which stays 200,
   assert.match(checks.clocks.reason, /^the clock of PostgreSQL is 7\d\d\d\.\d s ahead/);
   const metrics = await (await fetch(`${daemon.operationsUrl}/metrics`)).text();
   assert.match(metrics, /^vigie_clock_ahead_seconds\{clock="PostgreSQL"\} 7\d\d\d\./m);
-  assert.equal(daemon.log.filter(({ message }) => message === 'the clocks differ').length, 1);
+  assert.equal(daemon.log.filter(({ message }) => message === 'The clocks differ.').length, 1);
 });
 
-test('an advert of the future is rejected and told, as is such an expiry, and what is true then is recorded', async (t) => {
+test('an advert or expiry from the future is rejected with a rejection message, and a true one is recorded', async (t) => {
   const servers = await startTestServers(t);
   await startHere(t, servers);
   const crawler = await connectCrawler(t, servers.nats.url);
@@ -95,7 +95,7 @@ test('an advert of the future is rejected and told, as is such an expiry, and wh
     ...[crawled(1, 300_000), { ...crawled(1, 250_000), crawledAt: future }, crawled(1, 250_000, 2 * HOUR_MS)],
     { kind: 'expire', crawledAt: future, property, advert },
     { kind: 'expire', crawledAt: new Date().toISOString(), property, advert, expiredAt: future },
-    // A crawler's clock may be a little ahead.
+    // Six minutes are accepted: a crawler's clock may be a little ahead.
     crawled(1, 200_000, HOUR_MS / 10),
   );
   await until(
@@ -103,7 +103,7 @@ test('an advert of the future is rejected and told, as is such an expiry, and wh
     (prices) => prices.length > 0,
   );
   assert.deepEqual(await pricesOf(database), [200_000]);
-  // They are kept beside the batch that records the price, and may come after it.
+  // The dead letters are written separately from the batch that records the price, and may be committed after it.
   const { rows } = await until(
     () => database.query<{ reason: string }>('select reason from dead_letters order by id'),
     ({ rowCount }) => rowCount === 4,
@@ -127,7 +127,7 @@ async function startTurned(t: Cleanup) {
   return { clock, crawler, database, daemon, start };
 }
 
-test('while NATS’s clock is behind, intake pauses and says so, and nothing true is rejected for it afterwards', async (t) => {
+test('while NATS’s clock is behind, intake pauses and reports it, and rejects no true advert afterwards', async (t) => {
   const { clock, crawler, database, daemon, start } = await startTurned(t);
   clock.turnBack(2 * HOUR_MS);
   await crawler.publish(crawled(1, 120_000), crawled(1, 125_000, 24 * HOUR_MS), crawled(1, 130_000));
@@ -156,7 +156,7 @@ test('while NATS’s clock is behind, intake pauses and says so, and nothing tru
   assert.equal((await database.query('select from dead_letters')).rowCount, 1, 'what was of tomorrow');
 });
 
-test('a clock of NATS that was behind while nobody looked is known by the messages before', async (t) => {
+test('a NATS clock that was behind while no daemon ran is recognised by the messages published then', async (t) => {
   const { clock, crawler, database, daemon, start } = await startTurned(t);
   assert.equal(await daemon.end('SIGTERM'), 0);
   clock.turnBack(2 * HOUR_MS);

@@ -1,6 +1,6 @@
 /**
- * `withCoherentPrice`: alerts, previews, lists and explanations read the stored medians, which PostgreSQL computes when it
- * is asked to, and agree at the border to the last digit.
+ * `withCoherentPrice`: alerts, previews, lists and explanations read the stored medians, which PostgreSQL computes on
+ * request, and agree at the border to the last digit.
  */
 
 import assert from 'node:assert/strict';
@@ -17,7 +17,7 @@ import { recentFlat } from '../support/adverts.ts';
 import { startTestApi } from '../support/api.ts';
 import { createApiKey } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
-import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
+import { connectCrawler, numberedFlat, numberedUuid } from '../support/intake.ts';
 import { knownProperties, openRecording } from '../support/question-scene.ts';
 import { restClient } from '../support/rest-client.ts';
 import { lastFirst, startTestServers } from '../support/servers.ts';
@@ -50,7 +50,7 @@ function homes(count: number, insee: string, priceOf: (surface: number) => numbe
   });
 }
 
-/** By sorting, in place of PostgreSQL. */
+/** Computes the median by sorting, independently of PostgreSQL. */
 function medianOf(prices: readonly number[]): number {
   const sorted = prices.toSorted((a, b) => a - b);
   const half = sorted.length / 2;
@@ -93,7 +93,7 @@ describe('the median of a market', () => {
   let near: readonly Home[] = [];
   let alerted: ReadonlySet<string> = new Set();
 
-  it('is none before its fiftieth price, and the middle of its prices from then on, once computed', async () => {
+  it('is absent below fifty prices, and then the middle of all prices once computed', async () => {
     const prices = homes(MARKET_SIZE_MIN, FREJUS, (surface) => Math.round(surface * random.integer(2_000, 4_000)));
     await scene.record(prices.slice(1).map(messageOf));
     assert.equal((await scene.computeMedians())(VAR), null);
@@ -107,7 +107,7 @@ describe('the median of a market', () => {
     for (const other of [{ transactionType: 1 }, { isLand: true }, { departmentCode: '13' }]) {
       assert.equal(stored.current.median({ ...VAR, ...other }), null);
     }
-    // What is recorded within seconds of it may have used the one before.
+    // Properties recorded within seconds of the computation may have used the median before it.
     await api.database.query(
       `update market_medians set changed_at = changed_at - interval '1 minute', revision = revision + 1`,
     );
@@ -142,13 +142,13 @@ describe('the median of a market', () => {
     }
   });
 
-  it('moves when it is computed, and explanations say when', async () => {
+  it('moves when it is computed, and explanations state the time', async () => {
     const dear = near.filter((home) => quotient(home) > median);
     const left = dear.find(({ property }) => alerted.has(property)) as Home;
     const missed = near.find((home) => quotient(home) < median && !alerted.has(home.property)) as Home;
     const untouched = await explanationOf(search, left);
     assert.deepEqual([untouched.satisfied, untouched.movedAt], [true, null]);
-    // With some more below them the middle is among the cheap: none of those is too cheap, and what was just not too dear is.
+    // More cheap properties lower the median: none of them is too cheap, but some dear ones are now too dear.
     await scene.record(homes(NEAR_THE_BORDER / 10, FREJUS, (surface) => surface * 150).map(messageOf));
     const since = Date.now();
     const moved = (await scene.computeMedians())(VAR) as number;
@@ -161,7 +161,7 @@ describe('the median of a market', () => {
     }
   });
 
-  it('is one for both sides of a change: a property that the median alone made coherent starts no match', async () => {
+  it('is the same for both sides of a change: a property that only the median made coherent starts no match', async () => {
     const before = await matched();
     const missed = near.find((home) => quotient(home) < median && !before.has(home.property)) as Home;
     await scene.record([messageOf({ ...missed, price: missed.price + 1 })]);
@@ -172,20 +172,11 @@ describe('the median of a market', () => {
   });
 });
 
-test('a fresh market has its median beside the intake, and the next leader begins with it', async (t) => {
+test('of a new market is computed during intake, and the next leader starts with it', async (t) => {
   const servers = await startTestServers(t);
   const database = connectDatabase(t, servers.postgres.url);
   const crawler = await connectCrawler(t, servers.nats.url);
-  const publish = (number: number, price: number) =>
-    crawler.publish(
-      upsert({
-        property: numberedUuid('property', number),
-        advert: numberedUuid('advert', number),
-        crawledAt: '2026-03-10T08:00:00.000Z',
-        price,
-        surface: 50,
-      }),
-    );
+  const publish = (number: number, price: number) => crawler.publish(numberedFlat(number, price));
   const receiver = await startWebhookReceiver(t);
   const first = await startHere(t, servers);
   const client = restClient(first, await createApiKey(servers));

@@ -1,4 +1,4 @@
-/** The command line at its limits: mistyped, without the file it names, and broken off. */
+/** The command line with mistakes in its arguments, with a file that does not exist, and interrupted. */
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -11,28 +11,28 @@ import { connectTestBroker } from '../support/broker.ts';
 
 import { runVigie, spawnVigie } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
-import { numberedUuid, upsert } from '../support/intake.ts';
+import { numberedFlat } from '../support/intake.ts';
 import { emptyDirectory, startTestServers } from '../support/servers.ts';
 import { until, untilIs } from '../support/until.ts';
 
-/** Nothing listens there. */
+/** No server listens at these addresses. */
 const NOWHERE = { postgres: { url: 'postgres://127.0.0.1:1/none' }, nats: { url: 'nats://127.0.0.1:1' } };
 
-test('unknown words and options are told with the nearest one, exit code 2', async () => {
+test('unknown commands and options exit with 2 and name the nearest one', async () => {
   for (const [line, words] of [
-    ['amdin status', /^vigie: unknown command amdin\nvigie --help .*; the nearest one is admin\n$/],
-    ['keys craete', /^vigie: unknown command craete\nvigie keys --help .*; the nearest one is create\n$/],
+    ['amdin status', /^vigie: Unknown command amdin; the nearest one is admin\.\nvigie --help .*\n$/],
+    ['keys craete', /^vigie: Unknown command craete; the nearest one is create\.\nvigie keys --help .*\n$/],
     [
       'admin deliveries shw',
-      /^vigie: unknown command shw\nvigie admin deliveries --help .*; the nearest one is show\n$/,
+      /^vigie: Unknown command shw; the nearest one is show\.\nvigie admin deliveries --help .*\n$/,
     ],
-    ['publish --strikt x', /^vigie: Unknown option '--strikt'; the nearest one is --strict\nvigie publish --help /],
-    ['admin status --jsn', /^vigie: Unknown option '--jsn'; the nearest one is --json\nvigie admin status --help /],
+    ['publish --strikt x', /^vigie: Unknown option '--strikt'; the nearest one is --strict\.\nvigie publish --help /],
+    ['admin status --jsn', /^vigie: Unknown option '--jsn'; the nearest one is --json\.\nvigie admin status --help /],
     ['demo --seconds', /^vigie: Option '--seconds <value>' argument missing\nvigie demo --help /],
-    ['demo --seconds soon', /^vigie: --seconds takes a whole number\nvigie demo --help /],
-    ['admin status --timeout 0', /^vigie: --timeout takes a whole number from 1\n/],
-    ['publish a b', /^vigie: publish takes \[FILE\]\n/],
-    ['keys create', /^vigie: keys create needs --client NAME\n/],
+    ['demo --seconds soon', /^vigie: --seconds takes a whole number\.\nvigie demo --help /],
+    ['admin status --timeout 0', /^vigie: --timeout takes a whole number from 1\.\n/],
+    ['publish a b', /^vigie: publish takes \[FILE\]\.\n/],
+    ['keys create', /^vigie: keys create needs --client NAME\.\n/],
   ] as const) {
     const { code, stdout, stderr } = await runVigie(line.split(' '), NOWHERE);
     assert.match(stderr, words);
@@ -40,39 +40,37 @@ test('unknown words and options are told with the nearest one, exit code 2', asy
   }
 });
 
-test('a file that cannot be read is one sentence, whatever else is amiss', async (t) => {
+test('an unreadable file is one sentence, even if other arguments are wrong too', async (t) => {
   const folder = await emptyDirectory(t);
   const missing = join(folder, 'missing');
   for (const [args, words] of [
-    [['publish', missing], `cannot read ${missing}: no such file or directory`],
-    [['publish', folder], `cannot read ${folder}: it is a directory`],
+    [['publish', missing], `Cannot read ${missing}: no such file or directory.`],
+    [['publish', folder], `Cannot read ${folder}: it is a directory.`],
   ] as const) {
     const told = await runVigie(args, NOWHERE);
     assert.deepEqual(told, { code: 1, stdout: '', stderr: `vigie: ${words}\n` });
   }
   const servers = await startTestServers(t);
   const imported = await runVigie(['import', 'points-of-interest', missing], servers);
-  assert.deepEqual(imported, { code: 1, stdout: '', stderr: `vigie: ${missing}: no such file or directory\n` });
+  const stderr = `vigie: Cannot read ${missing}: no such file or directory.\n`;
+  assert.deepEqual(imported, { code: 1, stdout: '', stderr });
 });
 
-test('publishing that is broken off says what the stream holds, exit code 130', async (t) => {
+test('interrupted publishing reports what the stream holds and exits with 130', async (t) => {
   const servers = await startTestServers(t);
   const broker = await connectTestBroker(t, servers.nats.url);
   const command = spawnVigie(['publish'], servers);
   t.after(() => command.kill('SIGKILL'));
   const [stdout, stderr, exit] = [text(command.stdout), text(command.stderr), once(command, 'exit')];
-  for (const number of [1, 2, 3]) {
-    const ids = { property: numberedUuid('property', number), advert: numberedUuid('advert', number) };
-    command.stdin.write(`${JSON.stringify(upsert({ ...ids, crawledAt: '2026-03-10T08:00:00Z', price: 1 }))}\n`);
-  }
+  for (const number of [1, 2, 3]) command.stdin.write(`${JSON.stringify(numberedFlat(number, 1))}\n`);
   await untilIs(async () => (await broker.manager.streams.info('ADVERTS').catch(() => null))?.state.messages, 3);
   command.kill('SIGINT');
   assert.deepEqual(await exit, [130, null]);
   assert.equal(await stdout, '3 published, 0 already there, 0 refused\n');
-  assert.match(await stderr, /^vigie: interrupted: the same lines can be sent again/);
+  assert.match(await stderr, /^vigie: Interrupted: publish the same lines again/);
 });
 
-test('an import that is broken off leaves the source as it was, exit code 130', async (t) => {
+test('an interrupted import leaves the source unchanged and exits with 130', async (t) => {
   const servers = await startTestServers(t);
   await migrate(servers.postgres.url);
   const file = join(await emptyDirectory(t), 'points.geojson');
@@ -94,6 +92,6 @@ test('an import that is broken off leaves the source as it was, exit code 130', 
   client.release();
   assert.deepEqual(await exit, [130, null], await stderr);
   assert.equal(await stdout, '');
-  assert.match(await stderr, /^vigie: interrupted: \d+ objects were read, nothing is imported\n$/);
+  assert.match(await stderr, /^vigie: Interrupted: \d+ objects were read, and nothing was imported\.\n$/);
   assert.equal((await database.query('select from points_of_interest_sources')).rowCount, 0);
 });

@@ -1,4 +1,4 @@
-/** How the console is served: to whom, under which policy, how much of it, and what it tells of itself. */
+/** How the console is served: to whom, under which security policy, how large, and what it reveals of itself. */
 
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
@@ -9,7 +9,6 @@ import { startTestApi } from '../support/api.ts';
 const PLAIN = { showsPictures: false, tilesUrl: null, tilesAttribution: '' };
 const api = await startTestApi({ after }, { settings: { console: PLAIN } });
 
-/** Compressed, both. */
 const SCRIPT_BYTES_MAX = 130_000;
 
 async function read(path: string, headers: Record<string, string> = {}) {
@@ -26,7 +25,7 @@ async function assetNames(): Promise<readonly string[]> {
 
 type Pair = readonly [number, number];
 
-/** Degrees, of the lines beside a commune. */
+/** The extent in degrees of the border lines of a commune. */
 function extentOf(lines: readonly number[][], commune: number, scale: Pair, translate: Pair) {
   const [lons, lats]: [number[], number[]] = [[], []];
   let [fromX, fromY] = [0, 0];
@@ -44,7 +43,7 @@ function extentOf(lines: readonly number[][], commune: number, scale: Pair, tran
   return { west: Math.min(...lons), east: Math.max(...lons), south: Math.min(...lats), north: Math.max(...lats) };
 }
 
-/** As it is sent: `fetch` would unpack it. */
+/** The body as it was sent, which `fetch` would decompress. */
 async function packed(path: string, coding: string): Promise<Buffer> {
   const { statusCode, body } = await request(`${api.baseUrl}${path}`, { headers: { 'Accept-Encoding': coding } });
   assert.equal(statusCode, 200);

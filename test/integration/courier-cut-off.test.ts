@@ -1,4 +1,4 @@
-/** Two couriers, one of them with a link to PostgreSQL that goes silent: bytes are swallowed, nothing is refused. */
+/** Two couriers. The link of one to PostgreSQL falls silent: it swallows bytes and refuses nothing. */
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
@@ -36,7 +36,7 @@ async function openScene(t: TestContext, attemptTimeoutMs: number) {
   return { receiver, stage, proxy, proxied: { databaseUrl: String(url) }, publish, rows, untilStreamIsEmpty };
 }
 
-test('a 200 that is recorded late delivers, whatever others have tried meanwhile', async (t) => {
+test('a 200 that is recorded late counts as delivered, whatever other couriers have tried since', async (t) => {
   const { receiver, stage, proxy, proxied, publish, rows, untilStreamIsEmpty } = await openScene(t, 5_000);
   const [first, second] = [createGate(), createGate()];
   receiver.script(
@@ -50,28 +50,28 @@ test('a 200 that is recorded late delivers, whatever others have tried meanwhile
   await receiver.until((posts) => posts.length === 1);
   proxy.stall();
   first.open();
-  // Takes the other one for dead, aborts its attempt, and makes another one.
+  // The second courier considers the first one dead, marks its attempt as aborted, and makes another attempt.
   await stage.start();
   await receiver.until((posts) => posts.length === 2);
   proxy.heal();
   await until(rows, ([row]) => row?.state === 'delivered');
   const attempts = async () =>
     (await stage.database.query('select number, status_code, error from attempts order by number')).rows;
-  // It may end before it says what it was answered.
+  // The delivery may end before the answer to the second attempt is recorded.
   assert.deepEqual(await attempts(), [
     { number: 1, status_code: 200, error: null },
     { number: 2, status_code: null, error: 'aborted' },
   ]);
   second.open();
   await untilStreamIsEmpty();
-  // What it was answered is logged, and changes nothing.
+  // The late answer is logged and changes nothing.
   await until(attempts, ([, last]) => last?.status_code === 500);
   assert.deepEqual(await rows(), [{ state: 'delivered', attempt_count: 2 }]);
   assert.equal(receiver.posts.length, 2);
 });
 
-test('what a courier that is cut off was told of, another one has within seconds; it comes back by itself', async (t) => {
-  // No attempt may run out of time on a busy machine.
+test('another courier sends the deliveries of a cut-off one within seconds, and the cut-off one resumes on its own', async (t) => {
+  // The time limit is so long that no attempt exceeds it on a busy machine.
   const { receiver, stage, proxy, proxied, publish, rows } = await openScene(t, 20_000);
   const paths = Array.from({ length: 300 }, (_, position) => `/${position % 30}`);
   const untilDelivered = (count: number) =>

@@ -1,18 +1,16 @@
-/** What a courier finds at its start: what waits in the queue, and what another one died with, or could not give back. */
+/** A courier's start with queued deliveries, and with those of a courier that died or could not give them back. */
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { createDueAnnouncer } from '../../src/engine/broker/announcements.ts';
 import { publishRetries } from '../../src/engine/broker/retry-messages.ts';
-import { startCourier } from '../../src/engine/delivery/courier.ts';
 import type { Uuid } from '../../src/engine/domain/ids.ts';
-import { beat, declareDead, registerCourier, removeCouriers } from '../../src/engine/store/couriers.ts';
+import { declareDead, registerCourier, removeCouriers, writeHeartbeat } from '../../src/engine/store/couriers.ts';
 import type { Database } from '../../src/engine/store/database.ts';
 import { claimDeliveries } from '../../src/engine/store/delivery-claims.ts';
 import { type CourierSettings, countOpen, openDeliveryStage } from '../support/courier.ts';
+import { valuesOf } from '../support/lists.ts';
 import { putInState, SEEDED_ATTEMPT_AT, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import { simulateClock } from '../support/simulated-clock.ts';
-import { quietSupervisor } from '../support/supervisor.ts';
 import { untilIs } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
@@ -27,7 +25,7 @@ async function openBacklog(t: TestContext, settings: Partial<CourierSettings> = 
   return { receiver, stage, due };
 }
 
-test('first attempts need no NATS, and no retry is lost to one that is away', async (t) => {
+test('first attempts need no NATS, and no retry is lost while NATS is away', async (t) => {
   const { receiver, stage } = await openBacklog(t);
   receiver.script('/0', { type: 'answer', status: 500 }, { type: 'answer', status: 200 });
   await stage.servers.nats.stop();
@@ -40,7 +38,7 @@ test('first attempts need no NATS, and no retry is lost to one that is away', as
   assert.deepEqual(stage.repairs.missing, [1]);
 });
 
-test('the retries of a stream that was deleted are made all the same, by the same courier', async (t) => {
+test('the same courier makes the retries of a stream that was deleted', async (t) => {
   const { receiver, stage } = await openBacklog(t);
   receiver.script('/0', { type: 'answer', status: 500 }, { type: 'answer', status: 200 });
   await stage.start();
@@ -71,21 +69,21 @@ test('the row decides when a retry is due: a message that names a later time or 
   const { database, broker } = stage;
   const search = await seedSearch(database);
   const due = await seedDeliveries(database, search, Array(5).fill(receiver.urlOf('/hook')));
-  const [held, missing, tried, later, overdue] = due.map((each) => ({
+  const [stored, missing, tried, later, overdue] = due.map((each) => ({
     ...each,
     attemptCount: 1,
     startedAt: SEEDED_ATTEMPT_AT,
     dueAtMs: Date.now(),
   }));
-  assert.ok(held && missing && tried && later && overdue);
+  assert.ok(stored && missing && tried && later && overdue);
   const dueAt = new Date(Date.now() - 7_200_000);
   await putInState(database, [missing.id, later.id], 'retry_wait', 1, dueAt);
-  await putInState(database, [held.id], 'retry_wait', 1, new Date(Date.now() + 3_600_000));
+  await putInState(database, [stored.id], 'retry_wait', 1, new Date(Date.now() + 3_600_000));
   await putInState(database, [tried.id], 'retry_wait', 2);
   await putInState(database, [overdue.id], 'retry_wait', 2, dueAt);
-  // As a process has published it whose clock was two hours ahead.
+  // These messages look as if a process whose clock was two hours ahead had published them.
   await publishRetries(broker, [
-    { ...held, dueAtMs: Date.now() + 3_600_000 },
+    { ...stored, dueAtMs: Date.now() + 3_600_000 },
     { ...later, dueAtMs: Date.now() + 3_600_000 },
     tried,
     overdue,
@@ -97,10 +95,7 @@ test('the row decides when a retry is due: a message that names a later time or 
     3,
   );
   const { rows } = await database.query(`select id from delivery_states where state = 'retry_wait' order by id`);
-  assert.deepEqual(
-    rows.map(({ id }) => id),
-    [held.id, tried.id].sort(),
-  );
+  assert.deepEqual(valuesOf(rows, 'id'), [stored.id, tried.id].sort());
 });
 
 test('a message from before the database came back older does not make the retry of an attempt made anew due', async (t) => {
@@ -122,7 +117,7 @@ test('a message from before the database came back older does not make the retry
   await database.query('delete from attempts where delivery_id = $1', [id]);
   await stage.start();
   await untilIs(messages, 2);
-  // Its hour is over.
+  // Publishes the same message again with a due time that has passed.
   await broker.jetStream.publish(former.subject, former.string().replace(/\d+$/, String(Date.now())));
   await untilIs(messages, 2);
   assert.equal(
@@ -132,12 +127,12 @@ test('a message from before the database came back older does not make the retry
   assert.equal(receiver.posts.filter(({ path }) => path === '/0').length, 2);
 });
 
-test('what a courier died with counts as an aborted attempt, and what it had not claimed is sent at once', async (t) => {
+test('deliveries claimed by a courier that died count as aborted, and those it had not claimed are sent immediately', async (t) => {
   const { receiver, stage, due } = await openBacklog(t, { attemptTimeoutMs: 5_000, silentMarginMs: 3_000 });
   const [dead, frozen] = [await registerCourier(stage.database), await registerCourier(stage.database)];
   const claimed = due.slice(0, 2).map(({ id }) => id);
   await claimDeliveries(stage.database, dead, claimed.slice(0, 1), new Date());
-  // It claimed while it was removed, and died.
+  // This courier was removed while it claimed, and then died.
   await claimDeliveries(stage.database, frozen, claimed.slice(1), new Date());
   await removeCouriers(stage.database, [frozen]);
   const alerted = await seedSearch(stage.database);
@@ -166,25 +161,25 @@ test('what a courier died with counts as an aborted attempt, and what it had not
   assert.deepEqual(rows, [{ is: true }], 'its last alerts are noted, which it had no time for');
 });
 
-test('a courier that was declared dead claims nothing more, which the next death would abort amid its attempt', async (t) => {
+test('a courier that was declared dead makes no more claims, which would be aborted during their attempts', async (t) => {
   const { stage, due } = await openBacklog(t);
   const { database } = stage;
   const [frozen, busy] = [await registerCourier(database), await registerCourier(database)];
-  const silent = await beat(database, busy);
-  assert.equal((await beat(database, busy)).length, 2);
+  const silent = await writeHeartbeat(database, busy);
+  assert.equal((await writeHeartbeat(database, busy)).length, 2);
   assert.deepEqual(await declareDead(database, silent), [frozen], 'the other one has beaten since');
   const claimBy = async (number: number) =>
     (await claimDeliveries(database, number, [due[0]?.id as Uuid], new Date())).claimed.length;
   assert.equal(await claimBy(frozen), 0);
   assert.deepEqual(
-    (await beat(database, frozen)).map(({ number }) => number),
+    valuesOf(await writeHeartbeat(database, frozen), 'number'),
     [busy],
     'it learns that it needs another number',
   );
   assert.equal(await claimBy(busy), 1);
 });
 
-test('a courier whose number another process has, as after a restore, takes one of its own', async (t) => {
+test('a courier whose number another process has, as after a restore, takes a new number', async (t) => {
   const { stage } = await openBacklog(t);
   await stage.start();
   await stage.untilAllEnded();
@@ -192,9 +187,9 @@ test('a courier whose number another process has, as after a restore, takes one 
   await untilIs(async () => (await stage.database.query('select from couriers')).rowCount, 2);
 });
 
-test('a claim that could not be given back at a farewell is found by the next courier', async (t) => {
+test('a claim that could not be returned at shutdown is found by the next courier', async (t) => {
   const stage = await openDeliveryStage(t, { retryDelayMs: 3_600_000, attemptTimeoutMs: 1_000, silentMarginMs: 500 });
-  const { database, broker } = stage;
+  const { database } = stage;
   let isDown = false;
   const down = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
   const flaky: Database = {
@@ -203,25 +198,14 @@ test('a claim that could not be given back at a farewell is found by the next co
   };
   const search = await seedSearch(database);
   await seedDeliveries(database, search, ['https://e.test/']);
-  const courier = await startCourier({
-    ...{
-      broker,
-      database: flaky,
-      announcer: createDueAnnouncer(broker),
-      retryDelayMs: 3_600_000,
-      attemptTimeoutMs: 1_000,
-    },
-    // What cannot be read is given back.
+  const courier = await stage.start({
+    database: flaky,
+    // A delivery whose document cannot be read is given back.
     documents: { read: () => Promise.reject(new Error('a bug')) },
-    secrets: { read: (ids) => Promise.resolve(ids.map((id) => [id, () => []])) },
     sender: { send: () => Promise.reject(new Error('nothing is sent')) },
-    ...{ attemptsInFlightMax: 4, clock: () => new Date(), supervisor: quietSupervisor() },
     onClaimed() {
       isDown = true;
     },
-    ...{ onAttempt: () => undefined, onMissing: () => undefined, onAborted: () => undefined },
-    ...{ endpointPauseDays: 3, onEndpointDead: () => undefined, onFailureSeries: () => undefined },
-    onTransientError: () => undefined,
   });
   await untilIs(() => isDown, true);
   await courier.drain();
@@ -231,7 +215,7 @@ test('a claim that could not be given back at a farewell is found by the next co
   await untilIs(stateOf, 'retry_wait', 60_000);
 });
 
-test('a retry keeps its hour when the clock of its courier was two hours ahead as the attempt failed', async (t) => {
+test('a retry keeps its time even if the clock of its courier was two hours ahead when the attempt failed', async (t) => {
   let aheadMs = 7_200_000;
   const { receiver, stage } = await openBacklog(t, { clock: () => new Date(Date.now() + aheadMs) });
   receiver.script('/0', { type: 'answer', status: 500 }, { type: 'answer', status: 200 });
@@ -243,11 +227,11 @@ test('a retry keeps its hour when the clock of its courier was two hours ahead a
   assert.deepEqual(stage.repairs.missing, [1]);
 });
 
-test('a retry comes after its delay, neither before nor later, when PostgreSQL sets its clock forward or back', async (t) => {
+test('a retry follows after its delay even if PostgreSQL’s clock is set forward or back', async (t) => {
   for (const { hours, isLost } of [
     { hours: 2, isLost: false },
     { hours: -2, isLost: false },
-    // NATS has lost the message, or a courier froze before it published it.
+    // NATS has lost the message, or a courier froze before publishing it.
     { hours: 2, isLost: true },
   ]) {
     const { receiver, stage } = await openBacklog(t, { retryDelayMs: 3_000 });

@@ -1,4 +1,4 @@
-/** What the crawlers' user of config/nats-server.conf can do, and cannot; that of an embedded NATS likewise. */
+/** Permissions of the crawlers' user in config/nats-server.conf, and of the one of an embedded NATS server. */
 
 import assert from 'node:assert/strict';
 import { readFile, rm } from 'node:fs/promises';
@@ -12,7 +12,7 @@ import { startHere } from '../support/service.ts';
 import { startShippedNats } from '../support/shipped-nats.ts';
 import { untilIs } from '../support/until.ts';
 
-/** As `openssl rand -hex` may make it: to NATS a number, but for its quotes. */
+/** `openssl rand -hex` may generate such a password: without quotes NATS would read it as a number. */
 const NUMERIC_SECRET = '4e5f6a';
 
 interface Access {
@@ -32,7 +32,7 @@ async function connectCrawler(t: TestContext, { crawlerUrl }: Access): Promise<N
   return connection;
 }
 
-test('a crawler publishes, hears what is refused, reads what it missed, and can do no more', async (t) => {
+test('a crawler publishes, receives rejections, reads those it missed, and can do nothing else', async (t) => {
   const address = await startShippedNats(t, { vigie: NUMERIC_SECRET, crawler: 'crawler-secret' });
   await checkRights(t, {
     url: `nats://vigie:${NUMERIC_SECRET}@${address}`,
@@ -40,7 +40,7 @@ test('a crawler publishes, hears what is refused, reads what it missed, and can 
   });
 });
 
-test('a crawler of an embedded NATS has the rights of the configuration that is shipped', async (t) => {
+test('a crawler of the embedded NATS has the rights of the shipped configuration', async (t) => {
   const dataDir = await temporaryDirectory('embedded-crawler');
   const serverBin = process.env.NATS_SERVER_BIN || null;
   const server = await startNatsServer({ dataDir, serverBin, cacheDir: CACHE });
@@ -90,7 +90,7 @@ async function checkRights(t: TestContext, access: Access): Promise<void> {
     await assert.rejects(late.request(subject, JSON.stringify(body), { timeout: 1_000 }), subject);
   }
 
-  // Nor does it hear what others are answered: a pulled advert comes to an inbox of the daemon.
+  // It cannot read answers to others either: pulled adverts are delivered to an inbox of the daemon.
   const curious = await connectCrawler(t, access);
   const refused = new Promise<string>((resolve) => {
     curious.subscribe('_INBOX.>', {

@@ -1,4 +1,4 @@
-/** `DATABASE_URL` with several hosts, and through poolers: who is found, and what is refused with the reason. */
+/** `DATABASE_URL` with several hosts, and through poolers: which server is used, and why others are refused. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -8,7 +8,7 @@ import { checkSessions } from '../../src/engine/store/session-check.ts';
 import { openTestDatabase } from '../support/database.ts';
 import { fetchPgbouncer, startPgbouncer } from '../support/pgbouncer.ts';
 import { type Cleanup, lastFirst, startTestPostgres } from '../support/servers.ts';
-import { until } from '../support/until.ts';
+import { until, untilIs } from '../support/until.ts';
 
 function open(t: Cleanup, url: string) {
   const database = openTestDatabase(t, url, 2);
@@ -19,18 +19,19 @@ function hostsOf(...urls: readonly string[]): string {
   return urls.map((url) => new URL(url).host).join(',');
 }
 
-test('of several hosts the one that takes writes is found, wherever it stands, and found again elsewhere', async (t) => {
+async function beWritable(server: { readonly superuserUrl: string }, isWritable: boolean): Promise<void> {
+  const one = open({ after: () => undefined }, server.superuserUrl);
+  await one.query(`alter system set default_transaction_read_only = ${isWritable ? 'off' : 'on'}`);
+  await one.query('select pg_reload_conf()');
+  await one.end();
+}
+
+test('of several hosts the primary is found, in any position, and found again after it moved', async (t) => {
   const cleanup = lastFirst(t);
   const [first, second] = [await startTestPostgres(cleanup), await startTestPostgres(cleanup)];
   const { username, password, pathname } = new URL(first.url);
-  // The test's clusters are copies of one: the password is the same.
+  // All test clusters are copies of one, so they have the same password.
   const urlOf = (hosts: string) => `postgres://${username}:${password}@${hosts}${pathname}`;
-  const beWritable = async (server: { readonly superuserUrl: string }, isWritable: boolean): Promise<void> => {
-    const one = open({ after: () => undefined }, server.superuserUrl);
-    await one.query(`alter system set default_transaction_read_only = ${isWritable ? 'off' : 'on'}`);
-    await one.query('select pg_reload_conf()');
-    await one.end();
-  };
   await beWritable(first, false);
   const url = `${urlOf(`127.0.0.1:1,${hostsOf(first.url, second.url)}`)}?target_session_attrs=read-write`;
   await migrate(url);
@@ -43,7 +44,7 @@ test('of several hosts the one that takes writes is found, wherever it stands, a
   await session.close();
   await second.kill();
   await assert.rejects(portOf);
-  // The server's last words may be read before the end of its connection: the next attempt then still goes to it.
+  // The server's farewell may be read before the connection closes; the next attempt then still goes to that server.
   await until(
     () => portOf().catch(({ message }: Error) => message),
     (seen) => /no server of DATABASE_URL takes writes: .*it is read-only/.test(seen ?? ''),
@@ -52,7 +53,23 @@ test('of several hosts the one that takes writes is found, wherever it stands, a
   assert.equal(await portOf(), new URL(second.url).port);
 });
 
-test('a URL that asks for a standby is refused', () => {
+test('a primary that moved while no connection was open is found at the first attempt', async (t) => {
+  const cleanup = lastFirst(t);
+  const [first, second] = [await startTestPostgres(cleanup), await startTestPostgres(cleanup)];
+  await beWritable(second, false);
+  const url = new URL(first.url);
+  url.searchParams.set('target_session_attrs', 'read-write');
+  const database = open(cleanup, url.href.replace(url.host, hostsOf(first.url, second.url)));
+  const connection = await database.connect();
+  connection.release(true);
+  await untilIs(async () => database.totalCount, 0);
+  await first.kill();
+  await beWritable(second, true);
+  const { rows } = await database.query<{ port: string }>(`select current_setting('port') as port`);
+  assert.deepEqual(rows, [{ port: new URL(second.url).port }]);
+});
+
+test('a URL that requires a standby is refused', () => {
   for (const attributes of ['read-only', 'standby', 'prefer-standby', 'x']) {
     const url = `postgres://h/d?target_session_attrs=${attributes}`;
     assert.throws(() => openDatabase({ url, connectionsMax: 1, onConnectionLost: () => undefined }), {
@@ -61,7 +78,7 @@ test('a URL that asks for a standby is refused', () => {
   }
 });
 
-test('hosts may stand in the query, and ports beside them', async (t) => {
+test('hosts and ports may be in the query of the URL', async (t) => {
   const { url } = await startTestPostgres(t);
   const { username, password, hostname, port, pathname } = new URL(url);
   const database = open(
@@ -71,7 +88,7 @@ test('hosts may stand in the query, and ports beside them', async (t) => {
   assert.deepEqual((await database.query('select 1 as one')).rows, [{ one: 1 }]);
 });
 
-test('PostgreSQL itself passes the check of sessions; so does pgbouncer in session mode, and in transaction mode it is refused', async (t) => {
+test('PostgreSQL and pgbouncer in session mode pass the session check; pgbouncer in transaction mode is refused', async (t) => {
   const { url } = await startTestPostgres(t);
   await checkSessions(open(t, url));
   await open(t, url).query(`alter role current_user set DateStyle = German, DMY`);

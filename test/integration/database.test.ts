@@ -1,4 +1,4 @@
-/** The pool of connections: where PostgreSQL breaks them, what a commit answers, and how statements are planned. */
+/** The pool of connections: broken connections, uncertain commits, and the plans of statements. */
 
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
@@ -9,7 +9,7 @@ import { inspect } from 'node:util';
 import { randomUuid, searchNumberOf, type Uuid } from '../../src/engine/domain/ids.ts';
 import { readingOf } from '../../src/engine/domain/property-document.ts';
 import { recordAttempts } from '../../src/engine/store/attempts.ts';
-import { beat } from '../../src/engine/store/couriers.ts';
+import { writeHeartbeat } from '../../src/engine/store/couriers.ts';
 import {
   type CommitUnknownError,
   type DatabasePool,
@@ -44,12 +44,12 @@ async function openTested(t: Cleanup, plans?: 'pipeline'): Promise<DatabasePool>
   return openTestDatabase(t, url, 1, plans);
 }
 
-test('a connection that breaks while it is handed from one user to the next does not end the process', async (t) => {
+test('a connection that breaks while it passes from one user to the next does not end the process', async (t) => {
   const database = await openTested(t);
   let users = 0;
   database.on('acquire', (client) => {
     users += 1;
-    // The end of one answer and PostgreSQL's farewell may come in one packet, before the next user listens.
+    // The end of an answer and PostgreSQL's farewell may arrive in one packet, before the next user adds its listener.
     if (users === 2) queueMicrotask(() => client.emit('error', new Error('terminating connection')));
   });
   const ask = () => database.query('select 1 as one');
@@ -60,7 +60,7 @@ test('a connection that breaks while it is handed from one user to the next does
   );
 });
 
-test('a lost connection is told with the reason, and without the connection itself', async (t) => {
+test('a lost connection is reported with its reason, and without the connection itself', async (t) => {
   const { url } = await startTestPostgres(t);
   const lost = new EventEmitter<{ connection: [Error] }>();
   const idle = openDatabase({ url, connectionsMax: 1, onConnectionLost: (error) => lost.emit('connection', error) });
@@ -94,7 +94,7 @@ async function openKept(
   };
 }
 
-test('a commit sent along with the last statements commits them all, or none when one of them fails', async (t) => {
+test('a commit sent with the last statements commits all of them, or none if one fails', async (t) => {
   const { database, kept } = await openKept(t);
   const keepAll = (...values: readonly number[]) =>
     pipelinedTransaction(database, async () => ({ last: values.map(keep), result: null }));
@@ -105,7 +105,7 @@ test('a commit sent along with the last statements commits them all, or none whe
   assert.deepEqual(await kept(), [1, 2, 5]);
 });
 
-test('work that throws between its statements leaves nothing behind, whatever it had sent', async (t) => {
+test('work that throws between its statements leaves no trace, even of statements already sent', async (t) => {
   const { database, kept } = await openKept(t);
   const insert = (client: Queryable, value: number) => client.query('insert into kept values ($1)', [value]);
   const fail = async () => Promise.reject(new RangeError('Invalid string length'));
@@ -121,7 +121,7 @@ test('work that throws between its statements leaves nothing behind, whatever it
   assert.deepEqual(await kept(), []);
 });
 
-test('work that goes on after the transaction has ended can send nothing more', async (t) => {
+test('work that continues after its transaction has ended can send nothing more', async (t) => {
   const { database, kept } = await openKept(t);
   const late = new EventEmitter<{ sent: [Promise<unknown>] }>();
   const told = once(late, 'sent');
@@ -140,7 +140,7 @@ test('work that goes on after the transaction has ended can send nothing more', 
   assert.deepEqual(await kept(), []);
 });
 
-test('a last statement that the client library cannot write takes the others and the commit with it', async (t) => {
+test('if the client library cannot encode the last statement, the others and the commit are not applied', async (t) => {
   const { database, kept } = await openKept(t);
   const unwritable = { toPostgres: () => assert.fail('no text') } as unknown as Date;
   const last = [keep(1), { ...keep(2), values: [unwritable] }, keep(3)];
@@ -153,7 +153,7 @@ test('a last statement that the client library cannot write takes the others and
   assert.deepEqual(await kept(), [4]);
 });
 
-test('a transaction whose failure nobody told of is not taken for committed', async (t) => {
+test('a transaction whose failure was not reported is not taken for committed', async (t) => {
   const database = await openTested(t);
   const hidden = transaction(database, async (client) => {
     client.query('select 1 / 0').catch(() => undefined);
@@ -161,7 +161,7 @@ test('a transaction whose failure nobody told of is not taken for committed', as
   await assert.rejects(hidden, /rolled back/);
 });
 
-test('a connection that breaks under the commit says that nobody knows, and why', async (t) => {
+test('a connection that breaks during the commit reports that the outcome is unknown, and why', async (t) => {
   const { database, kept } = await openKept(t);
   const cut = { name: 'cut', text: 'select pg_terminate_backend(pg_backend_pid())', values: [] };
   const ending = pipelinedTransaction(database, async () => ({ last: [keep(1), cut], result: null }));
@@ -172,18 +172,18 @@ test('a connection that breaks under the commit says that nobody knows, and why'
   assert.deepEqual(await kept(), []);
 });
 
-test('the statements of the pipeline go through indexes, however full the queue was when they were planned', async (t) => {
+test('the statements of the pipeline use indexes, however full the queue was when they were planned', async (t) => {
   const database = await openTested(t, 'pipeline');
   await database.query('vacuum analyze');
   const ids = [randomUuid()];
   const [id] = ids as [Uuid];
-  const held = heldAfter(upsertAt(0, { propertyUuid: id }));
+  const stored = heldAfter(upsertAt(0, { propertyUuid: id }));
   const now = new Date();
   await lockProperties(database, ids);
-  await runStatements(database, updateProperties([{ held, expiredAt: null }]));
-  await runStatements(database, updateCrawls([held]));
-  const reading = readingOf(held.state, held.crawls, () => null);
-  await runStatements(database, updateSummaries([{ reading, crawls: held.crawls }]));
+  await runStatements(database, updateProperties([{ stored, expiredAt: null }]));
+  await runStatements(database, updateCrawls([stored]));
+  const reading = readingOf(stored.state, stored.crawls, () => null);
+  await runStatements(database, updateSummaries([{ reading, crawls: stored.crawls }]));
   await readRoutes(database, { numbers: [searchNumberOf(1)], horizon: null, withMail: true });
   await readMatches(database, ids);
   const match = {
@@ -203,13 +203,13 @@ test('the statements of the pipeline go through indexes, however full the queue 
   const { rows } = await database.query<{ name: string; statement: string; generic: string }>(
     `select name, statement, generic_plans as generic from pg_prepared_statements where name <> ''`,
   );
-  // One takes a lock and reads no table.
+  // This statement only takes a lock and reads no table.
   const planned = rows.filter(({ name }) => name !== 'pass-fence');
   assert.equal(planned.length, 20, planned.map(({ name }) => name).join());
   for (const { name, generic } of planned) assert.equal(Number(generic), 1, name);
-  // A queue that is empty, that has been emptied, and that is filled: the planner knows of it what was there a while ago.
+  // The queue is empty, emptied after use, and full: the planner's statistics are always from an earlier state.
   const queues = ['analyze', 'delete from', 'analyze', 'vacuum analyze'].map((words) => `${words} open_deliveries`);
-  // The last round without loops over keys: the planner comes to prefer another join where it believes a full table empty.
+  // The last round forbids nested loops: with statistics of an empty table the planner may prefer another join.
   const withoutLoops = 'set enable_nestloop = off';
   for (const step of [...queues, QUEUE_UP, ...queues, QUEUE_UP, 'analyze open_deliveries', withoutLoops]) {
     await database.query(step);
@@ -223,18 +223,18 @@ test('the statements of the pipeline go through indexes, however full the queue 
   }
 });
 
-/** Of ten endpoints. */
+/** Queues deliveries to ten endpoints. */
 const QUEUE_UP = `
   insert into open_deliveries (id, match_id, search_number, generation, lane, follows, endpoint_key)
   select gen_random_uuid(), gen_random_uuid(), i, 0, (array[0, -1, 2, 1, 1, 1, 1, 1])[1 + i % 8], true, 'endpoint' || i % 10
   from generate_series(1, 5000) as i`;
 
-/** Small for ever: what is resent during an attempt. */
+/** Indexes that are always small: they have only deliveries that are resent during an attempt. */
 const SMALL_INDEXES = ['open_resent'];
-/** The column that each index leads with is what its scans have a condition on; a primary key has one that is compared. */
+/** Scans of these indexes must have a condition on the first column. Any condition will do for a primary key. */
 const LEADING: Readonly<Record<string, string>> = { open_undecided: 'match_id', open_endpoint: 'endpoint_key' };
 
-/** The indexes that a plan reads from end to end, and not for their first row alone. */
+/** The indexes that a plan reads from end to end, except those read for their first row alone. */
 function wholeIndexesIn(plan: string): readonly string[] {
   const lines = plan.split('\n');
   return lines.flatMap((line, at) => {
@@ -246,10 +246,10 @@ function wholeIndexesIn(plan: string): readonly string[] {
   });
 }
 
-/** As many rows as an endpoint that is down for an hour collects. */
+/** About the number of deliveries that an endpoint collects in an hour of outage. */
 const SKEWED_ROWS = 300_000;
 const FRESH = 40;
-/** Fresh ones have larger ids than all that wait at the skewed endpoint, and one is waiting for an overdue retry. */
+/** Healthy endpoints' deliveries have larger ids than the skewed endpoint's, and one waits for an overdue retry. */
 const skewed = (lane: number, dueIn: string): string => `
   truncate open_deliveries;
   insert into open_deliveries (id, match_id, search_number, generation, lane, follows, endpoint_key, due_at)
@@ -268,7 +268,7 @@ const WAITING_MAIL = `
     now(), case when i < 100000 then now() + interval '1 week' else now() end
   from generate_series(1, 100040) as i`;
 
-/** In this order: each is planned with the statistics of the one before, too. */
+/** The order matters: the statements of each state are also planned with the statistics of the state before. */
 const SKEWED_QUEUES: Readonly<Record<string, string>> = {
   'waiting for their hour': `${skewed(-1, '1 hour')}; ${WAITING_MAIL}; analyze mail_items`,
   'queued again': skewed(2, '-1 second'),
@@ -279,11 +279,11 @@ const SKEWED_QUEUES: Readonly<Record<string, string>> = {
   resuming: `update endpoints set operator_paused_at = null, is_resuming = true where key = 'skewed'`,
   'behind an earlier one': skewed(0, '-1 second'),
 };
-/** Of three hundred thousand, where a page of a hundred is the most that is asked for. */
+/** Of 300,000 rows. A statement asks for a page of at most 100. */
 const ROWS_READ_MAX = 256;
 const PAGES_READ_MAX = 768;
 
-test('the statements of the queue read no more than what they answer, however many wait at one endpoint', async (t) => {
+test('the statements of the queue read only the rows they return, however many deliveries wait at one endpoint', async (t) => {
   const database = await openTested(t, 'pipeline');
   const sent = await preparedBy(database, () => useQueue(database));
   for (const [state, fill] of Object.entries(SKEWED_QUEUES)) {
@@ -302,7 +302,7 @@ test('the statements of the queue read no more than what they answer, however ma
 
 const BURST_ROWS = 20_000;
 const BURST_SETTLED = 100;
-/** With keys as long as real ones, open_endpoint is a level higher than the primary key. */
+/** Keys as long as real ones make the index open_endpoint one level deeper than the primary key. */
 const burstKeyOf = (name: string): string => name.padEnd(32, 'x');
 const BURST = `
   insert into open_deliveries (id, match_id, search_number, generation, follows, endpoint_key, claimed_by, attempt_count)
@@ -310,7 +310,7 @@ const BURST = `
     claim, coalesce(claim, 0)
   from generate_series(1, ${BURST_ROWS}) as i, lateral (select case when i <= ${BURST_SETTLED} then 1 end as claim) as claimed`;
 
-test('the statements of the queue read no more in a burst after statistics were taken of an empty queue', async (t) => {
+test('in a burst the statements of the queue read no more rows after statistics were taken of an empty queue', async (t) => {
   const { url } = await startTestPostgres(t);
   await migrate(url);
   const database = openTestDatabase(t, url, 1, 'pipeline');
@@ -340,7 +340,7 @@ test('the statements of the queue read no more in a burst after statistics were 
   }
 });
 
-/** Every statement that a courier sends, for the skewed endpoint, healthy ones, and one without any delivery. */
+/** Sends every statement of a courier, for the skewed endpoint, healthy endpoints, and one without any delivery. */
 async function useQueue(database: DatabasePool, keyOf = (name: string): string => name): Promise<void> {
   const [start, skewedId, freshId] = [0, 1, SKEWED_ROWS + 1].map((n) => n.toString(16).padStart(32, '0')) as [
     Uuid,
@@ -357,7 +357,7 @@ async function useQueue(database: DatabasePool, keyOf = (name: string): string =
   await readOverdueRetries(database, 5_000, null, 100);
   await releaseRetries(database, [{ id: freshId, endpointKey: 'healthy1', attemptCount: 0, startedAt: new Date() }]);
   await registerHolder(database, 1);
-  await beat(database, 1);
+  await writeHeartbeat(database, 1);
   await claimDeliveries(database, 1, ids, new Date());
   await giveBack(database, 1, ids);
   await recordAttempts(
@@ -391,7 +391,7 @@ const sumOf = (reads: readonly Read[]): Read => ({
 });
 const pagesOf = (node: PlanNode): number => node['Shared Hit Blocks'] + node['Shared Read Blocks'];
 
-/** By the scans of tables and indexes, and what joins compare in vain: what is written reads pages too. */
+/** Counts what scans read and what joins compare in vain. Pages of writing nodes are left out. */
 function readBy(node: PlanNode): Read {
   const below = node.Plans ?? [];
   const compared = { rows: (node['Rows Removed by Join Filter'] ?? 0) * node['Actual Loops'], pages: 0 };
@@ -402,7 +402,7 @@ function readBy(node: PlanNode): Read {
   return sumOf([compared, ...own, ...below.map(readBy)]);
 }
 
-/** As the connection plans it; undone. */
+/** Explains one execution with the connection's own plan, and rolls it back. */
 async function explained(database: DatabasePool, execution: string): Promise<PlanNode> {
   await database.query('begin');
   const { rows } = await database.query(`explain (analyze, buffers, timing off, format json) ${execution}`);
@@ -410,7 +410,7 @@ async function explained(database: DatabasePool, execution: string): Promise<Pla
   return rows[0]['QUERY PLAN'][0].Plan;
 }
 
-/** The statements that `work` prepares on the only connection, to be executed again with the same parameters. */
+/** Resolves with the statements that `work` prepares on the only connection, to be executed with the same values. */
 async function preparedBy(
   database: DatabasePool,
   work: () => Promise<void>,
@@ -431,7 +431,7 @@ async function preparedBy(
   });
   client.release();
   await work();
-  // One takes a lock and reads no table.
+  // This statement only takes a lock and reads no table.
   executions.delete('pass-fence');
   return [...executions].map(([name, execution]) => ({ name, execution }));
 }
@@ -451,7 +451,7 @@ function settledAttempt(id: Uuid, endpointKey: string): Parameters<typeof record
   };
 }
 
-test('no bound of an indexed column is the time within the statement, which cannot bound an index', async (t) => {
+test('no bound of an indexed column is a time computed within the statement, which cannot bound an index', async (t) => {
   const database = await openTested(t);
   const { rows } = await database.query<{ name: string }>(
     `select distinct attname as name from pg_index join pg_attribute on attrelid = indexrelid
@@ -473,7 +473,7 @@ test('no bound of an indexed column is the time within the statement, which cann
   assertNone(bounds.flat().filter((bound) => indexed.has(bound.split(' ')[0] ?? '')));
 });
 
-test('what one turn writes to PostgreSQL goes out together and in order', async (t) => {
+test('writes of one turn of the event loop reach PostgreSQL together and in order', async (t) => {
   const server = createServer();
   const received = new Promise<string>((resolve) => {
     server.once('connection', (socket: Socket) => {

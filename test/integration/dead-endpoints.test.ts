@@ -1,4 +1,4 @@
-/** A dead endpoint is paused, and comes back one attempt at a time (decisions, section 6, "Dead endpoints"). */
+/** A dead endpoint is paused, and resumes with one attempt at a time (decisions, section 6, "Dead endpoints"). */
 
 import assert from 'node:assert/strict';
 import { after, describe, it, test } from 'node:test';
@@ -36,7 +36,7 @@ interface Attempt {
   readonly atMs: number;
 }
 
-/** The rule as it is written down, over everything that has happened. */
+/** The rule of the decisions, evaluated over the whole history of attempts. */
 function deadOf(attempts: readonly Attempt[], name: string): boolean {
   const own = attempts.filter((one) => one.name === name && one.outcome !== 'aborted');
   const others = attempts.filter((one) => one.name !== name && one.outcome !== 'aborted');
@@ -73,7 +73,7 @@ const histories = fc.oneof(
   attemptsOf('ok', 'aborted', 'gone', 'gone', 'gone', 'status'),
 );
 
-test('an endpoint is paused exactly when the rule says so, and its failures are reported when they begin and end', async (t) => {
+test('an endpoint is paused exactly by the rule, and its failures are reported when they begin and end', async (t) => {
   const database = connectDatabase(t, await ownDatabase(t));
   const seen = { paused: 0, gone: 0 };
   await fc.assert(
@@ -100,7 +100,7 @@ test('an endpoint is paused exactly when the rule says so, and its failures are 
           responseHead: null,
         });
         if (position % batch !== 0) continue;
-        const observed = [...queues.values()].flatMap((each) => each.takeObservation() ?? []);
+        const observed = [...queues.values()].flatMap((each) => each.nextObservation() ?? []);
         const failing = observed.filter(({ failuresSinceSuccess }) => failuresSinceSuccess > 0).map(({ key }) => key);
         const { dead, series } = await recordObservations(database, observed, DAYS);
         const changed = NAMES.filter((key) => isFailing(past, key) !== failed.has(key));
@@ -123,7 +123,7 @@ test('an endpoint is paused exactly when the rule says so, and its failures are 
   assert.ok(seen.paused > 10 && seen.gone > 5, JSON.stringify(seen));
 });
 
-test('with 0 days, failures pause no endpoint', async (t) => {
+test('with 0 days, failures never pause an endpoint', async (t) => {
   const database = connectDatabase(t, await ownDatabase(t));
   await database.query(
     `insert into endpoints (key, url, failure_streak, failing_since, last_failure_at)
@@ -134,7 +134,7 @@ test('with 0 days, failures pause no endpoint', async (t) => {
   assert.deepEqual((await readPausedBacklog(database)).counts, { operator: 0, client: 0, failures: 1 });
 });
 
-test('a dead endpoint gets nothing, keeps everything, and comes back one attempt at a time until a 200', async (t) => {
+test('a dead endpoint gets no attempts, loses no delivery, and resumes with one attempt at a time until a 200', async (t) => {
   const stage = await openDeliveryStage(t, { retryDelayMs: HOUR_MS, allowPrivateNetworks: true });
   const { database, announcer, dead } = stage;
   const receiver = await startWebhookReceiver(t);
@@ -178,14 +178,14 @@ test('a dead endpoint gets nothing, keeps everything, and comes back one attempt
   await untilIs(async () => (await database.query('select from attempts where error is null')).rowCount, 20);
 });
 
-/** Each courier has polled the pauses, and sent what it might, since the call. */
+/** Waits until each courier has polled the pauses, and sent the deliveries that it may send, since this call. */
 async function untilAllHaveLooked(database: Database): Promise<void> {
   const read = async () => (await database.query('select beat::integer from couriers order by number')).rows;
   const before = await read();
   await until(read, (now) => now.every(({ beat }, at) => beat >= before[at].beat + 3));
 }
 
-test('couriers read which endpoints are paused when that has changed, and not every second', async (t) => {
+test('couriers read the paused endpoints only when they have changed, not every second', async (t) => {
   const { database, start } = await openDeliveryStage(t, { retryDelayMs: HOUR_MS });
   await start();
   await start();
@@ -253,7 +253,7 @@ describe('GET and PATCH /endpoints', async () => {
     }
   });
 
-  it('tell each cause, the operator’s first, and a client ends its own and that of failures', async () => {
+  it('report each cause, the operator’s first, and a client ends its own pause and that of failures', async () => {
     const { '@id': id } = await find(URLS.both);
     await database.query(
       `insert into endpoints (key, url, failure_streak, failing_since, last_error, failures_paused_at)
@@ -293,7 +293,7 @@ describe('GET and PATCH /endpoints', async () => {
     assert.equal((await call('GET', id)).body.since, before);
   });
 
-  it('refuse a body without `paused`, and list a paused one that no search names any more', async () => {
+  it('refuse a body without `paused`, and list a paused endpoint that no search names any more', async () => {
     const { '@id': id } = await find(URLS.event);
     for (const body of [{}, { paused: 'no' }, { paused: true, url: 'x' }]) {
       assert.equal((await call('PATCH', id, body)).status, 422);

@@ -1,4 +1,4 @@
-/** Requeueing publishes first and deletes then. What a crash between the two leaves does no harm when it is repeated. */
+/** Requeueing publishes first and deletes afterwards. If a crash separates the two, repeating it does no harm. */
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -17,7 +17,7 @@ async function openScene(t: TestContext) {
   const scene = await startScene(t);
   const rows = connectDatabase(t, scene.servers.postgres.url);
   const broker = await connectTestBroker(t, scene.servers.nats.url);
-  /** Of a message that is good, as it lies in the table once the daemon that refused it has been mended. */
+  /** Inserts a dead letter with a valid message, as after an upgrade of the daemon that had refused it. */
   async function insertLetter(subject: string, body: Buffer): Promise<void> {
     await rows.query(
       `insert into dead_letters (id, stream, sequence, subject, headers, body, reason) overriding system value
@@ -51,7 +51,7 @@ function upsertOf(uuid: string): Buffer {
   );
 }
 
-test('a letter that was published and not yet deleted is in the stream once when it is requeued again', async (t) => {
+test('a dead letter that was published but not yet deleted is in the stream once if it is requeued again', async (t) => {
   const { scene, insertLetter, messageCount } = await openScene(t);
   const uuid = randomUUID();
   const [subject, bytes] = [advertSubject(uuid), upsertOf(uuid)];
@@ -72,7 +72,7 @@ test('a second copy beyond the duplicate window changes nothing and sends nothin
   await insertLetter(subject, bytes);
   assert.equal(await requeue(scene), 1);
   await scene.receiver.until((posts) => posts.length === 1);
-  // Another message id is what the stream sees once its window has passed.
+  // A new message id simulates a requeue after the stream's window for duplicates has passed.
   await publish(broker, { subject, messageId: randomUUID(), bytes });
   await untilIs(() => metricOf(scene.daemon, 'vigie_changes_total'), 2);
   assert.equal(await metricOf(scene.daemon, 'vigie_events_total'), 1);
@@ -80,7 +80,7 @@ test('a second copy beyond the duplicate window changes nothing and sends nothin
   assert.equal(scene.receiver.posts.length, 1);
 });
 
-test('a letter that a later message of its advert has overtaken is not requeued, and says so', async (t) => {
+test('a dead letter that a later message of its advert has overtaken is not requeued, and the answer says so', async (t) => {
   const { scene, broker, insertLetter, messageCount } = await openScene(t);
   const uuid = randomUUID();
   const [subject, overtaken] = [advertSubject(uuid), upsertOf(uuid)];

@@ -1,6 +1,6 @@
 /**
- * A bug that a message meets costs at most that message; one that many meet stops the intake, and empties nothing. The
- * bug is a row that no version ever wrote: whatever is to be recorded of its property throws.
+ * A bug that one message meets costs at most that message. A bug that many messages meet stops intake, and loses
+ * nothing. The bug here is a row that no version ever wrote: recording any change of its property throws.
  */
 
 import assert from 'node:assert/strict';
@@ -9,26 +9,20 @@ import type pg from 'pg';
 import { PRICE_HELD } from '../support/adverts.ts';
 import { type RunningService, runVigie, startDaemon, tuned } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
-import { connectCrawler, numberedUuid, type TestCrawler, upsert } from '../support/intake.ts';
+import { connectCrawler, numberedFlat, numberedUuid, type TestCrawler } from '../support/intake.ts';
 import { valuesOf } from '../support/lists.ts';
 import { startTestServers, type TestServers } from '../support/servers.ts';
 import { startHere } from '../support/service.ts';
 import { until, untilIs } from '../support/until.ts';
 
 const PROPERTIES = 24;
-/** Long enough that the next try is another one, and no longer. */
+/** Long enough to tell one retry from the next, and no longer. */
 const retryPausesMs = [100, 200, 300];
 const WINDOW = { windowMs: 600_000, restMs: 30_000 };
 const STRICT = tuned({ retryPausesMs, breaker: { ...WINDOW, propertiesMax: 3, restMs: 2_000 } });
 const at = (minute: number): string => `2026-03-10T08:${String(minute).padStart(2, '0')}:00.000Z`;
 
-const change = (number: number, minute: number) =>
-  upsert({
-    property: numberedUuid('property', number),
-    advert: numberedUuid('advert', number),
-    crawledAt: at(minute),
-    price: 200_000 + minute,
-  });
+const change = (number: number, minute: number) => numberedFlat(number, 200_000 + minute, at(minute));
 
 const everyProperty = (minute: number) => Array.from({ length: PROPERTIES }, (_, number) => change(number, minute));
 
@@ -40,7 +34,7 @@ async function recordAll(crawler: TestCrawler, database: pg.Pool): Promise<void>
   );
 }
 
-/** The adverts lose what they said: a message that is known as recorded is passed over still, any other one throws. */
+/** Removes the contents of the adverts. Messages known as recorded are still skipped; any other message throws. */
 async function breakProperties(database: pg.Pool, numbers: readonly number[]): Promise<void> {
   await database.query(
     `update properties set state = json_build_array(uuid, json_build_array(
@@ -64,11 +58,11 @@ const readyOf = async ({ operationsUrl }: RunningService) => {
 
 const countLetters = async (database: pg.Pool) =>
   Number((await database.query('select count(*) from dead_letters')).rows[0].count);
-/** A new term takes in the last second of the one before once more, and sets aside what of it cannot be recorded now. */
+/** Counts properties: a new term reads the last second of the former one again, and may keep a message twice. */
 const countLetterProperties = async (database: pg.Pool) =>
   Number((await database.query('select count(distinct subject) from dead_letters')).rows[0].count);
 
-test('a dead letter that is read again when it can be stored is no sign of a restored database', async (t) => {
+test('a dead letter that is read again after it can be stored is not taken for a restored database', async (t) => {
   const servers = await startTestServers(t);
   const settings = tuned({ retryPausesMs });
   const crawler = await connectCrawler(t, servers.nats.url);
@@ -78,7 +72,7 @@ test('a dead letter that is read again when it can be stored is no sign of a res
     (await database.query('select sequence_floor from intake_leader')).rows[0].sequence_floor;
   const isKnown = async () => (await database.query('select from properties where uuid = $1', [property])).rowCount;
   let daemon = await startHere(t, servers, settings);
-  /** As after a leader that was killed before it had stored how far it had come. */
+  /** Restarts as after a leader that was killed before it stored its position. */
   const startFromTheBeginning = async (): Promise<void> => {
     assert.equal(await daemon.end('SIGTERM'), 0);
     await database.query('update intake_position set sequence = 0, stored_at = null');
@@ -140,7 +134,7 @@ test('a message that throws is set aside with its bytes and the reason, and all 
   assert.equal(await daemon.end('SIGTERM'), 0);
 });
 
-/** Breaks more properties than may be set aside, and sends a change of each. */
+/** Breaks more properties than may have dead letters, and publishes a change of each. */
 async function meetBug(servers: TestServers, crawler: TestCrawler, database: pg.Pool): Promise<void> {
   await recordAll(crawler, database);
   await breakProperties(
@@ -151,7 +145,7 @@ async function meetBug(servers: TestServers, crawler: TestCrawler, database: pg.
   assert.ok(servers.postgres.pid !== null);
 }
 
-test('a bug that many properties meet stops the intake, is told, ends the process, and loses nothing', async (t) => {
+test('a bug that affects many properties stops the intake, is reported, ends the process, and loses nothing', async (t) => {
   const servers = await startTestServers(t);
   const daemon = await startDaemon(t, servers, STRICT);
   const exited = new Promise<number | null>((resolve) => daemon.process.once('exit', resolve));
@@ -167,7 +161,7 @@ test('a bug that many properties meet stops the intake, is told, ends the proces
   assert.equal(await exited, 1);
   assert.match(JSON.stringify(daemon.log), /a bug meets the messages of more than 3 properties/);
   assert.equal(await countLetterProperties(database), 3, 'the second term knows what the first one has set aside');
-  // The operator mends what was broken, and sends again what was set aside.
+  // The operator repairs the rows and requeues the dead letters.
   await database.query(`delete from properties where ${PRICE_HELD} is null`);
   const mended = await startHere(t, servers, STRICT);
   await until(
@@ -181,7 +175,7 @@ test('a bug that many properties meet stops the intake, is told, ends the proces
   assert.equal(await countLetters(database), 0);
 });
 
-test('an instance that knows better takes over while the other rests, and both are well again', async (t) => {
+test('a newer instance takes over while the other one waits, and both recover', async (t) => {
   const servers = await startTestServers(t);
   const strict = await startHere(
     t,
@@ -190,7 +184,7 @@ test('an instance that knows better takes over while the other rests, and both a
   );
   const crawler = await connectCrawler(t, servers.nats.url);
   const database = connectDatabase(t, servers.postgres.url);
-  // Another version would have no bug; here it is only more patient.
+  // A fixed version would not have the bug. Here the newer one only tolerates more properties.
   const patient = await startHere(t, servers, tuned({ retryPausesMs, breaker: { ...WINDOW, propertiesMax: 1_000 } }));
   await meetBug(servers, crawler, database);
   const recorded = Array.from({ length: PROPERTIES }, (_, number) => (number < 12 ? null : 200_002));

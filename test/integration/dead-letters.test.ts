@@ -1,4 +1,4 @@
-/** Rejected messages as the recorder writes them: many in a statement, each with what is its own. */
+/** Dead letters as the recorder writes them: many in one statement, each with its own values. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -23,7 +23,7 @@ function letter(sequence: number, bytes: Uint8Array, members: Partial<DeadLetter
   };
 }
 
-test('letters that are written together keep each its own bytes, headers and reason', async (t) => {
+test('dead letters that are written together keep their own bytes, headers and reasons', async (t) => {
   const database = connectDatabase(t, await ownDatabase(t));
   const letters = [
     letter(1, Buffer.from([0, 255, 92, 39, 34, 10]), {
@@ -32,7 +32,7 @@ test('letters that are written together keep each its own bytes, headers and rea
     }),
     letter(2, Buffer.alloc(0)),
     letter(3, Buffer.from('é€😀'), { failedKey: 'property' }),
-    // More than one statement carries.
+    // Together these bodies exceed the size of one statement.
     letter(4, Buffer.alloc(5 * MEGABYTE, 'a')),
     letter(5, Buffer.alloc(MEGABYTE, 'b'), { subject: 'adverts.y' }),
     letter(6, Buffer.from('last')),
@@ -43,20 +43,17 @@ test('letters that are written together keep each its own bytes, headers and rea
   const { rows } = await database.query(
     'select sequence::integer, subject, headers, body, reason, failed_key from dead_letters order by id',
   );
-  assert.deepEqual(
-    tuplesOf(rows, 'sequence', 'body'),
-    letters.map(({ sequence, bytes }) => [sequence, bytes]),
-  );
+  assert.deepEqual(tuplesOf(rows, 'sequence', 'body'), tuplesOf(letters, 'sequence', 'bytes'));
   assert.deepEqual(rows[0].headers, { 'Nats-Msg-Id': 'a"\\\ufffd' });
   assert.equal(rows[0].reason, 'bad \ufffd "JSON" \ufffd');
   assert.deepEqual([rows[2].failed_key, rows[4].subject, rows[5].failed_key], ['property', 'adverts.y', null]);
 });
 
-test('a message that comes again is kept once, in the same statement or a later one', async (t) => {
+test('a repeated message is stored once, in the same statement or a later one', async (t) => {
   const database = connectDatabase(t, await ownDatabase(t));
   const one = letter(1, Buffer.from('one'));
   await runStatements(database, insertDeadLetters([one, one, letter(2, Buffer.from('two'))]));
-  // The stream was made anew, and counts from 1 again.
+  // The stream was recreated, and its sequence starts again at 1.
   await runStatements(database, insertDeadLetters([one, letter(1, Buffer.from('another'))]));
   const { rows } = await database.query('select sequence::integer, body from dead_letters order by id');
   assert.deepEqual(

@@ -1,4 +1,4 @@
-/** What did I miss, and send it again: deliveries by everything that a client knows of them, resending, and asking once. */
+/** Clients find missed deliveries by all they know of them, resend them, and safely repeat requests. */
 
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
@@ -38,7 +38,7 @@ interface Row {
   readonly id: string;
 }
 
-/** Two searches, three properties, every channel and some states, an hour apart. */
+/** Two searches, three properties, every channel and some states; the deliveries are an hour apart. */
 async function seedRows(key: string): Promise<readonly Row[]> {
   const rows: Row[] = [];
   const properties = Array.from({ length: 3 }, () => randomUuid());
@@ -102,23 +102,23 @@ async function seedRows(key: string): Promise<readonly Row[]> {
   return rows;
 }
 
-/** The same endpoint to whoever calls it. */
+/** Another spelling of the URL of the same endpoint. */
 function otherSpelling(url: string): string {
   return `${url.replace(/^https:\/\/[^/]*/, (origin) => origin.toUpperCase())}#there`;
 }
 
-/** As it is recorded. */
+/** Stores a property with one advert, as the recorder does. */
 async function hold(propertyUuid: Uuid, advertUuid: Uuid, url: string): Promise<void> {
-  const held = heldAfter(upsertAt(0, { propertyUuid, advertUuid, advert: { url } }));
-  const reading = readingOf(held.state, held.crawls, api.reference.resolvePlace);
+  const stored = heldAfter(upsertAt(0, { propertyUuid, advertUuid, advert: { url } }));
+  const reading = readingOf(stored.state, stored.crawls, api.reference.resolvePlace);
   await runStatements(database, [
-    ...insertProperties([{ held, expiredAt: null }]),
-    ...insertSummaries([{ reading, crawls: held.crawls }]),
+    ...insertProperties([{ stored, expiredAt: null }]),
+    ...insertSummaries([{ reading, crawls: stored.crawls }]),
   ]);
 }
 
 describe('deliveries', () => {
-  it('are found by every combination of what a client knows', async () => {
+  it('are found by every combination of details that a client knows', async () => {
     const key = await api.newClient('asking');
     const rows = await seedRows(key);
     await seedRows(await api.newClient('neighbour'));
@@ -145,7 +145,7 @@ describe('deliveries', () => {
     const names = Object.keys(filters);
     for (let combination = 0; combination < 1 << names.length; combination++) {
       const chosen = names.filter((_, bit) => (combination >> bit) & 1);
-      // All pairs, and some of the others.
+      // Tests all pairs of filters, and some of the larger combinations.
       if (chosen.length > 2 && combination % 31 !== 0) continue;
       const query = new URLSearchParams(chosen.map((name): [string, string] => [name, filters[name]?.[0] ?? '']));
       const { body, status } = await api.call('GET', `/deliveries?${query.toString()}`, undefined, { key });
@@ -160,7 +160,7 @@ describe('deliveries', () => {
     }
   });
 
-  it('are inside a range that begins and ends at the time that they are answered with', async () => {
+  it('are found in a range that begins and ends at the times they are answered with', async () => {
     const key = await api.newClient('to the millisecond');
     const [row] = await seedRows(key);
     assert.ok(row);
@@ -175,7 +175,7 @@ describe('deliveries', () => {
     }
   });
 
-  it('of an advert that nobody holds, or of two properties at once, are none', async () => {
+  it('of an unknown advert, or of two properties at once, are none', async () => {
     const key = await api.newClient('elsewhere');
     const [row] = await seedRows(key);
     assert.ok(row);
@@ -190,7 +190,7 @@ describe('deliveries', () => {
     assert.equal(await count('url=https://portal.example/none'), 0);
   });
 
-  it('of a time that is none are refused', async () => {
+  it('are refused for an invalid time', async () => {
     const key = await api.newClient('out of time');
     for (const bad of [
       'yesterday',
@@ -204,7 +204,7 @@ describe('deliveries', () => {
     }
   });
 
-  it('are sent again in any state, unless nobody wants them', async () => {
+  it('are sent again in any state, unless they were cancelled', async () => {
     const key = await api.newClient('again');
     const rows = await seedRows(key);
     const patch = (search: string, members: object) => api.call('PATCH', search, members, { key });
@@ -216,8 +216,18 @@ describe('deliveries', () => {
       assert.equal(body.attemptCount, 6, 'the log counts on');
       assert.equal(body.endpoint, endpoint);
       assert.equal(announced.at(-1)?.id, id);
-      const { rows: held } = await database.query('select attempts_spent from delivery_states where id = $1', [id]);
-      assert.equal(held[0].attempts_spent, status === 'retry_wait' ? 0 : 6, 'six attempts of its own');
+      const { rows: stored } = await database.query('select attempts_spent from delivery_states where id = $1', [id]);
+      assert.equal(stored[0].attempts_spent, status === 'retry_wait' ? 0 : 6, 'six attempts of its own');
+    }
+    for (const [attempts, code] of [
+      [30_000, 409],
+      [29_999, 202],
+    ]) {
+      await database.query('update final_outcomes set attempt_count = $1 where delivery_id = $2', [
+        attempts,
+        rows[5]?.id,
+      ]);
+      assert.equal((await resend(String(rows[5]?.id))).status, code, `${attempts} attempts`);
     }
     const [first, second] = rows.slice(6);
     assert.ok(first?.channel === 'match' && second?.channel === 'event');
@@ -233,7 +243,7 @@ describe('deliveries', () => {
     assert.equal((await resend(randomUuid())).status, 404);
   });
 
-  it('arrive again with the same id, bytes and sequence, at the present endpoint', async (t) => {
+  it('arrive again with the same id, bytes and sequence, at the current endpoint', async (t) => {
     const receiver = await startWebhookReceiver(t);
     const stage = await openDeliveryStage(t, { retryDelayMs: 3_600_000 });
     const search = await seedSearch(stage.database);
@@ -275,7 +285,7 @@ describe('deliveries', () => {
     ]);
   });
 
-  it('stay delivered when they are sent again in vain, with the attempts of both', async (t) => {
+  it('stay delivered if the resend fails, with the attempts of both', async (t) => {
     const receiver = await startWebhookReceiver(t);
     const stage = await openDeliveryStage(t, { retryDelayMs: 20 });
     const search = await seedSearch(stage.database);
@@ -308,9 +318,9 @@ describe('deliveries', () => {
   });
 });
 
-describe('deliveries that are asked for again while they are being sent', () => {
+describe('deliveries that are resent during an attempt', () => {
   for (const status of [200, 500]) {
-    it(`arrive again at once, when the attempt ends with ${status}`, async (t) => {
+    it(`arrive again immediately if the attempt ends with ${status}`, async (t) => {
       const receiver = await startWebhookReceiver(t);
       const stage = await openDeliveryStage(t, { retryDelayMs: 3_600_000 });
       const search = await seedSearch(stage.database);
@@ -338,7 +348,7 @@ describe('deliveries that are asked for again while they are being sent', () => 
     });
   }
 
-  it('are as good as delivered when the attempt ends at that moment', async (t) => {
+  it('count as delivered if the attempt ends at that moment', async (t) => {
     const stage = await openDeliveryStage(t, { retryDelayMs: 3_600_000 });
     const search = await seedSearch(stage.database);
     await stage.database.query(`update searches set endpoint_recipient = 'https://e.test/'`);
@@ -363,7 +373,7 @@ describe('an Idempotency-Key', () => {
   const create = (key: string, idempotencyKey: string, body: object) =>
     api.call('POST', '/searches', body, { key, headers: { 'Idempotency-Key': idempotencyKey } });
 
-  it('is answered 409 while the first request of it is under way', async () => {
+  it('is answered 409 while its first request is in progress', async () => {
     const key = await api.newClient('slow');
     const holding = await api.database.connect();
     await holding.query('begin');
@@ -380,7 +390,7 @@ describe('an Idempotency-Key', () => {
     assert.deepEqual(statuses, [409, 409, 201]);
   });
 
-  it('makes one search, however often and however fast it is sent', async () => {
+  it('creates one search, for any number and speed of requests', async () => {
     const key = await api.newClient('once');
     const body = { title: 'once', budgetMax: 1 };
     const answers = await Promise.all(Array.from({ length: 8 }, () => create(key, 'a', body)));
@@ -406,7 +416,7 @@ describe('an Idempotency-Key', () => {
     assert.equal((await create(key, 'a', { title: 'another day' })).status, 201);
   });
 
-  it('keeps no refusal, and has at most 255 characters', async () => {
+  it('stores no refusal, and has at most 255 characters', async () => {
     const key = await api.newClient('mended');
     assert.equal((await create(key, 'b', { titel: 'x' })).status, 422);
     assert.equal((await create(key, 'b', { title: 'x' })).status, 201);

@@ -1,4 +1,4 @@
-/** Steps of a delivery that meet: what one transaction has read while another one changes it, on real PostgreSQL. */
+/** Races between the steps of a delivery: one transaction changes rows that another has read, on real PostgreSQL. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -30,7 +30,7 @@ const NEW = 'https://new.test/';
 const THIRD = 'https://third.test/';
 const HOLDER = 1;
 const LATER_MS = 3_600_000;
-/** Longer than what waits for another endpoint is read again. */
+/** Older than the time that a delivery may wait for another endpoint. */
 const LONG_AGO_MS = HELD_BACK_MAX_MS + 60_000;
 
 async function openScene(t: Cleanup, connectionsMax = 6) {
@@ -54,7 +54,7 @@ async function openScene(t: Cleanup, connectionsMax = 6) {
     return recordAttempts(database, [{ ...delivery, holder: HOLDER, outcome, after, retryInMs: LATER_MS }]);
   }
 
-  /** Until it has failed for good; resolves with the number of attempts. */
+  /** Attempts until the delivery has failed finally; resolves with the number of attempts. */
   async function exhaust(id: Uuid): Promise<number> {
     for (let attempts = 0; ; attempts++) {
       const delivery = await claim(id);
@@ -64,7 +64,7 @@ async function openScene(t: Cleanup, connectionsMax = 6) {
     }
   }
 
-  /** Of one match, recorded long ago, in this order. */
+  /** Seeds deliveries of one match in this order, recorded long ago. */
   async function seedOld(...endpoints: readonly string[]): Promise<readonly Uuid[]> {
     const at = new Date(Date.now() - LONG_AGO_MS);
     return (await seedDeliveries(database, search, endpoints, 'one match', at)).map(({ id }) => id);
@@ -75,7 +75,7 @@ async function openScene(t: Cleanup, connectionsMax = 6) {
   return { database, search, pointTo, claim, settle, exhaust, seedOld, keyOf, resendOne };
 }
 
-/** Of the facts, and of the open row. */
+/** Resolves with the endpoint of the delivery, its key in `deliveries`, and its key in `open_deliveries`. */
 async function readEndpoints(database: Database, id: Uuid): Promise<readonly string[]> {
   const { rows } = await database.query(
     `select d.endpoint, d.endpoint_key as "factKey", o.endpoint_key as "rowKey"
@@ -85,7 +85,7 @@ async function readEndpoints(database: Database, id: Uuid): Promise<readonly str
   return [rows[0].endpoint, rows[0].factKey, rows[0].rowKey];
 }
 
-/** Its next transaction waits before its commit for the call of `commit`. */
+/** The next transaction of this database waits before its commit until `commit` is called. */
 function committingLate(database: Database) {
   const { gate: moment, open: commit } = createGate();
   let isThere = false;
@@ -119,7 +119,7 @@ const HELD_UP = `select from pg_stat_activity
   where state = 'idle in transaction' and clock_timestamp() > xact_start + $1 * interval '1 millisecond'`;
 
 for (const made of [0, 2, 5]) {
-  test(`a resend during attempt ${made + 1} grants six more, also when that one is given back`, async (t) => {
+  test(`a resend during attempt ${made + 1} grants six more, even if that attempt is returned`, async (t) => {
     const { database, search, claim, exhaust, resendOne } = await openScene(t);
     const [due] = await seedDeliveries(database, search, [OLD]);
     const id = due?.id as Uuid;
@@ -131,7 +131,7 @@ for (const made of [0, 2, 5]) {
   });
 }
 
-test('a delivery that is claimed while its client resends it goes where its row is queued', async (t) => {
+test('a delivery that is resent while it is claimed is sent to the endpoint its row is queued at', async (t) => {
   const { database, search, pointTo, claim, keyOf } = await openScene(t);
   const [due] = await seedDeliveries(database, search, [OLD]);
   const id = due?.id as Uuid;
@@ -145,7 +145,7 @@ test('a delivery that is claimed while its client resends it goes where its row 
   assert.equal((await claim(id))?.endpoint, NEW);
 });
 
-test('two resends at once begin one series, and no number of an attempt is given twice', async (t) => {
+test('two simultaneous resends begin one series, and no attempt number is used twice', async (t) => {
   const { database, search, claim, settle } = await openScene(t);
   const [due] = await seedDeliveries(database, search, [OLD]);
   const id = due?.id as Uuid;
@@ -170,7 +170,7 @@ test('two resends at once begin one series, and no number of an attempt is given
   assert.equal(delivery.attemptCount - delivery.attemptsSpent, 1);
 });
 
-test('a resend during a first attempt lets no later delivery pass it, and the later one is sent once it has moved', async (t) => {
+test('a resend during a first attempt lets no later delivery overtake it, and the later one is sent once it has moved', async (t) => {
   for (const end of ['settled', 'given back'] as const) {
     const { database, pointTo, claim, settle, seedOld, keyOf, resendOne } = await openScene(t);
     const [first, next] = (await seedOld(OLD, OLD)) as [Uuid, Uuid];
@@ -185,7 +185,7 @@ test('a resend during a first attempt lets no later delivery pass it, and the la
   }
 });
 
-test('a first attempt that moves to another endpoint leaves nothing waiting behind it, nor waits itself', async (t) => {
+test('a first attempt that moves to another endpoint blocks nothing and is not blocked itself', async (t) => {
   const { database, pointTo, claim, seedOld, keyOf, resendOne } = await openScene(t);
   const [first, second, third] = (await seedOld(OLD, OLD, OLD)) as [Uuid, Uuid, Uuid];
   for (const id of [third, second]) assert.equal(await claim(id), undefined);
@@ -200,7 +200,7 @@ test('a first attempt that moves to another endpoint leaves nothing waiting behi
   assert.equal((await claim(third))?.endpoint, OLD);
 });
 
-test('a delivery that its own endpoint held back is released, however many others wait for another endpoint', async (t) => {
+test('a delivery held back by its own endpoint is released, however many others wait for another endpoint', async (t) => {
   const { claim, settle, seedOld } = await openScene(t);
   const others = Array<string>(40).fill(OLD);
   const ids = await seedOld(...others, NEW, NEW);
@@ -233,7 +233,7 @@ test('a second resend to a third endpoint, while the attempt ends, moves the row
   }
 });
 
-test('a claim whose answer was lost is given back, also when PostgreSQL commits it later', async (t) => {
+test('a claim whose answer was lost is returned, even if PostgreSQL commits it later', async (t) => {
   const { database, claim, seedOld } = await openScene(t);
   const [id] = (await seedOld(OLD)) as [Uuid];
   const late = committingLate(database);
@@ -247,7 +247,7 @@ test('a claim whose answer was lost is given back, also when PostgreSQL commits 
   assert.equal((await claim(id))?.attemptCount, 1);
 });
 
-test('a claim that a network holds up for longer than its courier waits for it claims nothing', async (t) => {
+test('a claim that the network delays for longer than its courier waits claims nothing', async (t) => {
   const { database, claim, seedOld } = await openScene(t);
   const [id] = (await seedOld(OLD)) as [Uuid];
   const { gate: network, open: heal } = createGate();
@@ -269,7 +269,7 @@ test('a claim that a network holds up for longer than its courier waits for it c
   assert.equal((await claim(id))?.attemptCount, 1);
 });
 
-test('an endpoint that resumes has one attempt at a time over all couriers, until a 200', async (t) => {
+test('a resuming endpoint has one attempt at a time across all couriers, until a 200', async (t) => {
   const { database, settle, seedOld, keyOf } = await openScene(t);
   const key = keyOf(OLD);
   await pauseOwnEndpoint(database, key, OLD);
@@ -289,7 +289,7 @@ test('an endpoint that resumes has one attempt at a time over all couriers, unti
   }
 });
 
-test('a claim that its courier made while it was declared dead is found among what it abandoned', async (t) => {
+test('a claim made while its courier was declared dead is found among its abandoned deliveries', async (t) => {
   const { database, seedOld } = await openScene(t);
   const [id] = (await seedOld(OLD)) as [Uuid];
   const late = committingLate(database);
@@ -301,13 +301,10 @@ test('a claim that its courier made while it was declared dead is found among wh
   await Promise.race([declaring, pause(200)]);
   late.commit();
   await claiming;
-  assert.deepEqual(
-    (await declaring).map((abandoned) => abandoned.id),
-    [id],
-  );
+  assert.deepEqual(valuesOf(await declaring, 'id'), [id]);
 });
 
-test('a recovery counts what it has delivered as delivered, also what is resent during that attempt', async (t) => {
+test('a recovery counts its successes as delivered, even if a delivery is resent during its attempt', async (t) => {
   const { database, search, claim, settle, resendOne } = await openScene(t);
   const [due] = await seedDeliveries(database, search, [OLD]);
   const id = due?.id as Uuid;
@@ -332,7 +329,7 @@ test('a recovery counts what it has delivered as delivered, also what is resent 
   assert.deepEqual([done?.delivered, done?.failed], [1, 0]);
 });
 
-test('endpoints of one match whose keys have one hash neither wait for each other nor stand before each other', async (t) => {
+test('endpoints of one match whose keys share a hash do not wait for each other', async (t) => {
   const { database, claim, settle, seedOld, keyOf } = await openScene(t);
   const [first, second, third, fourth] = (await seedOld(OLD, OLD, NEW, NEW)) as [Uuid, Uuid, Uuid, Uuid];
   const { rows } = await database.query<{ keys: string[] }>(
@@ -357,7 +354,7 @@ test('endpoints of one match whose keys have one hash neither wait for each othe
   assert.deepEqual(idsOf(aged.due), [fourth]);
 });
 
-test('a success is not lost when its attempt is taken for aborted, and for the last, at that moment', async (t) => {
+test('a success is recorded even if its attempt is declared aborted, and the last one, at that moment', async (t) => {
   const { database, claim, settle, seedOld } = await openScene(t);
   const [id, next] = (await seedOld(OLD, OLD)) as [Uuid, Uuid];
   const delivery = (await claim(id)) as ClaimedDelivery;
@@ -370,7 +367,7 @@ test('a success is not lost when its attempt is taken for aborted, and for the l
     outcome: { ...attempt, error: 'aborted' as const },
   };
   let both: Promise<unknown> = Promise.resolve();
-  // What waits is let in after the attempts are settled: so the abort stands still before its commit.
+  // Waiting deliveries are released after the attempts are settled: the lock on `next` delays the abort's commit.
   await transaction(database, async (connection) => {
     await connection.query('select from open_deliveries where id = $1 for update', [next]);
     const abort = recordAttempts(database, [{ ...aborted, after: { state: 'failed', dueAt: null } }]);
@@ -383,12 +380,12 @@ test('a success is not lost when its attempt is taken for aborted, and for the l
   assert.equal(rows[0].state, 'delivered');
 });
 
-test('a delivery that waits for its own endpoint alone is found by few pages, behind 20,000 of another', async (t) => {
+test('a delivery that waits only for its own endpoint is found in few pages, behind 20,000 of another endpoint', async (t) => {
   const { database, claim, seedOld, keyOf } = await openScene(t, 1);
   const ids = await seedOld(...Array<string>(20_000).fill(OLD), NEW, NEW);
   const [first] = ids.slice(-2) as [Uuid, Uuid];
   const young = firstUuidAt(new Date(Date.now() - HELD_BACK_MAX_MS));
-  // The only connection has prepared the statements.
+  // Prepares the statements on the only connection.
   await claim(ids[0] as Uuid);
   await recordAttempts(database, []);
   await releaseExpiredHolds(database, young, young, 1);
@@ -409,13 +406,13 @@ test('a delivery that waits for its own endpoint alone is found by few pages, be
   pages.claim = await pagesOf('claim', HOLDER, `{${first}}`, young, new Date().toISOString(), PROCESS);
   await database.query('update open_deliveries set lane = 0 where endpoint_key = $1', [keyOf(NEW)]);
   pages.aged = await pagesOf('release-expired-holds', ids.at(-3), young, 1_000);
-  // The others still wait for a claim.
+  // The other deliveries still wait for a claim.
   pages.releaseHeld = await pagesOf('release-held', `{${matchId}}`, `{${keyOf(NEW)}}`);
   t.diagnostic(JSON.stringify(pages));
   assert.ok(Math.max(...Object.values(pages)) < 400, JSON.stringify(pages));
 });
 
-test('whatever meets, an open delivery is queued at its endpoint and has at most six attempts of its series', async (t) => {
+test('after any steps, an open delivery is queued at its endpoint, has at most six attempts in its series, and ends', async (t) => {
   const { database, search, pointTo, claim, settle, resendOne } = await openScene(t);
   const step = fc.constantFrom('claim', 'claim', 'fail', 'deliver', 'give back', 'release', 'resend', 'resend', 'move');
   await fc.assert(
@@ -443,6 +440,14 @@ test('whatever meets, an open delivery is queued at its endpoint and has at most
            or claimed_by is null and is_resent or attempt_count - attempts_spent not between 0 and 6`,
       );
       assert.deepEqual(rows, []);
+      for (const { id } of due) {
+        await giveBack(database, HOLDER, [id]);
+        await database.query('update open_deliveries set lane = 2 where id = $1 and lane = -1', [id]);
+        const delivery = await claim(id);
+        if (delivery !== undefined) await settle(delivery, true);
+      }
+      const ended = await database.query(`select from delivery_states where state in ('delivered', 'failed')`);
+      assert.equal(ended.rowCount, due.length, 'nothing is lost, and nothing stays open');
     }),
     { numRuns: 20, seed: 20_261_126 },
   );

@@ -1,11 +1,10 @@
 /**
- * The statements of the queue take the steps of domain/delivery.ts, and no others: from every state, on real PostgreSQL.
- * Each is played twice, as after a commit whose answer was lost, and beside others that take their steps at the same time.
+ * The statements of the queue make the transitions of domain/delivery.ts and no others, from every state, on real
+ * PostgreSQL. Each is executed twice, as after a commit whose answer was lost, and concurrently with other deliveries.
  */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { afterAttempt, DELIVERY_STATES, type DeliveryState, STEPS } from '../../src/engine/domain/delivery.ts';
 import type { Uuid } from '../../src/engine/domain/ids.ts';
 import { readAbandoned, recordAttempts, type SettledAttempt } from '../../src/engine/store/attempts.ts';
@@ -16,6 +15,7 @@ import { lockForResending, resend, resendDelivery } from '../../src/engine/store
 import { removeDeliveries } from '../../src/engine/store/retention.ts';
 import { releaseRetries } from '../../src/engine/store/retries.ts';
 import { openTestDatabase } from '../support/database.ts';
+import { tuplesOf } from '../support/lists.ts';
 import {
   putInState,
   registerHolder,
@@ -28,7 +28,7 @@ import { simulateClock } from '../support/simulated-clock.ts';
 import { untilIs } from '../support/until.ts';
 
 const URL = 'https://e.test/';
-/** As `putInState` claims. */
+/** The courier for which `putInState` claims. */
 const HOLDER = -1;
 
 type Step = keyof typeof STEPS;
@@ -47,7 +47,7 @@ interface Row {
   readonly state: DeliveryState;
   readonly attemptCount: number;
   readonly matchId: Uuid;
-  /** Of an open one. */
+  /** Null unless the delivery is open. */
   readonly startedAt: Date | null;
 }
 
@@ -76,7 +76,7 @@ function settled(search: SeededSearch, id: Uuid, matchId: Uuid, number: number, 
   };
 }
 
-/** What each step does, by its statement. */
+/** The statement that executes each step. */
 function statementsOf(
   database: Database,
   search: SeededSearch,
@@ -98,13 +98,13 @@ function statementsOf(
   };
 }
 
-/** As a search does that is silenced, without one of its own for every run. */
+/** Cancels one delivery as silencing its search would, so that no run needs a search of its own. */
 async function cancelOne(database: Database, { number }: SeededSearch, id: Uuid): Promise<void> {
   await database.query('update open_deliveries set generation = -1 where id = $1', [id]);
   await cancelPage(database, { number, generation: 0, markedAgoMs: 0 }, null, 1_000);
 }
 
-test('every step leads from every state to where the table says, and done twice to the same', async (t) => {
+test('every step leads from every state to the one in the table, and to the same one when repeated', async (t) => {
   const { database, search } = await openScene(t);
   const statements = statementsOf(database, search);
   for (const state of DELIVERY_STATES) {
@@ -127,14 +127,14 @@ test('every step leads from every state to where the table says, and done twice 
           `${step} from ${state}`,
         );
       }
-      // The outcome of the same attempt, the message of the same retry, the claim of the same courier.
+      // Repeats the outcome of the same attempt, the message of the same retry, or the claim of the same courier.
       if (step !== 'resend') await take(id, before);
       assert.deepEqual(await readRow(database, id), after, `${step} from ${state}, twice`);
     }
   }
 });
 
-test('an attempt starts by the clock of its courier, whatever PostgreSQL says', async (t) => {
+test('an attempt starts by the clock of its courier, not of PostgreSQL', async (t) => {
   const { url } = await startTestPostgres(t);
   const clock = await simulateClock(url);
   const { database, search } = await openScene(t, url);
@@ -152,7 +152,7 @@ test('an attempt starts by the clock of its courier, whatever PostgreSQL says', 
   }
 });
 
-test('a failure that comes late changes nothing, a success that comes late wins', async (t) => {
+test('a late failure changes nothing, and a late success counts', async (t) => {
   const { database, search } = await openScene(t);
   for (const isFine of [false, true]) {
     for (const state of ['queued', 'sending', 'retry_wait', 'failed'] as const) {
@@ -166,7 +166,7 @@ test('a failure that comes late changes nothing, a success that comes late wins'
   }
 });
 
-test('an attempt whose row leaves during it stays in the log, though its courier never says how it ended', async (t) => {
+test('an attempt whose row is removed during it stays in the log, even if its courier never reports its end', async (t) => {
   const { database, search } = await openScene(t);
   const statements = statementsOf(database, search);
   const readLog = async (id: Uuid) => {
@@ -181,7 +181,7 @@ test('an attempt whose row leaves during it stays in the log, though its courier
     const [due] = await seedDeliveries(database, search, [URL]);
     const id = due?.id as Uuid;
     await statements.claim(id, await readRow(database, id));
-    // Another courier takes the first one for dead.
+    // Another courier considers the first one dead.
     await statements.retry(id, await readRow(database, id));
     await database.query(`update attempts set status_code = null, error = 'aborted' where delivery_id = $1`, [id]);
     await statements.release(id, await readRow(database, id));
@@ -193,60 +193,13 @@ test('an attempt whose row leaves during it stays in the log, though its courier
     assert.deepEqual((await readLog(id))[1], begun, cause);
     const { state, attemptCount } = await readRow(database, id);
     assert.deepEqual([state, attemptCount], [isCancelled ? 'cancelled' : 'delivered', 2], cause);
-    // It does say so.
+    // Then its outcome arrives.
     await recordAttempts(database, [settled(search, id, matchId, 2, false)]);
     assert.deepEqual((await readLog(id))[1], { number: 2, status_code: 500, error: 'status' }, cause);
   }
 });
 
-test('couriers that do everything at once take each attempt once, and lose nothing', async (t) => {
-  const { database, search } = await openScene(t);
-  await fc.assert(
-    fc.asyncProperty(
-      fc.array(
-        fc.tuple(fc.nat({ max: 9 }), fc.constantFrom<Step>('claim', 'retry', 'deliver', 'release', 'giveBack')),
-        {
-          minLength: 40,
-          maxLength: 80,
-        },
-      ),
-      async (steps) => {
-        await database.query('truncate deliveries, open_deliveries, final_outcomes, attempts');
-        const due = await seedDeliveries(database, search, Array<string>(10).fill(URL), 'one match');
-        const statements = statementsOf(database, search);
-        await Promise.all(
-          steps.map(async ([at, step]) => {
-            const id = due[at]?.id as Uuid;
-            const row = await readRow(database, id);
-            // Only what was claimed has an outcome.
-            if (row.state !== 'queued' || (step !== 'deliver' && step !== 'retry')) await statements[step](id, row);
-          }),
-        );
-        // Whatever happened, it ends when somebody goes on.
-        const isOpen = async () => (await database.query('select from open_deliveries limit 1')).rowCount === 1;
-        for (let round = 0; round < 60 && (await isOpen()); round++) {
-          for (const { id } of due) {
-            const row = await readRow(database, id);
-            if (row.state === 'retry_wait') await statements.release(id, row);
-            if (row.state === 'queued') await statements.claim(id, row);
-            const claimed = await readRow(database, id);
-            if (claimed.state === 'sending') {
-              await recordAttempts(database, [settled(search, id, claimed.matchId, claimed.attemptCount, true)]);
-            }
-          }
-        }
-        const { rows } = await database.query(
-          `select (select count(*) from open_deliveries)::integer as open,
-             (select count(*) from delivery_states where state = 'delivered')::integer as delivered`,
-        );
-        assert.deepEqual(rows, [{ open: 0, delivered: 10 }]);
-      },
-    ),
-    { numRuns: 5, seed: 20_261_123 },
-  );
-});
-
-test('what is resent at the moment in which retention removes it stays, and is due', async (t) => {
+test('a delivery that is resent while retention removes it stays, and is due', async (t) => {
   const { database, search } = await openScene(t);
   const [resent, old] = await seedDeliveries(database, search, [URL, URL]);
   const ids = [resent?.id as Uuid, old?.id as Uuid];
@@ -264,8 +217,5 @@ test('what is resent at the moment in which retention removes it stays, and is d
   await removed;
   assert.deepEqual(await readIds(), ids.slice(0, 1));
   const { claimed } = await claimDeliveries(database, HOLDER, ids, new Date());
-  assert.deepEqual(
-    claimed.map(({ id, attemptCount }) => [id, attemptCount]),
-    [[ids[0], 7]],
-  );
+  assert.deepEqual(tuplesOf(claimed, 'id', 'attemptCount'), [[ids[0], 7]]);
 });

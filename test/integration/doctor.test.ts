@@ -1,4 +1,4 @@
-/** `vigie doctor` on real servers: what is set badly is a line with what to do, what is in order is fine. */
+/** `vigie doctor` on real servers: each wrong setting is a line that says what to do, each correct one is fine. */
 
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
@@ -20,11 +20,11 @@ import { fetchPgbouncer, startPgbouncer } from '../support/pgbouncer.ts';
 import { emptyDirectory, startTestNats, startTestPostgres, startTestServers } from '../support/servers.ts';
 import { startSmtpReceiver } from '../support/smtp-receiver.ts';
 
-/** Nothing listens there. */
+/** No server listens at these addresses. */
 const NOWHERE = { postgres: { url: 'postgres://127.0.0.1:1/none' }, nats: { url: 'nats://127.0.0.1:1' } };
 const DAY_MS = 86_400_000;
 
-/** By the command, in a process of its own. */
+/** Runs the command in its own process. */
 async function runDoctor(servers: ServerUrls, settings: Settings = {}) {
   const { code, stdout, stderr } = await runVigie(['doctor', '--json'], servers, { settings });
   assert.equal(stderr, '');
@@ -38,7 +38,7 @@ async function examine(servers: ServerUrls, settings: Settings = {}) {
 }
 
 function answerOf(findings: readonly Finding[]) {
-  /** `level about text` of those about one thing. */
+  /** The lines about one subject, as `level about text`. */
   const of = (about: string) =>
     findings.filter((each) => each.about === about).map(({ level, text }) => `${level}: ${text}`);
   return { findings, of };
@@ -52,7 +52,7 @@ function assertSaid(lines: readonly string[], ...wanted: readonly RegExp[]): voi
     );
 }
 
-test('what PostgreSQL is set to badly is told, each with what to set', async (t) => {
+test('unsuitable PostgreSQL settings are reported, each with the value to set', async (t) => {
   const postgres = await startTestPostgres(t, {
     ...{ max_wal_size: '1GB', wal_compression: 'pglz', max_connections: '20' },
     ...{ full_page_writes: 'off', autovacuum: 'off', shared_buffers: '64MB' },
@@ -60,30 +60,30 @@ test('what PostgreSQL is set to badly is told, each with what to set', async (t)
   const { findings, of } = await runDoctor({ ...NOWHERE, postgres });
   assertSaid(
     of('PostgreSQL'),
-    /^fine: version 17/,
+    /^fine: Version 17/,
     /^wrong: fsync is off/,
     /^wrong: full_page_writes is off/,
     /^wrong: autovacuum is off/,
     /^look at: max_wal_size is 1.1 GB/,
     /^look at: wal_compression is pglz/,
     /^look at: shared_buffers is 67 MB/,
-    /^look at: 1 instance may open 30 connections, and it takes 17/,
-    /^fine: the database is empty/,
+    /^look at: 1 instance may open 30 connections, but it allows 17/,
+    /^fine: The database is empty/,
   );
   for (const { level, about, remedy } of findings)
-    if (about === 'PostgreSQL' && level !== 'fine') assert.match(remedy, /^(?:set|raise) /);
+    if (about === 'PostgreSQL' && level !== 'fine') assert.match(remedy, /^(?:Set|Raise) /);
   assertSaid(of('NATS'), /^wrong: NATS at 127\.0\.0\.1:1 cannot be used \(connection refused\)/);
 
   const good = await startTestPostgres(t, {
     ...{ fsync: 'on', full_page_writes: 'on', max_wal_size: '4GB', wal_compression: 'off', shared_buffers: '512MB' },
   });
   const { of: ofGood } = await examine({ ...NOWHERE, postgres: good });
-  assertSaid(ofGood('PostgreSQL'), /^fine: its settings are as the manual asks$/);
+  assertSaid(ofGood('PostgreSQL'), /^fine: Its settings are as the manual requires\.$/);
   assertNone(ofGood('PostgreSQL').filter((line) => !line.startsWith('fine')));
   assertNone(await queryOnce(good.url, `select from pg_class where relname = 'clients'`), 'it changed nothing');
 });
 
-test('a pooler in transaction mode and a server that is away are wrong', async (t) => {
+test('a pooler in transaction mode and an unreachable server are errors', async (t) => {
   const unpacked = await fetchPgbouncer().catch(() => null);
   if (unpacked === null) return t.skip('no pgbouncer to be had');
   const postgres = await startTestPostgres(t);
@@ -94,7 +94,7 @@ test('a pooler in transaction mode and a server that is away are wrong', async (
   assertSaid((await examine({ ...NOWHERE, postgres })).of('PostgreSQL'), /^wrong: PostgreSQL at .* cannot be used/);
 });
 
-test('a service in order, and one that is away', async (t) => {
+test('a healthy service and an unreachable one are reported', async (t) => {
   const servers = { postgres: await startTestPostgres(t), nats: await startTestNats(t) };
   const daemon = await startDaemon(t, servers);
   const starting = daemon.log.find(({ message }) => message === 'starting') ?? {};
@@ -104,10 +104,10 @@ test('a service in order, and one that is away', async (t) => {
   const running = { VIGIE_OPERATIONS_ADDRESS: new URL(daemon.operationsUrl).host };
   const { of } = await examine(servers, running);
   assertSaid(of('settings'), /^fine/);
-  assertSaid(of('service'), /^fine: http.*\/readyz: ready$/);
-  assertSaid(of('NATS'), /^fine: streams and consumers are in order/);
+  assertSaid(of('service'), /^fine: http.*\/readyz: ready\.$/);
+  assertSaid(of('NATS'), /^fine: Streams and consumers are in order/);
 
-  // The same for people: a line each, in columns.
+  // The same report for people has one line for each finding, in columns.
   const shown = await runVigie(['doctor'], servers, { settings: running });
   assert.equal(shown.code, 1, "the test's PostgreSQL does not sync");
   for (const line of shown.stdout.trimEnd().split('\n')) assert.match(line, /^(?:fine|look at|wrong|unknown) +\w+ +\S/);
@@ -115,11 +115,11 @@ test('a service in order, and one that is away', async (t) => {
   await daemon.end('SIGKILL');
   assertSaid(
     (await examine(servers, running)).of('service'),
-    /^unknown: no daemon answers at http.*connection refused/,
+    /^unknown: No daemon answers at http.*connection refused/,
   );
 });
 
-test('a stream that loses adverts is told', async (t) => {
+test('a stream that loses adverts is reported', async (t) => {
   const servers = await startTestServers(t);
   const broker = await connectTestBroker(t, servers.nats.url);
   await broker.manager.streams.add({
@@ -128,13 +128,13 @@ test('a stream that loses adverts is told', async (t) => {
   assertSaid((await examine(servers)).of('NATS'), /^wrong: stream ADVERTS discard is old with max_bytes 100000/);
 });
 
-test('adverts that wait are counted, with the age of the oldest and the time they take', async (t) => {
+test('waiting adverts are counted, with the age of the oldest and the time they will take', async (t) => {
   const servers = await startTestServers(t);
   const broker = await connectTestBroker(t, servers.nats.url);
   const said = async () => (await examine(servers)).of('NATS').filter((line) => /adverts wait/.test(line));
   assert.deepEqual(await said(), []);
   await ensureIntake(broker);
-  assert.deepEqual(await said(), ['fine: 0 adverts wait to be recorded']);
+  assert.deepEqual(await said(), ['fine: 0 adverts wait to be recorded.']);
   const waiting = Array.from({ length: 20_000 }, (_, n) => ({
     ...{ subject: `adverts.${n}`, messageId: String(n), bytes: new Uint8Array(1) },
   }));
@@ -142,7 +142,7 @@ test('adverts that wait are counted, with the age of the oldest and the time the
   const [stopped = ''] = await said();
   assert.match(
     stopped,
-    /^look at: 20,000 adverts wait to be recorded, the oldest for \d+ s, and none is recorded now$/,
+    /^look at: 20,000 adverts wait to be recorded, the oldest for \d+ s, and none is being recorded\.$/,
   );
   const consumer = await broker.jetStream.consumers.get('ADVERTS', broker.names.intakeConsumer);
   let isTaking = true;
@@ -152,7 +152,10 @@ test('adverts that wait are counted, with the age of the oldest and the time the
   const [moving = ''] = await said();
   isTaking = false;
   await taking;
-  assert.match(moving, /^look at: [\d,]+ adverts .*; at the present [\d,]+ a second they take (?:\d+ s|\d+ min)$/);
+  assert.match(
+    moving,
+    /^look at: [\d,]+ adverts .*\. At the current [\d,]+ per second this takes (?:\d+ s|\d+ min)\.$/,
+  );
 });
 
 function certificate(fromDays: number, toDays: number) {
@@ -163,13 +166,13 @@ function certificate(fromDays: number, toDays: number) {
   });
 }
 
-test('files of certificates: expired, about to expire, not valid yet, in order', async (t) => {
+test('certificate files are reported as expired, about to expire, not yet valid, or in order', async (t) => {
   const folder = await emptyDirectory(t);
   for (const [fromDays, toDays, words] of [
-    [-20, -10, /^wrong: .* expired on \d{4}-\d\d-\d\d$/],
-    [-20, 5.5, /^look at: .* expires on .*, in 5 days$/],
+    [-20, -10, /^wrong: .* expired on \d{4}-\d\d-\d\d\.$/],
+    [-20, 5.5, /^look at: .* expires on .*, in 5 days\.$/],
     [-20, 90, /^fine: .* is valid until /],
-    [5, 90, /^wrong: .* is not valid yet$/],
+    [5, 90, /^wrong: .* is not valid yet\.$/],
   ] as const) {
     const { cert, private: key } = await certificate(fromDays, toDays);
     const files = { VIGIE_ADMIN_TLS_CERT: join(folder, 'cert.pem'), VIGIE_ADMIN_TLS_KEY: join(folder, 'key.pem') };
@@ -178,11 +181,11 @@ test('files of certificates: expired, about to expire, not valid yet, in order',
   }
   assertSaid(
     (await examine(NOWHERE, { VIGIE_PUBLIC_URL: 'http://vigie.example' })).of('TLS'),
-    /^look at: .* in clear$/,
+    /^look at: .* in plaintext\.$/,
   );
 });
 
-test('the mail server: it takes us, refuses the login, is away', async (t) => {
+test('the mail server is reported as ready, refusing the login, or unreachable', async (t) => {
   const receiver = await startSmtpReceiver(t, {
     allowInsecureAuth: true,
     onAuth: ({ password }, _session, reply) =>
@@ -192,15 +195,19 @@ test('the mail server: it takes us, refuses the login, is away', async (t) => {
   const ONE_CLICK = /^look at: VIGIE_PUBLIC_URL is http:.* without one-click unsubscription, which needs https/;
   const of = async (VIGIE_SMTP_URL: string) => (await examine(NOWHERE, { ...dns, VIGIE_SMTP_URL })).of('mail');
   const withPassword = (password: string) => `smtp://vigie:${password}@127.0.0.1:${receiver.port}`;
-  assertSaid(await of(withPassword('right')), /^fine: 127\.0\.0\.1:\d+ takes connections and the login$/, ONE_CLICK);
+  assertSaid(
+    await of(withPassword('right')),
+    /^fine: 127\.0\.0\.1:\d+ accepts connections and the login\.$/,
+    ONE_CLICK,
+  );
   assertSaid(await of(withPassword('wrong')), /^wrong: .*: the mail server answered 535 to AUTH/);
   assert.equal(receiver.messages.length, 0, 'nothing was sent');
   await receiver.close();
-  assertSaid(await of(receiver.url), /^wrong: .*: the mail server could not be used: ECONNREFUSED$/);
-  assertSaid((await examine(NOWHERE)).of('mail'), /^fine: no e-mails are sent/);
+  assertSaid(await of(receiver.url), /^wrong: .*: the mail server could not be used: ECONNREFUSED\.$/);
+  assertSaid((await examine(NOWHERE)).of('mail'), /^fine: No e-mails are sent/);
 });
 
-test('settings that do not go together, that nobody knows, or cannot be read, and a Node that is out of support', async () => {
+test('conflicting, unknown and unreadable settings and an unsupported Node are reported', async () => {
   const conflicting = await runDoctor(NOWHERE, {
     VIGIE_API_ADDRESS: '127.0.0.1:9464',
     VIGIE_OPERATIONS_ADDRESS: '127.0.0.1:9464',
@@ -209,7 +216,7 @@ test('settings that do not go together, that nobody knows, or cannot be read, an
   assertSaid(
     conflicting.of('settings'),
     /^wrong: VIGIE_OPERATIONS_ADDRESS and VIGIE_API_ADDRESS both have port 9464/,
-    /^look at: VIGIE_NOSUCH is no setting$/,
+    /^look at: VIGIE_NOSUCH is not a setting\.$/,
   );
   const unreadable = await runDoctor(NOWHERE, { VIGIE_ROLES: 'nobody', VIGIE_NATS_PORT: 'x' });
   assert.equal(unreadable.findings.length, 2);

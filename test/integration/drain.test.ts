@@ -1,6 +1,6 @@
 /**
- * The end of a daemon's life: whoever talks to it, and whatever it is doing, SIGTERM ends it in order. Its load balancer
- * hears of it first, what is under way is finished, and nothing is cut off, repeated or refused.
+ * The end of a daemon's life: whoever uses it and whatever it is doing, SIGTERM ends it in order. The load balancer is
+ * notified first, work in progress is finished, and no request is cut off, repeated or refused.
  */
 
 import assert from 'node:assert/strict';
@@ -12,19 +12,19 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { createApiKey, startDaemon } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { createGate } from '../support/gate.ts';
-import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
+import { connectCrawler, numberedFlat } from '../support/intake.ts';
 import { restClient } from '../support/rest-client.ts';
 import { startTestServers } from '../support/servers.ts';
 import { until, untilIs } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const ANNOUNCE_MS = 3_000;
-/** Longer than the end is announced: what hangs then is still under way when nothing new is taken. */
+/** Longer than the announcement: a hanging attempt is still in progress when new work is no longer accepted. */
 const ATTEMPT_TIMEOUT_MS = 12_000;
 
 const servers = await startTestServers({ after });
 
-test('whatever is under way at a SIGTERM is finished, recorded and logged once, and nobody keeps the daemon alive', async (t) => {
+test('work in progress at a SIGTERM is finished, recorded and logged once, and nothing keeps the daemon alive', async (t) => {
   const receiver = await startWebhookReceiver(t);
   const database = connectDatabase(t, servers.postgres.url);
   const crawler = await connectCrawler(t, servers.nats.url);
@@ -37,11 +37,11 @@ test('whatever is under way at a SIGTERM is finished, recorded and logged once, 
   const key = await createApiKey(servers);
   const rest = restClient(daemon, key);
 
-  // Clients that never stop asking over kept connections, and pollers of readiness.
+  // Clients that keep sending requests over kept connections, and pollers of readiness.
   const agent = new Agent({ keepAlive: true });
   let isGone = false;
   const answers: Answer[] = [];
-  /** To what was asked after an answer of the same server had ended its connection: it has heard the signal. */
+  /** Answers to requests after an answer that closed its connection: the server has received the signal. */
   const farewells = { '/searches': [] as Answer[], '/readyz': [] as Answer[] };
   const askOn = async (url: string, path: keyof typeof farewells): Promise<void> => {
     let hasHeard = false;
@@ -62,7 +62,7 @@ test('whatever is under way at a SIGTERM is finished, recorded and logged once, 
     ...Array.from({ length: 4 }, () => askOn(daemon.operationsUrl, '/readyz')),
   ];
 
-  // A request that its client never finishes.
+  // A request whose body is never complete.
   const { hostname, port } = new URL(daemon.apiUrl);
   const socket = connect(Number(port), hostname);
   t.after(() => void socket.destroy());
@@ -80,8 +80,7 @@ test('whatever is under way at a SIGTERM is finished, recorded and logged once, 
   });
   const query = new URLSearchParams({ endpoint: receiver.urlOf('/slow'), eventType: 'ad.update.price' });
   const tested = rest.request<{ delivery: { delivered: boolean } }>('GET', `/webhook-tester?${query.toString()}`);
-  const ids = { property: numberedUuid('property', 1), advert: numberedUuid('advert', 1) };
-  await crawler.publish(upsert({ ...ids, crawledAt: '2026-03-10T08:00:00Z', price: 100_000 }));
+  await crawler.publish(numberedFlat(1, 100_000));
   await receiver.until((posts) => posts.length === 2);
   await until(
     async () => answers.length,
@@ -119,7 +118,7 @@ test('whatever is under way at a SIGTERM is finished, recorded and logged once, 
   assert.equal(daemon.log.at(-1)?.message, 'stopped');
 });
 
-test('signals that come together are one wish; a later one is obeyed at once', async (t) => {
+test('simultaneous signals count as one; a later one ends the daemon immediately', async (t) => {
   const daemon = await startDaemon(t, servers, { VIGIE_DRAIN_ANNOUNCE_MS: '60000', VIGIE_DRAIN_TIMEOUT_MS: '120000' });
   const signalledAt = performance.now();
   const ended = daemon.end('SIGTERM');
@@ -127,10 +126,10 @@ test('signals that come together are one wish; a later one is obeyed at once', a
   assert.equal(await ended, 1);
   clearInterval(again);
   assert.ok(performance.now() - signalledAt > 1_000, 'the first echoes changed nothing');
-  assert.equal(daemon.log.at(-1)?.message, 'asked again to end: not drained');
+  assert.equal(daemon.log.at(-1)?.message, 'Second signal: ending without draining.');
 });
 
-test('SIGTERM while the daemon starts ends it in order too', async (t) => {
+test('SIGTERM during start-up ends the daemon in order too', async (t) => {
   const starting = startDaemon(t, servers, {}, { onStarting: (daemon) => void daemon.kill('SIGTERM') });
   await assert.rejects(starting, /the daemon ended with 0/);
 });
@@ -157,7 +156,7 @@ function ask(url: string, key: string, agent: Agent): Promise<Answer> {
   });
 }
 
-/** Until nobody listens there. */
+/** Resolves once connections to the URL are refused. */
 async function untilRefused(url: string): Promise<void> {
   await untilIs(
     () =>

@@ -1,4 +1,4 @@
-/** What a courier has in memory, and what it is told meanwhile. */
+/** The due deliveries that a courier has in memory, and the announcements that it receives meanwhile. */
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
@@ -25,9 +25,9 @@ async function openScene(t: TestContext, clock: () => Date = () => new Date(), w
   return { database, round, store };
 }
 
-test('what is announced once more while it is being sent waits again when that has ended', async (t) => {
+test('a delivery that is announced again during its attempt waits again after it', async (t) => {
   const { round, store } = await openScene(t);
-  // Its looks at the queue, which is empty.
+  // Ends the scans of the queue, which is empty.
   await store.stop();
   const due: DueDelivery = { id: randomUuid(), endpointKey: 'k', lane: 'first' };
   assert.deepEqual(store.admit([due, due]), []);
@@ -44,7 +44,7 @@ test('what is announced once more while it is being sent waits again when that h
   assert.equal(again?.isRetry, true);
 });
 
-test('what a resend moves to another endpoint waits no longer for a slot of the former one, which may hang', async (t) => {
+test('a delivery that a resend moves to another endpoint no longer waits for a slot of the former one, which may hang', async (t) => {
   const { database, round, store } = await openScene(t);
   const search = await seedSearch(database);
   const [fetched, announced] = await seedDeliveries(database, search, ['https://new.test/', 'https://new.test/']);
@@ -57,12 +57,12 @@ test('what a resend moves to another endpoint waits no longer for a slot of the 
   await store.stop();
 });
 
-test('a held delivery is released when it is old, though a slow claim held it late or the clock was set back', async (t) => {
+test('a held delivery is released when it is old, even if a slow claim held it late or the clock was set back', async (t) => {
   let setBackMs = 0;
   const clock = (): Date => new Date(Date.now() - setBackMs);
   const { database, store } = await openScene(t, clock);
   const search = await seedSearch(database);
-  /** Old enough by `ms` to be let in. */
+  /** Seeds a delivery that has exceeded the longest wait for another endpoint by `ms`. */
   const seedOld = async (ms: number): Promise<string> => {
     const recordedAt = new Date(clock().getTime() - HELD_BACK_MAX_MS - ms);
     const [due] = await seedDeliveries(database, search, ['https://e.test/'], 'one match', recordedAt);
@@ -83,14 +83,14 @@ test('a held delivery is released when it is old, though a slow claim held it la
   const next = await seedOld(1_000);
   await makeWait(next);
   await untilLetIn(next);
-  // As a claim leaves it that waited for a standby.
+  // Held only when it is already old, as by a claim whose commit waited for a standby.
   const old = await seedOld(60_000);
   await makeWait(old);
   await untilLetIn(old);
   await store.stop();
 });
 
-test('after a start with 100 dead URLs of one client, a delivery of another client finds room in memory at once', async (t) => {
+test('after a start with 100 dead URLs of one client, another client’s delivery enters the in-memory queue at once', async (t) => {
   const { database, round, store } = await openScene(t, () => new Date(), 1_000);
   const [dead, healthy] = [await seedSearch(database), await seedSearch(database)];
   const urls = Array.from({ length: 100 }, (_, number) => `https://refused.test/${number}`);

@@ -1,4 +1,4 @@
-/** The data directory is held by one daemon at a time, and never by a dead one. */
+/** One daemon at a time locks the data directory, and the lock of a dead daemon does not last. */
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -14,20 +14,20 @@ import { LOADER, moduleUrl } from '../support/checkout.ts';
 const isRoot = process.getuid?.() === 0;
 const module = moduleUrl('src/local/data-directory');
 
-test('a missing directory is created, for its owner alone', async (t) => {
+test('a missing directory is created, accessible to its owner only', async (t) => {
   const directory = await openDataDirectory(join(await temporaryDirectory(t), 'à la volée', 'vigie'));
   t.after(() => directory.close());
   assert.equal((await stat(directory.path)).mode & 0o777, 0o700);
 });
 
-test('a second hold is refused, by whatever path, and says who holds it', async (t) => {
+test('a second daemon is refused, by any path to the directory, and learns which process holds it', async (t) => {
   const path = await temporaryDirectory(t);
   const other = join(await temporaryDirectory(t), 'link');
   await symlink(path, other);
   const directory = await openDataDirectory(path);
   await assert.rejects(openDataDirectory(other), (error: Error & { code: string }) => {
     assert.equal(error.code, 'DATA_DIRECTORY_IN_USE');
-    assert.match(error.message, new RegExp(`in use by another vigie \\(process ${process.pid}\\)`));
+    assert.match(error.message, new RegExp(`in use by another Vigie daemon \\(process ${process.pid}\\)`));
     assert.match(error.message, /VIGIE_DATA_DIR/);
     return true;
   });
@@ -35,7 +35,7 @@ test('a second hold is refused, by whatever path, and says who holds it', async 
   await (await openDataDirectory(other)).close();
 });
 
-test('a directory is free at once when its daemon is killed', async (t) => {
+test('a directory is free as soon as its daemon is killed', async (t) => {
   const path = await temporaryDirectory(t);
   const holder = spawn(process.execPath, [
     ...LOADER,
@@ -55,26 +55,26 @@ test('a directory that another user could change is refused', async (t) => {
   const path = await temporaryDirectory(t);
   for (const mode of [0o777, 0o1777]) {
     await chmod(path, mode);
-    await assert.rejects(openDataDirectory(path), /can be written to by every user.*Set VIGIE_DATA_DIR/);
+    await assert.rejects(openDataDirectory(path), /is writable by every user.*Set VIGIE_DATA_DIR/);
   }
   await chmod(path, 0o755);
   await (await openDataDirectory(path)).close();
   if (!isRoot) return;
   await chown(path, 65_534, 65_534);
-  await assert.rejects(openDataDirectory(path), /belongs to user 65534, who could change what is in it/);
+  await assert.rejects(openDataDirectory(path), /belongs to user 65534, who could change its content/);
 });
 
-test('a cache that another user could change is refused, whatever lies in it', async (t) => {
+test('a cache that another user could change is refused, whatever it contains', async (t) => {
   const path = await temporaryDirectory(t);
   await writeFile(join(path, 'planted'), '');
   await chmod(path, 0o777);
   const take = () => cacheEntry(path, 'planted', async () => true, assert.fail);
-  await assert.rejects(take(), /can be written to by every user/);
+  await assert.rejects(take(), /is writable by every user/);
   await chmod(path, 0o755);
   assert.equal(await take(), join(path, 'planted'));
 });
 
-test('a lock file that leads elsewhere is refused', async (t) => {
+test('a lock file that is a link is refused', async (t) => {
   const path = await temporaryDirectory(t);
   const elsewhere = join(await temporaryDirectory(t), 'precious');
   await writeFile(elsewhere, 'untouched');
@@ -95,7 +95,7 @@ test('a path that cannot be a directory is refused with the name of the setting'
   }
 });
 
-test('the cache is where XDG says, and root has one of the system otherwise', () => {
+test('the cache is in the XDG directory, and root uses one of the system otherwise', () => {
   assert.equal(cacheDirectory({ XDG_CACHE_HOME: '/somewhere' }), '/somewhere/vigie');
   assert.equal(cacheDirectory({ XDG_CACHE_HOME: 'a/b' }), cacheDirectory({}), 'a relative one is ignored');
   if (isRoot) assert.equal(cacheDirectory({}), '/var/cache/vigie');

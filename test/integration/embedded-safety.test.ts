@@ -1,4 +1,4 @@
-/** The embedded servers are locked: no other user of the machine reads, forges or deletes what they hold. */
+/** The embedded servers are protected: no other user of the machine can read, forge or delete their data. */
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -18,12 +18,12 @@ import { copyTestCluster, emptyDirectory } from '../support/servers.ts';
 const run = promisify(execFile);
 
 const isRoot = process.getuid?.() === 0;
-/** `nobody`, and a plain user whom the machine does not know. */
+/** `nobody`, and an ordinary user without an entry in the machine's list of users. */
 const STRANGERS = isRoot ? [65_534, 54_321] : [];
 const cacheDir = cacheDirectory();
 const serverBin = process.env.NATS_SERVER_BIN || null;
 
-test('without the password nobody gets into either server', async (t) => {
+test('both servers refuse connections without the password', async (t) => {
   const { postgres, nats } = await startBoth(t);
   for (const [user, password] of [
     ['', ''],
@@ -45,7 +45,7 @@ test('without the password nobody gets into either server', async (t) => {
   }
 });
 
-test('passwords lie in files that the daemon’s user alone can read, and on no command line', async (t) => {
+test('passwords are in files that only the daemon’s user can read, and on no command line', async (t) => {
   const { postgres, nats, dataDir } = await startBoth(t);
   const urls = [postgres.url, postgres.superuserUrl, nats.url, nats.crawlerUrl];
   const secrets = urls.map((url) => new URL(url).password);
@@ -73,7 +73,7 @@ test('passwords lie in files that the daemon’s user alone can read, and on no 
   }
 });
 
-test('another user reads no file, enters no directory and takes no lock, even where the way there is open', async (t) => {
+test('another user can read no file, enter no directory and take no lock, even if the parent directories are open', async (t) => {
   const { postgres, nats, dataDir } = await startBoth(t);
   await chmod(dataDir, 0o755);
   const directory = await openDataDirectory(dataDir);
@@ -97,7 +97,7 @@ test('another user reads no file, enters no directory and takes no lock, even wh
   }
 });
 
-test('a root daemon gives each server a system user of its own', async (t) => {
+test('a root daemon runs each server under its own system user', async (t) => {
   const { postgres, nats, dataDir } = await startBoth(t);
   const users = await Promise.all([postgres, nats].map(({ pid }) => userOf(pid)));
   const own = process.getuid?.();
@@ -109,7 +109,7 @@ test('a root daemon gives each server a system user of its own', async (t) => {
   const owned = ['postgres/cluster', 'nats/store', 'nats/store/jetstream'];
   const owners = await Promise.all(owned.map(async (path) => (await stat(join(dataDir, path))).uid));
   assert.deepEqual(owners, [users[0], users[1], users[1]]);
-  // What a daemon that is root writes lies where the servers' users cannot put a link.
+  // Files that a daemon running as root writes are in folders where the servers' users cannot create a link.
   for (const path of ['postgres', 'nats', 'postgres/server.log', 'nats/server.log', 'nats/credentials']) {
     assert.equal((await stat(join(dataDir, path))).uid, own, path);
   }
@@ -153,7 +153,7 @@ test('the application’s role owns its database and nothing more', async (t) =>
   ]);
 });
 
-test('credentials of NATS stay the same from start to start, and new ones are made when the file is gone', async (t) => {
+test('NATS credentials stay the same across starts, and are generated again if the file is missing', async (t) => {
   const dataDir = await emptyDirectory(t);
   const options = { dataDir, serverBin, cacheDir };
   const first = await startNatsServer(options);
@@ -167,7 +167,7 @@ test('credentials of NATS stay the same from start to start, and new ones are ma
   assert.notEqual(new URL(third.url).password, new URL(first.url).password);
 });
 
-test('nats-server runs from where its user cannot walk to', async (t) => {
+test('nats-server runs from a directory that its user cannot reach', async (t) => {
   const dataDir = await emptyDirectory(t);
   const installed = await startNatsServer({ dataDir, serverBin, cacheDir });
   const program = join(await emptyDirectory(t), 'nats-server');
@@ -203,7 +203,7 @@ async function filesBelow(directory: string): Promise<readonly string[]> {
   return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
 }
 
-/** Those given, and their children. */
+/** The given processes and their children. */
 async function processesOf(parents: readonly number[]): Promise<readonly number[]> {
   const { stdout } = await run('ps', ['-o', 'pid=', '--ppid', parents.join(',')]);
   return [...parents, ...stdout.split('\n').flatMap((line) => (line.trim() === '' ? [] : [Number(line)]))];

@@ -1,4 +1,4 @@
-/** The servers of a start without DATABASE_URL and NATS_URL: they keep what they acknowledged, and never outlive us. */
+/** The servers of a start without DATABASE_URL and NATS_URL lose nothing they acknowledged, and end with the daemon. */
 
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
@@ -38,7 +38,7 @@ test('a restart keeps the rows and the messages', async (t) => {
   assert.equal(await messageCount(second.nats.url), 1);
 });
 
-test('the truth is durable, and reachable from this machine alone', async (t) => {
+test('commits are durable, and the servers listen on loopback only', async (t) => {
   const dataDir = await emptyDirectory(t);
   const postgres = await startPostgres({ dataDir, cacheDir });
   t.after(() => postgres.stop());
@@ -51,20 +51,20 @@ test('the truth is durable, and reachable from this machine alone', async (t) =>
   const wrong = new URL(postgres.url);
   wrong.password = 'wrong';
   await assert.rejects(query(wrong.href, 'select 1'), /password authentication failed/);
-  // French order, and letters outside ASCII.
+  // French sort order, and case mapping of letters outside ASCII.
   assert.deepEqual(await query(postgres.url, `select 'é' < 'f' collate "fr-x-icu" as sorted, upper('é') as folded`), [
     { sorted: true, folded: 'É' },
   ]);
 });
 
-test('PostgreSQL keeps pages in an eighth of the memory, within bounds', () => {
+test('PostgreSQL’s shared buffers are an eighth of the memory, within bounds', () => {
   const gigabyte = 1024 ** 3;
   assert.deepEqual(bufferSettings(4 * gigabyte), { shared_buffers: '512MB', effective_cache_size: '1024MB' });
   assert.deepEqual(bufferSettings(64 * gigabyte), { shared_buffers: '1024MB', effective_cache_size: '2048MB' });
   assert.deepEqual(bufferSettings(gigabyte / 2), { shared_buffers: '128MB', effective_cache_size: '256MB' });
 });
 
-test('kill -9 of the daemon takes its servers along, and the next start works at once', async (t) => {
+test('kill -9 of the daemon also ends its servers, and the next start works at once', async (t) => {
   const dataDir = await dataDirectory(t);
   const { daemon, pids, urls } = await startDaemon(dataDir);
   await query(urls.postgres, 'create table kept ()');
@@ -75,7 +75,7 @@ test('kill -9 of the daemon takes its servers along, and the next start works at
   await query(next.postgres.url, 'select * from kept');
 });
 
-test('a server that missed the death of its daemon is stopped by the next start', async (t) => {
+test('a server that outlived its daemon is stopped by the next start', async (t) => {
   const dataDir = await dataDirectory(t);
   const orphans = await startBoth(dataDir);
   const next = await startBoth(dataDir);
@@ -84,7 +84,7 @@ test('a server that missed the death of its daemon is stopped by the next start'
   assert.equal(await isRunning(orphans.nats.pid), false);
 });
 
-test('what another user’s servers have written is taken over, and lost passwords are replaced', async (t) => {
+test('files written under another user are taken over, and lost passwords are replaced', async (t) => {
   const dataDir = await dataDirectory(t);
   const first = await startBoth(dataDir);
   await query(first.postgres.url, "create table kept (word text); insert into kept values ('été')");
@@ -98,13 +98,10 @@ test('what another user’s servers have written is taken over, and lost passwor
   assert.deepEqual(await query(next.postgres.url, 'select word from kept'), [{ word: 'été' }]);
   await assert.rejects(query(first.postgres.url, 'select'));
   const taken = await Promise.all(written.map((path) => stat(path)));
-  assert.deepEqual(
-    valuesOf(taken, 'uid'),
-    owners.map(({ uid }) => uid),
-  );
+  assert.deepEqual(valuesOf(taken, 'uid'), valuesOf(owners, 'uid'));
 });
 
-test('a pid file that names a living stranger does not prevent a start', async (t) => {
+test('a pid file with the id of an unrelated process does not prevent a start', async (t) => {
   const dataDir = await dataDirectory(t);
   const pidFile = join(dataDir, 'postgres/cluster/postmaster.pid');
   await (await startPostgres({ dataDir, cacheDir })).stop();
@@ -116,7 +113,7 @@ test('a pid file that names a living stranger does not prevent a start', async (
   await server.stop();
 });
 
-test('an interrupted first start is begun again', async (t) => {
+test('an interrupted first start is restarted', async (t) => {
   const dataDir = await emptyDirectory(t);
   const { daemon } = spawnDaemon(dataDir);
   const begun = join(dataDir, 'postgres.new/cluster/global');
@@ -142,7 +139,7 @@ test('a plain user without a home or a locale starts both', async (t) => {
   await publish(urls.nats, 'hello');
 });
 
-test('a server that does not start says why', async (t) => {
+test('a server that does not start reports why', async (t) => {
   const dataDir = await dataDirectory(t);
   await assert.rejects(startPostgres({ dataDir, cacheDir, settings: { shared_buffers: 'many' } }), (error: Error) => {
     assert.match(error.message, /embedded PostgreSQL ended with exit code 1.*invalid value for parameter/s);
@@ -159,7 +156,7 @@ test('a server that does not start says why', async (t) => {
   });
 });
 
-test('a server that dies is noticed', async (t) => {
+test('a server that exits is noticed', async (t) => {
   const dataDir = await dataDirectory(t);
   const { postgres, nats } = await startBoth(dataDir);
   process.kill(postgres.pid, 'SIGKILL');
@@ -189,7 +186,7 @@ test('a server that ignores its stop signal is killed', async (t) => {
   assert.match(await server.exited, /^stubborn server ended by SIGKILL.*\nready$/s);
 });
 
-test('nats-server syncs every write from 2.10 on, and is not told so before', async (t) => {
+test('nats-server from 2.10 on syncs every write, and earlier versions do not get the option', async (t) => {
   const dataDir = await emptyDirectory(t);
   const fake = join(dataDir, 'nats-server');
   for (const [version, isWritten] of [
@@ -197,7 +194,7 @@ test('nats-server syncs every write from 2.10 on, and is not told so before', as
     ['2.10.0', true],
     ['3.0.1', true],
   ] as const) {
-    // Says its version, and refuses to run.
+    // A fake server that prints its version and refuses to run.
     await writeFile(
       fake,
       `#!/bin/sh\n[ "$1" = --version ] && echo 'nats-server: v${version}' && exit\necho no; exit 3\n`,
@@ -209,18 +206,18 @@ test('nats-server syncs every write from 2.10 on, and is not told so before', as
   }
 });
 
-test('a program that is no nats-server is refused by name', async (t) => {
+test('a program other than nats-server is refused by name', async (t) => {
   const dataDir = await emptyDirectory(t);
   for (const bin of ['/no/such/file', '/bin/true']) {
     await assert.rejects(startNatsServer({ dataDir, serverBin: bin, cacheDir }), (error: Error & { code: string }) => {
       assert.equal(error.code, 'EMBEDDED_SERVER_MISSING');
-      assert.match(error.message, new RegExp(`${bin} is no nats-server`));
+      assert.match(error.message, new RegExp(`${bin} is not a nats-server`));
       return true;
     });
   }
 });
 
-test('log lines of the servers are handed over', async (t) => {
+test('log lines of the servers are forwarded', async (t) => {
   const dataDir = await dataDirectory(t);
   const lines: string[] = [];
   const server = await startPostgres({ dataDir, cacheDir, onLog: (line) => lines.push(line) });
@@ -230,7 +227,7 @@ test('log lines of the servers are handed over', async (t) => {
 
 const AS_NOBODY = [`--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups', '--'];
 
-/** Where the first start has been; the tests of the first start take an empty one. */
+/** A data directory after a first start. Tests of the first start use an empty one instead. */
 async function dataDirectory(t: TestContext): Promise<string> {
   const path = await emptyDirectory(t);
   await copyTestCluster(path);
@@ -239,14 +236,14 @@ async function dataDirectory(t: TestContext): Promise<string> {
 
 async function startBoth(dataDir: string) {
   const [postgres, nats] = await Promise.all([
-    // A killed server would leave shared memory in /dev/shm for good, the data directory being removed.
+    // A killed server would leave its shared memory in /dev/shm for ever, because the data directory is removed.
     startPostgres({ dataDir, cacheDir, settings: { dynamic_shared_memory_type: 'mmap' } }),
     startNatsServer({ dataDir, serverBin, cacheDir }),
   ]);
   return { postgres, nats };
 }
 
-/** A daemon in a process of its own that starts both servers and tells their addresses. */
+/** Starts a daemon in its own process that starts both servers and prints their addresses. */
 function spawnDaemon(dataDir: string, setpriv: readonly string[] = ['--']): { daemon: ChildProcess } {
   const source = (name: string) => JSON.stringify(moduleUrl(`src/local/${name}`));
   const script = `
@@ -288,7 +285,7 @@ async function messageCount(url: string): Promise<number> {
   return state.messages;
 }
 
-/** A zombie, which only its parent can remove, does not run. */
+/** Whether the process runs. A zombie, which only its parent can remove, does not. */
 async function isRunning(pid: number): Promise<boolean> {
   return (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')) !== '';
 }

@@ -1,4 +1,4 @@
-/** A start with embedded servers, as a user lives it: where crawlers publish, and whom the servers run as. */
+/** A start with embedded servers from a user's view: where crawlers publish, and as which users the servers run. */
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -11,21 +11,21 @@ import { cacheDirectory } from '../../src/local/data-directory.ts';
 import { findPostgresBinaries } from '../../src/local/postgres-cluster.ts';
 import { LOADER, moduleUrl } from '../support/checkout.ts';
 import { runVigie, startDaemon } from '../support/daemon.ts';
-import { numberedUuid, upsert } from '../support/intake.ts';
+import { numberedFlat } from '../support/intake.ts';
 import { copyTestCluster, emptyDirectory, type TestServer } from '../support/servers.ts';
 
 const run = promisify(execFile);
 
 const isRoot = process.getuid?.() === 0;
-/** In no list of users. */
+/** A user id without an entry in any list of users. */
 const UNKNOWN_USER = 54_321;
 const cacheDir = cacheDirectory();
 const serverBin = process.env.NATS_SERVER_BIN || '';
 const searched = `${serverBin === '' ? '' : `${dirname(serverBin)}:`}${process.env.PATH}`;
-/** Neither is given: both are embedded. */
+/** Neither URL is set: both servers are embedded. */
 const EMBEDDED = { postgres: absent(), nats: absent() };
 
-test('crawlers find the embedded NATS: at its port, in the line that says ready, in a file and by a command', async (t) => {
+test('crawlers find the embedded NATS by its port, the ready line, a file and a command', async (t) => {
   const dataDir = await emptyDirectory(t);
   await copyTestCluster(dataDir);
   const port = await freePort();
@@ -45,20 +45,19 @@ test('crawlers find the embedded NATS: at its port, in the line that says ready,
   const operators = await runVigie(['nats', '--operator'], EMBEDDED, { settings });
   const { host, username } = new URL(operators.stdout);
   assert.deepEqual([operators.code, host, username === new URL(url).username], [0, `127.0.0.1:${port}`, false]);
-  const advert = { property: numberedUuid('property', 1), advert: numberedUuid('advert', 1) };
-  const input = JSON.stringify(upsert({ ...advert, crawledAt: '2026-03-10T08:00:00Z', price: 1 }));
+  const input = JSON.stringify(numberedFlat(1, 1));
   const published = await runVigie(['publish'], EMBEDDED, { settings, input });
   assert.deepEqual(published, { code: 0, stdout: '1 published, 0 already there, 0 refused\n', stderr: '' });
 
   assert.equal(await daemon.end('SIGTERM'), 0);
   const gone = await runVigie(['nats'], EMBEDDED, { settings });
   assert.equal(gone.code, 1);
-  assert.match(gone.stderr, /^vigie: no daemon runs here/);
+  assert.match(gone.stderr, /^vigie: No daemon runs here/);
 });
 
-test('a user without an entry in the list of users is told before anything starts, and runs what was made before', async (t) => {
+test('a user without a passwd entry is reported before anything starts, and can run an existing directory', async (t) => {
   if (!isRoot) return t.skip('only root can become another user');
-  // A copy that any user can reach, where this clone is out of reach.
+  // Makes a copy of the binaries that any user can read, because this clone may not be readable for others.
   await findPostgresBinaries(cacheDir, { name: 'unknown', userId: UNKNOWN_USER, groupId: UNKNOWN_USER });
   const dataDir = await emptyDirectory(t);
   await chown(dataDir, UNKNOWN_USER, UNKNOWN_USER);
@@ -75,7 +74,7 @@ test('a user without an entry in the list of users is told before anything start
   assert.equal((await stat(join(dataDir, 'nats/store'))).uid, UNKNOWN_USER);
 });
 
-test('many daemons that start at once make each system user once, and where none can be made it is nobody', async (t) => {
+test('daemons that start together create each system user once, and use nobody where none can be created', async (t) => {
   const isPossible = isRoot && (await run('unshare', ['--mount', 'true']).then(Boolean, () => false));
   if (!isPossible) return t.skip('only root can hide the list of users of the machine from a process');
   const script = `
@@ -84,7 +83,7 @@ test('many daemons that start at once make each system user once, and where none
     const user = await serverUser('vigie-nats', (warning) => warnings.push(warning));
     process.stdout.write(JSON.stringify({ user, warnings }) + '\\n');`;
   const start = `node ${LOADER.join(' ')} --input-type=module --eval "$0"`;
-  // A list of users of its own, without those of other tests.
+  // Gives each run its own /etc with a list of users that other tests do not change.
   const etc = await emptyDirectory(t);
   const isolated = (commands: string) =>
     run('unshare', [
@@ -110,7 +109,7 @@ test('many daemons that start at once make each system user once, and where none
   );
 });
 
-/** Starts both servers and stops them. */
+/** Starts both servers as `user` and stops them. */
 async function startAs(user: number, dataDir: string): Promise<string> {
   const script = `
     const { openServers } = await import('${moduleUrl('src/local/servers')}');

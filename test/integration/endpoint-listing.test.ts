@@ -1,4 +1,4 @@
-/** Operators see every endpoint that was tried or paused, and by its name one that nobody has tried yet. */
+/** Operators see every endpoint that was attempted or paused, and, by its name, an endpoint without any attempt yet. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -10,7 +10,7 @@ import { seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 
 const [HANGING, KNOWN, PAUSED] = ['https://a.example/hangs', 'https://b.example/known', 'https://c.example/paused'];
 
-test('an endpoint is listed from its first attempt on, and shown by its name before that', async (t) => {
+test('an endpoint is listed from its first attempt on, and can be shown by name before that', async (t) => {
   const database = connectDatabase(t, await ownDatabase(t));
   const search = await seedSearch(database);
   await seedDeliveries(database, search, [HANGING, HANGING, KNOWN]);
@@ -33,7 +33,7 @@ test('an endpoint is listed from its first attempt on, and shown by its name bef
   assert.equal(await readAdminEndpoint(database, urlKeyOf('https://d.example/')), null);
 });
 
-test('the list says of a paused URL and of its clients what each shows by itself', async (t) => {
+test('the list and the single endpoints show the same for a paused URL and its clients', async (t) => {
   const database = connectDatabase(t, await ownDatabase(t));
   const search = await seedSearch(database);
   await seedDeliveries(database, search, [HANGING, KNOWN]);

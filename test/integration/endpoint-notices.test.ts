@@ -1,4 +1,4 @@
-/** A client's notice address is notified of endpoints that are about to be paused, and are (decisions, section 6). */
+/** A client is notified of endpoints that are about to be paused, and of paused ones (decisions, section 6). */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -14,7 +14,7 @@ import type { Cleanup } from '../support/servers.ts';
 const DAYS = 3;
 const OPS = 'ops@client.example';
 
-/** Clients with endpoints that have failed for so many hours, and one elsewhere that answers unless `isCutOff`. */
+/** Clients with failing endpoints, and another client whose endpoint answers unless `isCutOff`. */
 async function openScene(cleanup: Cleanup, language: 'fr' | 'en' = 'en') {
   const { database, smtp, newClient } = await openMailScene(cleanup);
   const healthy = await newClient('Healthy');
@@ -42,7 +42,7 @@ async function openScene(cleanup: Cleanup, language: 'fr' | 'en' = 'en') {
       return key;
     },
     anHourLater: () => database.query(`update clients set notice_tried_at = notice_tried_at - interval '61 minutes'`),
-    /** The texts of the e-mails of one run. */
+    /** Runs the notices once and resolves with the texts of the e-mails. */
     async notices(): Promise<readonly string[]> {
       const before = smtp.mails.length;
       const sender = createMailSender({ url: smtp.url });
@@ -74,7 +74,7 @@ test('one e-mail names all endpoints of a client, at half of the time and at the
   assert.deepEqual(await notices(), []);
   await fail(acme, 'https://half.example/hook?token=secret', 73);
   assert.match((await notices()).join(), /half\.example\/hook\s+paused since/);
-  // A series after a success is another one.
+  // Failures after a success count as a new series.
   const { rows } = await database.query<{ key: string }>(`select key from endpoints where url like '%dead%'`);
   await resumeEndpoint(database, rows[0]?.key ?? '', 'client');
   await database.query(`update endpoints set noticed_at = noticed_at - interval '9 days' where url like '%dead%'`);
@@ -83,7 +83,7 @@ test('one e-mail names all endpoints of a client, at half of the time and at the
   assert.match((await notices()).join(), /endpoints fail\n[^]*dead\.example/);
 });
 
-test('an e-mail that is not taken is sent again after an hour, and what comes within the hour waits', async (t) => {
+test('an e-mail that the server refuses is sent again after an hour, and later notices wait with it', async (t) => {
   const { client, fail, notices, anHourLater, smtp } = await openScene(t);
   const acme = await client('Acme');
   await fail(acme, 'https://one.example/', 73);
@@ -109,7 +109,7 @@ test('of many endpoints twenty are named and the others counted, in the language
   assert.match(text, /Et 5 autres\./);
 });
 
-test('while no endpoint answers the network is ours, and nobody is notified', async (t) => {
+test('while no endpoint answers the network is taken for the cause, and nobody is notified', async (t) => {
   const { client, fail, notices, database } = await openScene(t);
   await database.query(`update endpoints set last_success_at = now() - interval '9 days'`);
   const acme = await client('Acme');

@@ -1,4 +1,4 @@
-/** The feed as its clients read it: nothing appears before a cursor that was given out, and no cursor misleads. */
+/** The feed as its clients read it: nothing is added before a cursor that was given out, and no cursor misleads. */
 
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
@@ -53,7 +53,7 @@ async function openScene(members: Record<string, unknown> = {}): Promise<Scene> 
   return { key, clientId, searchId: id, searchNumber: number, read: (query = '') => call('GET', `/feed${query}`) };
 }
 
-/** What a transaction of the recorder writes; `commit` ends it. */
+/** Writes what a transaction of the recorder writes; `commit` ends it. */
 async function record(
   scene: Pick<Scene, 'clientId' | 'searchId' | 'searchNumber'>,
   count: number,
@@ -92,7 +92,7 @@ async function record(
 const idsOf = ({ body }: ApiAnswer): Uuid[] => body.items.map(({ id }: { id: Uuid }) => id);
 
 describe('the feed', () => {
-  it('tells nothing behind which something may still be recorded', async () => {
+  it('returns nothing behind which an earlier item may still be committed', async () => {
     const scene = await openScene();
     const slow = await record(scene, 2);
     const quick = await record(scene, 2);
@@ -107,7 +107,7 @@ describe('the feed', () => {
     assert.equal(await readFeedDelay(database), 0);
   });
 
-  it('begins at what is recorded from now on for who asks for the latest', async () => {
+  it('for a client that asks for the latest begins with items recorded from now on', async () => {
     const scene = await openScene();
     await (await record(scene, 2)).commit();
     const open = await record(scene, 1);
@@ -120,7 +120,7 @@ describe('the feed', () => {
     assert.deepEqual(idsOf(told), [...open.ids, ...later.ids], 'what was under way comes after it');
   });
 
-  it('is read by pages of any size, byte by byte', async () => {
+  it('is read in pages of any size, byte by byte', async () => {
     const scene = await openScene({ context: { user: 7 } });
     const batches = [];
     for (const count of [3, 1, 5]) {
@@ -163,7 +163,7 @@ describe('the feed', () => {
     assert.equal((await scene.read()).body.items.length, 6);
   });
 
-  it('takes a cursor for its own client and filter alone, and none that was touched', async () => {
+  it('accepts a cursor from its own client and filter only, and none that was modified', async () => {
     const scene = await openScene();
     await (await record(scene, 1)).commit();
     const { next } = (await scene.read()).body;
@@ -184,7 +184,7 @@ describe('the feed', () => {
     assert.deepEqual((await other.read()).body.items, []);
   });
 
-  it('withholds what was recorded with contacts once its search hides them', async () => {
+  it('withholds items recorded with contacts once their search hides contacts', async () => {
     const scene = await openScene();
     const open = await record(scene, 1, '{"adverts":[{"contact":{"phone":"0494"}}]}');
     await open.commit();
@@ -211,7 +211,7 @@ describe('the feed', () => {
     );
   });
 
-  it('answers a cursor that is older than what is kept with where to begin', async () => {
+  it('answers an expired cursor with the place to begin', async () => {
     const scene = await openScene();
     const [old, young] = [await record(scene, 2), await record(scene, 2)];
     const start = (await scene.read()).body.next;
@@ -232,11 +232,11 @@ describe('the feed', () => {
     assert.deepEqual(idsOf(await scene.read(`?after=${last.cursor}`)), young.ids, 'who had it all has missed nothing');
   });
 
-  it('answers a cursor from before a restoration with where to begin', async () => {
+  it('answers a cursor from before a restore with the place to begin', async () => {
     const scene = await openScene();
     await (await record(scene, 1)).commit();
     const before = (await scene.read()).body.next;
-    // As a copy in another cluster: what it tells was recorded by transactions of higher numbers than the present ones.
+    // Simulates a copy in another cluster: its rows have higher transaction numbers than the cluster's present ones.
     await database.query(`update feed_batches set recorded_in = '900000000000'::xid8 where client_id = $1`, [
       scene.clientId,
     ]);
@@ -251,7 +251,7 @@ describe('the feed', () => {
     assert.deepEqual((await scene.read(`?after=${all.body.next}`)).body.items, []);
   });
 
-  it('wakes who waits, also while an earlier transaction runs, and nobody else', async () => {
+  it('wakes its waiting clients, also while an earlier transaction runs, and no others', async () => {
     const scene = await openScene();
     const slow = await record(scene, 1);
     const quick = await record(scene, 1);
@@ -263,11 +263,11 @@ describe('the feed', () => {
     assert.deepEqual(idsOf(await waiting).slice(0, 1), slow.ids);
   });
 
-  it('ends the waiting of a revoked key at once, and that of no other', async () => {
+  it('ends the waiting of a revoked key immediately, and that of no other key', async () => {
     const [scene, other] = [await openScene(), await openScene()];
     const polls = Array.from({ length: 5 }, () => scene.read('?wait=30'));
     const waitingOfOther = other.read('?wait=30').then(() => 'ended');
-    // The one that finds no room is answered when the four others wait.
+    // The poll that is refused is answered once the four others wait.
     await Promise.race(polls);
     await database.query('update api_keys set revoked_at = now() where client_id = $1', [scene.clientId]);
     tellKeyChange();
@@ -278,10 +278,10 @@ describe('the feed', () => {
     await waitingOfOther;
   });
 
-  it('keeps four polls of a client waiting, and half as many as there are connections in all', async () => {
+  it('keeps four polls of a client waiting, and half the number of connections in total', async () => {
     const [first, second] = [await openScene(), await openScene()];
     const pollsOf = (scene: Scene, count: number) => Array.from({ length: count }, () => scene.read('?wait=30'));
-    // Whichever comes last finds no room, and is answered first.
+    // The last of five polls is refused, and is therefore answered first.
     const polls = pollsOf(first, 5);
     const refused = await Promise.race(polls);
     assert.deepEqual([refused.status, refused.headers.get('Retry-After')], [429, '1']);
@@ -297,7 +297,7 @@ describe('the feed', () => {
     );
   });
 
-  it('answers who waits at once when the service ends', async () => {
+  it('answers waiting clients immediately when the service ends', async () => {
     const scene = await openScene();
     const waiting = scene.read('?wait=30');
     ending.abort();
@@ -305,7 +305,7 @@ describe('the feed', () => {
     assert.deepEqual((await scene.read('?wait=30')).body.items, []);
   });
 
-  it('refuses what it does not know', async () => {
+  it('refuses unknown parameters', async () => {
     const { read } = await openScene();
     for (const query of ['?wait=31', '?limit=0', '?limit=1001', '?wait=-1', '?cursor=a', `?after=${'a'.repeat(256)}`]) {
       assert.equal((await read(query)).status, 400, query);

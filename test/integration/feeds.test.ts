@@ -1,4 +1,4 @@
-/** A source's snapshots, one after the other, through a daemon into its tables: what agencies, crashes and restores do. */
+/** Successive snapshots of a source, from a daemon to its tables, with agencies' mistakes, crashes and restores. */
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -11,7 +11,7 @@ import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { readState } from '../../src/engine/domain/stored-property.ts';
 import { SnapshotRefusedError } from '../../src/features/feeds/feed-row.ts';
-import { listSources, readSource, withSource } from '../../src/features/feeds/publications.ts';
+import { listSources, readSource } from '../../src/features/feeds/publications.ts';
 import { endSource } from '../../src/features/feeds/snapshot.ts';
 import { type FeedSource, startFeeds } from '../../src/features/feeds/source-watch.ts';
 import { ROOT, SHARED_DATA } from '../support/checkout.ts';
@@ -42,10 +42,10 @@ const never = new AbortController().signal;
 class Crash extends Error {}
 
 const cleanup = lastFirst({ after });
-/** Of all: each test has sources of its own. */
+/** Shared by all tests; each test has its own sources. */
 const scene = await startFeedScene(cleanup);
 
-test('an advert whose publication nobody has acknowledged is known, and expires when the next file lacks it', async () => {
+test('an advert whose publication was not acknowledged is known, and expires when the next file lacks it', async () => {
   const { broker } = scene;
   const connection = Object.assign(Object.create(broker.connection), {
     publish(...parameters: Parameters<typeof broker.connection.publish>) {
@@ -67,13 +67,13 @@ test('A, B and A again within the stream’s duplicate window end as A', async (
   for (const file of [one, two, one]) await take(scene, 'aba', file);
   await recorded(scene);
   assert.equal(await eventCount(scene, 'ad.update.price', 'aba'), 2);
-  // A clock that is set back is no reason to say something older than before.
+  // A clock that was set back does not date the new message before the earlier ones.
   await take(scene, 'aba', two, { clock: () => new Date(0) });
   await recorded(scene);
   assert.equal(await eventCount(scene, 'ad.update.price', 'aba'), 3);
 });
 
-test('a bad file expires nobody, and who forces it gets what it says', async () => {
+test('an unusable file expires nothing, and a forced one is applied as it is', async () => {
   const twenty = rows(0, 20, 100_000);
   await take(scene, 'refused', polirisFile(twenty));
   const before = await streamed(scene);
@@ -85,12 +85,12 @@ test('a bad file expires nobody, and who forces it gets what it says', async () 
     assert.equal(await streamed(scene), before);
   };
   const thirteen = polirisFile(twenty.slice(0, 13));
-  await refused(Buffer.alloc(0), /it is empty/);
-  await refused(thirteen, /7 of 20 adverts are gone from it: --force takes it/);
-  await refused(polirisFile(twenty).subarray(0, -100), /it is cut off/);
+  await refused(Buffer.alloc(0), /The file is empty/);
+  await refused(thirteen, /7 of 20 adverts are missing\. Use --force to accept this\./);
+  await refused(polirisFile(twenty).subarray(0, -100), /The file is cut off/);
   await refused(
     polirisFile(twenty.map((row) => ({ ...row, 2: '' }))),
-    /none of its 20 rows is understood: line 1: it has no reference/,
+    /None of the 20 rows is valid\. Line 1: the reference is missing\./,
   );
   const fourteen = await take(scene, 'refused', polirisFile(twenty.slice(0, 14)), { broker: null });
   assert.equal(fourteen.counts.gone, 6);
@@ -98,7 +98,7 @@ test('a bad file expires nobody, and who forces it gets what it says', async () 
     isForced: true,
   });
   assert.deepEqual([cut.counts.gone, cut.counts.unchanged], [0, 3]);
-  assert.match(cut.notices.join(), /nothing expires: it is cut off/);
+  assert.match(cut.notices.join(), /No advert expires\. The file is cut off/);
   const { counts } = await take(scene, 'refused', thirteen, { isForced: true });
   assert.equal(counts.gone, 7);
   await recorded(scene);
@@ -108,21 +108,21 @@ test('a bad file expires nobody, and who forces it gets what it says', async () 
   assert.equal(await liveCount(scene, 'refused'), 0);
 });
 
-test('a row that is not understood leaves its advert as it was, and one that nobody can name leaves all that are gone', async () => {
+test('an unreadable row leaves its advert unchanged, and one without a reference leaves all missing adverts', async () => {
   await take(scene, 'row', polirisFile([rowOf(1, 100), rowOf(2, 200), rowOf(3, 300)]));
   const broken = await take(scene, 'row', polirisFile([rowOf(1, 100), { ...rowOf(2, 150), 21: '\0' }]));
   assert.deepEqual([broken.counts.gone, broken.counts.notUnderstood], [1, 1]);
-  assert.match(broken.complaints[0] ?? '', /^line 2, R2: it holds a NUL/);
+  assert.match(broken.complaints[0] ?? '', /^Line 2, R2: the record contains NUL bytes/);
   const nameless = await take(scene, 'row', polirisFile([rowOf(1, 100), { 3: 'vente' }]));
   assert.equal(nameless.counts.gone, 0);
   const twice = await take(scene, 'row', polirisFile([rowOf(1, 100), rowOf(2, 200), rowOf(2, 300)]));
-  assert.deepEqual([twice.counts.unchanged, twice.complaints], [2, ['line 3, R2: its reference is there twice']]);
+  assert.deepEqual([twice.counts.unchanged, twice.complaints], [2, ['Line 3, R2: the reference occurs twice.']]);
   await recorded(scene);
   assert.equal(await liveCount(scene, 'row'), 2);
   assert.equal(await eventCount(scene, 'ad.update.price', 'row'), 0);
 });
 
-test('what is equal is published again once a day, without an event, and all of it when asked', async () => {
+test('an unchanged advert is published again once a day, without an event, and all of them on request', async () => {
   const file = polirisFile(rows(0, 3, 100));
   const at = (hours: number) => ({ clock: () => new Date(Date.UTC(2026, 2, 10, hours)) });
   const republished = async (hours: number, options = {}) =>
@@ -141,7 +141,7 @@ test('what is equal is published again once a day, without an event, and all of 
   for (const time of await crawledOf(scene, 'equal')) assert.match(time, /^2026-03-11T23:00:00\.001Z,/);
 });
 
-test('the command line: rows that are not understood are exit code 2, refusals a sentence, and --end the end', async (t) => {
+test('the command exits with 2 for unreadable rows, explains refusals in a sentence, and --end ends a source', async (t) => {
   const folder = await emptyDirectory(t);
   const path = join(folder, 'Annonces.csv');
   const feed = (...args: string[]) => runVigie(['feed', ...args], scene.servers);
@@ -149,33 +149,33 @@ test('the command line: rows that are not understood are exit code 2, refusals a
   await writeFile(path, polirisFile([rowOf(1, 100), {}]));
   const two = await feed(...poliris);
   assert.equal(two.code, 2);
-  assert.match(two.stdout, /not understood: line 2: it has no reference\nended: 1 adverts; 1 new/);
+  assert.match(two.stdout, /not understood: Line 2: the reference is missing\.\nended: 1 adverts; 1 new/);
   await writeFile(path, 'nothing of the kind');
   const refused = await feed(...poliris);
   assert.deepEqual([refused.code, refused.stdout], [1, '']);
-  assert.match(refused.stderr, /Annonces\.csv is refused: it is not Poliris/);
+  assert.match(refused.stderr, /Annonces\.csv was refused\. The file is not Poliris/);
   assert.doesNotMatch(refused.stderr, /at .*\.ts/);
   for (const [args, words] of [
-    [['Not A Name', ...poliris.slice(1)], /a source is named by lower-case letters/],
-    [['ended', path], /feed needs --format, poliris or mapping/],
+    [['Not A Name', ...poliris.slice(1)], /The source "Not A Name" must have only lower-case letters/],
+    [['ended', path], /Set --format to poliris or mapping/],
     [['ended', '--format', 'mapping', path], /needs --mapping FILE/],
     [['ended', '--end', path], /--end takes neither FILE/],
-    [['ended'], /feed needs FILE/],
-    [['ended', '--format', 'poliris', join(folder, 'none\x1b[2J')], /cannot read .*none\ufffd\[2J: no such file/],
-    [['ended', '--format', 'poliris', folder], /is no file/],
+    [['ended'], /Name a FILE/],
+    [['ended', '--format', 'poliris', join(folder, 'none\x1b[2J')], /Cannot read .*none\ufffd\[2J: no such file/],
+    [['ended', '--format', 'poliris', folder], /is not a regular file/],
   ] as const) {
     const { code, stderr } = await feed(...args);
     assert.ok(code === 1 || code === 2);
     assert.match(stderr, words);
   }
   const ended = await feed('ended', '--end');
-  assert.match(ended.stdout, /ended: 1 adverts expire/);
+  assert.match(ended.stdout, /The source ended was removed\. 1 of its adverts expire\./);
   await recorded(scene);
   assert.equal(await liveCount(scene, 'ended'), 0);
   assert.equal(await readSource(scene.database, 'ended'), null);
 });
 
-test('a mapping of a CSV brings the adverts of Toulon', { skip }, async () => {
+test('a mapping of a CSV file publishes the adverts of Toulon', { skip }, async () => {
   const before = await liveCount(scene);
   const csv = join(FOLDER, '../adverts/toulon_bienici_2026-03-10.csv.gz');
   const mapping = join(ROOT, 'config/bienici-mapping.json');
@@ -184,7 +184,7 @@ test('a mapping of a CSV brings the adverts of Toulon', { skip }, async () => {
     scene.servers,
   );
   assert.equal(code, 0);
-  assert.match(stdout, /note: price: 17 of 1664 are no number \(first: line \d+, "\[443000, 1265000\]"\)/);
+  assert.match(stdout, /note: 17 of 1664 values of price are not a number \(first: line \d+, "\[443000, 1265000\]"\)/);
   await recorded(scene);
   assert.equal((await liveCount(scene)) - before, 1_664);
   const { rows: letters } = await scene.database.query('select reason from dead_letters');
@@ -193,14 +193,14 @@ test('a mapping of a CSV brings the adverts of Toulon', { skip }, async () => {
 
 const HABITS = join(ROOT, 'test/feeds');
 
-/** Written by hand from the file. */
+/** Expected results, written by hand from the file. */
 interface ExpectedReading {
   readonly code: number;
   readonly says: readonly string[];
   readonly adverts: readonly { readonly title: string }[];
 }
 
-/** Members that are known, by their paths in the contract. */
+/** The members with a known value, by their paths in the contract. */
 function membersOf(content: object, path = ''): [path: string, value: unknown][] {
   return Object.entries(content).flatMap(([name, value]): [string, unknown][] => {
     if (value === null || value === undefined || (Array.isArray(value) && value.length === 0)) return [];
@@ -209,7 +209,7 @@ function membersOf(content: object, path = ''): [path: string, value: unknown][]
   });
 }
 
-test('files in other habits are read without an invented or lost value', async (t) => {
+test('files in unusual styles are read without an invented or lost value', async (t) => {
   const { rows: earlier } = await scene.database.query('select uuid from properties');
   const byTitle = async () => {
     const { rows } = await scene.database.query('select state from properties where uuid <> all($1)', [
@@ -246,7 +246,7 @@ test('files in other habits are read without an invented or lost value', async (
   }
 });
 
-test('the role reads a folder when its newest file stands still, once among instances, and tells operators', async (t) => {
+test('the role reads a folder once its newest file is complete, in one instance, and reports to operators', async (t) => {
   const servers = await startTestServers(t);
   const folder = await emptyDirectory(t);
   await mkdir(join(folder, 'pushed', 'archive'), { recursive: true });
@@ -262,7 +262,7 @@ test('the role reads a folder when its newest file stands still, once among inst
   const admin = (...args: string[]) => runVigie(['admin', ...args, '--address', daemon.adminAddress], servers);
   assert.match((await admin('feeds', 'list')).stdout, /agency +0 .*\nother/);
   await writeFile(join(folder, 'pushed', 'Annonces.csv'), polirisFile([{ ...rowOf(1, 100), 16: 'grand' }, {}]));
-  // An operator does not wait for it to stand still.
+  // A run that an operator requests does not wait until the file is unchanged for a minute.
   assert.match((await admin('feeds', 'run', 'agency')).stdout, /request time/);
   const shown = await until(
     () => admin('feeds', 'show', 'agency'),
@@ -270,7 +270,7 @@ test('the role reads a folder when its newest file stands still, once among inst
   );
   assert.match(
     shown.stdout,
-    /advert count +1\b[^]*not understood: line 2: it has no reference[^]*note: surface: 1 of 1 is no number \(first: line 1, "grand"\)/,
+    /advert count +1\b[^]*not understood: Line 2: the reference is missing[^]*note: 1 of 1 values of surface is not a number \(first: line 1, "grand"\)/,
   );
   assert.equal((await admin('feeds', 'show', 'nobody')).code, 3);
   const metrics = await (await fetch(`${daemon.operationsUrl}/metrics`)).text();
@@ -279,7 +279,7 @@ test('the role reads a folder when its newest file stands still, once among inst
   await admin('feeds', 'run', 'agency');
   await until(
     () => admin('feeds', 'list'),
-    ({ stdout }) => stdout.includes('it is not Poliris'),
+    ({ stdout }) => stdout.includes('The file is not Poliris'),
   );
   assert.equal(await metricOf(daemon, 'vigie_feed_refused'), 1);
   assert.equal(await daemon.end('SIGTERM'), 0);
@@ -290,7 +290,7 @@ function sourceOf(name: string, from: Partial<FeedSource>): FeedSource {
   return { name, format: 'poliris', everyMs: 24 * 3_600_000, ...nothing, ...from };
 }
 
-test('a source whose server drips delays none but those of its host, and is listed as being read', async (t) => {
+test('a slow source delays only those of its host, and is listed as being read', async (t) => {
   const path = join(await emptyDirectory(t), 'Annonces.csv');
   await writeFile(path, polirisFile([rowOf(1, 1)]));
   let [asked, end] = [0, () => undefined as unknown];
@@ -329,13 +329,13 @@ test('a source whose server drips delays none but those of its host, and is list
   assert.equal(asked, 1);
   end();
   await untilIs(async () => read.length, 8);
-  assert.match(read.find((line) => line.startsWith('dripping')) ?? '', /dripping: .* cannot be fetched/);
+  assert.match(read.find((line) => line.startsWith('dripping')) ?? '', /dripping: Cannot download/);
   assert.equal((await readSource(scene.database, 'dripping'))?.reading, null);
-  // Before its file is removed.
+  // Stops the task before its file is removed.
   await task.stop();
 });
 
-test('a file is read when it has stood still for a minute, and a silent source’s is not shown again', async (t) => {
+test('a file is read once it has not changed for a minute, and a silent source’s file is not read again', async (t) => {
   const folder = await emptyDirectory(t);
   const path = join(folder, 'Annonces.csv');
   let nowMs = 0;
@@ -371,22 +371,10 @@ test('a file is read when it has stood still for a minute, and a silent source�
   assert.deepEqual(await lookAt(66 * 3_600), []);
 });
 
-test('a source that another session holds is left alone', async () => {
-  const { database } = scene;
-  await withSource(database, 'agency', async () => {
-    await assert.rejects(
-      withSource(database, 'agency', async () => assert.fail()),
-      /agency is being read elsewhere/,
-    );
-    await withSource(database, 'another', async () => undefined);
-  });
-  assert.equal(await withSource(database, 'agency', async () => 'free'), 'free');
-});
-
-test('an agency that fills in its number later keeps its adverts: only what is new or gone is told', async () => {
+test('an agency that adds its number later keeps its adverts: only new and removed ones are reported', async () => {
   const before = rows(0, 24, 100_000).map((row, at) => ({ ...row, 175: String(500 + at) }));
   await take(scene, 'renumbered', polirisFile(before));
-  // One is gone, one new, one has another price, and one is known by its technical id alone.
+  // One advert is gone, one is new, one has another price, and one can be recognised only by its technical id.
   const now = [...before.slice(1), { ...rowOf(99, 5), 175: '999' }].map((row) => ({ ...row, 1: 'AG7' }));
   Object.assign(now[0] as object, { 11: '90000' });
   Object.assign(now[1] as object, { 2: 'renamed' });
@@ -394,8 +382,8 @@ test('an agency that fills in its number later keeps its adverts: only what is n
   const { counts, notices } = await take(scene, 'renumbered', polirisFile(now));
   assert.deepEqual(dry.counts, counts);
   assert.deepEqual([counts.new, counts.changed, counts.gone, counts.unchanged], [1, 2, 1, 21]);
-  assert.match(notices.join(), /23 adverts return under another agency's number \(R1 as AG7\/R1\): they stay the same/);
-  // And back, with one that nobody has seen since.
+  assert.match(notices.join(), /23 adverts return under another agency number \(R1 as AG7\/R1\) and keep/);
+  // The former number returns, and one advert was missing since.
   const back = await take(scene, 'renumbered', polirisFile([...before.slice(1, 23), { ...rowOf(99, 5), 175: '999' }]));
   assert.deepEqual([back.counts.new, back.counts.gone, back.counts.changed], [0, 1, 2]);
   await recorded(scene);
@@ -407,7 +395,7 @@ test('an agency that fills in its number later keeps its adverts: only what is n
   assert.equal(await liveCount(scene, 'renumbered'), 0);
 });
 
-test('another half of the references, or keys that several adverts share, carry nothing over', async () => {
+test('if half of the references changed, or several adverts share a key, no advert is carried over', async () => {
   const numbered = (from: number, to: number, agency: string) =>
     rows(from, to, 100).map((row) => ({ ...row, 1: agency }));
   await take(scene, 'half', polirisFile(numbered(0, 10, 'A')));
@@ -418,18 +406,18 @@ test('another half of the references, or keys that several adverts share, carry 
   assert.deepEqual([shared.counts.new, shared.counts.gone], [10, 10]);
 });
 
-test('in a file of several agencies each is judged by itself: one that has another number keeps its adverts', async () => {
+test('the agencies of a file are judged separately: one with a new number keeps its adverts', async () => {
   const of = (agency: string, from: number, to: number) =>
     rows(from, to, 100_000).map((row) => ({ ...row, 1: agency, 175: `${agency.at(-1)}${row[2]}` }));
   const others = [...of('A1', 0, 5), ...of('A2', 0, 9)];
   await take(scene, 'common', polirisFile([...others, ...of('A3', 0, 4)]));
-  // One row is not understood: it expires nobody either. And an agency of another name begins with the same numbers.
+  // One row cannot be parsed, which does not expire its advert. C5 is a new agency with one of the same references.
   const renamed = of('B3', 0, 4).map((row, at) => ({ ...row, 21: at === 3 ? '\0' : '' }));
   const now = [...others, ...renamed, ...of('C5', 1, 2)];
   const { counts, notices } = await take(scene, 'common', polirisFile(now));
   assert.deepEqual([counts.new, counts.gone, counts.unchanged, counts.notUnderstood], [1, 0, 17, 1]);
-  assert.match(notices.join(), /4 adverts return under another agency's number \(A3\/R0 as B3\/R0\)/);
-  // Two at once, whose own references are the same: the technical ids tell them apart, and nothing does without these.
+  assert.match(notices.join(), /4 adverts return under another agency number \(A3\/R0 as B3\/R0\)/);
+  // Two agencies change at once and have the same references. Only their technical ids distinguish them.
   const two = [...of('D1', 0, 5), ...of('D2', 0, 9), ...of('B3', 0, 4), ...of('C5', 1, 2)];
   const apart = await take(scene, 'common', polirisFile(two));
   assert.deepEqual([apart.counts.new, apart.counts.gone], [0, 0]);
@@ -438,12 +426,12 @@ test('in a file of several agencies each is judged by itself: one that has anoth
   assert.deepEqual([lost.counts.new, lost.counts.gone], [14, 14]);
 });
 
-test('a snapshot in which most adverts of the source, or of an agency, change their price by a fifth is refused', async () => {
+test('a snapshot in which most adverts of the source, or of an agency, change price by a fifth is refused', async () => {
   const of = (agency: string, ...prices: readonly number[]) =>
     prices.map((price, at) => ({ ...rowOf(at + 1, price), 1: agency }));
   const shifted = [rowOf(2, 100_000), rowOf(3, 200_000), rowOf(4, 300_000), rowOf(5, 400_000)];
   await take(scene, 'reused', polirisFile([1, 2, 3, 4].map((number) => rowOf(number, number * 100_000))));
-  const sentence = /^3 of 3 adverts change their price by more than a fifth at once: --force takes it$/;
+  const sentence = /^3 of 3 adverts change their price by more than a fifth at once\. Use --force to accept this\.$/;
   const refused = (file: Buffer, reason: RegExp) =>
     assert.rejects(take(scene, 'reused', file), (error: Error) => reason.test(error.message));
   await refused(polirisFile(shifted), sentence);
@@ -461,7 +449,7 @@ test('a snapshot in which most adverts of the source, or of an agency, change th
   await assert.rejects(next(121, 79, 200, 100, 100), /3 of 5 adverts of the agency B change/);
 });
 
-test('a price with grouped digits is read by what the source has shown, also when those rows are gone', async () => {
+test('a price with grouped digits is read as the source’s earlier rows showed, even when they are gone', async () => {
   const row = (number: number, price: string, surface = '') => ({ ...rowOf(number, 1), 11: price, 16: surface });
   const first = await take(
     scene,
@@ -482,10 +470,10 @@ test('a price with grouped digits is read by what the source has shown, also whe
   assert.deepEqual([other.counts.unchanged, other.counts.changed, other.lost], [2, 1, {}]);
   const unknown = await take(scene, 'unfamiliar', polirisFile([row(1, '350.000')]));
   assert.deepEqual(unknown.lost, { price: 1 });
-  assert.match(unknown.notices.join(), /price: 1 of 1 is no number for certain.*\(first: line 1, "350\.000"\)/);
+  assert.match(unknown.notices.join(), /1 of 1 values of price is ambiguous.*\(first: line 1, "350\.000"\)/);
 });
 
-test('when many adverts lose a member that they had, the command says so, and its exit code is 2', async (t) => {
+test('if many adverts lose a member, the command reports it and exits with 2', async (t) => {
   const path = join(await emptyDirectory(t), 'Annonces.csv');
   const feed = async (file: Buffer) => {
     await writeFile(path, file);
@@ -498,6 +486,6 @@ test('when many adverts lose a member that they had, the command says so, and it
   const asked = ten.map((row, at) => (at < 3 ? { ...row, 11: 'nous consulter' } : row));
   const three = await feed(polirisFile(asked));
   assert.equal(three.code, 2);
-  assert.match(three.stdout, /note: price: 3 of 10 are no number \(first: line 1, "nous consulter"\)/);
-  assert.match(three.stdout, /warning: 2 of 10 adverts have lost price\n/);
+  assert.match(three.stdout, /note: 3 of 10 values of price are not a number \(first: line 1, "nous consulter"\)/);
+  assert.match(three.stdout, /warning: 2 of 10 adverts have lost price\.\n/);
 });

@@ -1,4 +1,4 @@
-/** A low limit of file descriptors: what finds none is refused at once, and the pipeline keeps its own. */
+/** A low limit of file descriptors: connections that find none are refused at once; the pipeline keeps its own. */
 
 import assert from 'node:assert/strict';
 import { Agent, request } from 'node:http';
@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { checkDescriptors } from '../../src/cli/doctor/doctor.ts';
 import { readConfig } from '../../src/config.ts';
 import { createApiKey, startDaemon } from '../support/daemon.ts';
-import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
+import { connectCrawler, numberedFlat } from '../support/intake.ts';
 import { restClient } from '../support/rest-client.ts';
 import { startTestServers } from '../support/servers.ts';
 import { untilIs } from '../support/until.ts';
@@ -15,7 +15,7 @@ import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 const FEW = 256;
 const REQUESTS = 400;
 
-/** The status, or why there is none. */
+/** Resolves with the status, or with the error code. */
 function ask(agent: Agent, url: string, key: string): Promise<number | string> {
   return new Promise((resolve) => {
     const asked = request(url, { agent, headers: { 'X-API-KEY': key } }, (answer) => {
@@ -25,7 +25,7 @@ function ask(agent: Agent, url: string, key: string): Promise<number | string> {
   });
 }
 
-test('with 256 descriptors none of 400 requests hangs, and adverts are taken in and delivered', async (t) => {
+test('with 256 descriptors none of 400 requests hangs, and adverts are recorded and delivered', async (t) => {
   const servers = await startTestServers(t);
   const receiver = await startWebhookReceiver(t);
   const daemon = await startDaemon(t, servers, {}, { descriptorsMax: FEW });
@@ -36,13 +36,12 @@ test('with 256 descriptors none of 400 requests hangs, and adverts are taken in 
     withCoherentPrice: null,
     endpointRecipient: receiver.urlOf('/matches'),
   });
-  // Connections stay open after their answers.
+  // Connections are kept open after their answers.
   const agent = new Agent({ keepAlive: true });
   t.after(() => agent.destroy());
   const asking = Promise.all(Array.from({ length: REQUESTS }, () => ask(agent, `${daemon.apiUrl}/searches`, key)));
   const crawler = await connectCrawler(t, servers.nats.url);
-  const ids = { property: numberedUuid('property', 1), advert: numberedUuid('advert', 1) };
-  await crawler.publish(upsert({ ...ids, crawledAt: '2026-03-10T08:00:00Z', price: 200_000 }));
+  await crawler.publish(numberedFlat(1, 200_000));
   await untilIs(() => receiver.posts.length, 1);
   const answers = await asking;
   assert.ok(answers.includes('ECONNRESET'), 'what is too much is closed at once');
@@ -56,7 +55,7 @@ test('with 256 descriptors none of 400 requests hangs, and adverts are taken in 
   assert.equal(daemon.log.find(({ message }) => message === 'starting')?.descriptors, FEW);
 });
 
-test('the doctor says what the limit is, and what to do about a low one', () => {
+test('the doctor reports the limit, and what to do about a low one', () => {
   const { level, text, remedy } = checkDescriptors(readConfig({}), FEW);
   assert.deepEqual([level, text.startsWith('256 file descriptors'), /10000/.test(remedy)], ['look at', true, true]);
   assert.equal(checkDescriptors(readConfig({}), 10_000).level, 'fine');

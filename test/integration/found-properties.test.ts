@@ -1,4 +1,4 @@
-/** What a search finds now: against all properties evaluated one by one, in order, page by page, and where there are too many. */
+/** Current results of a search, compared with an evaluation of every property: order, pages, and too many results. */
 
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
@@ -47,7 +47,15 @@ const tools = (throwIfCancelled = (): void => undefined): QueryTools => ({
   median,
   cancellation: { throwIfCancelled },
 });
-const NEWEST = { by: 'updatedAt', direction: 'desc', text: null, offset: 0, limit: ALL } as const;
+const NEWEST = {
+  by: 'updatedAt',
+  direction: 'desc',
+  text: null,
+  mark: null,
+  marked: [],
+  offset: 0,
+  limit: ALL,
+} as const;
 const find = (query: Partial<FoundQuery> & { readonly criteria: Criteria }) =>
   foundProperties({ ...NEWEST, ...query }, tools());
 
@@ -57,21 +65,21 @@ const withText = (text: string): Criteria => ({
   expressions: [text.split(' ').map((word) => ({ word, includes: true, strict: false }))],
 });
 
-/** Around all properties; of `corners` corners. */
+/** A square around all properties, as a polygon with `corners` corners. */
 const square = (corners = 4): Pick<Criteria, 'areas'> => {
   const side = Array.from({ length: corners - 3 }, (_, i): Position => [-5 + (15 * i) / (corners - 3), 41]);
   const polygon = [[...side, [10, 41], [10, 52], [-5, 52], [-5, 41]] as const];
   return { areas: { ...anything().areas, polygons: [polygon] } };
 };
 
-/** By the document that a client reads. */
-function valueOf({ held }: KnownProperty, by: FoundQuery['by']): number | string | null {
-  const document = propertyDocument(held.state, held.crawls, () => null, { withContacts: true });
+/** The value in the document that a client reads. */
+function valueOf({ stored }: KnownProperty, by: FoundQuery['by']): number | string | null {
+  const document = propertyDocument(stored.state, stored.crawls, () => null, { withContacts: true });
   return (document[by] as number | string | null) ?? null;
 }
 
-describe('what a search finds now', () => {
-  it('is every live property that satisfies it, in the order asked for, and since when', async () => {
+describe('the current results of a search', () => {
+  it('are all live properties that satisfy it, in the requested order, with the time since when', async () => {
     const random = createRandom(41);
     let found = 0;
     for (let i = 0; i < SEARCHES; i++) {
@@ -85,11 +93,7 @@ describe('what a search finds now', () => {
       const what = JSON.stringify({ criteria, text, order });
       assert.equal(answer.estimated, false, what);
       assert.equal(answer.total, expected.length, what);
-      assert.deepEqual(
-        answer.page.map(({ uuid }) => uuid).sort(),
-        expected.map(({ uuid }) => uuid),
-        what,
-      );
+      assert.deepEqual(answer.page.map(({ uuid }) => uuid).sort(), valuesOf(expected, 'uuid'), what);
       const byUuid = new Map(expected.map((one) => [one.uuid, one]));
       for (const { uuid, satisfiedSince: since } of answer.page) {
         assert.equal(since, satisfiedSince(criteria, (byUuid.get(uuid) as KnownProperty).summary, median));
@@ -104,7 +108,7 @@ describe('what a search finds now', () => {
     assert.ok(found > SEARCHES);
   });
 
-  it('has the same pages whoever asks: nothing twice, nothing left out', async () => {
+  it('have the same pages for every reader, without duplicates or gaps', async () => {
     for (const by of FOUND_ORDERS) {
       const whole = await find({ criteria: anything(), by });
       const pages: Uuid[] = [];
@@ -113,15 +117,11 @@ describe('what a search finds now', () => {
         assert.equal(total, whole.total);
         pages.push(...page.map(({ uuid }) => uuid));
       }
-      assert.deepEqual(
-        pages,
-        whole.page.map(({ uuid }) => uuid),
-        by,
-      );
+      assert.deepEqual(pages, valuesOf(whole.page, 'uuid'), by);
     }
   });
 
-  it('is as complete on a machine that is held up for a second between any two steps, and so is a preview', async () => {
+  it('are complete even if the machine stalls for a second between any two steps, and so is a preview', async () => {
     let nowMs = 0;
     const heldUp = { ...tools(), nowMs: () => (nowMs += 1_000) };
     for (const criteria of [anything(), withText('vue'), { ...withText('balcon'), ...square() }]) {
@@ -134,7 +134,7 @@ describe('what a search finds now', () => {
     }
   });
 
-  it('is given up between two slices', async () => {
+  it('are cancelled between two slices', async () => {
     let calls = 0;
     const cancelled = tools(() => {
       calls += 1;
@@ -163,7 +163,7 @@ describe('GET /searches/{id}/properties', () => {
     return body['@id'];
   };
 
-  it('answers documents with since when they satisfy the search, and their match if there is one', async () => {
+  it('answers documents with the time since when they satisfy the search, and their match if any', async () => {
     const id = await search({ notificationEnabled: true, endpointRecipient: 'https://example.com/hook' });
     const { body } = await api.call('GET', `${id}/properties?itemsPerPage=100`);
     assert.equal(body.estimated, false);
@@ -171,7 +171,7 @@ describe('GET /searches/{id}/properties', () => {
     const [first] = body['hydra:member'];
     assert.equal(first.match, null);
     assert.ok(Date.parse(first.satisfiedSince));
-    // A new advert of a new property is told, and is a match.
+    // The first advert of a new property is notified, and starts a match.
     const [message] = sampleMessages(99, api.reference, 1, new Date('2026-05-01T08:00:00Z'));
     assert.ok(message);
     await scene.record([message]);
@@ -185,7 +185,7 @@ describe('GET /searches/{id}/properties', () => {
     assert.equal((await api.call('GET', newest['@id'])).body.title, newest.title);
   });
 
-  it('finds for a search that is silent, hides contacts where the search does, and orders', async () => {
+  it('answers for a silent search, hides contacts as the search does, and sorts', async () => {
     const id = await search({ transactionType: 0, hidePropertyContact: true });
     const { body } = await api.call('GET', `${id}/properties?order[price]=asc&itemsPerPage=50`);
     const members: readonly { price: number | null; adverts: readonly object[] }[] = body['hydra:member'];
@@ -198,7 +198,7 @@ describe('GET /searches/{id}/properties', () => {
     assert.ok(body['hydra:totalItems'] > members.length);
   });
 
-  it('is CSV on request, a line a property, and says where the next page is', async () => {
+  it('is CSV on request, one line per property, with a link to the next page', async () => {
     const id = await search();
     const query = `${id}/properties?order[price]=desc&itemsPerPage=20`;
     const { body } = await api.call('GET', query);
@@ -215,7 +215,7 @@ describe('GET /searches/{id}/properties', () => {
     assert.ok(csv.headers.get('Link')?.includes(`<${body['hydra:view']['hydra:next']}>; rel="next"`));
   });
 
-  it('refuses parameters, searches and media types that it does not know', async () => {
+  it('refuses unknown parameters, searches and media types', async () => {
     const id = await search();
     for (const query of ['order[title]=asc', 'order[price]=up', 'order[price]=asc&order[surface]=asc', 'page=0']) {
       assert.equal((await api.call('GET', `${id}/properties?${query}`)).status, 400, query);
@@ -226,9 +226,9 @@ describe('GET /searches/{id}/properties', () => {
   });
 });
 
-describe('a search of more properties than are evaluated', () => {
+describe('a search with more properties than are evaluated', () => {
   before(async () => {
-    // Each property eleven times more; the copies have no event, but for 12,000.
+    // Copies each property eleven times. Only 12,000 of the copies have an event.
     await api.database.query(`
       select setseed(0.5);
       create table copied as select uuid, gen_random_uuid() as copy from properties, generate_series(1, 11);
@@ -242,7 +242,7 @@ describe('a search of more properties than are evaluated', () => {
         select copy, copy, 'property.ad.update', now() from copied order by copy limit 12000;`);
   });
 
-  it('the 10,000 live properties that changed last are evaluated, the one of a minute ago among them', async () => {
+  it('evaluates the 10,000 live properties that changed last, including the one of a minute ago', async () => {
     const [message] = sampleMessages(77, api.reference, 1, new Date('2026-06-01T08:00:00Z'));
     assert.ok(message);
     await scene.record([message]);
@@ -261,7 +261,7 @@ describe('a search of more properties than are evaluated', () => {
     assert.equal(everything.total, 10_000);
   });
 
-  it('the margin says how many more there may be', async () => {
+  it('states how many more there may be', async () => {
     const { rows } = await api.database.query<{ count: number }>(
       'select count(*)::integer as count from property_summaries where is_live and transaction_type = 1',
     );
@@ -271,7 +271,7 @@ describe('a search of more properties than are evaluated', () => {
     assert.ok(total + margin < 1.2 * truth, `${total} of ${truth}, margin ${margin}`);
   });
 
-  it('corners of polygons lower the number in proportion, whatever the clock says', async () => {
+  it('evaluates proportionally fewer with polygon corners, independent of the clock', async () => {
     const fine = { ...anything(), ...square(5_000) };
     const { total, estimated, margin } = await find({ criteria: fine });
     assert.ok(total > 3_000 && total <= 4_000, `${total}`);

@@ -1,4 +1,4 @@
-/** What crawlers may send: twice, out of order, garbage in between. */
+/** What crawlers may send: messages twice, out of order, and with garbage between them. */
 
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
@@ -88,7 +88,7 @@ test('publish refuses what the contract does not allow, by line, and publishes a
   const first = await runVigie(['publish'], servers, { input: `${good}\nnonsense\n\n${good}\n` });
   assert.equal(first.code, 1);
   assert.match(first.stdout, /^1 published, 1 already there, 1 refused/);
-  assert.match(first.stderr, /line 2 refused: not JSON/);
+  assert.match(first.stderr, /Line 2 refused: not JSON/);
   const folder = await emptyDirectory(t);
   const file = join(folder, 'adverts.ndjson');
   await writeFile(file, `${good}\n`);
@@ -101,12 +101,12 @@ test('publish refuses what the contract does not allow, by line, and publishes a
   });
   const strict = await runVigie(['publish', '--strict'], servers, { input: `${misspelt}\n` });
   assert.equal(strict.code, 1);
-  assert.match(strict.stderr, /^line 1 refused: advert\.prise is no member of .*; the nearest one is price\n$/);
+  assert.match(strict.stderr, /^Line 1 refused: advert\.prise is not a member of .*; the nearest one is price\n$/);
   const lenient = await runVigie(['publish'], servers, { input: `${good}\n${misspelt}\n${misspelt} \n` });
   assert.equal(lenient.code, 0);
   assert.match(
     lenient.stderr,
-    /^line 2: advert\.prise is no member of .* and has no effect; the nearest one is price\n$/,
+    /^Line 2: advert\.prise is not a member of .* and has no effect; the nearest one is price\n$/,
   );
   assert.match(lenient.stdout, /^2 published, 1 already there, 0 refused/);
   const missing = await runVigie(['publish', '/nonexistent/file'], servers);

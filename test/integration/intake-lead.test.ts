@@ -1,4 +1,4 @@
-/** How long nobody took adverts in is known to everybody, while it lasts and afterwards. */
+/** Every instance reports how long no instance has led intake, during such a time and after it. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -47,7 +47,7 @@ test('the time without a leader is shown at once and by the next leader, and cou
   assert.ok(beganAt && beganAt > led.beganAt);
   await second.close();
 
-  // The whole service was stopped, and has been back for five seconds.
+  // The whole service was stopped for a while, and was started again five seconds ago.
   await database.query(`update intake_leads set seen_at = seen_at - interval '940 seconds'`);
   await database.query('delete from instances');
   await runFor(5);
@@ -59,7 +59,7 @@ test('the time without a leader is shown at once and by the next leader, and cou
   assert.ok(restarted.gapSeconds >= 5 && restarted.gapSeconds < 900, `${restarted.gapSeconds} s`);
 });
 
-/** Longer than any sign of life may be late where somebody else wants to lead, as PostgreSQL counts. */
+/** Waits, by the clock of PostgreSQL, longer than a leader may be silent before another instance may take the lead. */
 async function whileLongSilence(database: pg.Pool): Promise<void> {
   const { rows } = await database.query<{ end: Date }>(`select clock_timestamp() + interval '8 seconds' as end`);
   await until(
@@ -134,7 +134,7 @@ test('a leader whose PostgreSQL says nothing for a while asks one thing at a tim
   proxy.heal();
   await session.showLead();
   assert.equal(session.isLost, false);
-  // Told in a turn of its own.
+  // Warnings are reported in a later turn of the event loop.
   await turn();
   assert.deepEqual(warnings, []);
 });

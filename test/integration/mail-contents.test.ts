@@ -1,8 +1,9 @@
-/** What e-mails say is what holds when they are written, and nothing counts as delivered that was not shown. */
+/** E-mails contain what is true when they are written, and an item that no e-mail showed never counts as delivered. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { timeOrderedUuid, type Uuid } from '../../src/engine/domain/ids.ts';
+import { updateSearch } from '../../src/engine/store/searches.ts';
 import { insertMailItems } from '../../src/features/mail/mail.ts';
 import type { MailReason } from '../../src/features/mail/mail-items.ts';
 import { ADVERT, expireAt, upsertAt } from '../support/adverts.ts';
@@ -19,7 +20,7 @@ const GONE: MailReason = { ...cut(0, 0), kind: 'ad.update.expired', oldValue: 'f
 const flat = (propertyUuid: Uuid, price: number, minute = 0) =>
   upsertAt(minute, { propertyUuid, advert: { title: 'T3 vue mer', price, surface: 50 } });
 
-/** A recipient with one search, and a property whose changes are recorded as they are published. */
+/** A recipient with one search, and a property whose changes are recorded when they are published. */
 async function openReader(scene: MailScene) {
   const search = await scene.newSearch(await scene.newClient('a'), 'jo@example.org');
   const property = timeOrderedUuid(new Date());
@@ -36,7 +37,7 @@ async function openReader(scene: MailScene) {
   };
 }
 
-/** Resolves with the texts of the e-mails that go until nothing waits. */
+/** Sends until no item waits, and resolves with the texts of the e-mails. */
 async function mailed(scene: MailScene): Promise<readonly string[]> {
   const before = scene.smtp.mails.length;
   const mailing = scene.start();
@@ -49,7 +50,7 @@ test('a price is compared with that of the last e-mail that was delivered and sh
   const scene = await openMailScene(t);
   const reader = await openReader(scene);
   await reader.publish([reader.flat(300_000)], NEW_MATCH);
-  assert.match((await mailed(scene)).join(), /^T3 vue mer\n.*\n300 000 €, 6 000 €\/m²/);
+  assert.match((await mailed(scene)).join(), /^T3 vue mer\n.*\n300 000 €, 6 000 €\/m²/m);
 
   const cuts = [reader.flat(300_000), reader.flat(280_000, 1), reader.flat(270_000, 2)];
   await reader.publish(cuts, cut(300_000, 280_000), cut(280_000, 270_000));
@@ -92,74 +93,104 @@ test('another attempt sends the same bytes, whatever has changed meanwhile', asy
   assert.deepEqual([again, others], [first, []]);
 });
 
-const LONG = { url: `https://portal.example/${'a'.repeat(1_900)}` };
-/** Numbers of the properties that an e-mail shows. */
-const numbersIn = (html: string): readonly number[] =>
-  [...html.matchAll(/<h1[^>]*>[^<]* (\d+)</g)].map(([, number]) => Number(number));
-
-test('150 properties follow each other in e-mails below 90 KiB, and none counts as delivered before', async (t) => {
+test('an e-mail with a contact that waits for a retry is written anew when a search begins to hide contacts', async (t) => {
   const scene = await openMailScene(t);
-  const search = await scene.newSearch(await scene.newClient('a'), 'jo@example.org');
-  await scene.record(search, 150, { title: `Appartement ${'é'.repeat(180)}` });
+  const reader = await openReader(scene);
+  const contact = { agency: 'Agence', email: null, fax: null, name: null, phone: '04 94 00 00 00', reference: 'R1' };
+  const home = reader.flat(100_000);
+  await reader.publish([{ ...home, advert: { ...home.advert, contact } }], NEW_MATCH);
+  scene.smtp.scriptMessage({ code: 451, text: 'later' }, { code: 451, text: 'later' }, 'accept');
+  const retry = async () => {
+    const mailing = scene.start({ retryDelayMs: 600_000 });
+    const before = scene.smtp.messages.length;
+    await scene.database.query('update mail_items set due_at = clock_timestamp()');
+    await until(
+      async () => (await scene.rows())[0]?.state,
+      (state) => state !== 'sending' && scene.smtp.messages.length > before,
+    );
+    await mailing.drain();
+  };
+  await retry();
+  await retry();
+  await updateSearch(scene.database, reader.search.clientId, reader.search.id, {
+    merge: ({ members }) => ({ ...members, hidePropertyContact: true }),
+  });
+  await retry();
+  const [first, again, last] = scene.smtp.messages;
+  assert.match(first ?? '', /04 94 00 00 00/);
+  assert.equal(again, first);
+  assert.doesNotMatch(last ?? '', /04 94|R1/);
+  assert.equal(/^Message-ID: .*$/m.exec(last ?? '')?.[0], /^Message-ID: .*$/m.exec(first ?? '')?.[0]);
+});
+
+/** The numbers of the properties that an e-mail shows. */
+const numbersIn = (html: string): readonly number[] =>
+  [...html.matchAll(/<h[12][^>]*>[^<]* (\d+)</g)].map(([, number]) => Number(number));
+
+test('150 properties are one e-mail below 90 KiB: twenty are shown, the others counted with a link, all delivered', async (t) => {
+  const scene = await openMailScene(t);
+  const client = await scene.newClient('a');
+  for (const [name, notificationFrequency] of [
+    ['jo', 'instant'],
+    ['al', 'daily'],
+  ] as const) {
+    const search = await scene.newSearch(client, `${name}@example.org`, { notificationFrequency });
+    const now = new Date(Date.now() - 3 * 86_400_000);
+    const url = `https://portal.example/${'a'.repeat(1_900)}`;
+    await scene.record(search, 150, { now, title: `Appartement ${'é'.repeat(60)}`, url });
+  }
   scene.smtp.scriptMessage({ code: 451, text: 'later' }, 'accept');
-  const first = scene.start({ gatherMs: 600_000, retryDelayMs: 0 });
-  await until(scene.rows, (rows) => rows.some(({ state }) => state === 'delivered'));
-  await first.drain();
-  const waiting = (await scene.rows()).filter(({ state }) => state === 'queued');
-  const shown = numbersIn(scene.smtp.mails[0]?.parsed.html || '');
-  assert.ok(shown.length > 30);
-  assert.equal(waiting.length, 150 - shown.length);
-  assert.ok(
-    waiting.every(({ attempts, mail_id, due_at }) => attempts === 0 && mail_id === null && due_at > new Date()),
-  );
-  await scene.database.query(`update mail_items set due_at = now(), gathers_from = now() where state = 'queued'`);
   await mailed(scene);
-  const pages = scene.smtp.mails.map(({ parsed }) => parsed.html || '');
-  assert.deepEqual(
-    pages.flatMap(numbersIn).sort((a, b) => a - b),
-    Array.from({ length: 150 }, (_, at) => at),
-  );
-  assert.ok(
-    pages.slice(0, -1).every((html) => Buffer.byteLength(html) > 80 * 1_024),
-    'they are full',
-  );
-  for (const html of pages) {
+  assert.equal(scene.smtp.mails.length, 2);
+  assert.deepEqual(new Set(await scene.states()), new Set(['delivered 1', 'delivered 2']));
+  for (const { parsed } of scene.smtp.mails) {
+    const html = parsed.html || '';
+    assert.equal(new Set(numbersIn(html)).size, 20);
     assert.ok(Buffer.byteLength(html) < 90 * 1_024);
-    assert.match(html, /\/unsubscribe\//);
-    assert.doesNotMatch(html, /autres biens/);
+    const [, link] = /Et 130 autres biens\. <a href="([^"]+)"/.exec(html) ?? [];
+    assert.match(link ?? '', /^https:\/\/vigie\.example\/unsubscribe\/[\w-]{22}$/);
+    assert.ok(parsed.text?.includes(`Et 130 autres biens. Voir tous les biens de cet e-mail : ${link}`));
   }
 });
 
-test('of a morning there are three e-mails, the last of which counts the others', async (t) => {
-  const scene = await openMailScene(t);
-  const client = await scene.newClient('a');
-  const search = await scene.newSearch(client, 'jo@example.org', { notificationFrequency: 'daily' });
-  await scene.record(search, 120, { ...LONG, now: new Date(Date.now() - 3 * 86_400_000) });
-  await mailed(scene);
-  const pages = scene.smtp.mails.map(({ parsed }) => parsed.html || '');
-  const shown = pages.flatMap(numbersIn).length;
-  assert.deepEqual(
-    pages.map((html) => /Et \d+ autres biens\./.exec(html)?.[0]),
-    [undefined, undefined, `Et ${120 - shown} autres biens.`],
-  );
-  assert.deepEqual(new Set(await scene.states()), new Set(['delivered 1']));
-  assert.ok(Buffer.byteLength(pages[2] as string) < 90 * 1_024);
-});
-
-test('an e-mail that is tried again with other items is written anew, within its bounds', async (t) => {
+test('matches come first, then price cuts by percent, and what finds no room is counted', async (t) => {
   const scene = await openMailScene(t);
   const search = await scene.newSearch(await scene.newClient('a'), 'jo@example.org');
-  await scene.record(search, 40, LONG);
-  assert.ok(await scene.claim({ leaseMs: 1 }));
-  // Its process died before it was written.
+  const now = new Date();
+  const reasons = [
+    ...Array.from({ length: 10 }, (_, at) => cut(100_000, 99_000 - 1_000 * at)),
+    { ...cut(0, 0), kind: 'ad.update.pictures' as const },
+    ...Array.from({ length: 11 }, () => NEW_MATCH),
+  ];
+  for (const [number, reason] of reasons.entries()) {
+    const item = mailItemOf(search, timeOrderedUuid(now), new Date(now.getTime() + number), reason);
+    const advert = { title: `T3 ${number}`, price: 99_000 - 1_000 * Math.min(number, 9) };
+    await holdProperty(scene.database, upsertAt(0, { propertyUuid: item.propertyUuid, advert }));
+    await runStatements(scene.database, insertMailItems([item], now, 0));
+  }
   await mailed(scene);
-  assert.equal(scene.smtp.mails.flatMap(({ parsed }) => numbersIn(parsed.html || '')).length, 40);
-  const { rows } = await scene.database.query(
-    `select distinct state, attempt_count - attempts_spent as spent, attempt_count as count,
-       (select count(*)::integer from attempts where delivery_id = id) as logged from mail_items order by spent desc`,
-  );
-  assert.deepEqual(rows, [
-    { state: 'delivered', spent: 2, count: 2, logged: 2 },
-    { state: 'delivered', spent: 1, count: 2, logged: 2 },
-  ]);
+  const shown = numbersIn(scene.smtp.mails[0]?.parsed.html || '');
+  assert.deepEqual(shown, [21, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 9, 8, 7, 6, 5, 4, 3, 2, 1]);
+  assert.match(scene.smtp.mails[0]?.parsed.text ?? '', /Et 2 autres biens\./);
+});
+
+test('what was counted is not announced again, and a later cut of its price names the price before', async (t) => {
+  const scene = await openMailScene(t);
+  const reader = await openReader(scene);
+  await reader.publish([reader.flat(100_000)], NEW_MATCH);
+  await scene.record(reader.search, 20);
+  assert.match((await mailed(scene)).join(), /Et 1 autre bien\./);
+  await reader.publish([reader.flat(100_000), reader.flat(90_000, 1)], cut(100_000, 90_000));
+  assert.match((await mailed(scene)).join(), /100 000 € → 90 000 € \(−10 %\)[^]*: Le prix a changé/);
+});
+
+test('an e-mail whose process died before it was written is sent with all its items', async (t) => {
+  const scene = await openMailScene(t);
+  const search = await scene.newSearch(await scene.newClient('a'), 'jo@example.org');
+  await scene.record(search, 40);
+  assert.ok(await scene.claim({ leaseMs: 1 }));
+  await mailed(scene);
+  assert.equal(scene.smtp.mails.length, 1);
+  assert.equal(numbersIn(scene.smtp.mails[0]?.parsed.html || '').length, 20);
+  assert.deepEqual(new Set(await scene.states()), new Set(['delivered 2']));
 });

@@ -1,45 +1,21 @@
-/** What a search says of its e-mails, and their link to unsubscribe, answered without a key (decisions, 12; RFC 8058). */
+/** The status of a search's e-mails, and their unsubscribe link, which needs no key (decisions, 12; RFC 8058). */
 
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
-import { timeOrderedUuid } from '../../src/engine/domain/ids.ts';
-import { SEARCH_DEFAULTS, type SearchMembers } from '../../src/engine/domain/search.ts';
-import { createSearch } from '../../src/engine/store/searches.ts';
-import { insertMailItems } from '../../src/features/mail/mail.ts';
-import { claimMail, readMailTurns } from '../../src/features/mail/mail-claims.ts';
+import { timeOrderedUuid, type Uuid } from '../../src/engine/domain/ids.ts';
+import { claimMail } from '../../src/features/mail/mail-claims.ts';
+import { tokenHash } from '../../src/features/mail/mail-recipients.ts';
+import { morningAfter } from '../../src/features/mail/mornings.ts';
+import { expireAt, upsertAt } from '../support/adverts.ts';
 import { startTestApi } from '../support/api.ts';
-import { NEW_MATCH } from '../support/mail-scene.ts';
-import { runStatements } from '../support/statements.ts';
+import { linkedRecipients } from '../support/linked-recipients.ts';
+import { valuesOf } from '../support/lists.ts';
+import { spaced } from '../support/mail-reader.ts';
+import { holdProperty } from '../support/mail-scene.ts';
 
 const api = await startTestApi({ after });
 
-/** A search with an e-mail under way to `address` and an item that waits. */
-async function sent(address: string, asked: Partial<SearchMembers> = {}) {
-  const { database, clientId } = api;
-  const mailed = { title: 'x', notificationEnabled: true, notificationRecipient: address };
-  const members = { ...SEARCH_DEFAULTS, ...mailed, ...asked };
-  const { id, number, mail: standing } = await createSearch(database, clientId, members);
-  const key = standing.key as string;
-  const item = () => ({
-    ...{ id: timeOrderedUuid(new Date()), clientId, searchNumber: number, matchId: timeOrderedUuid(new Date()) },
-    ...{ propertyUuid: timeOrderedUuid(new Date()), reason: NEW_MATCH, traceparent: null, generation: 0 },
-    route: { address, key, frequency: 'instant' as const, hasConsent: false },
-  });
-  await runStatements(database, insertMailItems([item()], new Date(), 0));
-  const turn = (await readMailTurns(database, 10)).find((one) => one.key === key);
-  assert.ok(turn);
-  const mail = await claimMail(database, turn, { leaseMs: 600_000, now: new Date() });
-  assert.ok(mail);
-  const waiting = item();
-  await runStatements(database, insertMailItems([waiting], new Date(), 300_000));
-  return {
-    iri: `/searches/${id}`,
-    path: `/unsubscribe/${mail.token}`,
-    token: mail.token,
-    waiting: waiting.id,
-    address,
-  };
-}
+const { sent, record, claimed } = linkedRecipients(api);
 
 const ask = (method: string, path: string, init: RequestInit = {}) =>
   fetch(`${api.baseUrl}${path}`, { method, ...init });
@@ -61,6 +37,13 @@ describe('the members of a search about e-mail', () => {
     const mute = await startTestApi({ after }, { settings: { isMailAvailable: false } });
     const { body } = await mute.call('POST', '/searches', { ...NOTIFYING, emailStatus: 'active' });
     assert.equal(body.emailStatus, 'unavailable');
+    for (const [from, status, count] of [
+      [mute, 'unavailable', 1],
+      [mute, 'active', 0],
+    ] as const) {
+      const listed = await from.call('GET', `/searches?emailStatus=${status}`);
+      assert.equal(listed.body['hydra:totalItems'], count, status);
+    }
   });
 
   it('are refused until the address changes, and not only because the same one is sent back', async () => {
@@ -68,6 +51,8 @@ describe('the members of a search about e-mail', () => {
     await api.database.query('update searches set mail_refused_at = now() where id = $1', [iri.slice(10)]);
     const refused = (await api.call('GET', iri)).body;
     assert.equal(refused.emailStatus, 'refused');
+    const listed = (await api.call('GET', '/searches?emailStatus=refused')).body['hydra:member'];
+    assert.deepEqual(valuesOf(listed, '@id'), [iri]);
     assert.equal((await change(iri, refused)).emailStatus, 'refused');
     assert.equal((await change(iri, { notificationRecipient: 'new@example.org' })).emailStatus, 'active');
   });
@@ -103,9 +88,10 @@ describe('the link to unsubscribe', () => {
       const policy = response.headers.get('Content-Security-Policy') ?? '';
       assert.match(policy, /default-src 'none'/);
       assert.match(policy, /form-action 'self'/);
+      assert.match(policy, /style-src 'sha256-/);
       const page = await response.text();
-      if (method === 'GET') assert.match(page, /<h1>.*<\/h1>\n<p>[^<]*\?<\/p>\n<form method="post">.*<\/form>\n<ul>/);
-      assert.ok(!page.includes(address));
+      if (method === 'GET') assert.match(page, /<p>.* par test\.<\/p>[^]*<form method="post" action="\?">[^]*<ul>/);
+      assert.doesNotMatch(page, new RegExp(`${address}|<script|\\sstyle=|\\son\\w+=`));
     }
     assert.equal(await statusOf(iri), 'active');
   });
@@ -118,6 +104,7 @@ describe('the link to unsubscribe', () => {
       ...{ title: '<b>Var</b>', transactionType: 0, propertyTypes: [0, 1], budgetMax: 300_000, roomMin: 3, roomMax: 4 },
       ...{ includedCities: ['83137'], includedDepartments: ['13'], includedZipcodes: ['06000'], furnished: false },
       ...{ lat: '43.1', lon: '5.9', radius: '12.5', surfaceMin: 60, excludedCities: ['83061'], publisherTypes: 1 },
+      ...{ excludedDepartments: ['04'], excludedInseeCodes: ['83061'], excludedZipcodes: ['83400'] },
       ...{ elevator: true, energyCategories: ['A', 'B'], withVirtualTour: true },
       orMissing: [
         'room',
@@ -126,7 +113,7 @@ describe('the link to unsubscribe', () => {
         'transactionType',
         'withVirtualTour',
         'withCoherentPrice',
-        'excludedCities',
+        'excludedAreas',
       ],
       expressions: [
         'expressions[0][0][word]=vue mer&expressions[0][1][word]=travaux&expressions[0][1][options][includes]=false',
@@ -135,10 +122,9 @@ describe('the link to unsubscribe', () => {
     });
     const page = (await (await ask('GET', path)).text()).replace(/[\u00a0\u202f]/g, ' ');
     for (const line of [
-      '<strong>&lt;b&gt;Var&lt;/b&gt;</strong>',
       'Appartement ou Maison à vendre (ou non précisé)',
       'Lieu : à 12,5 km autour de 43.1, 5.9, Bouches-du-Rhône, Toulon ou 06000',
-      'Sauf à : Fréjus',
+      'En dehors de : Alpes-de-Haute-Provence, Fréjus ou 83400',
       ...[
         'Prix : jusqu&#39;à 300 000 €',
         'Surface : à partir de 60 m²',
@@ -148,19 +134,81 @@ describe('the link to unsubscribe', () => {
       ...['Avec ascenseur (ou non précisé)', 'Classe énergie : A ou B (ou non précisé)'],
       'Annonceur : professionnel',
       'Texte de l&#39;annonce : « vue mer » et sans « travaux », ou exactement « &lt;i&gt; »',
-      'Une visite virtuelle est proposée',
-      'Rien n&#39;indique que le prix s&#39;écarte du marché',
+      'Avec visite virtuelle',
     ]) {
       assert.ok(page.includes(`${line}<`), `${line} in ${page}`);
     }
-    for (const hidden of ['reader@', 'silent', 'somebody else']) assert.ok(!page.includes(hidden), hidden);
+    for (const hidden of ['reader@', 'silent', 'somebody else', 'écarte du marché', 'b&gt;Var'])
+      assert.ok(!page.includes(hidden), hidden);
   });
 
   it('shows a search of anything, and one of every commune, in a few lines', async () => {
     const communes = [...api.reference.populations()].map(([insee]) => insee);
     const { path } = await sent('many@example.org', { includedCities: communes, withCoherentPrice: null });
     const page = await (await ask('GET', path)).text();
-    assert.match(page, /Tous les biens<br>Lieu : (?:[^,<]+, ){19}[^,<]+ ou 3\d{4} autres<\/li>/);
+    assert.match(page, /<li>Tous les biens<\/li><li>Lieu : (?:[^,<]+, ){19}[^,<]+ ou 3\d\u202f\d{3} autres<\/li>/);
+  });
+
+  it('lists every home of its e-mail as it is now, fifty a page, as long as they are kept, and none of the erased', async () => {
+    const { database } = api;
+    const properties = Array.from({ length: 53 }, () => timeOrderedUuid(new Date()));
+    for (const [position, propertyUuid] of properties.entries()) {
+      const url = position === 0 ? 'javascript:x' : 'https://a.example/x';
+      const contact = {
+        name: '<i>Jo</i>',
+        agency: null,
+        phone: '04 94 00 00 00',
+        email: null,
+        reference: null,
+        fax: null,
+      };
+      const advert = { title: `<b>T${position}</b>`, price: 250_000, url, contact };
+      await holdProperty(database, upsertAt(0, { propertyUuid, advert }));
+    }
+    const { token, iri } = await sent('homes@example.org', { includedCities: ['83061'] }, properties);
+    const [, cheaper = assert.fail(), propertyUuid = assert.fail()] = properties;
+    const gone = { propertyUuid };
+    await holdProperty(database, upsertAt(0, { propertyUuid: cheaper, advert: { price: 239_000 } }));
+    await holdProperty(database, upsertAt(0, gone), expireAt(1, gone));
+    const read = async (query = '') => spaced(await (await ask('GET', `/unsubscribe/${token}${query}`)).text());
+    const homesOf = (page: string) => page.split('id="homes"')[1]?.match(/<h3>/g)?.length ?? 0;
+    const first = await read();
+    assert.match(first, /id="homes"><h2>Les 53 biens[^]*aria-current="page">Page 1<[^]*href="\?page=2#homes"/);
+    for (const query of ['', '?page=-1', '?page=x', '?page=1.5']) assert.equal(homesOf(await read(query)), 50, query);
+    for (const query of ['?page=2', '?page=99']) assert.equal(homesOf(await read(query)), 3, query);
+    const all = first + (await read('?page=2'));
+    assert.match(all, /<a href="https:\/\/a\.example\/x" rel="noreferrer">&lt;b&gt;T5&lt;/);
+    assert.match(all, /239 000 €/);
+    assert.match(all, /N&#39;est plus en ligne/);
+    assert.doesNotMatch(all, /javascript:|<b>/);
+    const contact = /&lt;i&gt;Jo&lt;[^]*<a href="tel:0494000000"/;
+    assert.match(all, contact);
+    assert.equal(all.match(/tel:/g)?.length, 1, 'of the home without a link');
+    await change(iri, { hidePropertyContact: true });
+    assert.doesNotMatch((await read()) + (await read('?page=2')), /tel:|Jo/);
+    const none = /Les biens de cet e-mail ne sont plus affichés/;
+    const old = timeOrderedUuid(new Date(Date.now() - 31 * 86_400_000));
+    const letterIs = async (id: Uuid) => {
+      await database.query(
+        'update mail_items set mail_id = $1 where mail_id = (select mail_id from mail_tokens where hash = $2)',
+        [id, tokenHash(token)],
+      );
+      await database.query('update mail_tokens set mail_id = $1 where hash = $2', [id, tokenHash(token)]);
+    };
+    await letterIs(old);
+    assert.match(await read(), none);
+    await letterIs(timeOrderedUuid(new Date()));
+    assert.match(await read(), /Fréjus[^]*Les 53 biens/);
+    // The client has hidden one of the properties since.
+    await api.call('PUT', `${iri}/properties/${properties[9]}/mark`, { state: 'hidden' });
+    assert.match(await read(), /Les 52 biens/);
+    await database.query('delete from mail_items where property_uuid <> $1', [properties[0]]);
+    assert.match(await read(), /Le bien de cet e-mail/);
+    assert.equal((await api.call('DELETE', '/recipients/homes@example.org')).status, 204);
+    await created({ notificationRecipient: 'homes@example.org', includedCities: ['/cities/83061'] });
+    const erased = await read();
+    assert.match(erased, /Votre adresse a été effacée/);
+    assert.doesNotMatch(erased, /Fréjus|biens? de cet e-mail|\?search=/);
   });
 
   it('unsubscribes with one click, for good, and cancels what waits', async () => {
@@ -206,13 +254,87 @@ describe('the link to unsubscribe', () => {
     const { iri, path } = await sent('back@example.org');
     const done = await (await ask('POST', path)).text();
     for (const page of [done, await (await ask('GET', path)).text()]) {
-      assert.match(page, /<form method="post" action="\?again"><button type="submit">Recevoir à nouveau/);
+      assert.match(page, /<form method="post" action="\?again"><button>Recevoir à nouveau/);
     }
     assert.equal(await statusOf(iri), 'unsubscribed');
     assert.equal((await ask('POST', `${path}?again`)).status, 200);
     assert.equal(await statusOf(iri), 'active');
-    assert.match(await (await ask('GET', path)).text(), /<form method="post"><button/);
+    assert.match(await (await ask('GET', path)).text(), /<form method="post" action="\?"><button/);
     assert.equal((await ask('POST', `${path.slice(0, -2)}zz?again`)).status, 404);
+  });
+
+  it('stops one search and no other, of its own recipient only, until that is taken back', async () => {
+    const address = 'stops@example.org';
+    const [one, two, other] = [await sent(address), await sent(address), await sent('bystander@example.org')];
+    const waiting = [await record(one, { gatherMs: 300_000 }), await record(two, { gatherMs: 300_000 })];
+    const idOf = ({ iri }: { readonly iri: string }) => iri.slice('/searches/'.length);
+    const pageOf = async () => (await ask('GET', one.path)).text();
+    assert.equal((await pageOf()).match(/\?search=[\w-]+"/g)?.length, 2);
+    const stop = `${one.path}?search=${idOf(one)}`;
+    for (const _ of [1, 2]) assert.equal((await ask('POST', stop)).status, 200);
+    const statuses = async () => Promise.all([one, two, other].map(({ iri }) => statusOf(iri)));
+    assert.deepEqual(await statuses(), ['unsubscribed', 'active', 'active']);
+    const states = async () =>
+      Promise.all(waiting.map(async (id) => (await api.call('GET', `/deliveries/${id}`)).body.status));
+    assert.deepEqual(await states(), ['cancelled', 'queued']);
+    // An item recorded by a transaction that had read the search before the unsubscription is not sent.
+    await record(one);
+    assert.deepEqual(valuesOf((await claimed(one))?.items ?? [], 'id'), [two.waiting, waiting[1]]);
+    const gone = (await created({ notificationRecipient: address }))['@id'];
+    assert.equal((await api.call('DELETE', gone)).status, 204);
+    for (const search of [idOf(other), gone.slice('/searches/'.length), idOf(one).slice(1), '', "'"]) {
+      assert.equal((await ask('POST', `${one.path}?search=${search}`)).status, 404, search);
+    }
+    assert.deepEqual(await statuses(), ['unsubscribed', 'active', 'active']);
+    assert.match(await pageOf(), new RegExp(`action="\\?search=${idOf(one)}&amp;again"`));
+    assert.equal((await ask('POST', `${stop}&again`)).status, 200);
+    assert.deepEqual(await statuses(), ['active', 'active', 'active']);
+  });
+
+  it('sends less often than the client has set, also what waits, until that is taken back', async () => {
+    const [address, frequency] = ['rarely@example.org', 'weekly' as const];
+    const [instant, weekly] = [await sent(address), await sent(address, { notificationFrequency: frequency })];
+    const chosen = async (query: string) => {
+      assert.equal((await ask('POST', `${instant.path}?${query}`)).status, 200);
+      const read = await Promise.all([instant, weekly].map(async ({ iri }) => (await api.call('GET', iri)).body));
+      return read.map((body) => `${body.notificationFrequency} ${body.emailFrequencyChosen}`);
+    };
+    const waiting = [await record(instant, { gatherMs: 300_000 }), weekly.waiting];
+    const dues = async (): Promise<readonly Date[]> => {
+      const text = 'select gathers_from as at from mail_items where id = any($1) order by at';
+      const { rows } = await api.database.query<{ at: Date }>(text, [waiting]);
+      return valuesOf(rows, 'at');
+    };
+    const mornings = async (): Promise<readonly Date[]> => {
+      const text = `select ${morningAfter('frequency', 'now()')} as at from unnest('{daily,weekly}'::text[]) as frequency`;
+      return valuesOf((await api.database.query<{ at: Date }>(text)).rows, 'at');
+    };
+    assert.match(await (await ask('GET', instant.path)).text(), /frequency=daily"[^]*frequency=weekly"/);
+    assert.deepEqual(await chosen('frequency=daily'), ['instant daily', 'weekly daily']);
+    assert.deepEqual(await dues(), await mornings());
+    const { emailFrequencyChosen } = await change(instant.iri, { emailFrequencyChosen: 'weekly' });
+    assert.equal(emailFrequencyChosen, 'daily');
+    const page = await (await ask('GET', instant.path)).text();
+    assert.match(page, /frequency=weekly"[^]*frequency&amp;again"/);
+    assert.doesNotMatch(page, /frequency=daily"/);
+    // An item recorded by a transaction that had read the former frequency waits as well.
+    await record(instant);
+    assert.equal(await claimed(instant), null);
+    for (const query of [
+      'frequency=instant',
+      'frequency=',
+      'frequency=daily&search=x',
+      'frequency=a&frequency=daily',
+    ]) {
+      assert.equal((await ask('POST', `${instant.path}?${query}`)).status, 404, query);
+    }
+    assert.deepEqual(await chosen('frequency=weekly'), ['instant weekly', 'weekly weekly']);
+    const [, monday] = await mornings();
+    assert.deepEqual(await dues(), [monday, monday]);
+    assert.deepEqual(await chosen('frequency&again'), ['instant null', 'weekly null']);
+    const [first = assert.fail(), second] = await dues();
+    assert.deepEqual([first <= new Date(), second], [true, monday]);
+    assert.equal((await claimed(instant))?.items.length, 2);
   });
 
   it('works with the twelve digits that earlier e-mails have before the token', async () => {

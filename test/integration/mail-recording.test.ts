@@ -1,8 +1,7 @@
-/** What is recorded for e-mails, and what is not: nothing is sent afterwards for a time without them (decisions, 12). */
+/** Which items are recorded for e-mails. Nothing is sent later for a time without e-mails (decisions, 12). */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { nextMorning } from '../../src/engine/domain/mail.ts';
 import { readRoutes } from '../../src/engine/store/search-routes.ts';
 import {
   removeMailboxCounts,
@@ -26,7 +25,8 @@ test('nothing is recorded for an address that is off, refused, unsubscribed, or 
   const [active, daily, refused] = searches;
   await database.query('update searches set mail_refused_at = now() where number = $1', [refused?.number]);
   await database.query(
-    "insert into mail_recipients (key, client_id, unsubscribed_at) values (mail_key_of($1, 'Unsubscribed@example.org'), $1, now())",
+    `insert into mail_choices (recipient_key, client_id, kind, scope, value, at)
+     values (mail_key_of($1, 'Unsubscribed@example.org'), $1, 'unsubscription', 'sender', 'true', now())`,
     [client],
   );
   const numbers = searches.map(({ number }) => number);
@@ -45,18 +45,35 @@ test('nothing is recorded for an address that is off, refused, unsubscribed, or 
   );
 });
 
-test('an item waits for its morning, and goes along with nothing before', async (t) => {
+test('an item waits for seven in Paris, in winter, in summer and on the days between, and goes along with nothing before', async (t) => {
   const scene = await openMailScene(t);
   const client = await scene.newClient('a');
-  // Summer time begins on 28 March 2027; 10 May is a Monday.
-  const times = ['2027-03-10T09:00:00Z', '2027-03-27T06:30:00Z', '2027-05-10T04:59:59Z', '2027-05-10T05:00:00Z'];
+  const mornings = {
+    daily: [
+      ['2027-01-15T05:59:59.999Z', '2027-01-15T06:00:00.000Z'],
+      ['2027-01-15T06:00:00.000Z', '2027-01-16T06:00:00.000Z'],
+      ['2027-07-15T04:59:00.000Z', '2027-07-15T05:00:00.000Z'],
+      ['2027-07-15T22:30:00.000Z', '2027-07-16T05:00:00.000Z'],
+      // Clocks are set forward on 28 March 2027 at 01:00 UTC, and back on 31 October.
+      ['2027-03-27T12:00:00.000Z', '2027-03-28T05:00:00.000Z'],
+      ['2027-03-27T23:30:00.000Z', '2027-03-28T05:00:00.000Z'],
+      ['2027-10-30T12:00:00.000Z', '2027-10-31T06:00:00.000Z'],
+      ['2027-12-31T23:30:00.000Z', '2028-01-01T06:00:00.000Z'],
+    ],
+    weekly: [
+      ['2027-03-08T05:59:00.000Z', '2027-03-08T06:00:00.000Z'],
+      ['2027-03-08T06:00:00.000Z', '2027-03-15T06:00:00.000Z'],
+      // Sunday night in UTC is already Monday in Paris.
+      ['2027-03-14T23:30:00.000Z', '2027-03-15T06:00:00.000Z'],
+      ['2027-03-23T12:00:00.000Z', '2027-03-29T05:00:00.000Z'],
+    ],
+  } as const;
   for (const frequency of ['daily', 'weekly'] as const) {
     const search = await scene.newSearch(client, 'jo@example.org', { notificationFrequency: frequency });
-    for (const now of times.map((time) => new Date(time))) {
-      const [id] = await scene.record(search, 1, { now });
+    for (const [now, morning] of mornings[frequency]) {
+      const [id] = await scene.record(search, 1, { now: new Date(now) });
       const { rows } = await scene.database.query('select due_at, gathers_from from mail_items where id = $1', [id]);
-      const morning = nextMorning(frequency, now);
-      assert.deepEqual(rows, [{ due_at: morning, gathers_from: morning }]);
+      assert.deepEqual(rows, [{ due_at: new Date(morning), gathers_from: new Date(morning) }], now);
     }
   }
   assert.equal(await scene.claim(), null);
@@ -96,7 +113,10 @@ test('what has had its day is forgotten, and neither an unsubscription nor what 
   for (const _ of [search, leaving]) assert.ok(await scene.claim({ leaseMs: 1, now: old }));
   await database.query(`update mail_items set state = 'delivered', finished_at = $1`, [old]);
   const [waiting] = await scene.record(search, 1, { now: old, gatherMs: 60_000 });
-  await database.query('update mail_recipients set unsubscribed_at = now() where key = $1', [leaving.mail.key]);
+  await database.query("insert into mail_choices values ($1, $2, 'unsubscription', 'sender', 'true', now())", [
+    leaving.mail.key,
+    client,
+  ]);
   const sweep = async (...batches: AsyncGenerator[]) => {
     for (const each of batches) for await (const _ of each);
   };

@@ -1,4 +1,4 @@
-/** E-mails as their readers see them: in a browser, light and dark, on a telephone and in a column of 640 pixels. */
+/** E-mails as their readers see them: in a browser, light and dark, on a phone and in a column of 640 pixels. */
 
 import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -9,13 +9,13 @@ import { pathToFileURL } from 'node:url';
 import { mailText } from '../../src/features/mail/mail-text.ts';
 import { expireAt, OTHER_ADVERT, TOULON, upsertAt } from '../support/adverts.ts';
 import { openPage } from '../support/browser.ts';
-import { FOOT, startReader } from '../support/mail-reader.ts';
+import { contentsOf, FOOT, startReader } from '../support/mail-reader.ts';
 
-/** A drawing in the place of a photograph. */
+/** A drawing instead of a photograph. */
 const pictureOf = (colour: string): string =>
   `data:image/svg+xml,${encodeURIComponent(`<svg xmlns="http://www.w3.org/2000/svg" width="800" height="533"><rect width="800" height="533" fill="${colour}"/><path d="M200 400V250L400 120 600 250V400z" fill="#fff8"/></svg>`)}`;
 const PICTURE = 'https://portal.example/1.jpg';
-const SEARCHES = [{ title: 'Toulon, moins de 300 000', budgetMax: 235_000 }, { title: 'Vue mer' }];
+const SEARCHES = [{ publicTitle: 'Toulon, moins de 300 000', budgetMax: 235_000 }, { publicTitle: 'Vue mer' }];
 
 /** An entry about a property whose price changes. */
 function entryOf(title: string, prices: readonly number[], { transactionType = 0, url = '', isGone = false } = {}) {
@@ -41,16 +41,15 @@ function entryOf(title: string, prices: readonly number[], { transactionType = 0
 const url = 'https://portal.example/annonce/1';
 const LONG = 'Appartement-traversant-sans-vis-à-vis-avec-terrasse-et-garage '.repeat(3);
 const HTML = mailText(
-  {
-    entries: [
+  contentsOf(
+    [
       entryOf('T3 vue mer', [250_000, 239_000], { url }),
       entryOf('Studio meublé', [600, 620], { transactionType: 1, url }),
       entryOf(LONG, [239_000]),
       entryOf('Maison de ville', [100_000], { url: 'https://portal.example/gone', isGone: true }),
     ],
-    moreCount: 2,
-    searchTitles: new Set(['Toulon']),
-  },
+    [{ name: 'Toulon, moins de 300 000', criteria: null }],
+  ),
   FOOT,
   'fr',
 ).html.replaceAll(PICTURE, pictureOf('#4a7c8c'));
@@ -73,18 +72,27 @@ test('a card each, the price as it was and is, its change in colour, to be read 
       assert.deepEqual(
         seen.cards.map(({ pictures, links }) => [pictures, links]),
         [
-          [1, ['https://portal.example/annonce/1']],
-          [1, ['https://portal.example/annonce/1']],
+          [1, ['https://portal.example/annonce/1', 'https://portal.example/annonce/1']],
+          [1, ['https://portal.example/annonce/1', 'https://portal.example/annonce/1']],
           [0, []],
         ],
         name,
       );
       assert.deepEqual(
         seen.cards.map(({ prices }) => prices),
-        [['250 000 €', '239 000 €', '−4,4 %'], ['600 €', '620 € par mois', '+3,3 %'], ['239 000 €']],
+        [['250 000 €', '239 000 €'], ['600 €', '620 € par mois'], ['239 000 €']],
         name,
       );
-      assert.equal(new Set(seen.cards.flatMap(({ colour }) => colour ?? [])).size, 2, 'a cut is notified from a rise');
+      assert.equal(
+        new Set(seen.cards.flatMap(({ colour }) => colour ?? [])).size,
+        3,
+        'a cut, a rise and a match differ',
+      );
+      assert.deepEqual(
+        seen.cards.map(({ button }) => button),
+        [44, 44, null],
+        'a button to tap',
+      );
       assert.match(seen.text, /N'est plus en ligne : Maison de ville/);
       assert.ok(!seen.allLinks.includes('https://portal.example/gone'), name);
       assert.deepEqual(await page.do('axe'), [], name);
@@ -101,20 +109,22 @@ interface Seen {
     readonly links: readonly string[];
     readonly prices: readonly string[];
     readonly colour: string | null;
+    readonly button: number | null;
   }[];
 }
 
-/** In the page. */
+/** Runs in the page. */
 const look = `() => {
   const plain = (text) => text.replace(/[\\u00a0\\u202f]/g, ' ').trim();
-  const cards = [...document.querySelectorAll('main > div')].map((card) => {
+  const cards = [...document.querySelectorAll('table table')].filter((table) => table.querySelector('h2')).map((card) => {
     const price = card.querySelector('[style*="font-size:20px"]');
-    const [sign] = card.querySelectorAll('[style*="#fff"][style*="nowrap"]');
+    const badge = card.querySelector('span[style*="background-color"]');
     return {
       pictures: card.querySelectorAll('img').length,
       links: [...card.querySelectorAll('a')].map(({ href }) => href),
-      prices: plain(price.innerText).replace(/ \\d[\\d ]* €.m²$/, '').split(/ → | (?=[−+])/).map(plain),
-      colour: sign === undefined ? null : getComputedStyle(sign).backgroundColor,
+      prices: plain(price.innerText).replace(/ \\d[\\d ]* €.m²$/, '').split(' → ').map(plain),
+      colour: badge === null ? null : getComputedStyle(badge).backgroundColor,
+      button: card.querySelector('td[width="200"] a')?.offsetHeight ?? null,
     };
   });
   return {

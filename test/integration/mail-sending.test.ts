@@ -1,4 +1,4 @@
-/** From recorded items to a real mail server: gathered, tried again, given up, by one instance or two (decisions, 12). */
+/** From recorded items to a real mail server: gathering, retries, failures, one instance or two (decisions, 12). */
 
 import assert from 'node:assert/strict';
 import { type AddressInfo, createServer } from 'node:net';
@@ -13,6 +13,7 @@ import { deleteSearch, readSearch, updateSearch } from '../../src/engine/store/s
 import { type ClaimedMail, claimMail, giveBackMail, readMailTurns } from '../../src/features/mail/mail-claims.ts';
 import { keepMail, recordMail } from '../../src/features/mail/mail-outcomes.ts';
 import { resolveToulon } from '../support/adverts.ts';
+import { valuesOf } from '../support/lists.ts';
 import { openMailScene } from '../support/mail-scene.ts';
 import { startTestPostgres, type TestPostgres } from '../support/servers.ts';
 import { until, untilIs } from '../support/until.ts';
@@ -22,10 +23,10 @@ const JO = 'jo@example.org';
 test('what came within the time of gathering is one e-mail, with all searches of the recipient', async (t) => {
   const scene = await openMailScene(t);
   const client = await scene.newClient('a');
-  const [one, two] = [await scene.newSearch(client, JO), await scene.newSearch(client, JO, { title: 'Hyères' })];
+  const [one, two] = [await scene.newSearch(client, JO), await scene.newSearch(client, JO, { publicTitle: 'Hyères' })];
   await scene.record(one, 2, { gatherMs: 60_000, title: 'waiting' });
   await scene.record(two, 1, { title: 'due' });
-  // Another one of the recipient, that waits for its morning.
+  // Another item of the same recipient, which waits for the daily e-mail of the morning.
   await scene.record({ ...one, members: { ...one.members, notificationFrequency: 'daily' } }, 1);
   scene.start();
   await until(scene.rows, (rows) => rows.filter(({ state }) => state === 'delivered').length === 3);
@@ -33,7 +34,8 @@ test('what came within the time of gathering is one e-mail, with all searches of
   const [mail] = scene.smtp.mails;
   assert.deepEqual([mail?.to, mail?.from], [JO, 'alerts@vigie.example']);
   assert.equal(mail?.parsed.from?.text, '"Vigie" <alerts@vigie.example>');
-  assert.equal(mail?.parsed.subject, '3 biens pour vos recherches');
+  assert.equal(mail?.parsed.subject, '3 nouveautés');
+  assert.doesNotMatch(`${mail?.parsed.text}${mail?.parsed.html}`, /private/);
   for (const word of ['Toulon', 'Hyères', 'waiting 0', 'waiting 1', 'due 0'])
     assert.ok(mail?.parsed.text?.includes(word));
   const rows = await scene.rows();
@@ -42,6 +44,32 @@ test('what came within the time of gathering is one e-mail, with all searches of
   assert.ok(mail?.parsed.messageId?.includes(String(delivered[0]?.mail_id)));
   assert.deepEqual(await scene.attempts(), ['1 250', '1 250', '1 250']);
   assert.ok((await readSearch(scene.database, client, one.id))?.lastAlertAt instanceof Date);
+});
+
+test('a property that is hidden in a search leaves its e-mails, and one that is tried again is written anew', async (t) => {
+  const scene = await openMailScene(t);
+  const { database } = scene;
+  const search = await scene.newSearch(await scene.newClient('a'), JO);
+  const [hidden, later, shown] = (await scene.record(search, 3)).sort();
+  const hide = (item: Uuid | undefined) =>
+    database.query(
+      `insert into search_marks (search_number, property_uuid, state)
+       select search_number, property_uuid, 'hidden' from mail_items where id = $1`,
+      [item],
+    );
+  await hide(hidden);
+  const first = (await scene.claim()) ?? assert.fail();
+  assert.deepEqual(valuesOf(first.items, 'id'), [later, shown]);
+  await database.query(
+    `update mail_items set state = 'retry_wait', due_at = now(), letter = case when id = $1 then 'written'::bytea end,
+       letter_items = case when id = $1 then 2 end
+     where state = 'sending'`,
+    [shown],
+  );
+  await hide(later);
+  const second = (await scene.claim()) ?? assert.fail();
+  assert.deepEqual([second.id, second.letter, valuesOf(second.items, 'id')], [first.id, null, [shown]]);
+  assert.deepEqual(await scene.states(), ['cancelled 0', 'cancelled 1', 'sending 2']);
 });
 
 test('two instances send each recipient one e-mail', async (t) => {
@@ -63,8 +91,8 @@ test('no e-mail waits for a recipient that is held, by an erasure for one', { ti
   const scene = await openMailScene(t);
   await scene.record(await scene.newSearch(await scene.newClient('a'), JO), 1);
   await giveBackMail(scene.database, (await scene.claim()) ?? assert.fail());
-  await transaction(scene.database, async (held) => {
-    await held.query('select from mail_recipients for update');
+  await transaction(scene.database, async (stored) => {
+    await stored.query('select from mail_recipients for update');
     assert.equal(await scene.claim(), null);
   });
   assert.notEqual(await scene.claim(), null);
@@ -171,7 +199,7 @@ test('an e-mail that a stall keeps from being sent in time goes at once, and cos
   scene.start({
     retryDelayMs: 3_600_000,
     nowMs: () => performance.now() + stalledMs,
-    // It is asked while the e-mail is written.
+    // Called while the e-mail is written; the clock makes the writing take too long.
     resolvePlace(query) {
       if (stalls > 0) {
         stalls -= 1;
@@ -202,8 +230,8 @@ test('a new e-mail that is given back takes up what came since, a retried one ke
   const claim = async () => (await scene.claim()) ?? assert.fail();
   const keep = (mail: ClaimedMail, bytes: Buffer) => {
     const items = mail.items.map(({ id }) => id);
-    const written = { mailId: mail.id, bytes, items, notified: new Map(), leaving: new Map() };
-    return keepMail(scene.database, written, 0);
+    const written = { mailId: mail.id, bytes, items, notified: new Map(), contactSearches: [], leaving: new Map() };
+    return keepMail(scene.database, written);
   };
   await scene.record(search, 1);
   const first = await claim();
@@ -214,7 +242,7 @@ test('a new e-mail that is given back takes up what came since, a retried one ke
   assert.deepEqual([second.items.length, second.letter, second.attempt], [2, null, 1]);
   const bytes = Buffer.from('two items');
   await keep(second, bytes);
-  // The claim of the first one is over.
+  // The first claim has ended already, so this has no effect.
   await giveBackMail(scene.database, first);
   const outcome = { startedAt: second.startedAt, durationMs: 1, statusCode: 451, error: 'status' as const };
   await recordMail(scene.database, {
@@ -296,7 +324,7 @@ test('beyond twenty e-mails a day the rest is gathered into one of the next morn
   const scene = await openMailScene(t);
   const client = await scene.newClient('a');
   const search = await scene.newSearch(client, JO);
-  // Their next morning has been.
+  // This clock makes their next morning a time in the past.
   const daysAgo = new Date(Date.now() - 3 * 86_400_000);
   const past = scene.start({ clock: () => daysAgo });
   for (let mail = 1; mail <= 2; mail++) {
@@ -314,7 +342,7 @@ test('beyond twenty e-mails a day the rest is gathered into one of the next morn
   scene.start();
   await scene.untilAllEnded();
   assert.equal(scene.smtp.mails.length, 3);
-  assert.equal(scene.smtp.mails.at(-1)?.parsed.subject, '3 biens pour « Toulon »');
+  assert.equal(scene.smtp.mails.at(-1)?.parsed.subject, '3 nouveautés – Toulon');
 });
 
 test('an address with a plus part or dots counts for its mailbox, whoever else it is', async (t) => {

@@ -1,6 +1,6 @@
 /**
- * What one advert matches limits a client: judged against held properties when a search is saved, corrected by a sample of
- * adverts. Refused is only what grows.
+ * The limit of a client's matches per advert: estimated from the stored properties when a search is saved, and
+ * corrected with a sample of adverts. Only a change that increases the estimate is refused.
  */
 
 import assert from 'node:assert/strict';
@@ -52,7 +52,7 @@ function caller(key: string) {
 }
 
 describe('a client', () => {
-  it('may have searches without criteria as far as the limit goes, though no property is held', async () => {
+  it('may have searches without criteria up to the limit, even if no property is stored', async () => {
     const call = caller(await api.newClient('greedy'));
     const post = () => call('POST', '/searches', { title: 'x' });
     const statuses = valuesOf(await Promise.all(Array.from({ length: 100 }, post)), 'status');
@@ -62,11 +62,14 @@ describe('a client', () => {
       [body.type, body.limit, body.maximum, body.used],
       ['/docs.jsonld#LimitReached', 'matchesPerAdvert', 100, 100],
     );
-    assert.equal(body.detail, 'you may have 100 matches per advert in all, and by estimate have 100; this would add 1');
+    assert.match(
+      body.detail,
+      /^You may have 100 matches per advert in total, and have 100 by estimate; this would add 1\.$/,
+    );
     assert.equal(await totalOf('greedy'), 100);
   });
 
-  it('has another limit where operators say so, exactly, whatever comes at once and under a key', async () => {
+  it('has exactly the limit that operators set, for simultaneous requests with and without an idempotency key', async () => {
     const call = caller(await api.newClient('two hundred at once', { matchesPerAdvertMax: 7 }));
     const answers = await Promise.all(
       Array.from({ length: 200 }, (_, at) =>
@@ -77,7 +80,7 @@ describe('a client', () => {
     assert.equal(await totalOf('two hundred at once'), 7);
   });
 
-  it('who is above the limit may shrink, rename and delete, and grow again only within it', async () => {
+  it('above the limit may shrink, rename and delete, and grow again only within it', async () => {
     const key = await api.newClient('full', { matchesPerAdvertMax: 2 });
     const call = caller(key);
     const paths: string[] = [];
@@ -85,7 +88,7 @@ describe('a client', () => {
       paths.push((await call('POST', '/searches', { title: 'x' })).headers.get('Location') as string);
     }
     const [first = '', second = ''] = paths;
-    // Of another process, which knows the limit at once.
+    // This API stands for another process, which has not cached the former limit.
     await updateClientSettings(api.database, await clientNamed('full'), { matchesPerAdvertMax: 1 });
     const other = await startTestApi(
       { after },
@@ -100,7 +103,7 @@ describe('a client', () => {
     };
     assert.equal(await call2('PATCH', first, { title: 'y' }), 200);
     assert.equal(await call2('PUT', first, { title: 'z', notificationEnabled: false }), 200);
-    // Of no property held.
+    // No stored property satisfies this search.
     assert.equal(await call2('PATCH', first, { budgetMax: 1 }), 200);
     assert.equal(await totalOf('full'), 1);
     assert.equal(await call2('PATCH', first, { budgetMax: null }), 403);
@@ -115,7 +118,7 @@ describe('a client', () => {
 });
 
 describe('the estimate', () => {
-  it('counts those of the held properties that satisfy the search', async () => {
+  it('counts the stored properties that satisfy the search', async () => {
     const scene = await openRecording({ after }, api.database, api.reference.resolvePlace);
     await scene.record(sampleMessages(7, api.reference, HELD, new Date('2026-03-01T00:00:00Z')));
     const { median } = await followMedians(api.database).renew();
@@ -147,7 +150,7 @@ describe('the estimate', () => {
     assert.ok(Math.abs(has + hasNot - known.filter(({ facts }) => facts.adverts.length > 0).length) <= 1);
   });
 
-  it('of what is held is the same for a minute, and then another', async () => {
+  it('of stored properties is the same for a minute, and then renewed', async () => {
     let nowMs = 0;
     let reads = 0;
     const counting = {
@@ -167,7 +170,7 @@ describe('the estimate', () => {
     assert.equal(reads, 2 * once);
   });
 
-  it('is read again after a failure', async () => {
+  it('is computed again after a failure', async () => {
     let isFailing = true;
     const failing = {
       query: (...args: Parameters<typeof api.database.query>) =>
@@ -181,7 +184,7 @@ describe('the estimate', () => {
 });
 
 describe('the sample of adverts', () => {
-  it('takes one in a hundred, and begins anew when it was taken', () => {
+  it('takes one advert in a hundred, and restarts when it is read', () => {
     const [one, two] = [1, 2] as unknown as [SearchNumber, SearchNumber];
     const sampling = sampleMatches(() => [one, two]);
     for (let judged = 0; judged < 250; judged++) sampling.match({} as never);
@@ -195,7 +198,7 @@ describe('the sample of adverts', () => {
     assert.deepEqual(sampling.flush(), { adverts: 0, matched: new Map() });
   });
 
-  it('moves the sum of a client to what is matched, and lets go of it with the searches', async () => {
+  it('moves the sum of a client towards the matches found, and drops them with the searches', async () => {
     await api.newClient('sampled');
     const id = await clientNamed('sampled');
     const numbers: SearchNumber[] = [];
@@ -219,7 +222,7 @@ describe('the sample of adverts', () => {
     assert.equal(await totalOf('sampled'), 0);
   });
 
-  it('corrects downwards as well, and never below nothing', async () => {
+  it('corrects downwards as well, and never below zero', async () => {
     await api.newClient('overrated');
     const id = await clientNamed('overrated');
     const members = { ...SEARCH_DEFAULTS, title: 'x', budgetMax: 1 };
@@ -232,7 +235,7 @@ describe('the sample of adverts', () => {
   });
 });
 
-it('the sums outlive restarts and restorations, corrected ones as well, and limit as before', async (t) => {
+it('the sums survive restarts and restores, including corrections, and limit as before', async (t) => {
   const [source, target] = [await startTestPostgres(t), await startTestPostgres(t)];
   await migrate(source.url);
   const database = connectDatabase(t, source.url);

@@ -1,4 +1,4 @@
-/** Why, as it happened: what an explanation says of a match, or of none, is what was recorded, and no more than that. */
+/** The explanation of a match, or of its absence, states what was recorded at the time, and nothing else. */
 
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
@@ -57,7 +57,7 @@ async function codesOf(search: string, property: Uuid): Promise<readonly string[
   return (await reasonsOf(search, property)).map(({ code }) => code);
 }
 
-/** A property with one advert: what is recorded of it, one message after the other. */
+/** A property with one advert, whose changes are recorded one after the other. */
 function newFlat(): { readonly property: Uuid; record(...contents: readonly Partial<AdvertContent>[]): Promise<void> } {
   const [property, advert] = [randomUuid(), randomUuid()];
   return {
@@ -68,8 +68,8 @@ function newFlat(): { readonly property: Uuid; record(...contents: readonly Part
   };
 }
 
-describe('what was said and was not so', () => {
-  it('a price and a surface are named with their values, each of its own property of the batch', async () => {
+describe('statements that were once wrong', () => {
+  it('name a price and a surface with their values, each of its own property of the batch', async () => {
     const search = await create({ surfaceMin: 40 });
     const [dear, small, advert, another] = [randomUuid(), randomUuid(), randomUuid(), randomUuid()];
     const record = (price: number, surface: number) =>
@@ -84,8 +84,8 @@ describe('what was said and was not so', () => {
   });
 });
 
-describe('what was silent', () => {
-  it('without an endpoint the feed alone has it', async () => {
+describe('reasons for silence', () => {
+  it('without an endpoint, only the feed has the match', async () => {
     const { property, record } = newFlat();
     const search = await create({ endpointRecipient: null });
     await record({ price: 150_000 });
@@ -93,7 +93,7 @@ describe('what was silent', () => {
     assert.deepEqual(await codesOf(search, property), ['began-with-advert', 'no-endpoint']);
   });
 
-  it('without an endpoint, but with an address for e-mails, the feed is not alone', async () => {
+  it('without an endpoint but with an e-mail address, the feed is not the only channel', async () => {
     const { property, record } = newFlat();
     const search = await create({ endpointRecipient: null, notificationRecipient: 'jo@example.org' });
     await record({ price: 150_000 });
@@ -129,8 +129,8 @@ describe('what was silent', () => {
     const search = await create({ notificationRecipient: 'buyer@example.com' });
     await record({ price: 150_000 });
     await api.database.query(
-      `insert into mail_recipients (key, client_id, unsubscribed_at)
-       select mail_key, client_id, now() from searches where id = $1`,
+      `insert into mail_choices (recipient_key, client_id, kind, scope, value, at)
+       select mail_key, client_id, 'unsubscription', 'sender', 'true', now() from searches where id = $1`,
       [search.split('/').at(-1)],
     );
     assert.deepEqual(await codesOf(search, property), ['began-with-advert', 'unsubscribed']);
@@ -144,7 +144,7 @@ describe('what was silent', () => {
   });
 });
 
-it('the end and the return of which a search was notified are in the history of the match', async () => {
+it('the end and the return of a match are in its history', async () => {
   const { property, record } = newFlat();
   const search = await create({ subscribedEvents: ['property.match.end', 'property.match.resume'] });
   await record({ price: 190_000 }, { price: 250_000 });
@@ -162,8 +162,8 @@ it('the end and the return of which a search was notified are in the history of 
   assert.deepEqual((await codesOf(search, property)).slice(1, 3), ['return-notified', 'end-notified']);
 });
 
-describe('what is not recorded any more', () => {
-  it('is said so: versions of the search, events of the property', async () => {
+describe('what is no longer recorded', () => {
+  it('is reported as such: versions of the search, events of the property', async () => {
     const { property, record } = newFlat();
     const search = await create();
     await record({ price: 250_000 }, { price: 190_000 });
@@ -181,7 +181,7 @@ describe('what is not recorded any more', () => {
     assert.deepEqual(await codesOf(stood, property), ['satisfied', 'not-notified', 'not-recorded']);
   });
 
-  it('nor is more told of a property than what was read of its events', async () => {
+  it('limits what is said of a property to the events that were read', async () => {
     const { property, record } = newFlat();
     const search = await create(SILENT);
     await record({ price: 190_000 });

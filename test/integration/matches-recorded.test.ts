@@ -1,4 +1,4 @@
-/** A match is a row once it has been notified (decisions, section 3): what is recorded of pairs, and what is not. */
+/** A match has a row once it has been notified (decisions, section 3): which pairs have rows, and which have none. */
 
 import assert from 'node:assert/strict';
 import { after, it } from 'node:test';
@@ -24,7 +24,7 @@ async function search(members: object): Promise<string> {
 const priced = (property: Uuid, price: number) =>
   upsertAt((minutes += 1), { propertyUuid: property, advertUuid: property, advert: { price, surface: 50 } });
 
-/** One change after the other of one property. */
+/** Records one price of the property after the other. */
 async function price(property: Uuid, ...prices: readonly number[]): Promise<void> {
   for (const each of prices) await scene.record([priced(property, each)]);
 }
@@ -40,7 +40,7 @@ async function matchesOf(property: Uuid): Promise<readonly Record<string, unknow
 
 const EVENTS = { notificationEnabled: true, subscribedEvents: ['ad.update.price'] };
 
-it('leaves nothing of a pair that nobody is notified of, whatever happens to it', async () => {
+it('nothing is stored for a pair without notifications', async () => {
   const property = randomUuid();
   await search({ budgetMax: 150_000 });
   await search({ budgetMax: 150_000, ...EVENTS, notificationEnabled: false });
@@ -48,7 +48,7 @@ it('leaves nothing of a pair that nobody is notified of, whatever happens to it'
   assert.deepEqual(await matchesOf(property), []);
 });
 
-it('keeps of a match what caused it, and not what it was notified of later', async () => {
+it('a match keeps its cause, and not its later notifications', async () => {
   const property = randomUuid();
   const notified = await search({ budgetMax: 150_000, ...EVENTS });
   await price(property, 200_000, 100_000, 120_000);
@@ -68,7 +68,7 @@ it('keeps of a match what caused it, and not what it was notified of later', asy
   );
 });
 
-it('is recorded of a search that was switched on, and not of one that was switched off, since the matcher looked', async () => {
+it('a match is recorded for a search that was switched on, and not for one switched off, since the matcher read it', async () => {
   const property = randomUuid();
   const [on, off] = [await search({ ...EVENTS, notificationEnabled: false }), await search(EVENTS)];
   await scene.matcher.refresh();
@@ -77,11 +77,11 @@ it('is recorded of a search that was switched on, and not of one that was switch
   await scene.recordForKnown([priced(property, 100_000)]);
   const notified = (await matchesOf(property)).map(({ search }) => search);
   assert.deepEqual([notified.includes(on), notified.includes(off)], [true, false]);
-  // They would notify of all that follows.
+  // Otherwise these searches would receive all later notifications.
   for (const each of [on, off]) await api.call('DELETE', each);
 });
 
-it('has no start of what stood when notifications were switched on, until it ends and begins anew', async () => {
+it('a property that satisfied a search when notifications were switched on has no start until it ends and begins again', async () => {
   const property = randomUuid();
   const silent = await search({ budgetMax: 150_000, ...EVENTS, notificationEnabled: false });
   await price(property, 100_000);

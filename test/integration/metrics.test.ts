@@ -1,4 +1,7 @@
-/** Metrics and readiness of a live service, by promtool too, and the dashboards (`test/long/monitoring.test.ts` reads them). */
+/**
+ * Metrics and readiness of a live service, checked with promtool, and the dashboards (see also
+ * `test/long/monitoring.test.ts`).
+ */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -7,13 +10,13 @@ import { startTestServers } from '../support/servers.ts';
 import { startHere } from '../support/service.ts';
 import { until, untilIs } from '../support/until.ts';
 
-test('promtool finds nothing to complain about in the live metrics', async (t) => {
+test('promtool accepts the live metrics', async (t) => {
   const daemon = await startHere(t, await startTestServers(t));
   const exposition = await (await fetch(`${daemon.operationsUrl}/metrics`)).text();
   assert.deepEqual(await promtool(['check', 'metrics'], { input: exposition }), { status: 0, output: '' });
 });
 
-test('readiness names each check, and says so when PostgreSQL is away', async (t) => {
+test('readiness lists each check, and reports when PostgreSQL is away', async (t) => {
   const servers = await startTestServers(t);
   const daemon = await startHere(t, servers);
   const read = async (path: string) => {
@@ -51,7 +54,7 @@ test('readiness names each check, and says so when PostgreSQL is away', async (t
   assert.equal(scraped, 200, 'metrics are there when they are needed most');
   const failing = await until(
     () => read('/readyz'),
-    // Others that have failed as long may be named before it.
+    // Other actors that have failed for as long may be named before it.
     (seen) => /matcher for \d+ s: /.test(seen.body.checks.actors?.reason ?? ''),
   );
   assert.equal(failing.body.checks.actors?.status, 'failed');

@@ -1,7 +1,7 @@
 /**
- * What searches that ask for it are notified of (decisions, section 16): random histories of adverts and searches, with
- * crashes before a commit and redeliveries after it, recorded by PostgreSQL and judged by a model that knows adverts'
- * values alone.
+ * What searches with subscribed events are notified of (decisions, section 16). PostgreSQL records random histories of
+ * adverts and searches, with crashes before a commit and redeliveries after it. A model that knows only the values of
+ * the adverts judges the result.
  */
 
 import assert from 'node:assert/strict';
@@ -23,14 +23,14 @@ import { lastFirst } from '../support/servers.ts';
 const END = 'property.match.end';
 const RESUME = 'property.match.resume';
 
-/** A commit that PostgreSQL does not take: the process died before it. */
+/** A commit that does not reach PostgreSQL, as if the process had died before it. */
 class Crash extends Error {}
 
 const cleanup = lastFirst({ after });
-/** What e-mails say, by search and property. */
+/** The contents of e-mails, by search and property. */
 const mailed = new Map<string, unknown[]>();
 let isCrashing = false;
-/** Names of the recorder's statements. */
+/** The names of the recorder's statements. */
 const statements = new Set<string>();
 
 const api = await startTestApi(cleanup);
@@ -132,10 +132,10 @@ interface ModelEvent {
   readonly now: number | string | null;
 }
 
-/** The decisions, read for one client: adverts are their values, a search is its members. */
+/** The rules of the decisions for one client. An advert is a set of values, a search is its members. */
 class Model {
   readonly adverts = new Map<Uuid, Map<Uuid, ModelAdvert>>();
-  /** Every price and surface event, in order. */
+  /** All changes of a price or a surface, in order. */
   readonly values: { readonly advert: Uuid; readonly field: Field; readonly old: number | null }[] = [];
   readonly searches: ModelSearch[] = [];
   at = 0;
@@ -181,7 +181,7 @@ class Model {
     for (const search of this.searches) search.take(this, { propertyUuid, advertUuid, before, after, events, changed });
   }
 
-  /** Price and surface of the property; undefined when none of its adverts is live. */
+  /** The price and surface of the property; undefined if none of its adverts is live. */
   standing(propertyUuid: Uuid): Standing | undefined {
     const live = [...(this.adverts.get(propertyUuid)?.values() ?? [])].filter(({ isLive }) => isLive);
     return live.toSorted((a, b) => b.seen - a.seen)[0];
@@ -205,11 +205,11 @@ class ModelSearch {
   readonly told = new Map<Uuid, Told[]>();
   readonly mailed = new Map<Uuid, unknown[]>();
   readonly #begun = new Set<Uuid>();
-  /** Matches whose end was told, and no return or start since. */
+  /** Matches whose end was notified, without a return or a start since. */
   readonly #ended = new Set<Uuid>();
-  /** By property, advert and field. */
+  /** The last notified value, by property, advert and field. */
   readonly #values = new Map<string, number>();
-  /** How many values were changed before it was created, began to notify, or first asked. */
+  /** The length of `values` when the search was created, began to notify, or first compared with notified values. */
   #since: number;
 
   constructor(id: string, members: Members, model: Model) {
@@ -270,14 +270,14 @@ class ModelSearch {
     this.#ended.add(propertyUuid);
   }
 
-  /** The first criterion that fails. */
+  /** The first criterion that the property does not satisfy. */
   #failing({ price, surface }: Standing): string | undefined {
     const { budgetMax, surfaceMin } = this.members;
     if (budgetMax !== null && (price === null || price > budgetMax)) return 'budget';
     return surfaceMin !== null && (surface === null || surface < surfaceMin) ? 'surface' : undefined;
   }
 
-  /** The value that each event is compared with: null when it is held back, undefined without a threshold. */
+  /** The value that each event is compared with: null if the event is held back, undefined without a threshold. */
   #isReached(model: Model, propertyUuid: Uuid, advertUuid: Uuid, events: readonly ModelEvent[]) {
     const compared = new Map<ModelEvent, number | null | undefined>();
     for (const event of events) {
@@ -300,7 +300,7 @@ class ModelSearch {
     return compared;
   }
 
-  /** An unknown value between two known ones changes nothing. */
+  /** An unknown value between two known ones is not remembered. */
   #remember(name: string, value: number | null): void {
     if (value !== null) this.#values.set(name, value);
   }
@@ -327,7 +327,7 @@ function percentOf(field: string | null, old: unknown, now: unknown): string | n
 const PROPERTIES_MAX = 2;
 const ADVERTS_MAX = 3;
 
-/** Messages that continue one another: crawl times ascend over all histories. */
+/** The crawl times of the messages increase over all histories. */
 let minutes = 0;
 
 function messageOf(random: Random, model: Model, adverts: ReadonlyMap<Uuid, readonly Uuid[]>): IntakeMessage {
@@ -432,7 +432,7 @@ async function compare({ searches }: Model, seed: number): Promise<void> {
 
 const ASKED = ['read-notices', 'read-former-values', 'read-members', 'write-notices'];
 
-it('costs no statement and no byte where no search asks, and leaves with its match', async () => {
+it('a history costs no statement and no byte if no search needs it, and is removed with its match', async () => {
   const [propertyUuid, advertUuid] = [randomUuid(), randomUuid()];
   const price = async (...prices: number[]): Promise<void> => {
     for (const each of prices) {
@@ -469,7 +469,7 @@ it('costs no statement and no byte where no search asks, and leaves with its mat
   for (const search of [plain, asking]) await api.call('DELETE', search);
 });
 
-it('is what the decisions say, in any history, and after any crash', async () => {
+it('it follows the decisions in any history and after any crash', async () => {
   const from = Number(process.env.TEST_SEED ?? 1);
   const count = runsOf(300) === 300 ? 300 : 12;
   for (let seed = from; seed < from + count; seed++) await history(seed);

@@ -1,6 +1,6 @@
 /**
- * What the one before holds back, and what it does not: couriers in the test's own process, endpoints that fail, hang,
- * are paused or gone, and deliveries of one match as the recorder leaves them.
+ * Which deliveries an earlier one holds back, and which it does not. Couriers run in the test's own process, endpoints
+ * fail, hang, are paused or gone, and the deliveries of a match are as the recorder writes them.
  */
 
 import assert from 'node:assert/strict';
@@ -27,7 +27,7 @@ async function openScene(t: Cleanup, settings: Partial<CourierSettings> = {}) {
   const search = await seedSearch(database);
   const expected: string[] = [];
 
-  /** Of one match, in this order, recorded `agoMs` ago. */
+  /** Seeds deliveries of one match in this order, recorded `agoMs` ago. */
   async function seedAgo(agoMs: number, ...paths: readonly string[]) {
     const urls = paths.map((path) => receiver.urlOf(path));
     expected.push(...urls);
@@ -56,7 +56,7 @@ async function openScene(t: Cleanup, settings: Partial<CourierSettings> = {}) {
 
 const pathsOf = (posts: readonly ReceivedPost[]): readonly string[] => posts.map(({ path }) => path);
 
-test('an endpoint that hangs holds its match back, there and elsewhere, and nothing of another match', async (t) => {
+test('an endpoint that hangs holds back its own match at every endpoint, and no other match', async (t) => {
   const { receiver, tell, start, audit, untilPosted, untilAllEnded } = await openScene(t);
   const { gate, open: answer } = createGate();
   receiver.script('/hanging', { type: 'gated', gate, status: 200 }, { type: 'answer', status: 200 });
@@ -72,7 +72,7 @@ test('an endpoint that hangs holds its match back, there and elsewhere, and noth
   await audit();
 });
 
-test('a pause lets go at once what its endpoint held back', async (t) => {
+test('a pause immediately releases deliveries that its endpoint held back', async (t) => {
   const { gate, open: release } = createGate();
   t.after(() => release());
   const { receiver, seedAgo, tell, start, database, untilPosted } = await openScene(t);
@@ -80,7 +80,7 @@ test('a pause lets go at once what its endpoint held back', async (t) => {
   await tell('/busy');
   await start();
   await untilPosted('/busy');
-  // Recorded in an hour: they do not grow too old to wait within this test.
+  // Recorded an hour in the future, so that they do not exceed the longest wait within this test.
   const [, other] = await seedAgo(-LATER_MS, '/busy', '/other');
   const readWaiting = async () => (await database.query('select from open_deliveries where lane = 0')).rowCount;
   await untilIs(readWaiting, 1);
@@ -90,7 +90,7 @@ test('a pause lets go at once what its endpoint held back', async (t) => {
   assert.deepEqual(pathsOf(receiver.posts), ['/busy', '/other']);
 });
 
-test('an attempt whose process died holds its match back until it counts as aborted', async (t) => {
+test('an attempt of a dead process holds its match back until it counts as aborted', async (t) => {
   const { database, receiver, seed, start, untilPosted } = await openScene(t, {
     attemptTimeoutMs: 5_000,
     silentMarginMs: 3_000,
@@ -110,7 +110,7 @@ test('two couriers, few slots and a flood keep the order of every match', async 
   });
   const seeded: Awaited<ReturnType<typeof seed>>[number][] = [];
   for (let match = 0; match < 60; match++) seeded.push(...(await seed('/a', '/b', '/a', '/a', '/b', '/a')));
-  // As announcements of several instances mix them.
+  // The announcements of several instances may arrive in any order.
   announcer.announce(seeded.toReversed());
   await Promise.all([start(), start()]);
   await untilAllEnded();

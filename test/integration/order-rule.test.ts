@@ -1,6 +1,6 @@
 /**
- * Whose turn it is: the statement that claims deliveries agrees with the rule of the decisions (section 6, "Order") in
- * every situation of a match, on real PostgreSQL, and what it holds back is let in when its turn has come.
+ * The statement that claims deliveries agrees with the rule of the decisions (section 6, "Order") in every situation of
+ * a match, on real PostgreSQL. A delivery that it holds back is released when its turn comes.
  */
 
 import assert from 'node:assert/strict';
@@ -28,7 +28,7 @@ interface Situation {
   readonly earlier: readonly Delivery[];
   readonly later: Delivery;
   readonly isYoung: boolean;
-  /** Of both endpoints. */
+  /** One value for each of the two endpoints. */
   readonly isPaused: readonly boolean[];
 }
 
@@ -50,10 +50,10 @@ async function openScene(t: Cleanup) {
   return { database, search: await seedSearch(database) };
 }
 
-test('the statement and the rule agree on whose turn it is', async (t) => {
+test('the statement and the rule agree on which delivery is next', async (t) => {
   const { database, search } = await openScene(t);
 
-  /** What the statement makes of the last delivery of the match. */
+  /** Resolves with what the claim did with the last delivery of the match. */
   async function claimLast({ earlier, later, isYoung, isPaused }: Situation): Promise<string> {
     await database.query('truncate deliveries, open_deliveries, final_outcomes, endpoints');
     for (const [at, each] of URLS.entries()) {
@@ -101,7 +101,7 @@ test('the statement and the rule agree on whose turn it is', async (t) => {
   );
 });
 
-test('what is cancelled, though its row does not say so yet, holds nothing back', async (t) => {
+test('a cancelled delivery holds nothing back, even before its row is updated', async (t) => {
   const { database, search } = await openScene(t);
   const [first] = await seedDeliveries(database, search, [URLS[0], URLS[0]], 'one match');
   await database.query('update searches set generation = 1');

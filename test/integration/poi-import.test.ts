@@ -1,4 +1,4 @@
-/** An import of points of interest replaces those of its source, or changes nothing. */
+/** An import of points of interest replaces all points of its source, or changes nothing. */
 
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
@@ -16,7 +16,7 @@ describe('an import through a pipe', async () => {
   const url = await ownDatabase({ after });
   const database = openTestDatabase({ after }, url, 3);
 
-  it('opens its transaction with the first point, and closes what it reads when PostgreSQL gives up', async () => {
+  it('opens its transaction with the first point, and closes its input when PostgreSQL cancels it', async () => {
     const school: PointOfInterest = { facility: 'school', lat: 43, lon: 5, name: null, attributes: {} };
     let hasEnded = false;
     async function* slowly(lat: number): AsyncGenerator<readonly PointOfInterest[]> {
@@ -40,7 +40,7 @@ describe('an import through a pipe', async () => {
     assert.deepEqual([town?.name, town?.pointCount], ['town', 2]);
   });
 
-  it('is what vigie takes of standard input, under the name that it is given', async () => {
+  it('is read from standard input, under the given name', async () => {
     const feature = {
       type: 'Feature',
       properties: { amenity: 'school' },
@@ -62,10 +62,10 @@ describe('an import through a pipe', async () => {
   });
 });
 
-describe('an import that PostgreSQL gives up', async () => {
+describe('an import that PostgreSQL cancels', async () => {
   const database = openTestDatabase({ after }, await ownDatabase({ after }), 3);
 
-  it('says what has become of the points, and what to do', async () => {
+  it('reports the state of the points, and what to do', async () => {
     const directory = await emptyDirectory({ after });
     const path = join(directory, 'town.geojson');
     const school = '{"properties": {"amenity": "school"}, "geometry": {"type": "Point", "coordinates": [5, 43]}}';
@@ -78,7 +78,7 @@ describe('an import that PostgreSQL gives up', async () => {
       create trigger busy before insert on points_of_interest execute function give_up();`);
     await assert.rejects(importTown(), {
       code: 'COMMAND_FAILED',
-      message: `PostgreSQL gave the import of ${path} up (terminating connection due to idle-in-transaction timeout): nothing is imported, and what was there stays. Run the same command again when it is less busy`,
+      message: `PostgreSQL cancelled the import of ${path} (terminating connection due to idle-in-transaction timeout). Nothing was imported, and the former points stay. Repeat the command when PostgreSQL is less busy.`,
     });
     const [town] = await listPointSources(database);
     assert.deepEqual([town?.name, town?.pointCount], ['town', 1]);

@@ -1,6 +1,6 @@
 /**
- * A property has a largest size, and so have batches and statements: whoever uses one property for everything hurts
- * that property, not the others, and not the service.
+ * A property has a maximum size, and so have batches and statements. A crawler that uses one property for everything
+ * harms that property, not the others, and not the service.
  */
 
 import assert from 'node:assert/strict';
@@ -26,7 +26,7 @@ function large(property: number, advert: number, second: number, bytes: number) 
   return { ...message, advert: { ...message.advert, description: 'rade '.repeat(Math.ceil(bytes / 5)) } };
 }
 
-/** A large property is recorded in a time that grows with its square: its bound is lower here. */
+/** Recording a large property takes time that grows with the square of its size, so its bound is lower here. */
 const boundedTo = (bytesMax: number) => tuned({ recordBounds: { ...readConfig({}).recordBounds, bytesMax } });
 
 const statesOf = async (database: pg.Pool) => {
@@ -41,7 +41,7 @@ const lettersOf = async (database: pg.Pool) =>
   (await database.query<{ reason: string; subject: string }>('select reason, subject from dead_letters order by id'))
     .rows;
 
-test('adverts beyond the bounds go to the dead letters with the bound, and the neighbours do not wait for them', async (t) => {
+test('adverts beyond the bounds go to the dead letters with the bound, and other adverts do not wait for them', async (t) => {
   const servers = await startTestServers(t);
   const receiver = await startWebhookReceiver(t);
   const daemon = await startHere(t, servers, boundedTo(2_048 * KILOBYTE));
@@ -73,7 +73,7 @@ test('adverts beyond the bounds go to the dead letters with the bound, and the n
     letters.find(({ subject }) => subject.endsWith(busy))?.reason ?? '',
     /201 adverts, more than the bound \(200\)/,
   );
-  // Every message has ended: acknowledged as recorded, or kept.
+  // Every message is settled: acknowledged as recorded, or kept as a dead letter.
   await until(
     async () => (await fetch(`${daemon.operationsUrl}/metrics`)).text(),
     (metrics) =>
@@ -83,35 +83,35 @@ test('adverts beyond the bounds go to the dead letters with the bound, and the n
   );
   const after = await statesOf(database);
   assert.equal(after.get(busy)?.adverts, 200);
-  const held = after.get(heavy);
-  assert.ok(held !== undefined && held.bytes <= 2 * KILOBYTE * KILOBYTE && held.bytes === held.noted);
+  const stored = after.get(heavy);
+  assert.ok(stored !== undefined && stored.bytes <= 2 * KILOBYTE * KILOBYTE && stored.bytes === stored.noted);
   const refused = (await lettersOf(database)).filter(({ subject }) => subject.endsWith(heavy));
-  assert.equal(refused.length + held.adverts, 256);
+  assert.equal(refused.length + stored.adverts, 256);
   for (const { reason } of refused) assert.match(reason, /more than the bound|more than 64 messages wait/);
   const orphans = await database.query(
     'select from delivery_states where not exists (select from snapshots where snapshots.id = snapshot_id)',
   );
   assert.equal(orphans.rowCount, 0);
-  // What does not enlarge it is taken: an expiry, and an advert that shrinks.
+  // Messages that do not enlarge the property are recorded: an expiry, and an advert that shrinks.
   const expired = { property: { uuid: heavy }, advert: { uuid: numberedUuid('advert', 0) } };
   await crawler.publish({ kind: 'expire', crawledAt: at(900), ...expired }, large(1, 1, 900, 100));
   await until(
     async () => (await database.query(`select state from properties where uuid = $1`, [heavy])).rows[0].state as string,
     (state) =>
       readState(state).adverts.some(({ expiredAt }) => expiredAt === at(900)) &&
-      Buffer.byteLength(state) < held.bytes - 10 * KILOBYTE,
+      Buffer.byteLength(state) < stored.bytes - 10 * KILOBYTE,
   );
   assert.equal(await daemon.end('SIGTERM'), 0);
 });
 
-test('a property that is too large since the bounds were lowered stops nobody', async (t) => {
+test('a property that exceeds bounds lowered since does not stop intake', async (t) => {
   const servers = await startTestServers(t);
   const daemon = await startHere(t, servers, boundedTo(1_024 * KILOBYTE));
   const crawler = await connectCrawler(t, servers.nats.url);
   const database = connectDatabase(t, servers.postgres.url);
   await crawler.publish(large(1, 1, 1, 100), large(2, 2, 1, 100));
   await untilIs(async () => (await statesOf(database)).size, 2);
-  // As higher bounds have left them: they can only shrink.
+  // Makes the properties as large as a former, higher bound allowed. They can only shrink.
   for (const [number, bytes] of [
     [1, 8_192 * KILOBYTE],
     [2, 2_048 * KILOBYTE],

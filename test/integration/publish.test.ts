@@ -1,4 +1,4 @@
-/** Publishing many messages to a real nats-server, some of which it does not take. */
+/** Publishing many messages to a real nats-server that refuses some of them. */
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
@@ -7,7 +7,7 @@ import { type Publication, publish, publishAll } from '../../src/engine/broker/p
 import { connectTestBroker } from '../support/broker.ts';
 import { startTestNats } from '../support/servers.ts';
 
-/** More than are on the way at once. */
+/** More messages than may be in flight at once. */
 const MANY = 1_000;
 
 async function openStream(t: TestContext, limits: { readonly max_msg_size?: number } = {}): Promise<Broker> {
@@ -30,32 +30,32 @@ async function heldBy(broker: Broker): Promise<number> {
   return (await broker.manager.streams.info('TAKEN')).state.messages;
 }
 
-test('many publications are all held in their order with their headers, and published again not a second time', async (t) => {
+test('many publications are stored in order with their headers, and not a second time when repeated', async (t) => {
   const broker = await openStream(t);
   const publications = publicationsTo((position) => `taken.${position}`);
   await publishAll(broker, publications);
   assert.equal(await heldBy(broker), MANY);
   for (const position of [0, 255, 256, MANY - 1]) {
-    const held = await broker.manager.streams.getMessage('TAKEN', { seq: position + 1 });
-    assert.equal(held.subject, `taken.${position}`);
-    assert.equal(held.header.get('position'), String(position));
-    assert.equal(new TextDecoder().decode(held.data), `body ${position}`);
+    const stored = await broker.manager.streams.getMessage('TAKEN', { seq: position + 1 });
+    assert.equal(stored.subject, `taken.${position}`);
+    assert.equal(stored.header.get('position'), String(position));
+    assert.equal(new TextDecoder().decode(stored.data), `body ${position}`);
   }
   await publishAll(broker, publications);
   assert.equal(await heldBy(broker), MANY);
   assert.equal((await publish(broker, publications[7] as Publication)).isDuplicate, true);
 });
 
-test('a subject that no stream takes fails the whole, and the others are held', async (t) => {
+test('a subject without a stream fails the whole, and the others are stored', async (t) => {
   const broker = await openStream(t);
   const publications = publicationsTo((position) => (position % 100 === 3 ? 'nowhere' : `taken.${position}`));
-  await assert.rejects(publishAll(broker, publications), /no stream takes the subject/);
+  await assert.rejects(publishAll(broker, publications), /no stream accepts the subject/);
   assert.equal(await heldBy(broker), MANY - MANY / 100);
 });
 
-test('an acknowledgement without a place in the stream is none', async (t) => {
+test('an acknowledgement without a sequence is none', async (t) => {
   const broker = await openStream(t);
-  // As a leader of 2.10 that is cut off answers a repetition.
+  // A leader of nats-server 2.10 that is cut off answers a repeated message like this.
   broker.connection.subscribe('repeated', {
     callback: (_, message) => void message.respond('{"stream":"TAKEN","seq":0,"duplicate":true}'),
   });
@@ -64,7 +64,7 @@ test('an acknowledgement without a place in the stream is none', async (t) => {
   await assert.rejects(publishAll(broker, [repeated]), { code: 'BROKER_UNAVAILABLE' });
 });
 
-test('what the stream refuses fails the whole with its words, and the others are held', async (t) => {
+test('a publication that the stream refuses fails the whole with the stream’s message, and the others are stored', async (t) => {
   const broker = await openStream(t, { max_msg_size: 200 });
   const publications = publicationsTo((position) => `taken.${position}`).map((publication, position) =>
     position === 500 ? { ...publication, bytes: Buffer.alloc(300) } : publication,
@@ -73,7 +73,7 @@ test('what the stream refuses fails the whole with its words, and the others are
   assert.equal(await heldBy(broker), MANY - 1);
 });
 
-test('a connection that closes while publications are on the way fails them', async (t) => {
+test('a connection that closes during publications fails them', async (t) => {
   const broker = await openStream(t);
   const published = publishAll(
     broker,

@@ -1,8 +1,9 @@
-/** Pulling from a consumer of a real nats-server. */
+/** Pulling messages from a consumer of a real nats-server. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AckPolicy, nanos } from 'nats';
+import type { Broker } from '../../src/engine/broker/connection.ts';
 import { createPauseGate } from '../../src/engine/broker/pause-gate.ts';
 import { publishAll } from '../../src/engine/broker/publish.ts';
 import { type PulledMessage, startPull } from '../../src/engine/broker/pull.ts';
@@ -20,73 +21,71 @@ const names = brokerNames(null);
 const ID = '019b0000-0000-7000-8000-000000000001' as Uuid;
 const CONSUMER = retryConsumer(Number(retrySubject({ names }, ENDPOINT_KEY, ID).split('.')[1]));
 
+/** Pulls from the consumer of one partition of the retries. */
+function pullRetries(broker: Broker, over: Partial<Parameters<typeof startPull>[1]>) {
+  return startPull(broker, {
+    stream: names.retriesStream,
+    consumer: CONSUMER,
+    batchMax: 10,
+    onMessage: async () => undefined,
+    onTransientError: () => undefined,
+    ensure: async () => undefined,
+    ...over,
+  });
+}
+
+function publishRetry(broker: Broker, text: string): Promise<void> {
+  const subject = retrySubject(broker, ENDPOINT_KEY, ID);
+  return publishAll(broker, [{ subject, messageId: text, bytes: Buffer.from(text) }]);
+}
+
 test('a message of a stream that was deleted settles none of the stream that took its place', async (t) => {
   const server = await startTestNats(t);
   const broker = await connectTestBroker(t, server.url);
   const pulled: PulledMessage[] = [];
-  const publish = (text: string) =>
-    publishAll(broker, [
-      { subject: retrySubject(broker, ENDPOINT_KEY, ID), messageId: text, bytes: Buffer.from(text) },
-    ]);
-  const heldCount = async () => (await broker.manager.streams.info(names.retriesStream)).state.messages;
+  const storedCount = async () => (await broker.manager.streams.info(names.retriesStream)).state.messages;
   await ensureRetries(broker);
   let restored = 0;
-  const pull = startPull(broker, {
-    stream: names.retriesStream,
-    consumer: CONSUMER,
-    batchMax: 10,
+  const pull = pullRetries(broker, {
     onMessage: async (message) => void pulled.push(message),
-    onTransientError: () => undefined,
     async ensure() {
       await ensureRetries(broker);
       restored += 1;
     },
   });
   t.after(() => pull.stop());
-  const untilPulled = (count: number) =>
-    until(
-      async () => pulled.length,
-      (length) => length === count,
-    );
-
-  await publish('old');
-  await untilPulled(1);
+  await publishRetry(broker, 'old');
+  await untilIs(() => pulled.length, 1);
   await broker.manager.streams.delete(names.retriesStream);
   await until(
     async () => restored,
     (count) => count > 0,
   );
-  await publish('new');
-  await untilPulled(2);
+  await publishRetry(broker, 'new');
+  await untilIs(() => pulled.length, 2);
   const [old, fresh] = pulled as [PulledMessage, PulledMessage];
   assert.equal(old.sequence, fresh.sequence, 'the numbers begin anew');
   for (const type of ['ack', 'term'] as const) await old.settle({ type });
-  assert.equal(await heldCount(), 1);
+  assert.equal(await storedCount(), 1);
   await fresh.settle({ type: 'ack' });
-  assert.equal(await heldCount(), 0);
+  assert.equal(await storedCount(), 0);
 });
 
-test('so it is for a stream that was replaced while the stage was paused', async (t) => {
+test('the same holds for a stream that was replaced while the stage was paused', async (t) => {
   const server = await startTestNats(t);
   const broker = await connectTestBroker(t, server.url);
   const gate = createPauseGate();
   const pulled: PulledMessage[] = [];
   await ensureRetries(broker);
-  const pull = startPull(broker, {
-    stream: names.retriesStream,
-    consumer: CONSUMER,
-    batchMax: 10,
+  const pull = pullRetries(broker, {
     onMessage: async (message) => void pulled.push(message),
-    onTransientError: () => undefined,
     ensure: () => ensureRetries(broker).then(() => undefined),
     gate,
   });
   t.after(() => pull.stop());
   const publishAndPull = async (text: string) => {
     const count = pulled.length + 1;
-    await publishAll(broker, [
-      { subject: retrySubject(broker, ENDPOINT_KEY, ID), messageId: text, bytes: Buffer.from(text) },
-    ]);
+    await publishRetry(broker, text);
     await untilIs(() => pulled.length, count);
   };
   await publishAndPull('old');
@@ -100,7 +99,7 @@ test('so it is for a stream that was replaced while the stage was paused', async
   assert.equal((await broker.manager.streams.info(names.retriesStream)).state.messages, 1);
 });
 
-test('what waits longer than `ack_wait` is handed out once, in the inbox as well as beyond it', async (t) => {
+test('messages that wait longer than `ack_wait` are handed out once, in the inbox and beyond it', async (t) => {
   const ackWaitMs = 600;
   const server = await startTestNats(t);
   const broker = await connectTestBroker(t, server.url);
@@ -113,14 +112,14 @@ test('what waits longer than `ack_wait` is handed out once, in the inbox as well
     broker,
     texts.map((text) => ({ subject: `work.${text}`, messageId: text, bytes: Buffer.from(text) })),
   );
-  const { gate: held, open: letGo } = createGate();
+  const { gate: stored, open: letGo } = createGate();
   const pulled: PulledMessage[] = [];
   const pull = startPull(broker, {
     ...{ stream: 'WORK', consumer: 'worker', batchMax: 20, extendsWait: true },
     async onMessage(message) {
       pulled.push(message);
-      // The first ten wait for their recorder, the eleventh for room, and the rest in the inbox.
-      if (pulled.length > 10) await held;
+      // Ten messages wait for their recorder, the eleventh waits for a slot, and the rest stay in the inbox.
+      if (pulled.length > 10) await stored;
     },
     onTransientError: () => undefined,
     ensure: async () => undefined,
@@ -151,7 +150,7 @@ test('what waits longer than `ack_wait` is handed out once, in the inbox as well
   assert.equal((await consumer()).num_ack_pending, 0);
 });
 
-// What falls due for redelivery as the only request ends, nats-server below 2.10 forgets until `ack_wait`.
+// A nats-server before 2.10 forgets a redelivery that falls due as the only request ends, until `ack_wait` passes.
 test('no request of an idle pull ends before the next one waits', async (t) => {
   const server = await startTestNats(t);
   const broker = await connectTestBroker(t, server.url);
@@ -168,14 +167,7 @@ test('no request of an idle pull ends before the next one waits', async (t) => {
       followed = waiting.size > 0 ? followed + 1 : 0;
     },
   });
-  const pull = startPull(broker, {
-    stream: names.retriesStream,
-    consumer: CONSUMER,
-    batchMax: 10,
-    onMessage: async () => undefined,
-    onTransientError: () => undefined,
-    ensure: async () => undefined,
-  });
+  const pull = pullRetries(broker, {});
   t.after(() => pull.stop());
   await untilIs(() => followed, 3);
 });

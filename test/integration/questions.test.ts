@@ -1,4 +1,4 @@
-/** Previews against all properties evaluated one by one by the definition, and the limits of queries. */
+/** Previews compared with an evaluation of every property, and the limits of queries. */
 
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
@@ -18,11 +18,12 @@ import { knownProperties, openRecording, randomMembers, sampleMessages } from '.
 import { lastFirst } from '../support/servers.ts';
 import { until, untilIs } from '../support/until.ts';
 
-/** The long tests take more of both. */
+/** The long tests increase both numbers. */
 const SEARCHES = Number(process.env.QUESTIONS_SEARCHES ?? 15);
 const ADVERTS = Number(process.env.QUESTIONS_ADVERTS ?? 1_000);
 const START = new Date('2026-03-01T08:00:00Z');
 const NOW = new Date('2026-03-11T08:00:00Z');
+const FIRST = new Date('2026-03-01T20:00:00Z');
 
 const cleanup = lastFirst({ after });
 const api = await startTestApi(cleanup, { now: () => NOW });
@@ -34,7 +35,7 @@ const names = new Map((await listSiteCategories(api.database)).map(({ id, name }
 const siteCategoryName = (id: number) => names.get(id) ?? null;
 const categories = names.size;
 
-/** Of every fifth property hardly anything is known. */
+/** Removes most facts from every fifth property. */
 function withGaps(message: IntakeMessage): IntakeMessage {
   if (message.kind === 'expire' || !/^[0-2]/.test(message.propertyUuid)) return message;
   const { property, advert } = message;
@@ -57,7 +58,7 @@ const tools = (sampleStart = 0): QueryTools => ({
 });
 
 describe('a preview', () => {
-  it('counts what judging every property one by one counts', async () => {
+  it('counts as judging every property one by one would', async () => {
     const random = createRandom(31);
     const seen = new Set<string>();
     let found = 0;
@@ -99,15 +100,18 @@ describe('a preview', () => {
       }
       assert.equal(figures.startedPerDay.at(-1)?.date, '2026-03-11');
       assert.equal(figures.startedPerDay.length, 30);
-      // The first advert came ten days before.
+      // The first advert came ten days before. That day does not count: it brought the initial properties.
       assert.equal(figures.knownSince, '2026-03-01');
-      assert.equal(figures.perDay, Number((since.length / 11).toFixed(3)));
+      const later = since.filter(({ satisfiedSince: at }) => dayInParis(new Date(at)) > '2026-03-01');
+      assert.equal(figures.perDay, Number((later.length / 10).toFixed(3)));
+      const firstDay = await previewFigures({ criteria, days: 30, sampleMax: 0, placesMax: 0, now: FIRST }, tools());
+      assert.deepEqual([firstDay.knownSince, firstDay.perDay], ['2026-03-01', null]);
       assert.equal(figures.places.length, Math.min(5, satisfied.length));
       for (const { lat, lon } of figures.places)
         assert.ok(satisfied.some(({ facts }) => facts.lat === lat && facts.lon === lon));
     }
     assert.ok(found > SEARCHES);
-    for (const name of ['expressions', 'areas', 'excludedCities', 'withCoherentPrice', 'budget'])
+    for (const name of ['expressions', 'areas', 'excludedAreas', 'withCoherentPrice', 'budget'])
       assert.ok(seen.has(name));
   });
 
@@ -117,7 +121,7 @@ describe('a preview', () => {
     assert.equal(status, 200);
     assert.equal(preview.startedPerDay.length, 5);
     assert.ok(preview.sample.length <= 3 && preview.satisfiedNow >= preview.sample.length);
-    // All five days lie within what the service knows.
+    // Null, because the service has data for all five days.
     assert.equal(preview.knownSince, null);
     assert.deepEqual(preview.places, []);
     const { body: shown } = await api.call('POST', '/searches/preview?places=2000', {
@@ -155,7 +159,7 @@ describe('a preview', () => {
 });
 
 describe('queries', () => {
-  it('run two at once for a client and eight in all, and a refused one is told when to try again', async () => {
+  it('run two at once per client and eight in total, and a refused one learns when to try again', async () => {
     const keys = await Promise.all(Array.from({ length: 10 }, (_, i) => api.newClient(`asking ${i}`)));
     const ask = (key: string) => api.call('POST', '/searches/preview', { budgetMax: 200_000 }, { key });
     const answers = await Promise.all(keys.flatMap((key) => Array.from({ length: 10 }, () => ask(key))));
@@ -168,7 +172,7 @@ describe('queries', () => {
     assert.equal((await ask(api.key)).status, 200);
   });
 
-  it('that take too long are given up, and say so', async (t) => {
+  it('that take too long are cancelled, and the answer says so', async (t) => {
     const other = await startTestApi(t, { queryBounds: { statementTimeoutMs: 50 } });
     await withLockedSummaries(other, async () => {
       const { status, headers } = await other.call('POST', '/searches/preview', {});
@@ -178,7 +182,7 @@ describe('queries', () => {
     assert.equal((await other.call('POST', '/searches/preview', {})).status, 200);
   });
 
-  it('of a client that leaves end at once, and so do their statements', async (t) => {
+  it('of a client that disconnects end at once, with their statements', async (t) => {
     const other = await startTestApi(t);
     const headers = { 'X-API-KEY': other.key, 'Content-Type': 'application/json' };
     await withLockedSummaries(other, async (countWaiting) => {
@@ -192,14 +196,14 @@ describe('queries', () => {
       for (const one of asked) await assert.rejects(one);
       await untilIs(countWaiting, 0);
     });
-    // Both places of the client are free again, once the service has heard of its statements' ends.
+    // The client has both of its query slots again once the service knows that its statements have ended.
     await until(
       () => Promise.all([1, 2].map(() => other.call('POST', '/searches/preview', {}))),
       (answers) => answers.every(({ status }) => status === 200),
     );
   });
 
-  it('that were under way when their thread failed are told to come again', async (t) => {
+  it('in progress when their thread failed are refused with a time to try again', async (t) => {
     const entry = new URL('../support/counting-thread', import.meta.url);
     const thread = createWorkerThread({ entry, settings: null, heapMaxMb: 64, onLost: () => undefined });
     t.after(thread.stop);
@@ -207,12 +211,12 @@ describe('queries', () => {
     const { status, headers, body } = await other.call('POST', '/searches/preview', {});
     assert.equal(status, 503);
     assert.ok(headers.get('Retry-After'));
-    assert.match(body.detail, /ask again/);
+    assert.match(body.detail, /Try again/);
     assert.equal((await other.call('GET', '/searches')).status, 200);
   });
 });
 
-/** While `work` runs, statements that read summaries wait. */
+/** While `work` runs, statements that read summaries have to wait. */
 async function withLockedSummaries(
   { database }: TestApi,
   work: (countWaiting: () => Promise<number>) => Promise<void>,
@@ -238,8 +242,8 @@ describe('a preview from a sample', () => {
   const HOURS = process.env.QUESTIONS_SEARCHES === undefined ? 12 : 48;
 
   /**
-   * Copies of every live property, each with a place of its own in the sample: the same places in every run, for the
-   * samples of two hours share properties, and so their errors.
+   * Copies every live property. Each copy has its own position in the sample, and the same one in every run, because
+   * samples of two hours share properties, and therefore their errors.
    */
   async function copySummaries(): Promise<void> {
     await api.database.query(
@@ -252,7 +256,7 @@ describe('a preview from a sample', () => {
     );
   }
 
-  it('is within its margin of what there is, and another sample in each hour', async () => {
+  it('is within its margin of the true number, and takes another sample each hour', async () => {
     await copySummaries();
     const criteria = criteriaOf({ ...SEARCH_DEFAULTS, title: 'x', transactionType: 0, budgetMax: 300_000 }, () => null);
     const { rows } = await api.database.query<{ count: number }>(
@@ -270,7 +274,7 @@ describe('a preview from a sample', () => {
       answers.add(satisfiedNow);
       if (Math.abs(satisfiedNow - truth) <= margin) within += 1;
     }
-    // With a confidence of 95 % each.
+    // Each estimate has a confidence of 95 %.
     assert.ok(within >= (HOURS * 5) / 6, `${within} of ${HOURS}`);
     assert.ok(answers.size > HOURS / 4, `${answers.size} different answers`);
   });

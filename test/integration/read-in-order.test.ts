@@ -1,4 +1,4 @@
-/** What a reader of the intake left in flight is read from the stream, by whoever comes next, in the stream's order. */
+/** A new intake reader reads the messages that the former one left in flight, in the stream's order. */
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
@@ -15,10 +15,6 @@ import { untilIs } from '../support/until.ts';
 const COUNT = 2_000;
 const SUBJECT = advertSubject('11111111-0000-4000-8000-000000000000');
 const CREATE_READER = `$JS.API.CONSUMER.CREATE.${ADVERTS_STREAM}`;
-
-function failOn(what: string, error: Error): never {
-  throw new Error(what, { cause: error });
-}
 
 async function openScene(t: TestContext) {
   const server = await startTestNats(t);
@@ -46,9 +42,23 @@ function pullInto(broker: Broker, onMessage: (message: PulledMessage) => Promise
   return startPull(broker, { ...ofConsumer, batchMax: COUNT, onMessage, onTransientError: () => undefined, ensure });
 }
 
+function readInOrder(broker: Broker, over: Partial<Parameters<typeof startInOrder>[1]>) {
+  return startInOrder(broker, {
+    stream: ADVERTS_STREAM,
+    consumer: broker.names.intakeConsumer,
+    recordedUpTo: 0,
+    handOn: (message) => message.settle({ type: 'ack' }),
+    onOtherStream: () => assert.fail('the stream is the same'),
+    onTransientError(what, error) {
+      throw new Error(what, { cause: error });
+    },
+    ...over,
+  });
+}
+
 const textOf = ({ bytes }: PulledMessage): number => Number(Buffer.from(bytes).toString());
 
-test('what is in flight comes first, without the messages that are gone, in a few readings', async (t) => {
+test('pending messages come first, without the deleted ones, in few requests', async (t) => {
   const { broker, left } = await openScene(t);
   await broker.manager.streams.deleteMessage(ADVERTS_STREAM, 3);
   for (const message of left.slice(0, 1)) await message.settle({ type: 'ack' });
@@ -56,13 +66,9 @@ test('what is in flight comes first, without the messages that are gone, in a fe
   let requests = 0;
   broker.connection.subscribe('$JS.API.STREAM.MSG.GET.>', { callback: () => void (requests += 1) });
   const read: number[] = [];
-  const inOrder = await startInOrder(broker, {
-    stream: ADVERTS_STREAM,
-    consumer: broker.names.intakeConsumer,
+  const inOrder = await readInOrder(broker, {
     recordedUpTo: 1,
     handOn: async (message) => void read.push(textOf(message)),
-    onOtherStream: () => assert.fail('the stream is the same'),
-    onTransientError: failOn,
   });
   const pull = pullInto(broker, inOrder.admit);
   t.after(() => pull.stop());
@@ -74,16 +80,13 @@ test('what is in flight comes first, without the messages that are gone, in a fe
   assert.equal(requests, 0, 'no message is asked for by itself');
 });
 
-test('a reading that breaks off goes on where it was', async (t) => {
+test('an interrupted reading continues where it was', async (t) => {
   const { broker } = await openScene(t);
   const read: number[] = [];
   const broken: string[] = [];
   let readings = 0;
   broker.connection.subscribe(`${CREATE_READER}.>`, { callback: () => void (readings += 1) });
-  const inOrder = await startInOrder(broker, {
-    stream: ADVERTS_STREAM,
-    consumer: broker.names.intakeConsumer,
-    recordedUpTo: 0,
+  const inOrder = await readInOrder(broker, {
     async handOn(message) {
       if (read.length === 1_000 && broken.length === 0) {
         broken.push('once');
@@ -91,7 +94,6 @@ test('a reading that breaks off goes on where it was', async (t) => {
       }
       read.push(textOf(message));
     },
-    onOtherStream: () => assert.fail('the stream is the same'),
     onTransientError: (what) => void broken.push(what),
   });
   t.after(async () => inOrder.stop());
@@ -104,7 +106,7 @@ test('a reading that breaks off goes on where it was', async (t) => {
   assert.ok(readings <= 2);
 });
 
-test('messages that the reading server lacks, as one of a cluster that is behind, are read again', async (t) => {
+test('messages that a lagging server of a cluster lacks are read again', async (t) => {
   const { broker } = await openScene(t);
   const { consumers } = broker.manager;
   const add = consumers.add.bind(consumers);
@@ -116,12 +118,8 @@ test('messages that the reading server lacks, as one of a cluster that is behind
   });
   const read: number[] = [];
   const lacked: string[] = [];
-  const inOrder = await startInOrder(broker, {
-    stream: ADVERTS_STREAM,
-    consumer: broker.names.intakeConsumer,
-    recordedUpTo: 0,
+  const inOrder = await readInOrder(broker, {
     handOn: async (message) => void read.push(textOf(message)),
-    onOtherStream: () => assert.fail('the stream is the same'),
     onTransientError: (_what, { message }) => void lacked.push(message),
   });
   t.after(async () => inOrder.stop());
@@ -134,34 +132,22 @@ test('messages that the reading server lacks, as one of a cluster that is behind
   assert.deepEqual(lacked, [lacks, lacks]);
 });
 
-test('the last messages may be gone', async (t) => {
+test('the last messages may be deleted', async (t) => {
   const { broker } = await openScene(t);
   for (const sequence of [COUNT - 1, COUNT]) await broker.manager.streams.deleteMessage(ADVERTS_STREAM, sequence);
-  const inOrder = await startInOrder(broker, {
-    stream: ADVERTS_STREAM,
-    consumer: broker.names.intakeConsumer,
-    recordedUpTo: 0,
-    handOn: (message) => message.settle({ type: 'ack' }),
-    onOtherStream: () => assert.fail('the stream is the same'),
-    onTransientError: failOn,
-  });
+  const inOrder = await readInOrder(broker, {});
   await untilIs(() => inOrder.settledUpTo, Number.POSITIVE_INFINITY);
 });
 
-test('one that is stopped hands nothing on', async (t) => {
+test('a stopped reading hands over nothing', async (t) => {
   const { broker, left } = await openScene(t);
   let handedOn = 0;
   const { gate, open: release } = createGate();
-  const inOrder = await startInOrder(broker, {
-    stream: ADVERTS_STREAM,
-    consumer: broker.names.intakeConsumer,
-    recordedUpTo: 0,
+  const inOrder = await readInOrder(broker, {
     async handOn() {
       handedOn += 1;
       await gate;
     },
-    onOtherStream: () => assert.fail('the stream is the same'),
-    onTransientError: failOn,
   });
   await untilIs(() => handedOn, 1);
   inOrder.stop();

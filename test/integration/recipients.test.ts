@@ -1,13 +1,15 @@
-/** What is held about a recipient of e-mails, handed out and erased (decisions, sections 7 and 12). */
+/** Stored data about a recipient of e-mails: its disclosure and its erasure (decisions, sections 7 and 12). */
 
 import assert from 'node:assert/strict';
 import { appendFile, link as hardLink, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { createRandom } from '../../bench/adverts/seeded-random.ts';
-import { timeOrderedUuid, type Uuid } from '../../src/engine/domain/ids.ts';
+import { randomUuid, timeOrderedUuid, type Uuid } from '../../src/engine/domain/ids.ts';
 import type { Search } from '../../src/engine/domain/search.ts';
+import { foldText } from '../../src/engine/domain/text.ts';
 import { type DatabasePool, transaction } from '../../src/engine/store/database.ts';
+import { insertProperties } from '../../src/engine/store/properties.ts';
 import { readRoutes } from '../../src/engine/store/search-routes.ts';
 import { readSearch } from '../../src/engine/store/searches.ts';
 import { insertMailItems } from '../../src/features/mail/mail.ts';
@@ -15,6 +17,7 @@ import { claimMail, readMailTurns } from '../../src/features/mail/mail-claims.ts
 import { keepMail, recordMail } from '../../src/features/mail/mail-outcomes.ts';
 import { eraseItems } from '../../src/features/recipients/erasure.ts';
 import { createChoiceSync, keepBeside } from '../../src/features/recipients/recipient-journal.ts';
+import { heldAfter, upsertAt } from '../support/adverts.ts';
 import { startTestApi } from '../support/api.ts';
 import { assertGone, everyRow } from '../support/erasure.ts';
 import { tuplesOf, valuesOf } from '../support/lists.ts';
@@ -41,7 +44,7 @@ const searchOf = async (iri: string, client: Uuid = clientId): Promise<Search> =
   return search;
 };
 
-/** Records an item of the search as a recorder does that has read `search`. */
+/** Records an item as a recorder that has read this version of `search`. */
 async function record(search: Search): Promise<Uuid> {
   const item = mailItemOf(search, timeOrderedUuid(new Date()), new Date());
   await runStatements(database, insertMailItems([item], new Date(), 0));
@@ -53,13 +56,20 @@ async function claimNext(search: Search) {
   return turn && claimMail(database, turn, { leaseMs: 600_000, now: new Date() });
 }
 
-/** Claims the next e-mail to the search's recipient, and stores bytes that name it. */
+/** Claims the next e-mail to the search's recipient, and stores bytes that contain the recipient's address. */
 async function claim(search: Search) {
   const mail = await claimNext(search);
   if (!mail) return null;
   const items = mail.items.map(({ id }) => id);
   const bytes = Buffer.from(`To: ${mail.address}`);
-  await keepMail(database, { mailId: mail.id, bytes, items, notified: new Map(), leaving: new Map() }, 0);
+  await keepMail(database, {
+    mailId: mail.id,
+    bytes,
+    items,
+    notified: new Map(),
+    contactSearches: [],
+    leaving: new Map(),
+  });
   return mail;
 }
 
@@ -100,11 +110,13 @@ describe('a recipient', () => {
       {
         search: iri,
         title: 'x',
+        publicTitle: null,
         mentionsOnly: false,
         mayContain: false,
         notificationConsent: consent,
         refusedAt: null,
         deletedAt: null,
+        marks: [],
       },
     ]);
     const [email] = body.emails;
@@ -116,11 +128,48 @@ describe('a recipient', () => {
     assert.equal((await api.call('GET', iri)).body.notificationRecipient, address);
   });
 
+  it('is listed once with its searches, status, consent and last e-mail, by address, for its client alone', async () => {
+    const key = await api.newClient('list of recipients');
+    const list = async (query = '') => (await api.call('GET', `/recipients${query}`, undefined, { key })).body;
+    const consents = ['2026-03-10T08:15:00+01:00', '2026-03-10T08:14:00Z'].map((at) => ({ source: `of ${at}`, at }));
+    const of = (address: string, members: object) => created(address, members, key);
+    const first = await of('Zoe@example.org', { notificationConsent: consents[1] });
+    await of('zoe@EXAMPLE.org', { notificationConsent: consents[0], notificationEnabled: false });
+    await of('ana@example.org', { notificationEnabled: false });
+    await of('bob@example.org', {});
+    await database.query(
+      `update searches set mail_refused_at = now() where members ->> 'notificationRecipient' = 'bob@example.org'`,
+    );
+    const { rows } = await database.query('select client_id from searches where id = $1', [first['@id'].slice(10)]);
+    const search = await searchOf(first['@id'], rows[0].client_id);
+    const before = await list('?address=ZOE');
+    await record(search);
+    const mail = await claim(search);
+    assert.ok(mail);
+    await settle(mail, 'delivered');
+    const zoe = { searches: 2, status: 'active', consent: consents[1] };
+    const { 'hydra:member': members, 'hydra:totalItems': total } = await list();
+    assert.deepEqual(tuplesOf(members, '@id', 'address', 'searches', 'status', 'consent'), [
+      ['/recipients/ana%40example.org', 'ana@example.org', 1, 'off', null],
+      ['/recipients/bob%40example.org', 'bob@example.org', 1, 'refused', null],
+      ['/recipients/zoe%40example.org', 'zoe@example.org', zoe.searches, zoe.status, zoe.consent],
+    ]);
+    const mailedAt = valuesOf([...before['hydra:member'], ...members], 'lastMailAt');
+    assert.deepEqual([total, mailedAt.map((at) => at !== null)], [3, [false, false, false, true]]);
+    const page = await list('?order[id]=desc&itemsPerPage=1&page=2');
+    assert.deepEqual([page['hydra:totalItems'], ...valuesOf(page['hydra:member'], 'address')], [3, 'bob@example.org']);
+    assert.equal((await list('?address=%25'))['hydra:totalItems'], 0);
+    const erased = await api.call('DELETE', members[2]['@id'], undefined, { key });
+    assert.deepEqual([erased.status, (await list())['hydra:totalItems']], [204, 2]);
+    assert.ok(!JSON.stringify((await api.call('GET', '/recipients?itemsPerPage=100')).body).includes('ana@'));
+  });
+
   it('is erased from every row, and what waits is not sent', async () => {
     const address = "o'gone+x@example.org";
     const near = `far.${address}`;
     const { '@id': iri } = await created(address, {
       title: `Alertes de ${address.toUpperCase()} et ${near}`,
+      publicTitle: `Pour ${address}`,
       endpointRecipient: 'https://hooks.example.com/x',
       context: { customer: address, url: `https://crm.example/?mail=${encodeURIComponent(address)}&x=1` },
       notificationConsent: { source: `e-mail of ${address}`, at: '2026-03-10T08:15:00Z' },
@@ -130,6 +179,16 @@ describe('a recipient', () => {
       notificationReplyTo: address.toUpperCase(),
       notificationConsent: { source: `by ${address}`, at: '2026-03-10T08:15:00Z' },
     });
+    const [marked, uuid] = [(await created('marks@example.org'))['@id'], randomUuid()];
+    const stored = heldAfter(upsertAt(0, { propertyUuid: uuid }));
+    await runStatements(database, insertProperties([{ stored, expiredAt: null }]));
+    const mark = { state: 'hidden', reason: `no garden, says ${address}`, note: address.toUpperCase() };
+    assert.equal((await api.call('PUT', `${marked}/properties/${uuid}/mark`, mark)).status, 200);
+    const { body: shown } = await api.call('GET', pathOf(address));
+    const { reason, note } = mark;
+    assert.deepEqual(shown.searches.find(({ search }: { search: string }) => search === marked).marks, [
+      { property: `/documents/properties/${uuid}`, reason, note },
+    ]);
     const deleted = await created(address);
     await api.call('DELETE', deleted['@id']);
     const keyed = { ...NOTIFYING, notificationRecipient: address };
@@ -146,7 +205,7 @@ describe('a recipient', () => {
       [`451 <${address}> is busy`, search.number],
     );
     await record(search);
-    // An e-mail to another one that waits, with the address in its Reply-To.
+    // A waiting e-mail to another recipient, whose Reply-To has the erased address.
     const toOther = await searchOf(mentioning['@id']);
     await record(toOther);
     const waiting = await claim(toOther);
@@ -159,9 +218,10 @@ describe('a recipient', () => {
 
     const rows = await everyRow(database);
     assertGone(rows.replaceAll(near, ''), address);
+    assertGone(rows.replaceAll(foldText(near), ''), foldText(address));
     assert.ok(rows.includes(near));
     const after = (await api.call('GET', iri)).body;
-    assert.equal(after.title, `Alertes de … et ${near}`);
+    assert.deepEqual([after.title, after.publicTitle], [`Alertes de … et ${near}`, 'Pour …']);
     assert.deepEqual(after.context, { customer: '…', url: 'https://crm.example/?mail=…&x=1' });
     assert.deepEqual([after.notificationRecipient, after.notificationConsent, after.emailStatus], [null, null, 'off']);
     assert.deepEqual([after.notificationEnabled, after.endpointRecipient], [true, 'https://hooks.example.com/x']);
@@ -170,6 +230,8 @@ describe('a recipient', () => {
       [other.notificationRecipient, other.notificationConsent.source, other.notificationReplyTo, other.context],
       ['mentions@example.org', 'by …', null, { note: ['copy to ….'] }],
     );
+    const { body: left } = await api.call('GET', `${marked}/properties/${uuid}/mark`);
+    assert.deepEqual([left.state, left.reason, left.note], ['hidden', 'no garden, says …', '…']);
     const { rows: items } = await database.query(
       'select state, endpoint, letter, endpoint_key from mail_items where search_number = $1',
       [search.number],
@@ -220,9 +282,9 @@ describe('a recipient', () => {
     recorder.release();
     assert.equal((await erasing).status, 204);
     assertGone(await everyRow(database), address);
-    // What a transaction records that outlasts the erasure goes with retention.
+    // Retention erases an item that was recorded by a transaction that outlasted the erasure.
     await runStatements(database, insertMailItems([mailItemOf(search, item.propertyUuid, new Date())], new Date(), 0));
-    await eraseItems(database, 'key from mail_recipients where erased_at is not null');
+    await eraseItems(database, "recipient_key from mail_choices where kind = 'erasure'");
     assertGone(await everyRow(database), address);
   });
 
@@ -368,8 +430,11 @@ describe('histories of a recipient', () => {
         const isOpposed = model.isUnsubscribed || model.isErased;
         const said = model.isUnsubscribed ? 'unsubscribed' : model.isErased ? 'consent-missing' : 'active';
         assert.equal(emailStatus, model.hasAddress ? said : 'off', steps.join(', '));
-        const held = (await api.call('GET', pathOf(address))).body;
-        assert.equal((held.erasedAt ?? null) !== null, model.isErased, steps.join(', '));
+        const listed = (await api.call('GET', `/searches?emailStatus=${emailStatus}&order[id]=desc&itemsPerPage=100`))
+          .body;
+        assert.ok(valuesOf(listed['hydra:member'], '@id').includes(iri), steps.join(', '));
+        const stored = (await api.call('GET', pathOf(address))).body;
+        assert.equal((stored.erasedAt ?? null) !== null, model.isErased, steps.join(', '));
         const search = await searchOf(iri);
         const routes = await readRoutes(database, { numbers: [search.number], horizon: null, withMail: true });
         assert.equal(
@@ -396,18 +461,20 @@ describe('a restored database', () => {
       context: { url: `https://crm.example/?mail=${encodeURIComponent(mentioned)}&x=1` },
     });
     const leaving = await Promise.all(
-      ['left@example.org', 'returned@example.org'].map(async (address) => {
-        const search = await searchOf((await created(address))['@id']);
-        await record(search);
-        const { token } = (await claim(search)) ?? assert.fail();
-        await record(search);
-        const post = (query: string) => fetch(`${api.baseUrl}/unsubscribe/${token}${query}`, { method: 'POST' });
-        return { search, post };
-      }),
+      ['left', 'returned', 'stopped', 'rarely']
+        .map((name) => `${name}@example.org`)
+        .map(async (address) => {
+          const search = await searchOf((await created(address))['@id']);
+          await record(search);
+          const { token } = (await claim(search)) ?? assert.fail();
+          await record(search);
+          const post = (query: string) => fetch(`${api.baseUrl}/unsubscribe/${token}${query}`, { method: 'POST' });
+          return { search, post };
+        }),
     );
-    const [left = assert.fail(), returned = assert.fail()] = leaving;
+    const [left = assert.fail(), returned = assert.fail(), stopped = assert.fail(), rarely = assert.fail()] = leaving;
     await returned.post('');
-    const tables = ['searches', 'mail_items', 'mail_recipients'];
+    const tables = ['searches', 'mail_items', 'mail_recipients', 'mail_choices'];
     for (const table of tables) await database.query(`create table before_${table} as table ${table}`);
     for (const address of [gone, lifted, mentioned]) {
       assert.equal((await api.call('DELETE', pathOf(address))).status, 204, address);
@@ -415,6 +482,9 @@ describe('a restored database', () => {
     await created(lifted, { notificationConsent: { source: 'form', at: new Date().toISOString() } });
     for (const query of ['', '', '?again', '']) assert.equal((await left.post(query)).status, 200);
     await returned.post('?again');
+    const ofStopped = `?search=${stopped.search.id}`;
+    for (const query of [ofStopped, ofStopped, `${ofStopped}&again`, ofStopped]) await stopped.post(query);
+    for (const query of ['?frequency=daily', '?frequency&again', '?frequency=weekly']) await rarely.post(query);
     const [file] = (await readdir(directory)).map((name) => join(directory, name)) as [string];
     const linesOf = async () => (await readFile(file, 'utf8')).split('\n').filter((line) => line !== '');
     const choicesOf = async (search: Search) =>
@@ -423,9 +493,13 @@ describe('a restored database', () => {
         return key === search.mail.key ? [`${kind} ${scope} ${value}`] : [];
       });
     const [leave, comeBack] = ['unsubscription sender true', 'unsubscription sender false'];
-    // Before the answers, and once each.
+    // The lines are written before the answers are sent, once each.
     assert.deepEqual(await choicesOf(left.search), [leave, comeBack, leave]);
     assert.deepEqual(await choicesOf(returned.search), [leave, comeBack]);
+    const ofSearch = `unsubscription search:${stopped.search.id}`;
+    assert.deepEqual(await choicesOf(stopped.search), [`${ofSearch} true`, `${ofSearch} false`, `${ofSearch} true`]);
+    const often = ['daily', 'false', 'weekly'].map((value) => `frequency sender ${value}`);
+    assert.deepEqual(await choicesOf(rarely.search), often);
     await sync();
     assert.equal((await choicesOf(left.search)).length, 3);
     for (const table of tables) {
@@ -434,11 +508,16 @@ describe('a restored database', () => {
       await database.query(`drop table before_${table}`);
     }
     assert.ok((await everyRow(database)).includes(gone));
-    // As at the next start: a process that has compared the two reads what has come since.
-    assert.equal(await createChoiceSync(database, () => directory)(), 5);
+    // Simulates the next start. A process that has compared file and database reads only the lines added since.
+    assert.equal(await createChoiceSync(database, () => directory)(), 7);
     await record(returned.search);
     assert.equal(await claim(left.search), null);
     assert.ok(await claim(returned.search));
+    for (const { search } of [stopped, rarely]) assert.equal(await claim(search), null);
+    const shown = (await api.call('GET', pathOf('stopped@example.org'))).body.searchUnsubscriptions;
+    assert.deepEqual(tuplesOf(shown, 'search', 'resubscribedAt'), [[`/searches/${stopped.search.id}`, null]]);
+    assert.equal((await api.call('GET', pathOf('rarely@example.org'))).body.emailFrequencyChosen, 'weekly');
+    assert.equal((await searchOf(`/searches/${rarely.search.id}`)).mail.frequencyChosen, 'weekly');
     const { title } = (await api.call('GET', mentioning['@id'])).body;
     assert.equal(title, 'Copies to ….');
     for (const address of [gone, lifted, mentioned]) assertGone(await everyRow(database), address);
@@ -447,11 +526,13 @@ describe('a restored database', () => {
     assert.equal(await sync(), 0);
     const lines = await linesOf();
     assertGone(lines.join('\n'), gone);
-    // As if an erasure had been repeated: only the last line of each choice is kept, and those of a later version.
-    const later = JSON.stringify({ ...JSON.parse(lines.at(-1) ?? ''), kind: 'frequency', value: 'daily' });
+    // Repeats the last choice: only the last line of each choice is kept, and lines of kinds from a later version.
+    const later = JSON.stringify({ ...JSON.parse(lines.at(-1) ?? ''), kind: 'language', value: 'en' });
     await appendFile(file, `${later}\n${`${lines.at(-1)}\n`.repeat(3_000)}`);
     assert.equal(await sync(), 0);
-    const ids = (await linesOf()).map((line) => JSON.parse(line)).map(({ key, kind }) => `${key} ${kind}`);
+    const ids = (await linesOf())
+      .map((line) => JSON.parse(line))
+      .map(({ key, kind, scope }) => `${key} ${kind} ${scope}`);
     assert.deepEqual([new Set(ids).size, (await linesOf()).includes(later)], [ids.length, true]);
     assert.equal(await createChoiceSync(database, () => directory)(), 0);
     assert.equal((await api.call('DELETE', pathOf(gone))).status, 204);
@@ -504,7 +585,7 @@ describe('a restored database', () => {
         .sort(),
       parts.map((text) => `${text} true`).sort(),
     );
-    await database.query('delete from searches; delete from mail_recipients');
+    await database.query('delete from searches; delete from mail_choices');
     await database.query('insert into searches overriding system value table before_forms; drop table before_forms');
     assert.deepEqual(await remaining(), texts);
     await createChoiceSync(database, () => directory)();
@@ -523,7 +604,7 @@ describe('a restored database', () => {
     assert.equal((await api.call('DELETE', pathOf(address))).status, 204);
     assert.equal(await ofNotices(), null);
     await set();
-    await database.query('delete from mail_recipients');
+    await database.query('delete from mail_choices');
     await createChoiceSync(database, () => directory)();
     assert.equal(await ofNotices(), null);
   });

@@ -1,4 +1,4 @@
-/** Recoveries: one call brings forward what has waited or failed, oldest first, and whoever works at it may end. */
+/** Recoveries: one call sends waiting and failed deliveries at once, oldest first, even if a process dies. */
 
 import assert from 'node:assert/strict';
 import { after, describe, it, type TestContext } from 'node:test';
@@ -42,8 +42,16 @@ async function openScene(t: TestContext, count: number) {
   );
   const ids = await seed('/hook', search, states);
   await stage.start();
-  const work = () =>
-    startRecoveries({ database, announcer, attemptsInFlightMax: SLOTS, onTransientError: () => undefined });
+  const work = () => {
+    const worker = startRecoveries({
+      database,
+      announcer,
+      attemptsInFlightMax: SLOTS,
+      onTransientError: () => undefined,
+    });
+    t.after(() => worker.stop());
+    return worker;
+  };
   const ask = (includesDelivered = false, of: SeededSearch = search) =>
     createRecovery(database, {
       ...{ id: timeOrderedUuid(new Date()), clientId: of.clientId, searchNumber: null, endpoint: null },
@@ -65,7 +73,7 @@ describe('a recovery', () => {
       const others: readonly string[] = await seed('/neighbour', neighbour, ['failed', 'retry_wait']);
       const workers = [work(), work()];
       const { id } = await ask(includesDelivered);
-      await assert.rejects(ask(), /not finished/);
+      await assert.rejects(ask(), /in progress/);
       const done = await untilState(id, 'finished');
       await Promise.all(workers.map((worker) => worker.stop()));
       const wanted = ids.filter((_, at) =>

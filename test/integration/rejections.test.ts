@@ -1,4 +1,4 @@
-/** Crawlers are notified which of their messages were rejected, and why; one that does not listen, or cannot be notified, stops nobody. */
+/** Crawlers are notified which messages were rejected, and why. One that cannot be notified delays no other. */
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -11,18 +11,14 @@ import { intakeSchema } from '../../src/rest/description/message-schemas.ts';
 import { PRICE_HELD } from '../support/adverts.ts';
 import { tuned } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
-import { numberedUuid, upsert } from '../support/intake.ts';
+import { numberedFlat, numberedUuid } from '../support/intake.ts';
 import { metricOf } from '../support/operator-scene.ts';
 import { type Cleanup, lastFirst, startTestServers, type TestServers } from '../support/servers.ts';
 import { startHere } from '../support/service.ts';
 import { until, untilIs } from '../support/until.ts';
 
 const property = numberedUuid('property', 1);
-const goodOf = (number: number) =>
-  upsert({
-    ...{ property: numberedUuid('property', number), advert: numberedUuid('advert', number) },
-    ...{ crawledAt: '2026-03-10T08:10:00Z', price: 250_000 },
-  });
+const goodOf = (number: number) => numberedFlat(number, 250_000, '2026-03-10T08:10:00Z');
 const good = goodOf(1);
 
 interface Told {
@@ -42,7 +38,7 @@ async function connectNats(t: Cleanup, { nats }: TestServers): Promise<NatsConne
   return connection;
 }
 
-/** What a plain subscription hears. */
+/** The notifications that a plain subscription receives. */
 function listen(connection: NatsConnection, of = '>'): readonly Told[] {
   const heard: Told[] = [];
   connection.subscribe(`adverts-rejected.${of}`, {
@@ -58,11 +54,11 @@ async function send(connection: NatsConnection, message: unknown, subject = `adv
   return connection.jetstream({ timeout: 60_000 }).publish(subject, bytes, { headers: named });
 }
 
-/** One daemon for what its neighbours do not change: each test has properties of its own. */
+/** One daemon for all tests that do not change each other's state: each test has its own properties. */
 const cleanup = lastFirst({ after });
 const servers = await startTestServers(cleanup);
 const { recordBounds } = readConfig({});
-// A bug is tried a few times, and not for half a minute.
+// Retries after a bug take less than a second instead of half a minute.
 const bounds = tuned({ recordBounds: { ...recordBounds, advertsMax: 1 }, retryPausesMs: [100, 200, 300] });
 const daemon = await startHere(cleanup, servers, bounds);
 const connection = await connectNats(cleanup, servers);
@@ -126,7 +122,7 @@ test('a message whose subject names another property is refused, and the next on
   assert.deepEqual(rows, [{ uuid: property, price: 250_000 }]);
   await untilIs(() => heard.length, 1);
   const [told] = heard;
-  const message = `is ${property}, and the subject names ${other}: publish it on adverts.${property}`;
+  const message = `is ${property}, but the subject names ${other}: publish it on adverts.${property}`;
   assert.deepEqual(
     [told?.on, told?.reason, told?.violations],
     [
@@ -137,7 +133,7 @@ test('a message whose subject names another property is refused, and the next on
   );
 });
 
-test('a message that a bug keeps from being recorded is told, without the words of the bug', async () => {
+test('a message that a bug prevents from being recorded is rejected, without the text of the bug', async () => {
   const property = numberedUuid('property', 5);
   const heard = listen(connection, property);
   const good = goodOf(5);
@@ -150,31 +146,31 @@ test('a message that a bug keeps from being recorded is told, without the words 
   await untilIs(() => heard.length, 1);
   const [told] = heard;
   assert.equal(told?.on, `adverts-rejected.${property}`);
-  assert.match(told?.reason ?? '', /^could not be recorded: a bug of the service/);
+  assert.match(told?.reason ?? '', /^could not be recorded because of a bug in the service/);
 });
 
-test('an operator’s stream is left as it is, and one that was deleted is made again', async (t) => {
+test('an operator’s stream is left unchanged, and a deleted one is created again', async (t) => {
   const servers = await startTestServers(t);
   const connection = await connectNats(t, servers);
   const manager = await connection.jetstreamManager();
   await manager.streams.add({ name: 'REJECTED', subjects: ['adverts-rejected.>'], max_msgs: 3 });
   const daemon = await startHere(t, servers);
   await send(connection, 'nonsense');
-  const held = () => manager.streams.info('REJECTED').catch(() => null);
-  const first = await until(held, (info) => info?.state.messages === 1);
+  const stored = () => manager.streams.info('REJECTED').catch(() => null);
+  const first = await until(stored, (info) => info?.state.messages === 1);
   assert.deepEqual([first?.config.max_msgs, first?.config.max_bytes], [3, -1]);
   await manager.streams.delete('REJECTED');
   await send(connection, 'more nonsense');
-  const second = await until(held, (info) => info?.state.messages === 1);
+  const second = await until(stored, (info) => info?.state.messages === 1);
   assert.equal(second?.config.max_bytes, 256 * 1024 ** 2);
   assert.equal(await metricOf(daemon, 'vigie_rejections_total{result="unpublished"}'), 0);
 });
 
-test('where no rejection can be published intake goes on, with a warning and a counter', async (t) => {
+test('if no rejection can be published intake continues, with a warning and a counter', async (t) => {
   const servers = await startTestServers(t);
   const connection = await connectNats(t, servers);
   const manager = await connection.jetstreamManager();
-  // It takes the subject, so that there can be no REJECTED, and none of the messages.
+  // This stream takes the subject, so that REJECTED cannot be created, and it refuses every message.
   const refusing = { name: 'FOREIGN', subjects: ['adverts-rejected.>'], max_msg_size: 1 };
   await manager.streams.add(refusing);
   const daemon = await startHere(t, servers);
@@ -197,7 +193,7 @@ test('where no rejection can be published intake goes on, with a warning and a c
   assert.equal(await daemon.end('SIGTERM'), 0);
 });
 
-test('a refusal that an outage of NATS keeps from being told is told after it', async (t) => {
+test('a rejection that a NATS outage prevented is published after it', async (t) => {
   const servers = await startTestServers(t);
   const daemon = await startHere(t, servers);
   const connection = await connectNats(t, servers);
@@ -210,7 +206,7 @@ test('a refusal that an outage of NATS keeps from being told is told after it', 
   await untilIs(() => daemon.log.some(({ status }) => status === 'disconnected'), true);
   await blocker.query('commit');
   blocker.release();
-  // On a busy machine the leader may have resigned before that: then the message comes again after the outage.
+  // On a busy machine the leader may resign before that. The message is then redelivered after the outage.
   await until(async () => {
     const { rowCount } = await database.query('select 1 from dead_letters');
     return rowCount === 1 || (await (await fetch(`${daemon.operationsUrl}/readyz`)).text()).includes('leadership');
@@ -221,12 +217,12 @@ test('a refusal that an outage of NATS keeps from being told is told after it', 
     (count) => count >= 1,
   );
   assert.equal(await metricOf(daemon, 'vigie_rejections_total{result="unpublished"}'), 0);
-  const held = await connection.jetstreamManager().then((manager) => manager.streams.info('REJECTED'));
-  assert.equal(held.state.messages, 1, 'told once, as far as the stream can tell repeats');
+  const stored = await connection.jetstreamManager().then((manager) => manager.streams.info('REJECTED'));
+  assert.equal(stored.state.messages, 1, 'told once, as far as the stream can tell repeats');
   assert.equal((await database.query('select 1 from dead_letters')).rowCount, 1, 'and kept once');
 });
 
-test('members that nobody knows are counted by name, and never by more than fifty of them', async () => {
+test('unknown members are counted by name, for at most fifty names', async () => {
   const good = goodOf(6);
   const publish = (message: unknown) => send(connection, message, `adverts.${good.property.uuid}`);
   const misspelt = { ...good, advert: { ...good.advert, prise: 1, lastCrawledAt: 'x' }, stations: [] };
@@ -236,7 +232,7 @@ test('members that nobody knows are counted by name, and never by more than fift
     const invented = Object.fromEntries(Array.from({ length: 30 }, (_, at) => [`invented-${round}-${at}`, 0]));
     await publish({ ...good, advert: { ...good.advert, ...invented, '"}\n': 1 } });
   }
-  // A message that is read again, by another term of the same lead for instance, is counted again.
+  // A message that is read again, for example by another term of the same leader, is counted again.
   const counts = async () => {
     const text = await (await fetch(`${daemon.operationsUrl}/metrics`)).text();
     const samples = text.matchAll(/^vigie_unknown_members_total\{member="(.+)"\} (\d+)$/gm);

@@ -1,4 +1,4 @@
-/** What one request may ask, and what it is told when it asks for more, or for something that nobody meant. */
+/** The limits of one request, and the answers to requests that exceed them or are malformed. */
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -37,7 +37,7 @@ async function created(members: object): Promise<Record<string, unknown>> {
 const repeated = (item: unknown, count: number) => Array.from({ length: count }, () => item);
 
 describe('violations', () => {
-  it('are fifty at most, with how many there are; the first ten name the nearest member', async () => {
+  it('are fifty at most, with their total; the first ten name the nearest member', async () => {
     const members = Object.fromEntries(Array.from({ length: 29_000 }, (_, i) => [`budgetMim${i}`, 0]));
     const { violations, count, text } = await violationsOf(members);
     assert.equal(count, 29_000);
@@ -50,7 +50,7 @@ describe('violations', () => {
     assert.match(text, /and 28950 more/);
   });
 
-  it('cut the names that clients send at 64 characters', async () => {
+  it('cut names that clients sent at 64 characters', async () => {
     const { violations } = await violationsOf({ ['🏠'.repeat(200_000)]: 1 });
     assert.equal(violations.length, 1);
     const path = violations[0]?.propertyPath ?? '';
@@ -58,7 +58,7 @@ describe('violations', () => {
     assert.equal(Buffer.from(path).toString(), path, 'no half of a surrogate pair');
   });
 
-  it('look at lengths before items', async () => {
+  it('check lengths before items', async () => {
     for (const [name, value, message] of [
       ['includedCities', repeated(0, 400_000), /at most 2000 items/],
       ['propertyTypes', repeated(0, 400_000), /must be one of/],
@@ -74,7 +74,7 @@ describe('violations', () => {
     }
   });
 
-  it('tell of more parts than any search has, without reading them', async () => {
+  it('report more parts than a search may have, without reading them', async () => {
     for (const body of [
       { k: repeated({}, 30_000) },
       { geoShapes: repeated([], 30_000) },
@@ -91,14 +91,14 @@ describe('violations', () => {
     }
   });
 
-  it('of every item are counted', async () => {
+  it('of all items are counted', async () => {
     const cities = Array.from({ length: 2_000 }, (_, i) => (i === 7 ? '/cities/83137' : 'x'));
     const { violations, count } = await violationsOf({ includedCities: cities, excludedCities: cities });
     assert.equal(count, 3_998);
     assert.equal(violations.at(-1)?.propertyPath, 'includedCities[50]');
   });
 
-  it('name what is wrong with valid JSON that has __proto__', async () => {
+  it('name the fault of valid JSON that has __proto__', async () => {
     const { violations } = await violationsOf('{"title": "x", "__proto__": {"budgetMax": 1}}');
     assert.deepEqual(tuplesOf(violations, 'propertyPath', 'code'), [['__proto__', 'unknown_member']]);
   });
@@ -109,7 +109,7 @@ describe('a body', () => {
     assert.equal((await created({ expressions: [{}, { word: '' }, { includes: false }] })).expressions, null);
   });
 
-  it('names places by our own IRIs alone', async () => {
+  it('names places by IRIs of Vigie only', async () => {
     const { host } = new URL(api.baseUrl);
     const cities = ['/cities/83137', 'cities/83137', `http://${host}/cities/83137`, `HTTPS://${host}/cities/83137`];
     assert.equal(((await created({ includedCities: cities })).includedCities as unknown[]).length, 4);
@@ -128,12 +128,12 @@ describe('a body', () => {
     assert.equal((await post(`http://${host}/cities/83137`)).status, 422);
   });
 
-  it('has numbers in any notation', async () => {
+  it('may have numbers in any notation', async () => {
     const { lat, lon, radius } = await created({ lat: '1e-7', lon: '+43.70', radius: 1e-7 });
     assert.deepEqual([lat, lon, radius], ['0.0000001', '43.70', '0.0000001']);
   });
 
-  it('that is no UTF-8 is a 400', async () => {
+  it('that is not UTF-8 is a 400', async () => {
     for (const bytes of [Buffer.from('{"title": "été"}', 'latin1'), Buffer.from('{"title": "x\ud800"}', 'utf16le')]) {
       const answer = await fetch(`${api.baseUrl}/searches`, {
         method: 'POST',
@@ -146,8 +146,8 @@ describe('a body', () => {
   });
 });
 
-describe('what was saved before a rule', () => {
-  it('is kept as long as it comes back as it was answered', async () => {
+describe('a member saved before a rule', () => {
+  it('is kept as long as it is sent back unchanged', async () => {
     const { '@id': iri } = await created({ title: 'ancienne', budgetMax: 5, includedCities: ['/cities/83137'] });
     const old = {
       title: 'ancienne',
@@ -215,7 +215,7 @@ describe('a connection', () => {
     });
   }
 
-  /** Sends heads of requests and no body; waits until one of them has been answered, and ends the others. */
+  /** Sends request heads without bodies, waits for the first answer, and ends the other requests. */
   async function firstRefusal(heads: readonly string[]): Promise<string> {
     const all = await Promise.all(heads.map(opened));
     for (const [index, { socket }] of all.entries()) socket.write(heads[index] as string);
@@ -238,13 +238,13 @@ describe('a connection', () => {
       ...Array<string>(8).fill(post('Transfer-Encoding: chunked', one)),
     ];
     const beyond = await firstRefusal([...slow(key), post('Content-Length: 1', key)]);
-    assert.match(beyond, /^HTTP\/1.1 429 [^]*Retry-After: 1\r[^]*Connection: close\r[^]*16777216 of a client/);
+    assert.match(beyond, /^HTTP\/1.1 429 [^]*Retry-After: 1\r[^]*Connection: close\r[^]*16777216 per client/);
     await untilIs(async () => (await api.call('POST', '/searches', { title: 'x' }, { key })).status, 201);
     const all = await firstRefusal([...keys.slice(0, 4).flatMap(slow), post('Content-Length: 1', fifth)]);
-    assert.match(all, /^HTTP\/1.1 429 [^]*Retry-After: \d\r[^]*Connection: close\r[^]*67108864 bytes/);
+    assert.match(all, /^HTTP\/1.1 429 [^]*Retry-After: \d\r[^]*Connection: close\r[^]*67108864 in progress/);
   });
 
-  it('is answered before its body where its key is unknown, or the body is longer than 32 bits count', async () => {
+  it('is answered before its body if its key is unknown, or its length exceeds 32 bits', async () => {
     for (const [head, status] of [
       [post('Content-Length: 9', 'vigie_0_unknown'), 'HTTP/1.1 401'],
       [post(`Content-Length: ${2 ** 32 + 1}`), 'HTTP/1.1 413'],
@@ -258,7 +258,7 @@ describe('a connection', () => {
 });
 
 describe('a query', () => {
-  it('finds titles by their punctuation', async () => {
+  it('finds titles with punctuation', async () => {
     const key = await api.newClient('punctuated');
     for (const title of ['Rendement 7 %', 'Rendement', 'T3 & jardin', "L'île d'Yeu", 'a_b', 'Été (mer)', '7 ou 8']) {
       assert.equal((await api.call('POST', '/searches', { title }, { key })).status, 201);
@@ -282,7 +282,7 @@ describe('a query', () => {
     }
   });
 
-  it('has numbers in any notation', async () => {
+  it('may have numbers in any notation', async () => {
     for (const query of ['lat=1e-7&lon=+43.7', 'lat=%2B43.7&lon=4E1', 'lat=-0.5&lon=0']) {
       assert.equal((await api.call('GET', `/indicators/points_of_interest?${query}`)).status, 200, query);
     }
@@ -291,7 +291,7 @@ describe('a query', () => {
     }
   });
 
-  it('names a search by an IRI of ours alone', async () => {
+  it('names a search by an IRI of Vigie only', async () => {
     const { '@id': iri } = await created({});
     assert.equal((await api.call('GET', `/matches?search=${api.baseUrl}${String(iri)}`)).status, 200);
     assert.equal((await api.call('GET', `/matches?search=https://elsewhere.example${String(iri)}`)).status, 400);
@@ -299,7 +299,7 @@ describe('a query', () => {
 });
 
 describe('a page of large searches', () => {
-  it('is answered whole, as it is taken, and few at a time', async () => {
+  it('is answered whole, at the reader’s pace, and few at a time', async () => {
     const key = await api.newClient('collector');
     const cities = [...api.reference.cities()].slice(0, 2_000).map(({ id }) => `/cities/${id}`);
     const body = JSON.stringify({ title: 'Partout', includedCities: cities, excludedCities: cities });

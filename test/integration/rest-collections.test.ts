@@ -1,4 +1,4 @@
-/** Collections read bare, as admin interfaces read them: paged, ordered, and cheap however much their client has. */
+/** Collections without a filter, as admin interfaces read them: paged, ordered, and cheap with many rows. */
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -38,9 +38,9 @@ async function newClient(name: string, searchCount: number): Promise<Client> {
 }
 
 async function newProperty(): Promise<string> {
-  const { held } = sampleChange('ad.update.price', new Date());
+  const { stored } = sampleChange('ad.update.price', new Date());
   const uuid = randomUUID();
-  await seedProperty(api.database, { ...held, state: { ...held.state, uuid: uuidOf(uuid) } });
+  await seedProperty(api.database, { ...stored, state: { ...stored.state, uuid: uuidOf(uuid) } });
   return uuid;
 }
 
@@ -49,7 +49,7 @@ interface Listed {
   readonly at: number;
 }
 
-/** Newest first; those of one instant by id. */
+/** Newest first; rows of the same instant by descending id. */
 function newestFirst(listed: readonly Listed[], prefix: string): string[] {
   const sorted = listed.toSorted((a, b) => b.at - a.at || (a.id < b.id ? 1 : -1));
   return sorted.map(({ id }) => prefix + id);
@@ -58,7 +58,7 @@ function newestFirst(listed: readonly Listed[], prefix: string): string[] {
 const START_MS = Date.UTC(2026, 2, 1);
 const at = (minute: number) => START_MS + minute * 60_000;
 
-/** Minutes are few, so many are made at one instant. */
+/** There are only eleven instants, so many matches share one. */
 async function newMatches({ searches }: Client, count: number, propertyUuids: readonly string[]): Promise<Listed[]> {
   const matches: Listed[] = [];
   for (let i = 0; i < count; i++) {
@@ -85,7 +85,7 @@ async function newDeliveries({ searches }: Client, count: number): Promise<void>
   }
 }
 
-/** By following the links, from the first page on. */
+/** Reads all pages from the first one on by following the links. */
 async function walk(path: string, key: string): Promise<string[]> {
   const ids: string[] = [];
   for (let next: string | undefined = path; next !== undefined; ) {
@@ -96,7 +96,7 @@ async function walk(path: string, key: string): Promise<string[]> {
   return ids;
 }
 
-/** One is under way at a time: it is stopped for the next. */
+/** Creates a recovery and stops it, because only one may be active at a time. */
 async function newRecovery(key: string): Promise<void> {
   const since = new Date(Date.now() - 60_000).toISOString();
   const { body, text } = await api.call('POST', '/recoveries', { since }, { key });
@@ -105,7 +105,12 @@ async function newRecovery(key: string): Promise<void> {
 
 const agency = await newClient('agency', 7);
 const endpointRecipient = 'https://agency.example.com/hook';
-await api.call('PUT', agency.searches[0]?.iri ?? '', { title: 'agency 7', endpointRecipient }, { key: agency.key });
+await api.call(
+  'PUT',
+  agency.searches[0]?.iri ?? '',
+  { title: 'agency 7', endpointRecipient, notificationRecipient: 'jo@example.org' },
+  { key: agency.key },
+);
 for (let i = 0; i < 3; i++) {
   await newRecovery(agency.key);
   await api.call('POST', '/webhook-secrets', {}, { key: agency.key });
@@ -117,7 +122,7 @@ await newMatches(neighbour, 6, properties);
 await newDeliveries(agency, 40);
 
 describe('every collection that the entrypoint names', () => {
-  it('is read bare, paged, and ordered by all that it says', async () => {
+  it('is read unpaged, paged, and in every order that it offers', async () => {
     const { '@context': _context, '@id': _id, '@type': _type, ...collections } = await get('/');
     assert.ok(Object.keys(collections).length >= 8);
     for (const path of Object.values(collections) as string[]) {
@@ -144,7 +149,7 @@ describe('every collection that the entrypoint names', () => {
     }
   });
 
-  it('cuts a page that is too large, and refuses one that is none', async () => {
+  it('cuts a page that is too large, and refuses an invalid one', async () => {
     for (const size of ['101', '1000', '9'.repeat(30)]) {
       assert.equal((await get(`/cities?itemsPerPage=${size}`))['hydra:member'].length, 100);
     }
@@ -164,7 +169,7 @@ describe('the searches', () => {
 });
 
 describe('the matches of all searches', () => {
-  it('are those of the client, newest first, whatever the size of the page', async () => {
+  it('are those of the client, newest first, in pages of any size', async () => {
     const expected = newestFirst(matches, '/matches/');
     const page = await get('/matches', agency.key);
     assert.equal(page['hydra:totalItems'], matches.length);
@@ -178,7 +183,7 @@ describe('the matches of all searches', () => {
     assert.equal((await get('/matches', await api.newClient('nobody')))['hydra:totalItems'], 0);
   });
 
-  it('are without those of a search that was deleted', async () => {
+  it('exclude those of a deleted search', async () => {
     const client = await newClient('deleting', 2);
     await newMatches(client, 4, properties);
     await api.call('DELETE', client.searches[0]?.iri as string, undefined, { key: client.key });
@@ -201,7 +206,7 @@ describe('the properties that searches have matched', () => {
     assert.deepEqual(idsOf(await get('/documents/properties', await api.newClient('newcomer'))), []);
   });
 
-  it('are found by name on one page, in the order asked', async () => {
+  it('are found by name on one page, in the requested order', async () => {
     const [a, b] = properties.toSorted() as [string, string];
     const found = async (query: string) =>
       idsOf(await get(`/documents/properties?${query}`)).map((iri) => iri.slice(22));
@@ -211,7 +216,7 @@ describe('the properties that searches have matched', () => {
   });
 });
 
-/** Every statement is only explained. */
+/** Explains every statement and returns no rows. */
 function explainer(): { readonly queryable: Queryable; readonly plans: string[] } {
   const plans: string[] = [];
   const query = async (text: string, values: readonly unknown[]) => {
@@ -223,7 +228,7 @@ function explainer(): { readonly queryable: Queryable; readonly plans: string[] 
 }
 
 describe('a list over all searches', () => {
-  it('reaches as far as it says, and says so to who goes beyond', async () => {
+  it('ends at its documented reach, and tells a client that asks beyond it', async () => {
     const client = await newClient('large', 1);
     await api.database.query(
       `insert into matches (id, search_number, property_uuid, created_at, updated_at, has_begun, channel, search_version,
@@ -245,7 +250,7 @@ describe('a list over all searches', () => {
     assert.deepEqual([all['hydra:totalItems'], all.estimated], [LISTED_MAX + 50, false]);
   });
 
-  it('finds what is rare behind the newest, and says where it did not look', async () => {
+  it('finds rare items behind the newest, and states where it did not look', async () => {
     const client = await newClient('rare', 2);
     const { rows } = await api.database.query('select client_id as id from searches where number = $1', [
       client.searches[0]?.number,
@@ -302,7 +307,7 @@ describe('a list over all searches', () => {
           assert.doesNotMatch(plan, new RegExp(`Seq Scan on ${part}`), plan);
           assert.match(plan, new RegExp(`${part}_search`), plan);
         }
-        // One look a search for its head.
+        // The statement reads the first row of each search once.
         assert.match(plan, new RegExp(`loops=${agency.searches.length}\\b`), plan);
       }
     }

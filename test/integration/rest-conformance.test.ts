@@ -1,6 +1,6 @@
 /**
- * Every row of the specification's field tables 2.1 and 2.2, and every further member of the decisions: sent, stored
- * as the matcher reads it, answered, and, where it is a criterion, matched by one property and not by another.
+ * Every row of the specification's field tables 2.1 and 2.2, and every further member of the decisions: sent, stored as
+ * the matcher reads it, and answered. A criterion must also match one property and not another.
  */
 
 import assert from 'node:assert/strict';
@@ -37,7 +37,7 @@ const ADVERT: AdvertFacts = {
   texts: ['Bel appartement', 'Vue mer, rénové'],
 };
 
-/** A flat in Toulon that each search below describes. */
+/** A flat in Toulon that satisfies each search below. */
 const FLAT: PropertyFacts = {
   ...NOTHING_KNOWN,
   transactionType: 0,
@@ -67,11 +67,11 @@ const withAdvert = (change: Partial<AdvertFacts>): Partial<PropertyFacts> => ({ 
 interface Row {
   readonly member: keyof SearchMembers;
   readonly sent: unknown;
-  /** What is answered; absent: what was sent. */
+  /** The value in the answer; absent if it equals the value sent. */
   readonly answered?: unknown;
-  /** Sent along, where a member cannot stand alone. */
+  /** Members sent together with it, if it is not valid alone. */
   readonly beside?: Readonly<Record<string, unknown>>;
-  /** The flat with this difference does not match; absent: no criterion. */
+  /** A flat with this difference does not match; absent if the member is not a criterion. */
   readonly unlike?: Partial<PropertyFacts>;
 }
 
@@ -85,6 +85,10 @@ const var83 = {
   departmentCode: '83',
   name: 'Var',
   nameClean: 'var',
+};
+const paris75 = {
+  ...{ '@context': '/contexts/Department', '@id': '/departments/75', '@type': 'Department' },
+  ...{ chefLieu: '75056', departmentCode: '75', name: 'Paris', nameClean: 'paris' },
 };
 const categoryOf = (wanted: string) => {
   const [id] = [...categories].find(([, name]) => name === wanted) as [number, string];
@@ -103,6 +107,7 @@ const square = [
     [5.9, 43.1],
   ],
 ] as const;
+const around = [square[0].map(([lon, lat]) => [lon - 3.6, lat + 5.7])];
 const phrase =
   'expressions[0][0][word]=vue%20mer&expressions[0][0][options][includes]=true&expressions[0][0][options][strict]=true';
 const circle = { lat: '43.12', lon: '5.93', radius: '2' };
@@ -162,6 +167,10 @@ const ROWS: readonly Row[] = [
   { member: 'includedCities', sent: ['/cities/83137'], answered: [toulon], unlike: elsewhere },
   { member: 'includedCities', sent: [toulon], unlike: elsewhere },
   { member: 'excludedCities', sent: [{ '@id': '/cities/75056' }], answered: [paris()], unlike: elsewhere },
+  { member: 'excludedDepartments', sent: ['/departments/75'], answered: [paris75], unlike: elsewhere },
+  { member: 'excludedZipcodes', sent: ['75001'], unlike: elsewhere },
+  { member: 'excludedInseeCodes', sent: ['75056'], unlike: elsewhere },
+  { member: 'excludedGeoShapes', sent: [around], unlike: elsewhere },
   { member: 'includedDepartments', sent: ['/departments/83'], answered: [var83], unlike: elsewhere },
   { member: 'includedZipcodes', sent: ['83000'], unlike: elsewhere },
   { member: 'includedInseeCodes', sent: ['83137'], unlike: elsewhere },
@@ -198,6 +207,7 @@ const ROWS: readonly Row[] = [
   { member: 'notificationRecipient', sent: 'alertes@example.com' },
   { member: 'notificationConsent', sent: { source: 'form', at: '2026-03-10T08:15:00+01:00' } },
   { member: 'notificationReplyTo', sent: 'agence@example.com' },
+  { member: 'publicTitle', sent: 'Trois pièces à Toulon' },
   { member: 'notificationFrequency', sent: 'weekly' },
   { member: 'endpointRecipient', sent: 'https://hooks.example.com/matches?a=b' },
   { member: 'eventEndpoint', sent: 'https://hooks.example.com/events' },
@@ -246,7 +256,7 @@ describe('every member of a search', () => {
     });
   }
 
-  it('is covered by a row', () => {
+  it('has a row in the table', () => {
     const covered = new Set<string>(ROWS.map(({ member }) => member));
     assertNone(['title', ...Object.keys(SEARCH_DEFAULTS)].filter((member) => !covered.has(member)));
   });
@@ -261,7 +271,7 @@ describe('every member of a search', () => {
     assert.equal((await api.call('GET', body.user)).body.name, 'test');
     for (const member of ['createdAt', 'updatedAt']) {
       const at = Date.parse(body[member]);
-      // To the second, and both clocks are the machine's.
+      // The answer is in whole seconds, and both clocks are this machine's.
       assert.ok(at >= sentAt - 1_000 && at <= answeredAt, body[member]);
     }
     assert.equal(body.lastAlertAt, null);

@@ -1,6 +1,6 @@
 /**
- * What programs find out about the API by themselves: with API Platform's parser, a JSON-LD processor and an OpenAPI
- * linter. People read the same in a browser (`test/long/documentation.test.ts`).
+ * What programs discover about the API: with API Platform's parser, a JSON-LD processor and an OpenAPI linter. People
+ * read the same in a browser (`test/long/documentation.test.ts`).
  */
 
 import assert from 'node:assert/strict';
@@ -41,7 +41,7 @@ const api = await startTestApi(
   { deliverOnce: async () => OUTCOME, pointsOfInterest: () => ({ size: POINTS.length, within: () => POINTS }) },
 );
 
-/** One search with every member set, a match of it and a delivery of that. */
+/** One search with every member set, a match of it and a delivery of that match. */
 async function everything(): Promise<readonly string[]> {
   const { body: search, text } = await api.call('POST', '/searches', {
     title: 'Tout',
@@ -74,12 +74,12 @@ async function everything(): Promise<readonly string[]> {
     subscribedEvents: ['ad.update.surface', 'ad.update.price'],
   });
   assert.ok(search['@id'], text);
-  const { held } = sampleChange('ad.update.price', new Date());
+  const { stored } = sampleChange('ad.update.price', new Date());
   const [match, delivery] = [randomUUID(), randomUUID()];
   const number = '(select number from searches where id = $1)';
   const id = search['@id'].slice(10);
-  const { uuid } = held.state;
-  await seedProperty(api.database, held);
+  const { uuid } = stored.state;
+  await seedProperty(api.database, stored);
   const searchNumber = await searchNumberOfId(api.database, id);
   await seedMatch(api.database, { id: match, searchNumber, propertyUuid: uuid });
   await api.database.query(
@@ -121,8 +121,11 @@ describe('the Hydra documentation', () => {
       filters[resource.name] = (await resource.getParameters?.())?.map(({ variable }) => variable) ?? [];
     }
     assert.deepEqual(filters, {
-      searches: ['title', 'notificationEnabled', 'order[id]', 'order[title]', 'order[createdAt]'],
-      matches: ['search', 'property', 'createdAt[after]', 'createdAt[before]', 'order[id]', 'order[createdAt]'],
+      searches: [
+        ...['title', 'q', 'recipient', 'emailStatus', 'notificationEnabled'],
+        ...['order[id]', 'order[title]', 'order[createdAt]'],
+      ],
+      matches: ['search', 'property', 'createdAt[after]', 'createdAt[before]', 'mark', 'order[id]', 'order[createdAt]'],
       'documents/properties': ['uuid[]', 'order[id]'],
       deliveries: [
         ...['search', 'match', 'property', 'advert', 'url', 'endpoint', 'event', 'channel'],
@@ -130,6 +133,7 @@ describe('the Hydra documentation', () => {
         ...['status', 'order[id]', 'order[createdAt]'],
       ],
       endpoints: ['order[id]'],
+      recipients: ['address', 'order[id]'],
       'webhook-secrets': ['order[id]', 'order[createdAt]'],
       recoveries: ['order[id]', 'order[createdAt]'],
       cities: ['insee', 'zipcode', 'name', 'order[id]', 'order[name]'],
@@ -150,7 +154,7 @@ describe('the Hydra documentation', () => {
     ]);
     const types = Object.fromEntries(search?.fields?.map(({ name, type }) => [name, type]) ?? []);
     assert.deepEqual([types.budgetMin, types.furnished, types.createdAt], ['integer', 'boolean', 'dateTime']);
-    // A flag that may be unset is no switch.
+    // A flag that may be null must not be shown as a switch.
     const ranges = Object.fromEntries(search?.fields?.map(({ name, range }) => [name, range]) ?? []);
     assert.match(String(ranges.furnished), /schema.org\/Boolean$/);
     assert.match(String(ranges.notificationEnabled), /XMLSchema#boolean$/);
@@ -159,7 +163,7 @@ describe('the Hydra documentation', () => {
   });
 });
 
-/** Values of a document, keywords aside; IRIs relative to the API. Contexts are about names, not values. */
+/** The values of a document without keywords or contexts, which describe names. IRIs are relative to the API. */
 function valuesOf(document: unknown): string[] {
   const shorten = (text: string) =>
     text
@@ -172,13 +176,13 @@ function valuesOf(document: unknown): string[] {
   if (typeof document !== 'object') return [shorten(JSON.stringify(document).replace(/^"|"$/g, ''))];
   const node = document as Record<string, unknown>;
   if ('@value' in node) return valuesOf(node['@value']);
-  // The property of a mapping is a name here and an IRI there.
+  // The `property` of a mapping is a name in this document and an IRI in the other.
   const isMapping = [node['@type']].flat().some((type) => /#?IriTemplateMapping$/.test(String(type)));
   const kept = Object.entries(node).filter(([key]) => key !== '@context' && !(isMapping && key.endsWith('property')));
   return kept.flatMap(([, value]) => valuesOf(value));
 }
 
-/** Definitions of terms, wherever they are nested, whose IRI is the term. */
+/** The definitions of terms, at any depth, whose IRI is the term itself. */
 function selfDefined(context: object): string[] {
   return Object.entries(context).flatMap(([term, definition]: [string, unknown]) => {
     if (typeof definition === 'string') return definition === term ? [term] : [];
@@ -189,14 +193,14 @@ function selfDefined(context: object): string[] {
 }
 
 describe('JSON-LD', () => {
-  it('has no term that is defined by itself, and leaves members of collections a set', () => {
+  it('has no term that is defined by itself, and treats members of collections as a set', () => {
     for (const name of [...Object.keys(RESOURCES), 'Entrypoint', 'Error', 'ConstraintViolationList']) {
       const { '@context': context } = jsonLdContext(name, 'http://h') as { '@context': Record<string, unknown> };
       assert.deepEqual([selfDefined(context), context['hydra:member']], [[], undefined], name);
     }
   });
 
-  it('names the property and the words of a violation as API Platform does', async () => {
+  it('names the property and the message of a violation as API Platform does', async () => {
     const { body } = await api.call('POST', '/searches', { title: 'x', budgetMin: 2, budgetMax: 1 });
     const [expanded] = (await expand(body)) as Record<string, Record<string, unknown>[]>[];
     const vocabulary = `${api.baseUrl}/docs.jsonld#`;
@@ -210,7 +214,7 @@ describe('JSON-LD', () => {
     return { contextUrl: undefined, documentUrl: url, document };
   };
   const options = { base: api.baseUrl, documentLoader, safe: true };
-  // The published types lack `safe`, which makes the processor throw where it would drop something.
+  // The published types lack `safe`, which makes the processor throw instead of dropping data.
   const expand = (body: object): Promise<unknown> => jsonld.expand(body, options as jsonld.Options.Expand);
 
   for (const path of paths) {
@@ -235,13 +239,13 @@ interface Answers {
 }
 
 describe('the OpenAPI document', () => {
-  // Answers are open: the names with `@` beside others without are shown, and not described.
+  // Schemas of answers are open: examples show names with `@` among others that the schema does not describe.
   const open = { severity: 'error', allowAdditionalProperties: true } as const;
   const rules = { 'no-invalid-media-type-examples': open, 'no-invalid-schema-examples': open };
   const lint = async (source: string) =>
     lintFromString({ source, config: await createConfig({ extends: ['recommended'], rules }) });
 
-  it('is clean under Redocly’s recommended rules, which find a planted fault', async () => {
+  it('passes Redocly’s recommended rules, which find a planted fault', async () => {
     const { text, body } = await api.call('GET', '/openapi.json');
     assert.deepEqual(
       (await lint(text)).map(({ ruleId, message }) => `${ruleId}: ${message}`),
@@ -251,7 +255,7 @@ describe('the OpenAPI document', () => {
     assert.ok((await lint(JSON.stringify(body))).length > 0);
   });
 
-  it('has links from every POST and list to the item, which a client of the standard can follow', async () => {
+  it('links every POST and list to the item, in a way that a client of the standard can follow', async () => {
     const { paths: described } = (await api.call('GET', '/openapi.json')).body;
     const followed = new Set<string>();
     for (const [path, { get, post }] of Object.entries<Record<string, Record<string, Answers>>>(described)) {
@@ -279,7 +283,7 @@ describe('the OpenAPI document', () => {
 });
 
 describe('the entrypoint', () => {
-  it('is a page for browsers, which leads to the documentation, and Hydra for everybody else', async () => {
+  it('is a page for browsers, which links to the documentation, and Hydra for all other clients', async () => {
     const { text } = await api.call('GET', '/', undefined, { headers: { Accept: 'text/html' }, key: null });
     assert.match(text, /<a href="\/docs">/);
     for (const accept of ['*/*', 'application/ld+json', 'application/json', 'text/html;q=0.5, application/json']) {
@@ -293,7 +297,7 @@ describe('the entrypoint', () => {
 });
 
 describe('the documentation page', () => {
-  it('has guides in the language that is asked for, with every code and type there is', async () => {
+  it('has guides in the requested language, with every code and type', async () => {
     const pages = new Map<string, string>();
     for (const [path, language, sent] of [
       ['/docs', 'fr', 'fr-FR,fr;q=0.9,en;q=0.5'],
@@ -379,7 +383,7 @@ describe('the documentation page', () => {
     assert.ok(sectionOf('Guarantees').includes('at most six times, never earlier than one hour'));
   });
 
-  it('has the same names, figures and samples in either language, block by block', async () => {
+  it('has the same names, figures and samples in both languages, block by block', async () => {
     const blocksOf = async (language: string) => {
       const { text } = await api.call('GET', `/docs?language=${language}`);
       const guides = /<section id="guides"[^>]*>([^]*?)<section aria-labelledby="reference">/.exec(text)?.[1] ?? '';
@@ -401,7 +405,7 @@ describe('the documentation page', () => {
     JSON.stringify(english, (name, value) => {
       if (name === 'example') return undefined;
       const isText = ['description', 'summary'].includes(name) && typeof value === 'string';
-      // As the page's script divides them; a name alone is the same in either language.
+      // Sentences are split as the page's script splits them. A sentence that is only a name needs no translation.
       for (const one of isText ? value.split(/(?<=\.)\s+(?=[A-Z`])/) : [])
         if (!/^`[^`]*`\.$/.test(one)) sentences.add(one);
       return value;

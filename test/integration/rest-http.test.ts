@@ -14,7 +14,7 @@ const search = (
 ).body;
 const iri = String(search['@id']);
 
-/** Node's fetch asks for gzip and unpacks it: what travels is seen on the socket. */
+/** Node's fetch asks for gzip and decompresses it; the socket shows the bytes that were transferred. */
 async function rawRequest(head: string, body: Buffer | string = ''): Promise<string> {
   const { hostname, port } = new URL(api.baseUrl);
   const socket = connect(Number(port), hostname);
@@ -73,7 +73,7 @@ describe('media types', () => {
     });
   }
 
-  it('bodies may be compressed; one that only says so is a 400', async () => {
+  it('bodies may be compressed; one that is not, despite its header, is a 400', async () => {
     const zipped = gzipSync('{"title": "zip"}');
     const head = (length: number, encoding: string) =>
       `POST /searches HTTP/1.1\r\nContent-Type: application/json\r\nContent-Encoding: ${encoding}\r\nContent-Length: ${length}`;
@@ -84,7 +84,7 @@ describe('media types', () => {
 });
 
 describe('changes on condition', () => {
-  it('are made to the search that the client has read, and to no other', async () => {
+  it('are applied to the version of the search that the client has read, and to no other', async () => {
     const created = await api.call('POST', '/searches', { title: 'Sous condition' });
     const path = created.headers.get('Location') as string;
     const read = await api.call('GET', path, undefined, { headers: { 'Accept-Encoding': 'gzip' } });
@@ -100,7 +100,7 @@ describe('changes on condition', () => {
     for (const method of ['PUT', 'PATCH', 'DELETE']) {
       const refused = await change(method, { 'If-Match': etag });
       assert.equal(refused.status, 412, method);
-      assert.match(refused.body.detail, /read it again/);
+      assert.match(refused.body.detail, /Read it again/);
     }
     assert.equal((await change('PUT', { 'If-Match': `W/${next}` })).status, 412, 'a weak tag is not enough');
     assert.equal((await change('PUT', { 'If-None-Match': '*' })).status, 412);
@@ -114,7 +114,7 @@ describe('changes on condition', () => {
     assert.equal((await change('DELETE', { 'If-Match': '*' })).status, 404);
   });
 
-  it('let one of several writers through that read the same state', async () => {
+  it('let one of several writers that read the same version succeed', async () => {
     const created = await api.call('POST', '/searches', { title: 'Course' });
     const path = created.headers.get('Location') as string;
     const headers = { 'If-Match': created.headers.get('ETag') as string };
@@ -125,7 +125,7 @@ describe('changes on condition', () => {
 });
 
 describe('answers', () => {
-  it('have a tag of their own in each content coding, and are known by any of them', async () => {
+  it('have an ETag per content coding, and each of them is recognised', async () => {
     const tagIn = async (coding: string) => {
       const { headers } = await api.call('GET', '/cities', undefined, { headers: { 'Accept-Encoding': coding } });
       return headers.get('ETag') as string;
@@ -170,7 +170,7 @@ describe('answers', () => {
     assert.match(headers.get('Link') ?? '', /^<https:\/\/api\.example\.com\/docs\.jsonld>/);
   });
 
-  it('link to what a proxy says that the client asked for, if the configuration names the proxy', async () => {
+  it('link to the public URL that a proxy reports, if the configuration names the proxy', async () => {
     const headers = { 'X-Forwarded-Proto': 'https, http', 'X-Forwarded-Host': 'vigie.example' };
     const linkOf = async (from: typeof api, sent: Record<string, string>) =>
       (await from.call('GET', '/', undefined, { headers: sent })).headers.get('Link') ?? '';
@@ -210,7 +210,7 @@ describe('answers', () => {
     }
   });
 
-  it('are compressed for who takes it', async () => {
+  it('are compressed for clients that accept it', async () => {
     const plain = await rawRequest(`GET ${iri} HTTP/1.1`);
     const zipped = await rawRequest(`GET ${iri} HTTP/1.1\r\nAccept-Encoding: gzip`);
     assert.doesNotMatch(plain, /content-encoding/i);
@@ -282,15 +282,16 @@ describe('the log', () => {
     assert.deepEqual(new Set(api.logged.map(({ level }) => level)), new Set(['debug']));
   });
 
-  it('warns of a request that was slow by itself, and of none that waits for news or for an endpoint', async () => {
+  it('warns of a request that was slow in Vigie, and of none that waits for news or for an endpoint', async () => {
     api.logged.length = 0;
     const client = await api.database.connect();
     await client.query('begin; lock table searches in access exclusive mode');
     const answer = api.call('GET', '/searches');
+    // Another session asks, because pg_stat_activity does not change within the transaction that holds the lock.
     const waiting = `select from pg_stat_activity where wait_event_type = 'Lock'
       and backend_type = 'client backend' and datname = current_database() and query like '%from searches%'`;
     await until(
-      async () => (await client.query(waiting)).rowCount ?? 0,
+      async () => (await api.database.query(waiting)).rowCount ?? 0,
       (count) => count > 0,
     );
     const seenAt = performance.now();
@@ -310,8 +311,8 @@ describe('the log', () => {
   });
 });
 
-describe('a failure inside', () => {
-  it('is a 503 when the database is away, a 500 otherwise, and says nothing of the inside', async () => {
+describe('an internal failure', () => {
+  it('is a 503 when the database is away, a 500 otherwise, and reveals no internals', async () => {
     const broken = (error: Error) => ({ query: () => Promise.reject(error), connect: () => Promise.reject(error) });
     for (const [error, expected] of [
       [Object.assign(new Error('connect ECONNREFUSED 10.0.0.1'), { code: 'ECONNREFUSED' }), 503],
@@ -321,7 +322,7 @@ describe('a failure inside', () => {
       const api503 = await startTestApi({ after }, { database: broken(error) as never });
       const { status, text } = await api503.call('GET', '/users').catch(() => ({ status: 0, text: '' }));
       assert.equal(api503.logged.find(({ fields }) => fields.path === '/users' && 'status' in fields)?.level, 'warn');
-      // 500 is in no contract: the client refuses to see one.
+      // The contract has no status 500, so the test client rejects such an answer.
       const seen =
         status === 0 ? await fetch(`${api503.baseUrl}/users`, { headers: { 'X-API-KEY': api503.key } }) : null;
       assert.equal(seen?.status ?? status, expected);

@@ -1,4 +1,4 @@
-/** Clients take turns: what one sends at once does not stand before the requests of another. */
+/** Clients are served in turn: a burst of requests by one client does not delay the requests of another. */
 
 import assert from 'node:assert/strict';
 import { Agent, request } from 'node:http';
@@ -19,7 +19,7 @@ interface Sent {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Without the checks of `call`, which would take the time of this process. */
+/** Sends without the checks of `call`, which would take processor time of this process. */
 function sender(t: { after: (work: () => void) => void }) {
   const agent = new Agent({ keepAlive: true, maxSockets: 1_000 });
   t.after(() => agent.destroy());
@@ -39,10 +39,10 @@ const CORNERS = Array.from({ length: 40 }, (_, n) => [
   2 + Math.cos((n * Math.PI) / 20) / 10,
   48 + Math.sin((n * Math.PI) / 20) / 10,
 ]);
-/** It counts towards a limit, so its client's searches are locked while it is saved. */
+/** This search counts towards a limit, so saving it locks its client's searches. */
 const OUTLINED = { title: 'flood', geoShapes: [[...CORNERS, CORNERS[0]]] };
 
-/** What each of them waits for is held by the test. */
+/** Kinds of requests, each with the table lock that the test holds to make them wait. */
 const WAITING: readonly {
   readonly what: string;
   readonly lock: string;
@@ -76,11 +76,11 @@ const WAITING: readonly {
 ];
 
 for (const { what, lock, sentOf } of WAITING) {
-  test(`four hundred ${what} of one client at once keep no other client waiting`, async (t) => {
+  test(`four hundred simultaneous ${what} of one client delay no other client`, async (t) => {
     const send = sender(t);
     const neighbour = await api.newClient(`neighbour of ${what}`);
     const key = await api.newClient(what);
-    // A row in every part of the client's totals.
+    // Enough searches for a row in every part of the client's totals.
     const made = await Promise.all(
       Array.from({ length: 60 }, () => api.call('POST', '/searches', { title: 'one' }, { key })),
     );

@@ -1,4 +1,4 @@
-/** Every refusal: where the fault is, and a sentence in the language of the client's user; English unless one is preferred. */
+/** Every refusal names the wrong member, in the language of the client's user; English unless another is preferred. */
 
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
@@ -13,7 +13,7 @@ const RING = [
   [6, 44],
 ];
 
-/** Of a search with a title: what is sent beside it, where the violation stands, and what it says, if that matters. */
+/** Members sent with a valid title, the path of the violation, and, if it matters, its message. */
 const MEMBERS: readonly (readonly [members: object, path: string, message?: RegExp])[] = [
   [{ title: ' ' }, 'title'],
   [{ title: '\u00ad\u200b\u3164' }, 'title', /must not be blank/],
@@ -35,7 +35,7 @@ const MEMBERS: readonly (readonly [members: object, path: string, message?: RegE
   [{ lat: 1, lon: 1, radius: 0 }, 'radius'],
   [{ radius: '501' }, 'radius'],
   [{ lat: 1, lon: 1, radius: '1e100' }, 'radius'],
-  // It would be stored as 0.
+  // PostgreSQL would store this value as 0.
   [{ lat: 1, lon: 1, radius: '1e-25' }, 'radius'],
   [{ includedZipcodes: ['8300'] }, 'includedZipcodes[0]'],
   [{ includedZipcodes: ['83000', '00000', '75116', '69009'] }, 'includedZipcodes[1]'],
@@ -43,6 +43,8 @@ const MEMBERS: readonly (readonly [members: object, path: string, message?: RegE
   [{ includedCities: ['/cities/999999999'] }, 'includedCities[0]'],
   [{ notificationRecipient: 'nobody' }, 'notificationRecipient'],
   [{ notificationReplyTo: 'a@example.com\r\nBcc: b@example.com' }, 'notificationReplyTo'],
+  [{ publicTitle: ' ' }, 'publicTitle'],
+  [{ publicTitle: 'x'.repeat(121) }, 'publicTitle'],
   [{ notificationFrequency: 'hourly' }, 'notificationFrequency'],
   [{ endpointRecipient: `https://client.example/${'x'.repeat(2_048)}` }, 'endpointRecipient'],
   [{ endpointRecipient: 'ftp://client.example/' }, 'endpointRecipient'],
@@ -51,7 +53,7 @@ const MEMBERS: readonly (readonly [members: object, path: string, message?: RegE
   [{ endpointRecipient: 'https://me:secret@client.example/' }, 'endpointRecipient'],
   [{ endpointRecipient: 'https://client.example:22/' }, 'endpointRecipient'],
   [{ eventEndpoint: 'https://mail.example.com:25/' }, 'eventEndpoint'],
-  // A private address in another form, and a name that only a private network resolves.
+  // A private address in another notation, and a name that only private networks resolve.
   [{ endpointRecipient: 'https://2130706433/' }, 'endpointRecipient'],
   [{ eventEndpoint: 'https://printer.LOCAL./' }, 'eventEndpoint'],
   [{ context: 'x'.repeat(2_049) }, 'context'],
@@ -107,7 +109,7 @@ async function refusedIn(language: string | null, [method, path, body]: (typeof 
 
 describe('a refusal', () => {
   for (const request of REQUESTS) {
-    it(`says what is wrong in both languages: ${JSON.stringify(request).slice(0, 90)}`, async () => {
+    it(`explains the fault in both languages: ${JSON.stringify(request).slice(0, 90)}`, async () => {
       const [, , , fault, message] = request;
       const english = await refusedIn(null, request);
       assert.equal(english.said, 'en');
@@ -133,7 +135,7 @@ describe('a refusal', () => {
     });
   }
 
-  it('writes numbers as in France', async () => {
+  it('writes numbers the French way', async () => {
     const { body } = await refusedIn('fr', ['POST', '/searches', { title: 'x', budgetMin: 3e5, budgetMax: 250_000 }]);
     const expected = `ne doit pas dépasser le maximum, qui est de ${(250_000).toLocaleString('fr')}`;
     assert.equal(body.violations?.[0]?.message, expected);

@@ -59,9 +59,9 @@ async function newSearch(members: object = {}): Promise<{ iri: string; number: n
 }
 
 async function newProperty(): Promise<string> {
-  const { held } = sampleChange('ad.update.price', new Date());
+  const { stored } = sampleChange('ad.update.price', new Date());
   const uuid = randomUUID();
-  await seedProperty(api.database, { ...held, state: { ...held.state, uuid: uuidOf(uuid) } });
+  await seedProperty(api.database, { ...stored, state: { ...stored.state, uuid: uuidOf(uuid) } });
   return uuid;
 }
 
@@ -72,7 +72,7 @@ async function newMatch(number: number, propertyUuid: string, at: string, hasBeg
 }
 
 describe('matches', () => {
-  it('are listed newest first and paged, either way, by their start or, without one, the first notification', async () => {
+  it('are listed newest first and paged in both directions, by their start or, without one, the first notification', async () => {
     const { iri, number } = await newSearch();
     const property = await newProperty();
     const ids: string[] = [];
@@ -145,7 +145,7 @@ describe('deliveries', () => {
     assert.deepEqual(valuesOf(list['hydra:member'], 'status'), ['queued', 'failed']);
     const failed = await get(`${iri}/deliveries?status=FAILED`);
     const [delivery] = failed['hydra:member'];
-    // Its snapshot is kept no more.
+    // The snapshot of this delivery has been removed.
     assert.deepEqual(await get(`/deliveries/${id}`), { ...delivery, body: null, headers: null, withheld: false });
     assert.equal(delivery.exhausted, true);
     assert.equal(delivery.dueAt, null);
@@ -156,7 +156,7 @@ describe('deliveries', () => {
     assert.equal(delivery.endpointHealth, null, 'nothing was ever sent there');
   });
 
-  it('are answered one by one with what was sent, and without contacts that their search hides by now', async () => {
+  it('are answered one by one with the sent body, without contacts that their search hides by now', async () => {
     const { iri, number } = await newSearch();
     const id = randomUUID();
     await api.database.query(
@@ -202,7 +202,7 @@ describe('reference data', () => {
     assert.ok((await get('/cities'))['hydra:totalItems'] > 34_000);
   });
 
-  it('lists cities as forms ask for them: by codes, in an order', async () => {
+  it('lists cities as forms request them: by codes, in an order', async () => {
     assert.deepEqual(await namesOf('inseeCodes[]=83137&inseeCodes[]=2a004'), ['Ajaccio', 'Toulon']);
     assert.deepEqual(await namesOf('inseeCodes[0]=83137&insee=75056'), []);
     assert.deepEqual(await namesOf('zipcodes[]=83000&zipcodes[]=75015'), ['Paris', 'Paris 15e', 'Toulon']);
@@ -211,7 +211,7 @@ describe('reference data', () => {
     assert.deepEqual(await namesOf('inseeCodes[]=83137&inseeCodes[]=2A004&order[id]=asc'), ['Toulon', 'Ajaccio']);
   });
 
-  it('completes places, with what a search takes to look there', async () => {
+  it('completes places, with the criterion and value for a search', async () => {
     const { 'hydra:member': members, 'hydra:totalItems': total } = await get(
       '/public/location-autocomplete?query=83000',
     );
@@ -298,7 +298,7 @@ describe('the webhook tester', () => {
   const path = '/webhook-tester?endpoint=https://hooks.example.com/x';
 
   for (const kind of EVENT_KINDS) {
-    it(`sends one ${kind} in the shape of a real one, and answers what it sent`, async () => {
+    it(`sends one ${kind} in the shape of a real one, and answers the sent body`, async () => {
       sent.length = 0;
       const { status, body } = await api.call('GET', `${path}&eventType=${kind}`);
       assert.equal(status, 200);
@@ -323,7 +323,7 @@ describe('the webhook tester', () => {
     assert.equal((await api.call('DELETE', made['@id'])).status, 204);
   });
 
-  it('takes type for eventType, signs with a search of the client, and tells a failure', async () => {
+  it('accepts type for eventType, signs with a search of the client, and reports a failure', async () => {
     const { body: search } = await api.call('POST', '/searches', { title: 'x' });
     outcome = { ...OUTCOME, statusCode: 500, error: 'status', reason: 'HTTP 500' };
     const { body } = await api.call('GET', `${path}&type=ad.update.price&search=${search['@id']}`);
@@ -335,7 +335,7 @@ describe('the webhook tester', () => {
     assert.equal((await api.call('GET', `${path}&type=ad.update.price&search=${randomUUID()}`)).status, 404);
   });
 
-  it('makes four tests of a client at once, 64 in all, and asks the next one to come again', async () => {
+  it('makes four tests of a client at once, 64 in total, and asks further ones to come again', async () => {
     const waiting: ((outcome?: AttemptOutcome | null) => void)[] = [];
     const gated = await startTestApi(
       { after },
@@ -361,7 +361,7 @@ describe('the webhook tester', () => {
     assert.equal((await again).status, 200);
     const crowded = test(first);
     await untilIs(() => waiting.length, 66);
-    // Too many names are being looked up.
+    // The lookup is refused because too many names are being looked up.
     waiting.at(-1)?.(null);
     assert.deepEqual([(await crowded).status, (await crowded).headers.get('Retry-After')], [429, '5']);
   });
@@ -378,7 +378,7 @@ describe('the webhook tester', () => {
     assert.equal((await api.call('GET', `/webhook-tester?${query}&search=${search['@id']}`)).status, 200);
   });
 
-  it('answers 400 to what cannot be sent', async () => {
+  it('answers 400 to invalid requests', async () => {
     const count = sent.length;
     for (const query of [
       '',

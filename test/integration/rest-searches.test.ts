@@ -1,6 +1,7 @@
 /** Searches over REST: creation, reading, change and deletion. */
 
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { after, describe, it } from 'node:test';
 import { setImmediate as nextLook } from 'node:timers/promises';
 import { SEARCH_DEFAULTS, type SearchMembers } from '../../src/engine/domain/search.ts';
@@ -9,6 +10,7 @@ import { changedSince } from '../../src/engine/store/search-feed.ts';
 import type { Violation } from '../../src/rest/problem.ts';
 import { startTestApi } from '../support/api.ts';
 import { tuplesOf } from '../support/lists.ts';
+import { searchNumberOfId, seedMatch } from '../support/seeded-matches.ts';
 
 const api = await startTestApi({ after });
 
@@ -57,7 +59,7 @@ describe('a search that is created', () => {
     assert.equal(unknown.code, 'unknown_member');
   });
 
-  it('takes what forms send: flags as text, and what they were answered', async () => {
+  it('accepts form values such as flags in text, and values from its own answers', async () => {
     const ring = [
       [5, 43],
       [6, 43],
@@ -76,7 +78,7 @@ describe('a search that is created', () => {
     assert.deepEqual({ ...created, ...kept, title: 'x' }, created);
   });
 
-  it('accepts unknown values of criteria that it sets, and forgets the names of those that it clears', async () => {
+  it('accepts unknown values for criteria that it sets, and drops them with cleared criteria', async () => {
     const missing = async (method: string, path: string, body: object) => {
       const { status, body: answer } = await api.call(method, path, body);
       assert.ok(status < 300 || status === 422, JSON.stringify(answer));
@@ -89,7 +91,7 @@ describe('a search that is created', () => {
     const iri = search['@id'];
     const named = ['room', 'energy', 'areas', 'withCoherentPrice'];
     assert.deepEqual(await missing('PATCH', iri, { orMissing: [...named, 'room'] }), named);
-    // Bounds of 0 are none.
+    // A bound of 0 means no bound.
     assert.deepEqual(await missing('PATCH', iri, { roomMin: 0, budgetMax: null }), named.slice(1));
     assert.deepEqual(await missing('PATCH', iri, { roomMin: 4, includedZipcodes: [] }), [
       'energy',
@@ -99,6 +101,10 @@ describe('a search that is created', () => {
     assert.deepEqual(await missing('PATCH', iri, again), unset(0, 2, 3));
     assert.deepEqual(await missing('PUT', iri, { orMissing: ['floor'], floorMin: 0 }), ['floor']);
     assert.deepEqual(await missing('PUT', iri, { orMissing: null }), []);
+    // `excludedCities` is the former name of `excludedAreas`.
+    const excluded = { excludedZipcodes: ['83000'], orMissing: ['excludedCities', 'excludedAreas'] };
+    assert.deepEqual(await missing('PUT', iri, excluded), ['excludedAreas']);
+    assert.deepEqual(await missing('PUT', iri, { excludedZipcodes: [], orMissing: ['excludedCities'] }), unset(0));
     const body = { title: 'x', budgetMax: 'x', orMissing: ['budget', 'expressions', 'furnished'] };
     assert.deepEqual(await missing('POST', '/searches', body), [['budgetMax', 'invalid_type'], ...unset(1, 2)]);
     const wrong = { title: 'x', orMissing: ['price', 1] };
@@ -108,7 +114,7 @@ describe('a search that is created', () => {
     );
   });
 
-  it('reaches the matcher before the client hears of it', async () => {
+  it('reaches the matcher before the client gets the answer', async () => {
     const before = api.changes.count;
     await created({ title: 'sent' });
     assert.equal(api.changes.count, before + 1);
@@ -133,7 +139,7 @@ describe('a search that is changed', () => {
     });
   }
 
-  it('is refused what a creation is refused, judged on the whole', async () => {
+  it('is validated as a whole like a creation', async () => {
     const { '@id': iri } = await created({ title: 'x', budgetMax: 100, lat: 1, lon: 1, radius: 1 });
     for (const change of [{ budgetMin: 101 }, { radius: null }, { title: null }, { budgetmax: 1 }]) {
       assert.equal((await api.call('PATCH', String(iri), change)).status, 422, JSON.stringify(change));
@@ -142,7 +148,7 @@ describe('a search that is changed', () => {
     assert.deepEqual([body.budgetMin, body.radius, body.title], [null, '1', 'x']);
   });
 
-  it('is refused a feature that implies an excluded one; what was saved with both can still be silenced', async () => {
+  it('is refused a feature that implies an excluded one; a saved search with both can still be silenced', async () => {
     const both = { title: 'x', includedFeatures: ['pool', 'garage'], excludedFeatures: ['alarm', 'parking'] };
     const { status, body } = await api.call('POST', '/searches', both);
     assert.deepEqual(
@@ -156,14 +162,6 @@ describe('a search that is changed', () => {
     assert.equal((await api.call('PATCH', String(iri), { notificationEnabled: false })).status, 200);
     assert.equal((await api.call('PATCH', String(iri), { includedFeatures: ['garage'] })).status, 422);
     assert.equal((await api.call('PATCH', String(iri), { includedFeatures: ['pool'] })).status, 200);
-  });
-
-  it('loses neither of two partial updates at once', async () => {
-    const { '@id': iri } = await created({ title: 'x' });
-    const members = ['budgetMin', 'surfaceMin', 'roomMin', 'bedroomMin', 'landSurfaceMin'];
-    await Promise.all(members.map((member) => api.call('PATCH', String(iri), { [member]: 7 })));
-    const { body } = await api.call('GET', String(iri));
-    for (const member of members) assert.equal(body[member], 7, member);
   });
 
   it('merges the objects of a PATCH at every depth, where null removes; PUT replaces them whole', async () => {
@@ -209,7 +207,7 @@ describe('a search that is changed', () => {
     assert.equal(Object.keys((await changed('PATCH', { context: {} })).context).length, 8);
   });
 
-  it('is told what is wrong with a circle, and not that it is incomplete for that', async () => {
+  it('reports the fault of a circle, and not that the circle is incomplete as a result', async () => {
     const circle = { title: 'x', lat: 43.1, lon: 5.9, radius: 10 };
     for (const [wrong, expected] of [
       [{ radius: 0 }, ['radius']],
@@ -220,14 +218,6 @@ describe('a search that is changed', () => {
     ] as const) {
       const { status, body } = await api.call('POST', '/searches', { ...circle, ...wrong });
       assert.deepEqual([status, pathsOf(body), body.violationCount], [422, expected, expected.length]);
-    }
-  });
-
-  it('is gone once it is deleted', async () => {
-    const { '@id': iri } = await created({ title: 'x' });
-    assert.equal((await api.call('DELETE', String(iri))).status, 204);
-    for (const method of ['GET', 'PUT', 'PATCH', 'DELETE']) {
-      assert.equal((await api.call(method, String(iri), method.startsWith('P') ? {} : undefined)).status, 404, method);
     }
   });
 });
@@ -271,7 +261,81 @@ describe('the list of searches', () => {
     assert.deepEqual(await titlesOf('?page=99'), []);
   });
 
+  it('finds words in title, recipient and context, and a recipient by the whole address', async () => {
+    const key = await api.newClient('finder');
+    const folder = { customer: { name: 'Zoé Œuvrard', phones: ['06 12', 7] }, key_of_folder: true };
+    await created({ title: 'Été à Nice', notificationRecipient: 'Jo.Martin@example.org', context: folder }, key);
+    const house = {
+      title: 'Maison',
+      publicTitle: 'Près de la plage',
+      notificationRecipient: 'jo@example.org',
+      context: 'Nice',
+    };
+    await created(house, key);
+    await created({ title: 'Jo Martin à Nice' });
+    const titlesOf = async (query: string) => {
+      const { body } = await api.call('GET', `/searches?${query}`, undefined, { key });
+      assert.equal(body['hydra:totalItems'], body['hydra:member'].length);
+      return body['hydra:member'].map(({ title }: SearchMembers) => title);
+    };
+    for (const [query, expected] of [
+      ['q=NICE', ['Été à Nice', 'Maison']],
+      ['q=zoe+oeuv', ['Été à Nice']],
+      ['q=jo.martin@example.org+ete', ['Été à Nice']],
+      ['q=nice+ete&notificationEnabled=false', ['Été à Nice']],
+      ['q=nice+ete&notificationEnabled=true', []],
+      ['q=%25+Nice', ['Été à Nice', 'Maison']],
+      ['q=PLAGE+maison', ['Maison']],
+      ['q=folder', []],
+      ['q=nice+maison+martin', []],
+      ['q=%25_', []],
+      ['q=&title=', ['Été à Nice', 'Maison']],
+      ['recipient=JO.martin@EXAMPLE.org', ['Été à Nice']],
+      ['recipient=martin@example.org', []],
+      ['recipient=jo@example.org&emailStatus=OFF', ['Maison']],
+      ['recipient=jo@example.org&emailStatus=active', []],
+    ] as const) {
+      assert.deepEqual(await titlesOf(query), expected, query);
+    }
+    const { body } = await api.call('GET', '/searches?q=maison', undefined, { key });
+    await api.call('PATCH', body['hydra:member'][0]['@id'], { title: 'Villa', context: null }, { key });
+    assert.deepEqual(
+      [await titlesOf('q=maison'), await titlesOf('q=nice'), await titlesOf('q=villa')],
+      [[], ['Été à Nice'], ['Villa']],
+    );
+  });
+
+  it('counts the matches of the last seven days, and a new match refuses no conditional change', async () => {
+    const [first, second] = [await created({ title: 'counted' }), await created({ title: 'other' })];
+    const searchNumber = await searchNumberOfId(api.database, String(first['@id']).slice(10));
+    for (const days of [0, 6.9, 7.1]) {
+      const createdAt = new Date(Date.now() - days * 86_400_000);
+      await seedMatch(api.database, { id: randomUUID(), propertyUuid: randomUUID(), searchNumber, createdAt });
+    }
+    const answers = [
+      (await api.call('GET', String(first['@id']))).body,
+      (await api.call('PATCH', String(first['@id']), { title: 'counted again' })).body,
+      (await api.call('GET', '/searches?q=counted')).body['hydra:member'][0],
+      (await api.call('PATCH', String(second['@id']), { matchedLast7Days: 9 })).body,
+    ];
+    assert.deepEqual(
+      answers.map(({ matchedLast7Days }) => matchedLast7Days),
+      [2, 2, 2, 0],
+    );
+    const { body, headers } = await api.call('GET', String(first['@id']));
+    const stored = { headers: { 'If-Match': String(headers.get('ETag')) } };
+    await seedMatch(api.database, {
+      id: randomUUID(),
+      propertyUuid: randomUUID(),
+      searchNumber,
+      createdAt: new Date(),
+    });
+    assert.notEqual((await api.call('GET', String(first['@id']))).headers.get('ETag'), headers.get('ETag'));
+    assert.equal((await api.call('PUT', String(first['@id']), body, stored)).status, 200, 'a match is no change');
+  });
+
   for (const query of [
+    'emailStatus=asleep',
     'page=x',
     'page=1&page=2',
     'order[title]=',
@@ -281,12 +345,12 @@ describe('the list of searches', () => {
     '__proto__=1',
     `page=${'9'.repeat(40)}`,
   ]) {
-    it(`answers 400 to ?${query.slice(0, 30)} and says what is known`, async () => {
+    it(`answers 400 to ?${query.slice(0, 30)} and names the known values`, async () => {
       const { status, body } = await api.call('GET', `/searches?${query}`);
       assert.equal(status, 400);
       assert.equal(
         body['hydra:search']['hydra:template'],
-        '/searches{?title,notificationEnabled,order[id],order[title],order[createdAt]}',
+        '/searches{?title,q,recipient,emailStatus,notificationEnabled,order[id],order[title],order[createdAt]}',
       );
     });
   }
@@ -306,7 +370,7 @@ describe('the feed of searches', () => {
       [api.clientId, title, count],
     );
 
-  it('answers everything once, then what was written since, deletions included', async () => {
+  it('answers all searches once, then those written since, including deletions', async () => {
     const { '@id': kept } = await created({ title: 'kept', budgetMax: 1 });
     const { '@id': gone } = await created({ title: 'gone' });
     const read = async (horizon: string | null) => {
@@ -329,7 +393,7 @@ describe('the feed of searches', () => {
     assert.equal(since.found.get(await numberOf(gone)), null);
   });
 
-  it('answers more than a page, each search once and when its reader is ready, and ends with what that throws', async () => {
+  it('answers more than a page, each search once and at the pace of its reader, and ends with the reader’s error', async () => {
     const horizon = await changedSince(api.database, null, () => undefined);
     await insert('many', 2500);
     for (const from of [null, horizon]) {

@@ -1,4 +1,4 @@
-/** What a stranger without a key can do: little to the others, and nothing to the connections that clients share. */
+/** Clients without a key cannot slow down the others or use up the connections that clients share. */
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
@@ -14,7 +14,7 @@ import { valuesOf } from '../support/lists.ts';
 const STRANGERS_MAX = 64;
 const CLIENT_ID = uuidOf('00000000-0000-4000-8000-000000000000');
 
-/** A server whose requests are authenticated when they ask for `/known`. */
+/** A server that counts requests for `/known` as authenticated. */
 async function startLimited(t: { after: (work: () => void) => void }, proxies: BlockList, connectionsMax = 4_096) {
   const limits = createConnectionLimits(proxies, connectionsMax);
   const server = createServer(({ url, socket }, response) => {
@@ -30,7 +30,7 @@ async function startLimited(t: { after: (work: () => void) => void }, proxies: B
     server.closeAllConnections();
     server.close();
   });
-  /** Resolves with whether the server answers on it: it does, or closes. */
+  /** Resolves with the status of the answer, or with `closed` if the server closes the connection. */
   return async (path: string): Promise<number | 'closed'> => {
     const socket = connect(port, '127.0.0.1');
     sockets.push(socket);
@@ -54,7 +54,7 @@ test('connections with an authenticated request do not count for their address',
   assert.equal(await open('/'), 200);
 });
 
-test('a client has a quarter of all connections, and its neighbours the others', async (t) => {
+test('a client has a quarter of all connections, and other clients the rest', async (t) => {
   const open = await startLimited(t, new BlockList(), 40);
   const answers: unknown[] = [];
   for (let count = 0; count < 12; count++) answers.push(await open('/known'));
@@ -79,9 +79,9 @@ test('an IPv6 network of one customer counts as one address', () => {
   assert.deepEqual(closed, ['2001:db8:0:0:ffff::1']);
 });
 
-test('guesses of keys and links need none of the connections that clients share', async (t) => {
+test('guesses of keys and links use none of the connections that clients share', async (t) => {
   const api = await startTestApi(t);
-  const held = await Promise.all(Array.from({ length: CONNECTIONS_MAX }, () => api.database.connect()));
+  const stored = await Promise.all(Array.from({ length: CONNECTIONS_MAX }, () => api.database.connect()));
   try {
     const guesses = Array.from({ length: 300 }, (_, n) => `vigie_${n.toString(16).padStart(8, '0')}_${'k'.repeat(43)}`);
     const answers = await Promise.all(guesses.map((key) => api.call('GET', '/searches', undefined, { key })));
@@ -91,16 +91,16 @@ test('guesses of keys and links need none of the connections that clients share'
       assert.equal(link.status, 404, method);
     }
   } finally {
-    for (const client of held) client.release();
+    for (const client of stored) client.release();
   }
 });
 
-test('a key works from its creation on, wherever it was created and however often it was tried before', async (t) => {
+test('a key works from its creation on, at any instance, even if it was tried before', async (t) => {
   const api = await startTestApi(t);
   const key = `vigie_01234567_${'n'.repeat(43)}`;
   const status = async () => (await api.call('GET', '/searches', undefined, { key })).status;
   assert.deepEqual([await status(), await status()], [401, 401]);
-  // As another instance or the command line writes it: this one is not told.
+  // Creates the key as another instance or the command line does; this instance is not notified.
   await api.database.query(
     `insert into api_keys (id, client_id, name, prefix, hash) values ($1, $2, 'elsewhere', '01234567', $3)`,
     [randomUuid(), api.clientId, createHash('sha256').update(key).digest()],
@@ -108,7 +108,7 @@ test('a key works from its creation on, wherever it was created and however ofte
   assert.equal(await status(), 200);
 });
 
-test('keys that are asked for together are told apart', async (t) => {
+test('keys that are looked up together are kept apart', async (t) => {
   const api = await startTestApi(t);
   const clients = await Promise.all(Array.from({ length: 20 }, (_, n) => api.newClient(`client ${n}`)));
   const keys = clients.flatMap((key, n) => [key, `vigie_${n.toString(16).padStart(8, '0')}_${'k'.repeat(43)}`]);

@@ -1,11 +1,11 @@
-/** A delivery that fails is tried again, five times, one delay after the end of the attempt before. */
+/** A failed delivery is attempted five more times, each after a delay from the end of the attempt before. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connect, type NatsConnection } from 'nats';
 import { createApiKey } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
-import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
+import { connectCrawler, numberedFlat } from '../support/intake.ts';
 import { restClient } from '../support/rest-client.ts';
 import { type Cleanup, startTestServers, type TestServers } from '../support/servers.ts';
 import { startHere } from '../support/service.ts';
@@ -14,12 +14,7 @@ import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const HOUR_MS = 3_600_000;
 const failing = { type: 'answer', status: 500, body: 'not today' } as const;
-const change = upsert({
-  property: numberedUuid('property', 1),
-  advert: numberedUuid('advert', 1),
-  crawledAt: '2026-03-10T08:15:00+01:00',
-  price: 250_000,
-});
+const change = numberedFlat(1, 250_000, '2026-03-10T08:15:00+01:00');
 
 test('with the defaults the second attempt is due one hour after the end of the first', async (t) => {
   const servers = await startTestServers(t);

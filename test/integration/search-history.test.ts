@@ -1,4 +1,4 @@
-/** The history of a search: what it was before each change of what it asks for and whom it notifies, and nothing else. */
+/** The history of a search: its state before each change of its criteria or its notifications, and nothing else. */
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -22,7 +22,7 @@ interface Change {
   readonly isPresent: boolean;
 }
 
-/** Oldest first; `isPresent`: the search has the version that the change made. */
+/** Changes, oldest first. `isPresent`: the search still has the version that the change made. */
 async function historyOf(search: string): Promise<readonly Change[]> {
   const { rows } = await api.database.query<Change>(
     `select former, c.version = s.version as "isPresent" from search_changes c join searches s on number = search_number
@@ -32,7 +32,7 @@ async function historyOf(search: string): Promise<readonly Change[]> {
   return rows;
 }
 
-test('criteria, endpoints and notifications are recorded as they were, with the version that came after', async () => {
+test('criteria, endpoints and notifications are recorded as they were, with the next version', async () => {
   const search = await create({ budgetMax: 200_000, includedCities: ['/cities/83137'] });
   assert.deepEqual(await historyOf(search), []);
   await change(search, { budgetMax: 300_000, includedCities: [] });
@@ -47,7 +47,7 @@ test('criteria, endpoints and notifications are recorded as they were, with the 
   ]);
 });
 
-test('a version means the same whatever else is written, and in a cluster that numbers transactions anew', async () => {
+test('a version keeps its meaning after other writes, and in a cluster whose transaction ids restart', async () => {
   const search = await create({ budgetMax: 1 });
   await change(search, { budgetMax: 2 });
   await change(search, { title: 'y' });
@@ -63,7 +63,7 @@ test('a change that is refused leaves no trace', async () => {
   assert.deepEqual(await historyOf(search), []);
 });
 
-test('of a search that is switched to and fro the newest changes are kept', async () => {
+test('of a search that is changed many times the newest changes are kept', async () => {
   const search = await create({ budgetMax: 1 });
   for (let budgetMax = 2; budgetMax <= 203; budgetMax++) await change(search, { budgetMax });
   const formers = (await historyOf(search)).map(({ former }) => former.budgetMax);
@@ -73,7 +73,7 @@ test('of a search that is switched to and fro the newest changes are kept', asyn
   );
 });
 
-test('it is kept as long as events, and goes with its search', async () => {
+test('it is kept as long as events, and removed with its search', async () => {
   const [old, deleted] = [await create({ budgetMax: 1 }), await create({ budgetMax: 1 })];
   for (const search of [old, deleted]) await change(search, { budgetMax: 2 });
   await api.database.query(

@@ -15,7 +15,7 @@ const SEARCHES = [
   { title: 'Endpoint', roomMin: 2, notificationEnabled: true, endpointRecipient: 'https://client.example/hook' },
 ];
 
-test('what a service answers to GET /searches becomes the same searches of another client, once', async (t) => {
+test('searches answered by GET /searches are imported into another client, once', async (t) => {
   const servers = await startTestServers(t);
   const daemon = await startHere(t, servers);
   const keyOf = async (client: string) =>
@@ -68,15 +68,15 @@ test('what a service answers to GET /searches becomes the same searches of anoth
   assert.equal(partly.code, 2);
   assert.match(
     partly.stdout,
-    /^refused: Blue: colour is no member of a search.*; to create it without, --ignore colour$/m,
+    /^Refused: Blue: colour is not a member of a search.* To create the search without it, add --ignore colour\.$/m,
   );
-  assert.match(partly.stdout, /^refused: Words: expressions\S+ is no member of an entry.*$/m);
+  assert.match(partly.stdout, /^Refused: Words: expressions\S+ is not a member of an entry.*$/m);
   assert.doesNotMatch(partly.stdout, /ignore expressions/);
-  assert.match(partly.stdout, /^left out: More: endpointRecipient must be/m);
-  assert.match(partly.stdout, /^left out: More: subscribedEvents/m);
+  assert.match(partly.stdout, /^Left out: More: endpointRecipient must be/m);
+  assert.match(partly.stdout, /^Left out: More: subscribedEvents/m);
   assert.match(
     partly.stdout,
-    /^refused: Nowhere: includedCities\[0\] refers to nothing; GET \/cities lists what there is$/m,
+    /^Refused: Nowhere: includedCities\[0\] does not exist; GET \/cities lists the existing ones$/m,
   );
   assert.match(partly.stdout, /^second: 1 searches created, 0 there already, 3 refused$/m);
   for (const [ignore, counts] of [
@@ -87,16 +87,16 @@ test('what a service answers to GET /searches becomes the same searches of anoth
     assert.match(stdout, new RegExp(`^second: ${counts}$`, 'm'));
   }
 
-  // A search without criteria matches every advert, and a client's searches may be limited by their sum.
+  // A search without criteria matches every advert, and the client has a limit of matches per advert.
   const few = ['admin', 'clients', 'create', 'few', '--matches-per-advert', '2', '--address', daemon.adminAddress];
   assert.equal((await runVigie(few, servers)).code, 0);
   await writeFile(file, JSON.stringify(['A', 'B', 'C', 'D'].map((title) => ({ title }))));
   const limited = await runVigie(['import', 'searches', file, '--client', 'few'], servers);
   assert.equal(limited.code, 2);
-  assert.match(limited.stdout, /^refused: D: .*\b2\b/m);
+  assert.match(limited.stdout, /^Refused: D: .*\b2\b/m);
   assert.match(
     limited.stdout,
-    /^few: 2 searches created, 0 there already, 2 refused\nthose created match some 2 times an advert$/m,
+    /^few: 2 searches created, 0 there already, 2 refused\nThe new searches have 2 matches per advert\.$/m,
   );
 
   await writeFile(file, '{"a":1}');

@@ -1,4 +1,4 @@
-/** A client's searches, their corners and their excluded words are limited, exactly, whoever writes and how many at once. */
+/** Limits of a client's searches, corners and excluded words are exact, with any number of concurrent writers. */
 
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
@@ -36,12 +36,12 @@ async function clientOf(key: string): Promise<Uuid> {
 }
 
 describe('a client with limits of its own', () => {
-  it('is refused what goes beyond them, with what it is about', async () => {
+  it('is refused searches beyond them, with the limit', async () => {
     const key = await api.newClient('limited', { searchesMax: 3, polygonCornersMax: 12, excludedWordsMax: 3 });
     const post = (members: object) => api.call('POST', '/searches', { title: 'x', ...members }, { key });
     assert.equal((await post({ geoShapes: square, expressions: without('bruit', 'travaux') })).status, 201);
     for (const [members, limit, maximum, used] of [
-      [{ geoShapes: [...square, ...square] }, 'polygonCorners', 12, 5],
+      [{ geoShapes: square, excludedGeoShapes: square }, 'polygonCorners', 12, 5],
       [{ expressions: without('a1', 'b2') }, 'excludedWords', 3, 2],
     ] as const) {
       const { status, body } = await post(members);
@@ -55,14 +55,14 @@ describe('a client with limits of its own', () => {
     assert.equal((await post({ expressions: [{ word: 'calme' }] })).status, 201);
     const refused = await post({});
     assert.deepEqual([refused.status, refused.body.limit, refused.body.used], [403, 'searches', 3]);
-    assert.equal(refused.body.detail, 'you may have 3 searches in all, and have 3');
+    assert.equal(refused.body.detail, 'You may have 3 searches in total, and have 3.');
     const lonely = await api.newClient('lonely', { searchesMax: 1 });
     const create = () => api.call('POST', '/searches', { title: 'x' }, { key: lonely });
     assert.equal((await create()).status, 201);
-    assert.equal((await create()).body.detail, 'you may have 1 search in all, and have 1');
+    assert.equal((await create()).body.detail, 'You may have 1 search in total, and have 1.');
   });
 
-  it('may change, shrink and delete what it has, and have as much again', async () => {
+  it('may change, shrink and delete its searches, and create as many again', async () => {
     const key = await api.newClient('changing', { searchesMax: 1, polygonCornersMax: 5, excludedWordsMax: 1 });
     const call = (method: string, path: string, body?: object) => api.call(method, path, body, { key });
     const { headers } = await call('POST', '/searches', { title: 'x', geoShapes: square });
@@ -70,9 +70,9 @@ describe('a client with limits of its own', () => {
     await updateClientSettings(api.database, await clientOf(key), { searchesMax: 0, polygonCornersMax: 1 });
     assert.equal((await call('PUT', path, { title: 'y', geoShapes: square })).status, 200);
     assert.equal((await call('PUT', path, { budgetMax: 5 })).status, 200);
-    // The key's limits are remembered for some seconds: another instance knows the new ones.
+    // The limits of a key are cached for some seconds; another instance reads the new ones.
     const other = await startTestApi({ after }, { database: api.database });
-    const grow = { geoShapes: [...square, ...square] };
+    const grow = { excludedGeoShapes: square };
     const answer = await fetch(`${other.baseUrl}${path}`, {
       method: 'PATCH',
       headers: { 'X-API-KEY': key, 'Content-Type': 'application/json' },
@@ -89,7 +89,7 @@ describe('a client with limits of its own', () => {
     });
   });
 
-  it('gets exactly as many as it may, however many it asks for at once', async () => {
+  it('gets exactly its limit, however many it creates at once', async () => {
     const key = await api.newClient('hurried', { searchesMax: 20, polygonCornersMax: 30, excludedWordsMax: 7 });
     const post = (members: object) => api.call('POST', '/searches', { title: 'x', ...members }, { key });
     const count = async (members: object) => {
@@ -103,7 +103,7 @@ describe('a client with limits of its own', () => {
     assert.equal(body['hydra:totalItems'], 20);
   });
 
-  it('of two that make room for each other neither waits for ever', async () => {
+  it('two transactions that make room for each other do not deadlock', async () => {
     const key = await api.newClient('swapping', { polygonCornersMax: 15 });
     const paths: string[] = [];
     for (let i = 0; i < 3; i++) {
@@ -119,7 +119,7 @@ describe('a client with limits of its own', () => {
 });
 
 describe('the totals', () => {
-  it('are what a count of the rows says, whichever way they were written', async () => {
+  it('equal a count of the rows after any kind of write', async () => {
     const { id } = await createClient(api.database, { name: 'counted' });
     const members = (changes: Partial<SearchMembers>): SearchMembers => ({
       ...SEARCH_DEFAULTS,
@@ -128,7 +128,8 @@ describe('the totals', () => {
     });
     const all = [
       members({}),
-      members({ geoShapes: [square, [...square, ...square]] }),
+      members({ geoShapes: [square, [...square, ...square]], excludedGeoShapes: [square] }),
+      members({ excludedGeoShapes: [square] }),
       members({
         expressions:
           'expressions[0][0][word]=%5Bincludes%5D%3Dfalse&expressions[0][0][options][includes]=false' +
@@ -136,7 +137,7 @@ describe('the totals', () => {
       }),
     ];
     for (const one of all) await createSearch(api.database, id, one);
-    // Many in one statement.
+    // Inserts many searches with one statement.
     await api.database.query(
       `insert into searches (id, client_id, token, title, title_folded, members, notification_enabled,
          subscribed_events, hide_property_contact)

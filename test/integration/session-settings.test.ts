@@ -1,4 +1,4 @@
-/** A role or a database with settings of its own, as installers and administrators make them: nothing differs. */
+/** Settings of a role or a database, made by installers and administrators, do not change the service's behaviour. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -15,7 +15,7 @@ import { type Cleanup, startTestNats, startTestPostgres, type TestPostgres } fro
 import { startHere } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
-/** Each is legal, and other than what the program relies on. */
+/** Legal values that differ from those the program relies on. */
 const FOREIGN = {
   DateStyle: 'German, DMY',
   IntervalStyle: 'sql_standard',
@@ -42,7 +42,7 @@ const FOREIGN = {
   max_parallel_workers_per_gather: '8',
   from_collapse_limit: '1',
   join_collapse_limit: '1',
-  // Not of the list itself.
+  // These are not in `SESSION_SETTINGS`.
   plan_cache_mode: 'auto',
   synchronous_commit: 'off',
   enable_seqscan: 'off',
@@ -73,12 +73,12 @@ async function alter({ url, superuserUrl }: TestPostgres, place: (typeof PLACES)
   await queryOnce(superuserUrl, `alter ${place} "${place === 'role' ? username : pathname.slice(1)}" ${how}`);
 }
 
-test('every setting that the program relies on is tried', () => {
+test('every setting that the program relies on is tested', () => {
   assertNone(Object.keys(SESSION_SETTINGS).filter((name) => !(name in FOREIGN)));
 });
 
 for (const place of PLACES) {
-  test(`sessions of a ${place} with other settings are those of one without`, async (t) => {
+  test(`sessions under other settings of the ${place} have the values of unchanged ones`, async (t) => {
     const [foreign, usual] = [await startForeign(t, place), await startTestPostgres(t)];
     for (const plans of Object.keys(PLANS) as (keyof typeof PLANS)[]) {
       const [seen, expected] = await Promise.all(
@@ -97,7 +97,7 @@ for (const place of PLACES) {
     }
   });
 
-  test(`with other settings of the ${place}, adverts come in, are answered and delivered as ever`, async (t) => {
+  test(`with other settings of the ${place}, adverts are recorded, answered and delivered as usual`, async (t) => {
     const servers = { postgres: await startForeign(t, place), nats: await startTestNats(t) };
     const daemon = await startHere(t, servers, STORY_SETTINGS);
     const key = await createApiKey(servers);
@@ -111,14 +111,14 @@ for (const place of PLACES) {
     for (const path of ['/matches', '/deliveries', '/feed', `${search['@id']}/properties`]) {
       assert.equal((await request('GET', path)).status, 200, path);
     }
-    // The test's own sessions are as they come.
+    // The test's own sessions use the defaults again.
     await alter(servers.postgres, place, 'reset all');
     assert.deepEqual(await queryOnce(servers.postgres.url, 'select reason from dead_letters'), []);
     await story.audit(servers.postgres.url);
   });
 }
 
-test('the sessions that migrate and that lead wait for a lock, whatever the role says', async (t) => {
+test('the sessions that migrate and that lead wait for a lock, whatever the role’s settings are', async (t) => {
   const postgres = await startForeign(t, 'role');
   const { url } = postgres;
   const look = connectDatabase(t, databaseOf(postgres));
@@ -151,7 +151,7 @@ test('the sessions that migrate and that lead wait for a lock, whatever the role
   assert.equal(await campaign, '2');
 });
 
-/** As the superuser, whom the settings of the role do not concern. */
+/** The URL of the superuser, which the settings of the role do not affect. */
 function databaseOf({ url, superuserUrl }: TestPostgres): string {
   return new URL(new URL(url).pathname, superuserUrl).href;
 }

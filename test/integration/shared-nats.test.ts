@@ -1,6 +1,7 @@
 /**
- * Two databases on one NATS without namespaces: what one's daemon has made there is not the other's. The second one
- * takes nothing, is not ready and says whose it is, until it is told to take over what the first one has left.
+ * Two databases use one NATS without namespaces. Streams made by one database's daemon are not the other's. The second
+ * daemon takes nothing in, is not ready and names the owner, until an operator lets it take over the first one's
+ * streams.
  */
 
 import assert from 'node:assert/strict';
@@ -9,7 +10,7 @@ import { connectBroker } from '../../src/engine/broker/connection.ts';
 import { isAtLeast } from '../../src/engine/broker/topology.ts';
 import { type RunningService, runVigie } from '../support/daemon.ts';
 import { connectDatabase, queryOnce } from '../support/database.ts';
-import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
+import { connectCrawler, numberedFlat } from '../support/intake.ts';
 import { startTestNats, startTestPostgres } from '../support/servers.ts';
 import { startHere } from '../support/service.ts';
 import { untilIs } from '../support/until.ts';
@@ -23,17 +24,10 @@ async function reasonOf({ operationsUrl }: RunningService): Promise<string | und
 
 function advertsFrom(first: number, count: number) {
   const crawledAt = new Date().toISOString();
-  return Array.from({ length: count }, (_, at) =>
-    upsert({
-      property: numberedUuid('property', first + at),
-      advert: numberedUuid('advert', first + at),
-      crawledAt,
-      price: 200_000,
-    }),
-  );
+  return Array.from({ length: count }, (_, at) => numberedFlat(first + at, 200_000, crawledAt));
 }
 
-/** Namespaces share `ADVERTS`; the rest is of one database. Older servers know no metadata. */
+/** Namespaces share the stream `ADVERTS`; other objects belong to one database. Older servers have no metadata. */
 async function assertLabelled(url: string): Promise<void> {
   const broker = await connectBroker({ url, name: 'test', onStatus: () => undefined });
   const { config } = await broker.manager.streams.info('RETRIES');
@@ -46,7 +40,7 @@ async function assertLabelled(url: string): Promise<void> {
   }
 }
 
-test('of two databases on one NATS the first takes all, and the second says whose it is until it takes over', async (t) => {
+test('of two databases on one NATS the first owns the streams, and the second names the owner until it takes over', async (t) => {
   const [nats, first] = await Promise.all([startTestNats(t), startTestPostgres(t)]);
   const second = { url: first.url.replace(/\/[^/]*$/, '/staging') };
   const owner = new URL(first.url).username;
@@ -57,10 +51,10 @@ test('of two databases on one NATS the first takes all, and the second says whos
   await crawler.publish(...advertsFrom(0, 200));
   await assertLabelled(nats.url);
   const [inProduction, inStaging] = [connectDatabase(t, first.url), connectDatabase(t, second.url)];
-  const held = async (database: typeof inProduction) =>
+  const stored = async (database: typeof inProduction) =>
     Number((await database.query('select count(*) from properties')).rows[0].count);
-  await untilIs(async () => (await held(inProduction)) + (await held(inStaging)), 200);
-  assert.equal(await held(inStaging), 0, 'nothing went to the other database');
+  await untilIs(async () => (await stored(inProduction)) + (await stored(inStaging)), 200);
+  assert.equal(await stored(inStaging), 0, 'nothing went to the other database');
   assert.equal(await reasonOf(production), undefined);
   const reason = (await reasonOf(staging)) ?? '';
   for (const { url } of [first, second]) {
@@ -82,21 +76,21 @@ test('of two databases on one NATS the first takes all, and the second says whos
   const adopted = await adopt();
   assert.equal(adopted.stdout, trial.stdout.replaceAll('would take', 'took'));
   await untilIs(() => reasonOf(staging), undefined);
-  // What the stream holds is new to this database.
+  // All messages of the stream are new to this database.
   await crawler.publish(...advertsFrom(200, 10));
-  await untilIs(() => held(inStaging), 210);
+  await untilIs(() => stored(inStaging), 210);
   assert.match((await adopt()).stdout, /^nothing here is another/);
 });
 
-test('a copy that is started beside its running original takes nothing, and says so', async (t) => {
+test('a copy started while its original runs takes no streams, and reports it', async (t) => {
   const [nats, postgres] = await Promise.all([startTestNats(t), startTestPostgres(t)]);
   const former = await startHere(t, { nats, postgres });
   const crawler = await connectCrawler(t, nats.url);
   const original = connectDatabase(t, postgres.url);
-  const held = async (database: typeof original) =>
+  const stored = async (database: typeof original) =>
     Number((await database.query('select count(*) from properties')).rows[0].count);
   await crawler.publish(...advertsFrom(0, 5));
-  await untilIs(() => held(original), 5);
+  await untilIs(() => stored(original), 5);
   assert.equal(await former.end('SIGTERM'), 0);
   const name = new URL(postgres.url).pathname.slice(1);
   await queryOnce(
@@ -110,8 +104,8 @@ test('a copy that is started beside its running original takes nothing, and says
   const ofCopy = await startHere(t, { nats, postgres: { url: copyUrl } });
   await crawler.publish(...advertsFrom(5, 50));
   const copy = connectDatabase(t, copyUrl);
-  await untilIs(async () => (await held(connectDatabase(t, postgres.url))) + (await held(copy)), 60);
-  assert.equal(await held(copy), 5, 'it has what it was copied with');
+  await untilIs(async () => (await stored(connectDatabase(t, postgres.url))) + (await stored(copy)), 60);
+  assert.equal(await stored(copy), 5, 'it has what it was copied with');
   assert.equal(await reasonOf(ofOriginal), undefined);
   assert.match(
     (await reasonOf(ofCopy)) ?? '',

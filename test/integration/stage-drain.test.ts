@@ -1,4 +1,4 @@
-/** Draining the stage that delivers, while more is due than is being sent. */
+/** Draining the delivery stage while more deliveries are due than are being sent. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -9,7 +9,7 @@ import { untilIs } from '../support/until.ts';
 
 const DUE = 40;
 
-test('a drained stage waits for attempts under way, and not for deliveries that wait for it', async (t) => {
+test('a drained stage waits for attempts in progress, and not for deliveries queued behind them', async (t) => {
   const { servers, daemon, receiver, publishAdverts } = await startScene(t);
   const { gate, open: answer } = createGate();
   receiver.script('/hook', { type: 'gated', gate, status: 200 });

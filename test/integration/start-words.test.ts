@@ -1,6 +1,6 @@
 /**
- * A start that cannot succeed says which server or port is at fault, where, and what to do, before it opens anything. One
- * that succeeds has read what requests need.
+ * A start that cannot succeed reports which server or port is at fault, where, and what to do, before it opens
+ * anything. A start that succeeds has already loaded the data that requests need.
  */
 
 import assert from 'node:assert/strict';
@@ -19,13 +19,13 @@ import { restClient } from '../support/rest-client.ts';
 import { startTestNats, startTestPostgres, type TestServer } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 
-/** Nothing listens there, and no user may. */
+/** No server listens on this port, and ordinary users may not bind it. */
 const DEAD = {
   postgres: dead('postgres://user:secret@127.0.0.1:1/base'),
   nats: dead('nats://user:secret@127.0.0.1:1'),
 };
 
-test('ports that cannot be had are all named with their settings, before a server is asked for', async (t) => {
+test('all unavailable ports are named with their settings, before a server is contacted', async (t) => {
   const [api, admin] = [await takenPort(t), await takenPort(t)];
   const ports = { VIGIE_API_ADDRESS: `127.0.0.1:${api}`, VIGIE_ADMIN_ADDRESS: `127.0.0.1:${admin}` };
   const settings = { ...ports, VIGIE_OPERATIONS_ADDRESS: '192.0.2.1:0' };
@@ -41,7 +41,7 @@ test('ports that cannot be had are all named with their settings, before a serve
   assert.deepEqual(taken, [wordsOf('VIGIE_API_ADDRESS', api), wordsOf('VIGIE_ADMIN_ADDRESS', admin), '']);
 });
 
-test('a server that cannot be reached is named with its address and what to do, and a role needs its own port alone', async (t) => {
+test('an unreachable server is named with its address and the remedy, and a role needs only its own port', async (t) => {
   const { code, stderr } = await serve({
     VIGIE_API_ADDRESS: `127.0.0.1:${await takenPort(t)}`,
     VIGIE_ROLES: 'deliver',
@@ -57,11 +57,11 @@ test('a server that cannot be reached is named with its address and what to do, 
   });
 });
 
-test('a server that falls silent in the middle of a start is waited for, and the ports say why', async (t) => {
+test('if a server stops answering during start-up, the daemon waits for it and the ports report why', async (t) => {
   const postgres = await startTestPostgres(t);
   const { port } = new URL(postgres.url);
   let connections = 0;
-  // Whoever looks first whether it can be reached gets an answer, and nobody after that.
+  // Only the first connection, which checks whether the server is reachable, gets an answer; later ones get none.
   const network = createServer((near) => {
     connections += 1;
     if (connections > 1) return;
@@ -83,7 +83,7 @@ test('a server that falls silent in the middle of a start is waited for, and the
   );
   assert.equal((ready as Response).status, 503);
   const { checks } = (await (ready as Response).json()) as { checks: { started: { reason: string } } };
-  // The pool and the connection have the same patience, and words of their own.
+  // The pool and the connection have the same time limit but different messages, so only the word `timeout` is checked.
   const [start, reason, end] = checks.started.reason.split(/[()]/);
   assert.equal(start, `PostgreSQL at ${url.host}${url.pathname} cannot be used `);
   assert.match(reason ?? '', /timeout/);
@@ -97,10 +97,10 @@ test('a server that falls silent in the middle of a start is waited for, and the
   assert.equal((await look(`http://127.0.0.1:${operations}/healthz`))?.status, 200);
   daemon.kill('SIGTERM');
   assert.deepEqual(await exited, [0, null]);
-  assert.equal((await log).split('the start waits for PostgreSQL').length, 2, 'it is told once');
+  assert.equal((await log).split('Vigie is waiting for PostgreSQL.').length, 2, 'it is logged once');
 });
 
-test('settings that do not go together are told before a server is asked for', async () => {
+test('conflicting settings are reported before a server is contacted', async () => {
   const { code, stderr } = await serve({
     VIGIE_API_ADDRESS: '127.0.0.1:9464',
     VIGIE_OPERATIONS_ADDRESS: '127.0.0.1:9464',
@@ -110,16 +110,16 @@ test('settings that do not go together are told before a server is asked for', a
   assert.equal(stderr, `vigie: configuration:\n  ${words}\n`);
 });
 
-test('copies are asked of a cluster alone', async (t) => {
+test('replicas are requested only from a cluster', async (t) => {
   const { url } = await startTestNats(t);
   await assert.rejects(connectBroker({ url, replicas: 3, name: 'test', onStatus: () => undefined }), {
     message:
-      `NATS at ${new URL(url).host} cannot be used (it is one server, and VIGIE_NATS_REPLICAS asks for 3 copies). ` +
+      `NATS at ${new URL(url).host} cannot be used (it is one server, but VIGIE_NATS_REPLICAS asks for 3 copies). ` +
       'Correct NATS_URL or VIGIE_NATS_REPLICAS.',
   });
 });
 
-test('a server that refuses is named with what to correct, and no password is told', async (t) => {
+test('a refusing server is named with the setting to correct, and no password is printed', async (t) => {
   const [postgres, nats] = await Promise.all([startTestPostgres(t), startTestNats(t)]);
   const { host } = new URL(postgres.url);
   for (const [change, words] of [
@@ -140,7 +140,7 @@ test('a server that refuses is named with what to correct, and no password is to
   });
 });
 
-/** In each thread of a program: a line to `path` for each file that holds its event loop while it is unpacked. */
+/** Script for each thread of a program: appends a line to `path` for each file decompressed on its event loop. */
 const observer = (path: string): string => `
   const { appendFileSync } = require('node:fs');
   const { syncBuiltinESMExports } = require('node:module');
@@ -152,7 +152,7 @@ const observer = (path: string): string => `
   };
   syncBuiltinESMExports();`;
 
-test('no request waits until the forms of words are unpacked, and no command that reads none unpacks them', async (t) => {
+test('no request waits for the word forms to be unpacked, and no command that reads no expression unpacks them', async (t) => {
   const [postgres, nats] = await Promise.all([startTestPostgres(t), startTestNats(t)]);
   const directory = await mkdtemp(join(tmpdir(), 'vigie-words-'));
   t.after(() => rm(directory, { recursive: true }));

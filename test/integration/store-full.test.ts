@@ -1,6 +1,7 @@
 /**
- * NATS's store has an end. `ADVERTS` takes a part of it, refuses what is new when that is full, and the leader removes
- * what nobody needs any more long before; what is recorded is delivered whether or not the store takes anything.
+ * The store of NATS is limited. `ADVERTS` uses a part of it and refuses new messages when that part is full; the leader
+ * removes messages that are no longer needed long before. Recorded deliveries are sent even if the store accepts
+ * nothing.
  */
 
 import assert from 'node:assert/strict';
@@ -12,7 +13,7 @@ import { trimStream } from '../../src/engine/broker/stream-position.ts';
 import { ADVERTS_STREAM, ensureAdvertsStream, ensureRejections } from '../../src/engine/broker/topology.ts';
 import { connectTestBroker } from '../support/broker.ts';
 import { createApiKey, runVigie } from '../support/daemon.ts';
-import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
+import { connectCrawler, numberedFlat, numberedUuid } from '../support/intake.ts';
 import { restClient } from '../support/rest-client.ts';
 import { type Cleanup, startTestNats, startTestPostgres } from '../support/servers.ts';
 import { startHere } from '../support/service.ts';
@@ -29,7 +30,7 @@ async function connect(t: Cleanup, url: string): Promise<Broker> {
   return broker;
 }
 
-/** Resolves with the number of messages that the stream took before it refused one. */
+/** Publishes until the stream refuses a message; resolves with the number of accepted messages. */
 async function publishUntilRefused(jetStream: JetStreamClient, subject: string): Promise<number> {
   for (let taken = 0; ; taken++) {
     try {
@@ -41,7 +42,7 @@ async function publishUntilRefused(jetStream: JetStreamClient, subject: string):
   }
 }
 
-test('the stream of adverts takes a part of the store, leaves the rest, and says no when it is full', async (t) => {
+test('the stream of adverts takes part of the store, leaves the rest, and refuses when full', async (t) => {
   const nats = await startTestNats(t, null, STORE_BYTES);
   const broker = await connect(t, nats.url);
   await ensureAdvertsStream(broker);
@@ -69,7 +70,7 @@ test('the stream of adverts takes a part of the store, leaves the rest, and says
   );
 });
 
-test('a stream of adverts that leaves rejections no room is told, with the command that makes room', async (t) => {
+test('a stream of adverts that leaves rejections no room is reported, with the command that makes room', async (t) => {
   const [postgres, nats] = await Promise.all([startTestPostgres(t), startTestNats(t, null, STORE_BYTES)]);
   const servers = { postgres, nats };
   const broker = await connect(t, nats.url);
@@ -91,7 +92,7 @@ test('a stream of adverts that leaves rejections no room is told, with the comma
   await untilIs(async () => (await streams.info('REJECTED').catch(() => null))?.state.messages, 1);
 });
 
-test('what every durable has behind it goes, oldest first, and only as much as makes room', async (t) => {
+test('messages behind every consumer are purged, oldest first, and only as many as needed', async (t) => {
   const nats = await startTestNats(t);
   const broker = await connect(t, nats.url);
   const { consumers, streams } = broker.manager;
@@ -99,7 +100,7 @@ test('what every durable has behind it goes, oldest first, and only as much as m
   await streams.update(ADVERTS_STREAM, { max_bytes: 4 * MEGABYTE });
   for (const durable_name of ['intake', 'intake-west'])
     await consumers.add(ADVERTS_STREAM, { durable_name, ack_policy: AckPolicy.Explicit });
-  const held = async () => (await streams.info(ADVERTS_STREAM)).state;
+  const stored = async () => (await streams.info(ADVERTS_STREAM)).state;
   const trim = (upTo: number, keptMs = 0) => trimStream(broker, ADVERTS_STREAM, { upTo, keptMs });
   const take = async (consumer: string, count: number): Promise<void> => {
     const batch = { max_messages: count, expires: 5_000 };
@@ -108,30 +109,30 @@ test('what every durable has behind it goes, oldest first, and only as much as m
     await untilIs(async () => (await consumers.info(ADVERTS_STREAM, consumer)).num_ack_pending, 0);
   };
   await publishUntilRefused(broker.jetStream, 'adverts.a');
-  const full = (await held()).last_seq;
+  const full = (await stored()).last_seq;
   await take('intake', full);
   assert.deepEqual(await trim(full), { removed: 0, heldBy: 'the consumer intake-west, up to message 0' });
   await take('intake-west', 3);
   assert.deepEqual(await trim(full), { removed: 3, heldBy: null }, 'what another namespace has not seen stays');
   await take('intake-west', full);
   const { removed } = await trim(6);
-  assert.deepEqual([removed, (await held()).first_seq], [3, 7], 'what this database has not recorded stays');
+  assert.deepEqual([removed, (await stored()).first_seq], [3, 7], 'what this database has not recorded stays');
   assert.match((await trim(full, HOUR_MS)).heldBy as string, /^what a dump may need/, 'what is young stays');
   await trim(full);
-  const state = await held();
+  const state = await stored();
   assert.ok(state.bytes <= 0.8 * 4 * MEGABYTE && state.bytes > 0.7 * 4 * MEGABYTE, `${state.bytes} bytes are left`);
   assert.deepEqual(await trim(full), { removed: 0, heldBy: null }, 'there is room');
-  assert.equal((await held()).last_seq, full);
+  assert.equal((await stored()).last_seq, full);
   assert.ok((await publishUntilRefused(broker.jetStream, 'adverts.a')) > 0, 'crawlers go on');
 });
 
-test('what is recorded is delivered while the whole store is full', async (t) => {
+test('recorded adverts are delivered while the whole store is full', async (t) => {
   const [postgres, nats] = await Promise.all([startTestPostgres(t), startTestNats(t, null, STORE_BYTES)]);
   const servers = { postgres, nats };
   const receiver = await startWebhookReceiver(t);
   const daemon = await startHere(t, servers);
   const broker = await connect(t, nats.url);
-  // As an operator would with `nats stream edit`.
+  // As an operator would do with `nats stream edit`.
   await broker.manager.streams.update(ADVERTS_STREAM, { max_bytes: 16 * MEGABYTE });
   await restClient(daemon, await createApiKey(servers)).createSearch({
     title: 'all of Toulon',
@@ -144,19 +145,13 @@ test('what is recorded is delivered while the whole store is full', async (t) =>
   const crawler = await connectCrawler(t, nats.url);
   const properties = Array.from({ length: 40 }, (_, number) => numberedUuid('property', number));
   const crawledAt = new Date().toISOString();
-  await crawler.publish(
-    ...properties.map((property, number) =>
-      upsert({ property, advert: numberedUuid('advert', number), crawledAt, price: 200_000 }),
-    ),
-  );
+  await crawler.publish(...properties.map((_, number) => numberedFlat(number, 200_000, crawledAt)));
   await ensureRejections(broker).catch(() => undefined);
   await broker.manager.streams.add({ name: 'OTHER', subjects: ['other'] });
   await publishUntilRefused(broker.jetStream, 'other');
-  const line = JSON.stringify(
-    upsert({ property: numberedUuid('property', 99), advert: numberedUuid('advert', 99), crawledAt, price: 1 }),
-  );
-  const unpublished = await runVigie(['publish'], servers, { input: `${line}\n` });
-  assert.match(unpublished.stderr, /vigie: NATS has no room \(insufficient resources\): make room/);
+  const input = `${JSON.stringify(numberedFlat(99, 1, crawledAt))}\n`;
+  const unpublished = await runVigie(['publish'], servers, { input });
+  assert.match(unpublished.stderr, /vigie: NATS has no room \(insufficient resources\)\. Make room/);
   const resumed = await runVigie(['admin', 'stages', 'resume', 'intake', '--address', daemon.adminAddress], servers);
   assert.equal(resumed.code, 0, resumed.stderr);
   const received = await until(
@@ -183,10 +178,7 @@ test('a JetStream without room for retries makes intake not ready until it can w
   const search = { title: 'all', notificationEnabled: true, endpointRecipient: receiver.urlOf('/matches') };
   await client.createSearch(search);
   const crawler = await connectCrawler(t, nats.url);
-  const crawledAt = new Date().toISOString();
-  await crawler.publish(
-    upsert({ property: numberedUuid('property', 1), advert: numberedUuid('advert', 1), crawledAt, price: 200_000 }),
-  );
+  await crawler.publish(numberedFlat(1, 200_000, new Date().toISOString()));
   await receiver.until((posts) => posts.length === 1);
   await broker.manager.streams.add({ name: 'OTHER', subjects: ['other'] });
   await publishUntilRefused(broker.jetStream, 'other');
@@ -197,7 +189,7 @@ test('a JetStream without room for retries makes intake not ready until it can w
   };
   const refused = await until(readiness, ({ status }) => status === 503);
   assert.match(refused.reason, /^NATS has no room \(.*insufficient resources\): make room/);
-  // PostgreSQL has room.
+  // Only NATS is full: PostgreSQL still has room.
   await client.createSearch({ ...search, title: 'more' });
   await broker.manager.streams.delete('OTHER');
   await until(readiness, ({ status }) => status === 200);

@@ -1,16 +1,19 @@
-/** Somebody deletes the stream of adverts under the daemon: the next one counts from 1 again, and every message counts. */
+/** If the stream of adverts is deleted under the daemon, the next one counts from 1, and every message is recorded. */
 
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { type Broker } from '../../src/engine/broker/connection.ts';
 import { ADVERTS_STREAM, ensureIntake } from '../../src/engine/broker/topology.ts';
-import { findIntakeStart } from '../../src/engine/intake/position.ts';
+import { findIntakeStart, startPositionMarks } from '../../src/engine/intake/position.ts';
 import { PRICE_HELD } from '../support/adverts.ts';
 import { connectTestBroker } from '../support/broker.ts';
 import { startDaemon } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
-import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
-import { startTestServers } from '../support/servers.ts';
+import { connectCrawler, numberedFlat } from '../support/intake.ts';
+import { startTestNats, startTestPostgres, temporaryDirectory } from '../support/servers.ts';
 import { startHere } from '../support/service.ts';
 import { until, untilIs } from '../support/until.ts';
 
@@ -18,19 +21,16 @@ const PROPERTIES = 20;
 
 const changes = (minute: number, above = minute) =>
   Array.from({ length: PROPERTIES }, (_, number) =>
-    upsert({
-      property: numberedUuid('property', number),
-      advert: numberedUuid('advert', number),
-      crawledAt: `2026-03-10T08:0${minute}:00.000Z`,
-      price: 200_000 + above,
-    }),
+    numberedFlat(number, 200_000 + above, `2026-03-10T08:0${minute}:00.000Z`),
   );
 
 async function openScene(t: TestContext) {
-  const servers = await startTestServers(t);
+  const store = await temporaryDirectory('nats-store');
+  t.after(() => rm(store, { recursive: true, force: true }));
+  const [postgres, nats] = await Promise.all([startTestPostgres(t), startTestNats(t, store)]);
+  const servers = { postgres, nats };
   const daemon = await startHere(t, servers);
   const database = connectDatabase(t, servers.postgres.url);
-  const crawler = await connectCrawler(t, servers.nats.url);
   const broker = await connectTestBroker(t, servers.nats.url);
   const pricesOf = async () =>
     (
@@ -39,16 +39,18 @@ async function openScene(t: TestContext) {
          from properties, json_each(crawls)`,
       )
     ).rows;
-  /** `minute`: of the changes; `above`: by how much each price is then above 200,000 €, one change after the other. */
+  /** Publishes changes dated `minute`. `above`: the amounts above 200,000 € to which each price changes in turn. */
   async function takeIn(minute: number, ...above: number[]) {
     const prices = above.length > 0 ? above : [minute];
+    // A new connection each time: an earlier one may have broken with its server unnoticed.
+    const crawler = await connectCrawler(t, servers.nats.url);
     for (const each of prices) await crawler.publish(...changes(minute, each));
     const last = 200_000 + (prices.at(-1) ?? 0);
     return until(pricesOf, (rows) => rows.length === PROPERTIES && rows.every(({ price }) => price === last));
   }
   const countEvents = async () => Number((await database.query('select count(*) from events')).rows[0].count);
   const floor = async () => (await database.query('select sequence_floor from intake_leader')).rows[0].sequence_floor;
-  return { servers, daemon, broker, database, takeIn, countEvents, floor };
+  return { store, servers, daemon, broker, database, takeIn, countEvents, floor };
 }
 
 type Remake = (broker: Broker) => Promise<unknown>;
@@ -62,7 +64,7 @@ const REMADE: Readonly<Record<string, Remake>> = {
 };
 
 for (const [how, remake] of Object.entries(REMADE)) {
-  test(`the stream is deleted and ${how}: its first messages are other ones`, async (t) => {
+  test(`the stream is deleted and ${how}: its first messages are not taken for the former ones`, async (t) => {
     const { daemon, broker, takeIn, countEvents, floor } = await openScene(t);
     await takeIn(1);
     await takeIn(2);
@@ -78,7 +80,7 @@ for (const [how, remake] of Object.entries(REMADE)) {
     const rows = await takeIn(3);
     assert.equal(await countEvents(), PROPERTIES * 5);
     assert.ok(rows.every(({ stream }) => stream === 2));
-    // A restoration of NATS may be one of PostgreSQL as well; a stream is met once.
+    // A restored NATS may mean a restored PostgreSQL, so the floor was raised; it is raised once for each stream.
     const raised = await floor();
     assert.ok(raised >= 1_000_000);
     assert.equal(await daemon.end('SIGTERM'), 0);
@@ -86,7 +88,7 @@ for (const [how, remake] of Object.entries(REMADE)) {
   });
 }
 
-test('numbers go on far above once for a new stream, however often the lead changes before it has a message', async (t) => {
+test('event numbers jump far ahead once for a new stream, however often the leader changes before its first message', async (t) => {
   const { servers, daemon, broker, takeIn, floor } = await openScene(t);
   await takeIn(1);
   assert.equal(await daemon.end('SIGTERM'), 0);
@@ -101,7 +103,7 @@ test('numbers go on far above once for a new stream, however often the lead chan
   assert.deepEqual(floors, [floors[0], floors[0]]);
 });
 
-test('what one crawl said twice in one minute is told once, also when NATS is restored and takes it again', async (t) => {
+test('a repeat within one minute of a crawl is reported once, also when NATS is restored and the crawl repeated', async (t) => {
   const { daemon, broker, takeIn, countEvents } = await openScene(t);
   const restored = async () => {
     await broker.manager.streams.delete(ADVERTS_STREAM);
@@ -110,14 +112,14 @@ test('what one crawl said twice in one minute is told once, also when NATS is re
   await takeIn(1);
   await takeIn(1, 5);
   await restored();
-  // A crawler publishes again what the copy of the stream has not got; the last message shows that all are taken in.
+  // A crawler publishes again the messages missing in the restored stream. The last one shows that all were recorded.
   await takeIn(1, 1, 5, 7);
-  // Of each: created; two changes of its price and of the advert.
+  // For each property: its creation, two changes of its price and two of its advert.
   assert.equal(await countEvents(), PROPERTIES * (1 + 2 + 2));
   assert.equal(await daemon.end('SIGTERM'), 0);
 });
 
-test('a server that has just begun to lead a replicated stream, and lags, is not taken for another stream', async (t) => {
+test('a lagging server that has just become the leader of a replicated stream is not taken for another stream', async (t) => {
   const { daemon, broker, database, takeIn } = await openScene(t);
   await takeIn(1);
   assert.equal(await daemon.end('SIGTERM'), 0);
@@ -135,4 +137,66 @@ test('a server that has just begun to lead a replicated stream, and lags, is not
     { isKnownStream: true, isRestored: false, recordedUpTo: PROPERTIES },
   );
   assert.deepEqual(lagging, []);
+});
+
+test('a stream that comes back without its last messages is read on from there, and its consumer skips none', async (t) => {
+  const { store, servers, daemon, broker, takeIn, countEvents } = await openScene(t);
+  const { nats } = servers;
+  const kept = join(store, 'jetstream', '$G', 'streams', ADVERTS_STREAM, 'msgs');
+  const copy = join(store, 'copy');
+  await takeIn(1);
+  await nats.stop();
+  // Keeps the owner of the files.
+  execFileSync('cp', ['-a', kept, copy]);
+  await nats.restart();
+  await takeIn(2);
+  await takeIn(3);
+  await nats.stop();
+  await rm(kept, { recursive: true });
+  execFileSync('cp', ['-a', copy, kept]);
+  await nats.restart();
+  const losses = async () => daemon.log.filter(({ message }) => String(message).includes('lost its last messages'));
+  await until(losses, ({ length }) => length > 0);
+  const rows = await takeIn(4);
+  assert.ok(rows.every(({ stream }) => stream === 2));
+  await takeIn(5);
+  assert.equal(await countEvents(), PROPERTIES * 9);
+  const reported = (await losses()).map(({ messages, after, storedAt }) => ({ messages, after, storedAt }));
+  const { timestamp } = await broker.manager.streams.getMessage(ADVERTS_STREAM, { seq: PROPERTIES });
+  assert.deepEqual(reported, [{ messages: 2 * PROPERTIES, after: PROPERTIES, storedAt: timestamp }]);
+  assert.equal(await daemon.end('SIGTERM'), 0);
+});
+
+test('a term ends when the leader of its stream has lacked what it had for fifteen checks, by a majority', async (t) => {
+  const { daemon, broker, database, takeIn } = await openScene(t);
+  await takeIn(1);
+  assert.equal(await daemon.end('SIGTERM'), 0);
+  const start = await findIntakeStart(broker, database);
+  let ends = 0;
+  const marks = startPositionMarks('0', { ...start, recordedUpTo: 0 }, () => PROPERTIES, {
+    ...{ broker, database, onOtherStream: () => void ends++ },
+    onTransientError: (_, error) => assert.fail(error),
+  });
+  await marks.stop();
+  const { streams } = broker.manager;
+  const read = streams.info.bind(streams);
+  const answer = { last_seq: PROPERTIES, unheardMs: 0 };
+  t.mock.method(streams, 'info', async (name: string) => {
+    const { state, ...info } = await read(name);
+    const replicas = [1, 2].map(() => ({ name: '', current: true, active: answer.unheardMs * 1e6 }));
+    return { ...info, state: { ...state, last_seq: answer.last_seq }, cluster: { leader: 'one', replicas } };
+  });
+  const check = async (count: number) => {
+    for (let checks = 0; checks < count; checks++) await marks.markLast();
+    return ends;
+  };
+  assert.equal(await check(1), 0);
+  answer.last_seq -= 1;
+  assert.equal(await check(14), 0);
+  answer.unheardMs = 10_000;
+  assert.equal(await check(5), 0, 'a leader that is cut off proves nothing');
+  answer.unheardMs = 0;
+  assert.equal(await check(1), 1);
+  answer.last_seq = PROPERTIES;
+  assert.equal(await check(1), 1, 'the last message is the same: the server had lagged');
 });

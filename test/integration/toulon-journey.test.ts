@@ -1,6 +1,7 @@
 /**
- * The whole journey on real adverts: two snapshots of Toulon published through NATS into a running daemon, its events,
- * matches and webhooks compared with a brute-force reading of the decisions, written here from their text.
+ * The whole journey on real adverts. Two snapshots of Toulon are published through NATS to a running daemon. Its
+ * events, matches and webhooks are compared with a brute-force implementation of the decisions, written here from their
+ * text.
  */
 
 import assert from 'node:assert/strict';
@@ -24,14 +25,14 @@ const ALL_EVENTS = [
   'property.ad.update',
 ];
 
-/** What a search asks, as the API is told and as this test understands it. */
+/** A search as it is sent to the API, and as a function of this test. */
 interface Expectation {
   readonly name: string;
   readonly members: Readonly<Record<string, unknown>>;
   readonly holds: (message: ToulonMessage) => boolean;
 }
 
-/** Counted by Python in the rows of the second snapshot; the 76 that only the first has state nothing of this. */
+/** Counted in the second snapshot with Python; the 76 rows of the first snapshot alone do not state these members. */
 const HOMES: readonly (readonly [count: number, members: Readonly<Record<string, unknown>>])[] = [
   ...([94, 147, 509, 572, 187, 37, 7] as const).map(
     (count, at) => [count, { energyCategories: 'ABCDEFG'[at] }] as const,
@@ -80,7 +81,7 @@ const EXPECTATIONS: readonly Expectation[] = [
   },
 ];
 
-test('two snapshots of Toulon become exactly the known events, matches and webhooks', {
+test('two snapshots of Toulon give exactly the known events, matches and webhooks', {
   skip: !HAS_TOULON && 'the shared adverts are not here',
 }, async (t) => {
   const toulon = readToulon();
@@ -183,14 +184,14 @@ interface Delivery {
   readonly match: { readonly propertyDocument: { readonly uuid: string } };
 }
 
-/** Every state a property goes through against every search, in the order of publication. */
+/** Evaluates every state of every property against every search, in the order of publication. */
 function bruteForce(first: readonly ToulonMessage[], second: readonly ToulonMessage[]) {
-  const held = new Map<string, ToulonMessage>();
+  const stored = new Map<string, ToulonMessage>();
   const matches = new Set<string>();
   const events: string[] = [];
   for (const message of [...first, ...second]) {
     const { uuid } = message.property;
-    const before = held.get(uuid);
+    const before = stored.get(uuid);
     const kinds = eventKinds(before, message);
     for (const { name, holds } of EXPECTATIONS) {
       const heldBefore = before !== undefined && holds(before);
@@ -198,7 +199,7 @@ function bruteForce(first: readonly ToulonMessage[], second: readonly ToulonMess
       if (heldAfter && !heldBefore) matches.add(`${name} ${uuid}`);
       if (heldAfter || heldBefore) events.push(...kinds.map((kind) => `${name} ${kind} ${uuid}`));
     }
-    held.set(uuid, message);
+    stored.set(uuid, message);
   }
   return { matches, events };
 }
@@ -216,8 +217,8 @@ function pricePerMeter({ advert: { price, surface } }: ToulonMessage): number[] 
 }
 
 /**
- * Properties whose price may be incoherent: the median is computed beside the intake, so the first ones are evaluated
- * without one. Nobody asks above the bounds of a sale.
+ * Properties whose price may be incoherent. The median is computed independently of intake, so the first properties are
+ * evaluated without one. No search here asks for prices above the bounds of a sale.
  */
 function doubtfulOnes(messages: readonly ToulonMessage[]): ReadonlySet<string> {
   const sorted = messages.flatMap(pricePerMeter).sort((a, b) => a - b);
@@ -226,7 +227,7 @@ function doubtfulOnes(messages: readonly ToulonMessage[]): ReadonlySet<string> {
   return new Set(messages.filter((each) => pricePerMeter(each).some(isDoubtful)).map(({ property }) => property.uuid));
 }
 
-/** Spherical law of cosines, another formula than the service's. */
+/** Distance by the spherical law of cosines, which is not the service's formula. */
 function kilometres(a: { lat: number; lon: number }, b: { lat: number; lon: number }): number {
   const [latA, latB, lon] = [a.lat, b.lat, b.lon - a.lon].map((degrees) => (degrees * Math.PI) / 180) as [
     number,
@@ -238,7 +239,7 @@ function kilometres(a: { lat: number; lon: number }, b: { lat: number; lon: numb
   );
 }
 
-/** Lower case, no accents, single spaces. */
+/** Lower case without accents and with single spaces. */
 function plain(text: string | null): string {
   return (text ?? '')
     .toLowerCase()

@@ -7,7 +7,7 @@ import { until } from '../support/until.ts';
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 const TRACEPARENT = `00-${TRACE}-00f067aa0ba902b7-01`;
-/** Of two vendors, with what an array of PostgreSQL would take for its own. */
+/** Entries of two vendors, with characters that are special in PostgreSQL's array syntax. */
 const TRACESTATE = 'agency=t61rcWkgMzE,rojo="{null}';
 
 test('the trace of a crawler reaches the endpoint, on the first attempt and on a retry', async (t) => {
@@ -49,7 +49,7 @@ test('the trace of a crawler reaches the endpoint, on the first attempt and on a
   assert.equal(receiver.posts[2]?.headers.tracestate, undefined);
 });
 
-test('at info the log says when an endpoint begins to fail and when it answers again, and has no line for an attempt', async (t) => {
+test('at level info the log says when an endpoint begins to fail and when it answers again, and has no line per attempt', async (t) => {
   const { daemon, receiver, publishAdverts } = await startScene(t);
   const failing = { type: 'answer', status: 500 } as const;
   receiver.script('/hook', failing, failing, failing, { type: 'answer', status: 200 });

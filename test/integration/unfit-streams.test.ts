@@ -1,6 +1,6 @@
 /**
- * Streams and consumers that an operator made beforehand, or changed, so that they cannot work: each is named, in
- * `/readyz` and by a metric, where a daemon would otherwise wait for ever without a word.
+ * Streams and consumers that an operator created or changed so that they cannot work. Each is reported in `/readyz` and
+ * by a metric; a daemon would otherwise wait for ever without a message.
  */
 
 import assert from 'node:assert/strict';
@@ -43,7 +43,7 @@ async function removeAll(): Promise<void> {
   for await (const { config } of broker.manager.streams.list()) await broker.manager.streams.delete(config.name);
 }
 
-test('what the daemon makes itself is in order', async () => {
+test('streams created by the daemon are accepted', async () => {
   await removeAll();
   await ensureIntake(broker);
   await ensureRejections(broker);
@@ -51,7 +51,7 @@ test('what the daemon makes itself is in order', async () => {
   assert.deepEqual(await inspectTopology(broker), { faults: [], cautions: [], foreign: null });
 });
 
-test('what an operator has made larger, safer or more often copied is in order too', async () => {
+test('streams that an operator made larger, safer or more replicated are accepted', async () => {
   await removeAll();
   await broker.manager.streams.add({ ...ADVERTS, subjects: ['adverts.>', 'more.*'], max_age: nanos(30 * 86_400_000) });
   await broker.manager.consumers.add('ADVERTS', {
@@ -95,7 +95,7 @@ const CONSUMER_FAULTS: readonly (readonly [string, Partial<ConsumerConfig>, RegE
   [
     'a filter',
     { filter_subject: 'adverts.11111111-0000-4000-8000-000000000001' },
-    /filters adverts\.1+-0000-4000-8000-0+1: all else/,
+    /filters adverts\.1+-0000-4000-8000-0+1: all others/,
   ],
   ['a delivery subject', { deliver_subject: 'somewhere' }, /is a push consumer \(to somewhere\)/],
   ['no acknowledgement', { ack_policy: AckPolicy.None }, /ack policy is none, not explicit/],
@@ -105,7 +105,7 @@ const CONSUMER_FAULTS: readonly (readonly [string, Partial<ConsumerConfig>, RegE
   ['one message in flight', { max_ack_pending: 1 }, /max_ack_pending is 1/],
   ['a second to acknowledge', { ack_wait: nanos(1_000) }, /ack_wait is 1 s/],
   ['a backoff', { backoff: [nanos(60_000), nanos(120_000)], max_deliver: 3 }, /has a backoff/],
-  ['headers alone', { headers_only: true }, /headers alone/],
+  ['headers alone', { headers_only: true }, /only headers/],
   ['the original pace', { replay_policy: ReplayPolicy.Original }, /replay policy is original/],
   ['small batches', { max_batch: 10 }, /max_batch is 10/],
   ['short requests', { max_expires: nanos(1_000) }, /max_expires is 1 s/],
@@ -123,7 +123,7 @@ for (const [name, config, sentence] of CONSUMER_FAULTS) {
   });
 }
 
-test('a stream without a bound, and one that forgets what is acknowledged, work and are told of', async () => {
+test('a stream without a bound, and one that deletes acknowledged messages, work and are reported', async () => {
   await removeAll();
   await broker.manager.streams.add({ ...ADVERTS, max_bytes: -1 });
   const unbounded = await inspectTopology(broker);
@@ -136,7 +136,7 @@ test('a stream without a bound, and one that forgets what is acknowledged, work 
   assert.match(cautions.join(), /retention is interest/);
 });
 
-test('a pattern of subjects covers what all of its subjects are', () => {
+test('a subject pattern covers exactly the subjects that match it', () => {
   for (const [pattern, subject] of [
     ['>', 'adverts.>'],
     ['adverts.>', 'adverts.>'],
@@ -157,7 +157,7 @@ test('a pattern of subjects covers what all of its subjects are', () => {
   }
 });
 
-test('a change is found while the daemon works, told once, and told again when it is mended', async (t) => {
+test('a change is noticed while the daemon runs, reported once, and reported again when it is mended', async (t) => {
   await removeAll();
   await ensureIntake(broker);
   const told: string[] = [];
@@ -181,7 +181,7 @@ test('a change is found while the daemon works, told once, and told again when i
   assert.deepEqual(told, ['stream ADVERTS max_msg_size is 200 bytes', '']);
 });
 
-test('a daemon whose consumer filters adverts out is not ready, and says why', async (t) => {
+test('a daemon whose consumer filters adverts out is not ready, and reports why', async (t) => {
   const servers = await startTestServers(t);
   const operator = await connectTestBroker(t, servers.nats.url, 'operator');
   await operator.manager.streams.add(ADVERTS);
@@ -189,7 +189,7 @@ test('a daemon whose consumer filters adverts out is not ready, and says why', a
   const daemon = await startHere(t, servers);
   const ready = await fetch(`${daemon.operationsUrl}/readyz`);
   assert.equal(ready.status, 503);
-  const sentence = 'consumer intake of ADVERTS filters adverts.none: all else is not taken in';
+  const sentence = 'consumer intake of ADVERTS filters adverts.none: all others are ignored';
   assert.ok((await ready.text()).includes(sentence));
   const metrics = await (await fetch(`${daemon.operationsUrl}/metrics`)).text();
   assert.match(metrics, /^vigie_stream_differences\{kind="fault"\} 1$/m);

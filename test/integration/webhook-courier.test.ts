@@ -1,4 +1,4 @@
-/** Deliveries to endpoints that misbehave, through real JetStream and PostgreSQL, audited on the receiver's side. */
+/** Deliveries to misbehaving endpoints, through real JetStream and PostgreSQL, audited on the receiver's side. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -17,7 +17,7 @@ const RESET: Behaviour = { type: 'reset' };
 
 type Endpoints = Readonly<Record<string, { readonly behaviours: [Behaviour, ...Behaviour[]]; readonly ends: string }>>;
 
-/** What each endpoint does, and how its deliveries must end. */
+/** The behaviour of each endpoint, and the state in which its deliveries must end. */
 const ENDPOINTS: Endpoints = {
   ok: { behaviours: [{ type: 'answer', status: 200 }], ends: 'delivered' },
   created: { behaviours: [{ type: 'answer', status: 201 }], ends: 'failed' },
@@ -39,17 +39,17 @@ const ENDPOINTS: Endpoints = {
   },
 };
 
-/** Those that only the deadline ends. The others are given time enough, or a busy machine would make them fail too. */
+/** Only the time limit ends these attempts. Other endpoints get a longer one, to succeed on a busy machine too. */
 const MUTE_ENDPOINTS: Endpoints = {
   silent: { behaviours: [{ type: 'hang' }], ends: 'failed' },
   trickling: { behaviours: [{ type: 'trickle', everyMs: 50, part: 'head' }], ends: 'failed' },
 };
 
 for (const [what, endpoints, deadline] of [
-  ['do', ENDPOINTS, {}],
-  ['leave undone', MUTE_ENDPOINTS, { attemptTimeoutMs: 400 }],
+  ['misbehave', ENDPOINTS, {}],
+  ['never answer', MUTE_ENDPOINTS, { attemptTimeoutMs: 400 }],
 ] as const) {
-  test(`whatever endpoints ${what}, every delivery ends, and by the rules`, async (t) => {
+  test(`if endpoints ${what}, every delivery ends as the rules say`, async (t) => {
     const receiver = await startWebhookReceiver(t);
     const untrusted = await startWebhookReceiver(t, { tls: 'valid' });
     const stage = await openDeliveryStage(t, { retryDelayMs: RETRY_DELAY_MS, ...deadline });
@@ -62,7 +62,7 @@ for (const [what, endpoints, deadline] of [
       endsOf.set(receiver.urlOf(`/${name}`), ends);
     }
     const search = await seedSearch(stage.database);
-    // One delivery to the recovering endpoint, whose script counts, and to those that take their time; three to the others.
+    // The recovering endpoint counts its posts, and mute ones take long: they get one delivery. The others get three.
     const isAlone = (url: string): boolean => endpoints === MUTE_ENDPOINTS || url.endsWith('/recovering');
     const expected = [...endsOf.keys()].flatMap((url) => Array<string>(isAlone(url) ? 1 : 3).fill(url));
     stage.announcer.announce(await seedDeliveries(stage.database, search, expected));
@@ -85,13 +85,13 @@ for (const [what, endpoints, deadline] of [
         select last_alert_at = (select max(finished_at) from delivery_states where state = 'delivered') as is from searches`);
       return alerts[0].is;
     };
-    // Written once a second.
+    // Endpoint statistics are written once a second.
     await untilIs(isLastSuccess, endpoints === ENDPOINTS ? true : null);
     assert.equal(untrusted.posts.length, 0);
   });
 }
 
-test('outcomes that wait for PostgreSQL hold no slot, and one client has at most seven eighths of 512', async (t) => {
+test('outcomes that wait for PostgreSQL occupy no slot, and one client has at most seven eighths of 512', async (t) => {
   const receiver = await startWebhookReceiver(t);
   receiver.script('/ok', { type: 'answer', status: 200 });
   const attemptsInFlightMax = 16;
@@ -105,7 +105,7 @@ test('outcomes that wait for PostgreSQL hold no slot, and one client has at most
   await transaction(stage.database, async (connection) => {
     await connection.query('lock table attempts in exclusive mode');
     stage.announcer.announce(due);
-    // PostgreSQL ends a transaction that is idle for long.
+    // The query keeps the transaction from being ended as idle by PostgreSQL.
     const count = async (): Promise<number> => {
       await connection.query('select 1');
       return receiver.posts.length;
@@ -125,7 +125,7 @@ test('a flood at an endpoint that hangs uses no attempts and delays no other end
   const search = await seedSearch(stage.database);
   const flood = await seedDeliveries(stage.database, search, Array<string>(3_000).fill(receiver.urlOf('/flooded')));
   stage.announcer.announce(flood);
-  // Announced to nobody: found by the look at the queue.
+  // These deliveries are not announced: the courier finds them by scanning the queue.
   const urls = ['/one', '/other', '/other'].map((path) => receiver.urlOf(path));
   const behind = await seedDeliveries(stage.database, search, urls);
   await stage.start();
@@ -141,12 +141,12 @@ test('a flood at an endpoint that hangs uses no attempts and delays no other end
     `select count(*) > 2000 as "areMost", max(attempt_count) as attempts from delivery_states where state = 'queued'`,
   );
   assert.deepEqual(rows, [{ areMost: true, attempts: 0 }]);
-  // An announcement that comes late finds its row served.
+  // Announcing them again, after they were delivered, sends nothing.
   stage.announcer.announce(behind);
   assert.equal(receiver.posts.filter(({ path }) => path !== '/flooded').length, 3);
 });
 
-test('health counts failures in a row and forgets them with a success', async (t) => {
+test('health counts consecutive failures and resets on a success', async (t) => {
   const { gate, open: release } = createGate();
   const receiver = await startWebhookReceiver(t);
   const refusal: Behaviour = { type: 'answer', status: 500 };

@@ -1,4 +1,4 @@
-/** Clients that name the same URL or host: none delays another, sees another's backlog, or is paused for another. */
+/** Clients that name the same URL or host: no client delays another, sees its backlog, or is paused because of it. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -16,7 +16,7 @@ import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-r
 
 const SLOTS = 16;
 
-test('a client that names the URL of another does not stand before it', async (t) => {
+test('a client that uses the URL of another client does not delay it', async (t) => {
   const receiver = await startWebhookReceiver(t);
   const hook = receiver.urlOf('/hook');
   const stage = await openDeliveryStage(t, {
@@ -30,7 +30,7 @@ test('a client that names the URL of another does not stand before it', async (t
   const [own] = await seedDeliveries(stage.database, neighbour, [hook]);
   stage.announcer.announce([...flood, ...(own ? [own] : [])]);
   await stage.start();
-  // As much of the flood as there is room for has come in.
+  // The first posts of the flood have arrived.
   await receiver.until((posts) => posts.length > 0);
   release();
   await receiver.until((posts) => posts.some(({ id }) => id === own?.id));
@@ -39,7 +39,7 @@ test('a client that names the URL of another does not stand before it', async (t
   await stage.untilAllEnded();
 });
 
-test('one client with very many URLs on a host does not stand before its neighbour there', async (t) => {
+test('one client with very many URLs on a host does not delay another client there', async (t) => {
   const receiver = await startWebhookReceiver(t);
   const stage = await openDeliveryStage(t, {
     retryDelayMs: 60_000,
@@ -53,7 +53,7 @@ test('one client with very many URLs on a host does not stand before its neighbo
   const [own] = await seedDeliveries(stage.database, neighbour, [receiver.urlOf('/neighbour')]);
   stage.announcer.announce([...flood, ...(own ? [own] : [])]);
   const courier = await stage.start();
-  // The flood's first attempts hang; whatever they hold, something is left for another client.
+  // The first attempts of the flood hang. They leave slots for another client.
   await until(
     async () => courier.waiting() + courier.inFlight(),
     (count) => count >= SLOTS,
@@ -64,7 +64,7 @@ test('one client with very many URLs on a host does not stand before its neighbo
   await stage.untilAllEnded();
 });
 
-test('health and backlog are the own client’s', async (t) => {
+test('health and backlog show the client’s own deliveries only', async (t) => {
   const api = await startTestApi(t);
   const hook = 'https://shared.example.com/hook';
   const [flooding, own] = [await seedSearch(api.database), await seedSearch(api.database)];
@@ -135,14 +135,14 @@ test('an operator pauses a URL for every client, or one client’s endpoint alon
   assert.equal(receiver.posts.length, 4);
 });
 
-/** Posts to `path` are answered once what it returns is called. */
+/** Makes posts to `path` wait until the returned function is called. */
 function gate(receiver: WebhookReceiver, path: string): () => void {
   const { gate: opened, open: release } = createGate();
   receiver.script(path, { type: 'gated', gate: opened, status: 200 });
   return release;
 }
 
-test('ten thousand posts that a client aims at a stranger reach it two a second', async (t) => {
+test('ten thousand posts that a client aims at another’s URL reach it at two per second', async (t) => {
   const receiver = await startWebhookReceiver(t);
   receiver.script('/stranger', { type: 'answer', status: 404 });
   const stage = await openDeliveryStage(t, { retryDelayMs: 3_600_000 });
@@ -164,7 +164,7 @@ test('ten thousand posts that a client aims at a stranger reach it two a second'
   );
   const starts = await startsOf('/stranger');
   const sinceFirst = starts.map((at) => at - (starts[0] as number));
-  // A claim on a busy machine may be late, the first one too.
+  // On a busy machine a claim may be late, even the first one.
   const early = sinceFirst.filter((ms, position) => ms < 1_000 * Math.floor(position / 2) - 400);
   assert.deepEqual(early, [], `attempts at ${sinceFirst.join()} ms`);
   const served = await until(
@@ -176,7 +176,7 @@ test('ten thousand posts that a client aims at a stranger reach it two a second'
   await courier.drain();
 });
 
-test('names that hang delay their own client alone, and what finds no look-up is not counted as an attempt', async (t) => {
+test('slow name look-ups delay their own client only, and a look-up refused for lack of room is not an attempt', async (t) => {
   const receiver = await startWebhookReceiver(t);
   const { port } = new URL(receiver.url);
   const { gate: answered, open: answer } = createGate();

@@ -1,4 +1,4 @@
-/** What a client gives its webhooks: a context for each search, and secrets of its own that sign all of them. */
+/** What a client configures for its webhooks: a context for each search, and its own secrets that sign all of them. */
 
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
@@ -25,7 +25,7 @@ describe('the context of a search', () => {
     JSON.parse('{"__proto__": {"x": 1}, "constructor": null}'),
   ];
   for (const context of CONTEXTS) {
-    it(`is answered as it was sent: ${JSON.stringify(context)}`, async () => {
+    it(`is answered unchanged: ${JSON.stringify(context)}`, async () => {
       const created = await api.call('POST', '/searches', { title: 'context', context });
       assert.equal(created.status, 201, created.text);
       assert.equal(JSON.stringify(created.body.context), JSON.stringify(context));
@@ -50,7 +50,7 @@ describe('the context of a search', () => {
 });
 
 describe('webhook secrets', () => {
-  it('are shown once, three at most, and let older ones expire', async () => {
+  it('are shown once, three at most, and replace older ones over time', async () => {
     const key = await api.newClient('secretive');
     const call = (method: string, path: string, body?: unknown) => api.call(method, path, body, { key });
     const before = told;
@@ -83,7 +83,7 @@ describe('webhook secrets', () => {
     assert.equal(JSON.stringify(api.logged).includes('whsec_'), false, 'nothing is logged');
   });
 
-  it('are refused with an overlap that is out of range or of another type, and with another member', async () => {
+  it('are refused with an invalid overlap or an unknown member', async () => {
     for (const overlapHours of [-1, 721, 1.5, '24', {}]) {
       assert.equal(
         (await api.call('POST', '/webhook-secrets', { overlapHours })).status,
@@ -95,7 +95,7 @@ describe('webhook secrets', () => {
     assert.equal((await api.call('POST', '/webhook-secrets', [])).status, 422);
   });
 
-  it('are never more than three, however many are asked for at once', async () => {
+  it('are never more than three, for any number of simultaneous requests', async () => {
     const key = await api.newClient('hasty');
     const answers = await Promise.all(
       Array.from({ length: 8 }, () => api.call('POST', '/webhook-secrets', {}, { key })),
@@ -132,7 +132,7 @@ describe('webhook secrets', () => {
     assert.equal('vigie-context' in other.headers, false);
   });
 
-  it('that have ended are not read, however many there are', async () => {
+  it('that have ended are not read, however many exist', async () => {
     const clientId = randomUuid();
     await api.database.query(
       `insert into webhook_secrets (id, client_id, secret, expires_at)
@@ -160,7 +160,7 @@ describe('webhook secrets', () => {
     }
   });
 
-  it('are remembered for seconds, forgotten when told, and end on time', async () => {
+  it('are cached for seconds, removed from the cache when announced, and end on time', async () => {
     const clientId = randomUuid();
     let nowMs = 0;
     let asked = 0;

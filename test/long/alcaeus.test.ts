@@ -1,4 +1,4 @@
-/** The API as alcaeus sees it, a Hydra client that knows of the API what the API says of itself. */
+/** The API through alcaeus, a Hydra client that knows only what the API says of itself. */
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -16,15 +16,15 @@ async function seed(): Promise<{ readonly match: string; readonly property: stri
     const { body } = await api.call('POST', '/searches', { title, propertyTypes: [0, 1], budgetMax: 1 });
     searches.push(body['@id']);
   }
-  const { held } = sampleChange('ad.update.price', new Date());
+  const { stored } = sampleChange('ad.update.price', new Date());
   const match = randomUUID();
-  await seedProperty(api.database, held);
+  await seedProperty(api.database, stored);
   const searchNumber = await searchNumberOfId(api.database, String(searches[0]).slice('/searches/'.length));
-  await seedMatch(api.database, { id: match, searchNumber, propertyUuid: held.state.uuid });
-  return { match: `/matches/${match}`, property: `/documents/properties/${held.state.uuid}`, searches };
+  await seedMatch(api.database, { id: match, searchNumber, propertyUuid: stored.state.uuid });
+  return { match: `/matches/${match}`, property: `/documents/properties/${stored.state.uuid}`, searches };
 }
 
-test('alcaeus walks from the entrypoint to collections, pages, members and what can be done with them', async () => {
+test('alcaeus walks from the entrypoint to collections, pages, members and their operations', async () => {
   const { match, property, searches } = await seed();
   const paths = ['/searches', '/searches?page=2&itemsPerPage=1', '/matches', match, property, '/cities/75115'];
   const { collections, loaded } = await walkWithAlcaeus(api.baseUrl, api.key, paths);
@@ -32,12 +32,12 @@ test('alcaeus walks from the entrypoint to collections, pages, members and what 
   assert.deepEqual(operations['/searches'], ['GET', 'POST #Search']);
   assert.deepEqual(Object.keys(operations).sort(), [
     ...['/cities', '/deliveries', '/departments', '/documents/properties', '/endpoints', '/features'],
-    ...['/matches', '/recoveries', '/searches', '/site_categories', '/users', '/webhook-secrets'],
+    ...['/matches', '/recipients', '/recoveries', '/searches', '/site_categories', '/users', '/webhook-secrets'],
   ]);
   const [all, second, matches, one, document, city] = loaded;
   assert.ok(all?.types.includes('http://www.w3.org/ns/hydra/core#Collection'));
   assert.deepEqual([all?.total, all?.members], [3, searches]);
-  // Who comes by a link of his own finds what the entrypoint says of it.
+  // A client that follows a direct link finds the same operations as at the entrypoint.
   assert.deepEqual([all?.operations, second?.operations], [operations['/searches'], operations['/searches']]);
   assert.deepEqual([matches?.operations, operations['/matches']], [['GET'], ['GET']]);
   assert.deepEqual(all?.memberOperations, ['DELETE', 'GET', 'PATCH #Search', 'PUT #Search']);
@@ -45,7 +45,7 @@ test('alcaeus walks from the entrypoint to collections, pages, members and what 
   assert.equal(all?.filters['order[title]'], 'https://schema.org/name');
   assert.equal(all?.filters.notificationEnabled, '#Search/notificationEnabled');
   assert.deepEqual(matches?.members, [match]);
-  // What RDF clients could not look into: the members are nodes and values of their own.
+  // The members are nodes and values of their own. RDF clients could not read a single opaque value.
   assert.equal(one?.values['Match/propertyDocument'], property);
   assert.equal(document?.values['PropertyDocument/city'], '_');
   assert.match(String(document?.values['PropertyDocument/lastCrawledAdvert']), /^[0-9a-f-]{36}$/);

@@ -20,9 +20,9 @@ interface Seen {
   readonly ascending: readonly string[];
   readonly descending: readonly string[];
   readonly filtered: readonly string[];
-  /** What stands at the field. */
+  /** The message shown at the field. */
   readonly violation: string;
-  /** The last body of a creation. */
+  /** The body of the last request that creates a search. */
   readonly sent: Readonly<Record<string, unknown>>;
   readonly created: number;
   readonly changed: number;
@@ -46,7 +46,13 @@ test('API Platform Admin lists, filters, sorts, opens, creates, edits and delete
       geoShapes: [JSON.parse('[[5,43],[6,43],[6,44],[5,43]]')],
       includedZipcodes: ['83000'],
     };
-    await rest.createSearch({ title, ...places, notificationEnabled: true, endpointRecipient });
+    await rest.createSearch({
+      title,
+      ...places,
+      notificationEnabled: true,
+      endpointRecipient,
+      notificationRecipient: 'jo@example.org',
+    });
   }
   const [property, advert] = [randomUUID(), randomUUID()];
   const message = {
@@ -80,20 +86,21 @@ test('API Platform Admin lists, filters, sorts, opens, creates, edits and delete
   const rows = Object.fromEntries(Object.entries(seen.lists).map(([name, list]) => [name, list.rows]));
   assert.deepEqual(rows, {
     ...{ searches: 3, matches: 3, deliveries: 3, 'documents/properties': 1, cities: 10, departments: 10 },
-    ...{ site_categories: 7, features: 10, endpoints: 1, users: 1, recoveries: 1, 'webhook-secrets': 1 },
+    ...{ site_categories: 7, features: 10, endpoints: 1, users: 1, recipients: 1, recoveries: 1, 'webhook-secrets': 1 },
   });
   assert.match(String(seen.opened['documents/properties']), /T3 vue mer/);
   assert.match(String(seen.opened.deliveries), /Appartement Toulon|Maison Lyon|Zébulon/);
   assert.deepEqual([seen.ascending, seen.descending], [TITLES, TITLES.toReversed()]);
   assert.deepEqual(seen.filtered, ['Zébulon']);
   assert.equal(seen.violation, 'must not be above the maximum, which is 300');
-  // What nobody touched is left to its default: no switch that is off by itself.
+  // Untouched members are not sent, so they get their defaults: no flag is switched off unintentionally.
   assert.equal(seen.sent.title, 'Created by hand');
   for (const flag of ['furnished', 'withCoherentPrice', 'withVirtualTour']) assert.ok(!(flag in seen.sent), flag);
   assert.deepEqual([seen.created, seen.changed], [1, 1]);
   assert.equal(seen.left.length, TITLES.length);
   const { updatedAt: _updatedAt, lastAlertAt: _lastAlertAt, ...after } = await searchOf('Maison');
-  assert.deepEqual({ ...before, ...after, budgetMax: null }, before);
+  const matched = { newSinceSeen: 1, matchedLast7Days: 1 };
+  assert.deepEqual({ ...before, ...after, budgetMax: null }, { ...before, ...matched });
   assert.equal(after.budgetMax, 250_000);
   assert.deepEqual(seen.refused, [`422 POST ${daemon.apiUrl}/searches`]);
   const unexpected = seen.complaints.filter((complaint) => !complaint.includes('422'));

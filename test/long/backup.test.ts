@@ -1,4 +1,4 @@
-/** What operators see of `vigie backup` and `vigie restore`: what is refused, and what is left as it was. */
+/** What operators see of `vigie backup` and `vigie restore`: what they refuse, and what they leave unchanged. */
 
 import assert from 'node:assert/strict';
 import { access, lstat, readdir, readFile, rm, stat, symlink, truncate, writeFile } from 'node:fs/promises';
@@ -15,7 +15,7 @@ import { copyTestCluster, emptyDirectory } from '../support/servers.ts';
 import { startSmtpReceiver } from '../support/smtp-receiver.ts';
 import { until, untilIs } from '../support/until.ts';
 
-/** Neither is given: both are embedded. */
+/** Neither URL is set: both servers are embedded. */
 const EMBEDDED = { postgres: { url: '' }, nats: { url: '' } };
 const serverBin = process.env.NATS_SERVER_BIN || '';
 const PATH = `${serverBin === '' ? '' : `${dirname(serverBin)}:`}${process.env.PATH}`;
@@ -52,19 +52,21 @@ async function findingsOf({ settings }: Scene, now: Date): Promise<readonly stri
   return findings.flatMap(({ level, text }) => (text.includes('backup') ? [`${level}: ${text}`] : []));
 }
 
-test('a backup of a running service is private, whole or absent, and known to the doctor', async (t) => {
+test('a backup of a running service is private, whole or absent, and reported by the doctor', async (t) => {
   const scene = await openScene(t);
   const { dataDir, folder, file, run } = scene;
   const daemon = await startDaemon(t, EMBEDDED, scene.settings);
-  assert.deepEqual(await findingsOf(scene, new Date()), ['look at: there is no backup']);
+  assert.deepEqual(await findingsOf(scene, new Date()), ['look at: There is no backup.']);
   assert.equal((await run('backup', file)).code, 0);
   assert.deepEqual(await readdir(folder), ['backup.tar.gz']);
   assert.equal((await stat(file)).mode & 0o777, 0o600);
   const at = Date.parse((await readFile(join(dataDir, 'last-backup'), 'utf8')).trim());
-  assert.deepEqual(await findingsOf(scene, new Date(at + 19.9 * 3_600_000)), ['fine: the last backup is 19 hours old']);
+  assert.deepEqual(await findingsOf(scene, new Date(at + 19.9 * 3_600_000)), [
+    'fine: The last backup is 19 hours old.',
+  ]);
   assert.match(
     String(await findingsOf(scene, new Date(at + 20.1 * 3_600_000))),
-    /^look at: the last backup is 20 hours/,
+    /^look at: The last backup is 20 hours/,
   );
 
   const unwritable = await run('backup', join(folder, 'nowhere', 'backup.tar.gz'));
@@ -75,12 +77,12 @@ test('a backup of a running service is private, whole or absent, and known to th
   for (const other of [link, folder]) {
     const replacing = await run('backup', other);
     assert.equal(replacing.code, 1);
-    assert.match(replacing.said, /is no regular file/);
+    assert.match(replacing.said, /is not a regular file/);
   }
   assert.ok((await lstat(link)).isSymbolicLink());
   const refused = await run('restore', file);
   assert.equal(refused.code, 1);
-  assert.match(refused.said, /in use by another vigie \(process \d+\)\. Stop it/);
+  assert.match(refused.said, /in use by another Vigie daemon \(process \d+\)\. Stop it/);
   await withSuperuser(scene, (client) =>
     until(
       () => slotsOf(client),
@@ -90,7 +92,7 @@ test('a backup of a running service is private, whole or absent, and known to th
   assert.equal(await daemon.end('SIGTERM'), 0);
 });
 
-test('a backup that is interrupted leaves neither a file, nor a slot, nor the state of a backup', async (t) => {
+test('an interrupted backup leaves no file, no slot and no backup state', async (t) => {
   const scene = await openScene(t);
   const daemon = await startDaemon(t, EMBEDDED, scene.settings);
   await withSuperuser(scene, async (client) => {
@@ -109,7 +111,7 @@ test('a backup that is interrupted leaves neither a file, nor a slot, nor the st
   assert.equal(await daemon.end('SIGTERM'), 0);
 });
 
-test('a restore keeps the former database, makes new passwords, and changes nothing for a file that is not whole', async (t) => {
+test('a restore keeps the former database, creates new passwords, and changes nothing if the file is not whole', async (t) => {
   const scene = await openScene(t);
   const { home, file, folder, run } = scene;
   assert.equal((await run('keys', 'create', '--client', 'before')).code, 0);
@@ -123,9 +125,9 @@ test('a restore keeps the former database, makes new passwords, and changes noth
   await truncate(halved, Math.floor((await stat(file)).size / 2));
   await writeFile(join(folder, 'none.tar.gz'), 'no archive');
   for (const [name, reason] of [
-    ['half.tar.gz', /half\.tar\.gz cannot be unpacked: .*unexpected end of file/],
-    ['none.tar.gz', /none\.tar\.gz cannot be unpacked: .*not in gzip format/],
-    ['missing.tar.gz', /missing\.tar\.gz cannot be unpacked: .*No such file/],
+    ['half.tar.gz', /Cannot unpack .*half\.tar\.gz: .*unexpected end of file/],
+    ['none.tar.gz', /Cannot unpack .*none\.tar\.gz: .*not in gzip format/],
+    ['missing.tar.gz', /Cannot unpack .*missing\.tar\.gz: .*No such file/],
   ] as const) {
     const { code, said } = await run('restore', join(folder, name));
     assert.equal(code, 1);
@@ -135,7 +137,7 @@ test('a restore keeps the former database, makes new passwords, and changes noth
 
   const { code, said } = await run('restore', file);
   assert.equal(code, 0, said);
-  const [, former = ''] = /the former database is kept in (.*): remove it/.exec(said) ?? [];
+  const [, former = ''] = /The former database is kept in (.*)\. Remove it/.exec(said) ?? [];
   assert.equal(dirname(former), home);
   await access(join(former, 'PG_VERSION'));
   const listed = await run('keys', 'list');
@@ -144,7 +146,7 @@ test('a restore keeps the former database, makes new passwords, and changes noth
   assert.notEqual(await readFile(join(home, 'password'), 'utf8'), password);
 });
 
-test('who was erased after a backup stays erased when it is restored, by the file of a newer one', async (t) => {
+test('a recipient erased after a backup stays erased after its restore, by the file of a newer one', async (t) => {
   const scene = await openScene(t);
   const { dataDir, folder, file, run } = scene;
   const searches = join(folder, 'searches.json');
@@ -174,7 +176,7 @@ test('who was erased after a backup stays erased when it is restored, by the fil
   assert.equal(await daemon.end('SIGTERM'), 0);
 });
 
-test('a restored backup mails nobody who unsubscribed after it, and who took that back', async (t) => {
+test('a restored backup mails no recipient who unsubscribed after it, and each who subscribed again', async (t) => {
   const scene = await openScene(t);
   const smtp = await startSmtpReceiver(t);
   const mail = {
@@ -218,7 +220,7 @@ test('a restored backup mails nobody who unsubscribed after it, and who took tha
   assert.equal(await restored.end('SIGTERM'), 0);
 });
 
-test('for a PostgreSQL of your own both commands name its tools, and a directory without a database has no backup', async (t) => {
+test('for an external PostgreSQL both commands name its tools, and a directory without a database has no backup', async (t) => {
   const { file, run, folder } = await openScene(t);
   for (const command of ['backup', 'restore']) {
     const { code, stderr } = await runVigie([command, file], { ...EMBEDDED, postgres: { url: 'postgres://a@b/c' } });
@@ -228,7 +230,7 @@ test('for a PostgreSQL of your own both commands name its tools, and a directory
   const settings = { VIGIE_DATA_DIR: join(folder, 'mistyped'), PATH };
   const { code, stderr } = await runVigie(['backup', file], EMBEDDED, { settings });
   assert.equal(code, 1);
-  assert.match(stderr, /mistyped has no embedded PostgreSQL: VIGIE_DATA_DIR/);
+  assert.match(stderr, /mistyped has no embedded PostgreSQL. Set VIGIE_DATA_DIR/);
   assert.deepEqual(await readdir(folder), []);
   assert.equal((await run('backup')).code, 2);
 });

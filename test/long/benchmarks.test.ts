@@ -1,4 +1,4 @@
-/** Every benchmark of package.json runs to its end with a load of seconds (`--smoke`), and prints its figures. */
+/** Every benchmark of package.json completes with a load of a few seconds (`--smoke`), and prints its figures. */
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { ROOT } from '../support/checkout.ts';
 
-/** The first and the last of its parts. */
+/** Figures of the first and the last part of each benchmark. */
 const FIGURES: Readonly<Record<string, readonly RegExp[]>> = {
   'bench:console': [/^20 searches, 30 matches: [1-9]\d* frames/m, /tasks of the page above/],
   'bench:courier': [/^deliveriesPerSecond +[1-9]/m, /^recoveredPerSecond +[1-9]/m, /^resumedPerSecond +[1-9]/m],
@@ -21,7 +21,7 @@ const FIGURES: Readonly<Record<string, readonly RegExp[]>> = {
 
 const { scripts } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
 
-test('every benchmark is among those that run here', () => {
+test('every benchmark is among those that this test runs', () => {
   const committed = Object.keys(scripts).filter((name) => name.startsWith('bench:'));
   assert.deepEqual(committed, Object.keys(FIGURES));
 });

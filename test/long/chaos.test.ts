@@ -1,4 +1,4 @@
-/** The chaos run in short, with the seeds of the long one (`npm run chaos`): the auditor must find nothing. */
+/** A short chaos run with the seeds of the long one (`npm run chaos`): the auditor must find nothing. */
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -11,11 +11,11 @@ import { LOADER, moduleUrl } from '../support/checkout.ts';
 
 const CHAOS = fileURLToPath(moduleUrl('bench/chaos'));
 const SECONDS = '15';
-/** Restores have drills of their own (test/long/restore.test.ts), and take too long for here. */
+/** Leaves out restores, which take too long here and have their own tests (test/long/restore.test.ts). */
 const FAULTS = '^(?!.* comes back )';
 
-// Side by side: most of the time goes by with waiting for JetStream to hand out again what was lost.
-describe('servers, daemons and connections break at random, and the auditor finds nothing', {
+// Concurrently, because most of the time is spent waiting for JetStream to redeliver lost messages.
+describe('servers, daemons and connections fail at random, and the auditor finds nothing', {
   concurrency: true,
 }, () => {
   for (const seed of CHAOS_SEEDS) {

@@ -1,6 +1,6 @@
 /**
- * The Helm chart, by Helm itself and by the types of Kubernetes and of the Prometheus operator. Both are Go modules; the
- * tests are skipped, with the reason, where Go is missing or cannot fetch them.
+ * The Helm chart, checked with Helm itself and with the types of Kubernetes and of the Prometheus operator. Both are Go
+ * modules. The tests are skipped, with the reason, if Go is missing or cannot fetch them.
  */
 
 import assert from 'node:assert/strict';
@@ -14,7 +14,7 @@ import { ROOT } from '../support/checkout.ts';
 import { goToolchain } from '../support/toolchains.ts';
 
 const HELM = 'helm.sh/helm/v3/cmd/helm@v3.14.4';
-/** Go's first release that reads these modules. */
+/** The first minor release of Go that can build these modules. */
 const GO_MINOR_MIN = 22;
 const CHART = join(ROOT, 'config/helm/vigie');
 

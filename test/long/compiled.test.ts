@@ -1,4 +1,4 @@
-/** A checkout runs compiled JavaScript, which it builds when a source is newer, and executes nothing of other users' files. */
+/** A checkout runs compiled JavaScript, builds it when a source is newer, and executes no files of other users. */
 
 import assert from 'node:assert/strict';
 import { execFile, spawnSync } from 'node:child_process';
@@ -18,7 +18,7 @@ const UID = isRoot ? 65_534 : (process.geteuid?.() as number);
 interface Checkout {
   readonly path: string;
   readonly temporary: string;
-  /** One script of a plain user; resolves with what it said. */
+  /** Runs one script as an ordinary user; resolves with its exit code and output. */
   script(name: string, ...args: readonly string[]): Promise<{ code: number; stdout: string; stderr: string }>;
 }
 
@@ -47,12 +47,12 @@ async function makeCheckout(t: TestContext): Promise<Checkout> {
   };
 }
 
-test('a checkout builds what is missing or older than a source, says so, and executes no file of another user', async (t) => {
+test('a checkout builds missing and outdated files, reports it, and executes no file of another user', async (t) => {
   const { path, temporary, script } = await makeCheckout(t);
   const mark = join(temporary, 'mark');
   const main = join(path, 'src/main.ts');
   for (const uid of new Set([UID, process.geteuid?.() as number])) await poisonCache(temporary, uid, main, mark);
-  // The compiler of TypeScript itself shows that the cache is hostile.
+  // Running the source with tsx shows that the poisoned cache would be executed.
   const env = { PATH: process.env.PATH, TMPDIR: temporary };
   await run(process.execPath, ['--import', import.meta.resolve('tsx'), main, '--help'], { env });
   assert.ok(existsSync(mark), 'tsx executes the cache');
@@ -81,7 +81,7 @@ test('a checkout builds what is missing or older than a source, says so, and exe
   );
 });
 
-test('the compiled program says its version within one and a half times a start of Node.js', async () => {
+test('the compiled program prints its version within one and a half times a start of Node.js', async () => {
   await run('npm', ['run', '-s', 'ready'], { cwd: ROOT });
   const took = (args: readonly string[]): number => {
     const began = performance.now();

@@ -1,4 +1,4 @@
-/** What a client does with searches, matches and deliveries in the console, and what comes of it in the service. */
+/** What a client does with searches, matches and deliveries in the console, and its effect in the service. */
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -76,7 +76,7 @@ async function describeHome({ page, rest, go, picture }: ConsoleScene): Promise<
   await rest.request('DELETE', body['@id']);
 }
 
-/** Of a service without a mail server. */
+/** Forecasts of a service without a mail server. */
 async function foresee(scene: ConsoleScene): Promise<void> {
   const { page, rest, go } = scene;
   const { id, iri } = await rest.createSearch({ title: 'Muette', includedCities: ['/cities/13055'] });
@@ -110,7 +110,7 @@ async function foresee(scene: ConsoleScene): Promise<void> {
   const events = 'The chosen events will not be sent: they need an e-mail address or a webhook.';
   await told(['New properties will be sent by webhook.', events]);
   await scene.picture('outlook');
-  // A city of arrondissements has no zip code of its own.
+  // A city of arrondissements has no zip code of its own, so none is shown.
   assert.equal(await page.do('text', { selector: '.chip-static' }), 'Marseille\n×');
   await page.do('click', { selector: '.save-bar .primary' });
   await page.do('until', { expression: `${bar} === 'Saved.'` });
@@ -120,14 +120,14 @@ async function foresee(scene: ConsoleScene): Promise<void> {
   await rest.request('DELETE', iri);
 }
 
-/** `unavailable` last: it is what the service answers. */
+/** `unavailable` is last, because it is what the service itself answers. */
 const MAIL_FAULTS = [
-  ['refused', 'No e-mail will be sent: the recipient’s server refuses this address, correct it.'],
+  ['refused', 'No e-mail will be sent: the recipient’s server refuses this address. Correct it.'],
   ['unsubscribed', 'No e-mail will be sent: the recipient has unsubscribed.'],
   ['unavailable', 'No e-mail will be sent: this service has no mail server.'],
 ] as const;
 
-/** Searches have this status from now on, whatever the service answers. */
+/** Replaces the service's e-mail status of searches in all later answers. */
 const answerEmailStatus = (status: string): string => `(() => {
   const ask = (window.ask ??= window.fetch);
   window.fetch = async (...asked) => {
@@ -149,7 +149,7 @@ async function meetConflict(scene: ConsoleScene): Promise<void> {
     await page.do('fill', { selector: 'input[name=budgetMax]', text: budgetMax });
     await page.do('evaluate', { expression: SAVE });
   };
-  // Whatever comes late has come: nothing moves under the pointer.
+  // Waits for late content, so that nothing moves under the pointer.
   await page.do('wait', { selector: '.preview[data-settled=true] .figures' });
   await rest.request('PUT', iri, { budgetMax: 250_000, roomMin: 4 });
   await write('320000');
@@ -159,10 +159,10 @@ async function meetConflict(scene: ConsoleScene): Promise<void> {
   };
   const budget = () =>
     page.do<string>('evaluate', { expression: `document.querySelector('input[name=budgetMax]').value` });
-  assert.match(await told(), /changed meanwhile \(.*Budget \(maximum\).*\)/);
+  assert.match(await told(), /changed in the meantime \(.*Budget \(maximum\).*\)/);
   assert.deepEqual(await page.do('axe'), []);
   await picture('conflict');
-  // Nothing is saved; the other version is shown under the own changes.
+  // Nothing is saved. The page shows the other version under the user's own changes.
   assert.equal((await read()).budgetMax, 250_000);
   assert.equal(await page.do('evaluate', { expression: `document.querySelector('input[name=roomMin]').value` }), '4');
   assert.equal(await budget(), '320000');
@@ -180,7 +180,7 @@ async function meetConflict(scene: ConsoleScene): Promise<void> {
   await rest.request('DELETE', iri);
 }
 
-/** The page asks for nothing after a change: the answer to it is what it goes on with, tag and all. */
+/** After a change the page makes no further request: it continues with the answer, including its ETag. */
 async function saveOnce({ page, rest, go }: ConsoleScene): Promise<void> {
   const said = async (text: string): Promise<void> =>
     page.do('until', { expression: `document.querySelector('.save-bar [role=status]')?.innerText === '${text}'` });
@@ -198,14 +198,14 @@ async function saveOnce({ page, rest, go }: ConsoleScene): Promise<void> {
   const { body } = await rest.request<{ 'hydra:member': Saved[] }>('GET', '/searches?title=Neuve');
   const [{ '@id': iri, budgetMax } = assert.fail()] = body['hydra:member'];
   assert.equal(budgetMax, 320_000);
-  // Nor is one deleted that was changed unseen.
+  // A search that was changed unseen is not deleted either.
   await rest.request('PUT', iri, { roomMin: 4 });
   const remove = async (): Promise<void> => {
     await page.do('click', { selector: '.save-bar .danger' });
     await page.do('click', { selector: 'dialog .danger' });
   };
   await remove();
-  await page.do('wait', { selector: '.save-bar ::-p-text(This search was changed meanwhile)' });
+  await page.do('wait', { selector: '.save-bar ::-p-text(This search has changed in the meantime)' });
   assert.equal(await page.do('evaluate', { expression: `document.querySelector('input[name=roomMin]').value` }), '4');
   await remove();
   await page.do('wait', { selector: '.list.searches' });
@@ -220,7 +220,7 @@ async function saveOnce({ page, rest, go }: ConsoleScene): Promise<void> {
   assert.ok(asked.every(({ method, isConditional }) => method === 'GET' || isConditional));
 }
 
-/** What the page asks of one search. */
+/** Records the requests of the page for one search. */
 const RECORD_CHANGES = `(() => {
   const ask = (window.ask ??= window.fetch);
   window.changes = [];
@@ -262,7 +262,7 @@ async function copySearch(scene: ConsoleScene): Promise<void> {
   assert.notEqual(copy?.token, original?.token);
 }
 
-/** Looks elsewhere in the middle of writing, comes back, and thinks better of it. */
+/** Leaves the form while editing, returns, and then discards the changes. */
 async function keepUnsaved(scene: ConsoleScene): Promise<void> {
   const { page, go } = scene;
   const place = await page.do<string>('evaluate', { expression: `location.hash` });
@@ -333,7 +333,7 @@ async function seeSilentSearch({ page, rest, publish, enter, chooseSearch }: Con
   await chooseSearch('Sans bruit');
   await page.do('wait', { selector: '::-p-text(1 property found now)' });
   await page.do('until', { expression: `${COVERED} > 0` });
-  // Nothing was notified of it, and it is shown all the same.
+  // The property was not notified, but is shown all the same.
   await page.do('click', { selector: '[data-list=matches] ::-p-text(Studio à louer)' });
   await page.do('wait', { selector: '.property ::-p-text(Studio à louer)' });
   await page.do('click', { selector: '.property .back' });
@@ -341,7 +341,7 @@ async function seeSilentSearch({ page, rest, publish, enter, chooseSearch }: Con
   await chooseSearch('');
 }
 
-/** Pixels of the map that matches cover. */
+/** The number of map pixels that matches cover. */
 const COVERED = `(() => {
   const canvas = document.querySelector('.leaflet-pins-pane canvas');
   const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
@@ -371,7 +371,7 @@ async function filterMatches(scene: ConsoleScene): Promise<void> {
   await shows(['Vendu mardi', 'Vendu ce jour']);
   await page.do('choose', { selector: period, value: '1' });
   await shows(['Vendu ce jour']);
-  // What one search finds now has no period.
+  // The period does not apply to the current results of one search.
   await chooseSearch('Ventes');
   await shows(['Vendu mardi', 'Vendu ce jour']);
   await page.do('click', { selector: '.chip[data-kind=sale]' });
@@ -383,7 +383,7 @@ async function filterMatches(scene: ConsoleScene): Promise<void> {
   await shows(['Vendu mardi', 'Vendu ce jour']);
 }
 
-/** Of all searches in the page, of one by the service; what is found of one is exported as the service writes it. */
+/** The page sorts the results of all searches; the service sorts and exports those of one search. */
 async function sortResults(
   { page, chooseSearch, picture }: ConsoleScene,
   shows: (titles: readonly string[]) => Promise<void>,
@@ -398,7 +398,7 @@ async function sortResults(
       await first(order === 'price' ? 'Vendu mardi' : 'Vendu ce jour');
     }
     await page.do('choose', { selector: '.result-tools select', value: 'newest' });
-    // Both were published in the same moment; they were notified days apart.
+    // Both were published at the same moment, but notified days apart.
     if (search === '') await first('Vendu ce jour');
     await page.do('fill', { selector: 'input[name=results]', text: 'mardi' });
     await shows(['Vendu mardi']);
@@ -437,7 +437,7 @@ async function readProperty({ page, receiver, publish, picture }: ConsoleScene):
   await picture('prices');
 }
 
-/** The page's clock, so many milliseconds ahead. */
+/** Sets the page's clock ahead by `ms` milliseconds. */
 const ahead = (ms: number): string => `(() => {
   globalThis.rightNow ??= Date.now.bind(Date);
   Date.now = () => globalThis.rightNow() + ${ms};

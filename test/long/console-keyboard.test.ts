@@ -1,4 +1,4 @@
-/** The console without a mouse: everything is reached with Tab, done with Enter, and the focus is never lost. */
+/** The console without a mouse: Tab reaches everything, Enter operates it, and the focus is never lost. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -34,7 +34,7 @@ async function bringKey({ page, key }: ConsoleScene): Promise<void> {
 
 const TABS_MAX = 200;
 
-/** Presses Tab until the focus is there. */
+/** Presses Tab until the element has the focus. */
 async function tabTo(page: RemotePage, selector: string): Promise<void> {
   for (let pressed = 0; pressed < TABS_MAX; pressed++) {
     await page.do('press', { key: 'Tab' });
@@ -95,7 +95,7 @@ async function writeSearch({ page }: ConsoleScene): Promise<void> {
 
 const PLACES_OF_WHAT_IS_TYPED = '[role=listbox][aria-busy=false] [role=option]';
 
-/** With the arrows, and faster than the list comes: of the letters before, Toulouse was the first. */
+/** Chooses a city with the arrow keys, then again faster than the list is loaded: for `Toul` Toulouse was the first. */
 async function nameCity(page: RemotePage): Promise<void> {
   await write(page, '[role=combobox]', 'Toulon');
   await page.do('wait', { selector: PLACES_OF_WHAT_IS_TYPED });

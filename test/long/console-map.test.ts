@@ -1,4 +1,4 @@
-/** What the console's map shows: all that is listed, what is chosen while a search is written, and what that would find. */
+/** The console's map: all listed results, the places chosen in a search's form, and what that search would find. */
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -33,7 +33,7 @@ test('the map shows what is listed, and what is chosen', { timeout: 600_000 }, a
   await t.test('what the preview counts is on the map, and over which days it divides is said', () => preview(scene));
 });
 
-/** The radius is five kilometres, and the way to the area's middle from Hyères some 18. */
+/** The radius of the search is 5 km; from Hyères to the centre of the area it is about 18 km. */
 async function askWhy({ page, rest, publish, go, picture }: ConsoleScene): Promise<void> {
   const property = randomUUID();
   await publish({ property, title: 'Villa à Hyères', price: 450_000, lat: 43.1258, lon: 6.1556 });
@@ -54,14 +54,14 @@ async function askWhy({ page, rest, publish, go, picture }: ConsoleScene): Promi
   await publish({ property, title: 'Villa à Hyères', price: 450_000, lat: 43.1258, lon: 5.9306 });
 }
 
-/** Its IRI. */
+/** Resolves with the search's IRI. */
 async function searchNamed(rest: RestClient, title: string): Promise<string> {
   const path = `/searches?title=${encodeURIComponent(title)}`;
   const { body } = await rest.request<{ 'hydra:member': readonly { '@id': string }[] }>('GET', path);
   return body['hydra:member'][0]?.['@id'] ?? '';
 }
 
-/** Where the opaque pixels of one colour lie in a layer, and how far their middle is from the map's; null: there are none. */
+/** The extent of one colour's opaque pixels in a layer, and their distance from the map's middle; null without any. */
 const extentOf = (pane: 'below' | 'pins', colour: string, opacityMin = 200): string => `(() => {
   const canvas = document.querySelector('.leaflet-${pane}-pane canvas');
   const { data, width } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
@@ -85,7 +85,7 @@ const extentOf = (pane: 'below' | 'pins', colour: string, opacityMin = 200): str
   return { ...found, off };
 })()`;
 
-/** From Dunkerque to Toulon the map is as high as it is, but for a margin. */
+/** Whether the map shows Dunkerque and Toulon: the pins then extend over most of its height. */
 const ALL_IN_SIGHT = `(({ top, bottom } = { top: 0, bottom: 0 }) => bottom - top > 0.5 * document.querySelector('.map').clientHeight)(${extentOf('pins', 'sale')} ?? undefined)`;
 
 async function seeAll({ page, chooseSearch, picture }: ConsoleScene): Promise<void> {
@@ -95,7 +95,7 @@ async function seeAll({ page, chooseSearch, picture }: ConsoleScene): Promise<vo
   await page.do('until', { expression: `!${ALL_IN_SIGHT}` });
   await page.do('click', { selector: '.whole' });
   await page.do('until', { expression: ALL_IN_SIGHT });
-  // Of one search, what it finds.
+  // With one search chosen, the map shows its results.
   await chooseSearch('Près du port');
   await page.do('until', { expression: `document.querySelectorAll('.result').length === 2` });
   await page.do('until', { expression: `${extentOf('below', 'chosen')}?.off < 4` });
@@ -114,7 +114,7 @@ async function readForWhom({ page }: ConsoleScene): Promise<void> {
   await page.do('click', { selector: '.property .back' });
 }
 
-/** Where they are, and whether that is land: beside borders and shores two sources meet. */
+/** Places with coordinates and whether they are on land. Near borders and shores, data of two sources meets. */
 const GROUNDS: Readonly<Record<string, readonly [lat: string, lon: string, isLand: boolean]>> = {
   'Au large': ['42.9', '5.6', false],
   Berne: ['46.948', '7.447', true],
@@ -128,7 +128,7 @@ const GROUNDS: Readonly<Record<string, readonly [lat: string, lon: string, isLan
   'Quai de Toulon': ['43.1195', '5.9305', true],
 };
 
-/** In the middle of the map; the sea is where nothing is painted. */
+/** Whether the middle of the map is land: nothing is painted on the sea. */
 const IS_LAND = `(() => {
   const canvas = document.querySelector('.leaflet-land-pane canvas');
   return canvas.getContext('2d').getImageData(canvas.width / 2, canvas.height / 2, 1, 1).data[3] > 200;
@@ -142,7 +142,7 @@ async function showLand({ page, rest, enter, chooseSearch, picture }: ConsoleSce
   for (const [title, [, , isLand]] of Object.entries(GROUNDS)) {
     await chooseSearch(title);
     await page.do('until', { expression: `${extentOf('below', 'chosen')}?.off < 4` });
-    // Until the communes are there, the shore is coarse.
+    // The shore is coarse until the communes are loaded.
     await page.do('until', { expression: `${IS_LAND} === ${isLand}` });
     await picture(`land-${title}`);
   }
@@ -152,7 +152,7 @@ async function showLand({ page, rest, enter, chooseSearch, picture }: ConsoleSce
 
 const RING = 'extent.right - extent.left > 12 && extent.right - extent.left < 60';
 const OUTLINE = 'Math.max(extent.right - extent.left, extent.bottom - extent.top) > 300';
-/** Lines of searches that are not chosen are pale. */
+/** Whether the map shows other searches, which have pale lines. */
 const HAS_OTHERS = `${extentOf('below', 'area', 100)} !== null`;
 
 async function choosePlaces({ page, rest, go, chooseSearch, picture }: ConsoleScene): Promise<void> {
@@ -166,7 +166,7 @@ async function choosePlaces({ page, rest, go, chooseSearch, picture }: ConsoleSc
     await picture(`chosen-${name}`);
   };
   const choose = async (text: string): Promise<void> => {
-    // What was chosen before would be marked until this is.
+    // Without this, the map would show the former choice until the new one is loaded.
     await page.do('evaluate', { expression: `document.querySelector('.chip-static button')?.click()` });
     await page.do('gone', { selector: '.chip-static' });
     await page.do('until', { expression: `${extentOf('below', 'chosen')} === null` });
@@ -178,10 +178,10 @@ async function choosePlaces({ page, rest, go, chooseSearch, picture }: ConsoleSc
   };
   await choose('Toulon');
   await marked('town', OUTLINE);
-  // A town that no map of the country has room for.
+  // A village that is too small for a map of the whole country.
   await choose('Rochefourchat');
   await marked('village', OUTLINE);
-  // Its arrondissements have no outline.
+  // Arrondissements have no outline.
   await choose('75011');
   await marked('zip-code', RING);
   await choose('Var');
@@ -191,7 +191,7 @@ async function choosePlaces({ page, rest, go, chooseSearch, picture }: ConsoleSc
   await go('searches', id);
   await marked('saved', OUTLINE);
   await go('searches');
-  // The page learns of what was created elsewhere when it shows the list.
+  // The page loads searches created elsewhere when it shows the list.
   await page.do('wait', { selector: '.search-row ::-p-text(Toulon)' });
   await go('map');
   await chooseSearch('Toulon');
@@ -210,14 +210,15 @@ async function preview({ page, receiver, go, picture }: ConsoleScene): Promise<v
   await page.do('click', { selector: '.whole' });
   await page.do('until', { expression: ALL_IN_SIGHT });
   const told = await page.do<string>('text', { selector: '.preview' });
-  assert.match(told, /4\s+a day/);
-  // The days of a preview are those of Paris, wherever it is read; the first match began with the first change.
+  // A few minutes of changes give no daily mean.
+  assert.doesNotMatch(told, /\d\s+a day/);
+  // A preview counts days in Paris time, wherever it is read. The first match began with the first change.
   const { match } = JSON.parse(String(receiver.posts[0]?.body)) as { match: { createdAt: string } };
   const inParis = { day: 'numeric', month: 'short', year: 'numeric', timeZone: 'Europe/Paris' } as const;
   const since = new Intl.DateTimeFormat('en-GB', inParis).format(new Date(match.createdAt));
-  assert.ok(told.includes(`A mean since ${since}: this service knows nothing of the time before.`), told);
+  assert.ok(told.includes(`No daily mean yet: ${since} is the first day with data.`), told);
   await picture('previewed');
-  // The one at Dunkerque alone, though another search has all of them.
+  // Only the advert at Dunkerque is found, although another search finds all adverts.
   await page.do('fill', { selector: 'input[name=budgetMax]', text: '160000' });
   await counts(1);
   await page.do('until', { expression: `${extentOf('pins', 'sale')} !== null && !${ALL_IN_SIGHT}` });

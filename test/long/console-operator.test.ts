@@ -1,4 +1,4 @@
-/** What the operator adds to the console: a tile server, and pictures of adverts. Nobody else is asked for anything. */
+/** What the operator may add to the console: a tile server and adverts' pictures. The page contacts no other host. */
 
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
@@ -16,7 +16,7 @@ const TILE = Buffer.from(
 interface TileServer {
   readonly origin: string;
   readonly paths: readonly string[];
-  /** Who the requests said that they came from. */
+  /** The Referer headers of the requests. */
   readonly referers: ReadonlySet<string | undefined>;
 }
 

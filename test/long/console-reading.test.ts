@@ -1,4 +1,4 @@
-/** The console as a screen reader tells it: Chromium's tree of what is accessible, and lists too long to be drawn at once. */
+/** The console for a screen reader: Chromium's accessibility tree, and lists too long to be drawn at once. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -32,7 +32,7 @@ interface Told {
 
 const CONTROLS = /^(?:button|link|textbox|searchbox|combobox|checkbox|switch|option|spinbutton|progressbar|img|image)$/;
 
-/** Of landmarks, headings and controls what holds for every view; and these parts of it, one behind the other. */
+/** Checks the landmarks, headings and controls that every view must have, and that `parts` follow each other in it. */
 async function readsAs(
   { page }: ConsoleScene,
   parts: readonly (readonly [role: string, name: RegExp])[],
@@ -59,7 +59,7 @@ async function readsAs(
   }
 }
 
-/** Of all searches, and of one: what one finds can be exported. */
+/** Reads the list of all searches, and of one search, whose results can be exported. */
 async function readList(scene: ConsoleScene): Promise<void> {
   await scene.page.do('until', {
     expression: `document.querySelector('#results')?.innerText.startsWith('${ADVERTS}')`,
@@ -156,7 +156,7 @@ async function readDeliveries(scene: ConsoleScene): Promise<void> {
   ]);
 }
 
-/** More than a screen and what lies near it. */
+/** More rows than fit on a screen and its surroundings. */
 const DRAWN_MAX = 200;
 
 async function scroll({ page, go, picture }: ConsoleScene): Promise<void> {
@@ -167,7 +167,7 @@ async function scroll({ page, go, picture }: ConsoleScene): Promise<void> {
     assert.ok((await page.do<number>('evaluate', { expression: rows })) <= DRAWN_MAX);
     const main = `document.querySelector('main')`;
     await page.do('evaluate', { expression: `${main}.scrollTop = ${main}.scrollHeight * ${(from + 40) / ADVERTS}; 0` });
-    // Wherever the reader comes to, there are rows.
+    // Wherever the reader scrolls, there are rows.
     const seen = `document.elementFromPoint(200, 500)?.closest('.result') !== null`;
     await page.do('until', { expression: seen });
   }

@@ -1,4 +1,4 @@
-/** The console in a real browser: what a client does with it, and what it does when the service is gone. */
+/** The console in a real browser: what a client does with it, and what it shows while the service is down. */
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -10,7 +10,7 @@ import { runVigie } from '../support/daemon.ts';
 import { emptyDirectory } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 
-/** A screen, a tablet, a phone, and one on its side; light in English, dark in French. */
+/** A desktop screen, a tablet, a phone, and a phone in landscape; light in English, dark in French. */
 const LOOKS = [
   [1440, 900],
   [1024, 768],
@@ -55,7 +55,7 @@ async function signIn({ page, address, enter, picture }: ConsoleScene): Promise<
   await picture('empty');
 }
 
-/** Where Toulon is on the map, in pixels of the page. */
+/** The position of Toulon on the map, in pixels of the page. */
 const TOULON_ON_MAP = `(() => {
   const box = document.querySelector('.map').getBoundingClientRect();
   return { x: box.x + box.width / 2, y: box.y + box.height / 2 };
@@ -66,14 +66,14 @@ async function drawSearch({ page, rest, receiver, picture, publish }: ConsoleSce
   await page.do('click', { selector: '.empty a.button' });
   await page.do('fill', { selector: 'input[name=title]', text: 'Drawn by hand' });
   await page.do('click', { selector: '::-p-text(Draw a circle)' });
-  // On a busy machine the map may not listen yet.
+  // On a busy machine the map may not listen for clicks yet.
   await page.do('wait', { selector: '.map.drawing' });
   const { x, y } = await page.do<{ x: number; y: number }>('evaluate', { expression: TOULON_ON_MAP });
   await page.do('mouse', { x, y });
   await page.do('mouse', { x: x + 60, y });
   await page.do('until', { expression: `document.querySelectorAll('.pair.three input')[2].value > 0` });
   await page.do('click', { selector: '::-p-text(Coordinates)' });
-  // A click of this map is kilometres wide: what was drawn is moved to where the adverts are.
+  // A pixel of this map is kilometres wide, so the drawn circle is moved to the adverts by its coordinates.
   for (const [at, text] of ['43.1258', '5.9306', '10'].entries())
     await page.do('fill', { selector: `.pair.three > .field:nth-child(${at + 1}) input`, text });
   await page.do('fill', { selector: 'input[name=budgetMin]', text: '300000' });
@@ -90,7 +90,7 @@ async function drawSearch({ page, rest, receiver, picture, publish }: ConsoleSce
     const shown = `document.querySelector('.word-hits')?.innerText.endsWith(': ${count}.')`;
     await page.do('until', { expression: shown });
   };
-  // While one types, and by the words alone.
+  // The count follows the typed words, and depends on them alone.
   await hits('ancienne', 1);
   await hits('neuf', 0);
   await page.do('evaluate', { expression: `document.querySelector('.word button').click()` });
@@ -172,9 +172,9 @@ async function resend({ page, receiver, publish, picture }: ConsoleScene): Promi
   await page.do('until', { expression: `document.querySelectorAll('.delivery[data-status=delivered]').length === 3` });
   const outcome = `[...document.querySelectorAll('.resent')].map(({ innerText }) => innerText).join('')`;
   await page.do('until', { expression: `/^Sent again: HTTP 200, \\d+ ms\\.$/.test(${outcome})` });
-  // What the feed brings is asked for behind what is awaited.
+  // A refresh that the feed causes waits for requests in progress instead of aborting them.
   assert.deepEqual((await abortedRequests()).slice(before.length), []);
-  // What is chosen is in the address: a link to it, and the way back, show the same.
+  // The address contains the chosen filters: a link to it, and the browser's back button, show the same.
   await page.do('choose', { selector: '.filters select:nth-of-type(3)', value: 'event' });
   await page.do('until', { expression: `document.querySelectorAll('.delivery').length === 1` });
   assert.match(await page.do<string>('evaluate', { expression: 'location.hash' }), /channel=event/);
@@ -201,7 +201,7 @@ async function askWhy({ page, rest, publish, picture }: ConsoleScene): Promise<v
   await picture('why');
 }
 
-/** By kind and distance: north of where the apartments are. */
+/** Kind, name and distance in degrees north of the apartments. */
 const POINTS = [
   ['school', 'École du Port', 0.0009],
   ['school', 'Lycée', 0.004],
@@ -221,7 +221,7 @@ async function lookAround(t: TestContext, { page, rest, servers, receiver, pictu
     () => rest.request<{ 'hydra:totalItems': number }>('GET', near),
     ({ body }) => body['hydra:totalItems'] === POINTS.length,
   );
-  // Where the page of places was, the map is.
+  // The address of the former page of places shows the map.
   await page.do('evaluate', { expression: `location.hash = '#/places'; 0` });
   await page.do('wait', { selector: 'nav a[data-view=map][aria-current]' });
   await page.do('click', { selector: '[data-list=matches] a' });
@@ -258,7 +258,7 @@ async function surviveRestart({ page, publish, stop, restart, picture }: Console
   await picture('lost');
   await publish({ title: 'T4 pendant la panne', price: 210_000 });
   await restart();
-  // No row moves under the pointer: what has come waits to be asked for.
+  // No row moves under the pointer: new results are shown when the user asks for them.
   await page.do('click', { selector: '.fresh button' });
   await page.do('wait', { selector: '::-p-text(T4 pendant la panne)' });
   await page.do('until', { expression: `document.querySelector('.banner').hidden` });
@@ -272,7 +272,7 @@ async function showViews(t: TestContext, { page, picture }: ConsoleScene): Promi
     if ((await page.do('evaluate', { expression: 'document.documentElement.lang' })) !== tag)
       await page.do('click', { selector: `button[lang=${tag}]` });
     await page.do('until', { expression: `document.documentElement.lang === '${tag}'` });
-    for (const view of ['map', 'searches', 'deliveries', 'why', 'endpoints']) {
+    for (const view of ['map', 'searches', 'deliveries', 'why', 'recipients', 'endpoints']) {
       await page.do('evaluate', { expression: `location.hash = '#/${view}'; 0` });
       await page.do('wait', { selector: `nav a[data-view=${view}][aria-current]` });
       await page.do('until', { expression: `document.querySelector('main h1') !== null` });
@@ -300,20 +300,20 @@ async function showViews(t: TestContext, { page, picture }: ConsoleScene): Promi
   await page.do('look', { width: 1280, height: 800, scheme: 'light' });
 }
 
-/** The page's own words, and what the service answers in them; what few need is below, or folded away. */
+/** Checks the page's texts and the service's answers in French, also the folded parts and those below the screen. */
 async function speakFrench({ page, go }: ConsoleScene): Promise<void> {
   const says = async (...texts: readonly string[]): Promise<void> => {
     for (const text of texts)
       await page.do('until', { expression: `document.body.textContent.includes(${JSON.stringify(text)})` });
   };
   await go('deliveries');
-  await says('Carte', 'Recherches', 'Envois', 'Pourquoi ?', 'Se déconnecter');
+  await says('Carte', 'Recherches', 'Envois', 'Pourquoi\u202f?', 'Se déconnecter');
   await go('endpoints');
   await says('Secret de la recherche');
   await go('searches', 'new');
   await says('Toutes les 5 minutes');
   await page.do('click', { selector: '.save-bar .primary' });
-  await says('Donnez un titre', 'Corrigez le champ en rouge.');
+  await says('ne doit pas être vide', 'Corrigez le champ en rouge.');
   const [isMailFirst, areFolded] = await page.do<boolean[]>('evaluate', {
     expression: `((mail, webhook) => [
       mail.compareDocumentPosition(webhook) === Node.DOCUMENT_POSITION_FOLLOWING,
@@ -324,7 +324,7 @@ async function speakFrench({ page, go }: ConsoleScene): Promise<void> {
   assert.deepEqual(await page.do('axe'), []);
 }
 
-/** 1366 × 768 at 200 %, phones on their side, a tablet, a window beside another. */
+/** 1366 × 768 at 200 % zoom, two phones in landscape, a window beside another one, and a tablet. */
 const LOW_SCREENS = [
   [683, 384],
   [667, 375],
@@ -364,7 +364,7 @@ async function fitLowScreens({ page, go, picture }: ConsoleScene): Promise<void>
 
 async function stayAtHome({ page, daemon, address, go }: ConsoleScene): Promise<void> {
   await go('map');
-  // Wherever the map has come to: nearer, until there should be streets.
+  // Zooms in, from wherever the map is, to the scale at which streets would be shown.
   await page.do('until', {
     expression: `document.querySelector('.no-streets') ?? void document.querySelector('.leaflet-control-zoom-in').click()`,
   });
@@ -373,7 +373,7 @@ async function stayAtHome({ page, daemon, address, go }: ConsoleScene): Promise<
   const { origin } = new URL(address);
   const strange = addresses.filter((one) => !/^(?:data|about):/.test(one) && new URL(one).origin !== origin);
   assert.deepEqual(strange, []);
-  // A browser tells of every answer that is no success, and of a service that is gone; the page may say nothing.
+  // Browsers log every unsuccessful answer and every failed connection; the page itself may log nothing.
   const own = complaints.filter((complaint) => !complaint.startsWith('Failed to load resource:'));
   assert.deepEqual(own, []);
   assert.deepEqual(daemon.errors, []);

@@ -1,6 +1,6 @@
 /**
- * The contracts as machines read them, of a running daemon: generators make clients that compile, linters and parsers
- * find nothing, and what the documents show as examples is sent to the daemon and answered as they say.
+ * The contracts of a running daemon as programs read them: generators produce clients that compile, linters and parsers
+ * find no fault, and the documented examples are sent to the daemon and answered as documented.
  */
 
 import assert from 'node:assert/strict';
@@ -25,10 +25,10 @@ const key = await createApiKey(servers);
 const folder = await mkdtemp(join(tmpdir(), 'vigie-contracts-'));
 after(() => rm(folder, { recursive: true, force: true }));
 
-// oxlint-disable-next-line typescript/no-explicit-any -- tests look everywhere into the documents
+// oxlint-disable-next-line typescript/no-explicit-any -- tests look into every part of the documents
 type Document = any;
 
-/** Without a key. */
+/** Fetches a document without a key. */
 async function fetched(path: string): Promise<Document> {
   const answer = await fetch(`${daemon.apiUrl}${path}`);
   assert.equal(answer.status, 200, path);
@@ -37,7 +37,7 @@ async function fetched(path: string): Promise<Document> {
   return JSON.parse(text);
 }
 
-/** Pino's. */
+/** Pino's number for the level `error`. */
 const LEVEL_ERROR = 50;
 const openApi = await fetched('/openapi.json');
 const webhookSchema = await fetched('/schemas/webhook.json');
@@ -69,14 +69,14 @@ const operations: readonly Operation[] = Object.entries<Document>(openApi.paths)
 const told = scene();
 
 describe('generators and linters', () => {
-  it('openapi-typescript makes types that the compiler takes', async () => {
+  it('openapi-typescript generates types that compile', async () => {
     const made = await runReader('openapi-typescript', ['openapi.json', '-o', 'types.d.ts'], folder);
     assert.equal(made.code, 0, made.output);
     const compiled = await runReader('tsc', ['--noEmit', '--strict', 'types.d.ts'], folder);
     assert.deepEqual(compiled, { code: 0, output: '' });
   });
 
-  it('@hey-api/openapi-ts makes a client that the compiler takes', async () => {
+  it('@hey-api/openapi-ts generates a client that compiles', async () => {
     const made = await runReader('openapi-ts', ['-i', 'openapi.json', '-o', 'client', '--no-log-file'], folder);
     assert.equal(made.code, 0, made.output);
     const modern = [
@@ -101,12 +101,12 @@ describe('generators and linters', () => {
 });
 
 describe('the OpenAPI document', () => {
-  it('describes every operation, with an example of what is sent and answered', () => {
+  it('describes every operation, with an example of request and answer', () => {
     const faults = operations.flatMap(({ method, path, operation }) => {
       const { description, requestBody, responses, parameters } = operation;
       const bodies = Object.values<Document>(requestBody?.content ?? {});
       const answers = Object.entries<Document>(responses).filter(([status]) => status === '200' || status === '201');
-      // An answer is shown in one of its two types, which have the same members.
+      // An answer needs an example in one of its two media types, which have the same members.
       const shown = [
         ...bodies.map((body) => [body]),
         ...answers.map(([, answer]) => Object.values<Document>(answer.content)),
@@ -123,7 +123,7 @@ describe('the OpenAPI document', () => {
     assert.deepEqual(faults, []);
   });
 
-  it('shows requests that the running service takes as they are', async () => {
+  it('shows requests that the running service accepts unchanged', async () => {
     const validate = await answerValidator(daemon.apiUrl);
     const send = async ({ method, path, operation }: Operation, ids: Readonly<Record<string, string>>) => {
       const { parameters, requestBody } = operation;
@@ -166,7 +166,7 @@ describe('the OpenAPI document', () => {
       if (path === '/recoveries/{id}') ids[`${path} id`] = recovery;
       if (path === '/webhook-secrets/{id}') ids[`${path} id`] = secret;
       if (path.startsWith('/deliveries/{id}')) ids[`${path} id`] = known.delivery;
-      if (path === '/documents/properties/{uuid}') ids[`${path} uuid`] = known.property;
+      if (path.includes('{uuid}')) ids[`${path} uuid`] = known.property;
       if (path.includes('explanation')) ids[`${path} property`] = known.property;
     }
     const rest = operations.filter(
@@ -177,7 +177,7 @@ describe('the OpenAPI document', () => {
   });
 });
 
-/** One match with its delivery, and what every kind of event looks like at its endpoint. */
+/** One match with its delivery, and an event of every kind as its endpoint receives it. */
 async function scene() {
   const property = numberedUuid('property', 900);
   const crawler = await connectCrawler({ after }, servers.nats.url);
@@ -190,7 +190,7 @@ async function scene() {
     eventEndpoint: receiver.urlOf('/event'),
     subscribedEvents: EVENT_KINDS,
   });
-  // Not one that begins with an advert that is new.
+  // This search must not begin to match with a new advert.
   await rest.createSearch({
     title: 'Cheap',
     budgetMax: 245_000,
@@ -210,8 +210,7 @@ async function scene() {
     ...shown,
     crawledAt: at(54),
   });
-  // Two matches, an end and a return; six events of a field, an advert that is back, a creation, and an update with each
-  // change.
+  // Two matches, an end, a return; six events of single fields, a returned advert, a creation, an update per change.
   await receiver.until((posts) => posts.length >= 2 + 2 + 6 + 1 + 1 + 5);
   const post = receiver.posts.find(({ path }) => path === '/match');
   const match = JSON.parse(String(post?.body)).match['@id'].split('/').at(-1) as string;
@@ -243,14 +242,14 @@ describe('webhooks', () => {
   });
 });
 
-/** Headers of every request. */
+/** Headers that every HTTP request has. */
 const OF_HTTP = ['host', 'connection', 'content-type', 'content-length', 'transfer-encoding'];
 
-/** PostgreSQL took no connection within the time for it: no answer to a request, and tried again. */
+/** Whether PostgreSQL accepted no connection in time. No request failed for it, and it is tried again. */
 const isMachineBusy = (line: Daemon['log'][number]): boolean =>
   line.isBug === false && /connection timeout/.test(String(line.reason));
 
-it('the daemon has no error to log', () => {
+it('the daemon logs no error', () => {
   const errors = daemon.log.filter(({ level }) => Number(level) >= LEVEL_ERROR);
   assert.deepEqual(
     errors.filter((line) => !isMachineBusy(line)),

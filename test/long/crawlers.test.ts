@@ -1,4 +1,4 @@
-/** The crawlers that we show: what they publish is recorded, and before they leave they print what is refused of it. */
+/** The published example crawlers: their messages are recorded, and before they exit they print the refused ones. */
 
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
@@ -34,7 +34,7 @@ interface Run {
   readonly told: string;
 }
 
-/** All of `lines` at once, as from a file. */
+/** Runs a crawler that reads all `lines` at once, as from a file. */
 async function crawl(folder: string, [command, ...args]: Command, lines: readonly string[]): Promise<Run> {
   const crawler = spawn(command, args, { cwd: folder, env: { ...process.env, NATS_URL: servers.nats.url } });
   let told = '';
@@ -63,7 +63,7 @@ async function keepsItsPromises(number: number, folder: string, command: Command
     return rows[0];
   };
 
-  // Poison last, and another crawler's beside: its own alone is told, with the reason.
+  // The last message is invalid, and so is another crawler's. Only this crawler's refusal is printed, with its reason.
   const another = connectCrawler({ after }, servers.nats.url);
   const poisoned = crawl(folder, command, [priced(250_000), priced(-1)]);
   await (await another).publish({
@@ -76,16 +76,16 @@ async function keepsItsPromises(number: number, folder: string, command: Command
   assert.match(told, /refused: advert\.price: must be 0/);
   assert.equal(told.match(/refused:/g)?.length, 1, told);
 
-  // What is corrected within the minute is no duplicate, nor is the expiry of the same moment; what is sent twice is.
+  // A correction within a minute and an expiry of the same moment are no duplicates; a message sent twice is one.
   const expired = JSON.stringify({ kind: 'expire', crawledAt, property: { uuid: property }, advert: { uuid: advert } });
   const again = await crawl(folder, command, [priced(250_000), priced(240_000), expired]);
   assert.equal(again.code, 0, again.told);
   assert.equal(again.told.match(/was there already/g)?.length, 1, again.told);
-  const held = await until(state, (seen) => seen?.expired_at !== null);
-  assert.equal(held?.price, 240_000);
+  const stored = await until(state, (seen) => seen?.expired_at !== null);
+  assert.equal(stored?.price, 240_000);
 }
 
-/** Skips the test with a word about what it needs. */
+/** Skips the test, and says what it needs, if `prepare` fails. */
 async function prepared(t: TestContext, needs: string, prepare: () => Promise<unknown>): Promise<boolean> {
   try {
     await prepare();
@@ -126,7 +126,7 @@ test('in Go', async (t) => {
   await keepsItsPromises(3, folder, [join(folder, 'crawler')]);
 });
 
-test('the README shows the one in JavaScript as it is', async () => {
+test('the README shows the JavaScript crawler unchanged', async () => {
   const [readme, crawler] = await Promise.all([
     readFile(join(ROOT, 'README.md'), 'utf8'),
     readFile(join(CRAWLERS, 'crawler.mjs'), 'utf8'),

@@ -1,4 +1,4 @@
-/** The documentation and the entrypoint in a real browser: they reach nothing but the API, and are there for everybody. */
+/** The documentation and the entrypoint in a real browser: they contact only the API, and are accessible. */
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -17,7 +17,7 @@ test('the entrypoint is a page that leads to the documentation', async () => {
   );
 });
 
-test('/docs shows every operation in a real browser that reaches nothing but the API', async () => {
+test('/docs shows every operation in a real browser that contacts only the API', async () => {
   const { markup, complaints, addresses } = await visit(`${api.baseUrl}/docs`);
   const { body } = await api.call('GET', '/openapi.json');
   const shown = ROUTES.length + Object.keys(body.webhooks).length;
@@ -28,7 +28,7 @@ test('/docs shows every operation in a real browser that reaches nothing but the
   assert.deepEqual(elsewhere, []);
 });
 
-test('/docs finds what is searched for, and names ids that exist for the key that is typed', async (t) => {
+test('/docs finds searched words, and names ids that exist for the entered key', async (t) => {
   const page = await openPage(t);
   await api.call('POST', '/searches', { title: 'Toulon' });
   const { body: lists } = await api.call('GET', '/searches?itemsPerPage=1');
@@ -47,7 +47,7 @@ test('/docs finds what is searched for, and names ids that exist for the key tha
   await page.do('until', { expression: `document.querySelector('#outcome').textContent === 'Rien trouvé.'` });
 });
 
-test('/docs shows all samples in the language that is chosen, copies them, and lists its sections', async (t) => {
+test('/docs shows all samples in the selected language, copies them, and lists its sections', async (t) => {
   const page = await openPage(t);
   await page.do('goto', { url: `${api.baseUrl}/docs?language=en` });
   await page.do('wait', { selector: '#tags a[href="#operations-tag-Search"]' });
@@ -57,7 +57,7 @@ test('/docs shows all samples in the language that is chosen, copies them, and l
   await page.do('choose', { selector: '#language', value: 'Python' });
   assert.equal(await page.do('evaluate', { expression: shown }), 'Python Python Python Python Python');
   assert.deepEqual(await page.do('axe'), []);
-  // What a browser without a clipboard of its own copies is what is selected.
+  // A browser without a clipboard API copies the selected text instead.
   await page.do('evaluate', {
     expression: `Object.defineProperty(navigator, 'clipboard', { value: undefined });
       document.addEventListener('copy', () => (globalThis.copied = getSelection().toString())); 0`,
@@ -71,7 +71,7 @@ test('/docs shows all samples in the language that is chosen, copies them, and l
   await page.do('until', { expression: `${anchors} === 0` });
 });
 
-test('/docs is accessible, in one language, and its search needs no mouse', async (t) => {
+test('/docs is accessible in each language, and its search works without a mouse', async (t) => {
   const page = await openPage(t);
   const says = (selector: string, text: string) =>
     page.do('until', { expression: `document.querySelector('${selector}')?.textContent.includes('${text}')` });
@@ -83,11 +83,11 @@ test('/docs is accessible, in one language, and its search needs no mouse', asyn
     await page.do('look', { width, height: 800, scheme });
     await page.do('goto', { url: `${api.baseUrl}/docs?language=fr` });
     await says('#operations-Search-getSearches .opblock-summary-description', 'Liste vos recherches');
-    await says('#operations-tag-Recovery', 'Les webhooks en échec depuis un moment, renvoyés.');
+    await says('#operations-tag-Recovery', 'Les renvois groupés des webhooks en échec depuis une date donnée.');
     assert.deepEqual(await page.do('axe'), [], `${width} ${scheme}`);
     assert.equal(await page.do('evaluate', { expression: `document.documentElement.scrollWidth - innerWidth` }), 0);
   }
-  // Accents, and what a folded operation does not show, are found.
+  // The search ignores accents, and also finds text of folded operations.
   await page.do('fill', { selector: '#words', text: 'CORRESPONDANCE livre' });
   await page.do('press', { key: 'Enter' });
   assert.equal(await page.do('evaluate', { expression: `document.activeElement.id` }), 'changelog');
@@ -105,7 +105,7 @@ test('/docs is accessible, in one language, and its search needs no mouse', asyn
   await page.do('wait', { selector: '#operations-Search-postSearches .execute' });
   for (const scheme of ['dark', 'light']) {
     await page.do('look', { width: 390, height: 800, scheme });
-    // This reader wants no motion: colours do not fade into one another either.
+    // This reader prefers reduced motion, so colours do not fade either.
     assert.equal(await page.do('evaluate', { expression: 'document.getAnimations().length' }), 0, scheme);
     assert.deepEqual(await page.do('axe'), [], scheme);
   }

@@ -1,6 +1,6 @@
 /**
- * Nobody's tuned PostgreSQL: a distribution's, with its defaults, whose compiler is on. A daemon sets what its sessions
- * need by itself, so no statement of it is compiled: that takes a hundred times as long as to run it.
+ * An untuned PostgreSQL of a distribution, with its defaults, which include JIT compilation. The daemon sets the
+ * settings that its sessions need, so no statement is compiled: compiling takes a hundred times as long as executing.
  */
 
 import assert from 'node:assert/strict';

@@ -1,4 +1,4 @@
-/** Features are beside the engine: without one, and without all, everything else compiles and the engine works. */
+/** Features are separate from the engine: without any or all of them, the rest compiles and the engine works. */
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -11,16 +11,15 @@ import { startDaemon } from '../support/daemon.ts';
 import { startTestServers } from '../support/servers.ts';
 import { copySources } from '../support/source-copy.ts';
 
-/** Of the engine: what a change leads to, an advert's way to a webhook, searches, and no route of a feature that is gone. */
+/** Tests of the engine: effects of a change, an advert's way to a webhook, searches, no routes of removed features. */
 const ENGINE_TESTS = [
   'test/alerts.test.ts',
-  'test/alert-histories.test.ts',
   'test/openapi-routes.test.ts',
   'test/integration/intake-journey.test.ts',
   'test/integration/rest-searches.test.ts',
 ];
 
-test('without the folder of the console the service compiles, is built and serves all else', async (t) => {
+test('without the folder of the console the service compiles, is built and serves everything else', async (t) => {
   const copy = await copySources(t);
   for (const each of ['src/console', 'test', 'bench']) await rm(join(copy.path, each), { recursive: true });
   for (const script of ['types', 'build']) await promisify(execFile)('npm', ['run', '-s', script], { cwd: copy.path });
@@ -60,9 +59,9 @@ async function deleteFeatures(t: TestContext, gone: readonly string[], engineTes
 }
 
 for (const name of NAMES) {
-  test(`without the folder and the name of ${name} all else compiles and the engine works`, (t) =>
+  test(`without the folder and the name of ${name} everything else compiles and the engine works`, (t) =>
     deleteFeatures(t, [name], ENGINE_TESTS));
 }
 
-test('without any feature all else compiles and the engine works', (t) =>
+test('without any feature everything else compiles and the engine works', (t) =>
   deleteFeatures(t, NAMES, [...ENGINE_TESTS, 'test/integration/webhook-courier.test.ts']));

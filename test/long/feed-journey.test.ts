@@ -1,7 +1,7 @@
 /**
- * Proof of the feed on running daemons: whoever records, sends and dies, every webhook that was received is in it, id by id
- * and byte by byte; nothing in it is missing at the receiver but what was cancelled or had no endpoint; and who read along
- * has read what who reads from the beginning reads.
+ * The feed on running daemons that send, record and die. It contains every webhook that was received, with the same id
+ * and bytes. An item that no receiver got was cancelled or had no endpoint. A client that reads along gets the same
+ * items as one that reads from the beginning.
  */
 
 import assert from 'node:assert/strict';
@@ -10,7 +10,8 @@ import { countOpen } from '../support/courier.ts';
 import { createApiKey, startDaemon } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { createGate } from '../support/gate.ts';
-import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
+import { connectCrawler, numberedFlat } from '../support/intake.ts';
+import { valuesOf } from '../support/lists.ts';
 import { restClient } from '../support/rest-client.ts';
 import { lastFirst, startTestServers } from '../support/servers.ts';
 import { RECOVERY_MAX_MS, until } from '../support/until.ts';
@@ -26,11 +27,11 @@ interface Item {
   readonly sequence: number;
   readonly search: string;
   readonly channel: string;
-  /** As it stands in the page. */
+  /** The item's text in the page. */
   readonly text: string;
 }
 
-test('what webhooks carried is in the feed, byte by byte, though recorders die in between', async (t) => {
+test('the feed has every webhook body, byte by byte, even if recorders die in between', async (t) => {
   const cleanup = lastFirst(t);
   const servers = await startTestServers(cleanup);
   const receiver = await startWebhookReceiver(cleanup);
@@ -58,10 +59,7 @@ test('what webhooks carried is in the feed, byte by byte, though recorders die i
   for (let round = 0; round < ROUNDS; round++) {
     const crawledAt = new Date(Date.UTC(2026, 2, 10, 8, 0, round)).toISOString();
     const messages = Array.from({ length: PROPERTIES }, (_, number) =>
-      upsert({
-        ...{ property: numberedUuid('property', number), advert: numberedUuid('advert', number) },
-        ...{ crawledAt, price: 100_000 + round },
-      }),
+      numberedFlat(number, 100_000 + round, crawledAt),
     );
     await crawler.publish(...messages);
     if (round === ROUNDS / 2) {
@@ -73,7 +71,7 @@ test('what webhooks carried is in the feed, byte by byte, though recorders die i
       release();
     }
     if (round % 8 !== 4) continue;
-    // Whichever leads dies in the middle of it; the other one takes over, and a new one stands by.
+    // The leader dies in the middle of the round; the other daemon takes over, and a new one becomes its standby.
     const leads = await Promise.all(daemons.map((daemon) => isLeading(daemon.operationsUrl)));
     const leader = Math.max(0, leads.indexOf(true));
     await daemons[leader]?.end('SIGKILL');
@@ -87,11 +85,7 @@ test('what webhooks carried is in the feed, byte by byte, though recorders die i
   );
   const all = await read();
   assert.equal(ofStanding(all).length, expected);
-  assert.deepEqual(
-    readAlong.map(({ id }) => id),
-    all.map(({ id }) => id),
-    'who read along has missed nothing',
-  );
+  assert.deepEqual(valuesOf(readAlong, 'id'), valuesOf(all, 'id'), 'who read along has missed nothing');
   assert.equal(new Set(all.map(({ id }) => id)).size, all.length, 'nothing twice');
   const inFeed = new Map(all.map((item) => [item.id, item]));
   for (const { id, body, headers } of receiver.posts) {
@@ -110,7 +104,7 @@ test('what webhooks carried is in the feed, byte by byte, though recorders die i
   assertCounted(all);
 });
 
-/** Of each match the sequence ascends by one, in the order of the feed. */
+/** The sequences of each match ascend by one, in the order of the feed. */
 function assertCounted(items: readonly Item[]): void {
   const last = new Map<string, number>();
   for (const { text, sequence } of items) {
@@ -136,7 +130,7 @@ function reader(apiUrl: string, key: string) {
     return { items: items.map((item, at) => ({ ...item, text: text.slice(starts[at], ends[at]) })), next };
   }
   return {
-    /** From the beginning to the end. */
+    /** Reads from the beginning to the end. */
     async read(): Promise<Item[]> {
       const read: Item[] = [];
       for (let query = ''; ; ) {
@@ -146,7 +140,7 @@ function reader(apiUrl: string, key: string) {
         query = `after=${next}`;
       }
     },
-    /** As things are recorded, until it is enough. */
+    /** Reads while items are recorded, until `isEnough` is true. */
     async readOn(isEnough: (items: readonly Item[]) => boolean): Promise<Item[]> {
       const read: Item[] = [];
       for (let query = 'wait=20'; !isEnough(read); ) {

@@ -1,4 +1,4 @@
-/** Snapshots that take long: all of an agency's, restored, broken off at any moment, killed. */
+/** Tests of snapshots that take long: all files of an agency, restored, interrupted at any moment, and killed. */
 
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
@@ -47,7 +47,7 @@ function gunzip(name: string, agency = 'hektor'): Buffer {
 // oxlint-disable-next-line typescript/no-explicit-any -- states as PostgreSQL has them
 type Loose = any;
 
-/** All that a client can see of each property, times apart, and its events. */
+/** Everything that a client can see of each property, except times, and its events. */
 async function statesOf({ database }: Pick<FeedScene, 'database'>): Promise<ReadonlyMap<string, unknown>> {
   const { rows } = await database.query(`
     select uuid, state, (select coalesce(json_agg(array[kind, field_name, field_old_value, field_new_value] order by id), '[]')
@@ -68,7 +68,7 @@ async function statesOf({ database }: Pick<FeedScene, 'database'>): Promise<Read
   );
 }
 
-/** What is true of each file beside the one before: counted over their fields 2, 11 and 16 by other means. */
+/** Expected differences of each file from the one before, counted over fields 2, 11 and 16 with other tools. */
 const LUBERON = [
   { name: '2026-02-18_0041', lines: 22, expired: 0, prices: 0, surfaces: 0 },
   { name: '2026-02-18_2049', lines: 71, expired: 2, prices: 1, surfaces: 1 },
@@ -79,7 +79,7 @@ const AGENCIES = [
   { source: 'luberon', files: LUBERON, created: 107 },
 ] as const;
 
-test('ten snapshots of two agencies are their adverts after each, and a second reading publishes nothing', {
+test('ten snapshots of two agencies give their adverts after each, and a second reading publishes nothing', {
   skip,
 }, async (t) => {
   const scene = await startFeedScene(t);
@@ -131,7 +131,7 @@ test('ten snapshots of two agencies are their adverts after each, and a second r
   assert.equal(letters.rowCount, 0);
 });
 
-test('after a restore of the 14th the file of the 19th is read as if nothing had been', { skip }, async (t) => {
+test('after a restore to the 14th the file of the 19th is read as usual', { skip }, async (t) => {
   const scene = await startFeedScene(t);
   for (const { name } of HEKTOR.slice(0, 3)) await take(scene, 'saint-raphael', gunzip(name));
   await recorded(scene);
@@ -152,7 +152,7 @@ test('after a restore of the 14th the file of the 19th is read as if nothing had
 
 const ADVERTS = 300;
 const FIRST = polirisFile(rows(0, ADVERTS, 100_000));
-/** Forty are gone, two hundred cheaper, three hundred new. */
+/** Forty adverts are gone, two hundred have a lower price, three hundred are new. */
 const SECOND = polirisFile([
   ...rows(40, 240, 90_000),
   ...rows(240, ADVERTS, 100_000),
@@ -161,10 +161,10 @@ const SECOND = polirisFile([
 
 class Crash extends Error {}
 
-test('broken off at any of its moments and repeated, a snapshot leaves the same tables', async (t) => {
+test('a snapshot interrupted at any point and repeated gives the same tables', async (t) => {
   const scene = await startFeedScene(t);
   const { database, broker } = scene;
-  /** The nth statement, or the nth message, is not made any more. */
+  /** Crashes instead of executing the statement, or publishing the message, with this number. */
   const crashing = (statements: number, messages: number): Partial<SnapshotOptions> => {
     const query = ((...parameters: Parameters<typeof database.query>) => {
       statements -= 1;
@@ -201,21 +201,21 @@ test('broken off at any of its moments and repeated, a snapshot leaves the same 
   const ofSource = (source: string) =>
     Array.from({ length: 2 * ADVERTS }, (_, number) => {
       const { events, adverts } = states.get(identityOf(source, `R${number}`).property) as Loose;
-      // The publisher's name is the source's.
+      // The source is also the publisher's name.
       return JSON.stringify([events, adverts]).replaceAll(source, 'source');
     });
-  const held = async (source: string) =>
+  const stored = async (source: string) =>
     (await database.query('select reference from feed_publications where source = $1 order by 1', [source])).rows;
   const expected = ofSource('whole');
   for (const at of moments.keys()) {
     assert.deepEqual(ofSource(`broken-${at}`), expected, `moment ${at}`);
-    assert.deepEqual(await held(`broken-${at}`), await held('whole'));
+    assert.deepEqual(await stored(`broken-${at}`), await stored('whole'));
   }
   const { rows: messages } = await database.query('select count(*)::integer as count from dead_letters');
   assert.equal(messages[0].count, 0);
 });
 
-test('a process that is killed holds no source, and the same command goes on where it was', async (t) => {
+test('a killed process holds no source, and the same command continues where it was', async (t) => {
   const scene = await startFeedScene(t);
   const path = join(await emptyDirectory(t), 'Annonces.csv');
   await writeFile(path, polirisFile(rows(0, 8_000, 100_000)));
@@ -225,15 +225,15 @@ test('a process that is killed holds no source, and the same command goes on whe
     () => streamed(scene).catch(() => 0),
     (count) => count > 500,
   );
-  // Stopped, so that it is still at work when the other one asks.
+  // The process is frozen, so that it is still reading when the other one starts.
   command.kill('SIGSTOP');
   const busy = await runVigie(args, scene.servers);
   assert.equal(busy.code, 1, busy.stdout);
-  assert.match(busy.stderr, /agency is being read elsewhere/);
+  assert.match(busy.stderr, /Another process is reading agency/);
   command.kill('SIGKILL');
   const again = await until(
     () => runVigie(args, scene.servers),
-    ({ stderr }) => !stderr.includes('being read elsewhere'),
+    ({ stderr }) => !stderr.includes('is reading agency'),
   );
   assert.equal(again.code, 0, again.stderr);
   assert.match(again.stdout, /8000 adverts; /);

@@ -1,6 +1,6 @@
 /**
- * PostgreSQL without room for a byte. The daemon that runs stays and says why it is not ready, one that is started into
- * it waits; neither loses a change, and both go on when there is room.
+ * PostgreSQL on a full disk. A running daemon continues and reports why it is not ready; a daemon started meanwhile
+ * waits. Neither loses a change, and both work again once there is room.
  */
 
 import assert from 'node:assert/strict';
@@ -23,13 +23,13 @@ interface Readiness {
   readonly text: string;
 }
 
-/** Status 0: nobody listens. */
+/** Status 0: no server listens. */
 async function readiness(operationsUrl: string): Promise<Readiness> {
   const answer = await fetch(`${operationsUrl}/readyz`).catch(() => null);
   return { status: answer?.status ?? 0, text: (await answer?.text()) ?? '' };
 }
 
-test('a full disk of PostgreSQL is an outage for those who run and for those who start', async (t) => {
+test('a full disk of PostgreSQL is an outage for running and for starting daemons', async (t) => {
   const cleanup = lastFirst(t);
   const disk = await mountSmallDisk(cleanup, DISK_BYTES);
   if (disk === null) return t.skip('only root may mount a file system that can be filled');
@@ -61,7 +61,7 @@ test('a full disk of PostgreSQL is an outage for those who run and for those who
     ({ status, text }) => status === 503 && statuses.has(503) && /PostgreSQL has no room .*No space left/.test(text),
     RECOVERY_MAX_MS,
   );
-  // Nothing fails as long as it finds room in pages: clients are refused all the same, and readers go on.
+  // Writes can still succeed while pages have room. Clients' writes are refused all the same, and reads are answered.
   const refused = (await post(daemon.apiUrl)) as Response;
   assert.deepEqual([refused.status, refused.headers.get('Retry-After')], [503, '60']);
   assert.match((await refused.json()).detail, /disk of the service is full/);
@@ -75,7 +75,7 @@ test('a full disk of PostgreSQL is an outage for those who run and for those who
     [],
   );
 
-  // PostgreSQL writes these files anew at the next login, or says XX000.
+  // PostgreSQL writes these files again at the next login, and reports XX000 if it cannot.
   const cluster = `/proc/${postgres.pid}/cwd`;
   const directories = (await readdir(join(cluster, 'base'))).map((name) => join('base', name));
   for (const directory of ['global', ...directories])

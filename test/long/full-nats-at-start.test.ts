@@ -1,6 +1,6 @@
 /**
- * A daemon that is started on a NATS without room for its streams stays: what needs PostgreSQL alone is served, and intake
- * begins by itself when there is room.
+ * A daemon started on a NATS without room for its streams keeps running: it serves everything that needs only
+ * PostgreSQL, and intake starts as soon as there is room.
  */
 
 import assert from 'node:assert/strict';
@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import { connectTestBroker } from '../support/broker.ts';
 import { createApiKey, startDaemon } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
-import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
+import { connectCrawler, numberedFlat, numberedUuid } from '../support/intake.ts';
 import { restClient } from '../support/rest-client.ts';
 import { startTestNats, startTestPostgres } from '../support/servers.ts';
 import { until, untilIs } from '../support/until.ts';
@@ -16,15 +16,9 @@ import { until, untilIs } from '../support/until.ts';
 const STORE_BYTES = 64 * 1_048_576;
 const MESSAGE = Buffer.alloc(500_000, 'x');
 
-const advert = (number: number, price: number) =>
-  upsert({
-    property: numberedUuid('property', number),
-    advert: numberedUuid('advert', number),
-    crawledAt: new Date().toISOString(),
-    price,
-  });
+const advert = (number: number, price: number) => numberedFlat(number, price, new Date().toISOString());
 
-test('a full NATS at the start leaves requests and explanations served, and intake heals by itself', async (t) => {
+test('with a full NATS at start-up requests and explanations are served, and intake recovers on its own', async (t) => {
   const [postgres, nats] = await Promise.all([startTestPostgres(t), startTestNats(t, null, STORE_BYTES)]);
   const servers = { postgres, nats };
   const former = await startDaemon(t, servers);
@@ -32,8 +26,8 @@ test('a full NATS at the start leaves requests and explanations served, and inta
   const crawler = await connectCrawler(t, nats.url);
   await crawler.publish(advert(1, 200_000));
   const database = connectDatabase(t, postgres.url);
-  const held = async () => Number((await database.query('select count(*) from properties')).rows[0].count);
-  await untilIs(held, 1);
+  const stored = async () => Number((await database.query('select count(*) from properties')).rows[0].count);
+  await untilIs(stored, 1);
   assert.equal(await former.end('SIGTERM'), 0);
 
   const broker = await connectTestBroker(t, nats.url);
@@ -72,6 +66,6 @@ test('a full NATS at the start leaves requests and explanations served, and inta
   await streams.delete('ELSE');
   await until(readiness, ({ status }) => status === 200);
   await crawler.publish(advert(2, 100_000));
-  await untilIs(held, 2);
+  await untilIs(stored, 2);
   assert.equal(await daemon.end('SIGTERM'), 0);
 });

@@ -1,8 +1,8 @@
 /**
- * Clients that openapi-generator (Go, Java), oapi-codegen and ogen (Go) make of the published contract: generated with the
- * defaults, compiled, and run against a daemon; and schemathesis (Python), which tries the contract's every bound and compares
- * the answers with it. They come from Maven, the Go module proxy and the Python package index. Where a compiler or one of them
- * can neither be found nor fetched, its test says so and is skipped.
+ * Clients that openapi-generator (Go, Java), oapi-codegen and ogen (Go) generate from the published contract with their
+ * defaults are compiled, and run against a daemon. schemathesis (Python) tries every bound of the contract and compares
+ * the answers with it. The tools come from Maven, the Go module proxy and the Python package index. If a compiler or a
+ * tool is neither installed nor available, its test is skipped with the reason.
  */
 
 import assert from 'node:assert/strict';
@@ -27,7 +27,7 @@ const GENERATOR = 'openapi-generator-cli-7.25.0.jar';
 const java = await javaToolchain();
 const go = await goToolchain();
 
-/** A program of the toolchain, whose output is text. */
+/** Runs a program of the toolchain, whose output is text. */
 function runIn(
   { environment }: Toolchain,
   program: string,
@@ -37,7 +37,7 @@ function runIn(
   return run(program, args, { encoding: 'utf8', maxBuffer: 1e8, cwd, env: { ...environment, ...env } });
 }
 
-/** The generator and what its clients in Java need, installed once a machine. */
+/** The generator and the libraries of its Java clients, installed once per machine. */
 function installedJars(): Promise<string> {
   return cacheEntry(
     CACHE,
@@ -86,7 +86,7 @@ async function generate(language: string, properties: string): Promise<string> {
 
 const OWNER = ['--git-user-id', 'vigie', '--git-repo-id', 'client'];
 
-/** A key whose searches have the types of property as a number, as a list, and not at all. */
+/** Creates a key with searches whose property types were sent as a number, as a list, and not at all. */
 async function keyOfSearches(client: string): Promise<string> {
   const key = await createApiKey(servers, client);
   const rest = restClient(daemon, key);
@@ -112,7 +112,7 @@ test('a client in Go compiles, creates and lists searches, and reads errors', {
   const output = await generate('go', 'packageName=vigie');
   await mkdir(join(output, 'main'));
   await copyFile(join(SOURCES, 'main.go'), join(output, 'main/main.go'));
-  // Nothing but the standard library, and no other Go than this.
+  // The client may use only the standard library, and no other version of Go.
   const env = { GOFLAGS: '-mod=mod', GOPROXY: 'off', GOTOOLCHAIN: 'local' };
   await runIn(go, 'go', ['build', '-o', 'client', './main'], { cwd: output, env });
   const { stdout } = await run(join(output, 'client'), [daemon.apiUrl, await keyOfSearches('go')]);
@@ -147,7 +147,7 @@ test('a client in Java compiles, creates and lists searches, and reads errors', 
 interface GoGenerator {
   readonly source: string;
   readonly args: readonly string[];
-  /** The modules that its packages import. */
+  /** The modules that the generated packages import. */
   readonly imports: readonly string[];
 }
 
@@ -192,7 +192,7 @@ for (const [name, { source, args, imports }] of Object.entries(GO_GENERATORS)) {
   });
 }
 
-/** Without the one that expects every valid request to succeed: no schema can say that a list takes only one order. */
+/** Without the check that every valid request succeeds: no schema can say that a list accepts only one order. */
 const CHECKS = [
   'not_a_server_error',
   'status_code_conformance',

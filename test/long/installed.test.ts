@@ -1,7 +1,7 @@
 /**
- * From an empty home to the first alert, in the three ways of config/install.md, by the lines that stand there: the package
- * as a plain user, what the compose files say, what the unit says. There is no Docker engine and no systemd: their
- * commands and environment are run by hand, against servers of Debian.
+ * From an empty home to the first alert in the three ways of config/install.md, with the commands printed there: the
+ * package as an ordinary user, the compose files, and the systemd unit. There is no Docker engine and no systemd here,
+ * so their commands are run by hand with their environment, against servers of Debian.
  */
 
 import assert from 'node:assert/strict';
@@ -24,7 +24,7 @@ import { ROOT } from '../support/checkout.ts';
 import { queryOnce } from '../support/database.ts';
 import { findNewerPostgres, startExternalPostgres } from '../support/external-postgres.ts';
 import { poisonCache } from '../support/hostile-cache.ts';
-import { numberedUuid, upsert } from '../support/intake.ts';
+import { numberedFlat } from '../support/intake.ts';
 import { findNewerNats } from '../support/newer-nats.ts';
 import { polirisFile } from '../support/poliris.ts';
 import type { Cleanup } from '../support/servers.ts';
@@ -40,15 +40,15 @@ const PORTS = {
 };
 
 let folder: string;
-/** Of the plain user. */
+/** The home of the ordinary user. */
 let home: string;
-/** Of the plain user too, and full of what another user would like to see executed. */
+/** A folder of the ordinary user too, full of files that another user would like it to execute. */
 let temporary: string;
 let packed: string;
 let installSeconds: number;
 const children: ChildProcess[] = [];
 
-/** The lines of each block of commands of a part of the page, without what is said of them. */
+/** The lines of each block of commands in a section of the page, without their comments. */
 async function blocksOf(part: string): Promise<readonly (readonly string[])[]> {
   const page = await readFile(join(ROOT, 'config/install.md'), 'utf8');
   const [text = ''] = page.slice(page.indexOf(`\n## ${part}`) + 1).split('\n## ');
@@ -64,7 +64,7 @@ async function commandsOf(part: string): Promise<readonly string[]> {
   return (await blocksOf(part))[0] ?? [];
 }
 
-/** A shell of the plain user, with an empty home and what a bare system has. */
+/** A shell of the ordinary user, with an empty home and the environment of a bare system. */
 function shell(line: string, settings: Readonly<Record<string, string>> = {}): ChildProcess {
   const { NODE_EXTRA_CA_CERTS } = process.env;
   const child = spawn('/bin/sh', ['-ec', line], {
@@ -85,10 +85,11 @@ function shell(line: string, settings: Readonly<Record<string, string>> = {}): C
   return child;
 }
 
-/** Rejects with what it said when it fails. */
+/** Rejects with the command's output if it fails. */
 async function runShell(line: string, settings: Readonly<Record<string, string>> = {}, input = ''): Promise<string> {
   const child = shell(line, settings);
-  child.stdin?.end(input);
+  // A short command may end before its input is written.
+  child.stdin?.on('error', () => undefined).end(input);
   const [stdout, stderr, code] = await Promise.all([
     text(child.stdout as NodeJS.ReadableStream),
     text(child.stderr as NodeJS.ReadableStream),
@@ -98,7 +99,7 @@ async function runShell(line: string, settings: Readonly<Record<string, string>>
   return stdout;
 }
 
-/** Resolves with the first line that holds. */
+/** Resolves with the first line that matches. */
 function lineOf(child: ChildProcess, pattern: RegExp): Promise<RegExpExecArray> {
   const seen: string[] = [];
   return new Promise((resolve, reject) => {
@@ -124,7 +125,7 @@ interface Hook {
   readonly first: Promise<IncomingMessage['headers']>;
 }
 
-/** A program of the user's that takes webhooks. */
+/** A user's program that receives webhooks. */
 async function startHook(t: TestContext): Promise<Hook> {
   let take: (headers: IncomingMessage['headers']) => void = () => undefined;
   const first = new Promise<IncomingMessage['headers']>((resolve) => {
@@ -142,21 +143,19 @@ async function startHook(t: TestContext): Promise<Hook> {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hooks`, first };
 }
 
-/** The two files that the pages name. */
+/** Writes the two files that the page names. */
 async function writeInput(hook: Hook): Promise<void> {
   const searches = [{ title: 'Everything', notificationEnabled: true, endpointRecipient: hook.url }];
-  const ids = { property: numberedUuid('property', 1), advert: numberedUuid('advert', 1) };
   await writeFile(join(home, 'searches.json'), JSON.stringify(searches));
-  const advert = upsert({ ...ids, crawledAt: '2026-03-10T08:15:00Z', price: 250_000 });
-  await writeFile(join(home, 'adverts.ndjson'), `${JSON.stringify(advert)}\n`);
+  await writeFile(join(home, 'adverts.ndjson'), `${JSON.stringify(numberedFlat(1, 250_000))}\n`);
 }
 
-/** As Debian sets it: who comes over the network shows a password. The superuser is the test's own. */
+/** Debian's default: connections over the network need a password. The superuser's line is for the test. */
 const PASSWORDS_ASKED = 'host all postgres 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 scram-sha-256\n';
 
 /**
- * Debian's PostgreSQL, of its release with the newest that there are, and without a database. Where that is out of reach,
- * the machine's. Resolves with the URL of its superuser.
+ * PostgreSQL without a database, from the newest release of Debian, or this machine's if that cannot be fetched.
+ * Resolves with the URL of its superuser.
  */
 async function startDebianPostgres(t: TestContext, cleanup: Cleanup, options: Readonly<Record<string, string>> = {}) {
   const access = await mkdtemp(join(tmpdir(), 'vigie-access-'));
@@ -174,12 +173,12 @@ async function startDebianPostgres(t: TestContext, cleanup: Cleanup, options: Re
   return url;
 }
 
-/** Debian's nats-server, likewise. Resolves with `host:port`. */
+/** Debian's nats-server, or this machine's if that cannot be fetched. Resolves with `host:port`. */
 async function startDebianNats(cleanup: Cleanup, passwords: { readonly vigie: string; readonly crawler: string }) {
   return startShippedNats(cleanup, passwords, await findNewerNats().catch(() => undefined));
 }
 
-/** With a key, as a browser would. */
+/** Sends a request with a key, as a browser would. */
 async function askThrough({ url, authorityFile }: Caddy, key: string): Promise<number | undefined> {
   const ca = await readFile(authorityFile);
   return new Promise((resolve, reject) => {
@@ -205,7 +204,7 @@ before(async () => {
   packed = join(folder, (await readdir(folder)).find((name) => name.endsWith('.tgz')) as string);
   const [install = ''] = await commandsOf('The package');
   const began = performance.now();
-  // As the page says for those who may not write for everybody.
+  // Installs as the page says for users without permission to install globally.
   await runShell(install.replace(/vigie$/, `--prefix ~/.local --ignore-scripts ${packed}`));
   assert.ok(!existsSync(join(home, '.local/lib/node_modules/vigie/node_modules/@scarf')), 'nothing reports home');
   installSeconds = seconds(began);
@@ -234,7 +233,7 @@ test('the package: two commands to the first webhooks, verified and shown', asyn
   await end(demonstration);
 });
 
-test('the package carries what it owes: a version, the licences of others, the changelog, a bill of materials', async () => {
+test('the package contains a version, third-party licences, the changelog and a bill of materials', async () => {
   const installed = join(home, '.local/lib/node_modules/vigie');
   const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
   assert.equal(await runShell('vigie --version'), `${version}\n`);
@@ -259,16 +258,16 @@ test('the package is JavaScript, and executes no file of another user', async ()
 });
 
 interface Unit {
-  /** Its lines that are `import` and `publish`. */
+  /** The page's `import` and `publish` commands. */
   readonly fill: readonly string[];
   readonly settingsFile: string;
-  /** Starts what it says, in a home of its own, until it says that it is ready. */
+  /** Runs the unit's command in its own home until it reports that it is ready. */
   start(settings: Readonly<Record<string, string>>): Promise<ChildProcess>;
-  /** Where the daemon keeps what is its own. */
+  /** The daemon's data directory. */
   readonly state: string;
 }
 
-/** The first three of the page's commands; there is no systemd to do what they say. */
+/** The first three commands of the page. There is no systemd here to execute them. */
 async function readUnit(): Promise<Unit> {
   const lines = await commandsOf('A service of systemd');
   assert.equal(lines.length, 5);
@@ -300,13 +299,13 @@ async function readUnit(): Promise<Unit> {
   };
 }
 
-test('the unit: five commands, with servers of its own', async (t) => {
+test('the unit runs after five commands, with the embedded servers', async (t) => {
   const hook = await startHook(t);
   await writeInput(hook);
   const began = performance.now();
   const { fill, state, start } = await readUnit();
   const daemon = await start({});
-  // As root, where this is root: its commands find the daemon of another user.
+  // Run as root if the test runs as root: the commands find the daemon of another user.
   const commands = {
     VIGIE_DATA_DIR: state,
     VIGIE_ALLOW_PRIVATE_ENDPOINTS: 'true',
@@ -333,7 +332,7 @@ test('the unit: five commands, with servers of its own', async (t) => {
   assert.equal(daemon.exitCode, 0);
 });
 
-test('the unit: five commands, with PostgreSQL, NATS and Caddy of Debian', async (t) => {
+test('the unit runs after five commands, with PostgreSQL, NATS and Caddy of Debian', async (t) => {
   const [, [makeDatabase = ''] = [], named = []] = await blocksOf('A service of systemd');
   const hook = await startHook(t);
   await writeInput(hook);
@@ -366,7 +365,7 @@ test('the unit: five commands, with PostgreSQL, NATS and Caddy of Debian', async
   assert.equal(daemon.exitCode, 0);
 });
 
-test('the compose file: five commands, with PostgreSQL, NATS and Caddy of Debian', async (t) => {
+test('the compose file runs after five commands, with PostgreSQL, NATS and Caddy of Debian', async (t) => {
   const lines = await commandsOf('Containers');
   assert.equal(lines.length, 5);
   const [, secrets = '', up, ...fill] = lines as string[];
@@ -388,7 +387,7 @@ test('the compose file: five commands, with PostgreSQL, NATS and Caddy of Debian
     value,
   ]);
   const postgres = await startDebianPostgres(t, cleanup, Object.fromEntries(options));
-  // What the image does with its environment.
+  // Does what the image of PostgreSQL does with its environment.
   await queryOnce(postgres, `create role vigie login superuser password '${env.VIGIE_DATABASE_PASSWORD}'`);
   await queryOnce(postgres, 'create database vigie owner vigie');
   const nats = await startDebianNats(cleanup, {

@@ -1,4 +1,4 @@
-/** No reader of texts takes more than linear time: long runs of one character, and of two, through each of them. */
+/** Every function that reads texts takes linear time: each gets long runs of one character, and of two. */
 
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
@@ -18,12 +18,12 @@ import { mailText } from '../../src/features/mail/mail-text.ts';
 import { escapeHtml } from '../../src/rest/content.ts';
 import { decimalOf } from '../../src/values.ts';
 import { upsertAt } from '../support/adverts.ts';
-import { FOOT, startReader } from '../support/mail-reader.ts';
+import { contentsOf, FOOT, startReader } from '../support/mail-reader.ts';
 import { polirisFile } from '../support/poliris.ts';
 
 const [SHORT, LONG] = [10_000, 100_000];
 const TIMES_MAX = 15;
-/** Less is noise; the square of the long text takes seconds. */
+/** Shorter times are noise. A quadratic function takes seconds for the long text. */
 const NOISE_MS = 25;
 const TRIES = 3;
 
@@ -38,7 +38,7 @@ const CHARACTERS = [
   '㎡',
 ];
 
-/** What a reader may read again from each of them. */
+/** Words at each of which a function might start to read the rest of the text again. */
 const WORDS = ['aucun ', 'sans un et ', '100 ', '0 ', 'a : 0 ', 'deux ', 'T ', 'hors ', 'cedex ', '&amp;', 'Aa. '];
 
 type Reads = Readonly<Record<string, (text: string) => unknown>>;
@@ -65,7 +65,7 @@ const chunksOf = async function* (text: string | Buffer) {
 const members = { title: 't', description: 't', price: 't', 'energy.value': 't', furnished: 't', 'contact.email': 't' };
 const mappingOf = (format: string, more: object = {}) =>
   parseMapping(JSON.stringify({ format, reference: 'id', members, ...more }), 'mapping.json');
-/** Files that are refused are read as far as that. */
+/** A file that is refused is read up to the refusal. */
 const mapped = (file: string, mapping: ReturnType<typeof mappingOf>) =>
   drain(readMapped(chunksOf(file), mapping)).catch(() => undefined);
 
@@ -84,9 +84,11 @@ function readersOf(reference: Reference): Reads {
     explanation: evaluatedOf,
     features: (text) => featuresOf(text.match(/[^]{1,200}/g)?.slice(0, 100) ?? []),
     email: (text) => {
-      const property = { ...entry.property, title: text, publisher: text };
-      const causes = entry.causes.map((cause) => ({ ...cause, searchTitle: text, misses: [text] }));
-      const contents = { entries: [{ ...entry, property, causes }], moreCount: 0, searchTitles: new Set([text]) };
+      const contact = { name: text, phone: text, email: text, reference: text };
+      const property = { ...entry.property, title: text, publisher: text, contact };
+      const causes = entry.causes.map((cause) => ({ ...cause, searchName: text, misses: [text] }));
+      const search = { name: text, criteria: text };
+      const contents = contentsOf([{ ...entry, property, causes }], [search]);
       const written = mailText(contents, { ...FOOT, sender: text }, 'fr');
       const from = { name: 'Vigie', address: 'vigie@example.org' };
       return messageBytes({
@@ -124,13 +126,13 @@ function readersOf(reference: Reference): Reads {
 let reads: Reads = {};
 before(async () => {
   reads = readersOf(await loadReference());
-  // The first use of each reads tables and is compiled.
+  // The first call of each function loads tables and compiles code.
   for (const read of Object.values(reads)) for (const text of ['vue mer', run('a', '.', SHORT)]) await read(text);
 });
 
 type Text = (length: number) => string;
 
-/** In turns, one after many of the other, and the other way. */
+/** Alternates `a` and `b`, then many `a` after one `b`, then the other way round. */
 function run(a: string, b: string, length: number): string {
   const times = Math.floor(length / (a === b ? a.length : 4));
   return a === b ? a.repeat(times) : (a + b).repeat(times) + b + a.repeat(times) + b.repeat(times) + a;
@@ -143,7 +145,7 @@ async function cpuMs(read: (text: string) => unknown, text: string): Promise<num
   return (user + system) / 1_000;
 }
 
-/** Null: it took no more than it may. */
+/** Null if the time is linear. */
 async function faultOf(read: (text: string) => unknown, text: Text): Promise<string | null> {
   let [short, long] = [0, Number.POSITIVE_INFINITY];
   for (let left = TRIES; left > 0; left--) {
@@ -155,7 +157,7 @@ async function faultOf(read: (text: string) => unknown, text: Text): Promise<str
   return `${JSON.stringify(text(20))}: ${long.toFixed()} ms, ${short.toFixed()} ms for a tenth`;
 }
 
-/** Each reader reads every so many of the texts, another part than the reader before. */
+/** Each function reads every `every`-th text, starting one text later than the function before. */
 async function faultsOf(texts: readonly Text[], every = 1): Promise<readonly string[]> {
   const faults: string[] = [];
   for (const [at, [name, read]] of Object.entries(reads).entries()) {
@@ -174,10 +176,10 @@ test('ten times as many equal characters or words take at most fifteen times the
   assert.deepEqual(await faultsOf([...equal, number]), []);
 });
 
-test('and so do runs of two different characters', async () => {
+test('and so do alternating runs of two characters', async () => {
   const pairs = CHARACTERS.flatMap((a, at) =>
     CHARACTERS.slice(at + 1).map((b) => (length: number) => run(a, b, length)),
   );
-  // All of them take nine minutes.
+  // All pairs take nine minutes.
   assert.deepEqual(await faultsOf(pairs, process.env.TEST_RUNS === 'all' ? 1 : 7), []);
 });

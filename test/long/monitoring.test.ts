@@ -1,4 +1,4 @@
-/** Alert rules and dashboards by the tools that will load them: promtool, and Prometheus on the demonstration. */
+/** Alert rules and dashboards, checked by the tools that load them: promtool, and Prometheus on the demonstration. */
 
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -29,7 +29,7 @@ test('every query of the dashboard returns data in the demonstration', async (t)
   const folder = await mkdtemp(join(tmpdir(), 'vigie-dashboard-'));
   const demo = startDemo(folder);
   t.after(async () => {
-    // It writes to the folder until it has ended.
+    // The demonstration writes to the folder until it has ended.
     await endProcess(demo, 'SIGINT');
     await rm(folder, { recursive: true, force: true });
   });
@@ -38,11 +38,11 @@ test('every query of the dashboard returns data in the demonstration', async (t)
   for (const query of await dashboardQueries()) {
     await until(
       async () => {
-        // Somebody uses the API: the demonstration does so at its start alone.
+        // Simulates use of the API, which the demonstration calls only at its start.
         await fetch(apiUrl).catch(() => undefined);
         return { query, values: await prometheus.query(query) };
       },
-      // NaN: a quotient or quantile of a series that has not moved yet.
+      // NaN is a quotient or quantile of a series that has not changed yet.
       ({ values }) => values.some((value) => value !== 'NaN'),
       RECOVERY_MAX_MS,
     );
@@ -64,7 +64,7 @@ function startDemo(folder: string): ChildProcess {
   });
 }
 
-/** Where the demonstration says that it listens. */
+/** Resolves with the addresses on which the demonstration says that it listens. */
 function addressesOf(demo: ChildProcess): Promise<{ readonly apiUrl: string; readonly operationsHost: string }> {
   let shown = '';
   return new Promise((resolve, reject) => {

@@ -1,4 +1,4 @@
-/** A criterion and a kind of event are added in one table each: the compiler names every place that does not follow. */
+/** A criterion and a kind of event are each added in one table: the compiler names every place that does not follow. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -8,16 +8,16 @@ const FLAG =
   "  hasSwimmingPool: { described: 'Has a pool.', label: { fr: 'Piscine', en: 'Swimming pool' }, isCompared: true },\n";
 const ROW = `
   flag('hasSwimmingPool', ofProperty('hasSwimmingPool'), {
-    ...{ asked: 'With a pool or without; null: either.', answered: 'With a pool or without.' },
+    ...{ requested: 'With a pool or without; null: either.', answered: 'With a pool or without.' },
     words: {
-      fr: { yes: 'Il y a une piscine', no: 'Sans piscine', asAsked: '', unknown: 'On ne sait pas', asked: ['Sans', 'Avec'] },
-      en: { yes: 'It has a pool', no: 'It has none', asAsked: '', unknown: 'It is unknown', asked: ['Without', 'With'] },
+      fr: { yes: 'Il y a une piscine', no: 'Sans piscine', asRequested: '', unknown: 'On ne sait pas', requested: ['Sans', 'Avec'] },
+      en: { yes: 'It has a pool', no: 'It has none', asRequested: '', unknown: 'It is unknown', requested: ['Without', 'With'] },
     },
   }),
 `;
 const TABLE = 'src/engine/domain/criterion-table.ts';
 
-/** The files with errors, the page's own among them; its lists are written before it is compiled. */
+/** Files with type errors, the console's page included. Its generated lists are written before it is compiled. */
 async function filesThatFail({ failureOf }: SourceCopy): Promise<readonly string[]> {
   const tsc = 'node_modules/typescript/bin/tsc';
   const service = await failureOf(tsc);
@@ -26,7 +26,7 @@ async function filesThatFail({ failureOf }: SourceCopy): Promise<readonly string
   return [...new Set(`${service ?? ''}${page ?? ''}`.match(/^[\w./-]+(?=\(\d+,\d+\): error)/gm) ?? [])].sort();
 }
 
-test('a criterion of a new flag takes a row of flags and a row of criteria', { timeout: 600_000 }, async (t) => {
+test('a criterion for a new flag needs one row of flags and one row of criteria', { timeout: 600_000 }, async (t) => {
   const copy = await copySources(t);
   await copy.change('src/engine/domain/property-flags.ts', (text) =>
     text.replace(/^ {2}furnished: .*\n/m, `$&${FLAG}`),
@@ -34,12 +34,12 @@ test('a criterion of a new flag takes a row of flags and a row of criteria', { t
   assert.deepEqual(await filesThatFail(copy), [TABLE, 'test/support/criteria-arbitrary.ts']);
   await copy.change(TABLE, (text) => text.replace(/\n {2}codes\('publisherTypes'/, `${ROW.trimEnd()}$&`));
   assert.deepEqual(await filesThatFail(copy), []);
-  // The index finds what a scan of all searches finds, and every criterion has a evaluation and words.
+  // The index finds the same searches as a scan, and every criterion has an evaluation and texts.
   const tests = ['test/search-index.test.ts', 'test/explanations.test.ts', 'test/stored-property.test.ts'];
   assert.equal(await copy.failureOf('--import', 'tsx', '--test', ...tests), null);
 });
 
-test('the compiler names every place of a new kind of event', { timeout: 600_000 }, async (t) => {
+test('the compiler names every place that a new kind of event affects', { timeout: 600_000 }, async (t) => {
   const copy = await copySources(t);
   await copy.change('src/engine/domain/codes.ts', (text) =>
     text.replace("  'ad.update.expired',\n", "$&  'ad.update.energy',\n"),
@@ -50,6 +50,7 @@ test('the compiler names every place of a new kind of event', { timeout: 600_000
     'src/console/page/views/webhook-test.tsx',
     'src/engine/domain/change.ts',
     'src/features/explanations/pair-history.ts',
+    'src/features/mail/mail-text.ts',
     'src/features/mail/mail-words.ts',
     'src/rest/description/alert-schemas.ts',
     'src/rest/webhook-tester.ts',

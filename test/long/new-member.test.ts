@@ -1,4 +1,4 @@
-/** A release brings a member of the intake contract: what was stored before it and is crawled again has not changed. */
+/** A release adds a member to the intake contract: adverts stored before and crawled again have not changed. */
 
 import assert from 'node:assert/strict';
 import { cp, readFile, symlink, writeFile } from 'node:fs/promises';
@@ -13,7 +13,7 @@ import { RECOVERY_MAX_MS, untilIs } from '../support/until.ts';
 
 const PROPERTIES = 10;
 
-/** By file, in the release of today → in the next one. */
+/** Replacements by file, from this release's text to the next one's. */
 const ADDED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'intake-schema.ts': {
     '  condominiumFees: amount,\n': '  condominiumFees: amount,\n  newFees: amount,\n  newList: texts,\n',
@@ -32,7 +32,7 @@ const ADDED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
 };
 
-/** A copy of the program that knows more. */
+/** A copy of the program with the additional members. */
 async function nextRelease(): Promise<string> {
   const root = await temporaryDirectory('release');
   await cp(join(ROOT, 'src'), join(root, 'src'), { recursive: true });
@@ -70,7 +70,7 @@ const crawled = (number: number, minute: number, advert: object = {}) => ({
   },
 });
 
-test('the next release, which knows more members, tells of no stored advert that is crawled again unchanged', async (t) => {
+test('the next release, which knows more members, reports no stored advert that is crawled again unchanged', async (t) => {
   const servers = await startTestServers(t);
   const today = await startDaemon(t, servers);
   const crawler = await connectCrawler(t, servers.nats.url);
@@ -99,7 +99,7 @@ test('the next release, which knows more members, tells of no stored advert that
   await publish(4, { newFees: 100 });
   assert.deepEqual(await kindsAfter(4), [], 'and it is kept');
   assert.equal(await next.end('SIGTERM'), 0);
-  // Somebody goes back to the release before.
+  // The operator returns to the former release.
   const back = await startDaemon(t, servers);
   await publish(5, { newFees: 200 });
   assert.deepEqual(await kindsAfter(5), []);

@@ -1,4 +1,4 @@
-/** What depends on the version of nats-server, on one of Debian's next release: whose a stream is, bounds, what is unfit, clusters. */
+/** What depends on nats-server's version, on Debian's next one: owners of streams, bounds, unfit streams, clusters. */
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -13,9 +13,9 @@ const FILES = [
   ...['full-nats-at-start', 'nats-cluster'].map((name) => `long/${name}`),
 ];
 
-test('what depends on the version of nats-server holds on a newer one', async () => {
+test('behaviour that depends on the version of nats-server is the same on a newer one', async () => {
   const files = FILES.map((name) => fileURLToPath(moduleUrl(`test/${name}.test`)));
-  // A runner within a runner would report to the outer one.
+  // With this variable a test runner inside another one would report to the outer runner.
   const { NODE_TEST_CONTEXT: _, ...environment } = process.env;
   const child = spawn(process.execPath, [...LOADER, '--test', '--test-concurrency=1', ...files], {
     cwd: ROOT,

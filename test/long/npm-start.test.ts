@@ -1,4 +1,4 @@
-/** SIGTERM reaches the daemon through npm as it does directly, and leaves no process behind. */
+/** SIGTERM reaches the daemon through npm as it does directly, and no process is left behind. */
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -13,11 +13,11 @@ import { polirisFile } from '../support/poliris.ts';
 import { emptyDirectory, startTestServers } from '../support/servers.ts';
 import { until, untilIs } from '../support/until.ts';
 
-/** Names the processes of one test, whoever their parents are. */
+/** Marks the processes of one test, whatever their parents are. */
 const MARK = 'MARK_OF_THE_TEST';
 
 for (const script of ['start', 'demo']) {
-  test(`SIGTERM to npm run ${script} ends what it started in order, and all of it`, async (t) => {
+  test(`SIGTERM to npm run ${script} ends all started processes in order`, async (t) => {
     const mark = `/tmp/vigie-mark-${process.pid}-${script}`;
     const { npm, lines } = await startScript(t, script, mark);
     const isUp = script === 'start' ? /"message":"ready"/ : /API key/;
@@ -38,9 +38,9 @@ for (const script of ['start', 'demo']) {
   });
 }
 
-test('the demonstration ends by itself after its seconds', async (t) => {
+test('the demonstration ends after the given seconds', async (t) => {
   const mark = `/tmp/vigie-mark-${process.pid}-seconds`;
-  // What the service would log is for people here, too.
+  // The demonstration prints the service's log for people as well, not as JSON.
   const { npm, lines } = await startScript(t, 'demo', mark, ['--seconds', '8'], { VIGIE_LOG_LEVEL: 'info' });
   const [code] = (await once(npm, 'close')) as [number | null];
   const shown = lines.join('\n');
@@ -132,7 +132,7 @@ async function startScript(
   return { npm, lines };
 }
 
-/** Also of orphans: the environment stays with a process. */
+/** Finds orphans too, because a process keeps its environment. */
 async function processesOf(mark: string): Promise<number[]> {
   const pids = (await readdir('/proc')).map(Number).filter(Number.isInteger);
   const environments = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '')));

@@ -1,4 +1,4 @@
-/** The story of an operator: an endpoint fails for a while, and everything it missed is sent to it once it is well. */
+/** An operator's story: an endpoint fails for a while, and everything that it missed is sent once it works again. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -75,7 +75,7 @@ test('after an outage a recovery sends exactly the missing deliveries, under the
   assert.equal(again.matchedCount ?? 0, 0);
 });
 
-test('a pause holds on every instance and over their restarts', async (t) => {
+test('a pause applies to every instance and survives their restarts', async (t) => {
   const scene = await startDaemonScene(t);
   const { servers, daemon, receiver } = scene;
   await startDaemon(t, servers);
@@ -101,7 +101,7 @@ test('a pause holds on every instance and over their restarts', async (t) => {
   await receiver.until((posts) => posts.length === 2);
 });
 
-/** The alert that tells the operator: the committed rule, judged by a real Prometheus on what it scrapes. */
+/** The committed alert rule, evaluated by a real Prometheus on the daemon's metrics. */
 async function alarmOf(cleanup: Cleanup, daemon: Daemon): Promise<{ rings(): Promise<void> }> {
   const prometheus = await startPrometheus(cleanup, new URL(daemon.operationsUrl).host);
   await until(
@@ -119,8 +119,8 @@ async function alarmOf(cleanup: Cleanup, daemon: Daemon): Promise<{ rings(): Pro
       const [alert] = alerts.filter(({ labels }) => labels.alertname === 'VigieDeliveriesExhausted');
       assert.equal(alert?.state, 'firing');
       assert.match(alert?.annotations.summary ?? '', /deliveries have used up their attempts/);
-      // What the operator does next, word for word.
-      assert.match(alert?.annotations.action ?? '', /^vigie admin deliveries list --state failed;/);
+      // The operator's next command, word for word.
+      assert.match(alert?.annotations.action ?? '', /^List them with vigie admin deliveries list --state failed\. /);
     },
   };
 }
@@ -134,7 +134,7 @@ function idOf(name: string): string {
   return name.slice(name.lastIndexOf('/') + 1);
 }
 
-/** Runs `vigie admin … --json` as an operator would, and reads what it prints. */
+/** Runs `vigie admin … --json` as an operator would, and parses its output. */
 function adminOf({ servers, daemon }: OperatorScene) {
   // oxlint-disable-next-line typescript/no-explicit-any -- a script sees JSON
   return async (...args: string[]): Promise<any> => {

@@ -1,4 +1,4 @@
-/** Webhooks of a match stay in the order in which things happened while daemons die, and when two share the deliveries. */
+/** The webhooks of a match stay in the order of the changes while daemons die, and when two share the deliveries. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -44,12 +44,12 @@ test('a daemon that is killed again and again keeps the order', async (t) => {
 const WAVES = ['kill', 'kill', 'freeze', 'freeze', 'kill', 'kill', 'freeze until it counts as dead', 'kill'] as const;
 const WAVE_PROPERTIES = 125;
 const ATTEMPT_TIMEOUT_MS = 3_000;
-/** The attempt's time and the courier's margin to record it, which count from the heartbeat before. */
+/** An attempt's time limit and the courier's margin to record it, both counted from the heartbeat before. */
 const LEASE_MS = ATTEMPT_TIMEOUT_MS + 15_000 - 2_000;
-/** While every third post fails: nothing is sent more than six times then. */
+/** The number of recoveries while every third post fails, so that nothing is sent more than six times. */
 const RECOVERIES_MAX = 4;
 
-test('two instances that die and freeze keep the order, that of recoveries too, and lose and repeat nothing', async (t) => {
+test('two instances that die and freeze keep the order, also of recoveries, and lose and repeat nothing', async (t) => {
   const scene = await openOrderScene(t);
   const { receiver, database, save, publish } = scene;
   const start = () => scene.start({ VIGIE_ATTEMPT_TIMEOUT_MS: String(ATTEMPT_TIMEOUT_MS) });
@@ -59,7 +59,7 @@ test('two instances that die and freeze keep the order, that of recoveries too, 
   const properties = WAVES.length * WAVE_PROPERTIES;
   receiver.script('/matches', ...everyThirdFails(properties));
   receiver.script('/events', ...everyThirdFails(properties * CUTS));
-  // The retry is an hour away: recoveries alone send again.
+  // The retry is an hour away, so only recoveries send again.
   const recover = openRecoveries(await createApiKey(scene.servers));
   for (const [wave, fault] of WAVES.entries()) {
     const received = receiver.posts.length;
@@ -123,7 +123,7 @@ function everyThirdFails(posts: number): [Behaviour, ...Behaviour[]] {
   return answers.map((status) => ({ type: 'answer', status })) as [Behaviour, ...Behaviour[]];
 }
 
-/** Asks for a recovery of everything, unless one is at work, or as many as `max` were. */
+/** Requests a recovery of everything, unless one is in progress or `max` have been made. */
 function openRecoveries(key: string) {
   const since = new Date().toISOString();
   let made = 0;

@@ -1,59 +1,25 @@
-/** Clients and operators hear the same of one outage: REST says 503, gRPC UNAVAILABLE, and neither shows its inside. */
+/** Clients and operators get the same answer to an outage: REST 503, gRPC UNAVAILABLE, both without internals. */
 
 import assert from 'node:assert/strict';
-import { createServer } from 'node:http';
-import { type AddressInfo, BlockList } from 'node:net';
 import { test } from 'node:test';
 import { type ServiceError, status } from '@grpc/grpc-js';
 import pg from 'pg';
 import { BrokerUnavailableError, isBrokerOutage } from '../../src/engine/broker/outage.ts';
-import { loadReference } from '../../src/engine/reference/communes.ts';
 import { type Database, openDatabase } from '../../src/engine/store/database.ts';
 import { isDatabaseOutage, isPassingRefusal } from '../../src/engine/store/outage.ts';
-import { NO_LIMITS } from '../../src/engine/store/searches.ts';
-import { createApi } from '../../src/rest/api.ts';
 import { startAdmin } from '../support/admin-server.ts';
+import { startTestApi } from '../support/api.ts';
 import { type Cleanup, startTestPostgres } from '../support/servers.ts';
 
-/** As keys look; nobody can look it up. */
+/** A key in the valid format, which no database can confirm here. */
 const KEY = `vigie_01234567_${'k'.repeat(43)}`;
-const quiet = () => undefined;
-const logger = { debug: quiet, info: quiet, warn: quiet, error: quiet };
 
-/** What the two interfaces answer while `database` is what it is. */
+/** The answers of both interfaces with `database` in its present state. */
 async function answers(t: Cleanup, database: Database): Promise<{ rest: number; grpc: number; words: string }> {
-  const api = createServer(
-    createApi({
-      database,
-      askThread: () => Promise.reject(new Error('nothing is asked')),
-      reference: await loadReference(),
-      settings: {
-        ...{ publicUrl: null, proxies: new BlockList(), allowPrivateEndpoints: true, version: '0' },
-        ...{
-          endpointPorts: [],
-          searchLimits: NO_LIMITS,
-          isMailAvailable: false,
-          isConsentRequired: false,
-          mailLanguage: 'fr',
-          console: null,
-          connectionsMax: 10,
-          databaseConnectionsMax: 10,
-          readLimit: { perSecond: 1, burst: 1 },
-          writeLimit: { perSecond: 1, burst: 1 },
-          deliveriesKeptDays: 30,
-        },
-      },
-      logger,
-      now: () => new Date(),
-      searchChanged: async () => undefined,
-    }).callback(),
-  );
-  await new Promise<void>((listening) => api.listen(0, '127.0.0.1', listening));
-  t.after(async () => void api.close());
+  const { baseUrl } = await startTestApi(t, { database });
   const { stub, metadata } = (await startAdmin(t, { database, isBrokerOutage })).connect();
-  const { port } = api.address() as AddressInfo;
   const [answer, error] = await Promise.all([
-    fetch(`http://127.0.0.1:${port}/searches`, { headers: { 'X-API-KEY': KEY } }),
+    fetch(`${baseUrl}/searches`, { headers: { 'X-API-KEY': KEY } }),
     new Promise<ServiceError | null>((resolve) => stub.listClients({ pageSize: 1, pageToken: '' }, metadata, resolve)),
   ]);
   return { rest: answer.status, grpc: error?.code ?? status.OK, words: `${await answer.text()} ${error?.details}` };
@@ -62,26 +28,26 @@ async function answers(t: Cleanup, database: Database): Promise<{ rest: number; 
 const open = (url: string, connectionsMax = 4) =>
   openDatabase({ url, connectionsMax, onConnectionLost: () => undefined });
 
-test('no connection is left in PostgreSQL, none in the pool, or its name is not known', async (t) => {
+test('a full PostgreSQL, an exhausted pool and an unknown host are answered with 503', async (t) => {
   const { url } = await startTestPostgres(t, { max_connections: '8', superuser_reserved_connections: '0' });
-  // The server stops before they do.
+  // The server stops before these clients do, so their errors are expected.
   const full = Array.from({ length: 20 }, () => new pg.Client(url).on('error', () => undefined));
   await Promise.allSettled(full.map((client) => client.connect()));
   const refused = open(url);
   const unknown = open('postgres://vigie@nowhere.invalid/vigie');
   const inner = await startTestPostgres(t);
   const drained = open(inner.url, 1);
-  const held = await drained.connect();
+  const stored = await drained.connect();
   for (const database of [refused, unknown, drained]) {
     const { rest, grpc, words } = await answers(t, database);
     assert.deepEqual([rest, grpc], [503, status.UNAVAILABLE], words);
     assert.doesNotMatch(words, /53300|nowhere|timeout exceeded|too many/);
   }
-  held.release();
+  stored.release();
   t.after(async () => void (await Promise.all([refused, unknown, drained].map((pool) => pool.end()))));
 });
 
-test('a start waits for a PostgreSQL that cannot now, and not for what may be a wrong setting', () => {
+test('a start waits for a PostgreSQL in a temporary condition, and not for what may be a wrong setting', () => {
   const refusal = (code: string) => failed(code, { severity: 'FATAL' });
   for (const code of ['08004', '53100', '53300', '57P03', '58030', 'XX000']) {
     assert.ok(isPassingRefusal(refusal(code), false), code);
@@ -95,7 +61,7 @@ test('a start waits for a PostgreSQL that cannot now, and not for what may be a 
 
 const failed = (code: string, extra: object = {}) => Object.assign(new Error('failed'), { code, ...extra });
 
-test('a transient error differs from a bug by named codes', () => {
+test('transient errors are distinguished from bugs by named codes', () => {
   const outages = ['08006', '28P01', '53100', '53300', '57P01', '57P03', '57014', '40001', '40P01', '55P03', '58030'];
   const sockets = ['ECONNREFUSED', 'ECONNRESET', 'ENOTFOUND', 'EAI_AGAIN', 'EPIPE', 'ETIMEDOUT', 'EMFILE'];
   for (const code of [...outages, ...sockets]) assert.ok(isDatabaseOutage(failed(code)), code);
@@ -113,6 +79,6 @@ test('a transient error differs from a bug by named codes', () => {
   }
   assert.ok(isDatabaseOutage(failed('XX000', { severity: 'FATAL' })), 'whatever lets no session begin, or ends it');
   assert.ok(!isDatabaseOutage(failed('XX000', { severity: 'ERROR' })), 'tried again, but no outage by its name');
-  assert.ok(isBrokerOutage(new BrokerUnavailableError('no stream takes the subject')));
+  assert.ok(isBrokerOutage(new BrokerUnavailableError('no stream accepts the subject')));
   assert.ok(!isBrokerOutage(failed('TIMEOUT')), 'a word of NATS counts from NATS alone');
 });

@@ -1,4 +1,4 @@
-/** What the log says of a server that goes away and comes back: that, once, whatever met it meanwhile. */
+/** The log reports a server that goes away and comes back once, however many parts of the service notice it. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -16,7 +16,7 @@ const readiness =
   async () =>
     (await fetch(`${operationsUrl}/readyz`)).status;
 
-test('PostgreSQL being away is a line for each kind of work, not for each attempt; NATS is one, however many pulls wait', async (t) => {
+test('a PostgreSQL outage logs one line per kind of work, not per attempt; a NATS outage one, for any number of pulls', async (t) => {
   const servers = await startTestServers(t);
   const daemon = await startHere(t, servers);
   const since = async (outage: () => Promise<void>) => {
@@ -53,7 +53,7 @@ test('PostgreSQL being away is a line for each kind of work, not for each attemp
   assert.ok(daemon.log.some(({ status }) => status === 'reconnected'));
 });
 
-test('a NATS server that is frozen is one line, whatever work waits for its answers', async (t) => {
+test('a frozen NATS server logs one line, for all kinds of work', async (t) => {
   const servers = await startTestServers(t);
   const daemon = await startHere(t, servers);
   const lineCount = daemon.log.length;

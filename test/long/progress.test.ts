@@ -1,6 +1,6 @@
 /**
- * What `/readyz` calls standing still. PostgreSQL answers throughout, so a fresh query alone would see nothing: somebody
- * holds a lock that the recorder waits for. An endpoint that hangs, with a backlog behind it, is none of it.
+ * When `/readyz` reports a lack of progress. PostgreSQL answers throughout, so a new query would not notice: another
+ * session holds a lock that the recorder waits for. An endpoint that hangs, with a backlog, is not reported.
  */
 
 import assert from 'node:assert/strict';
@@ -12,7 +12,7 @@ import { lastFirst, startTestServers } from '../support/servers.ts';
 import { RECOVERY_MAX_MS, until } from '../support/until.ts';
 
 const NOTICED_MAX_MS = 60_000;
-/** Well beyond the half minute after which no progress is told. */
+/** Well beyond the 30 s after which a lack of progress is reported. */
 const BACKLOG_MS = 45_000;
 
 interface Readiness {
@@ -23,7 +23,7 @@ interface Readiness {
 const readinessOf = async (daemon: Daemon): Promise<Readiness> =>
   (await fetch(`${daemon.operationsUrl}/readyz`)).json() as Promise<Readiness>;
 
-test('readiness fails while a role that has work makes no progress, and a hanging endpoint is progress', async (t) => {
+test('readiness fails if a role with work makes no progress, and a hanging endpoint counts as progress', async (t) => {
   const cleanup = lastFirst(t);
   const servers = await startTestServers(cleanup);
   const daemon = await startDaemon(cleanup, servers, STORY_SETTINGS);
@@ -51,7 +51,7 @@ test('readiness fails while a role that has work makes no progress, and a hangin
   );
   await story.untilTold();
 
-  // Each attempt hangs for its 20 s, two at a time, with a backlog of many.
+  // Each attempt hangs for its 20 s, two at a time, in front of a backlog.
   story.receiver.script('/events', { type: 'hang' });
   const { length } = story.receiver.posts;
   await story.publishRound();

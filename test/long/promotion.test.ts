@@ -1,6 +1,6 @@
 /**
- * PostgreSQL as a primary with a streaming standby: the primary is killed and the standby promoted while prices change.
- * Every instance finds the new primary by itself, as it finds one that was restarted.
+ * PostgreSQL as a primary with a streaming standby. The primary is killed and the standby promoted while prices change.
+ * Every instance finds the new primary, as it finds a restarted one, without an operator.
  */
 
 import assert from 'node:assert/strict';
@@ -18,7 +18,7 @@ import { restClient } from '../support/rest-client.ts';
 import { lastFirst, startTestNats } from '../support/servers.ts';
 import { until, untilIs } from '../support/until.ts';
 
-test('a standby is promoted after its primary was killed, and the deliveries go on', async (t) => {
+test('a standby is promoted after its primary was killed, and the deliveries continue', async (t) => {
   const cleanup = lastFirst(t);
   const pair = await startPostgresPair(cleanup);
   const nats = await startTestNats(cleanup);
@@ -39,11 +39,11 @@ test('a standby is promoted after its primary was killed, and the deliveries go 
   tookMs['promoted'] = await story.tell(2);
   await untilIs(async () => (await fetch(`${daemon.operationsUrl}/readyz`)).status, 200);
   assert.equal((await restClient(daemon, key).request('GET', '/searches')).status, 200);
-  // A standby that comes second in the URL's order, or first, is passed over.
+  // A standby is skipped, whether it is the first or the second host of the URL.
   const database = connectDatabase(cleanup, pair.urls[0]);
   await untilIs(() => isLosable(database), true);
   await pair.rejoin();
-  // Commits wait for a standby again: no message is needed for that to be known, redelivered ones after a minute included.
+  // Commits wait for a standby again. The service notices without a message, new or redelivered after a minute.
   await untilIs(() => isLosable(database), false, 30_000);
   const late = await startDaemon(cleanup, servers, STORY_SETTINGS);
   tookMs['the former primary is a standby'] = await story.tell(1);
@@ -52,7 +52,7 @@ test('a standby is promoted after its primary was killed, and the deliveries go 
   for (const each of [...daemons, late]) assert.equal(await each.end('SIGTERM'), 0);
 });
 
-test('numbers that a lost primary had told are not told again, though JetStream had heard of none of them', async (t) => {
+test('event numbers that a lost primary used are not used again, even if JetStream had none of them', async (t) => {
   const cleanup = lastFirst(t);
   const pair = await startPostgresPair(cleanup);
   const nats = await startTestNats(cleanup);
@@ -70,7 +70,7 @@ test('numbers that a lost primary had told are not told again, though JetStream 
   await story.tell(1);
   const told = story.receiver.posts.length;
   assert.equal(await first.end('SIGTERM'), 0);
-  // As if the leader had died between its commit and the acknowledgement.
+  // Simulates a leader that died between its commit and the acknowledgement.
   await broker.manager.consumers.delete(ADVERTS_STREAM, broker.names.intakeConsumer);
   await broker.manager.consumers.add(ADVERTS_STREAM, {
     durable_name: broker.names.intakeConsumer,

@@ -1,7 +1,7 @@
 /** The tests of `npm test` that draw random cases, with all of their cases. */
 
 process.env.TEST_RUNS = 'all';
-// First, for it opens servers before its tests: those of the others may have ended by then, and the file with them.
+// Imported first: it opens servers before its tests. If the other tests ended by then, the file would end with them.
 await import('../integration/found-properties.test.ts');
 await import('../change-histories.test.ts');
 await import('../commune-outlines.test.ts');

@@ -1,18 +1,15 @@
 /**
- * All or nothing: whatever builder or statement of a recording transaction fails, and wherever in a claim or an outcome
- * a statement does, the tables hold all of it or none, memory is as before, and the next try gives the right state.
+ * All or nothing: a builder or a statement of a recording transaction fails, or a statement of a claim or an outcome.
+ * The tables then have all rows or none, memory is unchanged, and the next try leads to the right state.
  */
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { IntakeMessage } from '../../src/engine/domain/intake-message.ts';
 import { SEARCH_DEFAULTS } from '../../src/engine/domain/search.ts';
-import { startMatcher } from '../../src/engine/intake/matcher.ts';
 import { createRecorder, type RecordedEntry, type RecorderDependencies } from '../../src/engine/intake/recorder.ts';
-import { createSearchIndex } from '../../src/engine/matching/search-index.ts';
 import { createClient } from '../../src/engine/store/clients.ts';
 import { type Database, type DatabasePool, migrate } from '../../src/engine/store/database.ts';
-import { changedSince } from '../../src/engine/store/search-feed.ts';
 import { createSearch } from '../../src/engine/store/searches.ts';
 import {
   minute,
@@ -26,9 +23,10 @@ import {
 import { openDeliveryStage } from '../support/courier.ts';
 import { openTestDatabase } from '../support/database.ts';
 import { numberedUuid } from '../support/intake.ts';
+import { valuesOf } from '../support/lists.ts';
+import { openRecording } from '../support/question-scene.ts';
 import { seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import { startTestPostgres } from '../support/servers.ts';
-import { quietSupervisor } from '../support/supervisor.ts';
 import { RECOVERY_MAX_MS, untilIs } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
@@ -36,7 +34,7 @@ const TERM = '0';
 const BOUNDS = { advertsMax: 200, bytesMax: 8_388_608, batchBytesMax: 16_777_216, waitingMax: 64 };
 const TABLES = ['properties', 'events', 'matches', 'snapshots', 'deliveries', 'open_deliveries', 'dead_letters'];
 
-/** Counts down to the step that fails; negative: none does. */
+/** Counts down to the step that fails; negative if none does. */
 interface Fault {
   in: number;
 }
@@ -73,7 +71,7 @@ function faulty(database: DatabasePool, fault: Fault, kind: 'unsent' | 'refused'
   };
 }
 
-/** Serialising it is a step. */
+/** A picture whose serialisation is a step. */
 const picture = (fault: Fault) =>
   ({
     toJSON() {
@@ -103,7 +101,7 @@ const LETTER = { stream: 'ADVERTS', sequence: 1, subject: 'adverts', headers: {}
 const entriesOf = (messages: readonly IntakeMessage[]): readonly RecordedEntry[] =>
   messages.map((message) => ({ message, origin: nextOrigin(), bytes: 100, traceparent: null, letter: LETTER }));
 
-/** Its headers are a step. */
+/** A dead letter whose headers are a step. */
 function letterOf(sequence: number, fault: Fault) {
   const headers = {
     get traced() {
@@ -129,15 +127,7 @@ async function openScene(t: TestContext) {
     eventEndpoint: 'https://client.example/events',
     subscribedEvents: ['ad.update.price', 'property.ad.update'],
   });
-  const matcher = await startMatcher({
-    createIndex: createSearchIndex,
-    clock: () => new Date(),
-    changedSince: (horizon, onSearch) => changedSince(database, horizon, onSearch),
-    readSiteCategoryNames: async () => () => null,
-    supervisor: quietSupervisor(),
-    onUnreadableSearch: (_, error) => assert.fail(error),
-  });
-  t.after(() => matcher.stop());
+  const { matcher } = await openRecording(t, database, resolveToulon);
   return { database, matcher };
 }
 
@@ -181,7 +171,7 @@ const ARRANGED: Readonly<Record<string, Arrange>> = {
 };
 
 for (const [what, arrange] of Object.entries(ARRANGED)) {
-  test(`recording fails in ${what}: nothing of it stays, and the next try gives the right state`, async (t) => {
+  test(`if recording fails in ${what}, nothing of it remains, and the next try gives the right state`, async (t) => {
     const scene = await openScene(t);
     const { database, matcher } = scene;
     const standing = {
@@ -222,11 +212,8 @@ for (const [what, arrange] of Object.entries(ARRANGED)) {
              select from snapshots where snapshots.id = snapshot_id)) as deliveries
          from properties`,
       );
-      assert.deepEqual(
-        rows.map((row) => row.price),
-        [price, price, price],
-      );
-      // A match when each began, then two events for each change; one snapshot a change.
+      assert.deepEqual(valuesOf(rows, 'price'), [price, price, price]);
+      // A property has one match delivery, then two event deliveries for each change; each change has one snapshot.
       assert.equal(rows[0]?.snapshots, 3 * (at + 1));
       assert.equal(rows[0]?.deliveries, 3 + 6 * at);
     }
@@ -235,7 +222,7 @@ for (const [what, arrange] of Object.entries(ARRANGED)) {
 }
 
 for (const when of ['before it took effect', 'after it took effect'] as const) {
-  test(`a claim or an outcome whose statement fails ${when} is made good, and every attempt is counted once`, async (t) => {
+  test(`a claim or an outcome whose statement fails ${when} is repaired, and every attempt is counted once`, async (t) => {
     const receiver = await startWebhookReceiver(t);
     const stage = await openDeliveryStage(t, { retryDelayMs: 60_000 });
     const search = await seedSearch(stage.database);
@@ -294,7 +281,7 @@ for (const when of ['before it took effect', 'after it took effect'] as const) {
   });
 }
 
-/** Every other statement of each kind finds PostgreSQL away, or does not hear that it has done its work. */
+/** Makes every other statement of each kind fail: PostgreSQL is away before it, or its answer is lost. */
 function failEveryOther(database: Database, when: string): ReadonlyMap<string, number> {
   const [seen, failed] = [new Map<string, number>(), new Map<string, number>()];
   const away = (): Error => Object.assign(new Error('away'), { code: '57P01' });
@@ -314,7 +301,7 @@ function failEveryOther(database: Database, when: string): ReadonlyMap<string, n
       throw away();
     },
     async connect(lend?: unknown) {
-      // As the pool asks itself for a single statement.
+      // The pool calls `connect` in this way for a single statement.
       if (lend !== undefined) return Reflect.apply(connect, database, [lend]);
       const client = await connect.call(database);
       let last = '';

@@ -1,4 +1,4 @@
-/** What a server refuses for a while, and then admits again, works again within ten seconds, and the daemon says so. */
+/** A server that refuses logins for a while is used again within ten seconds of admitting them, which is logged. */
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -22,7 +22,7 @@ import { RECOVERY_MAX_MS, until } from '../support/until.ts';
 const run = promisify(execFile);
 
 const HEALED_WITHIN_MS = 10_000;
-/** Time for everything to meet the refusal, more than once. */
+/** Enough for every part of the daemon to be refused more than once. */
 const REFUSED_FOR_MS = 12_000;
 
 interface Readiness {
@@ -37,7 +37,7 @@ async function readiness({ operationsUrl }: Daemon): Promise<Readiness> {
 
 const isFailing = ({ checks }: Readiness, check: string): boolean => checks[check]?.status === 'failed';
 
-/** Every session is made anew, as after a restart of PostgreSQL. */
+/** Ends every session, as a restart of PostgreSQL does. */
 function endSessions({ superuserUrl }: TestPostgres): Promise<unknown> {
   return queryOnce(
     superuserUrl,
@@ -46,7 +46,7 @@ function endSessions({ superuserUrl }: TestPostgres): Promise<unknown> {
   );
 }
 
-/** Refuses, until the daemon has met it again and again, and heals: then it is ready in time, and alerts go out. */
+/** Refuses until the daemon has noticed it repeatedly, then heals: it must be ready in time, and send alerts. */
 async function refuseAndHeal(
   daemon: Daemon,
   story: PriceStory,
@@ -75,7 +75,7 @@ async function refuseAndHeal(
   await story.tell(1);
 }
 
-/** One key with a certificate that is good, and one that ran out yesterday; each is its own authority. */
+/** One key with a valid certificate and one that expired yesterday; both are self-signed. */
 async function makeCertificates(cleanup: Cleanup): Promise<Record<'key' | 'good' | 'expired' | 'all', string>> {
   const directory = await temporaryDirectory('certificates');
   cleanup.after(() => rm(directory, { recursive: true, force: true }));
@@ -147,7 +147,7 @@ test('PostgreSQL: a password, a right to connect, a right to write, a certificat
   assert.equal(await daemon.end('SIGTERM'), 0);
 });
 
-/** Returns what gives new connections one of the certificates. */
+/** Returns a function that gives new connections one of the certificates. */
 async function serveTls(
   { superuserUrl, pid }: TestPostgres,
   certificates: Readonly<Record<'key' | 'good' | 'expired', string>>,

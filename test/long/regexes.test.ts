@@ -1,4 +1,4 @@
-/** No regex of the sources takes the square of a text's length: `recheck` tries each, and attacks what it doubts. */
+/** No regex of the sources takes quadratic time: `recheck` analyses each, and attacks those that it doubts. */
 
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { parseSync } from 'oxc-parser';
 import { check } from 'recheck';
 import { ROOT_URL } from '../support/checkout.ts';
 
-/** Found vulnerable, and right: they read files of this repository alone. */
+/** Reported as vulnerable, but harmless: they read only files of this repository. */
 const OWN_FILES_ONLY: ReadonlySet<string> = new Set([
   'engine/domain/inflection/suffix-rules.ts',
   'rest/description/code-samples.ts',
@@ -33,7 +33,7 @@ function literalsOf(path: string): readonly Literal[] {
   return literals;
 }
 
-test('no regex that meets text of others is slower than linear', async () => {
+test('no regex that is applied to external text is slower than linear', async () => {
   const paths = readdirSync(fileURLToPath(new URL('src', ROOT_URL)), { recursive: true, encoding: 'utf8' });
   const literals = paths.filter((path) => /\.tsx?$/.test(path)).flatMap(literalsOf);
   assert.ok(literals.length > 300);

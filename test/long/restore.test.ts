@@ -1,7 +1,7 @@
 /**
- * The drill of the operator after a disaster: PostgreSQL, NATS or both come back older, empty or as they were, and the
- * service goes on at its first ordinary start. What the database has not seen is taken in again as far as the stream
- * holds it; nothing is recorded twice; every delivery of the rows that are there comes to its end.
+ * An operator's recovery after a disaster. PostgreSQL, NATS or both return older, empty or unchanged, and the service
+ * continues at its first ordinary start. Messages that the database has not seen are recorded as far as the stream
+ * still has them, nothing is recorded twice, and every delivery in the restored rows comes to its end.
  */
 
 import assert from 'node:assert/strict';
@@ -35,7 +35,7 @@ const PROPERTIES = 40;
 const RETRY_DELAY_MS = 1_000;
 const SETTINGS = { VIGIE_RETRY_DELAY_MS: String(RETRY_DELAY_MS), VIGIE_ATTEMPT_TIMEOUT_MS: '20000' };
 
-/** What each server is after the disaster: as it was, as the copy has it, or new. */
+/** The state of a server after the disaster: unchanged, as of the copy, or new. */
 type Fate = 'intact' | 'older' | 'empty';
 
 async function openScene(t: TestContext) {
@@ -92,7 +92,7 @@ async function openScene(t: TestContext) {
     return startTestNats(cleanup, fate === 'older' ? copy : null);
   }
 
-  /** With a PostgreSQL of its own. Its rows are read by `on`. */
+  /** Starts a daemon with its own embedded PostgreSQL, whose rows are read through `on`. */
   async function startEmbedded(dataDir: string) {
     const given = { postgres: { url: '' }, nats: servers.nats };
     const settings = { ...SETTINGS, VIGIE_DATA_DIR: dataDir };
@@ -114,7 +114,7 @@ async function openScene(t: TestContext) {
 
 type Scene = Awaited<ReturnType<typeof openScene>>;
 
-/** The rows of `on` are what one instance writes that takes `messages` in; `isForgotten` says which posts they cannot know. */
+/** Checks that `on` has the rows of one instance that recorded `messages`. `isForgotten`: posts that it cannot know. */
 async function audit(
   { cleanup, receiver, resolvePlace, untilRecorded }: Scene,
   on: TestServers,
@@ -132,7 +132,7 @@ async function audit(
   );
   const audited = {
     database,
-    // Some of what it forgot was told under ids that it does not know.
+    // Before the restore, some of the forgotten posts may have been sent under ids that the database does not know.
     posts: receiver.posts.filter(({ id, receivedAt }) => known.has(id) && !isForgotten(receivedAt, id)),
     retryDelayMs: RETRY_DELAY_MS,
     expected: expected.deliveries,
@@ -140,11 +140,11 @@ async function audit(
     order: { mayJump: true },
   };
   assert.deepEqual(await auditDeliveries(audited), []);
-  // Of all that was ever told, what the database has forgotten included.
+  // Checks the sequences of all posts, including those that the database has forgotten.
   assert.deepEqual(auditNumbers(receiver.posts), []);
 }
 
-describe('a service that was restored goes on like the original', { concurrency: true }, () => {
+describe('a restored service continues like the original', { concurrency: true }, () => {
   const fates: readonly (readonly [Fate, Fate])[] = [
     ['older', 'intact'],
     ['intact', 'older'],
@@ -167,7 +167,7 @@ describe('a service that was restored goes on like the original', { concurrency:
         await servers.nats.restart();
       }
       const natsHolds = messages.length;
-      // Under load, unless what is lost has to be known to the message.
+      // The copy is made under load, unless the test must know exactly which messages are lost.
       if (isLossy) await scene.untilRecorded(servers, messages);
       else await publishRounds(servers, 2);
       const copy = await copyDatabase(servers.postgres.url);
@@ -193,7 +193,7 @@ describe('a service that was restored goes on like the original', { concurrency:
     });
   }
 
-  test('PostgreSQL older than a disaster of NATS that it has lived through since, in another cluster, twice', async (t) => {
+  test('PostgreSQL older than a disaster of NATS that it has since survived, in another cluster, twice', async (t) => {
     const scene = await openScene(t);
     const { servers, cleanup, messages, publishRounds, untilRecorded } = scene;
     const first = await scene.start(servers);
@@ -203,7 +203,7 @@ describe('a service that was restored goes on like the original', { concurrency:
     assert.equal(await first.end('SIGTERM'), 0);
     const copy = await copyDatabase(servers.postgres.url);
 
-    // More than before, so that the new stream has a message of the number that the copy speaks of.
+    // More rounds than before, so that the new stream reaches the sequence that the copy has stored.
     const emptied = { ...servers, nats: await startTestNats(cleanup) };
     const second = await scene.start(emptied);
     await publishRounds(emptied, 6);
@@ -212,17 +212,17 @@ describe('a service that was restored goes on like the original', { concurrency:
 
     const postgres = await startTestPostgres(cleanup);
     const restored = { postgres, nats: emptied.nats };
-    // The same copy twice: what was told after the first restoration is forgotten as well.
+    // The same copy is restored twice: the changes after the first restore are forgotten as well.
     for (const isLast of [false, true]) {
       const disasterAt = Date.now();
       await restoreDatabase(postgres, copy);
-      // All clusters of the tests are copies of one, and have its identity: here it comes into another one.
+      // All test clusters are copies of one and share its identity. This row makes the copy come from another cluster.
       const database = connectDatabase(cleanup, postgres.url);
       await database.query(`update intake_position set database_identity = 'the first'`);
       const third = await scene.start(restored);
       await publishRounds(restored, 3);
       await untilRecorded(restored, messages);
-      assert.ok(third.log.some(({ message }) => String(message).includes('numbered on far above')));
+      assert.ok(third.log.some(({ message }) => String(message).includes('continue far above')));
       if (isLast) await audit(scene, restored, search, messages, (at) => at > copy.takenAt && at < disasterAt);
       assert.equal(await third.end('SIGTERM'), 0);
     }
@@ -262,7 +262,7 @@ describe('a service that was restored goes on like the original', { concurrency:
   });
 });
 
-/** What the database knows as delivered that no daemon has started yet. */
+/** The deliveries that the restored database has as delivered, before a daemon starts on it. */
 async function deliveredIn(dataDir: string): Promise<ReadonlySet<string>> {
   const observer = { onLog: () => undefined, onWarning: () => undefined };
   const server = await openPostgres({ databaseUrl: null, natsUrl: null, natsPort: 0, dataDir }, observer);

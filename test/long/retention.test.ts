@@ -1,6 +1,6 @@
 /**
- * A month of simulated days and more, told through the recorder to a PostgreSQL whose clock runs ahead: the tables stop
- * growing, and what is still needed is still there.
+ * More than a month of simulated days, sent through the recorder to a PostgreSQL whose clock runs ahead. The tables
+ * stop growing, and rows that are still needed stay.
  */
 
 import assert from 'node:assert/strict';
@@ -21,12 +21,12 @@ import { type SimulatedMarket, startSimulatedMarket } from '../support/simulated
 import { RECOVERY_MAX_MS } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
-/** In proportion to the days that adverts are listed here. */
+/** Shortened in proportion to the days that adverts are listed here. */
 const DAYS: RetentionDays = { events: 6, deliveries: 4, expired: 5 };
 const LISTED_DAYS = 4;
 const PROPERTIES_PER_DAY = 12;
 const BACKLOGGED = 30;
-/** A delivery that fails every day is final on the sixth, and goes four days later; everything else is quicker. */
+/** A delivery that fails every day is final on the sixth, and removed four days later. Other rows go earlier. */
 const STEADY_FROM_DAY = 12;
 const LAST_DAY = 36;
 
@@ -86,10 +86,10 @@ const since = (days: number): string => `now() - ${days} * interval '1 day'`;
 const STAYING_DELIVERIES = `select id, snapshot_id, search_number from delivery_states
   where ${OPEN} or finished_at >= ${since(DAYS.deliveries)}`;
 const STAYING_PROPERTIES = `select uuid from properties where expired_at is null or expired_at >= ${since(DAYS.expired)}`;
-/** What must survive a sweep, table by table, said as plainly as possible. */
+/** The rows that must survive a sweep, by table, as plain queries. */
 const STAYING: Readonly<Record<string, string>> = {
   events: `select id from events where recorded_at >= ${since(DAYS.events)}`,
-  // Operators purge them.
+  // Only operators remove them.
   dead_letters: 'select id from dead_letters',
   deliveries: `select id from (${STAYING_DELIVERIES}) as staying`,
   attempts: `select delivery_id as id, number from attempts
@@ -128,7 +128,7 @@ const KEYS: Readonly<Record<string, string>> = {
   searches: 'select number from searches',
 };
 
-/** By their hash: a difference need not show megabytes. */
+/** Compared by hash, so that a difference does not print megabytes. */
 async function bodiesOf(database: Database, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
   const { rows } = await database.query(
     `select d.id, encode(sha256(convert_to(head || document || '}}', 'UTF8')), 'hex') as body from delivery_states d join snapshots s on s.id = snapshot_id
@@ -138,7 +138,7 @@ async function bodiesOf(database: Database, ids: readonly string[]): Promise<Rea
   return new Map(rows.map(({ id, body }) => [id, body]));
 }
 
-test('over a month every table reaches its size and keeps it, and what is open is sent with its bytes after all', async (t) => {
+test('over a month every table reaches a steady size, and older open deliveries are still sent unchanged', async (t) => {
   const receiver = await startWebhookReceiver(t);
   const { postgres, database, clientId, market } = await openStage(t, receiver.url);
   let backlog: ReadonlyMap<string, string> = new Map();
@@ -150,7 +150,7 @@ test('over a month every table reaches its size and keeps it, and what is open i
     const staying = await digests(database, STAYING);
     const swept = await sweepNow(database, DAYS);
     assert.deepEqual(await digests(database, KEYS), staying, `day ${day}: what stays stays, and nothing else`);
-    // What autovacuum does by itself within a real day.
+    // Stands for the autovacuum of a real day.
     const bytes = await vacuumedBytes(database);
     if (day >= STEADY_FROM_DAY) steadyBytes.push(bytes);
     if (day === STEADY_FROM_DAY) steadyRows = await rowCounts(database);
@@ -161,7 +161,7 @@ test('over a month every table reaches its size and keeps it, and what is open i
   for (const table of RETAINED_TABLES) {
     const bytes = steadyBytes.map((each) => each[table] as number);
     const [earlier, later] = [Math.max(...bytes.slice(0, half)), Math.max(...bytes.slice(half))];
-    // Random keys split the pages of an index here and there; growth would add half.
+    // Random keys split index pages here and there; real growth would add half.
     assert.ok(later <= 1.1 * earlier, `${table}: ${bytes.join(' ')} bytes`);
   }
 
@@ -191,7 +191,7 @@ test('over a month every table reaches its size and keeps it, and what is open i
   assert.equal(await daemon.end('SIGTERM'), 0);
 });
 
-test('0 keeps for ever, and two that sweep at once remove what one would', async (t) => {
+test('0 keeps rows for ever, and two simultaneous sweeps remove as much as one', async (t) => {
   const { database, clock, market } = await openStage(t);
   for (let day = 0; day < 2; day++) await market.live();
   const early = await rowCounts(database);
@@ -209,7 +209,7 @@ test('0 keeps for ever, and two that sweep at once remove what one would', async
   assert.ok((late.deliveries as number) > 0 && removed('deliveries') > 0);
 });
 
-test('a property that is recorded while it would be forgotten stays with its matches', async (t) => {
+test('a property that is recorded while it would be removed stays with its matches', async (t) => {
   const { database, clock, market } = await openStage(t);
   for (let day = 0; day <= LISTED_DAYS; day++) await market.live();
   await clock.advance(DAYS.expired + 1);

@@ -1,11 +1,11 @@
-/** A rolling restart: three daemons behind a load balancer end and start one after the other while adverts flow. */
+/** A rolling restart: three daemons behind a load balancer stop and start one after the other while adverts arrive. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { countOpen } from '../support/courier.ts';
 import { createApiKey, type Daemon, startDaemon } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
-import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
+import { connectCrawler, numberedFlat } from '../support/intake.ts';
 import { startLoadBalancer } from '../support/load-balancer.ts';
 import { restClient } from '../support/rest-client.ts';
 import { lastFirst, startTestServers } from '../support/servers.ts';
@@ -14,7 +14,7 @@ import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const PROPERTIES = 40;
 
-test('three daemons are restarted one after the other under load: nothing aborted, doubled or refused', async (t) => {
+test('three daemons are restarted in turn under load: nothing is aborted, doubled or refused', async (t) => {
   const cleanup = lastFirst(t);
   const servers = await startTestServers(cleanup);
   const receiver = await startWebhookReceiver(cleanup);
@@ -22,9 +22,9 @@ test('three daemons are restarted one after the other under load: nothing aborte
   const crawler = await connectCrawler(cleanup, servers.nats.url);
   const start = (): Promise<Daemon> =>
     startDaemon(cleanup, servers, {
-      // What instances have unless told otherwise: a look of the balancer may take a second on a busy machine.
+      // The default of instances: a check of the balancer may take a second on a busy machine.
       VIGIE_DRAIN_ANNOUNCE_MS: '3000',
-      // No attempt may run out of time on a busy machine.
+      // No attempt may exceed its time limit on a busy machine.
       VIGIE_ATTEMPT_TIMEOUT_MS: '20000',
     });
   const instances = [await start(), await start(), await start()];
@@ -50,14 +50,7 @@ test('three daemons are restarted one after the other under load: nothing aborte
     for (let round = 0; isRolling; round++) {
       const crawledAt = new Date(Date.UTC(2026, 2, 10, 8, 0, round)).toISOString();
       await crawler.publish(
-        ...Array.from({ length: PROPERTIES }, (_, number) =>
-          upsert({
-            property: numberedUuid('property', number),
-            advert: numberedUuid('advert', number),
-            crawledAt,
-            price: 100_000 + round,
-          }),
-        ),
+        ...Array.from({ length: PROPERTIES }, (_, number) => numberedFlat(number, 100_000 + round, crawledAt)),
       );
       await receiver.until((posts) => posts.length >= (round - 1) * PROPERTIES, RECOVERY_MAX_MS);
     }

@@ -1,4 +1,4 @@
-/** Which versions may work on a database, and how a schema is brought up while others work on it. */
+/** Which versions may work on a database, and how its schema is upgraded while others work on it. */
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -13,13 +13,13 @@ import { migrateOf, NEXT, NEXT_NAME, nextVersion } from '../support/next-version
 import { startTestPostgres, startTestServers } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 
-test('daemons that start together on an empty database bring it up once', async (t) => {
+test('daemons that start together on an empty database create the schema once', async (t) => {
   const { url } = await startTestPostgres(t);
   const states = await Promise.all([migrate(url), migrate(url), migrate(url)]);
   assert.deepEqual(states.map(({ migrated }) => migrated.length).toSorted(), [0, 0, NEWEST_MIGRATION]);
 });
 
-test('an upgrade that waits for a dump to end holds nobody up, and the version before it works on as before', async (t) => {
+test('an upgrade that waits for a dump to end blocks nothing, and the earlier version keeps working', async (t) => {
   const { url } = await startTestPostgres(t);
   await migrate(url);
   const migrateToNext = await migrateOf(await nextVersion(t));
@@ -32,7 +32,7 @@ test('an upgrade that waits for a dump to end holds nobody up, and the version b
     async () => reasons.length,
     (count) => count > 0,
   );
-  // Waits behind the upgrade at most until that gives way.
+  // Each query waits behind the upgrade at most until the upgrade gives up its lock request.
   for (let look = 0; look < 20; look++) await database.query('select from searches for update');
   await dump.query('commit');
   dump.release();
@@ -41,10 +41,10 @@ test('an upgrade that waits for a dump to end holds nobody up, and the version b
   assert.deepEqual(await migrate(url), { migrated: [], unknown: [NEXT_NAME] });
 });
 
-test('a database of before this schema is refused with what it is and the three ways on', async (t) => {
+test('a database older than this schema is refused with its state and the three remedies', async (t) => {
   const servers = await startTestServers(t);
   const database = connectDatabase(t, servers.postgres.url);
-  // As it was made, by the library that ran migrations.
+  // The table of the library that formerly ran migrations.
   await database.query(`
     create table schema_migrations (id serial primary key, name varchar(255) not null, run_on timestamp not null);
     insert into schema_migrations (name, run_on) values ('0001_schema', now()), ('0019_client-moves', now())`);
@@ -60,7 +60,7 @@ test('a database of before this schema is refused with what it is and the three 
   assert.equal(rows.length, 1, 'nothing was changed');
 });
 
-test('until the first release an edited schema has another name; a comment or a later migration does not matter', async (t) => {
+test('until the first release an edited schema has another name; comments and later migrations do not matter', async (t) => {
   const { url } = await startTestPostgres(t);
   const {
     migrated: [name],
@@ -81,7 +81,7 @@ test('until the first release an edited schema has another name; a comment or a 
   assert.deepEqual(await commented(url), { migrated: [NEXT_NAME], unknown: [] });
 });
 
-test('a database that a newer version has taken something away from is refused with what to do', async (t) => {
+test('a database from which a newer version has removed something is refused with a remedy', async (t) => {
   const servers = await startTestServers(t);
   await migrate(servers.postgres.url);
   await connectDatabase(t, servers.postgres.url).query(`select require_migration(${NEXT})`);
@@ -96,7 +96,7 @@ test('a database that a newer version has taken something away from is refused w
   }
 });
 
-test('nothing is taken away while an older version works; one that comes to light later ends by itself', async (t) => {
+test('nothing is removed while an older version works; one that appears later ends on its own', async (t) => {
   const servers = await startTestServers(t);
   const daemon = await startDaemon(t, servers);
   const database = connectDatabase(t, servers.postgres.url);
@@ -104,10 +104,10 @@ test('nothing is taken away while an older version works; one that comes to ligh
   await raise(NEWEST_MIGRATION);
   const words = /while an older version works on it \([^;]+, process \d+ on [^;]+\)\. Stop that one, and start again/;
   await assert.rejects(raise(NEXT), words);
-  // As if it had been frozen while that was done.
+  // Raises the version as if the daemon had been frozen meanwhile.
   await database.query('update schema_compatibility set compatible_from = $1', [NEXT]);
   const [code] = await once(daemon.process, 'exit');
   assert.equal(code, 1);
-  const last = daemon.log.find(({ message }) => message === 'cannot go on');
+  const last = daemon.log.find(({ message }) => message === 'The daemon cannot continue.');
   assert.match(String(last?.failure), /^The database was upgraded: /);
 });

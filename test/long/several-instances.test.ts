@@ -1,6 +1,6 @@
 /**
- * Several instances on one NATS and one PostgreSQL: full ones, and roles run apart. Whoever comes, goes, freezes or is
- * killed, the rows are those that one instance would have written, and every delivery is made once.
+ * Several instances on one NATS and one PostgreSQL: complete ones, and separate roles. Whichever starts, stops, freezes
+ * or is killed, the rows are those that one instance would have written, and every delivery is made once.
  */
 
 import assert from 'node:assert/strict';
@@ -25,9 +25,9 @@ import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 const PROPERTIES = 40;
 const LEAD_CHANGES = 4;
 const RETRY_DELAY_MS = 1_000;
-/** No attempt may run out of time on a busy machine: it would be made again, and rightly so. */
+/** No attempt may exceed its time limit on a busy machine: it would rightly be repeated. */
 const SETTINGS = { VIGIE_RETRY_DELAY_MS: String(RETRY_DELAY_MS), VIGIE_ATTEMPT_TIMEOUT_MS: '20000' };
-/** Where nobody dies, so that nobody has to wait for what the dead had claimed. */
+/** Used where no instance dies, so that no test waits for the claims of a dead one. */
 const PATIENCE = { VIGIE_ATTEMPT_TIMEOUT_MS: '60000', VIGIE_CONNECT_TIMEOUT_MS: '60000' };
 
 type Scene = Awaited<ReturnType<typeof openScene>>;
@@ -49,7 +49,7 @@ async function openScene(t: TestContext) {
     searches.push({ id, members: saved });
   }
 
-  /** Every property changes its price in each round: the more often, the sooner two readers would mix its changes up. */
+  /** Every property changes its price in each round: more rounds make it likelier that two readers mix changes up. */
   async function publishRounds(rounds: number): Promise<void> {
     const first = messages.length / PROPERTIES;
     for (let round = first; round < first + rounds; round++) {
@@ -64,8 +64,8 @@ async function openScene(t: TestContext) {
   }
 
   /**
-   * Waits until everything published has ended, then compares with one instance's reading. What a frozen instance has
-   * taken comes back after JetStream's `ack_wait` of 90 s.
+   * Waits until everything published is settled, then compares with the rows of one instance. Messages that a frozen
+   * instance had taken are redelivered after JetStream's `ack_wait` of 90 s.
    */
   async function audit(): Promise<void> {
     const expected = replay(messages, searches, resolvePlace);
@@ -100,18 +100,18 @@ async function openScene(t: TestContext) {
   return { database, servers, receiver, start, save, publishRounds, audit, members, untilReceived };
 }
 
-test('two full instances write what one would, match what was saved on either, and share the deliveries', async (t) => {
+test('two full instances record what one would, match searches saved on either, and share the deliveries', async (t) => {
   const { servers, receiver, start, save, publishRounds, audit, members } = await openScene(t);
   const instances = [await start(), await start()];
   const key = await createApiKey(servers);
   for (const instance of instances) await save(instance, key, members);
   for (const instance of instances) {
-    // Only one of them matches, whichever it is: it must know both.
+    // Only one of them matches adverts, and it may be either, so both must have both searches.
     await untilIs(() => metricOf(instance, 'vigie_searches'), 2);
   }
   await publishRounds(12);
   const readShares = () => Promise.all(instances.map(deliveredBy));
-  // Each instance delivers, though a starved one may come late.
+  // Each instance delivers, but one on a starved processor may be late.
   await until(
     async () => {
       await publishRounds(1);
@@ -132,7 +132,7 @@ test('two full instances write what one would, match what was saved on either, a
   for (const instance of instances) assert.equal(await instance.end('SIGTERM'), 0);
 });
 
-test('the lead goes from one instance to the other and back under load, and no log speaks of a bug', async (t) => {
+test('leadership passes from one instance to the other and back under load, and no log reports a bug', async (t) => {
   const { servers, receiver, start, save, publishRounds, audit, members, untilReceived } = await openScene(t);
   const instances = [await start(), await start()] as const;
   await save(instances[0], await createApiKey(servers), members);
@@ -165,7 +165,7 @@ test('the lead goes from one instance to the other and back under load, and no l
   for (const instance of instances) assert.equal(await instance.end('SIGTERM'), 0);
 });
 
-test('the roles of compose.roles.yaml are restarted one after the other under load, and nothing is sent twice', async (t) => {
+test('the roles of compose.roles.yaml are restarted in turn under load, and nothing is sent twice', async (t) => {
   const { database, receiver, ...scene } = await openScene(t);
   await rollRoles(scene, 'SIGTERM', PATIENCE);
   const sentTwice = receiver.posts.flatMap(({ id }) => (receiver.postsOf(id).length > 1 ? [id] : []));
@@ -175,14 +175,14 @@ test('the roles of compose.roles.yaml are restarted one after the other under lo
   assert.deepEqual(sentTwice, [], JSON.stringify(failures));
 });
 
-test('the roles of compose.roles.yaml are killed one after the other under load, and the others do their work', async (t) => {
+test('the roles of compose.roles.yaml are killed in turn under load, and the others continue', async (t) => {
   const { database: _database, receiver: _receiver, ...scene } = await openScene(t);
   await rollRoles(scene, 'SIGKILL', { VIGIE_ATTEMPT_TIMEOUT_MS: '5000' });
 });
 
 /**
- * Ends each process of the compose file while prices change, waits until the others of its role do what it did, and
- * starts it again.
+ * Ends each process of the compose file while prices change, waits until the others of its role have taken over its
+ * work, and starts it again.
  */
 async function rollRoles(
   scene: Omit<Scene, 'database' | 'receiver'>,
@@ -228,7 +228,7 @@ async function rollRoles(
   for (const { daemon } of running) assert.equal(await daemon.end('SIGTERM'), 0);
 }
 
-/** What each process of the compose file has as `VIGIE_ROLES`. */
+/** The `VIGIE_ROLES` of each process of the compose file. */
 async function composedRoles(): Promise<readonly string[]> {
   const { services } = parse(await readFile(join(ROOT, 'config/compose.roles.yaml'), 'utf8'), { merge: true }) as {
     services: Record<string, { environment: { VIGIE_ROLES: string }; deploy?: { replicas: number } }>;
@@ -238,7 +238,7 @@ async function composedRoles(): Promise<readonly string[]> {
   );
 }
 
-/** Whether a process of the roles leads, answers, or has delivered more than `delivered`. */
+/** Whether a process with this role works: it leads intake, answers, or has delivered more than `delivered`. */
 async function doesItsWork(daemon: Daemon, roles: string, key: string, delivered: number): Promise<boolean> {
   if (roles === 'api') return (await restClient(daemon, key).request('GET', '/searches')).status === 200;
   if (roles === 'deliver') return (await deliveredBy(daemon)) > delivered;

@@ -1,6 +1,6 @@
 /**
- * A synchronous standby that falls silent: every commit waits for it, and clients run out of patience. What they asked for
- * is done once all the same, the lead stays where it is, and each change is told once.
+ * A synchronous standby falls silent: every commit waits for it, and clients give up. Their requests are executed once
+ * all the same, the leader does not change, and each change is notified once.
  */
 
 import assert from 'node:assert/strict';
@@ -16,13 +16,13 @@ import { RECOVERY_MAX_MS, until, untilIs } from '../support/until.ts';
 const SILENT_MS = 45_000;
 const CLIENT_PATIENCE_MS = 15_000;
 
-/** PostgreSQL is one process for each connection. */
+/** The server's process and its children: PostgreSQL has one process for each connection. */
 async function processesOf(pid: number): Promise<readonly number[]> {
   const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8');
   return [pid, ...children.trim().split(' ').map(Number)];
 }
 
-test('a synchronous standby that is silent for 45 s: nothing is done twice, and the lead stays', async (t) => {
+test('if a synchronous standby is silent for 45 s, nothing is done twice, and the leader stays', async (t) => {
   const cleanup = lastFirst(t);
   const pair = await startPostgresPair(cleanup);
   const nats = await startTestNats(cleanup);
@@ -49,7 +49,7 @@ test('a synchronous standby that is silent for 45 s: nothing is done twice, and 
   try {
     await story.publishRound();
     await assert.rejects(post(), { name: 'TimeoutError' });
-    // While the first one waits for its commit, the same key is told so, or waits with it.
+    // While the first request waits for its commit, a second one with the same key is refused, or waits as well.
     const meanwhile = await post().then(
       ({ status }) => status,
       ({ name }: Error) => name,

@@ -1,7 +1,7 @@
 /**
- * A rolling upgrade as operators make it, and back: this version and a made-up next one take in, match and deliver side by
- * side, while adverts come in, endpoints fail and an operator's pause stands. Nothing is lost, told twice or sent too
- * early, whoever of the two leads.
+ * A rolling upgrade as operators make it, and back. This version and an invented next one take in, match and deliver
+ * side by side, while adverts arrive, endpoints fail and an operator's pause is in force. Whichever version leads,
+ * nothing is lost, notified twice or sent too early.
  */
 
 import assert from 'node:assert/strict';
@@ -21,7 +21,7 @@ import { type Behaviour, startWebhookReceiver } from '../support/webhook-receive
 
 const PROPERTIES = 30;
 const RETRY_DELAY_MS = 1_000;
-/** No attempt may run out of time on a busy machine: it would be made again, and rightly so. */
+/** No attempt may exceed its time limit on a busy machine: it would rightly be repeated. */
 const SETTINGS = {
   VIGIE_RETRY_DELAY_MS: String(RETRY_DELAY_MS),
   VIGIE_ATTEMPT_TIMEOUT_MS: '60000',
@@ -32,7 +32,7 @@ const FLAKY = Array.from(
   { length: 4_000 },
   (_, number): Behaviour => (number % 5 === 3 ? { ...FINE, status: 500 } : FINE),
 );
-/** What the later properties cost, which searches saved in the middle wait for. */
+/** The price of the later properties, for which searches saved during the upgrade wait. */
 const DEAR = 300_000;
 
 async function openScene(t: TestContext, nextRoot: string) {
@@ -52,7 +52,7 @@ async function openScene(t: TestContext, nextRoot: string) {
     searches.push({ id, members });
   }
 
-  /** Every property changes its price; `isDear`: the later ones too. */
+  /** Every property changes its price; with `isDear` the later ones do too. */
   async function publishRound(isDear: boolean): Promise<void> {
     const crawledAt = new Date(Date.UTC(2026, 2, 10, 8, 0, round)).toISOString();
     const batch = Array.from({ length: isDear ? 2 * PROPERTIES : PROPERTIES }, (_, number) => {
@@ -74,7 +74,7 @@ async function openScene(t: TestContext, nextRoot: string) {
 
 type Scene = Awaited<ReturnType<typeof openScene>>;
 
-test('this version and the next run side by side, there and back, and nothing is lost or told twice', async (t) => {
+test('this version and the next run together, in both directions, and nothing is lost or repeated', async (t) => {
   const scene = await openScene(t, await nextVersion(t));
   const { receiver, save, startPresent, startNext } = scene;
   const present = [await startPresent(), await startPresent()] as const;
@@ -162,12 +162,12 @@ async function operator({ servers }: Scene, args: readonly string[], on: Daemon)
   assert.equal(code, 0, stderr);
 }
 
-/** Couriers write down once a second which endpoints they have met. */
+/** Couriers record once a second which endpoints they have used. */
 async function untilListed({ database }: Scene, url: string): Promise<void> {
   await untilIs(async () => (await database.query('select from endpoints where url = $1', [url])).rowCount, 1);
 }
 
-/** Attempts at the endpoint that an operator has paused for all clients. */
+/** The number of attempts at an endpoint since an operator paused it for all clients. */
 async function countSincePause({ database }: Scene, url: string): Promise<number> {
   const { rows } = await database.query<{ count: number }>(
     `select count(*)::integer as count from endpoints paused

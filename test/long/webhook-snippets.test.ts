@@ -1,6 +1,6 @@
 /**
- * The code that documentation and console give to who receives webhooks, run as it stands on webhooks of a running daemon. What a
- * language needs and the machine has not is said, and left out.
+ * The code that the documentation and the console offer to receivers of webhooks, run unchanged on webhooks of a
+ * running daemon. Languages that this machine lacks are reported and left out.
  */
 
 import assert from 'node:assert/strict';
@@ -60,7 +60,7 @@ const published = await runVigie(['publish'], servers, { input: JSON.stringify(m
 assert.equal(published.code, 0, published.stderr);
 await receiver.until((posts) => posts.length === 1);
 
-/** The webhook of a match, sent once more: a slow machine may be minutes from the first sending. */
+/** Sends the webhook of a match again, because on a slow machine the first one may be minutes old. */
 async function freshWebhook(): Promise<ReceivedPost> {
   const before = receiver.posts.length;
   const { status } = await rest.request('POST', `/deliveries/${receiver.posts[0]?.id}/resend`);
@@ -71,7 +71,7 @@ async function freshWebhook(): Promise<ReceivedPost> {
 
 type Headers = Readonly<Record<'webhook-id' | 'webhook-timestamp' | 'webhook-signature', string>>;
 
-/** Resolves with whether the code takes it for genuine. */
+/** Resolves with whether the code accepts the webhook as genuine. */
 function judge(command: string, args: readonly string[], directory: string, headers: Headers, body: Buffer) {
   const env = {
     ...process.env,
@@ -83,7 +83,7 @@ function judge(command: string, args: readonly string[], directory: string, head
   return new Promise<boolean>((resolve, reject) => {
     const child = execFile(command, args, { env, cwd: directory }, (error, _, complaints) => {
       if (error === null) resolve(true);
-      // What does not compile refuses everything.
+      // Code that does not compile would also refuse everything, so its error output is checked.
       else if (error.code === 1 && !/error|exception|traceback/i.test(complaints)) resolve(false);
       else reject(new Error(complaints, { cause: error }));
     });
@@ -91,14 +91,14 @@ function judge(command: string, args: readonly string[], directory: string, head
   });
 }
 
-/** With its last bit the other way. */
+/** Inverts the lowest bit of one byte. */
 function changed(body: Buffer, at: number): Buffer {
   const copy = Buffer.from(body);
   copy[at] = (copy[at] as number) ^ 1;
   return copy;
 }
 
-/** Another first letter is another signature, and base64 all the same. */
+/** Changes the first letter: the signatures are wrong, but still valid base64. */
 function withOtherSignatures(headers: Headers): Headers {
   const signatures = headers['webhook-signature'].replaceAll(
     /v1,(.)/g,
@@ -107,7 +107,7 @@ function withOtherSignatures(headers: Headers): Headers {
   return { ...headers, 'webhook-signature': signatures };
 }
 
-/** The commands of /docs, of this moment. */
+/** The commands that /docs shows now. */
 const page = await (await fetch(`${daemon.apiUrl}/docs?language=en`)).text();
 const commands = [...page.matchAll(/data-language="curl" open>.*?<code>([^]*?)<\/code>/g)].map(([, code = '']) =>
   code
@@ -121,7 +121,7 @@ describe('the requests of the guides', () => {
   for (const language of Object.keys(VERIFIERS)) {
     const { command, args } = RUNTIMES[language] as Runtime;
     const skip = isInstalled(command) ? false : `${command} is not installed`;
-    it(`succeed as they stand in ${language}`, { skip }, async (t) => {
+    it(`succeed unchanged in ${language}`, { skip }, async (t) => {
       const directory = await mkdtemp(join(tmpdir(), 'vigie-request-'));
       t.after(() => rm(directory, { recursive: true, force: true }));
       const path = join(directory, (VERIFIERS[language] as string).replace('verify', 'request'));
@@ -142,7 +142,7 @@ describe('the code that verifies a webhook', () => {
   for (const [language, file] of Object.entries(VERIFIERS)) {
     const { command, args } = RUNTIMES[language] as Runtime;
     const skip = isInstalled(command) ? false : `${command} is not installed`;
-    it(`takes a webhook for genuine as it was sent, and not otherwise, in ${language}`, { skip }, async (t) => {
+    it(`accepts the webhook as it was sent, and no other, in ${language}`, { skip }, async (t) => {
       const directory = await mkdtemp(join(tmpdir(), 'vigie-snippet-'));
       t.after(() => rm(directory, { recursive: true, force: true }));
       const path = join(directory, file);
@@ -174,7 +174,7 @@ it('the relay of docs/chat-alerts.md posts a genuine webhook to Apprise, and ref
   const directory = await mkdtemp(join(tmpdir(), 'vigie-relay-'));
   t.after(() => rm(directory, { recursive: true, force: true }));
   const path = join(directory, 'relay.mjs');
-  // Port 0 takes a free port, which the added line prints.
+  // Port 0 lets the system choose a free port, which the added line prints.
   const [, code = ''] = /```js\n([^]*?)```/.exec(page) ?? [];
   const printing = code.replace(
     /\.listen\((.*)\);\n$/,

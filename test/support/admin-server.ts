@@ -1,4 +1,6 @@
-/** The administration interface without a daemon: a server with what a test gives it, and clients that have the token. */
+/**
+ * The administration interface without a daemon: a server with a test's dependencies, and clients that have the token.
+ */
 
 import { type ChannelCredentials, credentials, Metadata } from '@grpc/grpc-js';
 import type { AdminDependencies } from '../../src/grpc/dependencies.ts';
@@ -16,11 +18,11 @@ export interface AdminClient {
 
 export interface AdminScene {
   readonly server: AdminServer;
-  /** In plaintext unless said; ended before the server, which would wait for it. */
+  /** Connects in plaintext by default. The client ends before the server, because the server would wait for it. */
   connect(channel?: ChannelCredentials): AdminClient;
 }
 
-/** `dependencies`: what the calls of the test use. */
+/** `dependencies`: those that the calls of the test need. */
 export async function startAdmin(
   t: Cleanup,
   dependencies: Partial<Omit<AdminDependencies, 'logger'>> = {},

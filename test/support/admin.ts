@@ -1,4 +1,4 @@
-/** A generic gRPC client that knows nothing of the interface but what reflection tells it. */
+/** A generic gRPC client that learns the whole interface through reflection. */
 
 import {
   create,
@@ -31,33 +31,33 @@ import { ADMIN_TOKEN, type Daemon } from './daemon.ts';
 
 const SERVICE = 'vigie.admin.v1.AdminService';
 const REFLECTION = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
-/** Numbers of `file_by_filename` and `file_containing_symbol` in a request, of the files in its answer, and of each. */
+/** Field numbers of reflection: two in a request, the list of files in its response, and one file in that list. */
 const [BY_NAME, BY_SYMBOL, FILES, FILE] = [3, 4, 4, 1];
 
 export interface GenericAnswer {
-  /** Null when the call succeeded. */
+  /** Null if the call succeeded. */
   readonly code: string | null;
   readonly message: string;
-  /** Types of the details. */
+  /** Type names of the details. */
   readonly details: readonly string[];
-  /** Whatever reflection made of it; of a stream its last message. */
+  /** The message as reflection describes it; for a stream, its last message. */
   // oxlint-disable-next-line typescript/no-explicit-any -- a generic client has no types
   readonly body: any;
-  /** Of the message and the details, as they are sent. */
+  /** Size of the encoded message and details. */
   readonly trailerBytes: number;
 }
 
 export interface GenericOptions {
   readonly token?: string;
-  /** Seconds. */
+  /** In seconds. */
   readonly timeout?: number;
   readonly service?: string;
 }
 
-/** By address and name: a daemon is asked once for each. */
+/** By address and name, so that each daemon is asked only once. */
 const services = new Map<string, Promise<DescService>>();
 
-/** Calls `method` with `request`, bytes or protobuf's JSON; several requests make a client stream. */
+/** Calls `method` with `request`, as bytes or in protobuf's JSON; several requests make a client stream. */
 export async function genericCall(
   { adminAddress }: Pick<Daemon, 'adminAddress'>,
   method: string,
@@ -72,7 +72,7 @@ export async function genericCall(
     const desc = (await reflected).methods.find(({ name }) => name === method);
     if (desc === undefined) throw new Error(`${service} has no method ${method}`);
     const requests = (Array.isArray(request) ? request : [request]).map((each) =>
-      // What is undefined is left out.
+      // JSON leaves out members that are undefined.
       each instanceof Uint8Array
         ? each
         : toBinary(desc.input, fromJson(desc.input, JSON.parse(JSON.stringify(each)) as JsonValue)),
@@ -95,7 +95,7 @@ interface Unary {
   (request: unknown, metadata: Metadata, options: CallOptions, answered: Answered): ClientUnaryCall;
 }
 
-/** In protobuf's JSON: with one of the facts, and without what is 0. */
+/** In protobuf's JSON: exactly one of the facts is present, and a count of 0 is left out. */
 export interface WatchedActivity {
   readonly skippedCount?: number;
   readonly change?: { readonly property: string; readonly newValue: string };
@@ -107,7 +107,7 @@ export function factOf(activity: WatchedActivity): string {
   return Object.keys(activity).find((member) => ['change', 'match', 'attempt'].includes(member)) ?? '';
 }
 
-/** For what `genericCall` does not do: several calls on a connection, deadlines, streams that break off. */
+/** For tests that `genericCall` cannot serve: several calls on one connection, deadlines, streams that break off. */
 export interface AdminStub extends Client {
   readonly getDelivery: Unary;
   readonly getStatus: Unary;
@@ -125,7 +125,7 @@ export const AdminStub = makeClientConstructor(
         path: `/${SERVICE}/${name}`,
         requestStream: methodKind === 'client_streaming',
         responseStream: methodKind === 'server_streaming',
-        // What is undefined is left out.
+        // JSON leaves out members that are undefined.
         requestSerialize: (request: unknown) =>
           Buffer.from(toBinary(input, fromJson(input, JSON.parse(JSON.stringify(request)) as JsonValue))),
         requestDeserialize: (bytes: Buffer) => bytes,
@@ -154,7 +154,7 @@ function failureOf({ code, details: message, metadata }: ServiceError): GenericA
 }
 
 async function reflect(client: Client, service: string): Promise<DescService> {
-  /** What a file imports stands before it. */
+  /** In insertion order, a file comes after its imports. */
   const files = new Map<string, FileDescriptorProto>();
   const read = async (field: number, name: string): Promise<void> => {
     const request = new BinaryWriter().tag(field, WireType.LengthDelimited).string(name).finish();
@@ -171,7 +171,7 @@ async function reflect(client: Client, service: string): Promise<DescService> {
   return registry.getService(service) as DescService;
 }
 
-/** Those of an encoded message that have the number, and a length. */
+/** The length-delimited fields of an encoded message that have this number. */
 function membersOf(message: Uint8Array, number: number): readonly Uint8Array[] {
   const reader = new BinaryReader(message);
   const found: Uint8Array[] = [];
@@ -183,7 +183,7 @@ function membersOf(message: Uint8Array, number: number): readonly Uint8Array[] {
   return found;
 }
 
-/** On the wire every call is a stream both ways. */
+/** Sends any call as a bidirectional stream, because all calls look like that on the wire. */
 function send(
   client: Client,
   path: string,

@@ -1,18 +1,20 @@
-/** Small builders of adverts, intake messages and what they leave behind. Times are minutes after one morning. */
+/** Small builders of adverts, intake messages and stored properties. Times are minutes after the same morning. */
 
 import type { AdvertContent } from '../../src/engine/domain/advert.ts';
-import { applyMessage, type Change, type HeldProperty, type MessageOrigin } from '../../src/engine/domain/change.ts';
+import { applyMessage, type Change, type MessageOrigin, type StoredProperty } from '../../src/engine/domain/change.ts';
 import type { City, ResolvePlace } from '../../src/engine/domain/city.ts';
-import { type Uuid, uuidOf } from '../../src/engine/domain/ids.ts';
+import { EVENT_KINDS } from '../../src/engine/domain/codes.ts';
+import { searchNumberOf, type Uuid, uuidOf } from '../../src/engine/domain/ids.ts';
 import type { ExpireMessage, IntakeMessage, UpsertMessage } from '../../src/engine/domain/intake-message.ts';
 import type { StatedProperty } from '../../src/engine/domain/property.ts';
 import { eachFlag } from '../../src/engine/domain/property-flags.ts';
+import type { SearchRoute } from '../../src/engine/domain/routing.ts';
 
 export const PROPERTY = uuidOf('0d9e0c6a-0000-4000-8000-000000000001');
 export const ADVERT = uuidOf('ad000000-0000-4000-8000-000000000001');
 export const OTHER_ADVERT = uuidOf('ad000000-0000-4000-8000-000000000002');
 
-/** In SQL, the price that the first advert of a row of `properties` states (domain/stored-property.ts). */
+/** SQL for the price that the first advert of a row of `properties` states (domain/stored-property.ts). */
 export const PRICE_HELD = `(state::json #>> '{1,0,1,3}')::integer`;
 
 const MORNING = Date.parse('2026-03-10T08:00:00Z');
@@ -72,6 +74,21 @@ export const UNSTATED_PROPERTY: StatedProperty = {
   city: null,
 };
 
+/** The route of a search that is notified of everything, at two endpoints. */
+export const ROUTE: SearchRoute = {
+  number: searchNumberOf(7),
+  id: uuidOf('5ea2c400-0000-4000-8000-000000000007'),
+  clientId: uuidOf('c11e2700-0000-4000-8000-000000000001'),
+  endpointRecipient: 'https://client.example/matches',
+  eventEndpoint: 'https://client.example/events',
+  subscribedEvents: EVENT_KINDS,
+  hidePropertyContact: false,
+  generation: 0,
+  version: 7,
+  mail: null,
+  thresholds: null,
+};
+
 export interface MessageParts {
   readonly advertUuid?: Uuid;
   readonly propertyUuid?: Uuid;
@@ -93,7 +110,10 @@ export function upsertAt(at: number, parts: MessageParts = {}): UpsertMessage {
 const AN_HOUR_AGO = Date.now() - 3_600_000;
 let crawls = 0;
 
-/** A flat for sale, crawled after all others but before anything that this process does, whatever clock PostgreSQL has. */
+/**
+ * A flat for sale, crawled after all earlier ones, but an hour ago: before this process did anything, whatever clock
+ * PostgreSQL has.
+ */
 export function recentFlat(
   propertyUuid: Uuid,
   advertUuid: Uuid,
@@ -131,31 +151,31 @@ export function expireAt(
 
 let newest = 0;
 
-/** Of a message that comes after all others. */
+/** Origin of a message that comes after all others. */
 export function nextOrigin(): MessageOrigin {
   newest += 1;
   return { stream: 1, sequence: newest };
 }
 
-/** Every change that `messages` make, one after the other; they are new ones unless `origins` says where they are from. */
+/** The changes that `messages` cause, one after another. Unless `origins` is given, each message is a new one. */
 export function changesOf(
   messages: readonly IntakeMessage[],
-  held: HeldProperty | null = null,
+  stored: StoredProperty | null = null,
   origins: readonly MessageOrigin[] = messages.map(nextOrigin),
 ): readonly Change[] {
   const changes: Change[] = [];
   for (const [position, message] of messages.entries()) {
-    const change = applyMessage(changes.at(-1)?.held ?? held, message, origins[position] as MessageOrigin);
+    const change = applyMessage(changes.at(-1)?.stored ?? stored, message, origins[position] as MessageOrigin);
     changes.push(change);
   }
   return changes;
 }
 
-/** What is held after `messages`; throws when that is nothing. */
-export function heldAfter(...messages: IntakeMessage[]): HeldProperty {
-  const held = changesOf(messages).at(-1)?.held ?? null;
-  if (held === null) throw new Error('nothing is held after these messages');
-  return held;
+/** The stored property after `messages`; throws if nothing is stored. */
+export function heldAfter(...messages: IntakeMessage[]): StoredProperty {
+  const stored = changesOf(messages).at(-1)?.stored ?? null;
+  if (stored === null) throw new Error('nothing is held after these messages');
+  return stored;
 }
 
 export const TOULON: City = {
@@ -176,7 +196,7 @@ export const TOULON: City = {
   location: { lat: 43.1258, lon: 5.9306 },
 };
 
-/** Knows Toulon by its INSEE code, and nothing else. */
+/** Resolves only Toulon, by its INSEE code. */
 export const resolveToulon: ResolvePlace = ({ insee, zipcode }) =>
   insee === TOULON.insee
     ? {

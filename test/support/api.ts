@@ -1,6 +1,6 @@
 /**
- * The REST API on a real PostgreSQL, and a client that holds every answer against the published OpenAPI document: a
- * test that calls the API checks its contract on the way.
+ * The REST API on a real PostgreSQL, and a client that checks every response against the published OpenAPI document.
+ * Every test that calls the API therefore checks its contract.
  */
 
 import assert from 'node:assert/strict';
@@ -39,20 +39,20 @@ export interface TestApi {
   readonly reference: Reference;
   readonly key: string;
   readonly clientId: Uuid;
-  /** What `logger` was told. */
+  /** Lines that were logged. */
   readonly logged: {
     readonly level: string;
     readonly fields: Readonly<Record<string, unknown>>;
     readonly message: string;
   }[];
-  /** How often `searchChanged` was awaited. */
+  /** How often `searchChanged` was called. */
   readonly changes: { count: number };
-  /** Fails the test when the answer is not what the OpenAPI document says. A string is sent as it stands. */
+  /** Fails the test if the response does not match the OpenAPI document. A string is sent unchanged. */
   call(method: string, path: string, body?: unknown, options?: CallOptions): Promise<ApiAnswer>;
   newClient(name: string, limits?: Partial<ClientLimits>): Promise<string>;
 }
 
-/** Of `database`. */
+/** Connections to `database`. */
 export const CONNECTIONS_MAX = 8;
 
 export type ApiOverrides = Partial<Omit<ApiDependencies, 'settings'>> & {
@@ -68,7 +68,7 @@ export async function startTestApi(
   const connecting = { url, onConnectionLost: () => undefined };
   const database = openDatabase({ ...connecting, connectionsMax: CONNECTIONS_MAX });
   cleanup.after(() => database.end());
-  // Its thread starts with the first query.
+  // The thread starts with the first query.
   const threads = createWorkerThreads({
     settings: { databaseUrl: url, connectionsMax: 2, statementTimeoutMs: 60_000, ...queryBounds },
     onLost(error) {
@@ -115,7 +115,7 @@ export async function startTestApi(
     },
   });
   const server = createServer(app.callback()).listen(0, '127.0.0.1');
-  // A client on a busy machine must not meet a connection that ends just when it uses it again.
+  // On a busy machine a client must not reuse a connection just when the server closes it.
   server.keepAliveTimeout = 60_000;
   await once(server, 'listening');
   cleanup.after(async () => {
@@ -176,10 +176,10 @@ interface OpenApi {
   };
 }
 
-/** By document: compiling its schemas takes a second. */
+/** By document, because compiling its schemas takes a second. */
 const validators = new Map<string, AnswerValidator>();
 
-/** Of the document that this API publishes. */
+/** The validator for the document that this API publishes. */
 export async function answerValidator(baseUrl: string): Promise<AnswerValidator> {
   const text = (await (await fetch(`${baseUrl}/openapi.json`)).text()).replaceAll(baseUrl, '');
   const validate = validators.get(text) ?? createValidator(closed(JSON.parse(text)) as OpenApi);
@@ -215,7 +215,7 @@ function createValidator(document: OpenApi): AnswerValidator {
   };
 }
 
-/** Null when there is no body to check. */
+/** Null if there is no body to check. */
 function schemaOf(
   document: OpenApi,
   responses: Readonly<Record<string, unknown>> | undefined,
@@ -237,7 +237,7 @@ function schemaOf(
   return content[type].schema;
 }
 
-/** A code that was sent by itself is answered by itself; lists are what is described. */
+/** A single code that was sent without a list is returned without one, while the schema describes lists. */
 function inOneShape(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(inOneShape);
   if (typeof value !== 'object' || value === null) return value;
@@ -251,8 +251,8 @@ function inOneShape(value: unknown): unknown {
 }
 
 /**
- * Answers are described as open, so that clients take members that are added later; a member that nobody describes is a
- * fault all the same. Names with `@` beside others without are left out of the document.
+ * The document leaves responses open, so that clients accept members that are added later. In the tests an undescribed
+ * member is an error all the same, except names with `@` and `id`.
  */
 function closed(document: unknown): unknown {
   if (Array.isArray(document)) return document.map(closed);

@@ -13,29 +13,29 @@ const BROWSER: ForeignClients = {
     `import chromium from '@sparticuz/chromium'; await chromium.executablePath();`,
   ],
   unpacked: 'chromium',
-  // The package unpacks its libraries only where it believes itself on a bare machine.
+  // The package unpacks its libraries only if it believes that it runs on AWS Lambda.
   environment: { AWS_EXECUTION_ENV: 'AWS_Lambda_nodejs22.x', FONTCONFIG_PATH: '.' },
 };
 
 export interface Visit {
   readonly markup: string;
-  /** What the console says, and errors that nobody caught. */
+  /** Messages of the console, and uncaught errors. */
   readonly complaints: readonly string[];
-  /** Everything that was asked for. */
+  /** Every requested address. */
   readonly addresses: readonly string[];
 }
 
-/** Opens `url` and waits until nothing more is loaded. */
+/** Opens `url` and waits until loading has finished. */
 export function visit(url: string): Promise<Visit> {
   return runClient(BROWSER, 'visit.mjs', [url]);
 }
 
-/** Runs a script of test/clients that drives the browser, and answers what it prints as JSON. */
+/** Runs a script of test/clients that drives the browser, and returns the JSON that it prints. */
 export function drive<Seen>(script: string, args: readonly string[]): Promise<Seen> {
   return runClient(BROWSER, script, args);
 }
 
-/** One page of a browser, a command at a time; test/clients/remote.mjs says which there are. */
+/** One page of a browser, controlled by one command at a time; test/clients/remote.mjs defines the commands. */
 export interface RemotePage {
   do<Value = null>(name: string, rest?: Readonly<Record<string, unknown>>): Promise<Value>;
 }

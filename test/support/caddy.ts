@@ -1,4 +1,4 @@
-/** Caddy with the committed Caddyfile: the one on the PATH, else that of the distribution's package, unpacked into the cache. */
+/** Caddy with the committed Caddyfile: the installed one, else the distribution's package, unpacked into the cache. */
 
 import { execFile } from 'node:child_process';
 import { access, rm, writeFile } from 'node:fs/promises';
@@ -14,7 +14,7 @@ const CADDYFILE = join(ROOT, 'config/Caddyfile');
 const READY_TIMEOUT_MS = 60_000;
 const STOP_TIMEOUT_MS = 10_000;
 
-/** Rejects where there is no Caddy and the distribution has no package of it. */
+/** Rejects if Caddy is not installed and the distribution has no package of it. */
 export async function findCaddy(): Promise<string> {
   const isThere = (path: string) =>
     access(path).then(
@@ -34,11 +34,11 @@ export async function findCaddy(): Promise<string> {
 
 export interface Caddy {
   readonly url: string;
-  /** PEM of its own authority. */
+  /** PEM file of its own certificate authority. */
   readonly authorityFile: string;
 }
 
-/** `upstream`: `host:port` of the REST API. The file as it is shipped, on a free port, without asking for rights or names. */
+/** The shipped Caddyfile on a free port, without privileges or public names. `upstream`: `host:port` of the API. */
 export async function startCaddy(cleanup: Cleanup, upstream: string): Promise<Caddy> {
   const program = await findCaddy();
   const directory = await temporaryDirectory('caddy');

@@ -1,4 +1,4 @@
-/** Where the tests find the checkout: they run from its sources, or compiled, which loads them in half the time (`npm test`). */
+/** Locates the checkout: tests run from its sources, or compiled, which loads them in half the time (`npm test`). */
 
 import { fileURLToPath } from 'node:url';
 
@@ -7,13 +7,13 @@ const isCompiled = import.meta.url.endsWith('.js');
 export const ROOT_URL = new URL(isCompiled ? '../../../' : '../../', import.meta.url);
 export const ROOT = fileURLToPath(ROOT_URL);
 
-/** What Node.js must be told so that it runs a module of `moduleUrl`. */
+/** Arguments that Node.js needs to run a module of `moduleUrl`. */
 export const LOADER: readonly string[] = isCompiled ? [] : ['--import=tsx'];
 
-/** Of `src/log`, in the form in which the test runs itself. */
+/** URL of a module such as `src/log`: compiled if the test itself runs compiled, else its source. */
 export function moduleUrl(name: string): URL {
   return new URL(`../../${name}${isCompiled ? '.js' : '.ts'}`, import.meta.url);
 }
 
-/** The test data that lies beside the checkout: not in every copy of it. */
+/** Test data outside the checkout, which is not on every machine. */
 export const SHARED_DATA = new URL('../shared/data/', ROOT_URL);

@@ -1,4 +1,4 @@
-/** A nats-server with the configuration of a test, which can be another one after a restart. */
+/** A nats-server with a configuration of the test's, which can change at a restart. */
 
 import { rm } from 'node:fs/promises';
 import { type ChildServer, freePort } from '../../src/local/child-server.ts';
@@ -7,7 +7,7 @@ import { type Cleanup, temporaryDirectory } from './servers.ts';
 
 export interface ConfiguredNats {
   readonly port: number;
-  /** Restarts it with `lines` beside those of its address and store. */
+  /** Restarts it with `lines` in addition to its address and store. */
   configure(lines: readonly string[]): Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-/** The console in a browser, on a daemon of its own: what a reader of it does, and what is published meanwhile. */
+/** The console in a browser, on its own daemon: actions of a user, and adverts that are published meanwhile. */
 
 import { randomUUID } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
@@ -14,7 +14,7 @@ export interface Sample {
   readonly title: string;
   readonly price: number;
   readonly surface?: number;
-  /** 0 sale, which it is unless said otherwise; 1 rent. */
+  /** 0 (default): sale; 1: rent. */
   readonly transactionType?: number;
   readonly lat?: number;
   readonly lon?: number;
@@ -31,16 +31,16 @@ export interface ConsoleScene {
   readonly page: RemotePage;
   readonly address: string;
   publish(...samples: Sample[]): Promise<void>;
-  /** Opens the page with its key, in English, and waits until it is told of what happens. */
+  /** Opens the page with its key, in English, and waits until its live connection is open. */
   enter(): Promise<void>;
   /** Opens a view by its address. */
   go(view: string, id?: string): Promise<void>;
-  /** Types the title of a search into the map's chooser; empty: all searches. */
+  /** Types the title of a search into the map's chooser; an empty title selects all searches. */
   chooseSearch(title: string): Promise<void>;
-  /** Ends the daemon, and later starts it on the same port. */
+  /** Ends the daemon; `restart` starts it on the same port. */
   stop(): Promise<void>;
   restart(): Promise<void>;
-  /** Keeps a picture, where somebody wants to look at them (`VIGIE_TEST_PICTURES`). */
+  /** Saves a screenshot if `VIGIE_TEST_PICTURES` names a folder. */
   picture(name: string): Promise<void>;
 }
 
@@ -84,7 +84,7 @@ export async function openConsole(cleanup: Cleanup, more: Settings = {}): Promis
     async chooseSearch(title) {
       const chooser = '.filters input[name=search]';
       await page.do('wait', { selector: title === '' ? chooser : `.filters option[value=${JSON.stringify(title)}]` });
-      // Of no letter the page is not told.
+      // Filling in an empty text would not trigger an event in the page, so a blank is typed.
       await page.do('fill', { selector: chooser, text: title || ' ' });
     },
     async stop() {
@@ -99,7 +99,7 @@ export async function openConsole(cleanup: Cleanup, more: Settings = {}): Promis
   };
 }
 
-/** An apartment for sale in Toulon, one advert. */
+/** An apartment for sale in Toulon, with one advert. */
 function lineOf({
   property = randomUUID(),
   title,

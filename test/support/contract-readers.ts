@@ -1,4 +1,4 @@
-/** Generators and linters of the published contracts, installed once a machine from a lock of their own. */
+/** Generators and linters for the published contracts, installed once per machine from their own lock file. */
 
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -20,7 +20,7 @@ export interface Judgement {
   readonly output: string;
 }
 
-/** Runs a program of theirs in `directory`. */
+/** Runs one of these programs in `directory`. */
 export async function runReader(program: string, args: readonly string[], directory: string): Promise<Judgement> {
   const home = await installedReaders();
   const path = join(home, 'node_modules', '.bin', program);

@@ -1,4 +1,4 @@
-/** A worker thread for tests of what a thread does: it counts, waits, fails and ends as it is told. */
+/** A worker thread for tests of worker threads: it counts, waits, fails or ends as requested. */
 
 import { threadId } from 'node:worker_threads';
 import { answerRequests, type Cancellation, settingsOfThread } from '../../src/engine/actor/worker-thread.ts';

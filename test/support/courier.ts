@@ -1,4 +1,4 @@
-/** A courier in the test's own process, on real servers, and a look at its rows. */
+/** A courier in the test's own process, on real servers, and queries of its rows. */
 
 import { createDueAnnouncer, type DueAnnouncer } from '../../src/engine/broker/announcements.ts';
 import { type Broker, connectBroker } from '../../src/engine/broker/connection.ts';
@@ -14,7 +14,10 @@ import { type Cleanup, startTestNats, type TestServer } from './servers.ts';
 import { quietSupervisor } from './supervisor.ts';
 import { RECOVERY_MAX_MS, until } from './until.ts';
 
-/** An endpoint that answers does so in time, however busy the machine is: another attempt would be right, and counted. */
+/**
+ * So long that an endpoint answers in time on any machine: a timeout would rightly cause another attempt, which tests
+ * count.
+ */
 const PATIENT_MS = 60_000;
 
 export interface CourierSettings extends Partial<SenderOptions> {
@@ -24,23 +27,25 @@ export interface CourierSettings extends Partial<SenderOptions> {
   readonly silentMarginMs?: number;
 }
 
+type CourierParts = Partial<Parameters<typeof startCourier>[0]> & { readonly databaseUrl?: string };
+
 export interface DeliveryStage {
   readonly servers: { readonly postgres: { readonly url: string }; readonly nats: TestServer };
   readonly database: Database;
   readonly broker: Broker;
-  /** Of a process without a courier. */
+  /** The announcer of a process without a courier. */
   readonly announcer: DueAnnouncer;
-  /** Retries whose message was missing, attempts whose courier had died: how many at a time. */
+  /** Numbers of repaired deliveries, per repair: retries whose message was missing, attempts whose courier had died. */
   readonly repairs: { readonly missing: number[]; readonly aborted: number[] };
-  /** Keys of endpoints that were found dead. */
+  /** Keys of endpoints that were reported as dead. */
   readonly dead: string[];
-  /** `over`: another way to the database, for the courier. */
-  start(over?: { readonly databaseUrl: string }): Promise<Courier>;
+  /** `over`: another URL of the database, or other dependencies of the courier. */
+  start(over?: CourierParts): Promise<Courier>;
   /** Resolves when no delivery is open any more. */
   untilAllEnded(): Promise<void>;
 }
 
-/** Migrated and connected, with its stream; nothing is delivered before `start`. The last opened closes first. */
+/** A migrated database and its connections; nothing is delivered before `start`. What was opened last closes first. */
 export async function openDeliveryStage(cleanup: Cleanup, settings: CourierSettings): Promise<DeliveryStage> {
   const closers: (() => Promise<unknown>)[] = [];
   cleanup.after(async () => {
@@ -63,8 +68,8 @@ export async function openDeliveryStage(cleanup: Cleanup, settings: CourierSetti
   const dead: string[] = [];
   const attemptTimeoutMs = settings.attemptTimeoutMs ?? PATIENT_MS;
 
-  async function start(over?: { readonly databaseUrl: string }): Promise<Courier> {
-    const ownDatabase = over === undefined ? database : connect(over.databaseUrl);
+  async function start({ databaseUrl, ...over }: CourierParts = {}): Promise<Courier> {
+    const ownDatabase = databaseUrl === undefined ? database : connect(databaseUrl);
     const sender = createSender({
       connectTimeoutMs: PATIENT_MS,
       allowPrivateNetworks: true,
@@ -73,7 +78,7 @@ export async function openDeliveryStage(cleanup: Cleanup, settings: CourierSetti
       attemptTimeoutMs,
     });
     closers.push(() => sender.close());
-    // Of a process of its own.
+    // A separate announcer, as in a separate process.
     const ownAnnouncer = createDueAnnouncer(broker);
     const parts = {
       broker,
@@ -98,6 +103,7 @@ export async function openDeliveryStage(cleanup: Cleanup, settings: CourierSetti
       onFailureSeries: () => undefined,
       onAborted: (count) => repairs.aborted.push(count),
       supervisor: quietSupervisor(),
+      ...over,
     });
     closers.push(() => courier.drain());
     const cancellations = startCancellations(parts);
@@ -123,7 +129,7 @@ export async function openDeliveryStage(cleanup: Cleanup, settings: CourierSetti
   };
 }
 
-/** Some of what is open, to tell what a wait was given up for. */
+/** Some open deliveries, to show in the error of a wait that was given up. */
 async function readOpen(database: Pick<Database, 'query'>): Promise<readonly unknown[]> {
   const { rows } = await database.query(
     `select id, endpoint, state, attempt_count, due_at, clock_timestamp() as now from delivery_states

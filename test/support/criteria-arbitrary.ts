@@ -1,12 +1,13 @@
 /**
- * Criteria and properties from small pools, so that bounds meet values, centres meet places and words meet texts, and
- * every criterion both holds and fails often. Pools contain the borders: round prices, gaps between them, 0, unknown.
+ * Criteria and properties from small pools, so that values meet bounds, places meet centres and texts meet words, and
+ * every criterion often holds and often fails. The pools contain the edge cases: round prices, gaps between them, 0,
+ * unknown.
  */
 
 import fc from 'fast-check';
 import type { Criteria } from '../../src/engine/domain/criteria.ts';
 import type { Range } from '../../src/engine/domain/criterion-kinds.ts';
-import { CRITERION_NAMES, PLAIN_CRITERIA, type PlainRow } from '../../src/engine/domain/criterion-table.ts';
+import { ANYTHING, CRITERION_NAMES, PLAIN_CRITERIA, type PlainRow } from '../../src/engine/domain/criterion-table.ts';
 import type { Unit } from '../../src/engine/domain/criterion-words.ts';
 import type { ExpressionEntry } from '../../src/engine/domain/expressions.ts';
 import { featureSetOf } from '../../src/engine/domain/features.ts';
@@ -14,7 +15,7 @@ import type { Polygon } from '../../src/engine/domain/geo.ts';
 import type { AdvertFacts, PropertyFacts } from '../../src/engine/domain/property-facts.ts';
 import { criterionSetOf } from '../../src/engine/domain/unknown-criteria.ts';
 
-/** Mostly absent: a search with everything set matches nothing. */
+/** Mostly absent, because a search with everything set matches nothing. */
 function rarely<T, N>(arbitrary: fc.Arbitrary<T>, otherwise: N, oneIn = 5): fc.Arbitrary<T | N> {
   return fc.oneof({ weight: 1, arbitrary }, { weight: oneIn - 1, arbitrary: fc.constant(otherwise) });
 }
@@ -40,7 +41,7 @@ function range(value: fc.Arbitrary<number>, oneIn: number): fc.Arbitrary<Range> 
   return fc.record({ min: rarely(value, null, oneIn), max: rarely(value, null, oneIn) });
 }
 
-/** Ajaccio, Paris, Saint-Denis of Réunion, both sides of the date line, the pole. */
+/** Ajaccio, Paris, Saint-Denis of Réunion, both sides of the date line, a pole. */
 const CENTRES = [
   { lat: 41.92, lon: 8.74 },
   { lat: 48.8566, lon: 2.3522 },
@@ -57,7 +58,7 @@ const circle = fc
   .record({ centre, radiusKm: fc.constantFrom(...RADII) })
   .map(({ centre: { lat, lon }, radiusKm }) => ({ lat, lon, radiusKm }));
 
-/** The centres, places on and next to the circles round them, places on the edges of the polygons. */
+/** The centres, places on and next to the circles around them, and places on the edges of the polygons. */
 const place: fc.Arbitrary<{ lat: number; lon: number }> = fc.oneof(
   centre,
   fc
@@ -86,7 +87,7 @@ const place: fc.Arbitrary<{ lat: number; lon: number }> = fc.oneof(
     })),
 );
 
-/** Round a centre: a square with a square hole, a triangle, one that covers a continent. */
+/** Around a centre: a square with a square hole, a triangle, or a polygon that covers a continent. */
 const polygon: fc.Arbitrary<Polygon> = fc
   .record({ centre, shape: fc.constantFrom('square', 'holed', 'triangle', 'continent') })
   .map(({ centre: { lat, lon }, shape }) => {
@@ -166,7 +167,7 @@ const featureSet = fc
   .uniqueArray(fc.constantFrom('balcony', 'garage', 'alarm'), { minLength: 1, maxLength: 2 })
   .map(featureSetOf);
 
-/** One criterion, some, or all. */
+/** One criterion, several, or all. */
 const orMissing = fc
   .oneof(fc.uniqueArray(fc.constantFrom(...CRITERION_NAMES), { minLength: 1 }), fc.constantFrom([...CRITERION_NAMES]))
   .map(criterionSetOf);
@@ -175,13 +176,13 @@ function some<T>(...values: readonly T[]): fc.Arbitrary<T[]> {
   return fc.uniqueArray(fc.constantFrom(...values), { minLength: 1, maxLength: 3 });
 }
 
-/** How often a criterion is set, where that is not one search in eight: those that many searches have hold a match back. */
+/** A criterion is set in one search of so many, otherwise of eight: common criteria would prevent most matches. */
 const ONE_IN: Partial<Record<PlainRow['name'], number>> = {
   ...{ transactionType: 3, propertyTypes: 2, publisherTypes: 5, withCoherentPrice: 2 },
   ...{ budget: 4, surface: 4, room: 6, furnished: 6, withVirtualTour: 6 },
 };
 
-/** Lists of codes also repeat one, and name one that nobody knows. */
+/** A list of codes may also repeat a code, or contain an unknown one. */
 function askedOf(row: PlainRow): fc.Arbitrary<unknown> {
   const oneIn = ONE_IN[row.name] ?? 8;
   switch (row.kind) {
@@ -206,7 +207,7 @@ function askedOf(row: PlainRow): fc.Arbitrary<unknown> {
   }
 }
 
-/** What the adverts or the property have of the facts that plain criteria read. */
+/** Arbitraries of the facts that plain criteria read from the property, or from its adverts. */
 function factsOf(of: 'property' | 'adverts'): Readonly<Record<string, fc.Arbitrary<unknown>>> {
   return Object.fromEntries(
     PLAIN_CRITERIA.filter(({ source }) => source.of === of).map((row) => [row.source.fact, factOf(row)]),
@@ -239,7 +240,7 @@ const plainCriteria = fc.record(Object.fromEntries(PLAIN_CRITERIA.map((row) => [
 const plainFacts = fc.record(factsOf('property')) as PlainPart<PropertyFacts, PlainFact<'property'>>;
 const plainAdvertFacts = fc.record(factsOf('adverts')) as PlainPart<AdvertFacts, PlainFact<'adverts'>>;
 
-/** Both, as one. */
+/** Records with the members of both. */
 function merged<One extends object, Other extends object>(
   one: fc.Arbitrary<One>,
   other: fc.Arbitrary<Other>,
@@ -247,19 +248,20 @@ function merged<One extends object, Other extends object>(
   return fc.tuple(one, other).map(([a, b]) => ({ ...a, ...b }));
 }
 
+const PLACES = {
+  inseeCodes: rarely(some(...INSEE_CODES), [], 3),
+  departmentCodes: rarely(some(...DEPARTMENTS), [], 5),
+  zipcodes: rarely(some(...ZIPCODES), []),
+  polygons: rarely(fc.array(polygon, { minLength: 1, maxLength: 3 }), []),
+};
+
 export const criteria: fc.Arbitrary<Criteria> = merged(
   plainCriteria,
   fc.record({
-    areas: fc.record({
-      circle: rarely(circle, null, 3),
-      inseeCodes: rarely(some(...INSEE_CODES), [], 3),
-      departmentCodes: rarely(some(...DEPARTMENTS), [], 5),
-      zipcodes: rarely(some(...ZIPCODES), []),
-      polygons: rarely(fc.array(polygon, { minLength: 1, maxLength: 3 }), []),
-    }),
+    areas: fc.record({ ...PLACES, circle: rarely(circle, null, 3) }),
+    excludedAreas: rarely(fc.record({ ...PLACES, circle: fc.constant(null) }), ANYTHING.areas, 3),
     includedFeatures: rarely(featureSet, 0, 8),
     excludedFeatures: rarely(featureSet, 0, 8),
-    excludedInseeCodes: rarely(some(...INSEE_CODES), []),
     includedSiteCategories: rarely(some(...CATEGORIES), [], 8),
     excludedSiteCategories: rarely(some(...CATEGORIES), []),
     expressions: rarely(groups, [], 3),

@@ -1,6 +1,4 @@
-/**
- * The daemon as its users run it: a process of its own on the servers of a test, with free ports, killed with the test.
- */
+/** The daemon as its users run it: its own process on the servers of a test, with free ports, killed with the test. */
 
 import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,17 +12,17 @@ import { LOADER, moduleUrl, ROOT } from './checkout.ts';
 import type { Cleanup } from './servers.ts';
 import { TUNING, type Tuning } from './tuning.ts';
 
-/** Of every daemon and command of the tests. */
+/** The administration token of all daemons and commands of the tests. */
 export const ADMIN_TOKEN = 'token-of-the-tests-0123456789';
 
 export type Settings = Readonly<Record<string, string>>;
 
-/** As settings: values in the place of those of the configuration that no setting changes. */
+/** A setting that carries values of the configuration for which there is no setting. */
 export function tuned(values: Tuning): Settings {
   return { [TUNING]: JSON.stringify(values) };
 }
 
-/** What a daemon needs to know of them. */
+/** The URLs of the servers that a daemon needs. */
 export interface ServerUrls {
   readonly postgres: { readonly url: string };
   readonly nats: { readonly url: string };
@@ -32,7 +30,7 @@ export interface ServerUrls {
 
 export type LogLine = Readonly<Record<string, unknown>>;
 
-/** In a process of its own (`startDaemon`), or in the test's (`startHere`). */
+/** Runs in its own process (`startDaemon`) or in the test's (`startHere`). */
 export interface RunningService {
   readonly apiUrl: string;
   /** `host:port` of the gRPC interface. */
@@ -40,28 +38,28 @@ export interface RunningService {
   readonly operationsUrl: string;
   /** Every log line so far. */
   readonly log: readonly LogLine[];
-  /** As asked by the signal; resolves with the exit code (null when killed) once it has ended. */
+  /** Ends it as the signal does; resolves with the exit code (null if killed) once it has ended. */
   end(signal: 'SIGTERM'): Promise<number | null>;
 }
 
 export interface Daemon extends RunningService {
   readonly process: ChildProcess;
-  /** What it has written to standard error, where a crash shows its stack. */
+  /** Its output on standard error, where a crash prints its stack. */
   readonly errors: readonly string[];
-  /** Sends the signal and resolves with the exit code (null when killed) once the process is gone. */
+  /** Sends the signal and resolves with the exit code (null if killed) once the process is gone. */
   end(signal: NodeJS.Signals): Promise<number | null>;
 }
 
 export interface DaemonOptions {
-  /** Told with its first word. */
+  /** Called when its first log line is written. */
   readonly onStarting?: (daemon: ChildProcess) => void;
-  /** The directory of another version. */
+  /** Directory of another version. */
   readonly root?: string;
-  /** As `ulimit -n` sets it. */
+  /** Limit of open files, as `ulimit -n` sets it. */
   readonly descriptorsMax?: number;
 }
 
-/** Resolves when the daemon says it is ready; rejects with its output when it ends before. */
+/** Resolves when the daemon reports that it is ready; rejects with its output if it ends before. */
 export async function startDaemon(
   cleanup: Cleanup,
   servers: ServerUrls,
@@ -127,7 +125,7 @@ export async function runVigie(
   return { code, stdout, stderr };
 }
 
-/** As `vigie keys create` makes it, without a process of its own. */
+/** Creates a key as `vigie keys create` does, but without a process. */
 export async function createApiKey({ postgres: { url } }: ServerUrls, client = 'tests'): Promise<string> {
   await migrate(url);
   const database = openDatabase({ url, connectionsMax: 1, onConnectionLost: () => undefined });
@@ -139,7 +137,7 @@ export async function createApiKey({ postgres: { url } }: ServerUrls, client = '
   }
 }
 
-/** One `vigie` command, whose end its caller sees to. */
+/** Starts one `vigie` command; the caller must see to its end. */
 export function spawnVigie(
   args: readonly string[],
   servers: ServerUrls,
@@ -158,7 +156,7 @@ export function spawnVigie(
   return spawn('sh', ['-c', limited, process.execPath, ...program, ...args], options);
 }
 
-/** Of a daemon or a command of a test. */
+/** The environment of a daemon or a command of a test. */
 export function environmentOf(servers: ServerUrls, settings: Settings): Settings {
   return {
     PATH: process.env.PATH ?? '',
@@ -170,13 +168,13 @@ export function environmentOf(servers: ServerUrls, settings: Settings): Settings
     VIGIE_ADMIN_TOKEN: ADMIN_TOKEN,
     VIGIE_ALLOW_PRIVATE_ENDPOINTS: 'true',
     VIGIE_DRAIN_ANNOUNCE_MS: '100',
-    // A busy machine drains as well, only later.
+    // A busy machine needs more time to drain.
     VIGIE_DRAIN_TIMEOUT_MS: '600000',
     ...settings,
   };
 }
 
-/** What operators are to look at: not that a request took long on a busy machine, nor that an old server is in use. */
+/** Warnings that concern an operator: not slow requests, as on a busy machine, nor servers out of support. */
 export function warningsIn({ log }: Pick<Daemon, 'log'>): Daemon['log'] {
   const isSlow = ({ message, status }: Daemon['log'][number]) => message === 'request' && Number(status) < 500;
   const isCalm = ({ level }: Daemon['log'][number]) => level === 'info' || level === 30;

@@ -1,4 +1,4 @@
-/** The panels of `config/grafana`. */
+/** Reads the panels of `config/grafana`. */
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,7 +1,7 @@
 /**
- * A logical copy of a database, as `pg_dump` and `pg_restore` make one: all tables of one snapshot, restored into another
- * cluster, whose transactions count anew. In SQL, because the client programs of the embedded PostgreSQL's version are in
- * no package of the distribution.
+ * A logical copy of a database, as `pg_dump` and `pg_restore` make one: all tables of one snapshot, restored into
+ * another cluster, whose transaction ids are independent. Written in SQL, because no package of the distribution has
+ * the client programs for the embedded PostgreSQL's version.
  */
 
 import pg from 'pg';
@@ -9,20 +9,20 @@ import { migrate } from '../../src/engine/store/database.ts';
 import { MARK_COPIED } from '../../src/engine/store/intake-position.ts';
 
 export interface DatabaseCopy {
-  /** When its snapshot was taken, in milliseconds since the epoch: not later. */
+  /** Time of the snapshot in milliseconds since the epoch, or slightly earlier. */
   readonly takenAt: number;
   /** Rows as JSON, by table. */
   readonly tables: ReadonlyMap<string, string>;
-  /** Conditions, by table, on rows that are neither copied nor replaced. */
+  /** By table, a condition on rows that are neither copied nor replaced. */
   readonly apart: Apart;
 }
 
 type Apart = Readonly<Record<string, string>>;
 
-/** While others write. */
+/** Copies the database while others write to it. */
 export async function copyDatabase(url: string, apart: Apart = {}): Promise<DatabaseCopy> {
   return withClient(url, async (client) => {
-    // In one message: between two of them, deliveries would end that the snapshot has and its time has not.
+    // Both statements in one message: a delivery that ended between them would be in the snapshot, but after `takenAt`.
     const [, { rows }] = (await client.query(
       'begin isolation level repeatable read, read only; select extract(epoch from now()) * 1000 as at',
     )) as unknown as [unknown, pg.QueryResult<{ at: string }>];
@@ -39,7 +39,7 @@ export async function copyDatabase(url: string, apart: Apart = {}): Promise<Data
   });
 }
 
-/** Into the database of a server, which is empty; as its superuser, for whom triggers stand aside. */
+/** Restores into an empty database, as its superuser, who may disable triggers. */
 export async function restoreDatabase(
   { url, superuserUrl }: { readonly url: string; readonly superuserUrl: string },
   { tables, apart }: DatabaseCopy,
@@ -49,7 +49,7 @@ export async function restoreDatabase(
   owner.pathname = new URL(url).pathname;
   await withClient(owner.href, async (client) => {
     await client.query('begin');
-    // Foreign keys are checked by triggers.
+    // Disables triggers, which also check foreign keys.
     await client.query('set local session_replication_role = replica');
     for (const { name, columns, identity } of await readTables(client)) {
       await client.query(`delete from ${name} where not (${apart[name] ?? false})`);
@@ -64,7 +64,8 @@ export async function restoreDatabase(
         [name, identity],
       );
     }
-    // All clusters of the tests are copies of one, and have its identity; the copied one's was another.
+    // Clusters of the tests are copies of one and have its identity, so the rows are marked as those of another
+    // cluster.
     await client.query(MARK_COPIED);
     await client.query('commit');
   });
@@ -72,7 +73,7 @@ export async function restoreDatabase(
 
 interface Table {
   readonly name: string;
-  /** Generated ones apart. */
+  /** Without generated columns. */
   readonly columns: string;
   readonly identity: string | null;
 }

@@ -1,10 +1,10 @@
-/** A test's own look into the daemon's database. */
+/** A test's own connections to the daemon's database. */
 
 import pg from 'pg';
 import { type DatabasePool, openDatabase } from '../../src/engine/store/database.ts';
 import type { Cleanup } from './servers.ts';
 
-/** Cleanups run in order, so the server is gone before the pool ends: lost idle connections are expected. */
+/** Cleanups run in order, so the server stops before the pool ends: errors of idle connections are expected. */
 export function connectDatabase(cleanup: Cleanup, url: string): pg.Pool {
   const pool = new pg.Pool({ connectionString: url, max: 2 });
   pool.on('error', () => undefined);
@@ -12,7 +12,7 @@ export function connectDatabase(cleanup: Cleanup, url: string): pg.Pool {
   return pool;
 }
 
-/** As the service opens it; ended with the test, and deaf to connections that a test breaks. */
+/** Opens it as the service does. It ends with the test, and ignores connections that a test breaks. */
 export function openTestDatabase(
   cleanup: Cleanup,
   url: string,
@@ -24,10 +24,10 @@ export function openTestDatabase(
   return database;
 }
 
-/** Over a connection of its own. Rejects when the server cannot be reached, refuses the user or the statement. */
+/** Runs a statement over its own connection. Rejects if the server is unreachable or refuses the login or statement. */
 export async function queryOnce(url: string, text: string): Promise<readonly unknown[]> {
   const client = new pg.Client(url);
-  // A test may kill the server under it.
+  // A test may kill the server during the query.
   client.on('error', () => undefined);
   await client.connect();
   try {

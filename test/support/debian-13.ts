@@ -1,4 +1,4 @@
-/** Where packages of Debian 13 come from on a machine of another release: the mirror that the machine uses. */
+/** Fetches packages of Debian 13 on a machine with another release, from the mirror that the machine uses. */
 
 import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
@@ -10,14 +10,14 @@ const run = promisify(execFile);
 const SUITE = 'trixie';
 const KEYRING = '/usr/share/keyrings/debian-archive-keyring.gpg';
 
-/** A list of sources for `unpackDebianPackages`, in `directory`. */
+/** Writes a list of sources for `unpackDebianPackages` into `directory`, and returns its path. */
 export async function debian13Sources(directory: string): Promise<string> {
   const sources = join(directory, 'debian-13.list');
   await writeFile(sources, `deb [signed-by=${KEYRING}] ${await findMirror()} ${SUITE} main\n`);
   return sources;
 }
 
-/** Of the distribution itself: its updates and corrections are suites with a hyphen. */
+/** The mirror of the distribution itself: suites of updates and security fixes have a hyphen in their names. */
 async function findMirror(): Promise<string> {
   const { stdout } = await run('apt-get', [
     'indextargets',

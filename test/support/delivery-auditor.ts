@@ -1,12 +1,12 @@
 /**
- * Compares what endpoints received with what was expected of the service and with what the service wrote down. It takes
- * nobody's word: every rule of decisions, section 6, is checked on the receiver's log, on the rows, and between them.
+ * Compares what endpoints received with what the service should have sent and with what it recorded. Every rule of
+ * decisions, section 6, is checked on the receiver's log, on the rows, and between them.
  *
  * (a) every expected delivery exists once and has ended, and no other exists;
  * (b) nothing is posted after an attempt that was recorded with status 200;
- * (c) at most six attempts, each posted once, and once more when its kept connection broke before a byte of the answer,
- *     which the log says;
- * (d) between the end of an attempt and the start of the next lies the delay, on both clocks;
+ * (c) a delivery has at most six attempts. Each is posted once, or twice if its kept connection broke before a byte of
+ *     the answer arrived; the attempt's log then says so;
+ * (d) the delay lies between the end of an attempt and the start of the next, on both clocks;
  * (e) every signature verifies, with the token of the delivery's search;
  * (f) every retry sends the bytes recorded at the change;
  * (g) deliveries of a match are numbered from 1, and their first attempts keep that order (order-auditor.ts).
@@ -21,29 +21,29 @@ export interface Audit {
   readonly database: Pick<Database, 'query'>;
   readonly posts: readonly ReceivedPost[];
   readonly retryDelayMs: number;
-  /** What the input leads to, each as `keyOf` names it; a key may occur more than once. */
+  /** Keys of the deliveries that the input leads to, as `keyOf` names them; a key may occur more than once. */
   readonly expected: readonly string[];
   readonly keyOf: (delivery: AuditedDelivery) => string;
-  /** Final states besides `delivered` that the test provokes; `failed` is always one. */
+  /** True if the test cancels deliveries: `cancelled` is then a valid final state, like `delivered` and `failed`. */
   readonly mayBeCancelled?: boolean;
-  /** What else of order is to be judged; its lease is that of `freezes`. */
+  /** Further rules of order; their lease is that of `freezes`. */
   readonly order?: Omit<OrderRules, 'leaseMs'>;
-  /** Where senders freeze in the middle of an attempt, others may go on before it is recorded. */
+  /** If a sender freezes in an attempt, another courier may make the next attempt before the frozen one is recorded. */
   readonly freezes?: {
-    /** When a watcher first saw each delivery's status 200 in the rows, in milliseconds since the epoch. */
+    /** When a watcher first read the status 200 of each delivery in the rows, in milliseconds since the epoch. */
     readonly seenDelivered: ReadonlyMap<string, number>;
-    /** After this time from its start an attempt counts as aborted, and from its start, whatever it says later. */
+    /** An attempt that takes longer counts as aborted at its start, even if it records an outcome later. */
     readonly leaseMs: number;
   };
 }
 
 const ATTEMPTS_MAX = 6;
-/** Both clocks are the machine's, but the receiver notes a time after the kernel had the bytes. */
+/** Both clocks are the machine's, but the receiver notes a time after the kernel has received the bytes. */
 const CLOCK_TOLERANCE_MS = 5;
-/** Standard Webhooks 1.0: a receiver refuses what is further from its timestamp. */
+/** Standard Webhooks 1.0: a receiver refuses a message that is further from its timestamp. */
 const TIMESTAMP_TOLERANCE_S = 300;
 
-/** Every broken rule in words; empty when all of them hold. */
+/** Describes every violation; empty if all rules hold. */
 export async function auditDeliveries(audit: Audit): Promise<readonly string[]> {
   const deliveries = await readDeliveries(audit.database);
   const postsById = new Map<string, ReceivedPost[]>();
@@ -86,7 +86,7 @@ function auditOne(delivery: AuditedDelivery, received: readonly ReceivedPost[], 
   ];
 }
 
-/** Of the two tries of one attempt, which bear one timestamp, the second. Nothing excuses a third. */
+/** If an attempt was posted twice, with one timestamp, only the second post. A third post is not excused. */
 function withoutTriedAgain(received: readonly ReceivedPost[]): readonly ReceivedPost[] {
   let isSecondTry = false;
   return received.filter((post, position) => {
@@ -117,7 +117,7 @@ function auditEnd(
   return faults;
 }
 
-/** A busy receiver may read a post late: when its attempt began its timestamp says. One too many is found by (c). */
+/** A busy receiver may read a post late, so its timestamp tells when its attempt began. (c) finds a post too many. */
 function auditSuccess({ attempts }: AuditedDelivery, posts: readonly ReceivedPost[]): string[] {
   const success = attempts.find(({ statusCode }) => statusCode === 200);
   if (success === undefined) return [];
@@ -128,7 +128,7 @@ function auditSuccess({ attempts }: AuditedDelivery, posts: readonly ReceivedPos
   return faults;
 }
 
-/** Posts without an attempt of their own are found by (c). */
+/** (c) finds posts that belong to no attempt. */
 function auditSeenSuccess({ id, attempts }: AuditedDelivery, seenDelivered: ReadonlyMap<string, number>): string[] {
   const seenAt = seenDelivered.get(id) ?? Number.POSITIVE_INFINITY;
   const late = attempts.filter(({ startedAt }) => startedAt > seenAt);
@@ -145,7 +145,7 @@ function auditCount({ attempts, attemptCount }: AuditedDelivery, posts: readonly
   return faults;
 }
 
-/** Whose outcome nobody has recorded says nothing of its posts. */
+/** Posts of an attempt without a recorded outcome cannot be judged. */
 function auditTriedAgain(
   { attempts }: AuditedDelivery,
   received: readonly ReceivedPost[],
@@ -161,9 +161,9 @@ function auditTriedAgain(
 }
 
 /**
- * An attempt that died with its process counts from its start. A post may lie unread in the kernel until after its
- * attempt has timed out, so the receiver's clock is asked only about attempts that saw their answer. Where one saw none it
- * may have made no post, and another one two: those bear one timestamp.
+ * The end of an attempt that died with its process is its start. A post may wait unread in the kernel until its attempt
+ * has timed out, so the receiver's clock counts only for attempts that got an answer. An attempt without one may have
+ * made no post or two; two have the same timestamp.
  */
 function auditGaps(
   { attempts }: AuditedDelivery,
@@ -215,7 +215,7 @@ function auditContent({ body, token }: AuditedDelivery, posts: readonly Received
   return faults;
 }
 
-/** The library refuses times more than five minutes from now, so a long test's posts are verified as of their time. */
+/** The library refuses times more than five minutes from now, so each post is verified as of its own time. */
 function verify(post: ReceivedPost, token: string): void {
   const { body, headers, receivedAt } = post;
   const webhook = new Webhook(token);

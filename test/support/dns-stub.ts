@@ -1,4 +1,4 @@
-/** A DNS server on loopback that answers what it is told, and never answers names that hang. */
+/** A DNS server on loopback that answers as the test decides, and never answers for names that hang. */
 
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
@@ -7,7 +7,7 @@ import type { Cleanup } from './servers.ts';
 export interface DnsStub {
   /** `host:port`. */
   readonly address: string;
-  /** The names that it was asked for an IPv4 address, in their order. */
+  /** Names for which an IPv4 address was requested, in order. */
   readonly asked: string[];
 }
 
@@ -15,7 +15,7 @@ const ADDRESS_QUERY = 1;
 const NO_SUCH_NAME = 3;
 const HEAD_BYTES = 12;
 
-/** `addressOf`: IPv4; `'hang'`: no answer; null: there is no such name. */
+/** `addressOf` returns an IPv4 address, `'hang'` for no answer, or null if the name does not exist. */
 export async function startDnsStub(cleanup: Cleanup, addressOf: (name: string) => string | null): Promise<DnsStub> {
   const asked: string[] = [];
   const socket = createSocket('udp4');
@@ -38,7 +38,7 @@ export async function startDnsStub(cleanup: Cleanup, addressOf: (name: string) =
   return { address: `127.0.0.1:${socket.address().port}`, asked };
 }
 
-/** RFC 1035, section 4.1.2: labels, each after its length. */
+/** RFC 1035, section 4.1.2: labels, each preceded by its length. */
 function readName(query: Buffer): { readonly name: string; readonly end: number } {
   const labels: string[] = [];
   let at = HEAD_BYTES;
@@ -49,7 +49,7 @@ function readName(query: Buffer): { readonly name: string; readonly end: number 
   return { name: labels.join('.').toLowerCase(), end: at + 1 };
 }
 
-/** An A record of the name in the question, for a second (section 4.1.3). */
+/** An A record for the name in the question, with a TTL of one second (section 4.1.3). */
 function recordOf(address: string): Buffer {
   return Buffer.from([0xc0, HEAD_BYTES, 0, ADDRESS_QUERY, 0, 1, 0, 0, 0, 1, 0, 4, ...address.split('.').map(Number)]);
 }

@@ -1,4 +1,4 @@
-/** Where an erased address might still be found. */
+/** Reads every store in which an erased address might still be found. */
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { type Broker, connectBroker } from '../../src/engine/broker/connection.ts';
 import type { Database } from '../../src/engine/store/database.ts';
 
-/** Every row of every table as text. */
+/** Every row of every table, as text. */
 export async function everyRow(database: Pick<Database, 'query'>): Promise<string> {
   const { rows: tables } = await database.query<{ name: string }>(
     "select format('%I', table_name) as name from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'",
@@ -36,21 +36,21 @@ export async function everyMessage(url: string): Promise<string> {
   }
 }
 
-/** Empty where it was deleted. */
+/** Empty if the message was deleted. */
 async function messageOf({ manager }: Broker, stream: string, seq: number): Promise<string> {
   const message = await manager.streams.getMessage(stream, { seq }).catch(() => null);
   if (message === null) return '';
   return `${message.subject} ${JSON.stringify([...message.header])} ${Buffer.from(message.data).toString()}`;
 }
 
-/** Every file of the directory that is no database's. */
+/** Every file of the directory that does not belong to a database. */
 export async function everyFile(directory: string): Promise<string> {
   const entries = await readdir(directory, { withFileTypes: true });
   const texts = entries.filter((entry) => entry.isFile()).map(({ name }) => readFile(join(directory, name), 'latin1'));
   return (await Promise.all(texts)).join('\n');
 }
 
-/** Neither as it is, nor encoded, nor as an unsalted hash. */
+/** Asserts that the address is absent, also encoded and as an unsalted hash. */
 export function assertGone(text: string, address: string): void {
   const bytes = Buffer.from(address);
   const digests = ['md5', 'sha1', 'sha256', 'sha512'].map((name) => createHash(name).update(bytes).digest());

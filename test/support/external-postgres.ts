@@ -1,6 +1,6 @@
 /**
- * A PostgreSQL as a distribution ships it, with its defaults: its compiler (`jit`) is on, and nobody has tuned it. The
- * one that the machine has installed, else Debian's package, unpacked into the cache without root.
+ * A PostgreSQL as a distribution ships it, with untuned defaults and JIT compilation (`jit`) on: the installed one,
+ * else Debian's package, unpacked into the cache without root.
  */
 
 import { execFile } from 'node:child_process';
@@ -17,13 +17,13 @@ import { CACHE, type Cleanup, type TestPostgres, temporaryDirectory, testServer 
 
 const run = promisify(execFile);
 
-/** With the libraries that a small installation may lack. */
+/** Includes the libraries that a small installation may lack. */
 const PACKAGES = ['postgresql-15', 'libllvm14', 'libpq5'];
 const VERSIONS = 'usr/lib/postgresql';
 const READY_TIMEOUT_MS = 60_000;
 const STOP_TIMEOUT_MS = 30_000;
 
-/** Of Debian 13, with what of its system is newer than the machine's. */
+/** Packages of Debian 13, with the system libraries that are newer than the machine's. */
 const NEWER_PACKAGES = [
   ...['postgresql-17', 'libicu76', 'libldap2', 'libxml2', 'libssl3t64', 'libpq5'],
   ...['libc6', 'libstdc++6', 'libgcc-s1'],
@@ -36,7 +36,7 @@ export interface Installation {
   readonly environment: Readonly<Record<string, string>>;
 }
 
-/** Rejects where no server is installed and the distribution has no package of it. */
+/** Rejects if no server is installed and the distribution has no package of it. */
 export async function findExternalPostgres(): Promise<Installation> {
   const installed = await programsUnder('/');
   if (installed !== null) return { programs: installed, environment: environmentOf(null) };
@@ -47,7 +47,7 @@ export async function findExternalPostgres(): Promise<Installation> {
   return { programs: (await programsUnder(root)) as string, environment: environmentOf(root) };
 }
 
-/** The installed one, when it is as new as that of config/compose.yaml, else that of Debian 13. Rejects where neither is. */
+/** The installed one if it is as new as that of config/compose.yaml, else Debian 13's. Rejects if neither exists. */
 export async function findNewerPostgres(): Promise<Installation> {
   const installed = await findExternalPostgres().catch(() => null);
   if (installed !== null && Number(basename(dirname(installed.programs))) >= NEWER_MAJOR) return installed;
@@ -64,7 +64,7 @@ export async function findNewerPostgres(): Promise<Installation> {
   return { programs: programsIn(root), environment: environmentOf(null) };
 }
 
-/** Under its name, a script that runs the program on the system libraries that were unpacked beside it. */
+/** Replaces the program with a script that runs it on the system libraries unpacked with it. */
 async function runWithOwnSystem(program: string): Promise<void> {
   await rename(program, `${program}.bin`);
   const libraries = `usr/lib/${machine()}-linux-gnu`;
@@ -78,7 +78,7 @@ async function runWithOwnSystem(program: string): Promise<void> {
   await writeFile(program, script.join('\n'), { mode: 0o755 });
 }
 
-/** The newest with a compiler; null when there is none. */
+/** The newest version with JIT compilation; null if there is none. */
 async function programsUnder(root: string): Promise<string | null> {
   const versions = await readdir(join(root, VERSIONS)).catch(() => []);
   for (const version of versions.sort((a, b) => Number(b) - Number(a))) {
@@ -104,8 +104,8 @@ function machine(): string {
 }
 
 /**
- * The database is empty, and its owner no superuser. `settings` win over the defaults. `onDisk`: its data lie on the disk
- * of temporary files, and not in memory.
+ * The database is empty, and its owner is not a superuser. `settings` override the defaults. `onDisk`: stores the data
+ * on the disk of temporary files instead of in memory.
  */
 export async function startExternalPostgres(
   cleanup: Cleanup,

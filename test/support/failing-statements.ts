@@ -1,12 +1,12 @@
 /**
- * Loaded into a daemon before its own code (`--import`): once the file of `FAULTS_FILE` is there, PostgreSQL refuses every
- * fifth run of each statement, once with each SQLSTATE, and the file has a line for each.
+ * Loaded into a daemon before its own code (`--import`). While the file named by `FAULTS_FILE` exists, PostgreSQL
+ * refuses every fifth run of a statement, once with each SQLSTATE, and a line is added to the file for each refusal.
  */
 
 import { appendFileSync, existsSync } from 'node:fs';
 import pg from 'pg';
 
-/** One of each class that says nothing of the statement, and two that only a bug should bring. */
+/** One SQLSTATE of each class that does not depend on the statement, and two that only a bug should cause. */
 const SQLSTATES = ['08006', '40001', '53100', '57014', '58030', 'XX000', '42P01'] as const;
 
 const file = process.env.FAULTS_FILE;

@@ -1,11 +1,11 @@
-/** A source's snapshots, through a daemon into its tables. */
+/** Snapshots of a source, passed through a daemon into its tables. */
 
 import type pg from 'pg';
 import { type Broker } from '../../src/engine/broker/connection.ts';
 import { readState } from '../../src/engine/domain/stored-property.ts';
 import type { DecimalHabits } from '../../src/features/feeds/numbers.ts';
 import { openFormat } from '../../src/features/feeds/reading.ts';
-import { type SnapshotOptions, takeSnapshot } from '../../src/features/feeds/snapshot.ts';
+import { publishSnapshot, type SnapshotOptions } from '../../src/features/feeds/snapshot.ts';
 import { connectTestBroker } from './broker.ts';
 import type { RunningService } from './daemon.ts';
 import { connectDatabase } from './database.ts';
@@ -48,20 +48,20 @@ export async function take(scene: FeedScene, source: string, file: Buffer, optio
     rows: (habits: DecimalHabits) => format(bytes(), habits),
     hash: () => String(file.length) + String(file.at(400)),
   };
-  return takeSnapshot(input, { ...defaults, ...options });
+  return publishSnapshot(input, { ...defaults, ...options });
 }
 
 export async function streamed({ broker }: FeedScene): Promise<number> {
   return (await broker.manager.streams.info('ADVERTS')).state.messages;
 }
 
-/** When the daemon has recorded all that the stream has. */
+/** Resolves when the daemon has recorded everything in the stream. */
 export async function recorded(scene: FeedScene): Promise<void> {
   const consumer = () => scene.broker.manager.consumers.info('ADVERTS', scene.broker.names.intakeConsumer);
   await until(consumer, ({ num_pending: pending, num_ack_pending: open }) => pending === 0 && open === 0);
 }
 
-/** Those that name the source as their publisher, as what its rows of Poliris become does; without a source all. */
+/** Properties whose state names the source as a publisher, as adverts from its Poliris rows do; all if it is null. */
 const OF_SOURCE = `(select uuid, state, crawls, expired_at from properties
   where $1::text is null or state like '%"' || $1 || '"%') as of_source`;
 
@@ -86,13 +86,13 @@ export async function pricesOf({ database }: FeedScene, source: string): Promise
   return rows.flatMap(({ state }) => readState(state).adverts.map(({ content }) => content.price)).sort();
 }
 
-/** Of each advert: when it was published last. */
+/** For each property, when its adverts were last published. */
 export async function crawledOf({ database }: FeedScene, source: string): Promise<readonly string[]> {
   const { rows } = await database.query(`select crawls from ${OF_SOURCE}`, [source]);
   return rows.map(({ crawls }) => String(Object.values(crawls)));
 }
 
-/** Of a file of Poliris. */
+/** A row of a Poliris file. */
 export const rowOf = (number: number, price: number) => ({
   2: `R${number}`,
   3: 'vente',

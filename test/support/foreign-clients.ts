@@ -1,6 +1,6 @@
 /**
- * Programs of others that tests run beside Vigie, from the npm packages of a folder of test/clients: installed once a
- * machine, so that the product's own installation stays small, and run as processes of their own.
+ * Third-party programs that tests run against Vigie, from the npm packages of a folder of test/clients. They are
+ * installed once per machine, outside the product's own installation, and run as separate processes.
  */
 
 import { type ChildProcessWithoutNullStreams, execFile, spawn } from 'node:child_process';
@@ -19,17 +19,17 @@ const PACKAGES = ['package.json', 'package-lock.json', '.npmrc'];
 const OUTPUT_MAX_BYTES = 64 * 1024 ** 2;
 
 export interface ForeignClients {
-  /** In test/clients. */
+  /** Folder inside test/clients. */
   readonly folder: string;
-  /** Other files that the installation takes: another one of them makes another installation. */
+  /** Further files of the installation; a change of one makes another installation. */
   readonly files: readonly string[];
-  /** Arguments of Node.js that end the installation, and what that leaves. */
+  /** Arguments of Node.js for the last step of the installation, and a file that this step creates. */
   readonly unpack: readonly string[];
   readonly unpacked: string;
   readonly environment: Readonly<Record<string, string>>;
 }
 
-/** What a script of the folder prints as JSON. Rejects with what it complains of. */
+/** Runs a script of the folder and returns the JSON that it prints. Rejects with its standard error. */
 export async function runClient<Said>(clients: ForeignClients, script: string, args: readonly string[]): Promise<Said> {
   const { home, copy } = await placed(clients, script);
   const options = { cwd: home, env: environmentOf(clients, home), maxBuffer: OUTPUT_MAX_BYTES };
@@ -37,13 +37,13 @@ export async function runClient<Said>(clients: ForeignClients, script: string, a
   return JSON.parse(stdout) as Said;
 }
 
-/** The same script, which its caller speaks to while it runs, and ends. */
+/** Starts such a script for a caller that talks to it while it runs, and ends it. */
 export async function spawnClient(clients: ForeignClients, script: string): Promise<ChildProcessWithoutNullStreams> {
   const { home, copy } = await placed(clients, script);
   return spawn(process.execPath, [copy], { cwd: home, env: environmentOf(clients, home) });
 }
 
-/** A module finds its packages from where it lies. Named by what it says, no two versions meet. */
+/** Copies the script next to its packages, where Node.js finds them; the hash in the name keeps versions apart. */
 async function placed(
   clients: ForeignClients,
   script: string,
@@ -55,7 +55,7 @@ async function placed(
   return { home, copy };
 }
 
-/** The directory where the packages are installed and unpacked. */
+/** The directory in which the packages are installed and unpacked. */
 export async function installed(clients: ForeignClients): Promise<string> {
   const files = [...PACKAGES, ...clients.files].map((name) => join(CLIENTS, clients.folder, name));
   const kind = clients.folder === '' ? 'clients' : `clients-${clients.folder}`;

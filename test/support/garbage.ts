@@ -1,4 +1,4 @@
-/** The collector on demand, without an option of the process. */
+/** Runs the garbage collector on demand, without a command-line option. */
 
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';

@@ -1,4 +1,4 @@
-/** A promise that a test resolves: what waits for it goes on when the test has seen enough. */
+/** A promise that a test resolves when it has seen enough; code under test waits for it. */
 
 export interface Gate {
   readonly gate: Promise<void>;

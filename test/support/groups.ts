@@ -1,6 +1,6 @@
 /**
- * Test files that share a process in `npm test` (together.ts), by group; every other file has one of its own: those that
- * measure memory or processor time, set the clock or signal their own process. The longest groups begin first.
+ * Groups of test files that share a process in `npm test` (together.ts). Every other file has its own process: it
+ * measures memory or processor time, sets the clock, or signals its own process. The longest groups come first.
  */
 
 export const GROUPS = {
@@ -58,6 +58,7 @@ export const GROUPS = {
     'integration/explanations',
     'integration/feed',
     'integration/found-properties',
+    'integration/marks',
     'integration/match-limit',
     'integration/match-reasons',
     'integration/matches-recorded',
@@ -90,7 +91,6 @@ export const GROUPS = {
     'integration/recipients',
   ],
   rules: [
-    'alert-histories',
     'alerts',
     'change',
     'change-histories',
@@ -109,6 +109,7 @@ export const GROUPS = {
     'inflection',
     'intake-contract',
     'intake-message',
+    'mail-letter',
     'mail-text',
     'pair-histories',
     'percent-variation',
@@ -185,7 +186,6 @@ export const GROUPS = {
     'log',
     'mail',
     'mail-encryption',
-    'mailbox',
     'node-support',
     'sender',
     'stalls',

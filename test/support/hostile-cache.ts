@@ -1,4 +1,4 @@
-/** What another user of the machine may have left where tsx looks for compiled code: each entry leaves a mark when it is executed. */
+/** Poisons tsx's cache of compiled code as another user of the machine could: each entry leaves a mark if it is run. */
 
 import { execFile } from 'node:child_process';
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
-/** The folder becomes the user's `TMPDIR`; its cache fits the program `main` and what that loads. Returns the number of entries. */
+/** Fills the cache in `folder`, the user's `TMPDIR`, for `main` and its modules. Returns the number of entries. */
 export async function poisonCache(folder: string, uid: number, main: string, mark: string): Promise<number> {
   const filled = await mkdtemp(join(tmpdir(), 'vigie-cache-'));
   const env = { PATH: process.env.PATH, TMPDIR: filled };

@@ -1,9 +1,10 @@
 /**
- * The worst that one client can ask in one request of at most 1 MiB: bodies, headers and query strings, each made to
- * cost as much as it can where it is read, checked, stored, indexed or answered. The seed decides the random ones.
+ * The most expensive requests that one client can send in at most 1 MiB: bodies, headers and query strings, each built
+ * to cost as much as possible where it is read, checked, stored, indexed or answered. The seed decides the random ones.
  */
 
 import { createRandom, type Random } from '../../bench/adverts/seeded-random.ts';
+import { membersOf } from '../../src/engine/domain/criterion-table.ts';
 import { BODY_BYTES_MAX } from '../../src/rest/json-body.ts';
 
 export interface HostileRequest {
@@ -32,7 +33,7 @@ export function hostileRequests(seed: number): readonly HostileRequest[] {
   ] as HostileRequest[];
 }
 
-/** `head`, then `unit` of each number as often as fits beside commas, then `tail`: as near to 1 MiB as can be. */
+/** `head`, then as many comma-separated `unit`s with ascending numbers as fit, then `tail`: close to 1 MiB. */
 function filled(head: string, unit: (index: number) => string, tail: string): string {
   const parts: string[] = [];
   let left = BODY_BYTES_MAX - Buffer.byteLength(head) - Buffer.byteLength(tail);
@@ -49,7 +50,7 @@ function member(name: string, unit: (index: number) => string, [open, close]: re
   return filled(`{"title":"x","${name}":${open}`, unit, `${close}}`);
 }
 
-/** A string of `unit` over and over, as the value of the member. */
+/** A member whose value is a long string of repeated `unit`. */
 function long(name: string, unit: string, head = '', tail = ''): string {
   const text = unit.repeat(Math.floor((BODY_BYTES_MAX - 100 - head.length) / Buffer.byteLength(unit)));
   return `{"title":"x","${name}":"${head}${text}${tail}"}`;
@@ -85,13 +86,11 @@ function generalBodies(): Record<string, string> {
   };
 }
 
-const LISTS = ['includedCities', 'excludedCities', 'includedDepartments'] as const;
-const ALL_LISTS = [
-  ...LISTS,
-  ...['includedSiteCategories', 'excludedSiteCategories', 'includedZipcodes', 'includedInseeCodes'],
-];
+const ALL_LISTS = (['cities', 'departments', 'siteCategories', 'zipcodes', 'inseeCodes'] as const).flatMap((form) => [
+  ...membersOf(form),
+]);
 
-/** Every list, each of `count` items. */
+/** Every list, each with `count` items. */
 function fullLists(names: readonly string[], count: number, item: (index: number) => string): string {
   const lists = names.map((name) => `"${name}":[${Array.from({ length: count }, (_, i) => item(i)).join(',')}]`);
   return `{"title":"x",${lists.join(',')}}`;
@@ -121,7 +120,7 @@ function listBodies(): Record<string, string> {
   };
 }
 
-/** A query string with as much as `left` characters of `unit`. */
+/** A query string of `unit`s, at most `left` characters long. */
 function query(unit: (index: number) => string, left = BODY_BYTES_MAX - 100): string {
   let text = '';
   for (let index = 0; text.length + unit(index).length < left; index++) text += unit(index);

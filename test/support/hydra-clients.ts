@@ -19,7 +19,7 @@ const HYDRA: ForeignClients = {
 export interface HydraResource {
   readonly id: string;
   readonly types: readonly string[];
-  /** Method and, when there is one, the class of the body. */
+  /** Method and, if there is a body, its class. */
   readonly operations: readonly string[];
 }
 
@@ -29,10 +29,10 @@ export interface LoadedResource extends HydraResource {
   readonly total?: number;
   readonly members?: readonly string[];
   readonly next?: string;
-  /** By variable: the IRI of the member that it filters or orders by. */
+  /** By variable: IRI of the property that it filters or orders by. */
   readonly filters: Readonly<Record<string, string>>;
   readonly memberOperations?: readonly string[];
-  /** By member. */
+  /** By property. */
   readonly values: Readonly<Record<string, string>>;
 }
 
@@ -41,7 +41,7 @@ export interface Walk {
   readonly loaded: readonly LoadedResource[];
 }
 
-/** What alcaeus finds from the entrypoint, and at `paths`. */
+/** Resources that alcaeus finds from the entrypoint, and at `paths`. */
 export function walkWithAlcaeus(baseUrl: string, key: string, paths: readonly string[]): Promise<Walk> {
   return runClient(HYDRA, 'alcaeus.mjs', [baseUrl, key, ...paths]);
 }
@@ -49,7 +49,7 @@ export function walkWithAlcaeus(baseUrl: string, key: string, paths: readonly st
 const PAGE =
   '<!doctype html><title>Admin</title><link rel="icon" href="data:,"><div id="root"></div><script src="/admin.js"></script>';
 
-/** Serves API Platform Admin as its own site, as a client's would be; resolves with the address for an API and a key. */
+/** Serves API Platform Admin as a separate site, as a client would; resolves with its address for an API and a key. */
 export async function serveAdmin(cleanup: Cleanup, baseUrl: string, key: string): Promise<string> {
   const script = await readFile(join(await installed(HYDRA), 'unpacked/admin.js'));
   const server = createServer(({ url }, response) => {

@@ -1,9 +1,9 @@
 /**
- * Words of real property adverts, two and two, sorted by reading: forms of one word, and words that only look alike.
- * Written by hand, so that the dictionary is judged by something else.
+ * Pairs of words from real property adverts, sorted by hand: forms of one word, and words that only look alike. They
+ * are independent of the dictionary, so that they can judge it.
  */
 
-/** Each with a form of another number or gender, or of the verb in the same mood. */
+/** Each word with a form of another number or gender, or with another form of the verb in the same mood. */
 export const FORMS_OF_ONE_WORD = pairs(`
   appartement appartements, maison maisons, chambre chambres, pièce pièces, jardin jardins, balcon balcons,
   terrasse terrasses, garage garages, parking parkings, cave caves, étage étages, cuisine cuisines, bain bains,
@@ -36,7 +36,10 @@ export const FORMS_OF_ONE_WORD = pairs(`
   découvrez découvrirez, prévu prévue, construit construite, refait refaites, équipé équipée, box boxes
 `);
 
-/** Forms of a verb in other moods, plurals that are words of their own, derivations, words with the same beginning, and words that fold to nearly the same letters. */
+/**
+ * Verb forms of other moods, plurals that are separate words, derivations, words with the same beginning, and words
+ * that are nearly equal after folding.
+ */
 export const DIFFERENT_WORDS = pairs(`
   chaudière chaude, chaudière chauds, étagères étage, port porte, ports portes, port portail, villa ville,
   villas villes, terrasse terre, gare garantie, gare garage, exposé exposition, exposée expositions, visite vis,

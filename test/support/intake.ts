@@ -1,4 +1,4 @@
-/** Crawlers of tests: small intake messages, and a connection that publishes them. */
+/** Crawlers for tests: builders of small intake messages, and a connection that publishes them. */
 
 import { connect } from 'nats';
 import { type Uuid, uuidOf } from '../../src/engine/domain/ids.ts';
@@ -22,18 +22,28 @@ export function upsert({ property, advert, crawledAt, price, surface = 50 }: Adv
   };
 }
 
-/** A UUID that tells its number. */
+/** A UUID that contains its number. */
 export function numberedUuid(kind: 'property' | 'advert', number: number): Uuid {
   const tail = number.toString(16).padStart(12, '0');
   return uuidOf(`${kind === 'property' ? '11111111' : '22222222'}-0000-4000-8000-${tail}`);
 }
 
+/** The only advert of the property with this number. */
+export function numberedFlat(number: number, price: number, crawledAt = '2026-03-10T08:00:00.000Z') {
+  return upsert({
+    property: numberedUuid('property', number),
+    advert: numberedUuid('advert', number),
+    crawledAt,
+    price,
+  });
+}
+
 export interface TestCrawler {
-  /** Publishes in order; resolves when the stream holds all. Strings and bytes go as they are. */
+  /** Publishes in order; resolves when the stream has stored everything. Strings and bytes are sent unchanged. */
   publish(...messages: readonly unknown[]): Promise<void>;
 }
 
-/** The daemon must have created the stream. */
+/** The daemon must have created the stream before. */
 export async function connectCrawler(cleanup: Cleanup, natsUrl: string): Promise<TestCrawler> {
   const { port, hostname, username, password } = new URL(natsUrl);
   const connection = await connect({
@@ -42,7 +52,7 @@ export async function connectCrawler(cleanup: Cleanup, natsUrl: string): Promise
     ...(username === '' ? {} : { user: username, pass: password }),
   });
   cleanup.after(() => connection.close());
-  // The stream answers when it has written, and a busy disk takes its time.
+  // The stream answers only after its write, which takes long on a busy disk.
   const jetStream = connection.jetstream({ timeout: 60_000 });
   return {
     async publish(...messages) {

@@ -1,18 +1,18 @@
-/** Lists as assertions look at them. */
+/** Helpers for assertions on lists. */
 
 import assert from 'node:assert/strict';
 
-/** Shows what is there where nothing may be. */
+/** Asserts that the list is empty, and shows its items otherwise. */
 export function assertNone(found: readonly unknown[], message?: string): void {
   assert.deepEqual(found, [], message);
 }
 
-/** What each item has under the name. */
+/** The member `name` of each item. */
 export function valuesOf<K extends string, V>(items: readonly Readonly<Record<K, V>>[], name: K): readonly V[] {
   return items.map((item) => item[name]);
 }
 
-/** What each item has under the names, in their order. */
+/** The members `names` of each item, in that order. */
 export function tuplesOf<K extends string, V>(
   items: readonly Readonly<Record<K, V>>[],
   ...names: readonly K[]

@@ -1,6 +1,6 @@
 /**
- * A load balancer as it stands before several instances: it looks at `/readyz` of each, sends requests over kept
- * connections to those that are ready, in turn, and writes down every request that did not come through.
+ * A load balancer in front of several instances: it polls `/readyz` of each, sends requests over kept connections to
+ * the ready ones in turn, and records every request that failed.
  */
 
 import { Agent, get, type IncomingMessage, request } from 'node:http';
@@ -13,13 +13,13 @@ export interface LoadBalancer {
   add(instance: Instance): void;
   readonly readyCount: number;
   readonly answered: number;
-  /** One line each. */
+  /** One line for each request. */
   readonly refused: readonly string[];
   stop(): Promise<void>;
 }
 
 const CHECK_EVERY_MS = 50;
-/** Between two requests of one client. */
+/** Pause between two requests of one client. */
 const REST_MS = 10;
 
 export function startLoadBalancer(
@@ -75,8 +75,8 @@ export function startLoadBalancer(
 }
 
 /**
- * A request over a kept connection that the server closes in the same moment has reached nobody, and HTTP lets a client
- * ask again (RFC 9112, 9.3.1): it is asked once more.
+ * If the server closes a kept connection just as a request is sent, the request has reached no one, and HTTP permits a
+ * client to repeat it (RFC 9112, 9.3.1): it is sent once more.
  */
 async function statusOf(url: string, headers: Record<string, string>, agent: Agent): Promise<number> {
   const asked = request(url, { headers, agent });

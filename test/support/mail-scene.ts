@@ -1,4 +1,4 @@
-/** E-mails in the test's own process, from recorded items to a real mail server, and a look at their rows. */
+/** E-mails in the test's own process, from recorded items to a real mail server, and queries of their rows. */
 
 import { createPauseGate } from '../../src/engine/broker/pause-gate.ts';
 import { timeOrderedUuid, type Uuid } from '../../src/engine/domain/ids.ts';
@@ -27,7 +27,7 @@ import { runStatements } from './statements.ts';
 import { quietSupervisor } from './supervisor.ts';
 import { until } from './until.ts';
 
-/** A server that answers does so in time, however busy the machine is. */
+/** So long that a server answers in time on any machine. */
 const PATIENT_MS = 60_000;
 
 export const NEW_MATCH: MailReason = { type: 'match', kind: 'property.ad.create', oldValue: null, newValue: null };
@@ -41,15 +41,7 @@ export interface MailItemRow {
   readonly endpoint: string;
 }
 
-type MailPart =
-  | 'retryDelayMs'
-  | 'gatherMs'
-  | 'attemptTimeoutMs'
-  | 'gate'
-  | 'clock'
-  | 'nowMs'
-  | 'resolvePlace'
-  | 'onTransientError';
+type MailPart = 'retryDelayMs' | 'attemptTimeoutMs' | 'gate' | 'clock' | 'nowMs' | 'resolvePlace' | 'onTransientError';
 export type MailStart = Partial<Pick<MailingDependencies, MailPart>> & {
   readonly sender?: Partial<MailSenderOptions>;
 };
@@ -60,7 +52,7 @@ export interface MailScene {
   readonly settled: readonly SettledMail[];
   newClient(name: string): Promise<Uuid>;
   newSearch(clientId: Uuid, address: string, members?: Partial<SearchMembers>): Promise<Search>;
-  /** Items of the search, each of a property of its own unless said; resolves with their ids. */
+  /** Records items of the search, each for another property by default; resolves with their ids. */
   record(
     search: Search,
     count: number,
@@ -70,19 +62,19 @@ export interface MailScene {
   rows(): Promise<readonly MailItemRow[]>;
   /** Resolves with the items once none is open. */
   untilAllEnded(): Promise<readonly MailItemRow[]>;
-  /** Each item as `delivered 1`: its state and attempts. */
+  /** State and number of attempts of each item, as `delivered 1`. */
   states(): Promise<readonly string[]>;
   /** The same, once none is open. */
   ended(): Promise<readonly string[]>;
-  /** The log as `1 250` or `1 aborted`, by number. */
+  /** The attempts by number, each with its result, as `1 250` or `1 aborted`. */
   attempts(): Promise<readonly string[]>;
-  /** E-mails of the day: to each mailbox, then of each client. */
+  /** Counts of the day's e-mails: for each mailbox, then for each client. */
   counts(): Promise<readonly number[]>;
-  /** The first e-mail that is due, as an instance of another process claims it. */
+  /** Claims the first due e-mail as another instance would. */
   claim(options?: Partial<MailClaimOptions>): Promise<ClaimedMail | null>;
 }
 
-/** `openDatabaseUrl`: of a migrated database, if it is not one on the server of the process. */
+/** `openDatabaseUrl` returns the URL of a migrated database; by default on the shared server of the process. */
 export async function openMailScene(
   cleanup: Cleanup,
   openDatabaseUrl: (cleanup: Cleanup) => Promise<string> = ownDatabase,
@@ -116,7 +108,13 @@ export async function openMailScene(
     newClient: async (name) => (await createClient(database, { name })).id,
     newSearch: (clientId, notificationRecipient, members = {}) =>
       createSearch(database, clientId, {
-        ...{ ...SEARCH_DEFAULTS, title: 'Toulon', notificationEnabled: true, notificationRecipient },
+        ...{
+          ...SEARCH_DEFAULTS,
+          title: 'private',
+          publicTitle: 'Toulon',
+          notificationEnabled: true,
+          notificationRecipient,
+        },
         ...members,
       }),
     async record(search, count, { gatherMs = 0, now = new Date(), title = 'T3 vue mer', url } = {}) {
@@ -138,8 +136,8 @@ export async function openMailScene(
         publicUrl: 'https://vigie.example',
         language: 'fr',
         resolvePlace: resolveToulon,
+        cityNames: { city: () => 'Toulon', department: () => 'Var' },
         retryDelayMs: 50,
-        gatherMs: 0,
         keptSince: () => null,
         attemptTimeoutMs: PATIENT_MS,
         drainTimeoutMs: PATIENT_MS,
@@ -178,7 +176,7 @@ export async function openMailScene(
 const statesOf = (rows: readonly MailItemRow[]) => rows.map(({ state, attempts }) => `${state} ${attempts}`);
 const ENDED = new Set(['delivered', 'failed', 'cancelled']);
 
-/** A transient error here is a bug: it ends the test's process with its reason. */
+/** A transient error is a bug here: it ends the test's process with its cause. */
 function assertNever(what: string, error: Error): void {
   if (/terminat|connect|shutting down|ECONN/i.test(error.message)) return;
   setImmediate(() => {
@@ -186,7 +184,7 @@ function assertNever(what: string, error: Error): void {
   });
 }
 
-/** As the recorder writes it. */
+/** An item as the recorder writes it. */
 export function mailItemOf(
   { clientId, number, members, mail }: Search,
   propertyUuid: Uuid,
@@ -206,9 +204,9 @@ export function mailItemOf(
   };
 }
 
-/** Writes what is held after these messages of one property, in place of what was. */
+/** Replaces the stored property by the one that results from these messages. */
 export async function holdProperty(database: Database, ...messages: IntakeMessage[]): Promise<void> {
-  const held = heldAfter(...messages);
-  await database.query('delete from properties where uuid = $1', [held.state.uuid]);
-  await runStatements(database, insertProperties([{ held, expiredAt: null }]));
+  const stored = heldAfter(...messages);
+  await database.query('delete from properties where uuid = $1', [stored.state.uuid]);
+  await runStatements(database, insertProperties([{ stored, expiredAt: null }]));
 }

@@ -16,13 +16,13 @@ export interface ClusterNode {
   readonly url: string;
   /** Null while it is down. */
   readonly pid: number | null;
-  /** Whether a client of this name is connected to it. */
+  /** Whether the client with this name is connected to it. */
   serves(client: string): Promise<boolean>;
   kill(): Promise<void>;
-  /** While it is down: forgets everything it has stored. */
+  /** Deletes everything that it has stored; only while it is down. */
   wipe(): Promise<void>;
   restart(): Promise<void>;
-  /** Cuts it off from its peers; clients still reach it. */
+  /** Cuts it off from its peers; clients can still reach it. */
   separate(): void;
   rejoin(): void;
 }
@@ -31,7 +31,7 @@ const READY_TIMEOUT_MS = 60_000;
 const STOP_TIMEOUT_MS = 10_000;
 const SIZE = 3;
 
-/** `isSecretive`: clients are not told the addresses of the others, so that they keep to proxies. */
+/** `isSecretive`: the servers do not send clients the addresses of the others, so that clients keep to the proxies. */
 export async function startNatsCluster(cleanup: Cleanup, isSecretive = false): Promise<readonly ClusterNode[]> {
   const root = await temporaryDirectory('nats-cluster');
   const ports = await freePorts(3 * SIZE);
@@ -78,7 +78,7 @@ export async function startNatsCluster(cleanup: Cleanup, isSecretive = false): P
   return nodes;
 }
 
-/** The connection that one member opens to another. */
+/** The route that one member opens to another. */
 interface Route {
   readonly from: number;
   readonly to: number;
@@ -92,7 +92,7 @@ async function startRoutes(cleanup: Cleanup, ports: readonly number[]): Promise<
   );
 }
 
-/** Resolves when it listens on `port`. */
+/** Resolves when the server accepts connections on `port`. */
 export async function startWithConfiguration(
   name: string,
   directory: string,
@@ -137,10 +137,11 @@ function configuration(member: Member, routes: readonly Route[]): string {
     '  name: vigie',
     '  host: "127.0.0.1"',
     `  port: ${routePort}`,
-    // Members learn this address of each other; nothing listens there, so that no route passes by the proxies.
+    // Members announce this address to each other. Nothing listens there, so no route can bypass the proxies.
     '  advertise: "127.0.0.1:1"',
     `  no_advertise: ${isSecretive}`,
-    // Its own address as well: a member counts them to know how many there are, and two would begin without the third.
+    // Includes the member's own address: members count the routes to know the cluster's size, and two would otherwise
+    // start without the third.
     `  routes: [${[routePort, ...routes.map(({ proxy }) => proxy.port)].map((each) => `"nats://127.0.0.1:${each}"`).join(', ')}]`,
     '}',
     '',
@@ -158,7 +159,7 @@ function accepts(port: number): Promise<true | null> {
   });
 }
 
-/** Held all at once, so that they differ. */
+/** All are reserved at once, so that they differ. */
 async function freePorts(count: number): Promise<readonly number[]> {
   const servers = await Promise.all(
     Array.from(

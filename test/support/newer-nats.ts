@@ -1,6 +1,6 @@
 /**
- * A nats-server that knows metadata and bounds above its store (2.10): the distribution's, else that of Debian 13, from
- * the mirror that the machine uses.
+ * A nats-server that supports metadata and bounds above its store (2.10): the distribution's, else that of Debian 13,
+ * from the mirror that the machine uses.
  */
 
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { findNatsServer } from '../../src/local/nats-server.ts';
 import { debian13Sources } from './debian-13.ts';
 import { CACHE } from './servers.ts';
 
-/** Rejects where neither can be fetched. */
+/** Rejects if neither can be fetched. */
 export async function findNewerNats(): Promise<string> {
   const usual = await findNatsServer(process.env.NATS_SERVER_BIN || null, CACHE);
   if (usual.canSyncAlways) return usual.path;

@@ -1,6 +1,6 @@
 /**
- * A made-up next version of the program: this one with a migration more, which only adds, as it should, to tables that
- * everything reads.
+ * An invented next version of the program: this one with a further migration, which, as a migration should, only adds
+ * to tables that everything reads.
  */
 
 import { cp, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
@@ -19,7 +19,7 @@ const NEXT_MIGRATION = `alter table searches add column next_version text;
 alter table deliveries add column next_version integer not null default 1;
 `;
 
-/** The directory in which it can be started. */
+/** Returns the directory from which it can be started. */
 export async function nextVersion(cleanup: Cleanup): Promise<string> {
   const root = await mkdtemp(join(tmpdir(), 'vigie-next-'));
   cleanup.after(() => rm(root, { recursive: true, force: true }));

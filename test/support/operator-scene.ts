@@ -1,4 +1,4 @@
-/** What the tests of operators share: a daemon with one search, adverts that satisfy it, and an endpoint. */
+/** Shared by the tests of operators: a daemon with one search, adverts that satisfy it, and an endpoint. */
 
 import { randomUUID } from 'node:crypto';
 import { type Broker } from '../../src/engine/broker/connection.ts';
@@ -22,12 +22,12 @@ export interface OperatorScene<S extends RunningService = RunningService> {
   publishPoison(): Promise<void>;
 }
 
-/** The service is in the process of the test. */
+/** Runs the service in the test's process. */
 export function startScene(cleanup: Cleanup, settings: Settings = {}): Promise<OperatorScene> {
   return openScene(cleanup, (servers) => startHere(cleanup, servers, settings));
 }
 
-/** It is a daemon, for what it writes and how it ends. */
+/** Runs a daemon, for tests of its output and exit. */
 export function startDaemonScene(cleanup: Cleanup, settings: Settings = {}): Promise<OperatorScene<Daemon>> {
   return openScene(cleanup, (servers) => startDaemon(cleanup, servers, settings));
 }
@@ -61,7 +61,7 @@ async function openScene<S extends RunningService>(
   };
 }
 
-/** Of the one advert of the property. */
+/** URL of the property's only advert on its portal. */
 export function portalUrlOf(property: string): string {
   return `https://portal.example/annonces?id=${property}`;
 }
@@ -87,7 +87,7 @@ export async function publishAdverts(
   return properties;
 }
 
-/** The sum of a counter or gauge over its labels, as the operations port shows it; 0 when absent. */
+/** Sum of a counter or gauge over its labels, from the operations port; 0 if it is absent. */
 export async function metricOf(
   { operationsUrl }: Pick<RunningService, 'operationsUrl'>,
   name: string,

@@ -1,7 +1,7 @@
 /**
- * The order of webhooks (decisions, section 6, "Order"), judged by what the receiver saw and what the rows say. Of two
- * deliveries of one match the later one begins once the first attempt of the earlier one has ended, unless that one was
- * cancelled before, or belongs to another endpoint and has been waited for long enough.
+ * Checks the order of webhooks (decisions, section 6, "Order") by the receiver's posts and the rows. Of two deliveries
+ * of a match, the later begins after the first attempt of the earlier has ended, unless the earlier was cancelled
+ * before, or belongs to another endpoint and the later has waited long enough.
  */
 
 import { HELD_BACK_MAX_MS } from '../../src/engine/domain/delivery.ts';
@@ -9,15 +9,15 @@ import type { Database } from '../../src/engine/store/database.ts';
 import type { ReceivedPost } from './webhook-receiver.ts';
 
 export interface OrderRules {
-  /** No endpoint was paused, and nothing recorded before an upgrade: turns are judged, and not only numbers. */
+  /** Checks turns, not only numbers. Requires that no endpoint was paused and nothing recorded before an upgrade. */
   readonly isHeld?: boolean;
-  /** Of each match, the numbers of what the feed alone carries: no endpoint wants it. */
+  /** By match, the numbers that only the feed has, because no endpoint wants them. */
   readonly feedNumbers?: ReadonlyMap<string, ReadonlySet<number>>;
-  /** After this time from its start an attempt counts as aborted, whatever it says later. */
+  /** An attempt that takes longer counts as aborted, even if it records an outcome later. */
   readonly leaseMs?: number;
-  /** The database was restored: numbers may go on far above. */
+  /** The database was restored: numbers may continue far above the previous ones. */
   readonly mayJump?: boolean;
-  /** Where these alone sent again, because no retry has become due. */
+  /** Set if only these recoveries may have sent a delivery again, because no retry was due. */
   readonly recoveries?: readonly AuditedRecovery[];
 }
 
@@ -26,9 +26,9 @@ export interface AuditedDelivery {
   readonly searchId: string;
   readonly propertyUuid: string | null;
   readonly matchId: string;
-  /** Null: recorded by a version without. */
+  /** Null if recorded by a version without sequences. */
   readonly sequence: number | null;
-  /** Milliseconds since the epoch, by the recorder's clock, which its id carries. */
+  /** Milliseconds since the epoch on the recorder's clock, read from the delivery's id. */
   readonly createdAt: number;
   readonly channel: string;
   readonly kind: string;
@@ -50,18 +50,18 @@ export interface AuditedAttempt {
   readonly reason: string | null;
 }
 
-/** From its request to its end, in milliseconds since the epoch. */
+/** From the request of the recovery to its end, in milliseconds since the epoch. */
 export interface AuditedRecovery {
   readonly createdAt: number;
   readonly finishedAt: number;
 }
 
-/** Times of two processes of one machine, in whole milliseconds. */
+/** Clock readings of two processes on one machine, in whole milliseconds. */
 const TOLERANCE_MS = 5;
-/** By which a restored database goes on above what may have been told. */
+/** After a restore, numbers continue at least this far above those that may have been sent. */
 const JUMP_MIN = 1_000_000;
 
-/** What the feed alone carries: see `OrderRules`. */
+/** Numbers that only the feed has; see `OrderRules`. */
 export async function readFeedNumbers(
   database: Pick<Database, 'query'>,
 ): Promise<ReadonlyMap<string, ReadonlySet<number>>> {
@@ -80,7 +80,7 @@ export async function readRecoveries(database: Pick<Database, 'query'>): Promise
   return rows;
 }
 
-/** Every broken rule in words. `postsById`: of each delivery, as they came. */
+/** Describes every violation. `postsById`: the posts of each delivery in order of arrival. */
 export function auditOrder(
   deliveries: readonly AuditedDelivery[],
   postsById: ReadonlyMap<string, readonly ReceivedPost[]>,
@@ -105,7 +105,7 @@ export function auditOrder(
   ];
 }
 
-/** A number of a match that came with different bytes: a receiver would have dropped one of them. */
+/** Finds numbers of a match that arrived with different bytes: a receiver would drop one of them. */
 export function auditNumbers(posts: readonly ReceivedPost[]): string[] {
   const told = new Map<string, ReceivedPost>();
   return posts.flatMap((post) => {
@@ -118,7 +118,7 @@ export function auditNumbers(posts: readonly ReceivedPost[]): string[] {
   });
 }
 
-/** Before anything was restored no number goes on far above. */
+/** Unless something was restored, no number may continue far above the previous one. */
 export function auditUnrestored(posts: readonly ReceivedPost[]): string[] {
   const above = posts.find(({ headers }) => Number(headers['vigie-sequence'] ?? 0) > JUMP_MIN);
   return above === undefined
@@ -134,7 +134,7 @@ function auditHeaders({ id, sequence }: AuditedDelivery, posts: readonly Receive
   );
 }
 
-/** A cancelled delivery leaves a gap at the receiver, and has its row. */
+/** A cancelled delivery leaves a gap at the receiver, but not in the rows. */
 function auditCounting(
   ordered: readonly AuditedDelivery[],
   { mayJump = false }: OrderRules,
@@ -176,7 +176,7 @@ function auditTurns(
   );
 }
 
-/** Attempts of two deliveries of a match. */
+/** An attempt of a delivery, to be compared with one of another delivery of the match. */
 interface TurnTaken {
   readonly delivery: AuditedDelivery;
   readonly attempt: AuditedAttempt;
@@ -193,7 +193,7 @@ function auditTurn(earlier: TurnTaken, later: TurnTaken, leaseMs: number): strin
   }
   const wasAnswered = earlier.attempt.statusCode !== null && earlier.attempt.endedAt === endedAt;
   if (later.post === undefined || earlier.post === undefined || !wasAnswered) return faults;
-  // Its sender froze between the claim and the first byte, which nothing can prevent: it counts as aborted all the same.
+  // The sender froze between the claim and the first byte, which cannot be prevented. The attempt counts as aborted.
   if (earlier.post.receivedAt > earlier.attempt.startedAt + leaseMs) return faults;
   const answeredAt = earlier.post.answeredAt ?? earlier.post.receivedAt;
   if (later.post.receivedAt < answeredAt) {
@@ -202,7 +202,7 @@ function auditTurn(earlier: TurnTaken, later: TurnTaken, leaseMs: number): strin
   return faults;
 }
 
-/** Each recovery sends a delivery once, and those of a match in the order of their numbers, whatever first attempts do. */
+/** Each recovery sends a delivery once, and those of a match by number, independently of first attempts. */
 function auditRecovered(
   ordered: readonly AuditedDelivery[],
   postsById: ReadonlyMap<string, readonly ReceivedPost[]>,

@@ -1,23 +1,24 @@
-/** Matches and price cuts that are published as fast as the stream takes them, and the order in which they are told. */
+/** Matches and price cuts, published as fast as the stream accepts them, and checks of the order of their webhooks. */
 
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { countOpen } from './courier.ts';
 import { createApiKey, type Daemon, type Settings, startDaemon } from './daemon.ts';
 import { connectDatabase } from './database.ts';
-import { connectCrawler, numberedUuid, upsert } from './intake.ts';
+import { connectCrawler, numberedFlat } from './intake.ts';
+import { valuesOf } from './lists.ts';
 import { restClient } from './rest-client.ts';
 import { lastFirst, startTestServers } from './servers.ts';
 import { RECOVERY_MAX_MS, until, untilIs } from './until.ts';
 import { type ReceivedPost, startWebhookReceiver } from './webhook-receiver.ts';
 
-/** A search that hears of every match and price, at a receiver that notes when it has answered. */
+/** A search that is notified of every match and price, and a receiver that notes when it has answered. */
 export async function openOrderScene(t: TestContext) {
   const cleanup = lastFirst(t);
   const servers = await startTestServers(cleanup);
   const receiver = await startWebhookReceiver(cleanup);
   const database = connectDatabase(cleanup, servers.postgres.url);
-  // No attempt may run out of time on a busy machine: the next one would go, and rightly so.
+  // On a busy machine an attempt might time out, and the next delivery would then rightly be sent.
   const start = (settings: Settings = {}) =>
     startDaemon(cleanup, servers, { VIGIE_ATTEMPT_TIMEOUT_MS: '60000', ...settings });
 
@@ -39,15 +40,14 @@ export async function openOrderScene(t: TestContext) {
     return search;
   }
 
-  /** Each property from number `from` on with `cuts` price cuts, as fast as the stream takes them. */
+  /** Publishes each property from `from` on, with `cuts` price cuts, as fast as the stream accepts them. */
   async function publish(properties: number, cuts: number, from = 0): Promise<void> {
     const crawlers = await Promise.all(Array.from({ length: 8 }, () => connectCrawler(cleanup, servers.nats.url)));
     const shares = crawlers.map(async (crawler, share) => {
       for (let number = from + share; number < from + properties; number += crawlers.length) {
-        const ids = { property: numberedUuid('property', number), advert: numberedUuid('advert', number) };
         for (let cut = 0; cut <= cuts; cut++) {
           const crawledAt = new Date(Date.UTC(2026, 2, 10, 8, 0, cut)).toISOString();
-          await crawler.publish(upsert({ ...ids, crawledAt, price: 300_000 - 1_000 * cut }));
+          await crawler.publish(numberedFlat(number, 300_000 - 1_000 * cut, crawledAt));
         }
       }
     });
@@ -65,7 +65,7 @@ export async function openOrderScene(t: TestContext) {
   return { cleanup, servers, receiver, database, start, save, publish, untilAllDelivered };
 }
 
-/** First posts of each match by their arrival. */
+/** The first post of each delivery, by match, in order of arrival. */
 export function firstPosts(posts: readonly ReceivedPost[]): Map<string, ReceivedPost[]> {
   const seen = new Set<string>();
   const byMatch = new Map<string, ReceivedPost[]>();
@@ -80,16 +80,12 @@ export function firstPosts(posts: readonly ReceivedPost[]): Map<string, Received
 
 const sequenceOf = ({ headers }: ReceivedPost): number => Number(headers['vigie-sequence']);
 
-/** Of each match `perMatch` posts, numbered in a row, each after the one before it was answered. */
+/** Asserts `perMatch` posts for each match, numbered from 1, each received after the previous one was answered. */
 export function assertOrdered(posts: readonly ReceivedPost[], perMatch: number): void {
   const numbers = Array.from({ length: perMatch }, (_, position) => position + 1);
   for (const [match, told] of firstPosts(posts)) {
     assert.deepEqual(told.map(sequenceOf), numbers, match);
-    assert.deepEqual(
-      told.map(({ id }) => id).toSorted(),
-      told.map(({ id }) => id),
-      'webhook-ids ascend',
-    );
+    assert.deepEqual(told.map(({ id }) => id).toSorted(), valuesOf(told, 'id'), 'webhook-ids ascend');
     for (const [position, post] of told.entries()) {
       const before = told[position - 1];
       if (before !== undefined) assert.ok(post.receivedAt > (before.answeredAt ?? Number.POSITIVE_INFINITY), match);

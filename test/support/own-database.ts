@@ -1,6 +1,6 @@
 /**
- * Databases for tests that leave the server alone: one PostgreSQL for all files of a process, and for each test a copy of
- * a migrated database. A file has a server of its own where it kills, stops or sets it (`startTestPostgres`).
+ * Databases for tests that leave the server alone: one PostgreSQL for all files of a process, and for each test a copy
+ * of a migrated database. Files whose tests kill, stop or configure a server start their own (`startTestPostgres`).
  */
 
 import { after } from 'node:test';
@@ -12,20 +12,20 @@ const TEMPLATE = 'migrated';
 
 let shared: Promise<TestPostgres> | null = null;
 let count = 0;
-/** PostgreSQL copies a database that nobody is connected to. */
+/** Copies are made one at a time: PostgreSQL copies a database only while no one is connected to it. */
 let copying: Promise<unknown> = Promise.resolve();
 
 let closeShared: () => Promise<void> = () => Promise.resolve();
 
-/** The next one that asks starts another. */
+/** Ends the server; the next call of `ownDatabase` starts another. */
 export async function endSharedServer(): Promise<void> {
   shared = null;
   await closeShared();
 }
-// With the file that loads this module.
+// Ends with the file that imports this module.
 after(endSharedServer);
 
-/** Its URL; gone with the test, whoever is connected. */
+/** Returns the URL. The database is dropped with the test, even if connections are open. */
 export async function ownDatabase(cleanup: Cleanup): Promise<string> {
   shared ??= startWithTemplate();
   const server = await shared;

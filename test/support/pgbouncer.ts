@@ -1,25 +1,24 @@
-/** pgbouncer from the distribution's package, unpacked into the cache without root, before a test's PostgreSQL. */
+/** pgbouncer in front of a test's PostgreSQL, from the distribution's package, unpacked into the cache without root. */
 
 import { execFile } from 'node:child_process';
 import { access, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
-import type { AddressInfo } from 'node:net';
-import { connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { cacheEntry } from '../../src/local/cache.ts';
-import { startChildServer, waitUntilReady } from '../../src/local/child-server.ts';
+import { freePort, startChildServer, waitUntilReady } from '../../src/local/child-server.ts';
 import { cacheDirectory } from '../../src/local/data-directory.ts';
 import { type Cleanup, temporaryDirectory } from './servers.ts';
 
 const run = promisify(execFile);
 
-/** With the libraries that a small installation may lack. */
+/** Includes the libraries that a small installation may lack. */
 const PACKAGES = ['pgbouncer', 'libc-ares2', 'libevent-2.1-7'];
 const PROGRAM = 'usr/sbin/pgbouncer';
 const READY_TIMEOUT_MS = 30_000;
 const STOP_TIMEOUT_MS = 5_000;
 
-/** The directory of the unpacked packages. Rejects where the distribution has none. */
+/** The directory of the unpacked packages. Rejects if the distribution has none. */
 export function fetchPgbouncer(): Promise<string> {
   const isUsable = (path: string) =>
     access(join(path, PROGRAM)).then(
@@ -40,7 +39,10 @@ async function fetchInto(target: string): Promise<void> {
   await rm(work, { recursive: true });
 }
 
-/** `connectQuery`: what it says to PostgreSQL first, in quotes. Resolves with a URL that leads through it to the database of `databaseUrl`. */
+/**
+ * Resolves with a URL of the same database through pgbouncer. `connectQuery`: statement, in quotes, that pgbouncer runs
+ * on each new connection to PostgreSQL.
+ */
 export async function startPgbouncer(
   cleanup: Cleanup,
   unpacked: string,
@@ -92,14 +94,5 @@ function accepts(port: number): Promise<true | null> {
       resolve(true);
     });
     socket.once('error', () => resolve(null));
-  });
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo;
-      server.close(() => resolve(port));
-    });
   });
 }

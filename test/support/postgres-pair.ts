@@ -1,6 +1,6 @@
 /**
- * A primary and a streaming standby on the loopback interface, which may change their parts again and again. No commit is
- * answered before the standby has it, except between a promotion and the return of the former primary.
+ * A primary and a streaming standby on the loopback interface, which can change roles repeatedly. A commit is answered
+ * only after the standby has it, except between a promotion and the return of the former primary.
  */
 
 import { execFile } from 'node:child_process';
@@ -14,24 +14,24 @@ import { untilIs } from './until.ts';
 
 const run = promisify(execFile);
 
-/** As a `TestServer` it is the primary, whichever that is. */
+/** As a `TestServer` it is the current primary. */
 export interface PostgresPair extends TestServer {
-  /** Of both, for an instance that wants the one which takes writes. */
+  /** Names both servers, for an instance that wants the writable one. */
   readonly url: string;
-  /** Of one each, the present primary first. */
+  /** One URL for each server, the current primary first. */
   readonly urls: readonly [string, string];
-  /** Of the present primary. */
+  /** For the current primary. */
   readonly superuserUrl: string;
   readonly standby: Pick<TestServer, 'pid'>;
-  /** Where the present primary keeps its data. */
+  /** Data directory of the current primary. */
   readonly directory: string;
-  /** From now on commits wait for nobody. */
+  /** From now on commits do not wait for the standby. */
   loosen(): Promise<void>;
-  /** Then: the standby has what was committed so far, and gets nothing more. */
+  /** After `loosen`: waits until the standby has everything committed so far, then ends its replication. */
   detach(): Promise<void>;
   /** After `kill`: makes the standby the primary. */
   promote(): Promise<void>;
-  /** After `promote`: the former primary comes back as the standby of the other, as a copy of it. */
+  /** After `promote`: the former primary returns as a standby, as a copy of the new one. */
   rejoin(): Promise<void>;
 }
 
@@ -41,20 +41,20 @@ interface Member {
   isUp: boolean;
 }
 
-/** Both may be the primary, so both get all. */
+/** Both have all settings, because either may be the primary. */
 const SETTINGS = {
   ...TEST_SETTINGS,
   wal_level: 'replica',
-  // What is written while the standby is copied.
+  // For the log written while the standby is copied.
   wal_keep_size: '256MB',
   max_wal_size: '256MB',
   wal_retrieve_retry_interval: '200ms',
 };
 const STANDBY_NAME = 'standby';
-/** A file that goes while the directory is copied fails the copy. */
+/** A file that disappears while the directory is copied makes the copy fail. */
 const COPY_ATTEMPTS = 5;
 
-/** `directories`: of the two, on disks of their own. */
+/** `directories`: data directories of the two, on separate disks. */
 export async function startPostgresPair(cleanup: Cleanup, directories: readonly string[] = []): Promise<PostgresPair> {
   const [first = await temporaryDirectory('primary'), second = await temporaryDirectory('standby')] = directories;
   let primary = await startMember(cleanup, first, copyTestCluster);
@@ -96,7 +96,7 @@ export async function startPostgresPair(cleanup: Cleanup, directories: readonly 
     async restart() {
       if (primary.isUp) return;
       await startAgain(primary);
-      // What it had not been answered for is visible now, and must not be lost with it.
+      // Commits that were never answered are visible now, and must not be lost with this server.
       await untilSynchronous(primary.server);
     },
     async loosen() {
@@ -182,7 +182,7 @@ async function copyCluster({ dataDir: source, server }: Member, dataDir: string)
   }
 }
 
-/** Resolves when the standby follows, and every commit from now on waits for it. */
+/** Resolves when the standby replicates and every commit from now on waits for it. */
 async function untilSynchronous(primary: PostgresServer): Promise<void> {
   await on(primary, `alter system set synchronous_standby_names = '${STANDBY_NAME}'`);
   await on(primary, 'select pg_reload_conf()');

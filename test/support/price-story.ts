@@ -1,6 +1,6 @@
 /**
- * One search and a few properties whose prices change round by round, while a test breaks what it likes. Crawlers repeat
- * a message until the stream holds it; at the end every change was told once, in its order, and the auditor agrees.
+ * One search and a few properties whose prices change in rounds while a test causes failures. Crawlers repeat a message
+ * until the stream has stored it. At the end every change was sent once, in order, and the auditor finds no violation.
  */
 
 import assert from 'node:assert/strict';
@@ -20,7 +20,7 @@ const PROPERTIES = 20;
 const RETRY_DELAY_MS = 1_000;
 const PUBLISH_TIMEOUT_MS = 3_000;
 
-/** No attempt may run out of time on a busy machine. */
+/** No attempt may time out on a busy machine. */
 export const STORY_SETTINGS = { VIGIE_RETRY_DELAY_MS: String(RETRY_DELAY_MS), VIGIE_ATTEMPT_TIMEOUT_MS: '20000' };
 
 export interface PriceStory {
@@ -28,17 +28,17 @@ export interface PriceStory {
   readonly connection: Awaited<ReturnType<typeof connect>>;
   /** Saves the search; resolves when the daemon's index has it. */
   begin(daemon: RunningService, key: string): Promise<void>;
-  /** Every property gets another price. */
+  /** Changes the price of every property. */
   publishRound(): Promise<void>;
   /** Resolves when everything published has been received. */
   untilTold(): Promise<void>;
-  /** Publishes `rounds`, waits until they are told, and answers the milliseconds that it took. */
+  /** Publishes `rounds`, waits until they are received, and returns the milliseconds this took. */
   tell(rounds: number): Promise<number>;
-  /** Resolves when all has ended and the receiver's log agrees with the rows of `databaseUrl`. */
+  /** Resolves when no delivery is open and the receiver's log agrees with the rows of `databaseUrl`. */
   audit(databaseUrl: string): Promise<void>;
 }
 
-/** `natsUrls`: of one cluster. */
+/** `natsUrls`: servers of one cluster. */
 export async function openPriceStory(cleanup: Cleanup, natsUrls: readonly string[]): Promise<PriceStory> {
   const receiver = await startWebhookReceiver(cleanup);
   const [{ username, password }] = natsUrls.map((url) => new URL(url)) as [URL];
@@ -52,9 +52,9 @@ export async function openPriceStory(cleanup: Cleanup, natsUrls: readonly string
   cleanup.after(() => connection.close());
   const jetStream = connection.jetstream({ timeout: PUBLISH_TIMEOUT_MS });
   let round = 0;
-  /** By the number under which the stream said to hold them. */
-  const held = new Map<number, string>();
-  /** Numbers given twice: servers that lose their majority at once may forget what they had said to hold. */
+  /** By the sequence that the stream acknowledged. */
+  const stored = new Map<number, string>();
+  /** Sequences assigned twice: servers that lose their majority at once may forget messages that they acknowledged. */
   const forgotten = new Set<number>();
 
   async function publishRound(): Promise<void> {
@@ -65,9 +65,9 @@ export async function openPriceStory(cleanup: Cleanup, natsUrls: readonly string
       const msgID = `${advert}-${round}`;
       const isHeld = async (): Promise<boolean> => {
         const { seq } = await jetStream.publish(`adverts.${property}`, message, { msgID }).catch(() => ({ seq: 0 }));
-        if (seq > 0 && (held.get(seq) ?? msgID) !== msgID) forgotten.add(seq);
-        held.set(seq, msgID);
-        // Its server may be cut off from the others; one of 2.10 then takes a repetition for stored, at 0.
+        if (seq > 0 && (stored.get(seq) ?? msgID) !== msgID) forgotten.add(seq);
+        stored.set(seq, msgID);
+        // The server may be cut off from the others; version 2.10 then acknowledges a repetition with sequence 0.
         if (seq === 0) void connection.reconnect();
         return seq > 0;
       };

@@ -1,6 +1,6 @@
 /**
- * Prints the files that `npm test` runs, each in a process: the groups, and every file that is in none of them. Which go
- * together is a matter of time alone: each file runs by itself as well.
+ * Prints the files that `npm test` runs, one process each: the groups, and every file that is in no group. Groups only
+ * save time: each file also runs alone.
  */
 
 import { readdirSync } from 'node:fs';

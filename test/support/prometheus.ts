@@ -1,6 +1,6 @@
 /**
- * Prometheus itself and its promtool: those on the PATH, else those of the distribution's package, unpacked into the
- * cache as nats-server is.
+ * Prometheus and promtool: those on the PATH, else those of the distribution's package, unpacked into the cache like
+ * nats-server.
  */
 
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
@@ -18,7 +18,7 @@ type Program = 'prometheus' | 'promtool';
 
 const PACKAGED = 'usr/bin';
 
-/** As committed, `for` and all. */
+/** The committed rules, with their `for` durations. */
 const RULES = join(ROOT, 'config/prometheus/alerts.yml');
 
 export interface Alert {
@@ -28,12 +28,12 @@ export interface Alert {
 }
 
 export interface Prometheus {
-  /** The values of an instant query; empty while there are none or nobody answers. */
+  /** Values of an instant query; empty if there are none or Prometheus does not answer. */
   query(expression: string): Promise<readonly string[]>;
   alerts(): Promise<readonly Alert[]>;
 }
 
-/** What promtool said of `input` or of the files in `folder`, and whether it was content. */
+/** Output of promtool for `input` or for the files in `folder`, and whether it succeeded. */
 export async function promtool(
   args: readonly string[],
   { folder, input = '' }: { readonly folder?: string; readonly input?: string },
@@ -62,7 +62,7 @@ function runs(path: string): Promise<boolean> {
   );
 }
 
-/** Scrapes and judges the committed rules every second. `target`: `host:port` of the operations port. */
+/** Scrapes `target` and evaluates the committed rules every second. `target`: `host:port` of the operations port. */
 export async function startPrometheus(cleanup: Cleanup, target: string): Promise<Prometheus> {
   const folder = await mkdtemp(join(tmpdir(), 'vigie-prometheus-'));
   const config = join(folder, 'prometheus.yml');
@@ -110,7 +110,7 @@ export async function endProcess(child: ChildProcess, signal: NodeJS.Signals): P
   await exited;
 }
 
-/** Where its log says that it listens. */
+/** The address at which it listens, from its log. */
 function addressOf(prometheus: ChildProcess): Promise<string> {
   let log = '';
   return new Promise((resolve, reject) => {

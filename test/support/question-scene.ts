@@ -1,8 +1,8 @@
-/** Properties as the recorder leaves them, searches of every kind that find some, and what all of them come to. */
+/** Properties as the recorder leaves them, searches of every kind that match some of them, and the expected results. */
 
 import { createSampleCrawler } from '../../bench/adverts/sample-adverts.ts';
 import type { Random } from '../../bench/adverts/seeded-random.ts';
-import type { HeldProperty, MessageOrigin } from '../../src/engine/domain/change.ts';
+import type { MessageOrigin, StoredProperty } from '../../src/engine/domain/change.ts';
 import type { ResolvePlace } from '../../src/engine/domain/city.ts';
 import type { Uuid } from '../../src/engine/domain/ids.ts';
 import { decodeIntakeMessage, type IntakeMessage } from '../../src/engine/domain/intake-message.ts';
@@ -17,7 +17,7 @@ import { createSearchIndex } from '../../src/engine/matching/search-index.ts';
 import type { Reference } from '../../src/engine/reference/communes.ts';
 import type { Database } from '../../src/engine/store/database.ts';
 import { computeMedians, followMedians } from '../../src/engine/store/market-medians.ts';
-import { type HeldRow, heldOf } from '../../src/engine/store/properties.ts';
+import { type StoredRow, storedPropertyOf } from '../../src/engine/store/properties.ts';
 import { changedSince } from '../../src/engine/store/search-feed.ts';
 import { listSiteCategories } from '../../src/engine/store/site-categories.ts';
 import { nextOrigin } from './adverts.ts';
@@ -30,15 +30,15 @@ const BATCH = 100;
 
 export interface RecordingScene {
   readonly matcher: Matcher;
-  /** Computes the medians, by which all that comes afterwards is evaluated. */
+  /** Computes the medians that all later evaluations use. */
   computeMedians(): Promise<MedianOf>;
-  /** For all searches that there are. */
+  /** Records for all existing searches. */
   record(messages: readonly IntakeMessage[]): Promise<void>;
-  /** For those that the matcher knows: as a daemon does, whose matcher looks for others by itself. */
+  /** Records for the searches that the matcher knows: as in a daemon, the matcher finds others on its own. */
   recordForKnown(messages: readonly IntakeMessage[], origins?: readonly MessageOrigin[]): Promise<void>;
 }
 
-/** A recorder and its matcher, without a stream before them. */
+/** A recorder and its matcher, without a stream. */
 export async function openRecording(
   cleanup: Cleanup,
   database: Database,
@@ -97,7 +97,7 @@ export async function openRecording(
   };
 }
 
-/** Of `count` adverts and the changes that they go through, from `startAt` on. */
+/** The messages of `count` adverts and their changes, from `startAt` on. */
 export function sampleMessages(seed: number, reference: Reference, count: number, startAt: Date): IntakeMessage[] {
   const crawler = createSampleCrawler({ seed, reference, startAt });
   const created = Array.from({ length: count }, () => crawler.newAdvert());
@@ -107,33 +107,33 @@ export function sampleMessages(seed: number, reference: Reference, count: number
 
 export interface KnownProperty {
   readonly uuid: Uuid;
-  readonly held: HeldProperty;
+  readonly stored: StoredProperty;
   readonly facts: PropertyFacts;
   readonly summary: PropertySummary;
 }
 
-/** Every property that is held, from its document. */
+/** Every stored property, read from its document. */
 export async function knownProperties(
   database: Database,
   resolvePlace: ResolvePlace,
   median: MedianOf,
 ): Promise<readonly KnownProperty[]> {
-  const { rows } = await database.query<HeldRow>('select state, crawls from properties order by uuid');
+  const { rows } = await database.query<StoredRow>('select state, crawls from properties order by uuid');
   return rows.map((row) => {
-    const held = heldOf(row);
-    const reading = readingOf(held.state, held.crawls, resolvePlace);
+    const stored = storedPropertyOf(row);
+    const reading = readingOf(stored.state, stored.crawls, resolvePlace);
     return {
-      uuid: held.state.uuid,
-      held,
+      uuid: stored.state.uuid,
+      stored,
       facts: propertyFacts(reading, median),
-      summary: summaryOf(reading, held.crawls),
+      summary: summaryOf(reading, stored.crawls),
     };
   });
 }
 
 const WORDS = ['balcon', 'jardin', 'lumineux', 'garage', 'vue mer', 'ascenseur', 'rénové', 'calme', 'terrasse'];
 
-/** Of a client that looks for something like one of the properties: each criterion now and then. */
+/** Members of a random search for something similar to one of the properties; each criterion is set now and then. */
 export function randomMembers(random: Random, properties: readonly KnownProperty[], categories: number): SearchMembers {
   const { facts } = random.pick(properties);
   const now = (probability: number): boolean => random.chance(probability);
@@ -170,6 +170,10 @@ export function randomMembers(random: Random, properties: readonly KnownProperty
     includedDepartments: now(0.3) && facts.departmentCode !== null ? [facts.departmentCode] : [],
     includedZipcodes: now(0.1) ? facts.zipcodes : [],
     excludedCities: now(0.1) ? random.pick(properties).facts.inseeCodes : [],
+    excludedDepartments: now(0.05) ? [random.pick(properties).facts.departmentCode ?? '01'] : [],
+    excludedZipcodes: now(0.1) ? facts.zipcodes : [],
+    excludedInseeCodes: now(0.05) ? facts.inseeCodes : [],
+    excludedGeoShapes: now(0.1) && facts.lat !== null ? [[square]] : [],
     geoShapes: now(0.1) && facts.lat !== null ? [[square]] : [],
     includedSiteCategories: now(0.1) ? category() : [],
     excludedSiteCategories: now(0.15) ? category() : [],

@@ -1,4 +1,4 @@
-/** How many random cases a test tries: all of them in the long tests (`TEST_RUNS=all`), an eighth in `npm test`. */
+/** Number of random cases of a test: all in the long tests (`TEST_RUNS=all`), an eighth in `npm test`. */
 
 const SHARE = process.env.TEST_RUNS === 'all' ? 1 : 1 / 8;
 

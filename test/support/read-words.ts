@@ -1,7 +1,7 @@
 /**
- * What a reader of 1,250 real adverts takes for what an entry asks for: an entry and an expression on folded text, as
- * wide as the reader's understanding, misspellings, other order and longer gaps included. The first third was read while
- * the word data was made; the rest was held out until it was done.
+ * What a person who read 1,250 real adverts considers a hit for an entry: the entry, and an expression on folded text
+ * that covers this understanding, with misspellings, other word orders and longer gaps. The first third was read while
+ * the word data was written; the rest was held out until it was finished.
  */
 
 export const READ_WORDS: readonly (readonly [entry: string, read: RegExp])[] = [
@@ -71,7 +71,7 @@ export const READ_WORDS: readonly (readonly [entry: string, read: RegExp])[] = [
   ['étage', /\betages?\b|\betag\b/],
 ];
 
-/** Up to so many other words. */
+/** Up to `most` other words. */
 const gap = (most: number): string => `(?: \\S+){0,${most}}?`;
 
 export const READ_PHRASES: readonly (readonly [entry: string, read: RegExp])[] = [

@@ -1,13 +1,13 @@
 /**
- * What the service must have come to when it has taken in some messages, each once and in their order: computed one by
- * one in plain domain code, with a linear look at every search, without batches, rows or index. Compared with what
- * PostgreSQL holds.
+ * The state that the service must have after some messages, each taken in once and in order. It is computed message by
+ * message in plain domain code that tests every search, without batches, rows or an index, and compared with
+ * PostgreSQL.
  */
 
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { AdvertEvent } from '../../src/engine/domain/advert.ts';
-import { applyMessage, type HeldProperty } from '../../src/engine/domain/change.ts';
+import { applyMessage, type StoredProperty } from '../../src/engine/domain/change.ts';
 import type { ResolvePlace } from '../../src/engine/domain/city.ts';
 import { type Criteria, satisfies } from '../../src/engine/domain/criteria.ts';
 import { decodeIntakeMessage } from '../../src/engine/domain/intake-message.ts';
@@ -15,20 +15,20 @@ import { isLive } from '../../src/engine/domain/property.ts';
 import { propertyDocument, propertyFacts, readingOf } from '../../src/engine/domain/property-document.ts';
 import { criteriaOf, SEARCH_DEFAULTS, type SearchMembers } from '../../src/engine/domain/search.ts';
 import type { Database } from '../../src/engine/store/database.ts';
-import { type HeldRow, heldOf } from '../../src/engine/store/properties.ts';
+import { type StoredRow, storedPropertyOf } from '../../src/engine/store/properties.ts';
 import type { AuditedDelivery } from './order-auditor.ts';
 
-/** A search that was there before the first message. Its price coherence must be off: medians are computed beside the recorder. */
+/** A search that exists before the first message, with price coherence off: the recorder does not compute medians. */
 export interface OracleSearch {
   readonly id: string;
   readonly members: Partial<SearchMembers> & { readonly withCoherentPrice: null };
 }
 
 export interface Expectation {
-  readonly properties: ReadonlyMap<string, HeldProperty>;
-  /** Of each property, in order. */
+  readonly properties: ReadonlyMap<string, StoredProperty>;
+  /** The events of each property, in order. */
   readonly events: ReadonlyMap<string, readonly AdvertEvent[]>;
-  /** As `deliveryKeyOf` names them. */
+  /** Keys as `deliveryKeyOf` builds them. */
   readonly deliveries: readonly string[];
 }
 
@@ -50,38 +50,38 @@ export function replay(
     const whole = { ...SEARCH_DEFAULTS, title: '', ...members };
     return { id, members: whole, criteria: criteriaOf(whole, () => null), begun: new Set() };
   });
-  const properties = new Map<string, HeldProperty>();
+  const properties = new Map<string, StoredProperty>();
   const events = new Map<string, AdvertEvent[]>();
   const deliveries: string[] = [];
   for (const [position, json] of messages.entries()) {
     const message = decodeIntakeMessage(Buffer.from(JSON.stringify(json)));
     const before = properties.get(message.propertyUuid) ?? null;
     const change = applyMessage(before, message, { stream: 1, sequence: position + 1 });
-    if (change.held === null) continue;
-    properties.set(message.propertyUuid, change.held);
+    if (change.stored === null) continue;
+    properties.set(message.propertyUuid, change.stored);
     events.set(message.propertyUuid, [...(events.get(message.propertyUuid) ?? []), ...change.events]);
     if (!change.mayAffectMatches) continue;
     for (const search of evaluated) {
-      deliveries.push(...deliveriesTo(search, before, change.held, change.events, resolvePlace));
+      deliveries.push(...deliveriesTo(search, before, change.stored, change.events, resolvePlace));
     }
   }
   return { properties, events, deliveries };
 }
 
-/** A match that begins goes to `endpointRecipient`, every event to the subscribed `eventEndpoint` (decisions, section 4). */
+/** A new match goes to `endpointRecipient`, every event to the subscribed `eventEndpoint` (decisions, section 4). */
 function deliveriesTo(
   { id, members, criteria, begun }: JudgedSearch,
-  before: HeldProperty | null,
-  after: HeldProperty,
+  before: StoredProperty | null,
+  after: StoredProperty,
   events: readonly AdvertEvent[],
   resolvePlace: ResolvePlace,
 ): string[] {
   const { uuid } = after.state;
-  const isSatisfied = (held: HeldProperty | null): boolean =>
-    held?.state.adverts.some(isLive) === true &&
+  const isSatisfied = (stored: StoredProperty | null): boolean =>
+    stored?.state.adverts.some(isLive) === true &&
     satisfies(
       criteria,
-      propertyFacts(readingOf(held.state, held.crawls, resolvePlace), () => null),
+      propertyFacts(readingOf(stored.state, stored.crawls, resolvePlace), () => null),
     );
   const [was, is] = [isSatisfied(before), isSatisfied(after)];
   if (!members.notificationEnabled || !(was || is)) return [];
@@ -106,7 +106,7 @@ function deliveriesTo(
   return keys;
 }
 
-/** Names a recorded delivery as `replay` does: by its addressee, its event, and the whole document. */
+/** The key that `replay` gives to a delivery: its addressee, its event, and the whole document. */
 export function deliveryKeyOf({ searchId, channel, kind, body }: AuditedDelivery): string {
   const { adEvent, match } = JSON.parse(body);
   const changed =
@@ -123,13 +123,13 @@ function keyOf(searchId: string, channel: string, kind: string, changed: unknown
   return [searchId, channel, kind, uuid, JSON.stringify(changed), digest].join(' ');
 }
 
-/** Which messages made it is the recorder's affair. */
-function comparable({ state, crawls }: HeldProperty): unknown {
+/** Leaves out which messages produced the state: that is a detail of the recorder. */
+function comparable({ state, crawls }: StoredProperty): unknown {
   const times = Object.entries(crawls).map(([uuid, [crawledAt]]) => [uuid, crawledAt]);
   return inKeyOrder(JSON.parse(JSON.stringify({ state, crawls: Object.fromEntries(times) })));
 }
 
-/** The first place where the two differ, in words; null when they do not. */
+/** Describes the first difference; null if there is none. */
 function differenceOf(found: unknown, expected: unknown, path = ''): string | null {
   if (isDeepStrictEqual(found, expected)) return null;
   const isTree = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;
@@ -143,7 +143,7 @@ function differenceOf(found: unknown, expected: unknown, path = ''): string | nu
   return null;
 }
 
-/** PostgreSQL stores the members of a JSON object in an order of its own. */
+/** PostgreSQL reorders the members of a JSON object. */
 function inKeyOrder(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(inKeyOrder);
   if (typeof value !== 'object' || value === null) return value;
@@ -151,14 +151,14 @@ function inKeyOrder(value: unknown): unknown {
   return Object.fromEntries(members.map(([name, member]) => [name, inKeyOrder(member)]));
 }
 
-/** Where the recorded properties and events differ, in words; empty when they are as expected. */
+/** Describes where recorded properties and events differ from the expected ones; empty if they are equal. */
 export async function auditRecords(
   database: Pick<Database, 'query'>,
   { properties, events }: Pick<Expectation, 'properties' | 'events'>,
 ): Promise<readonly string[]> {
   const faults: string[] = [];
-  const { rows } = await database.query<HeldRow & { uuid: string }>('select uuid, state, crawls from properties');
-  const recorded = new Map(rows.map((row) => [row.uuid, heldOf(row)]));
+  const { rows } = await database.query<StoredRow & { uuid: string }>('select uuid, state, crawls from properties');
+  const recorded = new Map(rows.map((row) => [row.uuid, storedPropertyOf(row)]));
   for (const uuid of new Set([...properties.keys(), ...recorded.keys()])) {
     const [expected, found] = [properties.get(uuid), recorded.get(uuid)];
     if (expected === undefined) faults.push(`property ${uuid} exists, and nobody spoke of it`);

@@ -1,4 +1,4 @@
-/** A client of the REST API, as small as a test needs. */
+/** A minimal client of the REST API for tests. */
 
 import type { Daemon } from './daemon.ts';
 
@@ -10,7 +10,7 @@ export interface RestAnswer<T> {
 
 export interface RestClient {
   request<T = Record<string, unknown>>(method: string, path: string, body?: unknown): Promise<RestAnswer<T>>;
-  /** Creates a search; rejects with the answer when it is refused. */
+  /** Creates a search; rejects with the response if it is refused. */
   createSearch(members: Readonly<Record<string, unknown>>): Promise<CreatedSearch>;
 }
 

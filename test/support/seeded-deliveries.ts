@@ -1,6 +1,6 @@
 /**
- * Deliveries as the recorder leaves them, without adverts and matching: one search, one snapshot, and as many queued
- * deliveries as asked for.
+ * Deliveries as the recorder leaves them, without adverts and matching: one search, one snapshot, and any number of
+ * queued deliveries.
  */
 
 import type { DeliveryState, DueDelivery } from '../../src/engine/domain/delivery.ts';
@@ -20,7 +20,7 @@ export interface SeededSearch {
   readonly clientId: Uuid;
   readonly number: SearchNumber;
   readonly snapshotId: Uuid;
-  /** When its deliveries are recorded. */
+  /** Generation of the search with which its deliveries are recorded. */
   readonly generation: number;
 }
 
@@ -42,7 +42,7 @@ export async function seedSearch(database: Database): Promise<SeededSearch> {
   return { id, clientId, number: (rows[0] as { number: SearchNumber }).number, snapshotId, generation: 0 };
 }
 
-/** One delivery for each entry of `endpoints`, in that order; committed, not announced. */
+/** Commits one delivery for each entry of `endpoints`, in that order, without announcing it. */
 export async function seedDeliveries(
   database: Database,
   search: SeededSearch,
@@ -78,10 +78,10 @@ export async function seedDeliveries(
   return deliveries.map(({ id, endpointKey }) => ({ id, endpointKey, lane: 'first' }));
 }
 
-/** When the last attempt of a delivery began that `putInState` lets wait for its retry. */
+/** Start of the last attempt of a delivery for which `putInState` sets a retry. */
 export const SEEDED_ATTEMPT_AT = new Date('2026-01-01T00:00:00Z');
 
-/** Puts deliveries into a state, however they came there; `attemptCount` attempts have been counted. Retries are due at `dueAt`. */
+/** Puts deliveries into any state, with `attemptCount` attempts counted. Retries are due at `dueAt`. */
 export async function putInState(
   database: Pick<Database, 'query'>,
   ids: readonly string[],
@@ -117,7 +117,7 @@ export async function putInState(
   }
 }
 
-/** Retries of one endpoint that wait for their hour, in the queue alone; the planner knows of them. */
+/** Retries of one endpoint that wait for their hour, only in the queue; the planner's statistics include them. */
 export async function seedWaitingRetries(
   database: Pick<Database, 'query'>,
   { number, generation }: Pick<SeededSearch, 'number' | 'generation'>,
@@ -134,7 +134,7 @@ export async function seedWaitingRetries(
   await database.query('analyze open_deliveries');
 }
 
-/** For claims without a courier, which later ones do not collide with. */
+/** A courier's row for claims without a courier; later couriers get other numbers. */
 export async function registerHolder(database: Pick<Database, 'query'>, number: number): Promise<void> {
   await database.query(
     `with registered as (

@@ -1,6 +1,6 @@
 /** Properties and matches as the recorder leaves them, for tests that only read them. */
 
-import type { HeldProperty } from '../../src/engine/domain/change.ts';
+import type { StoredProperty } from '../../src/engine/domain/change.ts';
 import { stateText } from '../../src/engine/domain/stored-property.ts';
 import type { Queryable } from '../../src/engine/store/database.ts';
 
@@ -8,13 +8,13 @@ export interface SeededMatch {
   readonly id: string;
   readonly searchNumber: number;
   readonly propertyUuid: string;
-  /** Now unless said. */
+  /** Now by default. */
   readonly createdAt?: Date;
   readonly hasBegun?: boolean;
 }
 
-/** Without its summary. */
-export async function seedProperty(database: Queryable, { state, crawls }: HeldProperty): Promise<void> {
+/** Does not write its summary. */
+export async function seedProperty(database: Queryable, { state, crawls }: StoredProperty): Promise<void> {
   await database.query(
     'insert into properties (uuid, state, state_bytes, crawls) values ($1, $2::text, length($2::text), $3)',
     [state.uuid, stateText(state), JSON.stringify(crawls)],

@@ -1,9 +1,9 @@
 /**
- * Real servers for integration tests: a fresh PostgreSQL and nats-server each, on free loopback ports, gone with the
- * test, or with its process. The cluster is initialised once per machine and version, then copied.
+ * Real servers for integration tests: for each test a fresh PostgreSQL and nats-server on free loopback ports, which
+ * end with the test or with its process. The cluster is initialised once per machine and version, then copied.
  *
- * Tests that crash a server get what a crash leaves: fsync is off (nothing here survives a power cut), but what was
- * written before a kill -9 is in the kernel's hands all the same.
+ * A killed server leaves what a crash leaves. fsync is off, so that nothing would survive a power cut, but everything
+ * written before a SIGKILL is in the kernel.
  */
 
 import { execFile } from 'node:child_process';
@@ -20,12 +20,12 @@ import { ensureCluster, findPostgresBinaries } from '../../src/local/postgres-cl
 
 const run = promisify(execFile);
 
-/** A `TestContext`, or `{ after }` of `node:test` for servers that a whole file shares. */
+/** A `TestContext`, or `{ after }` of `node:test` for servers shared by a whole file. */
 export interface Cleanup {
   after(work: () => Promise<void>): void;
 }
 
-/** Of what a test opens the last is ended first: nothing outlives what it works on. */
+/** Ends what a test has opened in reverse order, so that nothing outlives a server that it uses. */
 export function lastFirst(t: Cleanup): Cleanup {
   const ends: (() => Promise<unknown>)[] = [];
   t.after(async () => {
@@ -35,20 +35,20 @@ export function lastFirst(t: Cleanup): Cleanup {
 }
 
 export interface TestServer {
-  /** Stays the same over a restart. */
+  /** Does not change at a restart. */
   readonly url: string;
   /** Null while it is down. */
   readonly pid: number | null;
-  /** SIGKILL; resolves when the process is gone. */
+  /** Sends SIGKILL; resolves when the process is gone. */
   kill(): Promise<void>;
-  /** Graceful; resolves when the process is gone. */
+  /** Stops gracefully; resolves when the process is gone. */
   stop(): Promise<void>;
-  /** Starts again on the same data and port, after `kill` or `stop`. */
+  /** After `kill` or `stop`: starts again on the same data and port. */
   restart(): Promise<void>;
 }
 
 export interface TestPostgres extends TestServer {
-  /** For what the application's role may not do. Stays the same over a restart. */
+  /** For statements that the application's role may not run. Does not change at a restart. */
   readonly superuserUrl: string;
 }
 
@@ -57,15 +57,15 @@ export interface TestServers {
   readonly nats: TestServer;
 }
 
-/** `fsync` costs a test run seconds and proves nothing short of a power cut. */
+/** `fsync` costs seconds of a test run, and matters only for a power cut. */
 export const TEST_SETTINGS = {
   fsync: 'off',
   full_page_writes: 'off',
   shared_buffers: '64MB',
-  // In the data directory: a server that a test kills would leave it in /dev/shm for good.
+  // In the data directory: a killed server would leave a segment in /dev/shm for ever.
   dynamic_shared_memory_type: 'mmap',
 };
-/** Some fifty clusters: those of tests side by side, and what killed tests left. */
+/** Room for some fifty clusters: those of parallel tests, and what killed tests left. */
 const MEMORY_FREE_BYTES = 4 * 1024 ** 3;
 const PREFIX = 'vigie-test-';
 export const CACHE = cacheDirectory();
@@ -76,8 +76,8 @@ export async function startTestServers(cleanup: Cleanup): Promise<TestServers> {
 }
 
 /**
- * The database is empty: `migrate(url)` is the test's. `settings` win over the relaxed ones. `parent`: where its data
- * directory is made, if not among the other temporary ones.
+ * The database is empty: a test calls `migrate(url)` itself. `settings` override the relaxed ones. `parent`: where to
+ * create the data directory, by default among the other temporary ones.
  */
 export async function startTestPostgres(
   cleanup: Cleanup,
@@ -102,8 +102,9 @@ export async function startTestPostgres(
 }
 
 /**
- * Takes `NATS_SERVER_BIN` when set: the tests hold for old servers and new. `storeDir`: where its streams lie, if not in
- * the data directory. `storeBytesMax`: of its store, if not as large as the disk.
+ * Uses `NATS_SERVER_BIN` if it is set, because the tests must pass with old and new servers. `storeDir`: where the
+ * streams are stored, by default in the data directory. `storeBytesMax`: size of the store, by default that of the
+ * disk.
  */
 export async function startTestNats(
   cleanup: Cleanup,
@@ -122,15 +123,15 @@ export async function startTestNats(
   );
 }
 
-/** By the URL of a server: what ends before it, when its test does. */
+/** By URL of a server: functions that run before the server ends with its test. */
 const users = new Map<string, (() => Promise<unknown>)[]>();
 
-/** What works in the test's own process would wait for a server that has gone. */
+/** For code in the test's own process, which would otherwise wait for a server that is gone. */
 export function endBefore({ url }: { readonly url: string }, end: () => Promise<unknown>): void {
   users.set(url, [...(users.get(url) ?? []), end]);
 }
 
-/** On a port that stays. `start` is told it from the second time on. */
+/** The server keeps its port: `start` gets it from the second start on. */
 export async function testServer(
   cleanup: Cleanup,
   dataDir: string,
@@ -165,23 +166,23 @@ export async function testServer(
   };
 }
 
-/** For a test of the servers themselves; with a name that shells, URLs and configuration files might trip over. */
+/** For tests of the servers themselves: the name has characters that shells, URLs and configuration may misread. */
 export async function emptyDirectory(cleanup: Cleanup): Promise<string> {
   const path = await temporaryDirectory(`donnée d'été "1" $HOME`);
   cleanup.after(() => rm(path, { recursive: true, force: true, maxRetries: 10 }));
   return path;
 }
 
-/** Fills a data directory as the first start of PostgreSQL would, faster. */
+/** Fills a data directory as the first start of PostgreSQL does, but faster. */
 export async function copyTestCluster(dataDir: string): Promise<void> {
-  // `cp -a`: the owner and the modes are those PostgreSQL insists on.
+  // `cp -a` keeps the owner and the modes, which PostgreSQL checks.
   await run('cp', ['-a', '--reflink=auto', await postgresTemplate(), join(dataDir, 'postgres')]);
 }
 
 async function postgresTemplate(): Promise<string> {
   const { user } = await postgresHome('');
   const binaries = await findPostgresBinaries(CACHE, user);
-  // Made by another version of ours: another template.
+  // Increment the number if the way the template is made changes.
   const name = `test-cluster-2-${binaries.version}-${process.arch}`;
   const entry = await cacheEntry(CACHE, name, exists, async (path) => {
     await ensureCluster({ path: join(path, 'postgres'), user }, binaries, false);
@@ -189,7 +190,7 @@ async function postgresTemplate(): Promise<string> {
   return join(entry, 'postgres');
 }
 
-/** In memory where there is plenty: a cluster is 1,200 files, and a disk may take half a millisecond for each. */
+/** In memory if there is enough: a cluster has 1,200 files, and a disk may take half a millisecond for each. */
 export async function temporaryDirectory(name: string): Promise<string> {
   const memory = await statfs('/dev/shm').catch(() => null);
   const isRoomy = memory !== null && memory.bavail * memory.bsize > MEMORY_FREE_BYTES;
@@ -198,12 +199,12 @@ export async function temporaryDirectory(name: string): Promise<string> {
   return mkdtemp(join(parent, `${PREFIX}${process.pid}-${name}-`));
 }
 
-/** What test processes that were killed left behind. */
+/** Removes what killed test processes left behind. */
 async function removeAbandoned(parent: string): Promise<void> {
   for (const name of await readdir(parent)) {
     const [, pid] = name.startsWith(PREFIX) ? (/^(\d+)-/.exec(name.slice(PREFIX.length)) ?? []) : [];
     if (pid === undefined || (await exists(`/proc/${pid}`))) continue;
-    // Its servers may be writing their last, or another user's tests have left it: some later test removes it.
+    // Its servers may still be writing, or it belongs to another user: a later test removes it.
     await rm(join(parent, name), { recursive: true, force: true }).catch(() => undefined);
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The service as the daemon runs it, in the process of the test: its modules are loaded once for all services of a
- * process, where each daemon takes three seconds of processor time to start. For tests of what the service does; those of
+ * The service as the daemon runs it, in the test's process. Its modules are loaded once for all services of a process,
+ * while each daemon takes three seconds of processor time to start. For tests of the service's behaviour; tests of
  * signals, exit codes, standard output, crashes and memory start a daemon.
  */
 
@@ -13,7 +13,7 @@ import { environmentOf, type LogLine, type RunningService, type ServerUrls, type
 import { type Cleanup, endBefore } from './servers.ts';
 import { TUNING } from './tuning.ts';
 
-/** A test that has ended does not wait for endpoints that never answer. */
+/** A test that has ended does not wait longer for endpoints that never answer. */
 const FAREWELL_MS = 10_000;
 
 /** Resolves when it is ready. It ends with the test, before its servers. */

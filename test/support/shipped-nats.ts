@@ -1,4 +1,4 @@
-/** A nats-server with the configuration that is shipped, as the distribution's or the machine's program reads it. */
+/** A nats-server with the shipped configuration: the installed program, or that of the distribution's package. */
 
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ const CONFIG = join(ROOT, 'config/nats-server.conf');
 const READY_TIMEOUT_MS = 60_000;
 const STOP_TIMEOUT_MS = 10_000;
 
-/** As it is shipped, but for addresses, and for what an older server does not know. Resolves with `host:port`. */
+/** The shipped configuration except addresses, and options unknown to an older server. Resolves with `host:port`. */
 export async function startShippedNats(
   cleanup: Cleanup,
   passwords: { readonly vigie: string; readonly crawler: string },

@@ -1,21 +1,21 @@
 /**
- * A PostgreSQL whose clock runs ahead as far as a test says. Functions named like those of PostgreSQL stand before them
- * in the search path of the database, so every statement and every default of a column goes by the simulated time, and
- * so do the times at which sessions were active.
+ * A PostgreSQL whose clock runs ahead as far as a test wants. Functions with the names of PostgreSQL's precede them in
+ * the search path of the database, so that every statement and column default uses the simulated time, and so do the
+ * times at which sessions were active.
  */
 
 import pg from 'pg';
 
 export interface SimulatedClock {
-  /** What PostgreSQL says now, give or take the way there. */
+  /** PostgreSQL's current time, give or take the round trip. */
   now(): Date;
-  /** `over`: another way to the database. */
+  /** `over`: another URL of the database. */
   advance(days: number, over?: string): Promise<void>;
 }
 
 const DAY_MS = 86_400_000;
 
-/** The database must be empty: migrate it afterwards, so that its defaults are simulated too. */
+/** The database must be empty: migrate it afterwards, so that its column defaults are simulated too. */
 export async function simulateClock(databaseUrl: string): Promise<SimulatedClock> {
   await query(
     databaseUrl,

@@ -1,7 +1,7 @@
 /**
- * A market that lives by the day on a simulated clock, told through the functions that the daemon records with: adverts
- * appear, change, are seen again and expire, searches come and go, deliveries succeed, fail once or for good. Every day
- * is like the day before, so that what the tables hold can only differ by what is never removed.
+ * A market that advances in days on a simulated clock, recorded with the daemon's own functions: adverts appear,
+ * change, are seen again and expire, searches are created and deleted, deliveries succeed, fail once or fail for good.
+ * All days are alike, so that the tables can only differ by rows that are never removed.
  */
 
 import { afterAttempt } from '../../src/engine/domain/delivery.ts';
@@ -25,31 +25,31 @@ import { quietSupervisor } from './supervisor.ts';
 export interface SimulatedMarketOptions {
   readonly database: Database;
   readonly clock: SimulatedClock;
-  /** Whose searches they are. */
+  /** Owner of the searches. */
   readonly clientId: Uuid;
-  /** New ones each day; each has one advert. */
+  /** New properties each day; each has one advert. */
   readonly propertiesPerDay: number;
-  /** Days from an advert's first crawl to its expiry; two price changes fall into the first two. */
+  /** Days from an advert's first crawl to its expiry; its price changes twice, in the first two days. */
   readonly listedDays: number;
-  /** Each property meets nine of them, or all when there are fewer. */
+  /** Each property matches nine of them, or all if there are fewer. */
   readonly searches: number;
-  /** Without path. */
+  /** URL without a path. */
   readonly endpoint: string;
-  /** Of the deliveries of the first day, how many stay in the backlog and are never attempted. */
+  /** How many deliveries of the first day stay in the backlog and are never attempted. */
   readonly backloggedOnFirstDay: number;
 }
 
 export interface SimulatedMarket {
   readonly searchIds: readonly Uuid[];
   readonly backlogIds: readonly Uuid[];
-  /** From the morning of one day to its evening, with everything in it. */
+  /** Runs one day, from morning to evening. */
   live(): Promise<void>;
-  /** Property that appeared on `day` (from 0) as number `position` of that day. */
+  /** The property that appeared on `day` (from 0) with number `position` of that day. */
   propertyOf(day: number, position: number): Uuid;
   stop(): Promise<void>;
 }
 
-/** Before any daemon leads. */
+/** The term before any daemon leads. */
 const FIRST_TERM = '0';
 const RECORD_BATCH = 256;
 const HOLDER = 1;
@@ -109,7 +109,7 @@ export async function startSimulatedMarket(options: SimulatedMarketOptions): Pro
 
   async function attempt(ids: readonly Uuid[]): Promise<void> {
     for (let open = ids; open.length > 0; ) {
-      // What is held comes back when the one before it has ended.
+      // A delivery that is held becomes claimable when the previous one of its match has ended.
       const { claimed } = await claimDeliveries(database, HOLDER, open.slice(0, RECORD_BATCH), clock.now());
       open = open.slice(RECORD_BATCH);
       const settled = claimed.map((delivery) =>
@@ -136,7 +136,7 @@ export async function startSimulatedMarket(options: SimulatedMarketOptions): Pro
     propertyOf,
     async live() {
       if (day > 0) await clock.advance(0.5);
-      // On the first day nobody comes: what is backlogged then belongs to searches that stay.
+      // On the first day no search comes or goes, so that the backlog belongs to searches that stay.
       if (day > 0) await changeSearches();
       const due = waiting;
       waiting = [];
@@ -156,7 +156,7 @@ export async function startSimulatedMarket(options: SimulatedMarketOptions): Pro
   };
 }
 
-/** Bands of nine price steps, one step apart. */
+/** Budgets of nine price steps, each search one step above the previous one. */
 function membersOf({ endpoint, searches }: SimulatedMarketOptions, number: number) {
   const step = number % Math.max(1, searches);
   return {
@@ -200,7 +200,7 @@ function messagesOf(
         messages.push({ ...ids, kind: 'expire', expiredAt: null });
         continue;
       }
-      // Somewhere in the middle, so that every property has nine bands on it.
+      // Neither lowest nor highest, so that nine searches match every property.
       const step = MATCHES_PER_PROPERTY + (position % Math.max(1, searches - MATCHES_PER_PROPERTY));
       const price = step * PRICE_STEP - 100 * Math.min(age, 2);
       messages.push({

@@ -1,4 +1,4 @@
-/** A file system of a test's own, in memory, that it can fill. Only root may mount one. */
+/** A test's own small file system in memory. Only root may mount one. */
 
 import { execFile } from 'node:child_process';
 import { chmod, open, rm, statfs } from 'node:fs/promises';
@@ -11,13 +11,13 @@ const CHUNK = Buffer.alloc(64 * 1_024);
 
 export interface SmallDisk {
   readonly path: string;
-  /** Not a byte is left; again, of what has become free since. Returns what makes room again. */
+  /** Uses every remaining byte; may be called again for freed space. Returns a function that makes room again. */
   fill(): Promise<() => Promise<void>>;
-  /** For a cleanup that runs after those of all who use it. */
+  /** For a cleanup that runs after those of everything that uses the disk. */
   unmount(): Promise<void>;
 }
 
-/** Null where it may not be mounted. */
+/** Null if mounting is not permitted. */
 export async function mountSmallDisk(cleanup: Cleanup, bytes: number): Promise<SmallDisk | null> {
   const path = await temporaryDirectory('disk');
   const isMounted = await run('mount', ['-t', 'tmpfs', '-o', `size=${bytes}`, 'vigie-test', path]).then(
@@ -28,7 +28,7 @@ export async function mountSmallDisk(cleanup: Cleanup, bytes: number): Promise<S
     cleanup.after(() => rm(path, { recursive: true, force: true }));
     return null;
   }
-  // The user of the servers walks through it.
+  // The user of the servers must be able to pass through it.
   await chmod(path, 0o711);
   return {
     path,

@@ -1,4 +1,4 @@
-/** A real mail server that keeps what it is sent, and answers as a test scripts it. */
+/** A real mail server that keeps what it receives, and answers as a test scripts it. */
 
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
@@ -13,21 +13,21 @@ export interface ReceivedMail {
   readonly parsed: ParsedMail;
 }
 
-/** An answer instead of 250; `hang`: none at all. */
+/** An answer in place of 250; `hang`: no answer. */
 export type SmtpAnswer = { readonly code: number; readonly text?: string } | 'accept' | 'hang';
 
 export interface SmtpReceiver {
   readonly url: string;
   readonly port: number;
-  /** Taken with 250. */
+  /** E-mails accepted with 250. */
   readonly mails: readonly ReceivedMail[];
-  /** Every message whole, whatever it was answered. */
+  /** Every complete message, including refused ones. */
   readonly messages: readonly string[];
-  /** Every RCPT TO, whatever became of it. */
+  /** Every RCPT TO, including refused ones. */
   readonly recipients: readonly string[];
-  /** Answers to RCPT TO of the address, one after the other; the last one for ever. */
+  /** Successive answers to RCPT TO of the address; the last one is repeated. */
   scriptRecipient(address: string, ...answers: SmtpAnswer[]): void;
-  /** Answers to the message itself, whoever it is for. */
+  /** Successive answers to the message itself, for any recipient. */
   scriptMessage(...answers: SmtpAnswer[]): void;
   close(): Promise<void>;
 }
@@ -73,7 +73,7 @@ export async function startSmtpReceiver(
     },
     ...options,
   });
-  // Clients that hang up say so.
+  // Clients that hang up cause an error event.
   server.on('error', () => undefined);
   server.listen(options.port ?? 0, '127.0.0.1');
   await once(server.server, 'listening');

@@ -1,4 +1,4 @@
-/** A copy of the sources, to change and to compile. */
+/** A copy of the sources that a test can change and compile. */
 
 import { execFile } from 'node:child_process';
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
@@ -12,9 +12,9 @@ const execute = promisify(execFile);
 
 export interface SourceCopy {
   readonly path: string;
-  /** Throws when `edit` changes nothing. */
+  /** Throws if `edit` changes nothing. */
   change(file: string, edit: (text: string) => string): Promise<void>;
-  /** Runs Node.js in the copy; resolves with what it wrote when it fails, else with null. */
+  /** Runs Node.js in the copy; resolves with its output if it fails, else with null. */
   failureOf(...args: readonly string[]): Promise<string | null>;
 }
 

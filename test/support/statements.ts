@@ -1,4 +1,4 @@
-/** Statements that a recording transaction ends with, run by themselves. */
+/** Runs statements that are otherwise the last of a recording transaction. */
 
 import type { Queryable, Statement } from '../../src/engine/store/database.ts';
 

@@ -1,4 +1,4 @@
-/** Supervision as the daemon has it, without its log. */
+/** Supervision as in the daemon, without its log. */
 
 import { type ActorFailure, createSupervisor, type Supervisor } from '../../src/engine/actor/supervisor.ts';
 import { isBrokerOutage } from '../../src/engine/broker/outage.ts';

@@ -1,37 +1,39 @@
-/** A network between two processes of a test that can break: connections are cut, nothing passes, or nobody answers. */
+/** A network between two processes of a test that can break: connections are reset, stalled, or lose bytes. */
 
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import type { Cleanup } from './servers.ts';
 
 export interface TcpProxy {
   readonly port: number;
-  /** How many connections come through it. */
+  /** Number of connections through it. */
   readonly connections: number;
-  /** Resets every connection; new ones are welcome. */
+  /** Resets every connection; new ones are accepted. */
   cut(): void;
-  /** Connections stay open, also new ones, and nothing passes. */
+  /** Keeps all connections open, also new ones, but passes no bytes on. */
   stall(): void;
   /**
-   * From now on bytes of the connections that exist vanish, those of the near side (`up`) or of the far one (`down`), and
-   * so does the word that a side has closed. New connections are not concerned.
+   * From now on the existing connections lose all bytes sent by the near side (`up`) or by the far side (`down`), and
+   * also the fact that this side has closed. New connections are not affected.
    */
   swallow(direction: 'up' | 'down'): void;
   /** Resets every connection, and each new one. */
   refuse(): void;
-  /** Ends the others. What was held up passes now, connections that have swallowed something are reset. */
+  /** Ends all other faults. Stalled bytes are passed on; connections that have lost bytes are reset. */
   heal(): void;
-  /** How many bytes the near side was handed of the far one's connection from `farPort`; null unless it was reset here. */
+  /**
+   * Bytes passed to the near side of the connection with the far side's local port `farPort`; null unless reset here.
+   */
   passedBeforeCut(farPort: number): number | null;
 }
 
 interface Pair {
   readonly near: Socket;
   readonly far: Socket;
-  /** Directions in which nothing passes any more. */
+  /** Directions in which bytes are lost. */
   readonly isDeaf: { up: boolean; down: boolean };
 }
 
-/** Passes connections on to `targetPort` of the loopback interface. */
+/** Forwards connections to `targetPort` of the loopback interface. */
 export async function startTcpProxy(cleanup: Cleanup, targetPort: number): Promise<TcpProxy> {
   const pairs = new Set<Pair>();
   const passedBeforeCut = new Map<number, number>();
@@ -111,7 +113,7 @@ function join({ near, far }: Pair): void {
 
 function reset({ near, far }: Pair): void {
   for (const socket of [near, far]) {
-    // Node.js cannot reset what is being shut down: it would keep the handle for ever, and the event loop at work.
+    // Node.js cannot reset a socket that is shutting down: it would keep its handle, and the process alive, for ever.
     if (socket.writableEnded) socket.destroy();
     else socket.resetAndDestroy();
   }

@@ -1,7 +1,7 @@
 /**
- * Test files that share a process, one after another: its modules are loaded, compiled and warm for all of them, which
- * takes longer than most of their tests. Each is a suite under its own name, and ends what it has opened before the next
- * one begins. A file runs by itself as well.
+ * Runs test files in one process, one after another. The process loads, compiles and warms up its modules once, which
+ * takes longer than most of the tests. Each file is a suite with its own name, and closes what it has opened before the
+ * next one begins. A file also runs alone.
  */
 
 import { after, describe } from 'node:test';
@@ -20,7 +20,8 @@ export function runTogether(group: keyof typeof GROUPS): void {
     });
     describe(file, async () => {
       after(end);
-      // A promise of this suite: after one of another, tests would be taken for that one's.
+      // A promise created in this suite: after another suite's promise, node:test would attribute the tests to that
+      // suite.
       await new Promise<void>((resolve) => void before.then(resolve));
       await import(moduleUrl(`test/${file}.test`).href).catch((error: unknown) => {
         end();

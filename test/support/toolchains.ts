@@ -1,6 +1,6 @@
 /**
- * Compilers of other languages that tests of generated clients need: those on the PATH, else Debian's packages, unpacked
- * into the cache without root and used by nothing but these tests. Nothing of the product or of its build needs them.
+ * Compilers of other languages for tests of generated clients: those on the PATH, else Debian's packages, unpacked into
+ * the cache without root. Only these tests use them, not the product or its build.
  */
 
 import { execFile } from 'node:child_process';
@@ -18,9 +18,9 @@ const run = promisify(execFile);
 interface Tool {
   readonly programs: readonly string[];
   readonly package: string;
-  /** Which of its dependencies are unpacked: libraries of the system are expected to be there. */
+  /** Which dependencies are unpacked; system libraries are expected to be installed. */
   readonly parts: RegExp;
-  /** Under the root of the unpacked packages; its programs are in `bin`. */
+  /** Relative to the root of the unpacked packages; its programs are in `bin`. */
   readonly home: string;
   readonly homeVariable: string | null;
 }
@@ -48,9 +48,9 @@ const GO: Tool = {
 };
 
 export interface Toolchain {
-  /** In which its programs run. */
+  /** Environment for its programs. */
   readonly environment: NodeJS.ProcessEnv;
-  /** Which of its programs cannot be had, and why; null: none. */
+  /** The program that is not available, and why; null if all are. */
   readonly missing: string | null;
 }
 
@@ -90,7 +90,7 @@ function unpacked(tool: Tool): Promise<string> {
   });
 }
 
-/** The package's dependencies as if nothing were installed, from the machine's package lists, or else our own. */
+/** Resolves the dependencies as if nothing were installed, with the machine's package lists or else with fresh ones. */
 async function packagesOf(tool: Tool, root: string): Promise<string[]> {
   const work = join(root, 'resolve');
   await mkdir(join(work, 'state/lists/partial'), { recursive: true });
@@ -109,7 +109,7 @@ async function packagesOf(tool: Tool, root: string): Promise<string[]> {
   return names.filter((name) => name === tool.package || tool.parts.test(name));
 }
 
-/** Links to absolute paths lead to the files of the packages, as if `root` were the root. */
+/** Makes links to absolute paths relative, so that they lead to files under `root`. */
 async function relink(root: string): Promise<void> {
   for (const entry of await readdir(root, { recursive: true, withFileTypes: true })) {
     if (!entry.isSymbolicLink()) continue;
@@ -121,7 +121,9 @@ async function relink(root: string): Promise<void> {
   }
 }
 
-/** Debian's Java trusts what a script of its installation collects: the machine's certificates, or those of Node.js. */
+/**
+ * Debian's Java trusts a store that its installation builds. Builds it from the machine's or Node.js's certificates.
+ */
 async function trustCertificates(root: string): Promise<void> {
   const certificates = await readFile('/etc/ssl/certs/ca-certificates.crt', 'utf8').catch(() =>
     rootCertificates.join('\n'),

@@ -1,9 +1,10 @@
 /**
- * Two snapshots of adverts in Toulon as intake messages. What the first snapshot does not have (text, coordinates) is
- * taken from the second, so that only price and surface can differ between an advert's two messages.
+ * Two snapshots of adverts in Toulon as intake messages. Text and coordinates, which the first snapshot lacks, are
+ * taken from the second, so that only price and surface can differ between the two messages of an advert.
  *
- * A range such as `[222000, 276000]` is a programme with several lots: it says nothing about one price. It keeps the
- * first snapshot's value, or takes the lower end where there is none. A publication in 1970 is an unknown one.
+ * A range such as `[222000, 276000]` stands for a programme with several lots and states no single price. It is
+ * replaced by the value of the first snapshot, or by its lower end if there is none. A publication date in 1970 means
+ * unknown.
  */
 
 import { createHash } from 'node:crypto';
@@ -15,7 +16,7 @@ import { SHARED_DATA } from './checkout.ts';
 
 const FOLDER = new URL('adverts/', SHARED_DATA);
 
-/** False where the data are not at hand. */
+/** False if the data is not installed. */
 export const HAS_TOULON = existsSync(fileURLToPath(new URL('toulon_bienici_2026-03-10.csv.gz', FOLDER)));
 
 export interface ToulonChange {
@@ -72,7 +73,7 @@ export function readToulon(): Toulon {
   };
 }
 
-/** UUIDs of an advert and its property, from the portal's id. */
+/** UUID of an advert or its property, from the portal's id. */
 export function uuidOf(kind: 'advert' | 'property', id: string): string {
   const hex = createHash('sha256').update(`${kind}/${id}`).digest('hex');
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-5${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;

@@ -1,4 +1,4 @@
-/** `vigie serve` with values that no setting changes, for what would take a test minutes otherwise (tuning.ts). */
+/** `vigie serve` with values that have no setting, for tests that would otherwise take minutes (tuning.ts). */
 
 import { runProgram } from '../../src/cli/program.ts';
 import { serve } from '../../src/cli/serve.ts';

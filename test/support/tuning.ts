@@ -1,8 +1,8 @@
-/** What tests change of a daemon that its operators cannot: values of its configuration that no setting has. */
+/** Values of a daemon's configuration that tests can change but operators cannot, because they have no setting. */
 
 import type { Config } from '../../src/config.ts';
 
-/** The variable of the environment that carries it. */
+/** Environment variable with these values. */
 export const TUNING = 'TUNING';
 
 export interface Tuning {

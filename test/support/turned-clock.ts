@@ -1,7 +1,7 @@
 /**
- * A NATS whose clock is wrong for a while, as its clients see it: what it stores meanwhile keeps its wrong time, however
- * often and by whom it is read. Times are rewritten on their way from the server, in acknowledgement subjects (NATS
- * ADR-15) and in the answers and advisories of JetStream; their length stays.
+ * A proxy that shows clients a NATS whose clock is wrong for a while. A message stored during that time always has the
+ * wrong time, for every reader. Times are rewritten on their way from the server, in acknowledgement subjects (NATS
+ * ADR-15) and in JetStream's answers and advisories; their length does not change.
  */
 
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
@@ -9,9 +9,9 @@ import { Transform } from 'node:stream';
 import type { Cleanup } from './servers.ts';
 
 export interface TurnedClock {
-  /** Leads to the server. */
+  /** URL of the proxy. */
   readonly url: string;
-  /** From now on the clock is behind. */
+  /** From now on the clock is `ms` behind. */
   turnBack(ms: number): void;
   putRight(): void;
 }
@@ -67,7 +67,7 @@ export async function startTurnedClock(cleanup: Cleanup, natsUrl: string): Promi
   };
 }
 
-/** Each part of the protocol ends with a line end. */
+/** Rewrites whole lines, because each part of the protocol ends with a line end. */
 function byLine(rewrite: (text: string) => string): Transform {
   let rest = '';
   return new Transform({

@@ -1,21 +1,21 @@
 /**
- * Waits for what another process does by looking again and again. A wait ends with an error where nothing will ever come:
- * how long a busy machine takes says nothing of the service.
+ * Polls for a state of another process. A wait ends with an error only if the state will never come: the time that a
+ * busy machine takes says nothing about the service.
  */
 
 import { setTimeout as wait } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 
-/** Long enough for messages whose acknowledgement was lost with a server: JetStream's `ack_wait`, twice. */
+/** Long enough for messages whose acknowledgement was lost with a server: twice JetStream's `ack_wait`. */
 export const GIVE_UP_MS = 240_000;
-/** For what follows a disaster, or thousands of deliveries. */
+/** For waits after a disaster, or for thousands of deliveries. */
 export const RECOVERY_MAX_MS = 600_000;
 const CHECK_EVERY_MS = 50;
 const LAST_SEEN_LENGTH_MAX = 2_000;
 
 /**
- * Resolves with the first value of `look` that `holds`. Rejects after `giveUpMs` with the condition and the last value, also
- * where `look` itself does not answer.
+ * Resolves with the first value of `look` for which `holds` is true. Rejects after `giveUpMs` with the condition and
+ * the last value, even if `look` itself does not answer.
  */
 export async function until<T>(
   look: () => Promise<T>,
@@ -39,14 +39,14 @@ export async function until<T>(
   throw givenUp(giveUpMs, holds, last);
 }
 
-/** Until what `look` sees is `value`, to the last member. */
+/** Resolves when the value of `look` deeply equals `value`. */
 export async function untilIs<T>(look: () => T | Promise<T>, value: T, giveUpMs = GIVE_UP_MS): Promise<void> {
   const holds = (seen: T): boolean => isDeepStrictEqual(seen, value);
   const named = Object.assign(holds, { toString: () => `${look.toString()} to be ${JSON.stringify(value)}` });
   await until(async () => look(), named, giveUpMs);
 }
 
-/** `condition`: its source names it. */
+/** `condition`: its source text is shown in the error. */
 export function givenUp(afterMs: number, condition: (value: never) => boolean, last: unknown): Error {
   const seen = JSON.stringify(last ?? null).slice(0, LAST_SEEN_LENGTH_MAX);
   return new Error(`given up after ${afterMs} ms waiting for ${condition.toString()}; last seen: ${seen}`);

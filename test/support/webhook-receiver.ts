@@ -1,7 +1,6 @@
 /**
- * A client's endpoint for tests and benches: a real HTTP(S) server on loopback that behaves as its script says, path by
- * path, and writes down every POST. Its log is the receiver's side of the truth; `delivery-auditor.ts` compares it with
- * the service's side.
+ * A client's endpoint for tests and benches: a real HTTP(S) server on loopback that behaves as scripted for each path,
+ * and records every POST. `delivery-auditor.ts` compares its log with that of the service.
  */
 
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -19,13 +18,13 @@ export type Behaviour =
       readonly headers?: Record<string, string>;
       readonly body?: string;
     }
-  /** Takes the request and never answers. */
+  /** Reads the request and never answers. */
   | { readonly type: 'hang' }
-  /** Status 200, then one byte each `everyMs`; `head`: the first byte of the status line already takes its time. */
+  /** Status 200, then one byte every `everyMs`; with `head`, the status line itself is sent this slowly. */
   | { readonly type: 'trickle'; readonly everyMs: number; readonly part: 'head' | 'body' }
-  /** Status, then bytes without end. */
+  /** The status, then bytes without end. */
   | { readonly type: 'endless'; readonly status: number }
-  /** A TCP reset once the request has been read. */
+  /** A TCP reset after the request has been read. */
   | { readonly type: 'reset' }
   /** Something that is not HTTP. */
   | { readonly type: 'garbage' }
@@ -34,60 +33,60 @@ export type Behaviour =
 
 export interface ReceivedPost {
   readonly path: string;
-  /** `webhook-id`. */
+  /** The header `webhook-id`. */
   readonly id: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer;
-  /** Milliseconds since the epoch, with fractions: when the head of the request had been read. */
+  /** When the head of the request had been read, in milliseconds since the epoch, with fractions. */
   readonly receivedAt: number;
-  /** When the answer had been handed to the kernel; null when there was none. */
+  /** When the answer had been handed to the kernel; null if there was none. */
   answeredAt: number | null;
-  /** Status sent, or null. */
+  /** Status sent; null if there was none. */
   status: number | null;
   /**
-   * Its connection, which had served before, was reset before the sender had a byte of the answer, whatever `status` says:
-   * the sender may try once more within the attempt.
+   * True if its kept connection was reset before a byte of the answer reached the sender, even if `status` is set: the
+   * sender may then try once more within the attempt.
    */
   isAbandoned?: boolean;
 }
 
-/** Where connections break that the receiver believes whole, or has handed its answer to. */
+/** The proxy in front of the receiver, which can break connections without the receiver's knowledge. */
 export type Network = Pick<TcpProxy, 'passedBeforeCut'>;
 
 export interface WebhookReceiver {
   /** Without a path. */
   readonly url: string;
-  /** PEM of the certificate, for a sender that shall trust it; null without TLS. */
+  /** PEM of the certificate, which a sender must trust; null without TLS. */
   readonly authority: string | null;
   readonly posts: readonly ReceivedPost[];
   readonly connectionCount: number;
   urlOf(path: string): string;
-  /** Successive POSTs to `path` meet successive behaviours; the last one stays. Unscripted paths answer 200. */
+  /** Successive POSTs to `path` get successive behaviours; the last one is repeated. Unscripted paths answer 200. */
   script(path: string, ...behaviours: [Behaviour, ...Behaviour[]]): void;
   postsOf(id: string): readonly ReceivedPost[];
-  /** All its connections come through `network`. */
+  /** Declares that all its connections come through `network`. */
   standBehind(network: Network): void;
-  /** Resolves once `condition` holds, which each request read and each answer sent checks; rejects after `giveUpMs`. */
+  /** Resolves once `condition` holds; checked after each request and each answer. Rejects after `giveUpMs`. */
   until(condition: (posts: readonly ReceivedPost[]) => boolean, giveUpMs?: number): Promise<void>;
-  /** Drops every connection and stops listening. */
+  /** Closes every connection and stops listening. */
   close(): Promise<void>;
 }
 
 export interface ReceiverOptions {
-  /** `expired`: a certificate of the past, otherwise trustworthy. */
+  /** `expired`: a certificate that is valid except for its dates. */
   readonly tls?: 'valid' | 'expired';
   readonly port?: number;
   readonly host?: string;
 }
 
-/** The last of a connection. */
+/** The last request of a connection. */
 interface Exchange {
   readonly post: ReceivedPost;
-  /** The byte of the connection with which the answer begins. */
+  /** Offset of the answer in the bytes sent over the connection. */
   readonly answerFrom: number;
 }
 
-/** The posts that the error of a wait shows. */
+/** Number of posts shown in the error of a wait. */
 const POSTS_SHOWN_MAX = 20;
 
 export async function startWebhookReceiver(cleanup: Cleanup, options: ReceiverOptions = {}): Promise<WebhookReceiver> {
@@ -105,7 +104,7 @@ export async function startWebhookReceiver(cleanup: Cleanup, options: ReceiverOp
   const onRequest = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const receivedAt = now();
     response.on('error', () => undefined);
-    // Of another program that looks for its own server on this port.
+    // The request of another program that expects its own server on this port.
     if (request.method !== 'POST') return void response.writeHead(405).end();
     const body = await bodyOf(request);
     if (body === null) return;
@@ -168,7 +167,7 @@ export async function startWebhookReceiver(cleanup: Cleanup, options: ReceiverOp
           const last = posts.slice(-POSTS_SHOWN_MAX).map(({ path, status }) => `${path} ${status}`);
           reject(givenUp(giveUpMs, condition, { count: posts.length, last }));
         }, giveUpMs);
-        // The server keeps the process up meanwhile; a wait that lost a race does not, once the server is closed.
+        // The server keeps the process alive while it is open; an abandoned wait must not do so afterwards.
         timer.unref();
         const watch = (): void => {
           if (!condition(posts)) return;
@@ -196,7 +195,7 @@ function nextBehaviour(script: { readonly behaviours: readonly Behaviour[]; used
   return behaviour;
 }
 
-/** Resolves when the answer has been sent, or when there will be none. */
+/** Resolves when the answer has been sent, or if there will be none. */
 async function behave(behaviour: Behaviour, request: IncomingMessage, response: ServerResponse): Promise<void> {
   switch (behaviour.type) {
     case 'answer':
@@ -242,7 +241,7 @@ function pourOut(response: ServerResponse): void {
   if (!response.destroyed) response.once('drain', () => pourOut(response));
 }
 
-/** Null when the sender went away in the middle. */
+/** Null if the sender closed the connection in the middle. */
 async function bodyOf(request: IncomingMessage): Promise<Buffer | null> {
   const chunks: Buffer[] = [];
   return new Promise((resolve) => {

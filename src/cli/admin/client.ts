@@ -1,6 +1,6 @@
 /**
- * The connection of `vigie admin` to a daemon, with address, certificates and token from flags, settings or the data
- * directory. Like the daemon, it uses plaintext only on the loopback.
+ * Connects `vigie admin` to a daemon, with the address, certificates and token from flags, settings or the data
+ * directory. Like the daemon, it uses plaintext only on the loopback interface.
  */
 
 import { readFile } from 'node:fs/promises';
@@ -36,7 +36,7 @@ export interface AdminClient {
   readonly options: () => CallOptions;
 }
 
-/** Exit codes by status; 1 for any other. */
+/** Exit codes by gRPC status; 1 for any other status. */
 const EXIT_CODES: Readonly<Partial<Record<status, number>>> = {
   [status.INVALID_ARGUMENT]: 2,
   [status.NOT_FOUND]: 3,
@@ -59,13 +59,14 @@ export class AdminCallError extends CommandError {
 
 function wordsOf({ code, details, metadata }: ServiceError, address: string): string {
   if (code === status.UNAUTHENTICATED) {
-    return `${address} refuses the token: see --token-file and VIGIE_ADMIN_TOKEN`;
+    return `${address} refuses the token. Check --token-file and VIGIE_ADMIN_TOKEN.`;
   }
-  // A running daemon sends details. Without them the error is of grpc-js, whose text is written for programmers.
-  if (code === status.UNAVAILABLE && metadata.get('grpc-status-details-bin').length === 0) {
+  // Without the details that a running daemon sends, the error comes from grpc-js, and its text is for programmers.
+  if (metadata.get('grpc-status-details-bin').length > 0) return details;
+  if (code === status.UNAVAILABLE) {
     const [, reason = details] =
       /Last error: (?:Error: )?([^]*?)(?: \([^()]*\))?(?:\. Resolution note:[^]*)?$/.exec(details) ?? [];
-    return `no daemon answers at ${address}: ${reason.replaceAll(/\s+/g, ' ')}`;
+    return `No daemon answers at ${address}: ${reason.replaceAll(/\s+/g, ' ')}`;
   }
   return `${status[code].toLowerCase().replaceAll('_', ' ')}: ${details}`;
 }
@@ -81,7 +82,7 @@ export async function connectAdmin(config: Config, flags: ConnectionFlags): Prom
   const token = await tokenOf(config, flags['token-file']);
   if (token !== null) metadata.set('authorization', `Bearer ${token}`);
   const channel = new Client(address, await credentialsOf(authority, flags), {
-    // A proxy from the environment would read plaintext traffic to the loopback; it only relays TLS.
+    // A proxy from the environment could read plaintext; with TLS it can only relay.
     'grpc.enable_http_proxy': authority === null ? 0 : 1,
   });
   const timeoutMs = flags.timeout === undefined ? null : Number(flags.timeout) * SECOND_MS;
@@ -132,7 +133,7 @@ function addressOf({ admin: { host, port } }: Config): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-/** The host of `host:port`, as grpc-js parses it; empty for targets that may mean several hosts or a resolver. */
+/** The host of `host:port`, as grpc-js parses it; empty for other targets, e.g. several hosts or another resolver. */
 function hostOf(address: string): string {
   const [, path = ''] = /^(?:dns:(?:\/{3})?)?([^/,]+)$/.exec(address) ?? [];
   return experimental.splitHostPort(path)?.host ?? '';
@@ -140,8 +141,8 @@ function hostOf(address: string): string {
 
 function wordsInClear(address: string): string {
   return (
-    `the token would go to ${address} in clear, which is for the loopback alone. Give the daemon a certificate ` +
-    '(VIGIE_ADMIN_TLS_CERT, VIGIE_ADMIN_TLS_KEY) and name its authority with --ca FILE, or bring its port here: ' +
+    `The token would go to ${address} in plaintext, which only loopback may. Give the daemon a certificate ` +
+    '(VIGIE_ADMIN_TLS_CERT, VIGIE_ADMIN_TLS_KEY) and name its authority with --ca FILE, or forward its port: ' +
     'ssh -L 9465:127.0.0.1:9465 HOST'
   );
 }

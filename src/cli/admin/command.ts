@@ -1,4 +1,4 @@
-/** A command of `vigie admin`: a method of the service, which defines the options, and the display of its answer. */
+/** Makes a command of `vigie admin` from a method of the service: its request defines the options. */
 
 import type { DescMethod, JsonObject } from '@bufbuild/protobuf';
 import { type Input, type Options, type Command as PlainCommand, UsageError } from '../command.ts';
@@ -6,7 +6,7 @@ import { type AdminClient, call } from './client.ts';
 import { columns, listOf, printFacts, printJson, printMore, printTable } from './output.ts';
 import { commentOf, fieldsOf, methodNamed, nameOf, optionsOf, put, type RequestField, requestOf } from './request.ts';
 
-/** Its words do not contain `admin`. */
+/** `words` does not contain `admin`. */
 export interface Command extends Omit<PlainCommand, 'run' | 'group'> {
   run(client: AdminClient, input: Input): Promise<void>;
 }
@@ -14,20 +14,20 @@ export interface Command extends Omit<PlainCommand, 'run' | 'group'> {
 export interface MethodCommand {
   readonly words: string;
   readonly method: string;
-  /** Default: the first sentence of the method's comment; its other sentences are the details. */
+  /** Default: the first sentence of the method's comment. The default of `details` is the rest of the comment. */
   readonly summary?: string;
   readonly details?: string;
-  /** The example, after the words of the command. */
+  /** The part of the example that follows the words of the command. */
   readonly example?: string;
-  /** The arguments as help shows them; `…` accepts any number. */
+  /** The arguments as help shows them; `…` allows any number. */
   readonly args?: string;
-  /** The field that receives the arguments. */
+  /** The request field that receives the arguments. */
   readonly argument?: string;
-  /** Fields without an option. */
+  /** Request fields that get no option. */
   readonly omitted?: readonly string[];
   /** At least one of these fields is required. */
   readonly demanded?: readonly string[];
-  /** The columns of the table (output.ts). */
+  /** The columns of the printed table (output.ts). */
   readonly columns?: string;
   readonly show?: (answer: JsonObject, request: JsonObject) => void;
 }
@@ -73,7 +73,7 @@ function helpOf({ summary, details }: MethodCommand, method: DescMethod) {
   return { summary: short, ...(more === '' ? {} : { details: more }) };
 }
 
-/** A command that changes something must state its filter. */
+/** Throws if none of the `demanded` fields is given: a command that changes something must state its filter. */
 function demand({ demanded = [] }: MethodCommand, fields: readonly RequestField[], { args, values }: Input): void {
   const names = fields.flatMap(({ option, field }) => (demanded.includes(field.name) ? [option] : []));
   if (
@@ -82,7 +82,7 @@ function demand({ demanded = [] }: MethodCommand, fields: readonly RequestField[
     names.some((name) => values[name] !== undefined)
   )
     return;
-  throw new UsageError(`say which ones: ${names.map((name) => `--${name}`).join(', ')}`);
+  throw new UsageError(`Name at least one of ${names.map((name) => `--${name}`).join(', ')}.`);
 }
 
 /** The field mask of an update, so that only the given fields change. */
@@ -97,7 +97,7 @@ function mask(
   request.updateMask = given.map(({ field }) => field.jsonName).join(',');
 }
 
-/** Shows the first list of an answer as a table, or its members as facts. */
+/** Shows the first list of an answer as a table or, without columns, the members of the answer as facts. */
 function shower({ method, columns: text }: MethodCommand): (answer: JsonObject) => void {
   if (text === undefined) return (answer) => printFacts(answer);
   return (answer) => {

@@ -170,9 +170,9 @@ const REFERENCE: readonly MethodCommand[] = [
     words: 'clients set',
     method: 'UpdateClient',
     args: 'CLIENT',
-    demanded: ['*', ...LIMITS, 'notice_address'],
+    demanded: ['*', ...LIMITS, 'notice_address', 'public_name'],
     omitted: [...CLIENT.omitted, 'display_name'],
-    example: 'Acme --per-second 50 --burst default --notice-address ops@example.org',
+    example: "Acme --per-second 50 --notice-address ops@example.org --public-name 'Agence du port'",
     show({ noticesUnavailable }) {
       if (noticesUnavailable === true) print('nothing is sent to it until VIGIE_SMTP_URL names a mail server');
     },
@@ -214,7 +214,7 @@ function showClients(answer: JsonObject): void {
     limit('CORNERS', 'polygonCornersMax', 'polygonCornerCount'),
     limit('EXCLUDED WORDS', 'excludedWordsMax', 'excludedWordCount'),
     limit('MATCHES PER ADVERT', 'matchesPerAdvertMax', 'matchesPerAdvert'),
-    ...columns('NOTICES=noticeAddress CREATED=createTime'),
+    ...columns('PUBLIC_NAME=publicName NOTICES=noticeAddress CREATED=createTime'),
   ]);
   printMore(answer);
 }
@@ -301,7 +301,7 @@ function seenMsOf({ seenTime }: JsonObject): number {
   return Date.parse(textOf(seenTime));
 }
 
-/** An instance has missed a heartbeat: they are two seconds apart. A killed instance is listed for ten seconds. */
+/** Heartbeats are two seconds apart: after this time one is missing. A killed instance is listed for ten seconds. */
 const SILENT_FROM_MS = 3_500;
 
 function silenceOf(sinceMs: number): string {

@@ -37,8 +37,8 @@ export const EXPLANATION_COMMANDS: readonly Command[] = [
       'URL is the address of one of its adverts on the portal.',
     options: {
       ...optionsOf(FIELDS),
-      client: valued('ID|NAME', 'its searches that the property satisfies'),
-      limit: valued('N', 'with --client, at most so many searches; 20 without it'),
+      client: valued('ID|NAME', 'explain each search of the client that the property satisfies'),
+      limit: valued('N', 'with --client, the maximum number of searches; default 20'),
     },
     example: 'vigie admin explain --client Acme https://portal.example/annonce/7',
     run: (client, input) =>
@@ -47,7 +47,7 @@ export const EXPLANATION_COMMANDS: readonly Command[] = [
 ];
 
 async function explainToClient(client: AdminClient, input: Input): Promise<void> {
-  if (input.args.length > 1) throw new UsageError('--client stands in the place of SEARCH');
+  if (input.args.length > 1) throw new UsageError('--client replaces SEARCH. Leave SEARCH out.');
   const request = propertyIn(requestOf(FIELDS, input), input.args[0]);
   const { explanationsJson, ...page } = await call(client, 'ExplainProperty', request);
   const explanations = (explanationsJson as string[]).map((text) => JSON.parse(text));
@@ -59,7 +59,7 @@ async function explainToClient(client: AdminClient, input: Input): Promise<void>
 
 async function explainSearch(client: AdminClient, input: Input): Promise<void> {
   const [search, property] = input.args;
-  if (search === undefined) throw new UsageError('name a SEARCH, or a client by --client');
+  if (search === undefined) throw new UsageError('Name a SEARCH, or a client with --client.');
   const { pageSize: _size, pageToken: _token, ...named } = requestOf(FIELDS, input);
   const id = search.startsWith('searches/') ? search : `searches/${search}`;
   const request = { ...propertyIn(named, property), search: id };
@@ -72,7 +72,7 @@ async function explainSearch(client: AdminClient, input: Input): Promise<void> {
 /** The property in the options, or in the argument: an id, `adverts/` and an id, or a URL. */
 function propertyIn(request: JsonObject, argument = ''): JsonObject {
   if (request.property || request.advert || request.advertUrl) return request;
-  if (argument === '') throw new UsageError('name the property: PROPERTY|URL, --property, --advert or --url');
+  if (argument === '') throw new UsageError('Name the property with PROPERTY|URL, --property, --advert or --url.');
   if (/^https?:\/\//.test(argument)) return { ...request, advertUrl: argument };
   if (argument.startsWith('adverts/')) return { ...request, advert: argument };
   return { ...request, property: argument.startsWith('properties/') ? argument : `properties/${argument}` };
@@ -81,7 +81,7 @@ function propertyIn(request: JsonObject, argument = ''): JsonObject {
 const SENT_COLUMNS =
   'DELIVERY=name KIND=kind STATE=state ATTEMPTS=attemptCount ERROR=lastError DUE=dueTime FINISHED=finishTime';
 
-/** `explanation`: the document of REST, with the deliveries of the pair, newest first. */
+/** `explanation`: the document of the REST API, plus the deliveries of the pair, newest first. */
 async function showExplanation(client: AdminClient, explanation: JsonObject): Promise<void> {
   const { search, property, satisfied, criteria, match, matchReasons } = explanation;
   const pair = { search: `searches/${idOf(search)}`, property: `properties/${idOf(property)}` };
@@ -105,7 +105,7 @@ const COLUMNS =
   'RECOVERY=name STATE=state MATCHED=matchedCount DELIVERED=deliveredCount FAILED=failedCount ' +
   'REMAINING=remainingCount SINCE=startTime CREATED=createTime CLIENT=client';
 
-/** Shows the progress of a recovery until it has ended. Ctrl-C ends only the display. */
+/** Shows the progress of a recovery until it ends. Ctrl-C ends only the display, not the recovery. */
 async function followed(client: AdminClient, name: string): Promise<JsonObject> {
   const stopping = interruptSignal();
   const progress = startProgress('counting', 'deliveries');
@@ -121,7 +121,7 @@ async function followed(client: AdminClient, name: string): Promise<JsonObject> 
   } catch (error) {
     if (!stopping.aborted) throw error;
     const { matched, done } = countsOf(recovery);
-    const goesOn = `and it goes on without you: vigie admin recoveries show ${idOf(name)}`;
+    const goesOn = `and the recovery continues. See vigie admin recoveries show ${idOf(name)}.`;
     throw new InterruptedError(stopping, `${done} of ${matched} deliveries done, ${goesOn}`);
   } finally {
     progress.end();
@@ -145,20 +145,20 @@ function show(recovery: JsonObject, isJson: boolean): void {
 
 const START: Command = {
   words: 'recoveries start',
-  summary: 'resend what a client should have received since a moment and has not',
+  summary: 'resend the deliveries that a client has not received since a time',
   details:
-    'Webhooks that have failed or wait for their hour, oldest first, under their original ids and with their original ' +
-    'bytes, at a pace that leaves fresh ones their slots. It runs in the daemon, one at a time for each client. An ' +
-    'item of an e-mail is sent again by itself, with `deliveries resend`.',
+    'Sends failed and waiting webhooks again, oldest first, with their original ids and bytes, at a pace that leaves ' +
+    'new ones their slots. It runs in the daemon, one at a time for each client. To send an item of an e-mail again, ' +
+    'use `deliveries resend`.',
   options: {
     ...optionsOf(START_FIELDS),
-    watch: flag('stay until it has ended, and show how far it is'),
+    watch: flag('wait until it has ended, and show its progress'),
   },
   example: 'vigie admin recoveries start --client Acme --since 6h --watch',
   async run(client, input) {
     const request = requestOf(START_FIELDS, input);
     if (request.client === undefined || request.startTime === undefined) {
-      throw new UsageError('say whose and since when: --client, --since');
+      throw new UsageError('Name the client and the time with --client and --since.');
     }
     const started = await call(client, 'StartRecovery', request);
     if (request.validateOnly === true) return show(started, input.isJson);
@@ -179,7 +179,7 @@ const ACTIVITY_FIELDS = fieldsOf(methodNamed('WatchActivity').input, []);
 export const WATCH_ACTIVITY: Command = {
   words: 'watch',
   summary: 'changes, matches and attempts as they happen, until Ctrl-C',
-  details: 'A window, not a log: what a slow reader misses is counted.',
+  details: 'Not a log: if the reader is slow, activities are skipped and counted.',
   options: optionsOf(ACTIVITY_FIELDS),
   example: 'vigie admin watch --failures --json | jq .attempt.error',
   async run(client, input) {

@@ -8,7 +8,7 @@ export interface Column {
   readonly value: (row: JsonObject) => JsonValue | undefined;
 }
 
-/** Parses columns such as `PAUSED_SINCE=pauseTime`: the title, and the member that the column shows. */
+/** Parses columns such as `PAUSED_SINCE=pauseTime`: a title, and the member that the column shows. */
 export function columns(text: string): readonly Column[] {
   return text.split(' ').map((column) => {
     const [title = '', member = ''] = column.split('=');
@@ -22,7 +22,7 @@ export function columns(text: string): readonly Column[] {
 const GAP = '  ';
 const CELL_LENGTH_MAX = 60;
 
-/** Prints JSON, with states in the form that options accept. */
+/** Prints JSON with states written as options accept them. */
 export function printJson(value: unknown): void {
   print(
     escapedJson(JSON.stringify(value, (name, member) => (name === 'state' ? full(member as JsonValue) : member), 2)),
@@ -45,8 +45,8 @@ export function printTable(rows: readonly JsonObject[], shown: readonly Column[]
 }
 
 /**
- * Prints one fact per line, `openCount` as `open count`, and members of `verbatim` under their own names. Empty values
- * and lists are left out.
+ * Prints one fact per line, with `openCount` as `open count` and the names in `verbatim` unchanged. Omits empty values
+ * and lists.
  */
 export function printFacts(facts: JsonObject, verbatim: JsonObject = {}): void {
   const named = Object.entries(facts).map(
@@ -80,7 +80,7 @@ export function listOf(value: JsonValue | undefined): readonly JsonObject[] {
   return (value ?? []) as JsonObject[];
 }
 
-/** Removes empty members from JSON: null, `[]`, and objects of these. Other text stays unchanged. */
+/** Removes empty members from JSON: null, `[]`, and objects with only such members. Returns other text unchanged. */
 export function withoutBlanks(text: string): string {
   try {
     return JSON.stringify(pruned(JSON.parse(text))) ?? 'anything';
@@ -104,7 +104,7 @@ function short(value: JsonValue | undefined): string {
   return text.length > CELL_LENGTH_MAX ? `${text.slice(0, CELL_LENGTH_MAX - 1)}…` : text;
 }
 
-/** The full text of a value; `STATE_RETRY_WAIT` becomes `retry_wait`. */
+/** The untruncated text of a value; `STATE_RETRY_WAIT` becomes `retry_wait`. */
 function full(value: JsonValue | undefined): string {
   const text = printable(textOf(value));
   return /^STATE_[A-Z_]+$/.test(text) ? text.slice('STATE_'.length).toLowerCase() : text;

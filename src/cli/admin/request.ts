@@ -1,7 +1,7 @@
 /**
- * Derives commands from the methods in the .proto files: the fields of a request become the options of the command,
- * with the fields' comments as help, and the typed options become the request, as JSON of protobuf. A few options have
- * a shorter name than their field.
+ * Derives commands from the methods in the .proto files. The fields of a request become the options of the command,
+ * with the fields' comments as help. The given options become the request, as protobuf JSON. A few options have a
+ * shorter name than their field.
  */
 
 import { readFileSync } from 'node:fs';
@@ -46,11 +46,11 @@ const TIME = 'google.protobuf.Timestamp';
 export interface RequestField {
   readonly option: string;
   readonly field: DescField;
-  /** The message of the request that has the field, e.g. its filter. */
+  /** The nested message of the request that contains the field, e.g. its filter; null for a field of the request. */
   readonly within: DescField | null;
 }
 
-/** The fields that have options: those of the request, and those of messages in it. */
+/** The fields that become options: those of the request, and those of its nested messages. */
 export function fieldsOf(request: DescMessage, omitted: readonly string[]): readonly RequestField[] {
   return request.fields.flatMap((field): readonly RequestField[] => {
     if (omitted.includes(field.name)) return [];
@@ -108,7 +108,7 @@ function valueOf(field: DescField, option: string, input: Input): JsonValue {
   if (field.fieldKind === 'message') return input.time(option)?.toISOString() ?? null;
   if (field.fieldKind === 'enum') {
     if (!statesOf(field).includes(text.toLowerCase()))
-      throw new UsageError(`--${option} ${text} is no known ${option}`);
+      throw new UsageError(`--${option} ${text} is not a known ${option}.`);
     return `STATE_${text.toUpperCase()}`;
   }
   if (field.fieldKind === 'list') return text.split(',').map((part) => nameOf(field, part));
@@ -117,16 +117,16 @@ function valueOf(field: DescField, option: string, input: Input): JsonValue {
   return nameOf(field, text);
 }
 
-/** An optional field is cleared by `default`, as null. */
+/** The word `default` clears an optional field: it is sent as null. */
 function numberOf(field: DescField, option: string, input: Input): JsonValue {
   if (!field.proto.proto3Optional) return input.whole(option);
   if (input.text(option) === 'default') return null;
   const number = /^\d{1,10}$/.test(input.text(option)) ? Number(input.text(option)) : Number.NaN;
-  if (!(number <= INT32_MAX)) throw new UsageError(`--${option} takes a whole number, or default`);
+  if (!(number <= INT32_MAX)) throw new UsageError(`--${option} takes a whole number, or default.`);
   return number;
 }
 
-/** The full resource name. Also accepts an id alone, the display name of a client, and the URL of an endpoint. */
+/** Returns the full resource name, also for a bare id, a client's display name or an endpoint's URL. */
 export function nameOf(field: DescField, text: string): string {
   const collection = collectionOf(field);
   if (collection === null || text.startsWith(`${collection}/`)) return text;
@@ -143,7 +143,7 @@ function collectionOf(field: DescField): string | null {
 
 const SERVICE = 'vigie.admin.v1.AdminService';
 const FILE = new URL('../../grpc/generated/descriptors.binpb', import.meta.url);
-/** Field numbers in descriptor.proto of `service`, `message_type`, `method` and `field`: paths of comments use them. */
+/** Field numbers in descriptor.proto of `service`, `message_type`, and `method` or `field`, for paths of comments. */
 const [SERVICES, MESSAGES, MEMBERS] = [6, 4, 2];
 
 export const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, readFileSync(FILE)));
@@ -169,7 +169,7 @@ export function commentOf(desc: DescMethod | DescField): string {
   return commentAt(proto, path.join('.'));
 }
 
-/** Comments by the path of their element. A file has a thousand, and most commands need many of them. */
+/** Comments by the path of their element; cached, because a file has a thousand and most commands need many. */
 const commentsByFile = new Map<FileDescriptorProto, ReadonlyMap<string, string>>();
 
 function commentAt(file: FileDescriptorProto, path: string): string {

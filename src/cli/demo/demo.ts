@@ -1,6 +1,6 @@
 /**
- * `vigie demo`: the path of an advert on one screen. A daemon with embedded servers, a few saved searches, a recorded
- * market, and a client's endpoint that shows what it receives. Its data are separate from those of `vigie serve`.
+ * `vigie demo`: shows the path of adverts on one screen. Runs a daemon with embedded servers, creates a few saved
+ * searches, publishes a recorded market, and prints what a client receives. Its data is separate from `vigie serve`'s.
  */
 
 import { type AddressInfo, createServer, type Socket } from 'node:net';
@@ -45,12 +45,12 @@ type Tally = Record<'published' | 'matches' | 'events' | 'mails' | 'refused', nu
 const SHOWN_PER_SECOND = 12;
 const MAIL_LINES_SHOWN = 5;
 const FIRST_MATCH_MS_MAX = 60_000;
-/** The longest delay of a timer. */
+/** The longest possible delay of a timer. */
 const LONG_MS = 2 ** 31 - 1;
 
 /**
- * Throws `CommandError` when nothing was delivered without an interruption, or a signature did not verify, and
- * `InterruptedError` when it was interrupted before it began.
+ * Throws `CommandError` if a signature did not verify, or if nothing was delivered and it was not interrupted. Throws
+ * `InterruptedError` if it was interrupted before it began.
  */
 export async function runDemo({ seconds, feed }: DemoOptions): Promise<void> {
   const tally: Tally = { published: 0, matches: 0, events: 0, mails: 0, refused: 0 };
@@ -174,7 +174,7 @@ async function showFeed(
   await pause(LONG_MS, stopping);
 }
 
-/** Waits after the requested seconds: a slow machine may not have delivered anything yet. */
+/** Waits for a delivery even after the requested seconds: a slow machine may not have made one yet. */
 async function untilDelivered(tally: Tally, stopping: AbortSignal): Promise<void> {
   const givesUpAt = performance.now() + FIRST_MATCH_MS_MAX;
   while (!stopping.aborted && tally.matches === 0 && performance.now() < givesUpAt)
@@ -209,7 +209,7 @@ function formatEuros(amount: number | null | undefined): string {
   return amount === null || amount === undefined ? 'no price' : euros.format(amount).replaceAll(/\s/gu, ' ');
 }
 
-/** Counts the lines of a burst instead of printing them: they would scroll important lines away. */
+/** Prints a count instead of the lines of a burst, which would scroll important lines away. */
 function throttledPrint(): (line: string) => void {
   let second = 0;
   let shown = 0;
@@ -264,7 +264,7 @@ async function startDemoMailServer(onMail: (mail: DemoMail) => void): Promise<De
   const server = createServer((socket) => {
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
-    // An error means that the client has disconnected, so it has finished.
+    // An error only means that the client has disconnected.
     socket.on('error', () => socket.destroy());
     converse(socket, onMail);
   });

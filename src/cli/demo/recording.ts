@@ -1,6 +1,6 @@
 /**
- * The market of the demonstration: recorded adverts and their changes, repeated without end. Each repetition has new
- * homes, and continues with those that the previous one left. `npm run record:market` writes the file.
+ * The market of the demonstration: recorded adverts and their changes, repeated endlessly. Each repetition adds new
+ * homes, and changes those that the previous one has left. `npm run record:market` writes the file.
  */
 
 import { readFile } from 'node:fs/promises';
@@ -9,7 +9,7 @@ import { brotliDecompress } from 'node:zlib';
 import { type Uuid, uuidOfHex } from '../../engine/domain/ids.ts';
 import type { PointOfInterest } from '../../engine/domain/point-of-interest.ts';
 
-/** An intake message (decisions, section 8) without times and with numbers in place of UUIDs. */
+/** An intake message (decisions, section 8) without times, and with numbers instead of UUIDs. */
 interface RecordedMessage {
   readonly kind: 'upsert' | 'expire';
   /** True for the first message of a property. */
@@ -33,7 +33,7 @@ export interface PlayedMessage {
 
 export interface Played {
   readonly message: PlayedMessage;
-  /** The first published title. */
+  /** The first title that was published for the property. */
   readonly title: string;
 }
 
@@ -50,7 +50,7 @@ export function* play({ messages }: Recording, now: () => Date): Generator<Playe
       const at = now();
       if (isNew) offered.set(property.uuid, { since: at, title: advert.title ?? '' });
       const home = offered.get(property.uuid);
-      // In the first repetition: a change of a home that no earlier repetition has offered.
+      // Only in the first repetition: a change of a home that no earlier one has published.
       if (home === undefined) continue;
       const { since, title } = home;
       const createdAt = since.toISOString();

@@ -21,14 +21,14 @@ const MAIL_GATHER_MS = 10_000;
 export interface SetUp {
   readonly smtpUrl: string;
   readonly receiver: DemoReceiver;
-  /** Filled with the titles of the searches, by IRI. */
+  /** Receives the titles of the searches, by IRI. */
   readonly titles: Map<string, string>;
   readonly searches: readonly DemoSearch[];
   readonly points: readonly PointOfInterest[];
-  /** Ends the name of the data directory, so that different demonstrations do not share their adverts. */
+  /** The end of the data directory's name, so that different demonstrations do not share adverts. */
   readonly dataDirSuffix: string;
   readonly stopping: AbortSignal;
-  /** Filled with functions that close each opened resource. */
+  /** Receives a function for each opened resource, which closes it. */
   readonly closers: (() => Promise<void>)[];
   /** Called with the name of each step when it begins. */
   readonly onStep: (doing: string) => void;
@@ -137,7 +137,7 @@ async function replaceSearches(service: Service, key: string, { receiver, titles
       notificationEnabled: true,
       endpointRecipient: `${receiver.url}/matches`,
       eventEndpoint: `${receiver.url}/events`,
-      // A new address each time: the limit of twenty e-mails a day would soon be reached.
+      // A new address each time, because one address would soon reach the limit of twenty e-mails a day.
       notificationRecipient: `demo-${Date.now()}@vigie.example`,
     });
     titles.set(created['@id'], search.title);
@@ -156,7 +156,7 @@ async function call<T>(service: Service, key: string, method: string, path: stri
 
 const PRICE_EVENTS = ['ad.update.price', 'ad.update.expired', 'ad.update.reactivated'];
 
-/** One search for each kind of place, all in one town, and one with words. */
+/** One search for each kind of area, all in one town, and one with words. */
 export const DEMO_SEARCHES = [
   {
     title: 'Appartements à Toulon, jusqu’à 300 000 €',
@@ -214,7 +214,7 @@ export const DEMO_SEARCHES = [
   },
 ] as const;
 
-/** Finds every advert of a file. */
+/** A search that finds every advert of a file. */
 export const EVERYTHING = {
   title: 'Toutes les annonces',
   subscribedEvents: [...PRICE_EVENTS, 'ad.update.surface', 'ad.update.pictures', 'property.ad.update'],
@@ -242,13 +242,13 @@ export interface ReceivedDelivery {
 
 interface DemoReceiver {
   readonly url: string;
-  /** Sets the secret that verifies webhooks, as a client would store it. */
+  /** Stores the secret that verifies webhooks, as a client would. */
   remember(secret: string): void;
   close(): Promise<void>;
 }
 
 interface DemoReceiverOptions {
-  /** `path`: that of the endpoint, which distinguishes matches from events. */
+  /** `path`: the path of the endpoint, which distinguishes matches from events. */
   readonly onDelivery: (path: string, delivery: ReceivedDelivery) => void;
   readonly onRefused: (reason: string) => void;
 }

@@ -1,4 +1,4 @@
-/** Checks of NATS from the manual, and of the configuration of streams and consumers. */
+/** Checks NATS against the manual, and the configuration of streams and consumers. */
 
 import { pause } from '../../engine/actor/waiting.ts';
 import type { Broker } from '../../engine/broker/connection.ts';
@@ -9,7 +9,7 @@ import { diskFinding, type Finding, findingsAbout } from './finding.ts';
 
 const { fine, lookAt, wrong, unknown } = findingsAbout('NATS');
 
-/** Earlier servers cannot sync each write. */
+/** Earlier versions of nats-server cannot sync every write to disk. */
 const SYNCING_SINCE = [2, 10] as const;
 const MESSAGE_BYTES_LEAST = 1_048_576;
 
@@ -18,12 +18,12 @@ export async function checkBroker(broker: Broker, embeddedIn: string | null): Pr
   const { faults, cautions, foreign } = await inspectTopology(broker);
   const streams = [
     ...(foreign === null ? [] : [wrong(foreign)]),
-    ...faults.map((fault) => wrong(fault, 'edit it with the nats CLI, or delete it while the daemons are stopped')),
+    ...faults.map((fault) => wrong(fault, 'Edit it with the nats CLI, or delete it while the daemons are stopped.')),
     ...cautions.map((caution) => lookAt(caution)),
   ];
   return [
     ...serverFindings(broker, embeddedIn),
-    ...(streams.length === 0 ? [fine('streams and consumers are in order')] : streams),
+    ...(streams.length === 0 ? [fine('Streams and consumers are in order.')] : streams),
     ...(await backlogFindings(broker)),
     ...(embeddedIn === null ? [] : [await diskFinding('NATS', embeddedIn)]),
   ];
@@ -34,21 +34,21 @@ const WAITING_MAX = 1_000;
 const WAITING_MAX_SECONDS = 60;
 const RATE_OVER_MS = 5_000;
 
-/** Reads a backlog twice: the current rate of recording tells when it ends. */
+/** Reads the backlog twice, to estimate from the current rate when it will end. */
 async function backlogFindings(broker: Broker): Promise<readonly Finding[]> {
   const first = await readBacklog(broker);
   if (first === null) return [];
   const seconds = first.oldestAt === null ? null : Math.max(0, (Date.now() - first.oldestAt.getTime()) / 1_000);
   const age = seconds === null ? '' : `, the oldest for ${durationText(seconds)}`;
-  const said = `${first.waiting.toLocaleString('en')} adverts wait to be recorded${age}`;
-  if (first.waiting <= WAITING_MAX && (seconds ?? 0) <= WAITING_MAX_SECONDS) return [fine(said)];
+  const text = `${first.waiting.toLocaleString('en')} adverts wait to be recorded${age}`;
+  if (first.waiting <= WAITING_MAX && (seconds ?? 0) <= WAITING_MAX_SECONDS) return [fine(`${text}.`)];
   const beganAt = performance.now();
   await pause(RATE_OVER_MS);
   const last = await readBacklog(broker);
   const rate = (((last?.recorded ?? 0) - first.recorded) * 1_000) / (performance.now() - beganAt);
-  if (rate <= 0) return [lookAt(`${said}, and none is recorded now`, 'vigie admin status says what holds intake up')];
+  if (rate <= 0) return [lookAt(`${text}, and none is being recorded.`, 'See vigie admin status.')];
   const left = durationText((last?.waiting ?? 0) / rate);
-  return [lookAt(`${said}; at the present ${Math.ceil(rate).toLocaleString('en')} a second they take ${left}`)];
+  return [lookAt(`${text}. At the current ${Math.ceil(rate).toLocaleString('en')} per second this takes ${left}.`)];
 }
 
 function serverFindings({ serverVersion, connection }: Broker, embeddedIn: string | null): readonly Finding[] {
@@ -57,16 +57,16 @@ function serverFindings({ serverVersion, connection }: Broker, embeddedIn: strin
   const bytesMax = connection.info?.max_payload ?? MESSAGE_BYTES_LEAST;
   return [
     canSync
-      ? fine(`version ${serverVersion}`)
+      ? fine(`Version ${serverVersion}.`)
       : lookAt(
-          `version ${serverVersion} syncs every two minutes, a power cut may take the last ones`,
-          'install 2.10 or newer',
+          `Version ${serverVersion} syncs every two minutes: a power cut may lose the last messages.`,
+          'Install 2.10 or newer.',
         ),
     ...(canSync && embeddedIn === null
-      ? [unknown('a client cannot ask whether it syncs every write', 'its configuration needs sync_interval: always')]
+      ? [unknown('A client cannot see whether it syncs every write.', 'Its configuration needs sync_interval: always.')]
       : []),
     ...(bytesMax < MESSAGE_BYTES_LEAST
-      ? [lookAt(`max_payload is ${bytesText(bytesMax)}, larger adverts are refused`, 'set max_payload: 1MB')]
+      ? [lookAt(`max_payload is ${bytesText(bytesMax)}: larger adverts are refused.`, 'Set max_payload: 1MB.')]
       : []),
   ];
 }

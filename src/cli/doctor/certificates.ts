@@ -1,4 +1,4 @@
-/** The expiry of certificates in files of this process. External monitors check those that servers present. */
+/** Checks when certificates in files of this process expire. External monitoring checks those that servers present. */
 
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -28,16 +28,16 @@ function fileFinding(setting: string, path: string, now: Date): Finding {
     const { validFrom, validTo } = new X509Certificate(readFileSync(path));
     const days = Math.floor((Date.parse(validTo) - now.getTime()) / DAY_MS);
     const day = new Date(validTo).toISOString().slice(0, 10);
-    if (Date.parse(validFrom) > now.getTime()) return wrong(`${what} is not valid yet`, 'look at the clock');
-    if (days < 0) return wrong(`${what} expired on ${day}`, 'renew it');
-    if (days < DAYS_LEFT_LEAST) return lookAt(`${what} expires on ${day}, in ${days} days`, 'renew it');
-    return fine(`${what} is valid until ${day}`);
+    if (Date.parse(validFrom) > now.getTime()) return wrong(`${what} is not valid yet.`, 'Check the clock.');
+    if (days < 0) return wrong(`${what} expired on ${day}.`, 'Renew it.');
+    if (days < DAYS_LEFT_LEAST) return lookAt(`${what} expires on ${day}, in ${days} days.`, 'Renew it.');
+    return fine(`${what} is valid until ${day}.`);
   } catch (error) {
-    return wrong(`${setting} cannot be read (${(error as Error).message})`, 'name a PEM file');
+    return wrong(`${setting} cannot be read (${(error as Error).message}).`, 'Name a PEM file.');
   }
 }
 
 function publicFindings({ protocol, hostname, origin }: URL): readonly Finding[] {
   if (protocol !== 'http:' || isLoopback(hostname)) return [];
-  return [lookAt(`VIGIE_PUBLIC_URL is ${origin}, API keys go there in clear`, 'put a proxy with TLS before it')];
+  return [lookAt(`VIGIE_PUBLIC_URL is ${origin}: API keys are sent in plaintext.`, 'Put a TLS proxy in front.')];
 }

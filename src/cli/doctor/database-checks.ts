@@ -1,4 +1,4 @@
-/** Checks of PostgreSQL from the manual; for the embedded server also the free disk and the age of the last backup. */
+/** Checks PostgreSQL against the manual; for the embedded server also free disk and the age of the last backup. */
 
 import { dirname } from 'node:path';
 import type { Config } from '../../config.ts';
@@ -18,7 +18,7 @@ const SHARED_BUFFERS_LEAST = GIBIBYTE / 2;
 /** Connections outside the two pools of an instance: explanations, the worker thread, leadership, unknown keys. */
 const OTHER_CONNECTIONS = 6;
 const HOUR_MS = 3_600_000;
-/** A restore replays the stream of adverts, which holds a day: this leaves time for the next backup. */
+/** A restore reads the stream of adverts again, which keeps one day: this leaves time for the next backup. */
 const BACKUP_HOURS_MAX = 20;
 
 export interface DatabaseScene {
@@ -36,18 +36,18 @@ export async function checkDatabase(scene: DatabaseScene): Promise<readonly Find
   const isEmpty = (await readNewestMigration(database)) === 0;
   const instances = isEmpty ? [] : await listInstances(database);
   const about = [
-    fine(`version ${settings.version}`),
+    fine(`Version ${settings.version}.`),
     ...settingFindings(settings, scene),
     ...connectionFindings(settings, scene, Math.max(1, instances.length)),
   ];
-  if (isEmpty) return [...about, fine('the database is empty: the first start prepares it')];
+  if (isEmpty) return [...about, fine('The database is empty. The first start prepares it.')];
   if (embeddedIn === null) return about;
   return [...about, await diskFinding('PostgreSQL', embeddedIn), await backupFinding(embeddedIn, now)];
 }
 
 type Settings = Awaited<ReturnType<typeof readSettings>>;
 
-/** Settings of the server, without those of the session. Reads no table. */
+/** The server's settings, without those of the session. Reads no table. */
 async function readSettings(database: Database) {
   const { rows } = await database.query<{
     version: string;
@@ -79,38 +79,35 @@ function settingFindings(settings: Settings, { config, embeddedIn }: DatabaseSce
   const { maxWalBytes, sharedBufferBytes } = settings;
   const isSeveral = config.databaseUrl?.split('@').at(-1)?.includes(',') ?? false;
   const rules: readonly (readonly [boolean, Finding])[] = [
-    [encoding !== 'UTF8', wrong(`the encoding is ${encoding}`, 'make the database anew with the encoding UTF8')],
-    [fsync === 'off', wrong('fsync is off, a power cut may destroy the database', 'set fsync = on')],
+    [encoding !== 'UTF8', wrong(`The encoding is ${encoding}.`, 'Create the database again with the encoding UTF8.')],
+    [fsync === 'off', wrong('fsync is off: a power cut may destroy the database.', 'Set fsync = on.')],
     [
       fullPageWrites === 'off',
-      wrong('full_page_writes is off, a power cut may destroy the database', 'set full_page_writes = on'),
+      wrong('full_page_writes is off: a power cut may destroy the database.', 'Set full_page_writes = on.'),
     ],
-    [autovacuum === 'off', wrong('autovacuum is off, tables only grow', 'set autovacuum = on')],
+    [autovacuum === 'off', wrong('autovacuum is off: tables only grow.', 'Set autovacuum = on.')],
     [
       isSeveral && standbys === '',
-      lookAt(
-        'no standby confirms commits, and a promotion loses the last ones',
-        'name it in synchronous_standby_names',
-      ),
+      lookAt('No standby confirms commits: a promotion loses the last ones.', 'Name it in synchronous_standby_names.'),
     ],
     [
       embeddedIn === null && maxWalBytes < MAX_WAL_LEAST,
-      lookAt(`max_wal_size is ${bytesText(maxWalBytes)}, checkpoints make changes dear`, 'set max_wal_size = 4GB'),
+      lookAt(`max_wal_size is ${bytesText(maxWalBytes)}: checkpoints are frequent.`, 'Set max_wal_size = 4GB.'),
     ],
     [
       !['off', 'lz4'].includes(walCompression),
-      lookAt(`wal_compression is ${walCompression}, which costs much CPU`, 'set wal_compression = off, or lz4'),
+      lookAt(`wal_compression is ${walCompression}, which costs much CPU.`, 'Set wal_compression = off, or lz4.'),
     ],
     [
       embeddedIn === null && sharedBufferBytes < SHARED_BUFFERS_LEAST,
       lookAt(
-        `shared_buffers is ${bytesText(sharedBufferBytes)}, pages are written again and again`,
-        'set shared_buffers = 1GB, or a quarter of the memory where that is less',
+        `shared_buffers is ${bytesText(sharedBufferBytes)}: pages are written repeatedly.`,
+        'Set shared_buffers = 1GB, or a quarter of the memory if that is less.',
       ),
     ],
   ];
   const findings = rules.flatMap(([isSo, finding]) => (isSo ? [finding] : []));
-  return findings.length === 0 ? [fine('its settings are as the manual asks')] : findings;
+  return findings.length === 0 ? [fine('Its settings are as the manual requires.')] : findings;
 }
 
 function connectionFindings(
@@ -123,17 +120,17 @@ function connectionFindings(
   const wanted = `${instances} instance${instances === 1 ? '' : 's'} may open ${needed} connections`;
   return [
     lookAt(
-      `${wanted}, and it takes ${connectionsMax}`,
-      'raise max_connections, or lower VIGIE_DATABASE_CONNECTIONS_MAX',
+      `${wanted}, but it allows ${connectionsMax}.`,
+      'Raise max_connections, or lower VIGIE_DATABASE_CONNECTIONS_MAX.',
     ),
   ];
 }
 
 async function backupFinding(embeddedIn: string, now: Date): Promise<Finding> {
   const at = await readLastBackup(dirname(embeddedIn));
-  const remedy = 'run vigie backup FILE every night, and keep FILE on another machine';
-  if (at === null) return lookAt('there is no backup', remedy);
+  const remedy = 'Run vigie backup FILE every night, and keep FILE on another machine.';
+  if (at === null) return lookAt('There is no backup.', remedy);
   const hours = Math.floor((now.getTime() - at.getTime()) / HOUR_MS);
-  const said = `the last backup is ${hours} hours old`;
-  return hours < BACKUP_HOURS_MAX ? fine(said) : lookAt(`${said}, adverts may leave NATS after 24`, remedy);
+  const text = `The last backup is ${hours} hours old`;
+  return hours < BACKUP_HOURS_MAX ? fine(`${text}.`) : lookAt(`${text}. Adverts may leave NATS after 24.`, remedy);
 }

@@ -31,12 +31,12 @@ export async function doctor(isJson: boolean): Promise<void> {
 
 /** Returns the findings, and prints nothing. */
 export async function examine(config: Config, now: Date): Promise<readonly Finding[]> {
-  const asked = await Promise.all([checkDaemon(config), checkServers(config, now), checkMail(config)]);
+  const findings = await Promise.all([checkDaemon(config), checkServers(config, now), checkMail(config)]);
   return [
     ...checkProgram(config, now),
     checkDescriptors(config, readDescriptorLimit()),
     ...checkCertificates(config, now),
-    ...asked.flat(),
+    ...findings.flat(),
   ];
 }
 
@@ -60,20 +60,20 @@ async function checkServers(config: Config, now: Date): Promise<readonly Finding
   }
 }
 
-type Opened<T> =
+type OpenResult<T> =
   | { readonly opened: T; readonly findings: null }
   | { readonly opened: null; readonly findings: Finding[] };
 
-/** Opens a server, or returns why it cannot. `url`: undefined when it is not configured. */
+/** Connects to a server, or returns a finding why it cannot. `url`: undefined when it is not configured. */
 async function openOrFind<T>(
   about: 'PostgreSQL' | 'NATS',
   url: string | undefined,
   open: (url: string) => Promise<T>,
-): Promise<Opened<T>> {
+): Promise<OpenResult<T>> {
   const { unknown, wrong } = findingsAbout(about);
   const setting = about === 'NATS' ? 'NATS_URL' : 'DATABASE_URL';
   if (url === undefined) {
-    return { opened: null, findings: [unknown(`${setting} is empty and no daemon runs here`, 'start it first')] };
+    return { opened: null, findings: [unknown(`${setting} is empty and no daemon runs here.`, 'Start it first.')] };
   }
   try {
     return { opened: await open(url), findings: null };
@@ -107,24 +107,26 @@ export function checkProgram(config: Config, now: Date): readonly Finding[] {
   const about = findingsAbout('version');
   const unsupported = unsupportedNode(process.versions.node, now);
   const problems = problemsOf(() => assertServable(config)).map((problem) => wrong(problem));
-  const unknown = config.unknownNames.map((name) => lookAt(`${name} is no setting`, 'config/default.env lists them'));
+  const unknown = config.unknownNames.map((name) =>
+    lookAt(`${name} is not a setting.`, 'config/default.env lists them.'),
+  );
   return [
     unsupported === null
-      ? about.fine(`Vigie ${VERSION}, Node.js ${process.versions.node}`)
+      ? about.fine(`Vigie ${VERSION}, Node.js ${process.versions.node}.`)
       : about.lookAt(`Vigie ${VERSION}; ${unsupported}`),
-    ...(problems.length + unknown.length === 0 ? [fine('they go together')] : [...problems, ...unknown]),
+    ...(problems.length + unknown.length === 0 ? [fine('They are consistent.')] : [...problems, ...unknown]),
   ];
 }
 
-/** `limit`: that of this process, which a daemon started from the same shell would have. */
+/** `limit`: the limit of this process, which a daemon started from the same shell would also have. */
 export function checkDescriptors(config: Config, limit: number | null): Finding {
   const { fine, lookAt, unknown } = findingsAbout('descriptors');
-  if (limit === null) return unknown('their limit cannot be read here');
+  if (limit === null) return unknown('Their limit cannot be read here.');
   const shortage = descriptorShortage(config, limit);
-  return shortage === null ? fine(`${limit} (ulimit -n)`) : lookAt(shortage, DESCRIPTORS_REMEDY);
+  return shortage === null ? fine(`${limit} (ulimit -n).`) : lookAt(shortage, DESCRIPTORS_REMEDY);
 }
 
-/** The problems of a `ConfigError`, one entry each. */
+/** The problems of the `ConfigError` that `work` throws, one entry each. */
 function problemsOf(work: () => unknown): readonly string[] {
   try {
     work();
@@ -153,11 +155,12 @@ async function checkDaemon({ operations: { host, port } }: Config): Promise<read
       if (status === 'ok') return [];
       return [(status === 'failed' ? wrong : lookAt)(`${name}: ${reason}`)];
     });
-    return findings.length === 0 ? [fine(`${url}: ready`)] : findings;
+    return findings.length === 0 ? [fine(`${url}: ready.`)] : findings;
   } catch (error) {
-    if (error instanceof SyntaxError) return [wrong(`${url} is another program’s`, 'correct VIGIE_OPERATIONS_ADDRESS')];
+    if (error instanceof SyntaxError)
+      return [wrong(`Another program answers at ${url}.`, 'Correct VIGIE_OPERATIONS_ADDRESS.')];
     const reason = reasonOf(((error as Error).cause as Error | undefined) ?? (error as Error));
-    return [unknown(`no daemon answers at ${url} (${reason})`, 'start it, or ask where it runs')];
+    return [unknown(`No daemon answers at ${url} (${reason}).`, 'Start it, or run the doctor where it runs.')];
   }
 }
 
@@ -165,20 +168,22 @@ async function checkDaemon({ operations: { host, port } }: Config): Promise<read
 async function checkMail(config: Config): Promise<readonly Finding[]> {
   const { fine, lookAt, wrong } = findingsAbout('mail');
   const { mail } = config;
-  if (mail === null) return [fine('no e-mails are sent: VIGIE_SMTP_URL is empty')];
+  if (mail === null) return [fine('No e-mails are sent: VIGIE_SMTP_URL is empty.')];
   const { url, isTlsInsecure, publicUrl } = mail;
   const noOneClick = lookAt(
-    `VIGIE_PUBLIC_URL is ${publicUrl}: e-mails are sent without one-click unsubscription, which needs https (RFC 8058)`,
-    'set the https address of the API',
+    `VIGIE_PUBLIC_URL is ${publicUrl}: e-mails are sent without one-click unsubscription, which needs https (RFC 8058).`,
+    'Set the https address of the API.',
   );
   const reasons = await Promise.all(FEATURES.map(async ({ checkServer }) => (await checkServer?.(config)) ?? null));
   const reason = reasons.find((each) => each !== null) ?? null;
   const { host } = new URL(url);
   return [
     reason === null
-      ? fine(`${host} takes connections${url.includes('@') ? ' and the login' : ''}`)
-      : wrong(`${host}: ${reason}`, 'correct VIGIE_SMTP_URL, or see to the mail server'),
-    ...(isTlsInsecure ? [lookAt('any certificate of it is accepted', 'name its authority in VIGIE_SMTP_TLS_CA')] : []),
+      ? fine(`${host} accepts connections${url.includes('@') ? ' and the login' : ''}.`)
+      : wrong(`${host}: ${reason}.`, 'Correct VIGIE_SMTP_URL, or check the mail server.'),
+    ...(isTlsInsecure
+      ? [lookAt('Any certificate of it is accepted.', 'Name its authority in VIGIE_SMTP_TLS_CA.')]
+      : []),
     ...(publicUrl.startsWith('https:') ? [] : [noOneClick]),
   ];
 }

@@ -29,7 +29,7 @@ const LEVEL_WIDTH = 'look at'.length;
 export function printFindings(findings: readonly Finding[]): void {
   const width = Math.max(...findings.map(({ about }) => about.length));
   for (const { level, about, text, remedy } of findings) {
-    const words = remedy === '' ? text : `${text}: ${remedy}`;
+    const words = remedy === '' ? text : `${text} ${remedy}`;
     print(
       `${styled(STYLES[level], level.padEnd(LEVEL_WIDTH))}  ${about.padEnd(width)}  ${words.replaceAll('\n', ' ')}`,
     );
@@ -39,6 +39,6 @@ export function printFindings(findings: readonly Finding[]): void {
 /** The free disk space of an embedded server. `embeddedIn`: its directory. */
 export async function diskFinding(about: string, embeddedIn: string): Promise<Finding> {
   const { freeBytes, isLow } = await readDiskSpace(embeddedIn);
-  const said = `its disk has ${bytesText(freeBytes)} free`;
-  return isLow ? findingsAbout(about).wrong(said, 'make room') : findingsAbout(about).fine(said);
+  const text = `Its disk has ${bytesText(freeBytes)} free.`;
+  return isLow ? findingsAbout(about).wrong(text, 'Make room.') : findingsAbout(about).fine(text);
 }

@@ -11,7 +11,7 @@ import { JSONParser, TokenType } from '@streamparser/json';
 import { parse } from 'csv-parse';
 import { reasonOf } from '../terminal.ts';
 
-/** Parsers quote the text that they did not understand, possibly the whole file. */
+/** Bounds messages of parsers, which quote the text that they did not understand, possibly the whole file. */
 const MESSAGE_LENGTH_MAX = 500;
 
 /** The file cannot be read or has the wrong content. Nothing has been imported. */
@@ -26,7 +26,7 @@ export class ImportFileError extends Error {
 export interface ImportFile {
   /** `STANDARD_INPUT`, or the path of the file. */
   readonly path: string;
-  /** The first bytes, decompressed: at most 64 KiB. */
+  /** The first decompressed bytes, at most 64 KiB. */
   readonly head: Buffer;
   /** The decompressed bytes from the beginning. Can be iterated once. */
   readonly chunks: AsyncIterable<Buffer>;
@@ -48,8 +48,8 @@ export async function openImportFile(path: string, onShare: OnShare): Promise<Im
     const stream = path === STANDARD_INPUT ? process.stdin : createReadStream(path, { highWaterMark: CHUNK_BYTES });
     const chunks = readChunks(path, stream, countShare(stream, sizeBytes, onShare));
     const first = await readHead(chunks);
-    if (first.length === 0) throw new ImportFileError(`${path} is empty`);
-    return { path, head: Buffer.concat(first).subarray(0, HEAD_BYTES), chunks: joined(first, chunks) };
+    if (first.length === 0) throw new ImportFileError(`${path} is empty.`);
+    return { path, head: Buffer.concat(first).subarray(0, HEAD_BYTES), chunks: concatenate(first, chunks) };
   } catch (error) {
     throw asImportFileError(path, error);
   }
@@ -57,14 +57,15 @@ export async function openImportFile(path: string, onShare: OnShare): Promise<Im
 
 async function sizeOf(path: string): Promise<number> {
   const stats = await stat(path);
-  if (!stats.isFile()) throw new ImportFileError(`${path} is not a file`);
+  if (!stats.isFile()) throw new ImportFileError(`${path} is not a file.`);
   return stats.size;
 }
 
 /** Returns an `ImportFileError` unchanged, and wraps any other error in one that names the file. */
 export function asImportFileError(path: string, error: unknown): ImportFileError {
   if (error instanceof ImportFileError) return error;
-  return new ImportFileError(`${path}: ${error instanceof Error ? reasonOf(error) : String(error)}`, { cause: error });
+  const reason = error instanceof Error ? reasonOf(error) : String(error);
+  return new ImportFileError(`Cannot read ${path}: ${reason}.`, { cause: error });
 }
 
 /** The decompressed bytes. `stored`: the bytes of `stream`. */
@@ -72,8 +73,8 @@ async function* readChunks(path: string, stream: Readable, stored: AsyncGenerato
   try {
     const first = await stored.next();
     if (first.done === true) return;
-    const whole = Readable.from(joined([first.value], stored));
-    // An error of the disk or of gunzip ends the last stream; the loop below throws it.
+    const whole = Readable.from(concatenate([first.value], stored));
+    // An error of the disk or of gunzip is emitted by the last stream; the loop below throws it.
     const chunks = isGzip(first.value)
       ? pipeline(whole, createGunzip({ chunkSize: CHUNK_BYTES }), () => undefined)
       : whole;
@@ -90,7 +91,7 @@ function isGzip(bytes: Buffer): boolean {
   return bytes[0] === 0x1f && bytes[1] === 0x8b;
 }
 
-async function* joined(first: readonly Buffer[], rest: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+async function* concatenate(first: readonly Buffer[], rest: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   yield* first;
   yield* rest;
 }
@@ -104,7 +105,7 @@ async function* countShare(stream: Readable, sizeBytes: number | null, onShare: 
   }
 }
 
-/** Reads until a line has ended or enough bytes have arrived: a pipe may deliver small pieces. */
+/** Reads up to the end of a line, or until enough bytes have arrived: a pipe may deliver small pieces. */
 async function readHead(chunks: AsyncGenerator<Buffer>): Promise<readonly Buffer[]> {
   const parts: Buffer[] = [];
   for (let length = 0; length < HEAD_BYTES; ) {
@@ -129,7 +130,7 @@ const ROW_LENGTH_MAX = 1_000_000;
 export async function* readCsvRows(file: ImportFile, columns: readonly string[]): AsyncGenerator<CsvRow> {
   const header = csvColumns(file);
   const missing = columns.filter((column) => !header.includes(column));
-  if (missing.length > 0) throw new ImportFileError(`${file.path}: no column ${missing.join(', ')}`);
+  if (missing.length > 0) throw new ImportFileError(`${file.path} has no column ${missing.join(', ')}.`);
   const parser = parse({
     bom: true,
     delimiter: delimiterOf(file),
@@ -168,20 +169,20 @@ function headerOf({ head }: ImportFile): string {
   return text.slice(0, text.search(/\r|\n|$/));
 }
 
-/** GeoJSON has at most nine levels. */
+/** Far above the nine levels of GeoJSON. */
 const DEPTH_MAX = 64;
-/** The most detailed outline of a country has a few megabytes. */
+/** Far above the most detailed outline of a country, which has a few megabytes. */
 const VALUE_BYTES_MAX = 16 * 1_024 * 1_024;
 
-/** Precedes each text in RFC 8142; lines of JSON have none. */
+/** Precedes each text in a sequence (RFC 8142), but not in lines of JSON. */
 export const RECORD_SEPARATOR = '\u001E';
 /** The path that selects each text of a sequence. */
 export const JSON_SEQUENCE = '$';
 
 /**
- * Calls `onValue` for every value at `path` (`$.features.*`, or `JSON_SEQUENCE`) while it reads, so that the file may
- * be larger than memory. Depth and length of values are bounded far above any map: the parser's work grows with the
- * depth, its memory with the length. Throws `ImportFileError` when the file is not JSON, ends early or exceeds a bound.
+ * Yields every value at `path` (`$.features.*`, or `JSON_SEQUENCE`) while it reads, so that the file may be larger than
+ * memory. The parser's work grows with the depth of values and its memory with their length: both are bounded, far
+ * above any map. Throws `ImportFileError` when the file is not JSON, ends early or exceeds a bound.
  */
 export async function* readJsonValues(
   file: ImportFile,
@@ -196,7 +197,7 @@ export async function* readJsonValues(
   parser.onToken = ({ token }) => {
     if (token === TokenType.LEFT_BRACE || token === TokenType.LEFT_BRACKET) depth += 1;
     else if (token === TokenType.RIGHT_BRACE || token === TokenType.RIGHT_BRACKET) depth -= 1;
-    if (depth > DEPTH_MAX) throw new Error(`nested more than ${DEPTH_MAX} deep`);
+    if (depth > DEPTH_MAX) throw new Error(`it is nested more than ${DEPTH_MAX} deep`);
     if (depth <= depthBetweenValues) valueBytes = 0;
   };
   parser.onValue = ({ value }) => onValue(value);
@@ -204,7 +205,7 @@ export async function* readJsonValues(
     let isFirst = true;
     for await (const chunk of file.chunks) {
       valueBytes += chunk.length;
-      if (valueBytes > VALUE_BYTES_MAX) throw new Error(`an entry of more than ${VALUE_BYTES_MAX} bytes`);
+      if (valueBytes > VALUE_BYTES_MAX) throw new Error(`an entry has more than ${VALUE_BYTES_MAX} bytes`);
       const bytes = isFirst ? withoutByteOrderMark(chunk) : chunk;
       parser.write(isSequence ? withoutSeparators(bytes) : bytes);
       isFirst = false;
@@ -216,7 +217,7 @@ export async function* readJsonValues(
   }
 }
 
-/** Replaces separators by spaces. Inside a string they are always escaped (RFC 8259, section 7). */
+/** Replaces record separators with spaces. In a JSON string they are always escaped (RFC 8259, section 7). */
 function withoutSeparators(chunk: Buffer): Buffer {
   return chunk.map((byte) => (byte === 0x1e ? 0x20 : byte)) as Buffer;
 }

@@ -26,7 +26,7 @@ export interface ImportProgress {
 
 type OnProgress = (progress: ImportProgress) => void;
 
-/** Throws `ImportFileError`, `CommandError` or, when interrupted, `InterruptedError`; then nothing is imported. */
+/** Throws `ImportFileError`, `CommandError` or, when interrupted, `InterruptedError`, and then imports nothing. */
 export async function importPointFile(
   database: Database,
   path: string,
@@ -34,7 +34,7 @@ export async function importPointFile(
   stopping: AbortSignal,
 ): Promise<void> {
   if (format !== '' && !POINT_FORMATS.includes(format as PointFormat)) {
-    throw new CommandError(`no format ${format}; there are ${POINT_FORMATS.join(', ')}`);
+    throw new CommandError(`Unknown format ${format}. The formats are ${POINT_FORMATS.join(', ')}.`);
   }
   const options = { path, source, format: format as PointFormat | '' };
   const replaceSource: PointImportParts['replaceSource'] = (name, batches) =>
@@ -47,7 +47,7 @@ export async function importPointFile(
   printSkipped(result.skipped);
 }
 
-/** Shows the progress of `work`. Interrupts it at a progress report, so before its transaction has ended. */
+/** Shows the progress of `work`. Interrupts it only at a progress report, so before its transaction has ended. */
 async function reading<T>(
   path: string,
   stopping: AbortSignal,
@@ -55,7 +55,7 @@ async function reading<T>(
 ): Promise<T> {
   const progress = startProgress(`importing ${path}`, 'objects');
   let count = 0;
-  // The writer of the pipe may be silent for a long time, without a progress report.
+  // A pipe may be silent for a long time, during which no progress is reported.
   if (path === STANDARD_INPUT) stopping.addEventListener('abort', () => void process.stdin.destroy(), { once: true });
   try {
     return await work(({ share, read }) => {
@@ -65,7 +65,7 @@ async function reading<T>(
     });
   } catch (error) {
     if (!stopping.aborted) throw isDatabaseOutage(error) ? tooBusy(path, error as Error) : error;
-    throw new InterruptedError(stopping, `${count} objects were read, nothing is imported`);
+    throw new InterruptedError(stopping, `${count} objects were read, and nothing was imported.`);
   } finally {
     progress.end();
   }
@@ -73,8 +73,8 @@ async function reading<T>(
 
 /** PostgreSQL was unavailable, refused a connection, or cancelled the transaction. */
 function tooBusy(path: string, cause: Error): CommandError {
-  const found = `PostgreSQL gave the import of ${path} up (${cause.message}): nothing is imported, and what was there stays`;
-  return new CommandError(`${found}. Run the same command again when it is less busy`);
+  const found = `PostgreSQL cancelled the import of ${path} (${cause.message}). Nothing was imported, and the former points stay`;
+  return new CommandError(`${found}. Repeat the command when PostgreSQL is less busy.`);
 }
 
 function printSkipped(skipped: Readonly<Record<string, number>>): void {
@@ -85,7 +85,7 @@ interface PointImportOptions {
   readonly path: string;
   /** Default: the file name without its extensions. A later file with the same source replaces these points. */
   readonly source?: string;
-  /** When absent or empty, the first bytes determine the format. */
+  /** When absent or empty, the format is detected from the first bytes. */
   readonly format?: PointFormat | '';
 }
 
@@ -104,8 +104,8 @@ export interface PointImportResult extends PointImportSummary {
 }
 
 /**
- * Replaces the points of one source by those of a file. Other sources keep theirs, and a running service loads the
- * change. Throws `ImportFileError` when the file has the wrong content or no point; then nothing has changed.
+ * Replaces the points of one source with those of a file. Other sources keep theirs, and a running service loads the
+ * change. Throws `ImportFileError`, and changes nothing, when the file has the wrong content or no points.
  */
 export async function importPointsOfInterest(
   options: PointImportOptions,
@@ -126,7 +126,7 @@ export async function importPointsOfInterest(
 }
 
 /**
- * Refuses a file without a point: more likely it is the wrong file than a wish to remove all points of the source.
+ * Refuses a file without points: more likely it is the wrong file than a request to remove all points of the source.
  * `onEnd` is called after the last batch was stored and before the transaction ends; it may throw.
  */
 async function* refuseNone(
@@ -139,7 +139,7 @@ async function* refuseNone(
     count += batch.length;
     if (batch.length > 0) yield batch;
   }
-  if (count === 0) throw new ImportFileError(`${path} holds no point of interest`);
+  if (count === 0) throw new ImportFileError(`${path} contains no point of interest.`);
   onEnd();
 }
 

@@ -15,12 +15,12 @@ export type Tags = Readonly<Record<string, string>>;
 type DescribedFacility = Pick<PointOfInterest, 'facility' | 'name' | 'attributes'>;
 
 const NAME_LENGTH_MAX = 200;
-/** Maximum length of a raw value: OpenStreetMap allows 255 characters, and one long value may occur in every object. */
+/** Maximum length of a raw value. OpenStreetMap allows 255 characters, but a file may repeat a longer value. */
 const VALUE_LENGTH_MAX = 1_000;
 
 /**
  * The facilities of a point: `amenity` is the facility, `school:FR` and `operator:type` are attributes (specification,
- * section 2.4). Several values (`school;kindergarten`) are several facilities; a value outside the five kinds is none.
+ * section 2.4). Each value of several (`school;kindergarten`) is a facility; one outside the five kinds is ignored.
  */
 export function describeTags(tags: Tags): readonly DescribedFacility[] {
   const [name, attributes] = [tidyName(tags.name), attributesOf(tags)];
@@ -34,7 +34,7 @@ export function facilitiesOf(amenity: string | undefined): readonly Facility[] {
   return FACILITIES.filter((facility) => named.has(facility));
 }
 
-/** Trimmed, and storable; null for an empty one. */
+/** Trims the name and makes it storable; null if nothing is left. */
 export function tidyName(name: string | undefined): string | null {
   const tidy = storable((name ?? '').slice(0, VALUE_LENGTH_MAX))
     .trim()
@@ -61,7 +61,7 @@ const SCHOOL_TYPES_BY_FOLDED: ReadonlyMap<string, SchoolType> = new Map([
   ['lycee college', 'secondaire'],
 ]);
 
-/** Ignores accents and case. A school of two stages has the type that spans both. */
+/** Ignores accents and case. A school with two stages gets the type that spans both. */
 function schoolTypeOf(text: string | undefined): SchoolType | null {
   return text === undefined ? null : (SCHOOL_TYPES_BY_FOLDED.get(foldText(text.slice(0, VALUE_LENGTH_MAX))) ?? null);
 }

@@ -36,15 +36,15 @@ export function detectPointFormat(file: ImportFile): PointFormat {
   }
   if (head.subarray(4, 64).includes('OSMHeader') || /^<(\?xml|osm)\b/.test(json)) {
     throw new ImportFileError(
-      `${path} is a file of OpenStreetMap, of which osmium-tool makes GeoJSON: vigie import points-of-interest --help says how`,
+      `${path} is an OpenStreetMap file. Convert it to GeoJSON with osmium-tool: see vigie import points-of-interest --help.`,
     );
   }
   if (json.startsWith('<') || json.startsWith('{')) {
-    throw new ImportFileError(`${path} is no GeoJSON; osmtogeojson makes it of Overpass's answers`);
+    throw new ImportFileError(`${path} is not GeoJSON. Convert answers of Overpass with osmtogeojson.`);
   }
   const columns = csvColumns(file);
   if (DIRECTORY_COLUMNS.every((column) => columns.includes(column))) return 'annuaire-education';
-  throw new ImportFileError(`${path} is none of ${POINT_FORMATS.join(', ')}`);
+  throw new ImportFileError(`${path} has none of the formats ${POINT_FORMATS.join(', ')}.`);
 }
 
 /** The points of interest of the file, in batches. Throws `ImportFileError` during the iteration. */
@@ -136,7 +136,7 @@ function schoolTypeOf(row: CsvRow): SchoolType | null {
 /**
  * GeoJSON (RFC 7946), a collection or a sequence (RFC 8142) of features. The properties are OpenStreetMap tags, flat or
  * under `tags` (as overpass-turbo and osmtogeojson write them), or our own names: `facility` (or `type`), `name`,
- * `schoolType`, `operatorType`. A geometry other than a point becomes the centre of its bounding box.
+ * `schoolType`, `operatorType`. Any geometry other than a point is replaced by the centre of its bounding box.
  */
 async function* readFeatures(
   file: ImportFile,
@@ -184,7 +184,7 @@ function tagsOf(properties: unknown): Tags {
     for (const [key, value] of Object.entries(source)) if (typeof value === 'string') tags[key] = value;
   }
   if (tags.amenity === undefined) {
-    // `type` is also OpenStreetMap's term for the kind of a relation.
+    // `type` comes last, because it is also OpenStreetMap's tag for the kind of a relation.
     const [facility] = [...facilitiesOf(tags.facility), ...facilitiesOf(tags.type)];
     if (facility !== undefined) tags.amenity = facility;
   }
@@ -211,7 +211,7 @@ interface Place {
   readonly lon: number;
 }
 
-/** The centre of the bounding box; null without places. */
+/** The centre of the bounding box; null without positions. */
 function boxCentre(places: Iterable<Place>): Place | null {
   let south = Number.POSITIVE_INFINITY;
   let north = Number.NEGATIVE_INFINITY;
@@ -230,7 +230,7 @@ export interface PointImportSummary {
   /** Rows or features. */
   readonly read: number;
   readonly kept: Readonly<Record<Facility, number>>;
-  /** The number left out, by reason. */
+  /** The number of rows or features that were left out, by reason. */
   readonly skipped: Readonly<Record<string, number>>;
 }
 

@@ -1,7 +1,7 @@
 /**
- * `vigie import searches`: creates a client's searches from the answer to `GET /searches` of a service with the same
- * interface. A search with the same members as an existing one of the client is not created again, so that a repeated
- * import changes nothing.
+ * `vigie import searches`: creates a client's searches from the answer of `GET /searches` of a service with the same
+ * API. A search with the same members as an existing one of the client is not created, so that a repeated import
+ * changes nothing.
  */
 
 import { readFile } from 'node:fs/promises';
@@ -26,10 +26,11 @@ type Document = Readonly<Record<string, unknown>>;
 const NOT_TAKEN = 2;
 const PAGE = 100;
 /**
- * Members that an imported search may lose when they are invalid: it finds the same without them. Without any other
- * member it may find more, so it is not created. An unknown member is left out if the operator names it.
+ * Members that are dropped if they are invalid: the search finds the same without them. With another invalid member the
+ * search is not created: without it, it could find more. An unknown member is dropped if the operator names it.
  */
 const DISPENSABLE = [
+  'publicTitle',
   'endpointRecipient',
   'eventEndpoint',
   'subscribedEvents',
@@ -49,7 +50,8 @@ export async function importSearches(
   stopping: AbortSignal,
 ): Promise<void> {
   const documents = documentsOf(await readFile(path, 'utf8').catch((error) => Promise.reject(cannotRead(path, error))));
-  if (documents === null) throw new CommandError(`${path} has no searches: it needs answers to GET /searches, as JSON`);
+  if (documents === null)
+    throw new CommandError(`${path} has no searches. It needs answers to GET /searches, as JSON.`);
   const client = (await findClientByName(database, clientName)) ?? (await createClient(database, { name: clientName }));
   const rules: InputRules = {
     reference: await loadReference(),
@@ -58,7 +60,7 @@ export async function importSearches(
     endpointPorts: config.endpointPorts,
     siteCategoryIds: async () => new Set((await listSiteCategories(database)).map(({ id }) => id)),
   };
-  const held = await heldMembers(database, client);
+  const stored = await readStoredMembers(database, client);
   const estimate = await FEATURES.find((feature) => feature.estimate)?.estimate?.(database)();
   const counts = { created: 0, present: 0, refused: 0, lines: 0, matchesPerMille: 0 };
   const report = (line: string): void => {
@@ -68,11 +70,11 @@ export async function importSearches(
   for (const document of documents) {
     if (stopping.aborted) break;
     const members = await membersOf(document, rules, ignored, report);
-    const same = members === null ? -1 : held.findIndex((each) => isDeepStrictEqual(each, members));
+    const same = members === null ? -1 : stored.findIndex((each) => isDeepStrictEqual(each, members));
     const matchesPerMille = members === null || same >= 0 ? 0 : ((await estimate?.(members)) ?? 0);
     if (members === null) counts.refused += 1;
     else if (same >= 0) {
-      held.splice(same, 1);
+      stored.splice(same, 1);
       counts.present += 1;
     } else if (await create(database, client, members, matchesPerMille, config, report)) {
       counts.created += 1;
@@ -82,12 +84,12 @@ export async function importSearches(
   print(
     `${client.name}: ${counts.created} searches created, ${counts.present} there already, ${counts.refused} refused`,
   );
-  // The estimate is unknown in an empty database.
-  if (counts.matchesPerMille > 0) print(`those created match some ${counts.matchesPerMille / 1_000} times an advert`);
+  // An empty database gives no estimate.
+  if (counts.matchesPerMille > 0) print(`The new searches have ${counts.matchesPerMille / 1_000} matches per advert.`);
   if (counts.lines > 0) process.exitCode = NOT_TAKEN;
 }
 
-/** The searches of a page, of a list of pages, or of one page per line; null without searches. */
+/** Reads the searches of a page, a list of pages, or one page per line; null if there are none. */
 function documentsOf(text: string): readonly Document[] | null {
   const documents = parsed(text).flatMap(searchesIn);
   return documents.length === 0 ? null : documents;
@@ -100,7 +102,7 @@ function parsed(text: string): readonly unknown[] {
     try {
       return text.split('\n').flatMap((line) => (line.trim() === '' ? [] : [JSON.parse(line) as unknown]));
     } catch {
-      throw new CommandError(`the file is no JSON: ${(cause as Error).message}`, { cause });
+      throw new CommandError(`The file is not JSON: ${(cause as Error).message}`, { cause });
     }
   }
 }
@@ -132,23 +134,23 @@ async function membersOf(
     const grave = violations.filter((violation) => !isLess(violation));
     for (const { code, propertyPath, message } of grave) {
       const isMember = code === 'unknown_member' && propertyPath === rootOf(propertyPath);
-      const way = isMember ? `; to create it without, --ignore ${propertyPath}` : '';
-      report(`refused: ${title}: ${propertyPath} ${message.en}${way}`);
+      const way = isMember ? `. To create the search without it, add --ignore ${propertyPath}.` : '';
+      report(`Refused: ${title}: ${propertyPath} ${message.en}${way}`);
     }
     if (grave.length > 0 || violations.length === 0) return null;
-    for (const { propertyPath, message } of violations) report(`left out: ${title}: ${propertyPath} ${message.en}`);
+    for (const { propertyPath, message } of violations) report(`Left out: ${title}: ${propertyPath} ${message.en}`);
     const atFault = new Set(violations.map(({ propertyPath }) => rootOf(propertyPath)));
     const rest = Object.entries(document).filter(([name]) => !atFault.has(rootOf(name)));
     return membersOf(Object.fromEntries(rest), rules, ignored, report);
   }
 }
 
-/** The first step of a path, shortened like the paths of violations. */
+/** The first member of a path, shortened like the paths of violations. */
 function rootOf(path: string): string {
   return (path.split(/[.[]/, 1)[0] as string).slice(0, 60);
 }
 
-async function heldMembers(database: Database, { id }: Client): Promise<SearchMembers[]> {
+async function readStoredMembers(database: Database, { id }: Client): Promise<SearchMembers[]> {
   const all: SearchMembers[] = [];
   for (let offset = 0, total = 1; offset < total; offset += PAGE) {
     const order = { order: 'creation', direction: 'asc', offset, limit: PAGE } as const;
@@ -179,7 +181,7 @@ async function create(
   } catch (error) {
     if (!(error instanceof SearchLimitError)) throw error;
     const { limit, maximum, used, added } = error;
-    report(`refused: ${members.title}: ${REFUSALS.beyond(limit, maximum, used, added).en}`);
+    report(`Refused: ${members.title}: ${REFUSALS.beyond(limit, maximum, used, added).en}`);
     return false;
   }
 }

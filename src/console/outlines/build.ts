@@ -1,9 +1,9 @@
 /**
- * Creates the base map's outlines from GeoJSON of the departments (`code`): lines that two of them share are written
- * once, corners to a hundred metres, and islets too small to see are left out. Beside them the neighbouring countries,
- * and France as the same source has it, which closes the gap beside their borders (Natural Earth, public domain); and
- * what that source lacks, by hand. Arguments: the files, metropolitan and overseas (IGN Admin Express, by way of
- * france-geojson, Licence Ouverte); the result lies beside this file.
+ * Creates the base map's outlines from GeoJSON files of the departments (`code`). Lines that two departments share are
+ * written once, corners are rounded to a hundred metres, and islets too small to see are left out. It adds the
+ * neighbouring countries, and France from the same source, which closes the gap along their borders (Natural Earth,
+ * public domain); what that source lacks is drawn by hand. Arguments: the files of metropolitan and overseas France
+ * (IGN Admin Express via france-geojson, Licence Ouverte). The result is written next to this file.
  */
 
 import { readFile, writeFile } from 'node:fs/promises';
@@ -12,11 +12,11 @@ import { feature } from 'topojson-client';
 import { topology } from 'topojson-server';
 import type { GeometryCollection, Topology } from 'topojson-specification';
 
-/** Of the way round the world that the departments span: a hundred metres and more. */
+/** Over the extent of all departments, overseas ones included: a step is a hundred metres or more. */
 const STEPS = 100_000;
 /** Square degrees: a tenth of a square kilometre. */
 const AREA_MIN = 1e-5;
-/** Ten square kilometres, as large as Monaco is drawn. */
+/** Square degrees: ten square kilometres, the size at which Monaco is drawn. */
 const NEIGHBOUR_AREA_MIN = 1e-3;
 
 type Ring = GeoJSON.Position[];
@@ -35,7 +35,7 @@ function withoutIslets(geometry: GeoJSON.Geometry): GeoJSON.Geometry {
   return { ...geometry, coordinates: geometry.coordinates.filter(([shore = []]) => areaOf(shore) >= AREA_MIN) };
 }
 
-/** West, south, east and north of what a map of metropolitan France shows, and one of Guyane. */
+/** The extents of a map of metropolitan France and of one of Guyane. */
 type Window = readonly [west: number, south: number, east: number, north: number];
 const WINDOWS: readonly Window[] = [
   [-12, 35, 17, 56],
@@ -43,7 +43,7 @@ const WINDOWS: readonly Window[] = [
 ];
 const BY_HAND = new URL('../../engine/reference/outlines/by-hand.geojson', import.meta.url);
 
-/** Sutherland and Hodgman, 1974: one side of the window after the other. */
+/** Sutherland and Hodgman, 1974: clips the ring at one side of the window after the other. */
 function clipped(ring: Ring, [west, south, east, north]: Window): Ring {
   const sides = [
     { axis: 0, limit: west, sign: 1 },
@@ -66,14 +66,14 @@ function clipped(ring: Ring, [west, south, east, north]: Window): Ring {
   return corners.length < 3 ? [] : [...corners, corners[0] as GeoJSON.Position];
 }
 
-/** Degrees: what lies as far from France as that is coarse. */
+/** Degrees: corners further from France are coarse. */
 const NEAR = 0.25;
-/** Corners there to half a kilometre: no search area is drawn abroad. */
+/** Coarse corners are rounded to half a kilometre: no search area is drawn abroad. */
 const PER_DEGREE = 200;
-/** Degrees. */
+/** Degrees between coarse corners. */
 const CORNERS_APART = 0.08;
 
-/** Whether a place is near one of the corners. */
+/** Returns whether a corner is near one of `corners`. */
 function nearTo(corners: readonly GeoJSON.Position[]): (corner: GeoJSON.Position) => boolean {
   const cellOf = (degrees = 0): number => Math.floor(degrees / NEAR);
   const around = [-1, 0, 1].flatMap((dx) => [-1, 0, 1].map((dy) => [dx, dy] as const));
@@ -100,7 +100,7 @@ function polygonsOf(geometry: GeoJSON.Geometry): Ring[][] {
 
 type Countries = Topology<{ countries: GeometryCollection<{ name: string }> }>;
 
-/** `corners`: those of France. */
+/** `corners` are those of France. */
 async function readAbroad(corners: readonly GeoJSON.Position[]): Promise<Record<string, GeoJSON.Geometry>> {
   const path = fileURLToPath(import.meta.resolve('world-atlas/countries-10m.json'));
   const atlas = JSON.parse(await readFile(path, 'utf8')) as Countries;
@@ -123,7 +123,7 @@ async function readAbroad(corners: readonly GeoJSON.Position[]): Promise<Record<
   const lakes = ownOf('Lake Geneva').flatMap(({ geometry }) => polygonsOf(geometry));
   return {
     neighbours: made(neighbours, nearTo(corners)),
-    // Of France what has neighbours is used.
+    // Of France, only corners near its neighbours are kept exactly.
     france: made(polygons(true), nearTo(neighbours.flat(2))),
     lakes: { type: 'MultiPolygon', coordinates: lakes },
   };

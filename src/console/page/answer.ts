@@ -6,29 +6,29 @@ import { useValue } from './observable.ts';
 import { messageOf, Unreachable } from './rest.ts';
 import { useWords } from './words/language.ts';
 
-export interface Asked<Value> {
+export interface Requested<Value> {
   readonly value: Value | null;
-  /** Null: no error. */
+  /** Null without an error. */
   readonly problem: string | null;
   readonly isLoading: boolean;
   again(): void;
 }
 
 /**
- * Requests at the first rendering, when one of `about` changes, and when the service is back after a loss; outdated answers
- * are dropped. When one of `renewals` changes, the request is repeated after the pending one.
+ * Sends the request at the first rendering, when one of `about` changes, and when the service is available again.
+ * Outdated answers are dropped. When one of `renewals` changes, the request is repeated after the pending one.
  */
 export function useAnswer<Value>(
   ask: (signal: AbortSignal) => Promise<Value>,
   about: readonly unknown[],
   renewals: readonly unknown[] = [],
-): Asked<Value> {
+): Requested<Value> {
   const words = useWords();
   const isLive = useValue(useModel().connection) === 'live';
   const [round, setRound] = useState(0);
   const isLost = useRef(false);
   const asking = useRef({ isUnderWay: false, isOwed: false });
-  const [state, setState] = useState<Omit<Asked<Value>, 'again'>>({ value: null, problem: null, isLoading: true });
+  const [state, setState] = useState<Omit<Requested<Value>, 'again'>>({ value: null, problem: null, isLoading: true });
   useEffect(() => {
     const leaving = new AbortController();
     asking.current = { isUnderWay: true, isOwed: false };
@@ -69,14 +69,8 @@ export function useAnswer<Value>(
   return { ...state, again };
 }
 
-export interface Mutation {
-  readonly isUnderWay: boolean;
-  readonly problem: string | null;
-  run(work: () => Promise<void>): void;
-}
-
-/** The action of a button: one at a time; its error stays visible until the next try. */
-export function useMutation(): Mutation {
+/** The action of a button. One runs at a time; its error stays visible until the next try. */
+export function useMutation() {
   const words = useWords();
   const [isUnderWay, setUnderWay] = useState(false);
   const [problem, setProblem] = useState<string | null>(null);

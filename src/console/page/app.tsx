@@ -1,6 +1,6 @@
 /**
- * The page of a signed-in client: the head with its views, the open view, and the map beside it. Like a browser after a
- * navigation, it shows a new view from its top, restores the scroll position on the way back, and moves the focus.
+ * The page of a signed-in client: the head with its views, the open view, and the map next to it. Like a browser after
+ * a navigation, it shows a new view from its top, restores the scroll position on the way back, and moves the focus.
  */
 
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
@@ -11,17 +11,18 @@ import { ModelContext, useModel } from './model-context.ts';
 import { useValue } from './observable.ts';
 import { createRest } from './rest.ts';
 import { hrefOf, type Route, route, VIEWS, type View } from './route.ts';
-import { forgetKey, hasBroughtKey, keepKey, takeKey } from './session.ts';
+import { forgetKey, hasBroughtKey, keepKey, readKey } from './session.ts';
 import { openSharedMap, type SharedMap, SharedMapContext } from './shared-map.ts';
 import { SignIn } from './sign-in.tsx';
 import { DeliveriesView } from './views/deliveries-view.tsx';
 import { EndpointsView } from './views/endpoints-view.tsx';
 import { MapView } from './views/map-view.tsx';
+import { RecipientsView } from './views/recipients-view.tsx';
 import { SearchesView } from './views/searches-view.tsx';
 import { WhyView } from './views/why-view.tsx';
 import { chooseLanguage, language, presentWords, useWords } from './words/language.ts';
 
-/** The key of the address is read before the first rendering. */
+/** Not a hook: the key in the address is read before the first rendering. */
 export function mayReplaceKey(): boolean {
   return window.confirm(presentWords().replaceKey);
 }
@@ -38,7 +39,7 @@ export function App({ firstKey }: { readonly firstKey: string | null }) {
   // A key may be pasted into the address of the open page.
   useEffect(() => {
     const look = (): void => {
-      if (hasBroughtKey()) setKey(takeKey(mayReplaceKey));
+      if (hasBroughtKey()) setKey(readKey(mayReplaceKey));
     };
     window.addEventListener('hashchange', look);
     return () => window.removeEventListener('hashchange', look);
@@ -101,7 +102,7 @@ function Page({ onLeave }: { onLeave(): void }) {
         <main id="view" {...arrival} tabIndex={-1} aria-label={words.views[view]}>
           <OpenView view={view} id={id} />
         </main>
-        <section class="stage" aria-label={words.map}>
+        <section class="stage" aria-label={words.views.map}>
           <div class="map" ref={attach} />
           {sharedMap !== null && <MapContents />}
         </section>
@@ -135,7 +136,9 @@ function OpenView({ view, id }: { readonly view: View; readonly id: string | nul
     case 'deliveries':
       return <DeliveriesView search={id} />;
     case 'why':
-      return <WhyView asked={id} />;
+      return <WhyView requested={id} />;
+    case 'recipients':
+      return <RecipientsView />;
     case 'endpoints':
       return <EndpointsView />;
   }

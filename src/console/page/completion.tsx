@@ -1,9 +1,10 @@
 /**
- * Completes names of places: a combobox with a list, for keyboard and screen reader as well. The previous list stays until
- * the next one arrives, for the mouse; Enter waits for it, and chooses its first item.
+ * Completes names of places: a combobox with a list, also for the keyboard and screen readers. The previous list stays
+ * for the mouse until the next one arrives. Enter waits for the next list, and chooses its first item.
  */
 
 import { useEffect, useId, useState } from 'preact/hooks';
+import { useAnswer } from './answer.ts';
 import type { Collection, LocationDocument } from './documents.ts';
 import { useModel } from './model-context.ts';
 import { pause } from './now.ts';
@@ -111,39 +112,31 @@ function Places({ id, label, places, active, isBehind, onChoose }: PlacesProps) 
 }
 
 interface Completed {
-  /** The typed text of their request. */
+  /** The typed text that was completed. */
   readonly letters: string;
   readonly places: readonly LocationDocument[];
 }
 
-/** Completed places. A failed request completes nothing: the next letter requests again. */
+const NOTHING: Completed = { letters: '', places: [] };
+
+/** Completed places. If a request fails, nothing is completed, and the next letter sends another request. */
 function useCompletion(typed: string, types: CompletionProps['types']): Completed {
   const { rest } = useModel();
-  const [completed, setCompleted] = useState<Completed>({ letters: '', places: [] });
   const letters = typed.trim();
-  useEffect(() => {
-    if (letters === completed.letters) return;
-    const leaving = new AbortController();
-    const complete = async (): Promise<readonly LocationDocument[]> => {
-      if (letters === '') return [];
+  const { value } = useAnswer(
+    async (signal) => {
+      if (letters === '') return NOTHING;
+      await pause(TYPING_MS, signal);
       const query = { query: letters.slice(0, 100), itemsPerPage: SHOWN_MAX * 2 };
-      const page = await rest.read<Collection<LocationDocument>>(
-        '/public/location-autocomplete',
-        query,
-        leaving.signal,
-      );
-      return page['hydra:member'].filter(({ type }) => types?.includes(type) ?? true).slice(0, SHOWN_MAX);
-    };
-    const answer = async (): Promise<void> => {
-      await pause(TYPING_MS, leaving.signal);
-      const places = await complete().catch((error: unknown) => {
-        if (error instanceof Refusal || error instanceof Unreachable || leaving.signal.aborted) return [];
+      const path = '/public/location-autocomplete';
+      const page = await rest.read<Collection<LocationDocument>>(path, query, signal).catch((error: unknown) => {
+        if (error instanceof Refusal || error instanceof Unreachable) return { 'hydra:member': [] };
         throw error;
       });
-      if (!leaving.signal.aborted) setCompleted({ letters, places });
-    };
-    void answer();
-    return () => leaving.abort();
-  }, [letters]);
-  return completed;
+      const places = page['hydra:member'].filter(({ type }) => types?.includes(type) ?? true);
+      return { letters, places: places.slice(0, SHOWN_MAX) };
+    },
+    [letters],
+  );
+  return value ?? NOTHING;
 }

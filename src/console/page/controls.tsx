@@ -5,7 +5,7 @@ import { Field, type FieldProps } from './elements.tsx';
 
 type Labelled = Omit<FieldProps, 'children'>;
 
-interface TextProps extends Labelled {
+export interface TextProps extends Labelled {
   readonly value: string | number;
   readonly type?: 'number';
   readonly inputMode?: 'numeric' | 'decimal' | 'url' | 'email';

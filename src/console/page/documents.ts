@@ -1,31 +1,15 @@
 /** Types of the answers that the page reads: those of `/openapi.json`, and details that it leaves open. */
 
 import type {
-  AdEvent,
-  Match,
-  FeedItem as OpenFeedItem,
-  PointOfInterest,
-  PropertyCity,
-  Search,
+  AdEventDocument,
+  FeedItemDocument,
+  MatchDocument,
+  PointOfInterestDocument,
+  PropertyCityDocument,
+  SearchDocument,
 } from './generated/documents.ts';
 
-export type {
-  Advert as AdvertDocument,
-  Attempt as AttemptDocument,
-  City as CityDocument,
-  Coordinates as Place,
-  Delivery as DeliveryDocument,
-  Endpoint as EndpointDocument,
-  Explanation as ExplanationDocument,
-  FoundProperty as FoundDocument,
-  Location as LocationDocument,
-  Match as MatchDocument,
-  Preview as PreviewDocument,
-  PropertyDocument,
-  Search as SearchDocument,
-  SiteCategory,
-  WebhookTest as WebhookTestDocument,
-} from './generated/documents.ts';
+export type * from './generated/documents.ts';
 
 export interface Collection<Member> {
   readonly 'hydra:member': readonly Member[];
@@ -33,11 +17,11 @@ export interface Collection<Member> {
   readonly 'hydra:view'?: { readonly 'hydra:next'?: string };
 }
 
-/** A ring is `[longitude, latitude]` by corner, closed. */
-export type Ring = Search['geoShapes'][number][number];
+/** The corners of a ring, `[longitude, latitude]`; the last one repeats the first. */
+export type Ring = SearchDocument['geoShapes'][number][number];
 
-export interface FeedItem extends OpenFeedItem {
-  readonly body: { readonly event: string; readonly adEvent?: AdEvent; readonly match: Match } | null;
+export interface FeedItem extends FeedItemDocument {
+  readonly body: { readonly event: string; readonly adEvent?: AdEventDocument; readonly match: MatchDocument } | null;
 }
 
 export interface FeedPage {
@@ -45,7 +29,7 @@ export interface FeedPage {
   readonly next: string;
 }
 
-export interface PointDocument extends PointOfInterest {
+export interface PointDocument extends PointOfInterestDocument {
   readonly attributes: Readonly<Record<string, string>> | readonly [];
 }
 
@@ -57,7 +41,7 @@ export const FIRST_ARRONDISSEMENTS: Readonly<Record<string, string>> = {
 };
 
 /** `Toulon (83000)`, `Marseille` */
-export function cityLabel({ insee, name, zipcode }: Pick<PropertyCity, 'insee' | 'name' | 'zipcode'>): string {
+export function cityLabel({ insee, name, zipcode }: Pick<PropertyCityDocument, 'insee' | 'name' | 'zipcode'>): string {
   return zipcode === null || insee in FIRST_ARRONDISSEMENTS ? name : `${name} (${zipcode})`;
 }
 

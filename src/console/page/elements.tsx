@@ -53,7 +53,7 @@ export function Violation({ id, text }: { readonly id?: string; readonly text: s
 
 export interface FoldProps {
   readonly title: string;
-  /** A field in it is set or has a violation: it opens, and later stays as the reader leaves it. */
+  /** True if a field in it is set or has a violation: it opens, and later stays as the reader leaves it. */
   readonly isNeeded: boolean;
   readonly class?: string;
   readonly children: ComponentChildren;
@@ -136,7 +136,7 @@ export function Confirmation({ question, confirm, onConfirm, onLeave }: Confirma
   const dialog = useRef<HTMLDialogElement>(null);
   const title = useId();
   const isLeft = useRef(false);
-  // At once: the close event comes later, perhaps when another dialog is open.
+  // Without a delay: the close event comes later, perhaps when another dialog is open.
   const leave = (): void => {
     if (isLeft.current) return;
     isLeft.current = true;
@@ -166,7 +166,7 @@ interface CopyButtonProps {
   readonly beside: RefObject<HTMLElement | null>;
 }
 
-/** Copies the text beside it; without TLS, where browsers forbid that, it selects the text. */
+/** Copies the text of `beside`; without TLS, where browsers forbid that, it selects the text. */
 export function CopyButton({ label, text, beside }: CopyButtonProps) {
   const words = useWords();
   const [done, setDone] = useState<{ readonly text: string; readonly said: 'copied' | 'selected' } | null>(null);
@@ -176,7 +176,7 @@ export function CopyButton({ label, text, beside }: CopyButtonProps) {
     setDone({ text, said: 'selected' });
   };
   const copy = (): void => {
-    // Absent without TLS, against its type.
+    // Contrary to its type, it is absent without TLS.
     const clipboard = navigator.clipboard as Clipboard | undefined;
     if (clipboard === undefined) return select();
     clipboard.writeText(text).then(() => setDone({ text, said: 'copied' }), select);

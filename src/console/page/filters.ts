@@ -1,5 +1,6 @@
 /** The filters and order of map and list, and the properties at a clicked point of the map. */
 
+import { folded } from './folded.ts';
 import { type Dot, kindOf, type PinKind } from './map/pin-painter.ts';
 import type { AreaShape } from './map/search-areas.ts';
 import { observable } from './observable.ts';
@@ -9,19 +10,21 @@ export const RESULT_ORDERS = ['newest', 'price', 'pricePerMeter', 'surface'] as 
 export type ResultOrder = (typeof RESULT_ORDERS)[number];
 
 export interface Filters {
-  /** IRI; null: all searches. */
+  /** IRI; null for all searches. */
   readonly search: string | null;
   readonly hidden: ReadonlySet<PinKind>;
   readonly order: ResultOrder;
   /** For one search the service searches title and description; for all searches the page searches title and place. */
   readonly text: string;
+  /** For one search: only properties with this mark; null for all that are not hidden. */
+  readonly mark: Pin['mark'];
 }
 
-export const filters = observable<Filters>({ search: null, hidden: new Set(), order: 'newest', text: '' });
+export const filters = observable<Filters>({ search: null, hidden: new Set(), order: 'newest', text: '', mark: null });
 
 const DAY_MS = 86_400_000;
 
-/** The order of notified properties. */
+/** The pins of shown kinds that were created in the last `days` and contain every typed word, in their order. */
 export function filtered(pins: readonly Pin[], chosen: Filters, days: number | null): readonly Pin[] {
   const since = days === null ? 0 : Date.now() - days * DAY_MS;
   const words = folded(chosen.text).split(/\s+/);
@@ -36,15 +39,7 @@ export function shownKinds(pins: readonly Pin[], { hidden }: Filters): readonly 
   return pins.filter((pin) => !hidden.has(kindOf(pin)));
 }
 
-/** Ignores case, accents and invisible characters. */
-export function folded(text: string): string {
-  return text
-    .normalize('NFD')
-    .replaceAll(/[\p{M}\p{Default_Ignorable_Code_Point}]/gu, '')
-    .toLowerCase();
-}
-
-/** Places and previewed properties of the edited search; null: none is edited. */
+/** Places and previewed properties of the edited search; null if none is edited. */
 export interface Sketch {
   readonly shapes: readonly AreaShape[];
   readonly dots: readonly Dot[];

@@ -1,10 +1,10 @@
 /**
- * The present results of the chosen search, notified or not, in the chosen order and with the chosen words: the first
- * thousand at once, further ones at the end of the list. New results wait until the reader asks for them: no row moves
- * under the pointer.
+ * The current results of the chosen search, including those not yet notified, in the chosen order and filtered by the
+ * typed words. The first thousand are read at once, further ones at the end of the list. New results wait until the
+ * reader asks for them, so that no row moves under the pointer.
  */
 
-import type { Collection, FoundDocument } from './documents.ts';
+import type { Collection, FoundPropertyDocument } from './documents.ts';
 import { type Filters, filters, type ResultOrder } from './filters.ts';
 import { pause } from './now.ts';
 import { type Observable, observable } from './observable.ts';
@@ -21,12 +21,14 @@ export interface FoundList {
   /** Only the properties that changed last were evaluated. */
   readonly isEstimated: boolean;
   readonly isReading: boolean;
-  /** Reads further ones. */
+  /** Reads further results. */
   more(): void;
-  takeFresh(): void;
+  showFresh(): void;
+  /** Shows a mark that was set. */
+  putMark(property: string, mark: Pin['mark']): void;
 }
 
-interface FoundPage extends Collection<FoundDocument> {
+interface FoundPage extends Collection<FoundPropertyDocument> {
   readonly estimated: boolean;
 }
 
@@ -44,12 +46,17 @@ const ORDERS: Readonly<Record<ResultOrder, Query>> = {
 /** Retries until there is an answer; resolves with null when the signal is aborted. */
 type Persevere = <Done>(signal: AbortSignal, work: () => Promise<Done>) => Promise<Done | null>;
 
-/** Null while no search is chosen. */
-export function createFoundList(rest: Rest, signal: AbortSignal, persevere: Persevere): Observable<FoundList | null> {
+/** Null while no search is chosen. `onVisit` gets a search whose results are shown without filters. */
+export function createFoundList(
+  rest: Rest,
+  signal: AbortSignal,
+  persevere: Persevere,
+  onVisit: (search: string) => Promise<void>,
+): Observable<FoundList | null> {
   const list = observable<FoundList | null>(null);
   let showing = new AbortController();
-  const show = ({ search, order, text }: Filters): void => {
-    const query = { ...ORDERS[order], text };
+  const show = ({ search, order, text, mark }: Filters): void => {
+    const query = { ...ORDERS[order], text, mark };
     const before = list.get();
     const isShown = before?.search === (search ?? undefined) && (search === null || isSame(before?.query, query));
     if (isShown) return;
@@ -57,7 +64,8 @@ export function createFoundList(rest: Rest, signal: AbortSignal, persevere: Pers
     showing = new AbortController();
     if (search === null) return list.set(null);
     const until = AbortSignal.any([signal, showing.signal]);
-    followSearch({ search, query, list, until, persevere, rest, reload: () => reload(filters.get()) });
+    const visit = (): Promise<void> => (text === '' && mark === null ? onVisit(search) : Promise.resolve());
+    followSearch({ search, query, list, until, persevere, rest, visit, reload: () => reload(filters.get()) });
   };
   const reload = (chosen: Filters): void => {
     list.set(null);
@@ -78,17 +86,20 @@ interface Following {
   readonly until: AbortSignal;
   readonly persevere: Persevere;
   readonly rest: Rest;
+  visit(): Promise<void>;
   reload(): void;
 }
 
-function followSearch({ search, query, list, until, persevere, rest, reload }: Following): void {
+function followSearch({ search, query, list, until, persevere, rest, visit, reload }: Following): void {
   let pages = 0;
   const set = (change: Partial<FoundList>): void => {
     const before = list.get();
     if (before !== null && !until.aborted) list.set({ ...before, ...change });
   };
-  const readPage = (asked: Query): Promise<FoundPage | null> =>
-    persevere(until, () => rest.read<FoundPage>(`${search}/properties`, { ...asked, itemsPerPage: PER_PAGE }, until));
+  const readPage = (requested: Query): Promise<FoundPage | null> =>
+    persevere(until, () =>
+      rest.read<FoundPage>(`${search}/properties`, { ...requested, itemsPerPage: PER_PAGE }, until),
+    );
   const readOn = async (): Promise<void> => {
     set({ isReading: true });
     for (const last = pages + PAGES_AT_ONCE; pages < last; ) {
@@ -121,24 +132,43 @@ function followSearch({ search, query, list, until, persevere, rest, reload }: F
   };
   const follow = async (): Promise<void> => {
     await readOn();
+    await persevere(until, visit);
     while (!until.aborted) {
       await pause(AGAIN_MS, until);
       if (!until.aborted) await lookAgain();
     }
   };
-  const tolerant = (work: Promise<void>): void =>
-    void work.catch((error: unknown) => {
-      // The search is gone.
-      if (!(error instanceof Refusal)) throw error;
-      set({ isReading: false });
-    });
+  const tolerant = (work: Promise<void>): void => untilGone(work, () => set({ isReading: false }));
   const more = (): void => {
     const { isReading, pins, total } = list.get() ?? { isReading: true, pins: [], total: 0 };
     if (!isReading && pins.length < total) tolerant(readOn());
   };
-  const empty = { pins: [], fresh: [], total: 0, isEstimated: false };
-  list.set({ search, query, ...empty, isReading: true, more, takeFresh: reload });
+  const putMark: FoundList['putMark'] = (property, mark) => set(withMark(list.get(), query.mark, { property, mark }));
+  list.set({ search, query, ...EMPTY, isReading: true, more, showFresh: reload, putMark });
   tolerant(follow());
+}
+
+function untilGone(work: Promise<void>, onGone: () => void): void {
+  void work.catch((error: unknown) => {
+    // The search is gone.
+    if (!(error instanceof Refusal)) throw error;
+    onGone();
+  });
+}
+
+const EMPTY = { pins: [], fresh: [], total: 0, isEstimated: false };
+
+/** `listed`: the mark that all listed properties have; null if the list has all that are not hidden. */
+function withMark(
+  list: FoundList | null,
+  listed: Query[string] | undefined,
+  { property, mark }: Pick<Pin, 'property' | 'mark'>,
+): Partial<FoundList> {
+  const { pins = [], fresh = [], total = 0 } = list ?? {};
+  const isListed = listed === null ? mark !== 'hidden' : mark === listed;
+  const marked = (pin: Pin): readonly Pin[] => (pin.property !== property ? [pin] : isListed ? [{ ...pin, mark }] : []);
+  const left = pins.flatMap(marked);
+  return { pins: left, fresh: fresh.flatMap(marked), total: total - pins.length + left.length };
 }
 
 const NO_ORDER: Query = Object.fromEntries(
@@ -149,15 +179,16 @@ function isSame(some: Query | undefined, other: Query): boolean {
   return JSON.stringify(some) === JSON.stringify(other);
 }
 
-/** Each property once, in its former position. */
+/** Each property once, at its former position. */
 function merged(before: readonly Pin[], added: readonly Pin[]): readonly Pin[] {
   return [...new Map([...before, ...added].map((pin) => [pin.property, pin])).values()];
 }
 
-function pinsOf(search: string, documents: readonly FoundDocument[]): readonly Pin[] {
+function pinsOf(search: string, documents: readonly FoundPropertyDocument[]): readonly Pin[] {
   return documents.map((document) => {
-    const { '@id': property, match, satisfiedSince: createdAt, updatedAt } = document;
-    const identity = { '@id': match ?? property, property, search };
-    return pinOf({ ...identity, createdAt, updatedAt: updatedAt ?? createdAt, propertyDocument: document });
+    const { '@id': property, match, matchedAt, mark, satisfiedSince, updatedAt } = document;
+    const createdAt = satisfiedSince ?? updatedAt ?? '';
+    const pinned = { '@id': match ?? property, property, search, createdAt, matchedAt, mark };
+    return pinOf({ ...pinned, updatedAt: updatedAt ?? createdAt, propertyDocument: document });
   });
 }

@@ -1,4 +1,4 @@
-/** Decodes text of an address, which anybody may have written: invalid encodings are kept as they are. */
+/** Decodes text of an address, which anyone may have written: invalid encodings are kept as they are. */
 
 /** Unlike `decodeURIComponent` it never throws. */
 export function decoded(text: string): string {

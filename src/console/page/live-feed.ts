@@ -1,6 +1,6 @@
 /**
- * Follows the feed by long polls, from the present on. It retries while the service is away, restarts an outdated cursor
- * where the service says, and shows nothing twice.
+ * Follows the feed by long polls, starting at the present. It retries while the service is away, continues after an
+ * outdated cursor where the service says, and shows nothing twice.
  */
 
 import type { FeedItem, FeedPage } from './documents.ts';
@@ -22,7 +22,7 @@ const PAGE_ITEMS = 200;
 const PAUSE_MS_MIN = 500;
 const PAUSE_MS_MAX = 5_000;
 
-/** Resolves when the signal is aborted, or the key has become unknown. */
+/** Resolves when the signal is aborted, or the service no longer knows the key. */
 export async function followFeed({ rest, signal, onItems, onConnection }: Following): Promise<void> {
   let after = 'latest';
   let failures = 0;
@@ -47,20 +47,13 @@ export async function followFeed({ rest, signal, onItems, onConnection }: Follow
   }
 }
 
-interface Next {
-  readonly after: string | null;
-  readonly isLost: boolean;
-  /** Null: the pause grows with each failure. */
-  readonly pauseMs: number | null;
-}
-
-/** Null: the feed cannot continue. Throws errors that are no refusals. */
-function nextOf(error: unknown): Next | null {
+/** Null if the feed cannot continue. Throws errors that are not refusals. `pauseMs`: null for a growing pause. */
+function nextOf(error: unknown) {
   if (error instanceof Unreachable) return { after: null, isLost: true, pauseMs: null };
   if (!(error instanceof Refusal)) throw error;
   if (error.status === 401) return null;
   if (error.status === 410 && error.oldest !== null) return { after: error.oldest, isLost: false, pauseMs: 0 };
-  // A new database does not know the cursor.
+  // A new database does not have the cursor.
   if (error.status === 400) return { after: 'latest', isLost: false, pauseMs: null };
   return { after: null, isLost: error.status >= 500, pauseMs: error.retryAfterMs };
 }

@@ -1,7 +1,7 @@
-/** Entry of the console: one page beside the REST interface, for holders of an API key. */
+/** The entry point of the console: one page that uses the REST interface, for holders of an API key. */
 
 import { render } from 'preact';
 import { App, mayReplaceKey } from './app.tsx';
-import { PAGE, takeKey } from './session.ts';
+import { PAGE, readKey } from './session.ts';
 
-render(<App firstKey={takeKey(mayReplaceKey)} />, PAGE);
+render(<App firstKey={readKey(mayReplaceKey)} />, PAGE);

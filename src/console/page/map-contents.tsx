@@ -18,9 +18,9 @@ import { useWords } from './words/language.ts';
 
 const NO_DOTS: readonly Dot[] = [];
 const REACH_PIXELS = 9;
-/** Searches whose areas are shown together at most. */
+/** Maximum searches whose areas are shown together. */
 const AREAS_MAX = 12;
-/** Titles that are listed for one point. */
+/** Maximum titles that are listed for one point. */
 const NEAR_MAX = 50;
 
 export function MapContents() {
@@ -33,7 +33,7 @@ export function MapContents() {
   const written = useValue(sketch);
   const edited = view === 'searches' && id !== null ? `/searches/${id}` : null;
   const chosen = edited ?? chosenFilters.search;
-  // Areas of many searches would cover the map, and those of others the one that is edited.
+  // The areas of many searches would cover the map, and those of other searches the edited one.
   const shownSearches = useMemo(() => {
     if (edited !== null) return [];
     return list.filter(({ '@id': iri }) => (chosen === null ? list.length <= AREAS_MAX : iri === chosen));
@@ -80,7 +80,7 @@ export function MapContents() {
 
 /** Shown at zooms at which the outlines lack streets. */
 const STREETS_WANTED_FROM_ZOOM = 12;
-/** A tile server that anybody may try; its usage policy is linked beside it. */
+/** A public tile server; its usage policy is linked next to it. */
 const HOW_TO_GET_STREETS = `VIGIE_MAP_TILES_URL=https://tile.openstreetmap.org/{z}/{x}/{y}.png
 VIGIE_MAP_ATTRIBUTION="© OpenStreetMap contributors"`;
 const USAGE_POLICY = 'https://operations.osmfoundation.org/policies/tiles/';

@@ -26,7 +26,7 @@ export function observable<Value>(initial: Value): Observable<Value> {
   };
 }
 
-/** Renders the component again when the value changes, also between rendering and effects. */
+/** Renders the component again when the value changes, even between rendering and effects. */
 export function useValue<Value>(source: Observable<Value>): Value {
   const [drawn, draw] = useState(() => ({ value: source.get() }));
   useEffect(() => {

@@ -8,14 +8,8 @@ export type Destinations = Pick<
   'notificationEnabled' | 'endpointRecipient' | 'eventEndpoint' | 'emailStatus'
 > & { readonly subscribedEvents: readonly string[] };
 
-export interface Outlook {
-  /** Null: nothing. */
-  readonly will: string | null;
-  /** Null: nothing is missing. */
-  readonly willNot: string | null;
-}
-
-export function outlookOf(search: Destinations, words: Words): Outlook {
+/** `will`: null for nothing; `willNot`: null when nothing is missing. */
+export function outlookOf(search: Destinations, words: Words) {
   const { outlook } = words;
   const { endpointRecipient, eventEndpoint, subscribedEvents, emailStatus } = search;
   if (!search.notificationEnabled) return { will: null, willNot: outlook.off };

@@ -1,53 +1,52 @@
 /**
- * Matches as the map needs them: position, kind, time. The newest ones are kept, up to a maximum; a property that several
+ * Matches as the map needs them: position, kind, time. The newest are kept, up to a maximum. A property that several
  * searches match has a pin for each, drawn over each other.
  */
 
-import { idOf, type MatchDocument, type PropertyDocument } from './documents.ts';
+import {
+  type FoundPropertyDocument,
+  idOf,
+  type MatchDocument,
+  type PropertyDocument,
+  type PropertyMarkDocument,
+} from './documents.ts';
+import { folded } from './folded.ts';
 import { latitudeOf, worldX, worldY } from './map/projection.ts';
 
-export interface Pin {
-  /** Id of the match; of the property if nothing was notified. */
+const SHOWN = [
+  ...(['title', 'price', 'pricePerMeter', 'surface', 'room', 'floor'] as const),
+  ...(['propertyType', 'transactionType'] as const),
+];
+
+export interface Pin extends Pick<PropertyDocument, (typeof SHOWN)[number]> {
+  /** The id of the match, or of the property if nothing was notified. */
   readonly match: string;
   readonly search: string;
   readonly property: string;
-  readonly title: string | null;
-  readonly price: number | null;
-  /** The price before its last change; null: it has not changed. */
+  /** The price before its last change; null if it has not changed. */
   readonly priceBefore: number | null;
-  readonly pricePerMeter: number | null;
-  readonly surface: number | null;
-  readonly room: number | null;
-  readonly floor: number | null;
   /** The energy classes that its adverts state. */
   readonly energy: readonly string[];
-  /** In the words of its adverts. */
+  /** In the words of the adverts. */
   readonly features: readonly string[];
-  readonly propertyType: number | null;
   readonly picture: string | null;
-  readonly transactionType: number | null;
   readonly cityName: string | null;
   readonly isExpired: boolean;
   readonly createdAtMs: number;
   readonly updatedAtMs: number;
-  /** Position in the unit square of the world; null: unknown. */
+  /** Null if nothing was notified. */
+  readonly matchedAtMs: number | null;
+  /** It appeared after the last visit to its search. */
+  readonly isNew?: boolean;
+  readonly mark: PropertyMarkDocument['state'];
+  /** Position in the unit square of the world; null if unknown. */
   readonly x: number | null;
   readonly y: number | null;
 }
 
 export const PINS_MAX = 10_000;
 
-export interface PinTable {
-  /** Newest first. */
-  list(): readonly Pin[];
-  get(match: string): Pin | null;
-  /** True: the match was new to the page. */
-  put(match: Pinned): boolean;
-  dropSearch(search: string): void;
-  readonly size: number;
-}
-
-export function createPinTable(): PinTable {
+export function createPinTable() {
   const byMatch = new Map<string, Pin>();
   let sorted: readonly Pin[] | null = null;
   const list = (): readonly Pin[] => {
@@ -55,9 +54,11 @@ export function createPinTable(): PinTable {
     return sorted;
   };
   return {
+    /** Newest first. */
     list,
-    get: (match) => byMatch.get(match) ?? null,
-    put(match) {
+    get: (match: string): Pin | null => byMatch.get(match) ?? null,
+    /** Returns true if the match was new to the page. */
+    put(match: Pinned): boolean {
       const isNew = !byMatch.has(match['@id']);
       byMatch.set(match['@id'], pinOf(match));
       sorted = null;
@@ -68,11 +69,13 @@ export function createPinTable(): PinTable {
       }
       return isNew;
     },
-    dropSearch(search) {
-      for (const pin of byMatch.values()) if (pin.search === search) byMatch.delete(pin.match);
+    /** `property`: only the pin of this one. */
+    drop(search: string, property?: string): void {
+      const isGone = (pin: Pin) => pin.search === search && (property === undefined || pin.property === property);
+      for (const pin of byMatch.values()) if (isGone(pin)) byMatch.delete(pin.match);
       sorted = null;
     },
-    get size() {
+    get size(): number {
       return byMatch.size;
     },
   };
@@ -86,41 +89,62 @@ export function panelIdOf({ match }: Pick<Pin, 'match'>): string {
 /** A match, or a found property without one: their JSON-LD members differ. */
 type Pinned = Omit<MatchDocument, '@context' | '@type' | 'propertyDocument'> & {
   readonly propertyDocument: Omit<PropertyDocument, '@context' | '@type'> | null;
-};
+} & Partial<Pick<FoundPropertyDocument, 'matchedAt' | 'mark'>>;
 
-export function pinOf({ '@id': match, search, property, createdAt, updatedAt, propertyDocument }: Pinned): Pin {
+export function pinOf({
+  '@id': match,
+  search,
+  property,
+  createdAt,
+  updatedAt,
+  propertyDocument,
+  ...found
+}: Pinned): Pin {
+  const { matchedAt = createdAt, mark = null } = found;
   const place = placeOf(propertyDocument);
+  const shown = SHOWN.map((name) => [name, propertyDocument?.[name] ?? null]);
   return {
+    ...(Object.fromEntries(shown) as Pick<Pin, (typeof SHOWN)[number]>),
     match,
     search,
     property,
-    title: propertyDocument?.title ?? null,
-    price: propertyDocument?.price ?? null,
     priceBefore: propertyDocument === null ? null : priceBefore(propertyDocument),
-    pricePerMeter: propertyDocument?.pricePerMeter ?? null,
-    surface: propertyDocument?.surface ?? null,
-    room: propertyDocument?.room ?? null,
-    floor: propertyDocument?.floor ?? null,
     ...homeOf(propertyDocument?.adverts ?? []),
-    propertyType: propertyDocument?.propertyType ?? null,
     picture: propertyDocument?.pictures[0] ?? null,
-    transactionType: propertyDocument?.transactionType ?? null,
     cityName: propertyDocument?.city?.name ?? null,
     isExpired: propertyDocument?.expired ?? false,
     createdAtMs: Date.parse(createdAt),
     updatedAtMs: Date.parse(updatedAt),
+    matchedAtMs: matchedAt === null ? null : Date.parse(matchedAt),
+    mark: mark?.state ?? null,
     x: place === null ? null : worldX(place.lon),
     y: place === null ? null : worldY(latitudeOf(place.lat)),
   };
 }
 
 const FEATURES_MAX = 12;
+const BETWEEN = /,(?!\d)|[;/+&|\n•·]/;
+/** Matches folded text that says, or may say, what the home lacks. */
+const DENIAL = new RegExp(
+  "(?:^| )(?:sans|ni)(?! vis)(?![a-z])|^(?:aucune?|pas d[e’']|non?|zero|depourvue?s? d[e’']|not|without)(?![a-z])" +
+    '|^0+(?![\\d.,])|(?:^|[ :=(])(?:non?|false|aucune?|none|0+(?: ?m[2²])?)\\)?$',
+);
 
-/** What its adverts state, each once. */
+/** The parts of an item that say what a home has; empty if one is a bare "non". */
+function presentParts(item: string): readonly string[] {
+  const parts = item
+    .split(BETWEEN)
+    .map((part) => part.trim())
+    .filter(Boolean);
+  const denied = parts.filter((part) => DENIAL.test(folded(part)));
+  return denied.some((part) => !part.trim().includes(' ')) ? [] : parts.filter((part) => !denied.includes(part));
+}
+
+/** What the adverts say that the home has, each once. */
 export function homeOf(adverts: PropertyDocument['adverts']): Pick<Pin, 'energy' | 'features'> {
   return {
     energy: [...new Set(adverts.flatMap(({ energy }) => energy?.category ?? []))],
-    features: [...new Set(adverts.flatMap(({ features }) => features))].slice(0, FEATURES_MAX),
+    features: [...new Set(adverts.flatMap(({ features }) => features.flatMap(presentParts)))].slice(0, FEATURES_MAX),
   };
 }
 

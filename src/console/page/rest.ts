@@ -14,7 +14,7 @@ export interface Violation {
 export class Refusal extends Error {
   readonly status: number;
   readonly violations: readonly Violation[];
-  /** Null: a retry is useless. */
+  /** Null if a retry is useless. */
   readonly retryAfterMs: number | null;
   /** Where to restart the feed after a 410. */
   readonly oldest: string | null;
@@ -46,17 +46,13 @@ export interface RequestOptions {
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-export interface Rest {
-  readonly key: string;
-  /** Rejects with `Refusal` and `Unreachable`, and with the signal's reason. */
-  ask<Body>(method: Method, path: string, options?: RequestOptions): Promise<Answer<Body>>;
-  /** Requests another media type than JSON. */
-  readText(path: string, query: Query, type: string): Promise<string>;
-  read<Body>(path: string, query?: Query, signal?: AbortSignal): Promise<Body>;
-}
+export type Rest = ReturnType<typeof createRest>;
 
-/** `onUnknownKey` is called when the service rejects the key. */
-export function createRest(key: string, onUnknownKey: () => void): Rest {
+/**
+ * Its functions reject with `Refusal` and `Unreachable`, and with the signal's reason. `onUnknownKey` is called when the
+ * service rejects the key.
+ */
+export function createRest(key: string, onUnknownKey: () => void) {
   const send = async (method: Method, path: string, options: RequestOptions): Promise<Response> => {
     const response = await fetch(addressOf(path, options.query), {
       method,
@@ -74,7 +70,7 @@ export function createRest(key: string, onUnknownKey: () => void): Rest {
     });
     if (response.ok) return response;
     if (response.status === 401) onUnknownKey();
-    // A proxy answers in its own format while the service is away.
+    // While the service is away, a proxy answers in its own format.
     if (response.status >= 502) throw new Unreachable(`HTTP ${response.status}`);
     const body = await response.json().catch(() => ({}));
     throw new Refusal(response.status, body, response.headers.get('Retry-After'));
@@ -84,16 +80,17 @@ export function createRest(key: string, onUnknownKey: () => void): Rest {
     return { body: await bodyOf<Body>(response, options.signal), etag: response.headers.get('ETag') };
   };
   return {
-    key,
     ask,
-    readText: async (path, query, type) => (await send('GET', path, { query, headers: { Accept: type } })).text(),
-    read: async <Body>(path: string, query: Query = {}, signal?: AbortSignal) => {
+    /** Requests another media type than JSON. */
+    readText: async (path: string, query: Query, type: string): Promise<string> =>
+      (await send('GET', path, { query, headers: { Accept: type } })).text(),
+    read: async <Body>(path: string, query: Query = {}, signal?: AbortSignal): Promise<Body> => {
       return (await ask<Body>('GET', path, { query, ...(signal === undefined ? {} : { signal }) })).body;
     },
   };
 }
 
-/** An answer that ends early counts as none. */
+/** An answer that ends early counts as no answer. */
 async function bodyOf<Body>(response: Response, signal?: AbortSignal): Promise<Body> {
   if (response.status === 204) return undefined as Body;
   return response.json().catch((error: Error) => {

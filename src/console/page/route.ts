@@ -3,12 +3,12 @@
 import { decoded } from './fragment.ts';
 import { observable } from './observable.ts';
 
-export const VIEWS = ['map', 'searches', 'deliveries', 'why', 'endpoints'] as const;
+export const VIEWS = ['map', 'searches', 'deliveries', 'why', 'recipients', 'endpoints'] as const;
 export type View = (typeof VIEWS)[number];
 
 export interface Route {
   readonly view: View;
-  /** The open item; null: none. */
+  /** The open item; null for none. */
   readonly id: string | null;
   /** The chosen filters. */
   readonly query: Readonly<Record<string, string>>;

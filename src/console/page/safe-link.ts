@@ -1,6 +1,6 @@
 /** Links of adverts come from crawlers: only http and https are followed. */
 
-/** Null: it is no http or https address. */
+/** Null if it is not an http or https address. */
 export function safeLink(text: string | null): string | null {
   if (text === null || !URL.canParse(text)) return null;
   const { protocol, href } = new URL(text);

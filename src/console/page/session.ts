@@ -1,6 +1,6 @@
 /**
- * The API key, kept until the tab is closed: typed, or given in the fragment (`#key=`), which never leaves the browser and
- * is removed from the address before the first request. Also the page's settings and the chosen language.
+ * The API key, kept until the tab is closed. It is typed, or given in the fragment (`#key=`), which never leaves the
+ * browser and is removed from the address before the first request. Also the page's settings and the chosen language.
  */
 
 import { decoded } from './fragment.ts';
@@ -34,10 +34,10 @@ export function hasBroughtKey(): boolean {
 }
 
 /**
- * Removes the key from the address. A link from somebody else may contain another key than the one in use, and the next
- * change would be made in that account: `mayReplace` asks first.
+ * Removes the key from the address. A link from another person may contain another key than the one in use, and the
+ * next change would be made in that account: `mayReplace` asks first.
  */
-export function takeKey(mayReplace: () => boolean): string | null {
+export function readKey(mayReplace: () => boolean): string | null {
   const [, brought = ''] = /^#key=([^&]+)/.exec(location.hash) ?? [];
   const present = sessionStorage.getItem(KEY);
   if (brought === '') return present;

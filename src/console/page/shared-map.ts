@@ -18,33 +18,19 @@ import { useContext } from 'preact/hooks';
 import { type BaseMap, type Box, loadBaseMap, NO_BASE_MAP, OUTLINES_ATTRIBUTION } from './map/base-map.ts';
 import { paintBase, paintLand } from './map/base-painter.ts';
 import { CanvasLayer } from './map/canvas-layer.ts';
-import { type Colours, readColours } from './map/colours.ts';
-import { COMMUNES_FROM_ZOOM, type CommuneReader, createCommuneReader } from './map/commune-map.ts';
+import { readColours } from './map/colours.ts';
+import { COMMUNES_FROM_ZOOM, createCommuneReader } from './map/commune-map.ts';
 import { type Dot, paintPins } from './map/pin-painter.ts';
 import type { SearchArea } from './map/search-areas.ts';
-import { type Observable, observable } from './observable.ts';
+import { observable } from './observable.ts';
 import { SETTINGS } from './session.ts';
+import type { Words } from './words/language.ts';
 
-export interface SharedMap {
-  readonly map: LeafletMap;
-  readonly base: Observable<BaseMap>;
-  /** Reads the communes of departments into `base`; resolves also when that fails. */
-  readonly readCommunes: CommuneReader['read'];
-  readonly colours: Observable<Colours>;
-  /** Labels the map's buttons. */
-  name(words: SharedMapWords): void;
-  showAreas(areas: readonly SearchArea[], chosen: string | null): void;
-  showPins(pins: readonly Dot[]): void;
-  /** Marks the open item and moves the map to it; null removes the mark. */
-  point(place: LatLngLiteral | null): void;
-  /** Null: the whole country. */
-  goTo(box: Box | null): void;
-  close(): void;
-}
+export type SharedMap = ReturnType<typeof openSharedMap>;
 
 export const SharedMapContext = createContext<SharedMap | null>(null);
 
-/** Null until the map is there. */
+/** Null until the map exists. */
 export function useSharedMap(): SharedMap | null {
   return useContext(SharedMapContext);
 }
@@ -56,32 +42,27 @@ const FRANCE: [[number, number], [number, number]] = [
 ];
 const ZOOM_MAX = 18;
 
-export interface SharedMapWords {
-  readonly zoomIn: string;
-  readonly zoomOut: string;
-}
-
-export function openSharedMap(element: HTMLElement): SharedMap {
+export function openSharedMap(element: HTMLElement) {
   const map = openMap(element);
   const base = observable<BaseMap>(NO_BASE_MAP);
-  const colours = observable(readColours());
+  let colours = readColours();
   const hasTiles = SETTINGS.tilesUrl !== null;
   let areas: readonly SearchArea[] = [];
   let chosen: string | null = null;
   let pins: readonly Dot[] = [];
   const communes = createCommuneReader(base);
-  const picture = () => ({ base: base.get(), areas, chosen, colours: colours.get(), hasTiles });
+  const picture = () => ({ base: base.get(), areas, chosen, colours, hasTiles });
   const below = new CanvasLayer('below', 2, (frame) => paintBase(frame, picture())).addTo(map);
   const land = new CanvasLayer('land', 3, (frame) => {
     if (frame.zoom >= COMMUNES_FROM_ZOOM) communes.readIn(frame.box);
     paintLand(frame, picture());
   });
   if (!hasTiles) land.addTo(map);
-  const above = new CanvasLayer('pins', 1, (frame) => paintPins(frame, { pins, colours: colours.get() })).addTo(map);
+  const above = new CanvasLayer('pins', 1, (frame) => paintPins(frame, pins, colours)).addTo(map);
   const fit = createFitting(map);
   fit(latLngBounds(FRANCE));
   const unwatch = watchLooks(element, map, fit, () => {
-    colours.set(readColours());
+    colours = readColours();
     for (const layer of [land, below, above]) layer.redraw();
   });
   base.subscribe(() => {
@@ -92,19 +73,22 @@ export function openSharedMap(element: HTMLElement): SharedMap {
   return {
     map,
     base,
+    /** Reads the communes of departments into `base`; resolves also when that fails. */
     readCommunes: communes.read,
-    colours,
+    /** Marks the open item and moves the map to it; null removes the mark. */
     point: createPointer(map),
-    name: (words) => nameButtons(element, words),
-    showAreas(shown, which) {
+    /** Labels the map's buttons. */
+    name: (words: Words) => nameButtons(element, words),
+    showAreas(shown: readonly SearchArea[], which: string | null) {
       [areas, chosen] = [shown, which];
       below.redraw();
     },
-    showPins(shown) {
+    showPins(shown: readonly Dot[]) {
       pins = shown;
       above.redraw();
     },
-    goTo(box) {
+    /** Null for the whole country. */
+    goTo(box: Box | null) {
       if (box === null) return fit(latLngBounds(FRANCE));
       const { minX, minY, maxX, maxY } = box;
       const corner = (x: number, y: number) => map.unproject([x * 256, y * 256], 0);
@@ -117,9 +101,9 @@ export function openSharedMap(element: HTMLElement): SharedMap {
   };
 }
 
-/** The operator's tiles, or the outlines' attribution; panes below and above what views draw. */
+/** Opens the map with the operator's tiles, or the outlines' attribution, and panes below and above what views draw. */
 function openMap(element: HTMLElement): LeafletMap {
-  // Tiles between two zooms are stretched, names and all.
+  // Between two zooms, tiles would be stretched, including their names.
   const zoomSnap = SETTINGS.tilesUrl === null ? 0.5 : 1;
   const bounds = { maxZoom: ZOOM_MAX, minZoom: 3, zoomSnap };
   const zoomAnimation = !matchMedia('(prefers-reduced-motion: reduce)').matches;
@@ -142,7 +126,7 @@ function openMap(element: HTMLElement): LeafletMap {
   return map;
 }
 
-function nameButtons(element: HTMLElement, { zoomIn, zoomOut }: SharedMapWords): void {
+function nameButtons(element: HTMLElement, { zoomIn, zoomOut }: Words): void {
   for (const [button, text] of Object.entries({ in: zoomIn, out: zoomOut })) {
     const link = element.querySelector<HTMLElement>(`.leaflet-control-zoom-${button}`);
     if (link === null) continue;
@@ -151,7 +135,7 @@ function nameButtons(element: HTMLElement, { zoomIn, zoomOut }: SharedMapWords):
   }
 }
 
-/** Shows these bounds; null: those requested while the map was hidden. */
+/** Shows these bounds; null for those requested while the map was hidden. */
 type Fit = (bounds: L.LatLngBounds | null) => void;
 
 const FITTING = { maxZoom: 13, padding: [30, 30] as [number, number] };
@@ -176,7 +160,7 @@ function createFitting(map: LeafletMap): Fit {
   return fit;
 }
 
-/** Follows the colour scheme and the size of the map. Returns a function that ends it. */
+/** Follows the colour scheme and the size of the map. Returns a function that stops it. */
 function watchLooks(element: HTMLElement, map: LeafletMap, fit: Fit, onColours: () => void): () => void {
   const dark = matchMedia('(prefers-color-scheme: dark)');
   dark.addEventListener('change', onColours);
@@ -191,7 +175,7 @@ function watchLooks(element: HTMLElement, map: LeafletMap, fit: Fit, onColours: 
   };
 }
 
-function createPointer(map: LeafletMap): SharedMap['point'] {
+function createPointer(map: LeafletMap): (place: LatLngLiteral | null) => void {
   let pointed: L.Marker | null = null;
   const icon = divIcon({ className: 'pointed', iconSize: [0, 0] });
   return (place) => {

@@ -12,8 +12,10 @@ export function useShownPins(): readonly Pin[] {
   const chosen = useValue(filters);
   const days = useValue(model.days);
   const found = useValue(model.found);
-  return useMemo(
-    () => (found === null ? filtered(model.pins.list(), chosen, days) : shownKinds(found.pins, chosen)),
-    [version, chosen, days, found],
-  );
+  const { seenBefore } = useValue(model.searches);
+  return useMemo(() => {
+    const pins = found === null ? filtered(model.pins.list(), chosen, days) : shownKinds(found.pins, chosen);
+    const isNew = ({ search, matchedAtMs }: Pin) => (matchedAtMs ?? 0) > (seenBefore.get(search) ?? Infinity);
+    return pins.map((pin) => (isNew(pin) ? { ...pin, isNew: true } : pin));
+  }, [version, chosen, days, found, seenBefore]);
 }

@@ -71,7 +71,7 @@ export function SignIn({ isRefused, onKey }: SignInProps) {
   );
 }
 
-/** A header allows Latin letters only: other characters make no key. */
+/** A header can only carry Latin letters, so text with other characters is not a key. */
 async function tryKey(key: string): Promise<boolean> {
   if (!/^[\x21-\x7e]+$/.test(key)) return false;
   try {

@@ -201,12 +201,12 @@ async function nextBatch<M>(
   { batchMax = 1, gatherMs = 0 }: Pick<ActorOptions<M>, 'batchMax' | 'gatherMs'>,
 ): Promise<readonly M[]> {
   if (leftCount + suspects.count >= LEFT_BATCHES_MAX * batchMax) return [];
-  if (leftCount > 0) return mailbox.takeAdmitted(batchMax);
+  if (leftCount > 0) return mailbox.nextAdmitted(batchMax);
   if (suspects.count === 0) await mailbox.arrival();
   else await Promise.race([mailbox.arrival(), suspects.wakeUp.wait()]);
   const { depth } = mailbox;
   if (gatherMs > 0 && depth > 0 && depth < batchMax) await pause(gatherMs);
-  return mailbox.takeAdmitted(batchMax);
+  return mailbox.nextAdmitted(batchMax);
 }
 
 /** Unlimited until `drain` sets a time limit. */

@@ -9,7 +9,7 @@ interface Waiting<T> {
   readonly refuse: (reason: Error) => void;
 }
 
-/** The weight of a message, for instance its bytes, and the maximum held or taken together. */
+/** The weight of a message, for instance its bytes, and the maximum weight of the mailbox and of a batch. */
 export interface Weighing<T> {
   readonly weigh: (message: T) => number;
   readonly weightMax: number;
@@ -57,7 +57,7 @@ export class Mailbox<T> {
   }
 
   /** Takes up to `max` admitted messages: at least one, unless there is none. */
-  takeAdmitted(max: number): T[] {
+  nextAdmitted(max: number): T[] {
     const { weigh, weightMax } = this.#weighing;
     let count = 0;
     let weight = 0;
@@ -67,13 +67,13 @@ export class Mailbox<T> {
       weight += weigh(message);
     }
     this.#weight -= weight;
-    const taken = this.#admitted.splice(0, count);
+    const next = this.#admitted.splice(0, count);
     for (let next = this.#waiting[0]; next !== undefined && this.#hasRoomFor(next.message); next = this.#waiting[0]) {
       this.#waiting.shift();
       this.#admit(next.message);
       next.admit();
     }
-    return taken;
+    return next;
   }
 
   /** Refuses new and waiting senders with `reason`; admitted messages can still be taken. */

@@ -6,20 +6,20 @@ export const SHARE_OF_FREE = 7;
 export class SharedRoom {
   readonly #max: number;
   readonly #byClient = new Map<string, number>();
-  #held = 0;
+  #claimed = 0;
 
   /** `max` is the capacity for all clients together. */
   constructor(max: number) {
     this.#max = max;
   }
 
-  get held(): number {
-    return this.#held;
+  get claimed(): number {
+    return this.#claimed;
   }
 
   /** How many more the client may hold; zero or less means none. `planned` counts as held already. */
   roomFor(client: string, planned: readonly { readonly client: string; readonly count: number }[] = []): number {
-    let [free, own] = [this.#max - this.#held, this.#byClient.get(client) ?? 0];
+    let [free, own] = [this.#max - this.#claimed, this.#byClient.get(client) ?? 0];
     for (const each of planned) {
       free -= each.count;
       if (each.client === client) own += each.count;
@@ -29,7 +29,7 @@ export class SharedRoom {
 
   /** `change` is negative when something is released. */
   count(client: string, change: number): void {
-    this.#held += change;
+    this.#claimed += change;
     const own = (this.#byClient.get(client) ?? 0) + change;
     if (own > 0) this.#byClient.set(client, own);
     else this.#byClient.delete(client);

@@ -1,7 +1,7 @@
 /**
- * Supervision of work that fails. A transient error of a server passes by itself, so the work is retried with growing
- * pauses as long as the budget lasts. Any other error is retried three times within half a minute before it counts as a
- * bug. The supervisor is notified of each failure, and knows which actors have been failing and for how long.
+ * Supervision of work that fails. After a transient error of a server, the work is retried with growing pauses as long
+ * as the budget lasts. Any other error is retried three times within half a minute before it counts as a bug. The
+ * supervisor is notified of each failure, and knows which actors have been failing and for how long.
  */
 
 import { pause } from './waiting.ts';
@@ -172,8 +172,8 @@ export interface Bisected<T, R> {
 }
 
 /**
- * The same for many items at once. When a bug makes `work` fail, the items are processed in halves without further
- * retries.
+ * Like `retryUntilDone`, for many items at once. When a bug makes `work` fail, the items are processed in halves
+ * without further retries.
  */
 export async function retryBisecting<T, R>(
   items: readonly T[],

@@ -58,16 +58,16 @@ export function startTask(options: TaskOptions): Task {
   /** Resolves with the milliseconds until the next run. */
   async function runOnce(): Promise<number> {
     const startedAt = performance.now();
-    const askedBefore = asking;
+    const requestedBefore = asking;
     asking = [];
     let restMs: number | void = undefined;
     try {
       restMs = await work(stopping.signal);
-      for (const each of askedBefore) each.ended();
+      for (const each of requestedBefore) each.ended();
     } catch (error) {
       if (onTransientError === undefined) throw error;
       onTransientError(what, error as Error);
-      for (const each of askedBefore) each.failed(error as Error);
+      for (const each of requestedBefore) each.failed(error as Error);
     }
     return restMs ?? untilNext(performance.now() - startedAt, everyMs);
   }
@@ -95,7 +95,7 @@ export function startTask(options: TaskOptions): Task {
   };
 }
 
-/** After a run that took `tookMs`. */
+/** Milliseconds until the next run, after one that took `tookMs`. */
 function untilNext(tookMs: number, everyMs: number): number {
   return everyMs > 0 ? everyMs - (tookMs % everyMs) : 0;
 }

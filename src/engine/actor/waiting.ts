@@ -1,6 +1,6 @@
 /**
- * Waiting in all its forms: for a time, for a signal, for other work of the event loop, and for work with a time limit.
- * No other module waits by itself.
+ * All waiting: for a time, for a signal, for other work of the event loop, and for work with a time limit. No other
+ * module implements a wait of its own.
  */
 
 /** Resolves after `durationMs`, or as soon as `stopping` is aborted. Never rejects. */

@@ -73,7 +73,7 @@ export function createWorkerThread(options: WorkerThreadOptions): WorkerThread {
         signal?.throwIfAborted();
         if (hasStopped) throw new WorkerLostError('the worker thread was stopped');
         worker ??= start();
-        const asked = worker;
+        const current = worker;
         const flag = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
         const { port1: own, port2: port } = new MessageChannel();
         const cancel = (): void => {
@@ -92,11 +92,11 @@ export function createWorkerThread(options: WorkerThreadOptions): WorkerThread {
           signal?.removeEventListener('abort', cancel);
           if (hasAnswered) return;
           // The thread is ending: the next request needs another one.
-          if (worker === asked) worker = null;
+          if (worker === current) worker = null;
           reject(new WorkerLostError('the worker thread ended before it answered'));
         });
         signal?.addEventListener('abort', cancel, { once: true });
-        asked.postMessage({ request, flag, port } satisfies ToThread, [port]);
+        current.postMessage({ request, flag, port } satisfies ToThread, [port]);
       }),
     async stop() {
       hasStopped = true;

@@ -1,7 +1,7 @@
 /**
- * Announces to every instance of the installation what has changed in PostgreSQL, and which clients' feeds have new
- * entries. Announcements use core NATS and may be lost: they only shorten the time until the next poll of PostgreSQL,
- * which is authoritative.
+ * Announces changes in PostgreSQL, and the clients whose feeds have new entries, to every instance of the installation.
+ * Announcements use core NATS and may be lost: they only shorten the time until the next poll of PostgreSQL, which is
+ * authoritative.
  */
 
 import type { DueDelivery } from '../domain/delivery.ts';
@@ -15,7 +15,7 @@ import { type Broker, listen } from './connection.ts';
 export type Changed = 'searches' | 'keys' | 'secrets' | 'controls' | 'watchers';
 
 const FEED_GREW = 'feed.grew';
-/** Clients in one announcement; an announcement about more clients names none and means all. */
+/** Maximum clients in one announcement; an announcement about more of them names none and means all clients. */
 const FED_CLIENTS_MAX = 256;
 
 export function announceChange(broker: Broker, changed: Changed): void {
@@ -34,7 +34,7 @@ export function announceFeed(broker: Broker, clientIds: ReadonlySet<Uuid>): void
   );
 }
 
-/** `listener` is called with the clients whose feeds have news; null: all clients. */
+/** `listener` is called with the clients whose feeds have new entries; null means all clients. */
 export function onFeed(broker: Broker, listener: (clientIds: readonly Uuid[] | null) => void): void {
   listen(broker, subjectOf(broker, FEED_GREW), (message) => {
     const named = message.string();
@@ -48,7 +48,7 @@ function subjectOf({ names }: Broker, signal: string): string {
 
 /** The courier of this process. */
 interface DueListener {
-  /** Returns the deliveries that exceed its capacity. */
+  /** Accepts deliveries up to its capacity, and returns the others. */
   admit(due: readonly DueDelivery[]): readonly DueDelivery[];
   /** True when no other courier is known. */
   readonly isAlone: boolean;
@@ -56,7 +56,7 @@ interface DueListener {
 
 export interface DueAnnouncer {
   announce(due: readonly DueDelivery[]): void;
-  /** Sends to one other courier, if there is one. */
+  /** Sends the deliveries to one other courier, if there is one. */
   pass(due: readonly DueDelivery[]): void;
   /** Returns a function that ends the subscription. */
   listen(listener: DueListener): () => void;
@@ -114,7 +114,7 @@ function dueOf(lines: string): readonly DueDelivery[] {
 
 const ACTIVITY = 'activity';
 
-/** Sends one batch of activities, as bytes, to every watcher; a lost one is not shown. */
+/** Sends one batch of activities, as bytes, to every watcher. A lost batch is not sent again. */
 export function publishActivity(broker: Broker, bytes: Uint8Array): void {
   if (broker.isConnected()) broker.connection.publish(subjectOf(broker, ACTIVITY), bytes);
 }

@@ -16,15 +16,15 @@ import { inTime, pause } from '../actor/waiting.ts';
 import { type BrokerNames, brokerNames, type DatabaseLabel } from '../domain/namespace.ts';
 import { BrokerUnavailableError, BrokerUnfitError, brokerUnreachable, isNatsError, NO_LEADER } from './outage.ts';
 
-/** Publishes made while disconnected are lost, so each waits this long for its acknowledgement. */
+/** How long a publish waits for its acknowledgement: those made while disconnected are lost. */
 export const REQUEST_TIMEOUT_MS = 5_000;
-/** The status of an answer when no subscriber exists. */
+/** The status of NATS's answer to a request without a subscriber. */
 export const STATUS_NO_RESPONDERS = 503;
 
 export interface Broker {
   /** Names of this installation's streams, consumers and subjects. */
   readonly names: BrokerNames;
-  /** Replicas of the streams that are created. */
+  /** Number of replicas of the streams that this process creates. */
   readonly replicas: number;
   /** The label of the database that owns created streams and consumers; null for a command, which owns none. */
   readonly database: DatabaseLabel | null;
@@ -50,13 +50,13 @@ export interface BrokerOptions {
   readonly database?: DatabaseLabel | null;
   /** Default: none, for the only installation on its NATS. */
   readonly namespace?: string | null;
-  /** Called at disconnections and reconnections; the client reconnects by itself, for ever. */
+  /** Called at disconnections and reconnections. The client never stops trying to reconnect. */
   readonly onStatus: (status: 'disconnected' | 'reconnected' | 'error', detail: string) => void;
 }
 
-/** A server that is cut off or frozen sends nothing: the client then connects to the next server of the cluster. */
+/** After this time without an answer from a server, the client connects to the next server of the cluster. */
 const CONNECT_TIMEOUT_MS = 3_000;
-/** A cluster that has lost a server elects another JetStream leader within seconds, later on a busy machine. */
+/** A cluster that has lost a server elects another JetStream leader within seconds, or later on a busy machine. */
 const ELECTION_MAX_MS = 30_000;
 /** Time without an answer before another server is tried, if there is one (jetstream-watch.ts). */
 const SILENT_MAX_MS = 10_000;
@@ -69,7 +69,7 @@ const NO_PEERS = 10_005;
 /** How long to wait for an unavailable server of the cluster, which the operator's service manager restarts. */
 export const PEERS_MAX_MS = 300_000;
 
-/** Throws `BrokerUnreachableError` without a reachable server or JetStream, or when the credentials are refused. */
+/** Throws `BrokerUnreachableError` if no server is reachable, JetStream is missing, or the credentials are refused. */
 export async function connectBroker(options: BrokerOptions): Promise<Broker> {
   const configured = serversOf(options.url);
   const { replicas = 1 } = options;
@@ -140,13 +140,13 @@ async function connectTo(
     name,
     timeout: CONNECT_TIMEOUT_MS,
     maxReconnectAttempts: -1,
-    // The operator may restore a refused password: two refusals do not end the reconnection.
+    // Continue to reconnect after two refusals of the credentials: the operator may correct the password.
     ignoreAuthErrorAbort: true,
     reconnectTimeWait: 250,
     reconnectJitter: 100,
     pingInterval: 5_000,
     maxPingOut: 2,
-    // A stack trace per request costs a tenth of intake's CPU time.
+    // Stack traces for requests would take a tenth of intake's CPU time.
     noAsyncTraces: true,
   });
   closeWhatIsLeft(connection);
@@ -155,7 +155,7 @@ async function connectTo(
 
 /**
  * Closes connections that the client (2.29.3) leaves open after a server has not answered in time. When such a
- * connection ends later, the client takes its current connection for lost and opens another one, and one parser reads
+ * connection ends later, the client takes its current connection for lost and opens another one. One parser then reads
  * both, which corrupts messages. The client calls `discard` on each connection that it leaves; its own does nothing.
  */
 function closeWhatIsLeft(connection: NatsConnection): void {
@@ -168,8 +168,8 @@ function closeWhatIsLeft(connection: NatsConnection): void {
 }
 
 /**
- * Subscribes, and renews the subscription if the server ends it for lack of permission. Returns a function that ends it
- * for good. `queue`: each message reaches one subscriber of the group.
+ * Subscribes, and renews the subscription if the server ends it for lack of permission. Returns a function that
+ * unsubscribes. `queue`: a group of subscribers; each message reaches one of them.
  */
 export function listen(
   { connection }: Broker,
@@ -200,15 +200,15 @@ async function managerOf(
   replicas: number,
   electionMaxMs: number,
 ): Promise<JetStreamManager> {
-  // A server names the cluster that it belongs to.
+  // Only a server that belongs to a cluster reports one.
   if (replicas > 1 && connection.info?.cluster === undefined) {
-    const reason = `it is one server, and VIGIE_NATS_REPLICAS asks for ${replicas} copies`;
+    const reason = `it is one server, but VIGIE_NATS_REPLICAS asks for ${replicas} copies`;
     throw new BrokerUnfitError(reason, 'Correct NATS_URL or VIGIE_NATS_REPLICAS.');
   }
   return onceElected(() => connection.jetstreamManager({ timeout: REQUEST_TIMEOUT_MS }), electionMaxMs);
 }
 
-/** The client library takes credentials separately from the addresses, one set for all. */
+/** The client library takes addresses without credentials, and one set of credentials for all servers. */
 function serversOf(url: string): { servers: string[]; user?: string; pass?: string; token?: string } {
   const urls = url.split(',').map((each) => new URL(each.trim()));
   const servers = urls.map(({ protocol, host }) => (protocol === 'tls:' ? `tls://${host}` : host));
@@ -218,7 +218,7 @@ function serversOf(url: string): { servers: string[]; user?: string; pass?: stri
   return { servers, user: decodeURIComponent(username), pass: decodeURIComponent(password) };
 }
 
-/** Retries a request that the cluster cannot answer while it has no leader; any other failure is final. */
+/** Retries a request while the cluster has no leader to answer it; any other failure is final. */
 export async function onceElected<T>(ask: () => Promise<T>, electionMaxMs = ELECTION_MAX_MS): Promise<T> {
   for (const beganAt = performance.now(); ; await pause(RETRY_EVERY_MS)) {
     try {
@@ -230,7 +230,7 @@ export async function onceElected<T>(ask: () => Promise<T>, electionMaxMs = ELEC
   }
 }
 
-/** A stream cannot be placed on a server that is away, and a stream that waits for its leader does not answer. */
+/** True if the cluster lacks a server to place a stream on, or a stream does not answer because it has no leader. */
 function isElection(error: unknown): boolean {
   const isSilent = error instanceof NatsError && error.code === SILENCE;
   return isSilent || isNatsError(error, NO_LEADER) || isNatsError(error, NO_PEERS);
@@ -253,14 +253,14 @@ const ADVISORIES = '$JS.EVENT.ADVISORY.API';
 const ACCOUNT_INFO = '$JS.API.INFO';
 const ANSWER_MAX_MS = 1_000;
 
-/** While NATS's clock is further behind those of the daemon and PostgreSQL, intake pauses. */
+/** If NATS's clock is further behind the clocks of the daemon and PostgreSQL, intake pauses. */
 export const BROKER_BEHIND_MAX_MS = 60_000;
 
 /**
  * Returns a function that reads the time of NATS, in milliseconds since the epoch, from the advisory that JetStream
- * publishes for each API call (`io.nats.jetstream.advisory.v1.api_audit`): a server below 2.10 puts no time into its
- * answers. Rejects when NATS is away. A user without the right to subscribe is refused once and does not try again,
- * because each refusal is an error of the connection.
+ * publishes for each API call (`io.nats.jetstream.advisory.v1.api_audit`): servers below 2.10 put no time into their
+ * answers. Rejects when NATS is away. If the user has no permission to subscribe, this is tried only once, because each
+ * refusal is reported as an error of the connection.
  */
 export function brokerClock({ connection, manager }: Broker): () => Promise<number> {
   let refusal: Error | null = null;

@@ -1,10 +1,10 @@
 /**
  * Checks whether JetStream answers at the connected server. A server that is cut off from its cluster still serves its
- * clients, but stores and hands out nothing: the connection then moves to another server. Time is counted in checks, so
- * that a suspended process does not attribute its own silence to the server.
+ * clients, but stores and delivers nothing: the connection then moves to another server. Time is counted in checks, so
+ * that a process that was suspended does not count that time as silence of the server.
  */
 
-import { millis } from 'nats';
+import { type ClusterInfo, millis } from 'nats';
 import { startTask } from '../actor/task.ts';
 import { inTime } from '../actor/waiting.ts';
 import type { Broker } from './connection.ts';
@@ -14,14 +14,14 @@ import { ADVERTS_STREAM, isMissing } from './topology.ts';
 export interface JetStreamWatch {
   /** Milliseconds without an answer of JetStream from any server; 0 while it answers. */
   readonly silentMs: number;
-  /** Nothing can be pulled here; another instance may still pull. */
+  /** True if nothing can be pulled here; another instance may still be able to. */
   readonly isSilent: boolean;
   stop(): Promise<void>;
 }
 
 export interface JetStreamWatchOptions {
   readonly broker: Broker;
-  /** Called before the connection leaves a server, if there is another, with the time without an answer. */
+  /** Called with the time without an answer before the connection moves to another server. */
   readonly onMove: (silentMs: number) => void;
 }
 
@@ -33,10 +33,10 @@ const ANSWER_MAX_MS = 2_000;
 const CHECKS_APART_MAX_MS = CHECK_EVERY_MS + ANSWER_MAX_MS;
 /** The members of a group answer their leader every second. */
 const UNHEARD_MS = 3_000;
-/** A leader that was just elected has heard from no member yet: such a time counts no more than this. */
+/** A leader that was just elected has not heard from any member yet, so at most this time is counted. */
 const UNHEARD_COUNTED_MS = 5_000;
 const RECONNECT_CHECK_MS = 100;
-/** The pause between two rounds over all servers: in a cluster without a majority JetStream answers at none. */
+/** The pause between two rounds over all servers: without a majority, JetStream answers at none of them. */
 const ROUND_PAUSE_MS = 60_000;
 
 export function startJetStreamWatch({ broker, onMove }: JetStreamWatchOptions): JetStreamWatch {
@@ -49,7 +49,7 @@ export function startJetStreamWatch({ broker, onMove }: JetStreamWatchOptions): 
   async function check(): Promise<number | void> {
     const server = broker.connection.info?.server_id;
     if (!broker.isConnected() || server === undefined) return RECONNECT_CHECK_MS;
-    // The client first reconnects to the server that it has just left.
+    // The client may reconnect to the server that it has just left.
     if (rounds.hasLeft(server)) return rounds.leave(server, () => undefined);
     const beganAt = performance.now();
     const unheardMs = await readUnheardMs(broker);
@@ -102,12 +102,12 @@ function createRounds({ connection, addresses }: Broker) {
     },
     hasLeft: (server: string) => left.has(server),
     end,
-    /** Resolves with the milliseconds to the next check. `onMove`: called when there is another server. */
+    /** Resolves with the milliseconds until the next check. `onMove` is called if there is another server. */
     async leave(server: string, onMove: () => void): Promise<number> {
       left.add(server);
       moves += 1;
       const servers = Math.max(addresses, connection.info?.connect_urls?.length ?? 0);
-      // The client may reach fewer servers than there are.
+      // Also bounds the moves, because some servers may be unreachable for the client.
       if (left.size >= servers || moves > 2 * servers) {
         end(performance.now() + ROUND_PAUSE_MS);
         return CHECK_EVERY_MS;
@@ -120,19 +120,27 @@ function createRounds({ connection, addresses }: Broker) {
 }
 
 /**
- * Milliseconds since the leader of `ADVERTS` has heard from a majority: a leader that is cut off still considers itself
- * the leader for up to twenty seconds. 0 for a missing stream; null when JetStream does not answer or has no leader.
+ * Milliseconds since the leader of `ADVERTS` heard from a majority: a leader that is cut off still considers itself the
+ * leader for up to twenty seconds. 0 if the stream is missing; null if JetStream does not answer or has no leader.
  */
 async function readUnheardMs({ manager }: Broker): Promise<number | null> {
   try {
     const late = (): Error => new BrokerSilentError('JetStream does not answer');
     const { cluster } = await inTime(manager.streams.info(ADVERTS_STREAM), ANSWER_MAX_MS, late);
     if (cluster === undefined) return 0;
-    if (!cluster.leader) return null;
-    const unheard = (cluster.replicas ?? []).map(({ active }) => millis(active)).sort((one, other) => one - other);
-    const others = Math.floor((unheard.length + 1) / 2);
-    return unheard[others - 1] ?? 0;
+    return cluster.leader ? unheardMsOf(cluster) : null;
   } catch (error) {
     return isMissing(error) ? 0 : null;
   }
+}
+
+function unheardMsOf({ replicas = [] }: ClusterInfo): number {
+  const unheard = replicas.map(({ active }) => millis(active)).sort((one, other) => one - other);
+  const others = Math.floor((unheard.length + 1) / 2);
+  return unheard[others - 1] ?? 0;
+}
+
+/** Whether the answering leader is in contact with a majority; always true for a single server. */
+export function hasMajority(cluster: ClusterInfo | undefined): boolean {
+  return cluster === undefined || unheardMsOf(cluster) < UNHEARD_MS;
 }

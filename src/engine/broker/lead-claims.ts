@@ -1,6 +1,7 @@
 /**
- * Detects a second database that takes in the same adverts. The leading instance answers with its claim. A restored
- * dump has the label of the running original; the instance that has led longer continues.
+ * Detects a second database that takes in the same adverts: leading instances answer with their claims. A restored dump
+ * has the label of the running original, so a claim has the database's identity. The instance that has led longer
+ * continues.
  */
 
 import { ErrorCode, NatsError, RequestStrategy } from 'nats';
@@ -9,7 +10,7 @@ import { type Broker, listen } from './connection.ts';
 export interface LeadClaim {
   /** Distinguishes a database from its copies. */
   readonly databaseIdentity: string;
-  /** The location of the database, for operators. */
+  /** The location of the database, shown to operators. */
   readonly address: string;
   /** Milliseconds since the epoch. */
   readonly since: number;
@@ -41,7 +42,7 @@ async function askLeadClaims(broker: Broker): Promise<readonly LeadClaim[]> {
 }
 
 /**
- * A sentence about the instance of another database that has led longer than any instance of this database, or null.
+ * Describes the instance of another database that has led longer than any instance of this database; null if none has.
  * `address` is that of this database. Rejects when NATS is away.
  */
 export async function findOtherLead(
@@ -52,9 +53,9 @@ export async function findOtherLead(
   const [first] = [...claims].sort((one, other) => one.since - other.since);
   if (first === undefined || first.databaseIdentity === databaseIdentity) return null;
   return (
-    `the database ${first.address} takes adverts in on this NATS under the same names, and this one, ${address}, is another: ` +
-    'nothing is taken, for both would notify of the same. A copy that was restored beside its original needs a NATS of ' +
-    'its own, another service a VIGIE_NAMESPACE; or end the other one.'
+    `The database ${first.address} takes adverts in on this NATS under the same names, and this one, ${address}, is another. ` +
+    'No message is taken, because both would send the same notifications. Give a restored copy a NATS server of its own, ' +
+    'give another service a VIGIE_NAMESPACE, or stop the other service.'
   );
 }
 

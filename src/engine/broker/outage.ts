@@ -1,6 +1,6 @@
 /**
- * Classifies failures of NATS. Transient errors pass: NATS is unreachable, does not answer, or has no JetStream or no
- * such stream at the moment. Every other failure is a bug.
+ * Classifies failures of NATS. Errors are transient if NATS is unreachable or does not answer, or if JetStream or the
+ * stream is currently missing. Every other failure is a bug.
  */
 
 import { ErrorCode, NatsError } from 'nats';
@@ -34,26 +34,26 @@ const CODES: ReadonlySet<string> = new Set([
   ErrorCode.Timeout,
 ]);
 
-/** True when NATS did not answer: that counts as one error, whichever work it affects. */
+/** True when NATS did not answer, which counts as one error whichever work it affects. */
 export function isBrokerSilence(error: unknown): boolean {
   if (error instanceof BrokerSilentError) return true;
   return error instanceof NatsError && error.api_error === undefined && CODES.has(error.code);
 }
 
-/** True for a failure that concerns NATS itself and not the request. */
+/** True for a failure of NATS itself, not of the request. */
 export function isBrokerOutage(error: unknown): boolean {
   if (error instanceof BrokerUnavailableError) return true;
   if (!(error instanceof NatsError)) return false;
-  // Any refusal of JetStream's API: a missing or full stream, a cluster without a leader.
+  // Any refusal by JetStream's API, e.g. a missing or full stream, or a cluster without a leader.
   return error.api_error !== undefined || CODES.has(error.code);
 }
 
-/** The server's description: the client library's message is only a number for some refusals of JetStream. */
+/** The server's description: for some refusals of JetStream the client library's message is only a number. */
 export function brokerReason(error: Error): string {
   return (error instanceof NatsError && error.api_error?.description) || error.message;
 }
 
-/** Does not match a refused reservation of one stream, because the other streams still work. */
+/** Does not match a refused reservation for one stream, because the other streams still work. */
 const NO_ROOM = /no space left|insufficient resources/i;
 
 /** True when JetStream has no room to store, on its disk or within its limits. */
@@ -72,7 +72,7 @@ class BrokerUnreachableError extends Error {
   readonly code = 'NATS_UNREACHABLE';
 }
 
-/** A reachable server cannot be used. */
+/** A server is reachable but cannot be used. */
 export class BrokerUnfitError extends Error {
   readonly remedy: string;
 
@@ -92,14 +92,14 @@ const START_OR_CORRECT = 'Start it there, or correct NATS_URL.';
 
 const KNOWN: Readonly<Record<string, readonly [reason: string, remedy: string]>> = {
   [ErrorCode.AuthorizationViolation]: ['it refuses user and password', 'Correct them in NATS_URL.'],
-  // The same code as when no server answers.
-  [ErrorCode.JetStreamNotEnabled]: ['it has no JetStream', 'Switch JetStream on: config/nats-server.conf shows how.'],
+  // The client reports a server without JetStream with the same code as one that does not answer.
+  [ErrorCode.JetStreamNotEnabled]: ['it has no JetStream', 'Enable JetStream as in config/nats-server.conf.'],
   [ErrorCode.ConnectionRefused]: ['connection refused', START_OR_CORRECT],
 };
 
 const WITHOUT_LEADER = [
   'its JetStream has no leader',
-  'Most servers of the cluster have to run and reach each other.',
+  'Make sure that most servers of the cluster run and reach each other.',
 ] as const;
 
 /** `url` names one server or several. The message omits user and password. */

@@ -1,6 +1,6 @@
 /**
- * A gate that an operator closes to pause a stage: its pulls finish their current batch and take no further one.
- * JetStream keeps what is not pulled.
+ * A gate that an operator closes to pause a stage: its pulls finish their current batch and request no other. Messages
+ * that are not pulled stay in JetStream.
  */
 
 import { Signal } from '../actor/waiting.ts';

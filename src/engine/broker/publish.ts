@@ -20,7 +20,7 @@ const PUBLISH_WINDOW = 256;
 /**
  * Resolves when the stream holds every publication. Rejects with the first failure after the others have ended, or when
  * no answer came for `REQUEST_TIMEOUT_MS`. One inbox receives all answers: the client's own publish creates a timer and
- * a promise race for each message, which costs more than sending it.
+ * a promise race per message, which costs more than sending it.
  */
 export function publishAll({ connection }: Broker, publications: readonly Publication[]): Promise<void> {
   if (publications.length === 0) return Promise.resolve();
@@ -73,7 +73,7 @@ export function publishAll({ connection }: Broker, publications: readonly Public
   });
 }
 
-/** `isDuplicate`: the stream already held this message id, under this sequence. */
+/** `isDuplicate`: the stream already has a message with this id, at this sequence. */
 export async function publish(
   broker: Broker,
   publication: Publication,
@@ -100,19 +100,19 @@ function headersOf({ messageId, headers = {} }: Pick<Publication, 'messageId' | 
 }
 
 /**
- * A leader that has lost the majority could not store a message, and answers its repetition as a duplicate with
- * sequence 0 (nats-server below 2.11). The next leader does not have that message.
+ * nats-server below 2.11: a leader that has lost the majority cannot store a message, but acknowledges its repetition
+ * as a duplicate with sequence 0. The next leader does not have that message.
  */
 const NOT_STORED = 'the stream has not stored the message yet';
 
 /** Why the stream did not take a message; null when it did (JetStream API, `PubAck`). */
 function refusalIn(answer: Msg): Error | null {
-  if (answer.headers?.code === STATUS_NO_RESPONDERS) return new BrokerUnavailableError('no stream takes the subject');
+  if (answer.headers?.code === STATUS_NO_RESPONDERS) return new BrokerUnavailableError('no stream accepts the subject');
   try {
     const { error, seq } = answer.json<{ error?: { code: number; description: string }; seq?: number }>();
     if (error !== undefined) return refused(error.description);
     return seq === 0 ? new BrokerUnavailableError(NOT_STORED) : null;
   } catch (cause) {
-    return new BrokerUnavailableError('the answer is no acknowledgement', { cause });
+    return new BrokerUnavailableError('the answer is not an acknowledgement', { cause });
   }
 }

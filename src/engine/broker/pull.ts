@@ -1,9 +1,9 @@
 /**
  * Pulls from a durable consumer with back-pressure: the next batch is requested only when the receiver has taken the
  * last one, so at most two are in transit. The client's own `consume` requests more as soon as messages arrive, so its
- * queue is unbounded. Its `fetch` stops receiving 5 % after a request has expired, and messages that a busy process
- * reads later wait for `ack_wait`. So this module makes the requests itself (JetStream API, `CONSUMER.MSG.NEXT`), and
- * one inbox receives the answers until the pull pauses or stops.
+ * queue is unbounded. Its `fetch` stops receiving 5 % after a request has expired: messages that a busy process reads
+ * later are redelivered only after `ack_wait`. So this module makes the requests itself (JetStream API,
+ * `CONSUMER.MSG.NEXT`), and one inbox receives the answers until the pull pauses or stops.
  */
 
 import { createInbox, type Msg, millis, nanos } from 'nats';
@@ -12,7 +12,7 @@ import { endsWithin, pause, Signal, yieldToOthers } from '../actor/waiting.ts';
 import { type Broker, STATUS_NO_RESPONDERS } from './connection.ts';
 import type { PauseGate } from './pause-gate.ts';
 
-/** How a message is settled. One place per stage decides it. */
+/** How a message is settled; decided in one place per stage. */
 export type Disposition =
   /** `isAnswered: false` does not wait for the server: a lost acknowledgement causes a redelivery. */
   | { readonly type: 'ack'; readonly isAnswered?: boolean }
@@ -30,8 +30,8 @@ export interface PulledMessage {
   readonly storedAtMs?: number;
   readonly isFirstDelivery?: boolean;
   /**
-   * Resolves when the server has recorded the disposition. Also resolves when it cannot be reached: the message is then
-   * redelivered, and the row decides. Does nothing once the consumer has been deleted.
+   * Resolves when the server has recorded the disposition, or when it cannot be reached: the message is then
+   * redelivered, and the database shows what was done. Does nothing once the consumer has been deleted.
    */
   settle(disposition: Disposition): Promise<void>;
 }
@@ -42,17 +42,17 @@ export interface PullOptions {
   readonly batchMax: number;
   /** Maximum bytes per request; default unlimited. */
   readonly bytesMax?: number;
-  /** Messages handed over before timers and sockets are served; default a whole batch. */
+  /** After so many messages, timers and sockets are served; default a whole batch. */
   readonly sliceMax?: number;
-  /** Resolves when there is room for the next message. */
+  /** Must resolve when there is room for the next message. */
   readonly onMessage: (message: PulledMessage) => Promise<void>;
   /** Called when pulling or settling fails; both are retried. */
   readonly onTransientError: (what: string, error: Error) => void;
-  /** Creates a stream or consumer that was deleted. */
+  /** Creates the stream and consumer again if they were deleted. */
   readonly ensure: () => Promise<void>;
   /** While closed, the pull requests nothing. */
   readonly gate?: PauseGate;
-  /** True: a message that is not settled within `ack_wait` is not redelivered meanwhile. */
+  /** Extends `ack_wait` for messages that are not settled yet, so that they are not redelivered. */
   readonly extendsWait?: boolean;
 }
 
@@ -64,30 +64,30 @@ export interface Pull {
 /** A waiting request costs the server nothing. */
 const PULL_EXPIRES_MS = 10_000;
 /**
- * The next request is made while the last one still waits. When a message becomes due for redelivery at the moment in
- * which the only request of its consumer ends, nats-server below 2.10 removes it from its queue, finds no request, and
- * delays it until `ack_wait`. A busy process may therefore be late by seconds.
+ * The next request is made while the last one still waits. If a message becomes due for redelivery just when the only
+ * request of its consumer ends, nats-server below 2.10 removes it from its queue, finds no request, and delays it until
+ * `ack_wait`. The margin is large because a busy process may be late by seconds.
  */
 const PULL_AGAIN_MS = PULL_EXPIRES_MS / 2;
 /** How soon a pull notices that it must pause or stop, or that a lost connection has ended its requests. */
 const CHECK_EVERY_MS = 500;
 const ERROR_PAUSE_MS = 500;
-/** The size of a message includes its subject and headers. */
+/** `max_bytes` counts subject and headers too, so it must exceed the largest message. */
 const LARGEST_FACTOR = 2;
 const ACKNOWLEDGE_TIMEOUT_MS = 5_000;
 
 /** The consumer that messages come from. */
 interface Source {
-  /** The server's value; null until it was requested. */
+  /** The creation time that the server reports; null until it was requested. */
   readonly createdAt: string | null;
   /**
-   * The consumer was deleted, or its state is unknown. A new consumer of the same name counts from 1: settling an old
-   * message would settle the message with the same number there, and lose it.
+   * True if the consumer was or may have been deleted. A new consumer of the same name counts from 1: settling an old
+   * message would settle, and so lose, the new one with the same number.
    */
   isLost: boolean;
   /** Milliseconds of its `ack_wait`. */
   readonly ackWaitMs: number;
-  /** Handed over and not settled yet. */
+  /** Messages that were handed over and are not settled yet. */
   readonly unsettled: Set<Msg>;
 }
 
@@ -105,17 +105,17 @@ export function startPull(broker: Broker, options: PullOptions): Pull {
   }
 
   async function pullOn(stopping: AbortSignal): Promise<void> {
-    const take = (): Promise<void> => takeBatches(() => !stopping.aborted && gate?.isOpen !== false);
+    const fetchAll = (): Promise<void> => fetchBatches(() => !stopping.aborted && gate?.isOpen !== false);
     try {
       if (gate?.isOpen === false) await gate.whenOpen();
-      else await (gate === undefined ? take() : gate.run(take));
+      else await (gate === undefined ? fetchAll() : gate.run(fetchAll));
     } catch (error) {
       await recover(error as Error, options, stopping);
     }
   }
 
   /** Pulls until it must pause or stop, or the connection breaks. Throws when the consumer does not exist. */
-  async function takeBatches(isTaking: () => boolean): Promise<void> {
+  async function fetchBatches(isTaking: () => boolean): Promise<void> {
     const { disconnections } = broker;
     source = await recognised(broker, options, source);
     const inbox = openInbox(broker);
@@ -125,7 +125,7 @@ export function startPull(broker: Broker, options: PullOptions): Pull {
     try {
       const goesOn = (): boolean => isTaking() && broker.disconnections === disconnections;
       while (goesOn())
-        await takeBatch(inbox, requestBatch(broker, options, inbox.replySubject()), options, goesOn, handOver);
+        await fetchBatch(inbox, requestBatch(broker, options, inbox.replySubject()), options, goesOn, handOver);
     } catch (error) {
       source.isLost = true;
       throw error;
@@ -158,10 +158,10 @@ async function recognised({ manager }: Broker, { stream, consumer }: PullOptions
 }
 
 /**
- * Hands over up to `batchMax` messages of any request, unless `request`, the newest, becomes old or ends first. Throws
- * when the consumer does not exist.
+ * Hands over up to `batchMax` messages of any request. Stops when `request`, the newest one, is old or has ended.
+ * Throws when the consumer does not exist.
  */
-async function takeBatch(
+async function fetchBatch(
   inbox: PullInbox,
   request: PullRequest,
   { batchMax, sliceMax = batchMax, consumer }: PullOptions,
@@ -210,13 +210,13 @@ export function requestBatch(
   return { replySubject, madeAt: performance.now() };
 }
 
-/** At least one message of the largest size; below that the server ends every request at once. */
+/** Allows for one message of the largest size: with a smaller bound the server ends every request at once. */
 function boundOf({ info }: Broker['connection'], bytesMax: number | undefined): { readonly max_bytes?: number } {
   if (bytesMax === undefined) return {};
   return { max_bytes: Math.max(bytesMax, LARGEST_FACTOR * (info?.max_payload ?? 0)) };
 }
 
-/** Why a request can never be answered; null when it has only expired. */
+/** Why no message can be pulled; null when the request has only expired. */
 function lackOf({ headers }: Msg): string | null {
   const { code, description } = headers ?? { code: 0, description: '' };
   if (code !== STATUS_NO_RESPONDERS && !/deleted/i.test(description)) return null;
@@ -268,8 +268,8 @@ function nakOf(delayMs: number): string {
 }
 
 /**
- * From the reply subject, `$JS.ACK.[domain.account.]stream.consumer.delivered.sequence.consumerSequence.time.pending`
- * (NATS ADR-15): newer servers name domain and account.
+ * Parses the reply subject, `$JS.ACK.[domain.account.]stream.consumer.delivered.sequence.consumerSequence.time.pending`
+ * (NATS ADR-15): newer servers include domain and account.
  */
 export function positionOf(reply: string): Readonly<Record<'deliveryCount' | 'sequence' | 'storedAtMs', number>> {
   const tokens = reply.split('.');
@@ -298,25 +298,25 @@ export async function acknowledgeAll(messages: readonly PulledMessage[]): Promis
   await Promise.all([...last.values()].map((message) => message.settle({ type: 'ack' })));
 }
 
-/** Milliseconds for the last messages of a closed inbox; a frozen server never answers. */
+/** How long closing an inbox waits for its last messages: a frozen server never answers. */
 const ANSWER_MAX_MS = 1_000;
 
 /**
- * Receives the answers to the requests of a pull, in order. Closing it ends the waiting requests: a server sends
- * nothing to an inbox without a subscriber, and messages that it has already sent are not lost.
+ * Receives the answers to the requests of a pull, in order. Closing it ends the waiting requests, because a server
+ * sends nothing to an inbox without a subscriber. Messages that were already sent are not lost.
  */
 interface PullInbox {
-  /** Received and not yet taken, statuses too. */
+  /** Messages and statuses that were received but not yet read with `next`. */
   readonly received: readonly Msg[];
-  /** A new reply subject for each request, so that their ends can be distinguished. */
+  /** Returns a new reply subject for each request, so that their statuses can be distinguished. */
   replySubject(): string;
-  /** Whether the server reports the end of a request, instead of handing out a message. */
+  /** Whether this is the server's report that a request has ended, not a message of the stream. */
   isStatus(message: Msg): boolean;
   /** The next message, or null if none came within `timeoutMs`. Rejects when the server has ended the subscription. */
   next(timeoutMs: number): Promise<Msg | null>;
   /**
-   * Stops receiving: the server drops the waiting requests. Returns the messages that were received and not taken;
-   * messages that an unreachable server has sent meanwhile are redelivered.
+   * Stops receiving: the server drops the waiting requests. Returns the messages that were not yet read. Messages that
+   * an unreachable server sends meanwhile are redelivered later.
    */
   close(): Promise<readonly Msg[]>;
 }
@@ -348,7 +348,7 @@ export function openInbox({ connection, isConnected }: Broker): PullInbox {
       return received.shift() ?? null;
     },
     async close() {
-      // The server's answer follows the last message that it has sent here.
+      // `drain` waits for an answer that the server sends after its last message to this inbox.
       if (isConnected() && failure === null) await endsWithin(subscription.drain(), ANSWER_MAX_MS);
       else subscription.unsubscribe();
       return received.filter((message) => !isStatus(message));
@@ -356,7 +356,7 @@ export function openInbox({ connection, isConnected }: Broker): PullInbox {
   };
 }
 
-/** Ends a union: the compiler refuses the call while a variant is left unhandled. */
+/** For the last branch over a union: the compiler refuses the call while a variant is unhandled. */
 function unreachable(value: never): never {
   throw new Error(`unreachable variant: ${JSON.stringify(value)}`);
 }

@@ -1,22 +1,22 @@
 /**
- * Reads every message of a stream in order, whatever the state of the consumer's deliveries. JetStream redelivers
- * messages that a crashed or replaced reader left unacknowledged, or that were lost in transit, only after `ack_wait`:
- * by then newer messages of the same property are recorded, and the old ones count as stale. So this module reads them
- * from the stream first. The recorder recognises their redelivery, which settles them.
+ * Reads every message of a stream in order, even those that the consumer has already delivered. JetStream redelivers
+ * messages that a crashed or replaced reader left unacknowledged, or that were lost in transit, only after `ack_wait`.
+ * By then newer messages of the same property are recorded, and the old ones count as stale. So this module reads them
+ * from the stream first. Later the recorder recognises their redelivery, and settles it.
  */
 
 import { AckPolicy, DeliverPolicy, nanos } from 'nats';
 import { nullIfAbandoned, retryUntilAborted, retryUntilDone, transientErrorWatch } from '../actor/supervisor.ts';
 import type { Broker } from './connection.ts';
 import { headersOf, openInbox, type PulledMessage, positionOf, requestBatch } from './pull.ts';
-import { readNextHeld } from './stream-position.ts';
+import { readNextStored } from './stream-position.ts';
 
 type HandOn = (message: PulledMessage) => Promise<void>;
 
 export interface InOrder {
-  /** Hands a pulled message on after the messages that the stream holds between the previous one and it. */
+  /** Hands on a pulled message, after any messages that the stream has between it and the previous one. */
   readonly admit: HandOn;
-  /** All messages read from the stream up to this one are settled; infinite when none is left to settle. */
+  /** All messages read from the stream up to this sequence are settled; infinite when all are. */
   readonly settledUpTo: number;
   /** Stops handing on: unsettled messages are left to the next reader. */
   stop(): void;
@@ -25,26 +25,26 @@ export interface InOrder {
 export interface InOrderOptions {
   readonly stream: string;
   readonly consumer: string;
-  /** Where to begin; messages beyond it that the consumer has already acknowledged are handed on again. */
+  /** The reading begins after this sequence, and includes messages that the consumer has acknowledged. */
   readonly recordedUpTo: number;
   readonly handOn: HandOn;
-  /** Called when a message must be from another stream of this name, which counts from 1 again. */
+  /** Called if a message shows that the stream was replaced by one of the same name, which counts from 1 again. */
   readonly onOtherStream: () => void;
   readonly onTransientError: (what: string, error: Error) => void;
 }
 
-/** A message may have a mebibyte, and a batch waits in memory. */
+/** A message may be a mebibyte long, and a batch is in memory. */
 const BATCH_MAX = 64;
 /** After this time without an answer the read is considered lost. */
 const ANSWER_MAX_MS = 5_000;
-/** For this time a stream that is shorter than its consumer knows may be behind; then it has lost messages. */
+/** For this time a stream that ends before its consumer's position may be catching up; then it has lost messages. */
 const CATCH_UP_MAX_MS = 15_000;
 /** After this time without a request the server deletes the consumer of a process that has ended. */
 const FORGOTTEN_AFTER_MS = 30_000;
 
 /**
  * Starts to hand on the messages after `recordedUpTo` that the consumer has delivered, oldest first; pulled messages
- * wait for them. An interrupted read resumes at its position. This must be the only reader. Rejects when NATS is away.
+ * wait for them. An interrupted read resumes at its position. There must be no other reader. Rejects when NATS is away.
  */
 export async function startInOrder(broker: Broker, options: InOrderOptions): Promise<InOrder> {
   const { stream, consumer, handOn, onTransientError } = options;
@@ -99,8 +99,8 @@ export async function startInOrder(broker: Broker, options: InOrderOptions): Pro
 }
 
 /**
- * Throws unless the stream holds none of the messages from `first` to `last`. In a cluster the server that was read
- * from may have been behind, without these messages yet.
+ * Throws if the stream may still have messages from `first` to `last`: in a cluster, the server that was read from may
+ * be behind and not have them yet.
  */
 async function assertGone(
   broker: Broker,
@@ -109,12 +109,12 @@ async function assertGone(
   mayBeBehind: () => boolean,
 ): Promise<void> {
   const { state } = await broker.manager.streams.info(stream);
-  const held = await readNextHeld(broker, stream, first);
-  const isGone = held === null ? state.last_seq >= last || !mayBeBehind() : held > last;
+  const stored = await readNextStored(broker, stream, first);
+  const isGone = stored === null ? state.last_seq >= last || !mayBeBehind() : stored > last;
   if (!isGone) throw new Error(`the server that reads ${stream} lacks messages up to ${last}`);
 }
 
-/** Reads the messages from `first` to `last` at once, as far as the server that is read from holds them. */
+/** Reads the messages from `first` to `last` without waiting, as far as the connected server has them. */
 async function* storedMessages(
   broker: Broker,
   { stream, consumer, onTransientError }: InOrderOptions,
@@ -135,7 +135,7 @@ async function* storedMessages(
       requestBatch(broker, { stream, consumer: reader.name, batchMax }, inbox.replySubject());
       for (let missing = batchMax; missing > 0; missing--) {
         const message = await inbox.next(ANSWER_MAX_MS);
-        if (message === null || inbox.isStatus(message)) throw new Error(`the reading of ${stream} broke off`);
+        if (message === null || inbox.isStatus(message)) throw new Error(`reading ${stream} was interrupted`);
         const { sequence, storedAtMs } = positionOf(message.reply ?? '');
         if (sequence > last) return;
         const { subject, data: bytes } = message;

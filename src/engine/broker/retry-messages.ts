@@ -1,6 +1,6 @@
 /**
- * Messages of the stream `RETRIES`: each names an attempt that failed and the time of the next one. It is redelivered
- * until that time. The row decides.
+ * Messages of the stream `RETRIES`. Each names a failed attempt and the time of the next one, and is redelivered until
+ * that time. Whether the retry is still due, only the row decides.
  */
 
 import { parseUuid, type Uuid } from '../domain/ids.ts';
@@ -15,13 +15,13 @@ export interface RetryMessage {
   readonly endpointKey: string;
   /** The attempt that failed. */
   readonly attemptCount: number;
-  /** When it began: after a restore of the database, an attempt may have the number of an earlier one. */
+  /** When it began. Needed because after a restore of the database, attempt numbers may be reused. */
   readonly startedAt: Date;
   /** Milliseconds since the epoch, by the courier's clock. */
   readonly dueAtMs: number;
 }
 
-/** Rejects when the stream does not hold all of them. */
+/** Rejects unless the stream has stored all of them. */
 export function publishRetries(broker: Broker, retries: readonly RetryMessage[]): Promise<void> {
   return publishAll(
     broker,
@@ -31,7 +31,7 @@ export function publishRetries(broker: Broker, retries: readonly RetryMessage[])
 
 const PROBE = new Uint8Array(65_536);
 
-/** Resolves when JetStream has stored and deleted a message that no consumer takes; rejects with its reason. */
+/** Checks that JetStream can write: stores and deletes a message without a consumer. Rejects with its reason. */
 export async function probeBrokerWrite(broker: Broker): Promise<void> {
   const { jetStream, manager, names } = broker;
   await ensureRetries(broker);
@@ -48,20 +48,20 @@ function textOf({ attemptCount, startedAt }: Pick<RetryMessage, 'attemptCount' |
   return `${attemptCount} ${startedAt.getTime()}`;
 }
 
-/** Null for a message that another program has published into the stream. */
+/** Null for a message that another program has published to the stream. */
 export function retryOf({ subject, bytes }: Pick<PulledMessage, 'subject' | 'bytes'>): RetryMessage | null {
   const [, , idText = ''] = subject.split('.');
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
-  const said = /^([0-9a-f]{16,}) (\d{1,5}) (\d{1,13}) (\d{1,15})$/.exec(text);
+  const fields = /^([0-9a-f]{16,}) (\d{1,5}) (\d{1,13}) (\d{1,15})$/.exec(text);
   const id = parseUuid(idText);
-  if (id === null || said === null) return null;
-  const [attemptCount, startedAtMs, dueAtMs] = said.slice(2).map(Number) as [number, number, number];
-  return { id, endpointKey: said[1] as string, attemptCount, startedAt: new Date(startedAtMs), dueAtMs };
+  if (id === null || fields === null) return null;
+  const [attemptCount, startedAtMs, dueAtMs] = fields.slice(2).map(Number) as [number, number, number];
+  return { id, endpointKey: fields[1] as string, attemptCount, startedAt: new Date(startedAtMs), dueAtMs };
 }
 
 /**
- * Whether the stream holds the message of this attempt, due at `latestMs` or before, and will hand it out. Rejects when
- * NATS is away. A nats-server below 2.10 that was killed may hold acknowledged messages, which no consumer receives.
+ * Whether the stream has the message of this attempt, due at `latestMs` or before, and will deliver it. Rejects when
+ * NATS is away. After a nats-server below 2.10 was killed, acknowledged messages may remain, which are not delivered.
  */
 export async function holdsRetry(
   broker: Broker,
@@ -86,14 +86,14 @@ export async function holdsRetry(
 const HEADER = 'Vigie-Requeued';
 
 /**
- * The header of a message that an operator requeues: it names the former position, so that the message does not undo
- * later ones. `stream` is the number of the stream in the intake position.
+ * The header of a message that an operator requeues. It has the original position, so that the message does not undo
+ * later ones. `stream` is the stream's number in `intake_position`.
  */
 export function requeuedHeader(stream: number, sequence: number): Readonly<Record<string, string>> {
   return { [HEADER]: `${stream}/${sequence}` };
 }
 
-/** Its former sequence, if it was in the stream of this number. */
+/** The original sequence of a requeued message; only if it was in the stream with this number. */
 export function requeuedFrom(
   headers: Readonly<Record<string, string>>,
   stream: number,

@@ -1,32 +1,37 @@
 /** The position of a durable consumer in its stream, and when the stream stored a message. */
 
 import { AckPolicy, type ConsumerInfo, DeliverPolicy, nanos, type StreamConfig } from 'nats';
-import type { Broker } from './connection.ts';
+import { type Broker, onceElected } from './connection.ts';
+import { hasMajority } from './jetstream-watch.ts';
 import { isMissing } from './topology.ts';
 
 export interface ConsumerPosition {
   /** When the stream was created, which distinguishes it from a later stream of the same name. */
   readonly createdAt: string;
-  /** The sequence of the oldest message that the stream still holds. */
+  /** The sequence of the oldest message in the stream. */
   readonly firstSequence: number;
-  /** The sequence of the newest message that the stream ever held. */
+  /** The sequence of the newest message that the stream ever had. */
   readonly lastSequence: number;
+  /** Number of messages in the stream. */
+  readonly messages: number;
   /** Every message up to this one is acknowledged. */
   readonly acknowledgedUpTo: number;
   readonly handedOutUpTo: number;
-  /** The consumer does not know of the messages that follow, though the stream holds them. */
+  /** True if the consumer does not know of later messages that the stream has. */
   readonly isShort: boolean;
-  /** The stream is replicated, and another server may have become its leader. */
+  /** True if the stream is replicated, so that its leader may have changed. */
   readonly isReplicated: boolean;
+  /** False if the answering server may be cut off from the stream's other servers. */
+  readonly isByMajority: boolean;
 }
 
-/** Rejects when NATS is away or either is missing. */
+/** Rejects when NATS is away, or the stream or consumer is missing. */
 export async function readConsumerPosition(
   broker: Broker,
   stream: string,
   consumer: string,
 ): Promise<ConsumerPosition> {
-  const [{ created, config, state }, info] = await Promise.all([
+  const [{ created, config, state, cluster }, info] = await Promise.all([
     broker.manager.streams.info(stream),
     broker.manager.consumers.info(stream, consumer),
   ]);
@@ -34,17 +39,19 @@ export async function readConsumerPosition(
     createdAt: created,
     firstSequence: state.first_seq,
     lastSequence: state.last_seq,
+    messages: state.messages,
     acknowledgedUpTo: acknowledgedUpTo(info, config),
     handedOutUpTo: info.delivered.stream_seq,
     isShort: withholds(info, state.last_seq),
     isReplicated: config.num_replicas > 1,
+    isByMajority: hasMajority(cluster),
   };
 }
 
 /**
- * Every message of the stream up to this one is acknowledged. The floor does not advance over messages that the stream
- * has dropped. For a replicated consumer only the floor counts: a server of the cluster answers as its leader before it
- * has read which messages are in flight, and then counts none (nats-server 2.10, `setLeader`).
+ * Every message of the stream up to this one is acknowledged. This is the last delivered one if none is in flight: the
+ * floor does not advance over messages that the stream has dropped. For a replicated consumer only the floor counts: a
+ * new leader may answer before it has read what is in flight, and reports none (nats-server 2.10, `setLeader`).
  */
 export function acknowledgedUpTo(
   { ack_floor, delivered, num_ack_pending }: Pick<ConsumerInfo, 'ack_floor' | 'delivered' | 'num_ack_pending'>,
@@ -54,24 +61,43 @@ export function acknowledgedUpTo(
 }
 
 /**
- * Whether the consumer counts no waiting message, though the stream holds one after the last that it handed out.
- * nats-server 2.10 has left consumers so after a cluster had lost its majority, until the next message came.
+ * Whether the consumer reports no pending message although the stream has one after the last delivered. Observed with
+ * nats-server 2.10 after a cluster had lost its majority: the consumer stayed so until the next message came.
  */
 export function withholds({ delivered, num_pending }: ConsumerInfo, sequence: number): boolean {
   return num_pending === 0 && sequence > delivered.stream_seq;
 }
 
-/** Makes another server of the cluster lead the consumer, which then recounts what waits. Rejects when none answers. */
+/** Makes another server of the cluster lead the consumer and recount pending messages. Rejects if none answers. */
 export async function stepDownConsumer({ connection }: Broker, stream: string, consumer: string): Promise<void> {
   await connection.request(`$JS.API.CONSUMER.LEADER.STEPDOWN.${stream}.${consumer}`);
 }
 
-/** After this time the server deletes the temporary consumer, if it was not deleted. */
+/**
+ * Deletes the durable and creates it again with the same settings, starting at `sequence`. A consumer whose position is
+ * beyond the end of its stream would skip new messages up to that position. Rejects when NATS is away.
+ */
+export async function restartConsumer(
+  { manager }: Broker,
+  { stream, consumer, sequence }: { readonly stream: string; readonly consumer: string; readonly sequence: number },
+): Promise<void> {
+  const { config } = await manager.consumers.info(stream, consumer);
+  const { opt_start_time: _, ...settings } = config;
+  const from = { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: sequence };
+  await manager.consumers.delete(stream, consumer);
+  await onceElected(() => manager.consumers.add(stream, { ...settings, ...from }));
+}
+
+/** After this time the server deletes the temporary consumer, if this process has not. */
 const FORGOTTEN_AFTER_MS = 5_000;
 
-/** The sequence of the first message stored at `at` or later; of the next message when there is none. */
-export async function readFirstSince({ manager }: Broker, stream: string, at: Date): Promise<number> {
-  const { name, delivered } = await manager.consumers.add(stream, {
+/** The sequence of the first message stored at `at` or later, else of the next one, and the number of such messages. */
+export async function readSince(
+  { manager }: Broker,
+  stream: string,
+  at: Date,
+): Promise<{ readonly first: number; readonly messages: number }> {
+  const { name, delivered, num_pending } = await manager.consumers.add(stream, {
     ack_policy: AckPolicy.None,
     deliver_policy: DeliverPolicy.StartTime,
     opt_start_time: at.toISOString(),
@@ -79,10 +105,10 @@ export async function readFirstSince({ manager }: Broker, stream: string, at: Da
     mem_storage: true,
   });
   await manager.consumers.delete(stream, name);
-  return delivered.stream_seq + 1;
+  return { first: delivered.stream_seq + 1, messages: num_pending };
 }
 
-/** In the server's format, with nanoseconds; null when the stream does not hold the message. */
+/** In the server's format, with nanoseconds; null when the stream does not have the message. */
 export async function readStoredAt(broker: Broker, stream: string, sequence: number): Promise<string | null> {
   try {
     return (await broker.manager.streams.getMessage(stream, { seq: sequence })).timestamp;
@@ -93,9 +119,9 @@ export async function readStoredAt(broker: Broker, stream: string, sequence: num
 }
 
 /**
- * The sequence of the first message from `sequence` on that the stream holds, according to its leader; null if none.
+ * The sequence of the first message at or after `sequence`, according to the stream's leader; null if there is none.
  */
-export async function readNextHeld({ manager }: Broker, stream: string, sequence: number): Promise<number | null> {
+export async function readNextStored({ manager }: Broker, stream: string, sequence: number): Promise<number | null> {
   const query = { seq: sequence, next_by_subj: '>' };
   try {
     return (await manager.streams.getMessage(stream, query)).seq;
@@ -106,14 +132,14 @@ export async function readNextHeld({ manager }: Broker, stream: string, sequence
 }
 
 interface TrimLimits {
-  /** Messages beyond this one stay, whatever the durables report. */
+  /** Messages after this sequence are kept, whatever the durables report. */
   readonly upTo: number;
-  /** Messages that were stored less than this before the newest one stay. */
+  /** Messages that were stored less than this time before the newest one are kept. */
   readonly keptMs: number;
 }
 
 export interface Trim {
-  /** Number of removed messages; 0 while the stream has room. */
+  /** Number of removed messages; 0 if the stream has enough room. */
   readonly removed: number;
   /** Why no message could be removed from a full stream; null otherwise. */
   readonly heldBy: string | null;
@@ -125,8 +151,8 @@ const TRIMMED_SHARE = 0.75;
 const NOTHING: Trim = { removed: 0, heldBy: null };
 
 /**
- * Makes room in a stream that refuses new messages when it is full: removes messages that every durable has
- * acknowledged, oldest first, and never one that a durable still needs. Rejects when NATS is away.
+ * Makes room in a stream that refuses new messages when it is full. Removes the oldest messages that every durable has
+ * acknowledged, and never one that a durable still needs. Rejects when NATS is away.
  */
 export async function trimStream(broker: Broker, stream: string, { upTo, keptMs }: TrimLimits): Promise<Trim> {
   const { manager } = broker;
@@ -139,8 +165,8 @@ export async function trimStream(broker: Broker, stream: string, { upTo, keptMs 
     if (durable_name !== undefined) limits.push([neededAfter(consumer, config, last), `the consumer ${durable_name}`]);
   }
   // By the stream's own clock, which timestamps its messages.
-  const keptFrom = await readFirstSince(broker, stream, new Date(Date.parse(last_ts) - keptMs));
-  limits.push([keptFrom - 1, 'what a dump may need that is to be restored']);
+  const kept = await readSince(broker, stream, new Date(Date.parse(last_ts) - keptMs));
+  limits.push([kept.first - 1, 'what a dump may need that is to be restored']);
   const [lowest, heldBy] = limits.reduce((one, other) => (other[0] < one[0] ? other : one));
   const surplus = Math.ceil(((bytes - TRIMMED_SHARE * config.max_bytes) * messages) / bytes);
   const end = Math.min(lowest, first - 1 + surplus);

@@ -1,6 +1,6 @@
 /**
- * Inspects every existing stream and consumer of this installation: whether it can work, and whether it belongs to
- * another database.
+ * Inspects every existing stream and consumer of this installation for settings that prevent it from working, and for
+ * ownership by another database.
  */
 
 import {
@@ -27,7 +27,7 @@ import {
 } from './topology.ts';
 
 export interface Inspection extends Differences {
-  /** The databases that own some of them instead of this one; null when none does. */
+  /** Names other databases that own some of them; null if there are none. */
   readonly foreign: string | null;
 }
 
@@ -36,7 +36,7 @@ interface Found extends Differences {
   readonly owner: DatabaseLabel | null;
 }
 
-/** A missing stream or consumer is no fault: it is created when it is needed. Rejects when NATS is away. */
+/** A missing stream or consumer is not a fault, because it is created when needed. Rejects when NATS is away. */
 export async function inspectTopology(broker: Broker): Promise<Inspection> {
   const found = await findAll(broker);
   return {
@@ -71,8 +71,8 @@ async function findAll(broker: Broker): Promise<readonly Found[]> {
 const SHARE_LEFT_TO_ADVERTS = 3 / 4;
 
 /**
- * The daemon creates `REJECTED` at its start and before a rejection. If it is missing while `ADVERTS` is bounded, there
- * was no room for it.
+ * The daemon creates `REJECTED` when it starts and before a rejection. If it is missing although `ADVERTS` is bounded,
+ * JetStream had no room for it.
  */
 function noRejections(advertsBytesMax: number): Found {
   const bytes = Math.floor(advertsBytesMax * SHARE_LEFT_TO_ADVERTS);
@@ -92,15 +92,15 @@ function foreignOf({ database }: Broker, found: readonly Found[]): string | null
   if (first === undefined) return null;
   const others = foreign.length > 1 ? ` and ${foreign.length - 1} more` : '';
   return (
-    `${first.name}${others} belong to the database ${labelText(first.owner)}, and this one is ${labelText(database)}: ` +
-    'nothing is taken, for each would take what is the other’s. Two services on one NATS need a VIGIE_NAMESPACE ' +
-    'for one of them; if the other database is gone, `vigie admin streams adopt` takes them over.'
+    `The ${first.name}${others} belong to the database ${labelText(first.owner)}, and this one is ${labelText(database)}. ` +
+    'No message is taken, because each would take messages of the other. Set VIGIE_NAMESPACE for one of the two ' +
+    'services; if the other database is gone, take them over by `vigie admin streams adopt`.'
   );
 }
 
 /**
- * Transfers the streams and consumers of another database to this one; positions and messages stay. Resolves with the
- * names of what was transferred; `isTrial` only lists them.
+ * Transfers the streams and consumers of another database to this one, with their positions and messages. Resolves with
+ * their names; `isTrial` only lists them.
  */
 export async function adoptTopology(broker: Broker, isTrial: boolean): Promise<readonly string[]> {
   const { streams, consumers } = broker.manager;
@@ -127,8 +127,8 @@ export async function adoptTopology(broker: Broker, isTrial: boolean): Promise<r
   return adopted;
 }
 
-function unlessMissing<T>(asked: Promise<T>): Promise<T | null> {
-  return asked.catch((error: Error) => {
+function unlessMissing<T>(requested: Promise<T>): Promise<T | null> {
+  return requested.catch((error: Error) => {
     if (isMissing(error)) return null;
     throw error;
   });
@@ -142,7 +142,7 @@ interface Differences {
 /** [condition, finding] */
 type Rule = readonly [boolean, string];
 
-/** A smaller limit would refuse ordinary adverts. */
+/** A smaller limit would reject ordinary adverts. */
 const MESSAGE_BYTES_LEAST = 65_536;
 const HOUR_NANOS = 3_600_000_000_000;
 const SECOND_NANOS = 1_000_000_000;
@@ -153,7 +153,7 @@ const PULL_EXPIRES_NANOS = 10 * SECOND_NANOS;
 const PULL_BYTES_LEAST = 1_048_576;
 const PULLS_WAITING_LEAST = 16;
 
-/** JetStream's limits of 0 and -1 mean none. */
+/** For JetStream, 0 and -1 mean unlimited. */
 function isLimited(limit: number | undefined, below: number): limit is number {
   return limit !== undefined && limit > 0 && limit < below;
 }
@@ -163,9 +163,8 @@ function hasLimit(limit: number | undefined): boolean {
 }
 
 /**
- * Returns what prevents an existing stream or consumer from working. An operator's settings take precedence, so a
- * setting that differs from the daemon's own is not a fault by itself: a fault loses or stops messages silently. A
- * caution works today and may fail when it is needed.
+ * Compares an existing stream or consumer with the wanted one. An operator's settings take precedence, so a difference
+ * alone is not a fault. A fault silently loses or stops messages. A caution works today and may fail when it is needed.
  */
 function streamDifferences(wanted: WantedStream, actual: StreamConfig): Differences {
   const { name } = wanted;
@@ -182,7 +181,7 @@ function streamDifferences(wanted: WantedStream, actual: StreamConfig): Differen
     [hasLimit(max_msgs_per_subject), `max_msgs_per_subject is ${max_msgs_per_subject}: changes would be dropped`],
     [
       isAdverts && isBounded && actual.discard === DiscardPolicy.Old,
-      `discard is old with ${hasLimit(max_bytes) ? `max_bytes ${max_bytes}` : `max_msgs ${max_msgs}`}: what is not recorded yet would be dropped`,
+      `discard is old with ${hasLimit(max_bytes) ? `max_bytes ${max_bytes}` : `max_msgs ${max_msgs}`}: unrecorded messages would be dropped`,
     ],
     [
       (wanted.retention === RetentionPolicy.Workqueue) !== (actual.retention === RetentionPolicy.Workqueue),
@@ -192,16 +191,16 @@ function streamDifferences(wanted: WantedStream, actual: StreamConfig): Differen
   const cautions: readonly Rule[] = [
     [
       isAdverts && !isBounded,
-      'has no max_bytes: adverts that nobody records fill the whole store, and retries wait there too. ' +
+      'has no max_bytes: unrecorded adverts fill the whole store, which retries need, too. ' +
         `nats stream edit ${name} --max-bytes=<three quarters of max_file_store> --discard=new`,
     ],
     [
       isAdverts && actual.retention === RetentionPolicy.Interest,
-      `retention is ${actual.retention}: what a restored database needs again is gone`,
+      `retention is ${actual.retention}: messages that a restored database needs are gone`,
     ],
-    [isAdverts && actual.deny_purge, 'deny_purge is set: what is recorded cannot be trimmed'],
+    [isAdverts && actual.deny_purge, 'deny_purge is set: recorded messages cannot be removed'],
   ];
-  return said(`stream ${name}`, faults, cautions);
+  return differencesOf(`stream ${name}`, faults, cautions);
 }
 
 function consumerDifferences(wanted: WantedConsumer, actual: ConsumerConfig): Differences {
@@ -215,26 +214,23 @@ function consumerDifferences(wanted: WantedConsumer, actual: ConsumerConfig): Di
       deliver_subject !== undefined && deliver_subject !== '',
       `is a push consumer (to ${deliver_subject}), not pulled from`,
     ],
-    [!isEverything && wanted.filter_subject === undefined, `filters ${listOf(filters)}: all else is not taken in`],
+    [!isEverything && wanted.filter_subject === undefined, `filters ${listOf(filters)}: all others are ignored`],
     [!isEverything && wanted.filter_subject !== undefined, `filters ${listOf(filters)}, not ${subject}`],
     [actual.ack_policy !== AckPolicy.Explicit, `ack policy is ${actual.ack_policy}, not explicit`],
     [
       !starts.includes(actual.deliver_policy),
-      `deliver policy is ${actual.deliver_policy}: what came before is skipped`,
+      `deliver policy is ${actual.deliver_policy}: earlier messages are skipped`,
     ],
-    [actual.replay_policy === ReplayPolicy.Original, 'replay policy is original: as slowly as it came'],
-    [
-      hasLimit(actual.max_deliver),
-      `max_deliver is ${actual.max_deliver}: a message that is tried so often is given up`,
-    ],
+    [actual.replay_policy === ReplayPolicy.Original, 'replay policy is original: messages arrive too slowly'],
+    [hasLimit(actual.max_deliver), `max_deliver is ${actual.max_deliver}: after as many attempts a message is dropped`],
     [isLimited(max_ack_pending, ackPendingLeast(wanted)), `max_ack_pending is ${max_ack_pending}`],
     [
       ack_wait < ACK_WAIT_LEAST_NANOS,
-      `ack_wait is ${ack_wait / SECOND_NANOS} s: what takes longer is handed out twice`,
+      `ack_wait is ${ack_wait / SECOND_NANOS} s: messages that take longer are delivered twice`,
     ],
     [(actual.backoff ?? []).length > 0, 'has a backoff, which is added to every delay'],
-    [actual.headers_only ?? false, 'hands out headers alone'],
-    [hasLimit(actual.inactive_threshold), 'is deleted when nobody asks for a while (inactive_threshold)'],
+    [actual.headers_only ?? false, 'delivers only headers'],
+    [hasLimit(actual.inactive_threshold), 'is deleted after a time without requests (inactive_threshold)'],
     [isLimited(max_batch, PULL_BATCH_LEAST), `max_batch is ${max_batch}: larger requests are refused`],
     [isLimited(max_bytes, PULL_BYTES_LEAST), `max_bytes of a request is ${max_bytes}: larger ones are refused`],
     [
@@ -243,15 +239,15 @@ function consumerDifferences(wanted: WantedConsumer, actual: ConsumerConfig): Di
     ],
     [isLimited(max_waiting, PULLS_WAITING_LEAST), `max_waiting is ${max_waiting}`],
   ];
-  return said(`consumer ${wanted.durable_name} of ${wanted.stream}`, faults, []);
+  return differencesOf(`consumer ${wanted.durable_name} of ${wanted.stream}`, faults, []);
 }
 
-/** Waiting retries are unacknowledged, so their consumers must not limit them. */
+/** A waiting retry counts as unacknowledged, so its consumer must not limit their number. */
 function ackPendingLeast({ max_ack_pending = 0 }: WantedConsumer): number {
   return max_ack_pending === -1 ? Number.POSITIVE_INFINITY : PULL_BATCH_LEAST;
 }
 
-function said(what: string, faults: readonly Rule[], cautions: readonly Rule[]): Differences {
+function differencesOf(what: string, faults: readonly Rule[], cautions: readonly Rule[]): Differences {
   const sentences = (rules: readonly Rule[]): readonly string[] =>
     rules.flatMap(([isSo, text]) => (isSo ? [`${what} ${text}`] : []));
   return { faults: sentences(faults), cautions: sentences(cautions) };
@@ -280,13 +276,13 @@ interface StreamFigures {
   /** Maximum bytes; 0 if the stream has no bound. */
   readonly bytesMax: number;
   readonly consumers: number;
-  /** Messages not yet handed to a consumer. */
+  /** Messages not yet delivered by the consumer. */
   readonly pending: number;
-  /** Messages delivered and not acknowledged; a waiting retry is one. */
+  /** Messages delivered but not acknowledged, including every waiting retry. */
   readonly ackPending: number;
 }
 
-/** Every stream of this installation, with its consumers; a missing one is empty. Rejects when NATS is away. */
+/** The streams of this installation, with their consumers; a missing one is empty. Rejects when NATS is away. */
 export function readStreamFigures(broker: Broker): Promise<readonly StreamFigures[]> {
   const { intakeConsumer, retriesStream } = broker.names;
   return Promise.all([
@@ -323,9 +319,9 @@ async function figuresOf(
 export interface Backlog {
   /** Adverts that are not recorded yet. */
   readonly waiting: number;
-  /** When the oldest of them was stored; null if unknown or if none waits. */
+  /** When the oldest of them was stored; null if that is unknown or there are none. */
   readonly oldestAt: Date | null;
-  /** Everything up to this message of the stream is recorded. */
+  /** Every message up to this sequence is recorded. */
   readonly recorded: number;
 }
 

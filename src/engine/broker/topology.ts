@@ -1,10 +1,10 @@
 /**
- * Streams and consumers, created when missing and never altered: an operator's settings take precedence, and changing
- * `ack_wait` would move every waiting retry.
+ * Streams and consumers are created when missing and never altered: an operator's settings take precedence, and a
+ * changed `ack_wait` would move every waiting retry.
  *
- * `ADVERTS` holds the messages of crawlers, with one durable per installation. `RETRIES` holds the retries not yet due,
- * one stream per installation (domain/namespace.ts); the subject `retries.<partition>.<delivery>` finds a retry. Each
- * partition has a consumer, because a burst of due retries costs a consumer the square of its length, with one filter
+ * `ADVERTS` has the messages of crawlers, with one durable per installation. `RETRIES`, one stream per installation
+ * (domain/namespace.ts), has the retries not yet due; the subject `retries.<partition>.<delivery>` finds one. Each
+ * partition has a consumer, because a burst of due retries costs a consumer the square of its length; it has one filter
  * subject, because nats-server 2.9 supports no more. `REJECTED` notifies crawlers of rejected messages.
  */
 
@@ -27,7 +27,7 @@ import { type Broker, onceElected, PEERS_MAX_MS } from './connection.ts';
 export const ADVERTS_STREAM = ADVERTS.name;
 export const RETRY_PARTITIONS = 8;
 
-/** Adverts in flight to all instances together. Also bounds what a restart replays. */
+/** Maximum unacknowledged adverts of all instances together. Also bounds how many a restart reads again. */
 const INTAKE_ACK_PENDING_MAX = 2_048;
 const INTAKE_ACK_WAIT_MS = 60_000;
 const RETRY_ACK_WAIT_MS = 90_000;
@@ -45,7 +45,7 @@ export function retryConsumer(partition: number): string {
   return `retries-${partition}`;
 }
 
-/** `endpointKey` is hexadecimal; its first eight digits, which depend only on the URL, choose the partition. */
+/** `endpointKey` is hexadecimal; its first eight digits, which depend only on the URL, determine the partition. */
 export function retryPartition(endpointKey: string): number {
   return Number.parseInt(endpointKey.slice(0, 8), 16) % RETRY_PARTITIONS;
 }
@@ -63,7 +63,7 @@ export function streamsOf({ names, replicas }: Shaped): readonly WantedStream[] 
       name: ADVERTS_STREAM,
       subjects: [ADVERTS.subjects],
       retention: RetentionPolicy.Limits,
-      // When full, it refuses new messages: old ones may not be recorded yet. The leader makes room
+      // A full stream refuses new messages, because old ones may not be recorded yet. The leader makes room
       // (intake/trimming.ts).
       discard: DiscardPolicy.New,
       max_age: nanos(ADVERTS.keptMs),
@@ -133,7 +133,7 @@ export function ensureRejections(broker: Broker): Promise<boolean> {
   return ensureStream(broker, REJECTED.name, async () => rejectedBounds(await readRoom(broker)));
 }
 
-/** A refused `REJECTED` does not prevent `ADVERTS`; it is reported at the next attempt to create `REJECTED`. */
+/** `ADVERTS` is created even if `REJECTED` is refused, which the next attempt to create `REJECTED` reports. */
 function unlessRefused(error: unknown): void {
   if (!(error instanceof NatsError) || error.api_error === undefined) throw error;
 }
@@ -153,7 +153,7 @@ function ensureStream(
   more: () => Promise<Partial<StreamConfig>> = async () => ({}),
 ): Promise<boolean> {
   const wanted = streamsOf(broker).find((each) => each.name === name) as WantedStream;
-  // Streams that installations share have no owner.
+  // Streams that installations share have no owner label.
   const isShared = name === ADVERTS_STREAM || name === REJECTED.name;
   return createIfMissing(
     () => broker.manager.streams.info(name),
@@ -185,8 +185,8 @@ async function createIfMissing(info: () => Promise<unknown>, create: () => Promi
 
 /**
  * At the start: resolves when every existing stream and consumer has a leader. A cluster that has lost a server elects
- * new leaders after a while; one that has lost most servers waits for the operator. `onWaiting` is called each time
- * that one of them has no leader.
+ * new leaders after a while; one that has lost most of its servers needs the operator. `onWaiting` is called for each
+ * check that finds no leader.
  */
 export async function untilElected({ manager, names }: Broker, onWaiting: (error: Error) => void): Promise<void> {
   const lookAt = (info: () => Promise<unknown>): Promise<void> =>
@@ -208,11 +208,11 @@ export function isMissing(error: unknown): boolean {
   return error instanceof NatsError && error.api_error?.code === 404;
 }
 
-/** The share of `ADVERTS`; the rest is for waiting deliveries, rejections, and the stores' own tables. */
+/** The share of JetStream's room for `ADVERTS`; the rest is for retries, rejections, and the stores' own tables. */
 const SHARE = 3 / 4;
 /**
- * For nats-server below 2.10, which does not recover a stream whose `max_bytes` exceeds the remaining room of its
- * store; without `max_file_store` that room shrinks with every start.
+ * For nats-server below 2.10: it does not recover a stream whose `max_bytes` exceeds the remaining room of its store,
+ * and without `max_file_store` that room shrinks with every start.
  */
 const SHARE_BEFORE_2_10 = 1 / 2;
 const SMALLEST_BYTES = 16 * 1_024 * 1_024;
@@ -220,13 +220,13 @@ const LARGEST_BYTES = 2 ** 50;
 /** Precision of the search, as a share of the room. */
 const PRECISION = 1 / 64;
 
-/** JetStream's error codes for exceeded limits: of the account, of the server, of each server of a cluster. */
+/** JetStream's error codes for exceeded limits of the account, the server, or every server of a cluster. */
 const REFUSALS: ReadonlySet<number | undefined> = new Set([10_002, 10_005, 10_023, 10_047, 10_122]);
 
 /**
- * Bytes of JetStream's store that further streams may reserve. Only the system account can read the size of a store, so
- * a binary search finds the largest stream that the server would create. Null if there is no room even for the smallest
- * stream. Rejects when NATS is away.
+ * Bytes of JetStream's store that new streams can reserve. Only the system account can read the size of a store, so a
+ * binary search finds the largest stream that the server would create. Null if even the smallest stream has no room.
+ * Rejects when NATS is away.
  */
 async function readRoom(broker: Broker): Promise<number | null> {
   const name = `VIGIE-ROOM-${randomBytes(6).toString('hex')}`;
@@ -267,7 +267,7 @@ export function labelling({ database, serverVersion }: Pick<Broker, 'database' |
   return knowsMetadata(serverVersion) ? { metadata: { [KEY]: text } } : { description: `${DESCRIPTION}${text}` };
 }
 
-/** Null for one that another program has created. */
+/** Null for a stream or consumer that another program has created. */
 export function ownerOf({ metadata, description }: Labelled): DatabaseLabel | null {
   const described = description?.startsWith(DESCRIPTION) ? description.slice(DESCRIPTION.length) : undefined;
   return labelOf(metadata?.[KEY] ?? described);

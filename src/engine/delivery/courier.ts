@@ -10,7 +10,7 @@ import type { DueDelivery } from '../domain/delivery.ts';
 import { urlKeyOfKey } from '../domain/endpoint.ts';
 import type { SearchNumber } from '../domain/ids.ts';
 import { readAbandoned, recordLastAlertTimes, repairLastAlertTimes, type SettledAttempt } from '../store/attempts.ts';
-import { beat, declareDead, registerCourier, removeCouriers } from '../store/couriers.ts';
+import { declareDead, registerCourier, removeCouriers, writeHeartbeat } from '../store/couriers.ts';
 import { readPausedEndpoints, readRememberedEndpoints, recordObservations } from '../store/endpoints.ts';
 import { DueQueue } from './due-queue.ts';
 import { FairScheduler } from './fair-scheduler.ts';
@@ -181,7 +181,7 @@ class CourierMaintenance {
   /** Measures silence by this process's own clock, so no two clocks are compared. Returns the version of the pauses. */
   async #followCouriers(settlement: Settlement): Promise<number | null> {
     const { database, attemptTimeoutMs, silentMarginMs = 15_000 } = this.#dependencies;
-    const couriers = await beat(database, this.#number);
+    const couriers = await writeHeartbeat(database, this.#number);
     const now = performance.now();
     const sinceMs = Math.min(now - this.#polledAt, POLL_COUNTED_MAX_MS);
     this.#polledAt = now;
@@ -215,7 +215,7 @@ class CourierMaintenance {
   /** A failed write loses a second's observations; the attempts themselves are logged. */
   async #write(): Promise<void> {
     const { database, endpointPauseDays, onEndpointDead, onFailureSeries } = this.#dependencies;
-    const observed = [...this.#scheduler.queues()].flatMap((queue) => queue.takeObservation() ?? []);
+    const observed = [...this.#scheduler.queues()].flatMap((queue) => queue.nextObservation() ?? []);
     const { dead, series } = await recordObservations(database, observed, endpointPauseDays);
     for (const each of dead) onEndpointDead(each);
     for (const each of series) onFailureSeries(each);

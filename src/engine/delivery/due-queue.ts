@@ -23,9 +23,9 @@ const SCAN_MAX_MS = 20_000;
 const SCAN_REST_FACTOR = 20;
 const EXPIRED_EVERY_MS = 1_000;
 const EXPIRED_PAGE = 1_000;
-/** Read every second; longer than a claim is used, because a slow claim may have held rows back meanwhile. */
+/** Age of expired holds read every second: longer than a claim is used, because a slow claim may hold rows back. */
 const EXPIRED_SPAN_MS = 8_000;
-/** All rows held back are read at most this often: a commit that waited for a standby may be older than the span. */
+/** All expired holds are read at most this often: a commit that waited for a standby may be older than the span. */
 const ALL_EXPIRED_EVERY_MS = 10_000;
 
 /** `pump` is called when deliveries have arrived. */
@@ -35,7 +35,7 @@ export class DueQueue {
   readonly #scheduler: FairScheduler<DueDelivery>;
   readonly #pump: () => void;
   readonly #waiting = new Map<Uuid, DueDelivery['endpointKey']>();
-  /** Deliveries being claimed, sent or recorded, with what was announced meanwhile: perhaps the next attempt. */
+  /** Deliveries being claimed, sent or recorded, each with a later announcement, which may be of its next attempt. */
   readonly #inProgress = new Map<Uuid, DueDelivery | null>();
   readonly #stopping = new AbortController();
   readonly #tasks: readonly Task[];

@@ -123,7 +123,7 @@ export class EndpointQueue<T> {
     return this.#backlogs[lane].position !== null;
   }
 
-  /** Whether earlier deliveries may wait in the table. A delivery at a passed position precedes all of them. */
+  /** Whether earlier deliveries may wait in the table. A delivery that the fetch has passed precedes all of them. */
   isBehindBacklog(lane: Lane, id: Uuid): boolean {
     return id > (this.#backlogs[lane].position ?? id);
   }
@@ -224,7 +224,7 @@ export class EndpointQueue<T> {
   }
 
   /** Observations since the last call, or null. */
-  takeObservation(): EndpointObservation | null {
+  nextObservation(): EndpointObservation | null {
     if (this.#observation === null) return null;
     const observation = { ...this.#observation, key: this.key, concurrency: this.#concurrency };
     this.#observation = null;

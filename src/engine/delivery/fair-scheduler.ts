@@ -5,7 +5,7 @@
  * - retries hold at most three quarters of the slots, so that an outage's retries leave room for new deliveries;
  * - endpoints known to be slow start no attempt while slow ones hold a quarter of the slots;
  * - slow and unknown endpoints start no attempt while they hold half of the slots together;
- * - a client holds at most seven times the number of free slots, and may always try one such endpoint;
+ * - a client holds at most seven times the free slots, and may try one slow or unknown endpoint beyond these limits;
  * - an endpoint that has never answered 200 gets two attempts a second.
  *
  * The memory for waiting entries is shared in the same way: a client fills at most seven times the free memory, and the
@@ -46,9 +46,9 @@ const QUEUES_MAX = 20_000;
 const RETRY_SHARE = 3 / 4;
 const SLOW_SHARE = 1 / 4;
 const UNSURE_SHARE = 1 / 2;
-/** Below this share, a client without an attempt at slow or unknown endpoints may start one. */
+/** A client without an attempt at slow or unknown endpoints may start one while they hold less than this share. */
 const FIRSTS_SHARE = 15 / 16;
-/** For a minute after DNS lookups of a client were refused, it holds few slots at endpoints that may need one. */
+/** For a minute after DNS lookups of a client were refused, it holds few slots at endpoints that may need a lookup. */
 const CROWDED_MS = 60_000;
 const CROWDED_UNSURE_MAX = 8;
 /** Time until the attempts that had begun before such a refusal are over. */
@@ -68,23 +68,23 @@ export interface BacklogPage<T> {
   readonly count: number;
 }
 
-interface SlotsHeld {
+interface SlotsInUse {
   slow: number;
-  /** By slow and unknown endpoints. */
+  /** Slots held by slow and unknown endpoints. */
   unsure: number;
   readonly byClient: Map<string, { all: number; unsure: number }>;
 }
 
 const NOTHING_HELD = { all: 0, unsure: 0 } as const;
 
-function hold(held: SlotsHeld, client: string, endpointHealth: EndpointHealth, count: number): void {
-  const own = held.byClient.get(client) ?? { ...NOTHING_HELD };
-  held.byClient.set(client, own);
+function hold(inUse: SlotsInUse, client: string, endpointHealth: EndpointHealth, count: number): void {
+  const own = inUse.byClient.get(client) ?? { ...NOTHING_HELD };
+  inUse.byClient.set(client, own);
   own.all += count;
   if (endpointHealth === 'healthy') return;
   own.unsure += count;
-  held.unsure += count;
-  if (endpointHealth === 'slow') held.slow += count;
+  inUse.unsure += count;
+  if (endpointHealth === 'slow') inUse.slow += count;
 }
 
 export class FairScheduler<T> {
@@ -110,7 +110,7 @@ export class FairScheduler<T> {
   }
 
   get waiting(): number {
-    return this.#memory.held;
+    return this.#memory.claimed;
   }
 
   get inFlight(): number {
@@ -227,42 +227,42 @@ export class FairScheduler<T> {
     const turns: Turn<T>[] = [];
     const wanted = Math.min(max, this.free);
     if (wanted <= 0) return turns;
-    for (const queue of this.#unanswered.takeDue(now)) this.#place(queue);
-    const held = this.#slotsHeld(now);
-    const mayServe = (client: string, kind: number): boolean => this.#hasRoom(client, kind, held, now);
+    for (const queue of this.#unanswered.nextDue(now)) this.#place(queue);
+    const inUse = this.#countSlotsInUse(now);
+    const mayServe = (client: string, kind: number): boolean => this.#hasRoom(client, kind, inUse, now);
     while (turns.length < wanted) {
       const queue = this.#ring.next(mayServe);
       if (queue === null) break;
       // The event that unblocks it puts it back into the ring.
       if (queue.isBlocked(now) || !this.#unanswered.admit(queue, now)) this.#ring.place(queue, null);
-      else turns.push(this.#start(queue, held, now));
+      else turns.push(this.#start(queue, inUse, now));
     }
     return turns;
   }
 
   /** Whether a queue of this client and kind may start an attempt now. */
-  #hasRoom(client: string, kind: number, held: SlotsHeld, now: number): boolean {
+  #hasRoom(client: string, kind: number, inUse: SlotsInUse, now: number): boolean {
     const { slots } = this.#options;
     if (kind >= RETRIES_ONLY && !this.#hasRetrySlots) return false;
     if (this.#unrecorded.roomFor(client) <= 0) return false;
-    const own = held.byClient.get(client) ?? NOTHING_HELD;
+    const own = inUse.byClient.get(client) ?? NOTHING_HELD;
     if (own.all >= SHARE_OF_FREE * this.free) return false;
     const endpointHealth = CLASSES[kind % RETRIES_ONLY];
     if (endpointHealth === 'healthy') return true;
     const crowd = this.#crowds.get(client);
     if (crowd && now - crowd.at < CROWDED_MS && own.unsure >= crowd.unsureMax) return false;
     // Other clients' hanging endpoints do not keep a client from trying its own.
-    if (own.unsure === 0 && held.unsure < Math.ceil(slots * FIRSTS_SHARE)) return true;
-    if (endpointHealth === 'slow' && held.slow >= Math.ceil(slots * SLOW_SHARE)) return false;
-    return held.unsure < Math.ceil(slots * UNSURE_SHARE);
+    if (own.unsure === 0 && inUse.unsure < Math.ceil(slots * FIRSTS_SHARE)) return true;
+    if (endpointHealth === 'slow' && inUse.slow >= Math.ceil(slots * SLOW_SHARE)) return false;
+    return inUse.unsure < Math.ceil(slots * UNSURE_SHARE);
   }
 
   get #hasRetrySlots(): boolean {
     return this.#retries < Math.floor(this.#options.slots * RETRY_SHARE);
   }
 
-  #start(queue: EndpointQueue<T>, held: SlotsHeld, now: number): Turn<T> {
-    hold(held, queue.client, queue.classAt(now), 1);
+  #start(queue: EndpointQueue<T>, inUse: SlotsInUse, now: number): Turn<T> {
+    hold(inUse, queue.client, queue.classAt(now), 1);
     const { entry, isRetry } = queue.next(this.#hasRetrySlots);
     this.#memory.count(queue.client, -1);
     const turn: Turn<T> = { queue, entry, isRetry, started: queue.start(now) };
@@ -274,10 +274,10 @@ export class FairScheduler<T> {
   }
 
   /** Counts slots by the current class of their endpoints; one that has begun to hang counts as slow at once. */
-  #slotsHeld(now: number): SlotsHeld {
-    const held: SlotsHeld = { slow: 0, unsure: 0, byClient: new Map() };
-    for (const queue of this.#active) hold(held, queue.client, queue.classAt(now), queue.inFlight);
-    return held;
+  #countSlotsInUse(now: number): SlotsInUse {
+    const inUse: SlotsInUse = { slow: 0, unsure: 0, byClient: new Map() };
+    for (const queue of this.#active) hold(inUse, queue.client, queue.classAt(now), queue.inFlight);
+    return inUse;
   }
 
   /** Sets the queue's kind, by what it has to send and how it has answered. */

@@ -1,6 +1,6 @@
 /**
- * Looks up the names of endpoints with c-ares. `dns.lookup` runs on libuv's few threads, where one client's names that
- * hang would delay every other endpoint, PostgreSQL, NATS and the mail server.
+ * Looks up the names of endpoints with c-ares. `dns.lookup` runs on libuv's few threads, where hanging lookups of one
+ * client would delay every other endpoint, PostgreSQL, NATS and the mail server.
  */
 
 import { Resolver } from 'node:dns/promises';
@@ -21,9 +21,9 @@ export type ResolveName = (name: string, client: string) => ReturnType<LookUp>;
 
 const TRIES = { timeout: 2_000, tries: 2 };
 const LOOKUP_MS = 5_000;
-/** A client whose names hang leaves room for other clients' names. */
+/** Concurrent lookups: a client whose lookups hang leaves room for those of other clients. */
 const BOUNDS = { allMax: 64, perKeyMax: 8, shareOfFree: 1 / 4 };
-/** Within this time a burst of names that are answered quickly finds room. */
+/** Long enough for a burst of quickly answered lookups to find room. */
 const ROOM_WAIT_MS = 1_000;
 
 /** Private networks need the hosts file and search domains. Their servers may hang, so lookups are bounded there. */

@@ -98,7 +98,7 @@ export class Sending {
     for (const turn of turnOf.values()) this.#refuse(turn, refusals.get(turn.entry.id) ?? null);
   }
 
-  /** If the answer to the claim before was lost, its deliveries are given back first. */
+  /** If the answer to the previous claim was lost, its deliveries are given back first. */
   #claim(ids: readonly Uuid[]) {
     const { database, clock } = this.#dependencies;
     let isUnknown = false;

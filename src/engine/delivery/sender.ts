@@ -241,7 +241,7 @@ class Attempt implements Dispatcher.DispatchHandler {
     if (this.#isSettled) return;
     this.#isSettled = true;
     clearTimeout(this.#deadline);
-    // If some of a first post was written, an attempt was made.
+    // If part of the first post was written, an attempt was made.
     if (failure instanceof NotAttempted && !this.#firstPost) return this.#settle(null);
     const [error, failed] = this.#verdict(failure);
     const reason = [failed, this.#firstPost].filter(Boolean).join('; ');

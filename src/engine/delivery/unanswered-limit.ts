@@ -61,7 +61,7 @@ export class UnansweredLimit<T extends LimitedQueue> {
     return Math.max(1, Math.floor(WAITING_MAX / sharing));
   }
 
-  /** Whether an attempt may begin now; if so, counts it. `takeDue` returns a refused queue when it may try again. */
+  /** Whether an attempt may begin now; if so, counts it. `nextDue` returns a refused queue when it may try again. */
   admit(queue: T, now: number): boolean {
     if (queue.hasAnswered) return true;
     this.#forgetQuiet(now);
@@ -102,7 +102,7 @@ export class UnansweredLimit<T extends LimitedQueue> {
   }
 
   /** Queues that may try again now, for each budget at most as many as it admits; every `CHECK_EVERY_MS`. */
-  takeDue(now: number): readonly T[] {
+  nextDue(now: number): readonly T[] {
     const due = this.#released.splice(0);
     if (now - this.#checkedAt < CHECK_EVERY_MS) return due;
     this.#checkedAt = now;

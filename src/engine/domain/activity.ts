@@ -1,4 +1,4 @@
-/** Activities, in the words of their watchers: a change of an advert, a match that began, an attempt that ended. */
+/** Activities that operators watch: a change of an advert, a match that began, an attempt that ended. */
 
 import type { EventKind } from './codes.ts';
 import type { AttemptError, DeliveryState } from './delivery.ts';
@@ -8,7 +8,7 @@ export type Activity = ChangeActivity | MatchActivity | AttemptActivity;
 
 export interface ChangeActivity {
   readonly type: 'change';
-  /** ISO 8601, like the others. */
+  /** ISO 8601, like all times here. */
   readonly at: string;
   readonly propertyUuid: Uuid;
   readonly advertUuid: Uuid;

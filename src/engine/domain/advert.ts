@@ -15,7 +15,7 @@ export interface Contact {
 }
 
 export interface Publisher {
-  /** Site category, by name. */
+  /** Name of the site category. */
   readonly category: string | null;
   readonly name: string | null;
   readonly type: number | null;
@@ -63,15 +63,15 @@ export interface FieldChange {
   readonly fieldName: string;
   readonly fieldOldValue: string | null;
   readonly fieldNewValue: string | null;
-  /** (new − old) / old × 100, two decimals, half away from zero; null where it has no meaning. */
+  /** (new − old) / old × 100, two decimals, half away from zero; null if it is not defined. */
   readonly percentVariation: number | null;
-  /** Why a criterion fails, of the end of a match; not stored. */
+  /** For the end of a match: why a criterion fails. Not stored. */
   readonly reason?: InLanguages<string>;
-  /** How long an advert that is live again was expired; not stored. */
+  /** For an advert that is live again: how many days it was expired. Not stored. */
   readonly daysAway?: number;
 }
 
-/** One recorded change. `field` is null for the kinds that concern the advert as a whole. */
+/** One recorded change. `field` is null for kinds that concern the whole advert. */
 export interface AdvertEvent {
   readonly kind: EventKind;
   readonly advertUuid: Uuid;

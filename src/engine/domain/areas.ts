@@ -1,21 +1,20 @@
-/** The places of a search (decisions, section 3): inside any of the included areas, then not in an excluded city. */
+/** Areas of a search (decisions, section 3): a property must be inside one of the included areas and outside all excluded ones. */
 
 import { type Considered, type Evaluated, keyed, member, type Stored, verdictReason } from './criterion-kinds.ts';
 import type { InLanguages, Language } from './criterion-words.ts';
 import { type Circle, isInCircle, isInPolygon, type Polygon } from './geo.ts';
 import type { PropertyFacts } from './property-facts.ts';
 
-/** Inside any of them; all empty means everywhere. */
+/** A property matches inside any of them. If all are empty, it matches everywhere. */
 export interface Areas {
   readonly circle: Circle | null;
-  /** INSEE codes, from `includedCities` and `includedInseeCodes` alike. */
+  /** INSEE codes from both `includedCities` and `includedInseeCodes`. */
   readonly inseeCodes: readonly string[];
   readonly departmentCodes: readonly string[];
   readonly zipcodes: readonly string[];
   readonly polygons: readonly Polygon[];
 }
 
-/** No areas at all: everywhere. */
 export const NOWHERE: Areas = { circle: null, inseeCodes: [], departmentCodes: [], zipcodes: [], polygons: [] };
 
 export function hasAreas(areas: Areas): boolean {
@@ -39,14 +38,14 @@ export function isInAreas(areas: Areas, { lat, lon, inseeCodes, zipcodes, depart
   return areas.polygons.some((polygon) => isInPolygon(polygon, lat, lon));
 }
 
-/** Where no place is known: under this code such a property is found by searches that accept that. No commune has it. */
+/** Code of properties without a known place, for searches that accept an unknown place. No commune has it. */
 export const NOWHERE_CODE = '';
 
 export function isNowhere({ lat, inseeCodes, zipcodes, departmentCode }: Omit<Place, 'lon'>): boolean {
   return lat === null && inseeCodes.length === 0 && zipcodes.length === 0 && departmentCode === null;
 }
 
-/** Lists longer than this are looked up: a search may name every commune, and be held against thousands of properties. */
+/** Longer lists are searched through a set: a search may name every commune and be evaluated against thousands of properties. */
 const SHORT_LIST_MAX = 32;
 const lookedUp = new WeakMap<readonly string[], ReadonlySet<string>>();
 
@@ -60,22 +59,48 @@ function isListed(list: readonly string[], value: string): boolean {
 const MEMBERS = {
   lat: member('latitude', null, 'Latitude of the centre, WGS 84.', 'Latitude of the centre.'),
   lon: member('longitude', null, 'Longitude of the centre, WGS 84.', 'Longitude of the centre.'),
-  radius: member('radius', null, 'Kilometres round lat and lon.', 'Kilometres round the centre.'),
-  includedCities: member('cities', [], 'Cities to look in.'),
-  includedDepartments: member('departments', [], 'Departments to look in.'),
-  includedZipcodes: member('zipcodes', [], 'Zip codes to look in.'),
-  includedInseeCodes: member('inseeCodes', [], 'INSEE codes of communes to look in.', 'INSEE codes to look in.'),
+  radius: member('radius', null, 'Kilometres around lat and lon.', 'Kilometres around the centre.'),
+  includedCities: member('cities', [], 'Cities to search in.'),
+  includedDepartments: member('departments', [], 'Departments to search in.'),
+  includedZipcodes: member('zipcodes', [], 'Zip codes to search in.'),
+  includedInseeCodes: member('inseeCodes', [], 'INSEE codes of communes to search in.', 'INSEE codes to search in.'),
   geoShapes: member(
     'polygons',
     [],
     'Polygons, longitude first, rings closed: nested arrays, GeoJSON Polygon or MultiPolygon, either of them as text, ' +
       'or lon,lat;lon,lat;… for a ring; one or several.',
-    'Polygons to look in, longitude first.',
+    'Polygons to search in, longitude first.',
+  ),
+} as const;
+
+const EXCLUDED_MEMBERS = {
+  excludedCities: member('cities', [], 'Cities to leave out.'),
+  excludedDepartments: member('departments', [], 'Departments to leave out.'),
+  excludedZipcodes: member('zipcodes', [], 'Zip codes to leave out.'),
+  excludedInseeCodes: member('inseeCodes', [], 'INSEE codes of communes to leave out.', 'INSEE codes to leave out.'),
+  excludedGeoShapes: member(
+    'polygons',
+    [],
+    'Polygons to leave out, in the forms of geoShapes.',
+    'Polygons to leave out, longitude first.',
   ),
 } as const;
 
 type AreasEvaluated = Evaluated<Areas, Place>;
-type Asked = Readonly<Record<'areas', Areas>>;
+type Requested = Readonly<Record<'areas', Areas>>;
+type Excluded = Readonly<Record<'excludedAreas', Areas>>;
+
+/** The facts that both criteria read, and the values that they show. */
+const COMPARED = {
+  reads: ['lat', 'lon', 'inseeCodes', 'zipcodes', 'departmentCode'],
+  actual: ({ facts: { lat, lon, inseeCodes, zipcodes, departmentCode } }: Considered): Place => {
+    return { lat, lon, inseeCodes, zipcodes, departmentCode };
+  },
+  shown: ({ expected, actual }: AreasEvaluated) => ({
+    expected: { ...expected, polygons: expected.polygons.length },
+    actual,
+  }),
+} as const;
 
 export const AREAS = {
   kind: 'areas',
@@ -83,43 +108,36 @@ export const AREAS = {
   key: 'areas',
   unset: keyed('areas', NOWHERE),
   members: MEMBERS,
-  reads: ['lat', 'lon', 'inseeCodes', 'zipcodes', 'departmentCode'],
-  isSet: ({ areas }: Asked) => hasAreas(areas),
-  holds: ({ areas }: Asked, { facts }: Considered) => isInAreas(areas, facts),
+  ...COMPARED,
+  isSet: ({ areas }: Requested) => hasAreas(areas),
+  holds: ({ areas }: Requested, { facts }: Considered) => isInAreas(areas, facts),
   isUnknown: ({ facts }: Considered) => isNowhere(facts),
-  expected: ({ areas }: Asked) => areas,
-  actual: ({ facts: { lat, lon, inseeCodes, zipcodes, departmentCode } }: Considered): Place => {
-    return { lat, lon, inseeCodes, zipcodes, departmentCode };
-  },
+  expected: ({ areas }: Requested) => areas,
   reason: areasReason,
-  shown: ({ expected, actual }: AreasEvaluated) => ({
-    expected: { ...expected, polygons: expected.polygons.length },
-    actual,
-  }),
 } as const;
 
-export const EXCLUDED_CITIES = {
-  kind: 'excludedCities',
-  name: 'excludedCities',
-  key: 'excludedInseeCodes',
-  unset: keyed<'excludedInseeCodes', readonly string[]>('excludedInseeCodes', []),
-  members: { excludedCities: member('cities', [], 'Cities to leave out.') },
-  reads: ['inseeCodes'],
-  isSet: ({ excludedInseeCodes }: Excluded) => excludedInseeCodes.length > 0,
-  holds: ({ excludedInseeCodes }: Excluded, { facts }: Considered) =>
-    !facts.inseeCodes.some((code) => isListed(excludedInseeCodes, code)),
-  expected: ({ excludedInseeCodes }: Excluded) => excludedInseeCodes,
-  actual: ({ facts }: Considered) => facts.inseeCodes,
+/** A property without a known place is in no area, so this criterion is never unknown. */
+export const EXCLUDED_AREAS = {
+  kind: 'excludedAreas',
+  name: 'excludedAreas',
+  key: 'excludedAreas',
+  unset: keyed('excludedAreas', NOWHERE),
+  members: EXCLUDED_MEMBERS,
+  ...COMPARED,
+  isSet: ({ excludedAreas }: Excluded) => hasAreas(excludedAreas),
+  holds: ({ excludedAreas }: Excluded, { facts }: Considered) => !isInAreas(excludedAreas, facts),
+  expected: ({ excludedAreas }: Excluded) => excludedAreas,
   reason: verdictReason({
     fr: [
-      'La ville ne fait pas partie de celles que la recherche exclut.',
-      'La ville fait partie de celles que la recherche exclut.',
+      'Le bien est en dehors des zones que la recherche exclut.',
+      "Le bien est dans l'une des zones que la recherche exclut.",
     ],
-    en: ['The city is none that the search excludes.', 'The city is one that the search excludes.'],
+    en: [
+      'The property is outside the areas that the search excludes.',
+      'The property is in an area that the search excludes.',
+    ],
   }),
 } as const;
-
-type Excluded = Readonly<Record<'excludedInseeCodes', readonly string[]>>;
 
 export function areasOf(members: Stored<typeof MEMBERS>): Areas {
   return {
@@ -131,12 +149,22 @@ export function areasOf(members: Stored<typeof MEMBERS>): Areas {
   };
 }
 
+export function excludedAreasOf(members: Stored<typeof EXCLUDED_MEMBERS>): Areas {
+  return {
+    circle: null,
+    inseeCodes: union(members.excludedCities, members.excludedInseeCodes),
+    departmentCodes: members.excludedDepartments,
+    zipcodes: members.excludedZipcodes,
+    polygons: members.excludedGeoShapes,
+  };
+}
+
 function circleOf({ lat, lon, radius }: Stored<typeof MEMBERS>): Circle | null {
   if (lat === null || lon === null || radius === null) return null;
   return { lat: Number(lat), lon: Number(lon), radiusKm: Number(radius) };
 }
 
-/** Each once; most searches fill neither list, or one with a single code. */
+/** Codes without duplicates. Most searches fill neither list, or one list with a single code. */
 function union(some: readonly string[], others: readonly string[]): readonly string[] {
   if (some.length + others.length < 2) return some.length === 0 ? others : some;
   return [...new Set([...some, ...others])];
@@ -146,7 +174,7 @@ interface Words {
   readonly inside: string;
   readonly outside: string;
   readonly placeUnknown: string;
-  /** Neither the commune nor coordinates are known. */
+  /** For a property without a known commune or coordinates. */
   onlyKnown(zipcode: string, department: string | null): string;
 }
 

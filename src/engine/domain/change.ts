@@ -1,6 +1,6 @@
 /**
- * Applies one intake message to the held state of a property: the new state and the events that describe the difference
- * (decisions, section 4). Pure: the state recognises a redelivered message by its position in the stream.
+ * Applies one intake message to the stored state of a property, giving the new state and the events that describe the
+ * difference (decisions, section 4). Pure: a redelivered message is recognised by its position in the stream.
  */
 
 import { createHash } from 'node:crypto';
@@ -14,68 +14,66 @@ import {
   type Crawls,
   creationOf,
   EVENTS_KEPT,
-  type HeldAdvert,
   isLive,
   type PropertyState,
+  type StoredAdvert,
   SUPERSEDED_KEPT,
 } from './property.ts';
 
-export interface HeldProperty {
+export interface StoredProperty {
   readonly state: PropertyState;
   readonly crawls: Crawls;
 }
 
-/** The origin of a message. */
 export interface MessageOrigin {
-  /** The number of the stream (store/intake-position.ts). */
+  /** Number of the stream (store/intake-position.ts). */
   readonly stream: number;
   readonly sequence: number;
-  /** The former sequence of a requeued message, if it was in the same stream. */
+  /** Former sequence of a requeued message if it was in the same stream. */
   readonly requeuedFrom?: number;
 }
 
 /**
  * - `created`: the advert was unknown.
  * - `changed`: at least one event.
- * - `recrawled`: nothing changed but the time it was seen.
- * - `stale`: older than the state held, or in it already; without effect.
- * - `unknown`: the expiry of an advert never seen; without effect.
+ * - `recrawled`: only the time of the crawl changed.
+ * - `stale`: older than the stored state, or already part of it; without effect.
+ * - `unknown`: the expiry of an unknown advert; without effect.
  */
 export type ChangeOutcome = 'created' | 'changed' | 'recrawled' | 'stale' | 'unknown';
 
 export interface Change {
   readonly outcome: ChangeOutcome;
-  /** The state after the message; null only for `unknown` on an unknown property. */
-  readonly held: HeldProperty | null;
+  /** State after the message; null only for `unknown` on an unknown property. */
+  readonly stored: StoredProperty | null;
   readonly events: readonly AdvertEvent[];
-  /** True when the property's document may differ, if only because another advert represents it now. */
+  /** True if the property's document may differ, possibly only because another advert represents it now. */
   readonly mayAffectMatches: boolean;
 }
 
 const DAY_MS = 86_400_000;
 
-/** A message with its origin. */
 type Received<M extends IntakeMessage = IntakeMessage> = M & { readonly origin: MessageOrigin };
 
-export function applyMessage(held: HeldProperty | null, message: IntakeMessage, origin: MessageOrigin): Change {
-  const last = held?.crawls[message.advertUuid];
+export function applyMessage(stored: StoredProperty | null, message: IntakeMessage, origin: MessageOrigin): Change {
+  const last = stored?.crawls[message.advertUuid];
   if (last !== undefined && (isOvertaken(last, message.crawledAt, origin) || isSuperseded(last, message, origin))) {
-    return withoutEffect('stale', held);
+    return withoutEffect('stale', stored);
   }
-  const advert = held?.state.adverts.find((candidate) => candidate.uuid === message.advertUuid) ?? null;
+  const advert = stored?.state.adverts.find((candidate) => candidate.uuid === message.advertUuid) ?? null;
   if (message.kind === 'expire') {
-    return held === null || advert === null
-      ? withoutEffect('unknown', held)
-      : expire(held, advert, { ...message, origin });
+    return stored === null || advert === null
+      ? withoutEffect('unknown', stored)
+      : expire(stored, advert, { ...message, origin });
   }
   const received = { ...message, origin };
-  return advert === null || held === null ? create(held, received) : update(held, advert, received);
+  return advert === null || stored === null ? create(stored, received) : update(stored, advert, received);
 }
 
 /**
- * Whether the state contains the message or a later one. In the stream of the last message the sequence identifies a
- * redelivery, whatever the message's time; otherwise the crawler's clock decides, and the order of arrival between
- * equal times.
+ * Whether the state already includes the message or a later one. In the stream of the last message, the sequence
+ * identifies a redelivery, regardless of the message's time. Otherwise the crawler's clock decides, and at equal times
+ * the order of arrival.
  */
 export function isOvertaken([lastAt, stream, sequence]: Crawl, crawledAt: string, origin: MessageOrigin): boolean {
   if (origin.stream === stream && origin.sequence <= sequence) return true;
@@ -84,7 +82,7 @@ export function isOvertaken([lastAt, stream, sequence]: Crawl, crawledAt: string
 }
 
 /**
- * Whether the message comes again in another stream, so that its sequence says nothing, and a later message with the
+ * True if the message was read from another stream, so that sequences cannot be compared, and a later message with the
  * same `crawledAt` has already replaced it.
  */
 function isSuperseded(
@@ -96,22 +94,22 @@ function isSuperseded(
   return superseded.includes(hashOfMessage(message));
 }
 
-/** `replaced`: the advert as it was, when the message changes it. */
-function crawlOf({ crawledAt, origin }: Received, last?: Crawl, replaced?: HeldAdvert): Crawl {
+/** `replaced`: the previous advert if the message changes it. */
+function crawlOf({ crawledAt, origin }: Received, last?: Crawl, replaced?: StoredAdvert): Crawl {
   const crawl: Crawl = [crawledAt, origin.stream, origin.sequence];
   if (last === undefined || last[0] !== crawledAt) return crawl;
   const [, , , ...superseded] = last;
-  if (replaced !== undefined) superseded.push(hashOfHeld(replaced));
+  if (replaced !== undefined) superseded.push(hashOfStored(replaced));
   return [...crawl, ...superseded.slice(-SUPERSEDED_KEPT)];
 }
 
-function withoutEffect(outcome: 'stale' | 'unknown', held: HeldProperty | null): Change {
-  return { outcome, held, events: [], mayAffectMatches: false };
+function withoutEffect(outcome: 'stale' | 'unknown', stored: StoredProperty | null): Change {
+  return { outcome, stored, events: [], mayAffectMatches: false };
 }
 
-function create(held: HeldProperty | null, message: Received<UpsertMessage>): Change {
+function create(stored: StoredProperty | null, message: Received<UpsertMessage>): Change {
   const events = [eventOf(message, 'property.ad.create')];
-  const advert: HeldAdvert = {
+  const advert: StoredAdvert = {
     uuid: message.advertUuid,
     content: message.advert,
     property: message.property,
@@ -122,19 +120,19 @@ function create(held: HeldProperty | null, message: Received<UpsertMessage>): Ch
     lastLiveCrawledAt: null,
     events,
   };
-  const adverts = [...(held?.state.adverts ?? []), advert];
+  const adverts = [...(stored?.state.adverts ?? []), advert];
   return {
     outcome: 'created',
-    held: {
+    stored: {
       state: { uuid: message.propertyUuid, adverts },
-      crawls: { ...held?.crawls, [advert.uuid]: crawlOf(message) },
+      crawls: { ...stored?.crawls, [advert.uuid]: crawlOf(message) },
     },
     events,
     mayAffectMatches: true,
   };
 }
 
-function update(held: HeldProperty, advert: HeldAdvert, message: Received<UpsertMessage>): Change {
+function update(stored: StoredProperty, advert: StoredAdvert, message: Received<UpsertMessage>): Change {
   const events = fieldEvents(message, advert.content);
   if (advert.expiredAt !== null) {
     events.push(eventOf(message, 'ad.update.reactivated', returnAfter(advert.expiredAt, message.crawledAt)));
@@ -142,8 +140,8 @@ function update(held: HeldProperty, advert: HeldAdvert, message: Received<Upsert
   const isUpdated =
     !isLive(advert) || !isSame(advert.content, message.advert) || !isSame(advert.property, message.property);
   if (isUpdated) events.push(eventOf(message, 'property.ad.update'));
-  if (events.length === 0) return recrawl(held, message);
-  return replaceAdvert(held, message, events, {
+  if (events.length === 0) return recrawl(stored, message);
+  return replaceAdvert(stored, message, events, {
     ...advert,
     content: message.advert,
     property: message.property,
@@ -153,13 +151,13 @@ function update(held: HeldProperty, advert: HeldAdvert, message: Received<Upsert
   });
 }
 
-function expire(held: HeldProperty, advert: HeldAdvert, message: Received<ExpireMessage>): Change {
-  if (!isLive(advert)) return recrawl(held, message);
+function expire(stored: StoredProperty, advert: StoredAdvert, message: Received<ExpireMessage>): Change {
+  if (!isLive(advert)) return recrawl(stored, message);
   const field = { fieldName: 'expired', fieldOldValue: 'false', fieldNewValue: 'true', percentVariation: null };
-  return replaceAdvert(held, message, [eventOf(message, 'ad.update.expired', field)], {
+  return replaceAdvert(stored, message, [eventOf(message, 'ad.update.expired', field)], {
     ...advert,
     expiredAt: message.expiredAt ?? message.crawledAt,
-    lastLiveCrawledAt: held.crawls[advert.uuid]?.[0] ?? advert.changedAt,
+    lastLiveCrawledAt: stored.crawls[advert.uuid]?.[0] ?? advert.changedAt,
   });
 }
 
@@ -168,36 +166,36 @@ function returnAfter(expiredAt: string, crawledAt: string): FieldChange {
   return { fieldName: 'expired', fieldOldValue: 'true', fieldNewValue: 'false', percentVariation: null, daysAway };
 }
 
-function recrawl(held: HeldProperty, message: Received): Change {
-  const crawls = { ...held.crawls, [message.advertUuid]: crawlOf(message, held.crawls[message.advertUuid]) };
-  const before = advertsByCrawl(held.state, held.crawls);
-  const now = advertsByCrawl(held.state, crawls);
+function recrawl(stored: StoredProperty, message: Received): Change {
+  const crawls = { ...stored.crawls, [message.advertUuid]: crawlOf(message, stored.crawls[message.advertUuid]) };
+  const before = advertsByCrawl(stored.state, stored.crawls);
+  const now = advertsByCrawl(stored.state, crawls);
   return {
     outcome: 'recrawled',
-    held: { state: held.state, crawls },
+    stored: { state: stored.state, crawls },
     events: [],
     mayAffectMatches: now.some((advert, position) => advert !== before[position]),
   };
 }
 
 function replaceAdvert(
-  held: HeldProperty,
+  stored: StoredProperty,
   message: Received,
   events: readonly AdvertEvent[],
-  advert: HeldAdvert,
+  advert: StoredAdvert,
 ): Change {
-  const next: HeldAdvert = {
+  const next: StoredAdvert = {
     ...advert,
     changedAt: message.crawledAt,
     events: [...advert.events, ...events.map(storedEvent)].slice(-EVENTS_KEPT),
   };
-  const replaced = held.state.adverts.find(({ uuid }) => uuid === next.uuid);
-  const adverts = held.state.adverts.map((candidate) => (candidate === replaced ? next : candidate));
+  const replaced = stored.state.adverts.find(({ uuid }) => uuid === next.uuid);
+  const adverts = stored.state.adverts.map((candidate) => (candidate === replaced ? next : candidate));
   return {
     outcome: 'changed',
-    held: {
-      state: { uuid: held.state.uuid, adverts },
-      crawls: { ...held.crawls, [next.uuid]: crawlOf(message, held.crawls[next.uuid], replaced) },
+    stored: {
+      state: { uuid: stored.state.uuid, adverts },
+      crawls: { ...stored.crawls, [next.uuid]: crawlOf(message, stored.crawls[next.uuid], replaced) },
     },
     events,
     mayAffectMatches: true,
@@ -210,7 +208,7 @@ function storedEvent(event: AdvertEvent): AdvertEvent {
   return { ...event, field };
 }
 
-/** Kinds of event that a changed field of an advert causes. */
+/** Kinds of event that a change of an advert's field causes. */
 type FieldEventKind = Exclude<EventKind, 'ad.update.expired' | 'ad.update.reactivated' | `property.${string}`>;
 type DescribeChange = (before: AdvertContent, after: AdvertContent) => FieldChange;
 
@@ -223,7 +221,7 @@ function numberChange(fieldName: 'price' | 'surface'): DescribeChange {
   });
 }
 
-/** The payload of a changed field's event, in the order in which events are recorded. */
+/** Field and payload of each kind of event, in the order in which events are recorded. */
 const FIELD_EVENTS: { readonly [Kind in FieldEventKind]: readonly [field: keyof AdvertContent, DescribeChange] } = {
   'ad.update.price': ['price', numberChange('price')],
   'ad.update.surface': ['surface', numberChange('surface')],
@@ -253,15 +251,14 @@ function eventOf(message: IntakeMessage, kind: EventKind, field: FieldChange | n
   return { kind, advertUuid: message.advertUuid, createdAt: message.crawledAt, field };
 }
 
-/** Integer division, rounding halves away from zero. */
+/** Divides to an integer, rounding halves away from zero. */
 const Whole = Big();
 Whole.DP = 0;
 Whole.RM = Whole.roundHalfUp;
 
 /**
- * (new − old) / old × 100 with two decimals, half away from zero (decisions, section 4). Null when either value is
- * unknown or the old one is 0. Reckons with the decimal numbers that were written: as binary fractions, halves would be
- * lost.
+ * (new − old) / old × 100 with two decimals, half away from zero (decisions, section 4). Null if either value is unknown
+ * or the old one is 0. Computes in decimal, because binary fractions would misplace halves.
  */
 export function percentVariation(oldValue: number | null, newValue: number | null): number | null {
   if (oldValue === null || newValue === null || oldValue === 0) return null;
@@ -273,11 +270,11 @@ function asText(value: number | null): string | null {
   return value === null ? null : String(value);
 }
 
-/** Whether the advert has changed in anything but these of its fields, or is live again. */
+/** Whether the advert has changed in other fields than these, or is live again. */
 export function differsApartFrom(
-  before: HeldAdvert,
-  after: HeldAdvert,
-  fields: readonly (keyof AdvertContent & keyof HeldAdvert['property'])[],
+  before: StoredAdvert,
+  after: StoredAdvert,
+  fields: readonly (keyof AdvertContent & keyof StoredAdvert['property'])[],
 ): boolean {
   const unset = Object.fromEntries(fields.map((field) => [field, null]));
   return (
@@ -288,8 +285,8 @@ export function differsApartFrom(
 }
 
 /**
- * Whether a stored value equals a decoded one, in any order of members. A decoded value has every member; a member that
- * the stored one lacks, because its version did not store it, is unknown, like null or an empty list.
+ * Whether a stored value equals a decoded one, ignoring the order of members. A decoded value has every member. A member
+ * that the stored value lacks, because an older version did not store it, is unknown, like null or an empty list.
  */
 function isSame(before: unknown, after: unknown): boolean {
   if (before === after) return true;
@@ -297,14 +294,14 @@ function isSame(before: unknown, after: unknown): boolean {
   if (before === undefined || before === null || after === null) return isUnknown(before) && isUnknown(after);
   if (typeof before !== 'object' || typeof after !== 'object') return false;
   if (Array.isArray(before) && Array.isArray(after) && before.length !== after.length) return false;
-  // Copying their members would cost more than everything else here.
+  // A loop over members, because copying them would cost more than everything else here.
   for (const name in after) {
     if (!isSame((before as Record<string, unknown>)[name], (after as Record<string, unknown>)[name])) return false;
   }
   return true;
 }
 
-/** Nothing, or an object without a known member: `{}` says as much of a contact as no contact. */
+/** Absent, or an object without a known member: a contact `{}` says no more than an absent contact. */
 function isUnknown(value: unknown): boolean {
   if (typeof value !== 'object' || Array.isArray(value)) return value === undefined;
   return value === null || Object.values(value).every((member) => member === null);
@@ -312,8 +309,8 @@ function isUnknown(value: unknown): boolean {
 
 const EXPIRED = 'expired';
 
-/** The hash of the message that left the advert in this state. */
-function hashOfHeld(advert: HeldAdvert): number {
+/** Hash of the message that produced this state of the advert. */
+function hashOfStored(advert: StoredAdvert): number {
   return hashOf(isLive(advert) ? [advert.content, advert.property] : EXPIRED);
 }
 
@@ -324,14 +321,14 @@ function hashOfMessage(message: IntakeMessage): number {
 const BYTES = 6;
 
 /**
- * A hash of what a message says about its advert: it recognises a message that is read again from another stream with
- * the `crawledAt` of the held state (decisions, section 4).
+ * Hash of a message's statements about its advert. It recognises a message that is read again from another stream with
+ * the `crawledAt` of the stored state (decisions, section 4).
  */
-function hashOf(said: unknown): number {
-  return createHash('sha256').update(JSON.stringify(said, inOrder)).digest().readUIntBE(0, BYTES);
+function hashOf(value: unknown): number {
+  return createHash('sha256').update(JSON.stringify(value, inOrder)).digest().readUIntBE(0, BYTES);
 }
 
-/** Sorts the members, and leaves out null and empty ones: states stored before a member was introduced lack it. */
+/** Sorts members and omits null and empty ones, because states stored before a member was introduced lack it. */
 function inOrder(_name: string, value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   const known = Object.entries(value).filter(([, member]) => member !== null && !isEmptyList(member));

@@ -8,7 +8,7 @@ export interface CodedPlace {
 
 export interface City {
   readonly id: number;
-  /** Id of the commune that this arrondissement belongs to (Paris, Lyon, Marseille), else null. */
+  /** Id of the commune that contains this arrondissement (Paris, Lyon, Marseille); otherwise null. */
   readonly cityParentId: number | null;
   readonly insee: string;
   readonly name: string;
@@ -25,7 +25,7 @@ export interface City {
   readonly location: { readonly lat: number; readonly lon: number } | null;
 }
 
-/** An intake message's statements about the place of a property. */
+/** The place of a property as stated by an intake message. */
 export interface StatedPlace {
   readonly insee: string | null;
   readonly zipcode: string | null;
@@ -34,19 +34,22 @@ export interface StatedPlace {
   readonly lon: number | null;
 }
 
-/** What is known of the place of a property, for matching. */
+/** The known place of a property, for matching. */
 export interface ResolvedPlace {
-  /** Null: only the zip code is known, which several communes share. */
+  /** Null if only the zip code is known, which several communes share. */
   readonly city: City | null;
-  /** Of the commune, else of all communes of the zip code; null where these are in several departments. */
+  /** Department of the commune, otherwise of all communes of the zip code; null if these are in several departments. */
   readonly departmentCode: string | null;
-  /** The zip code for its document: the stated one if the commune has it, its own if it has just one, else null. */
+  /** Zip code for the document: the stated one if the commune has it, otherwise the commune's only one, otherwise null. */
   readonly zipcode: string | null;
-  /** INSEE codes that a search may name to include this place: its own and, for an arrondissement, its commune's. */
+  /** INSEE codes by which a search may include this place: its own and, for an arrondissement, the one of its commune. */
   readonly inseeCodes: readonly string[];
-  /** The zip code the advert stated, else that of the commune where it has just one, else none. */
+  /** The stated zip code; otherwise the only one of the commune; otherwise none. */
   readonly zipcodes: readonly string[];
 }
 
-/** INSEE, else zip code and name, else the outline that holds it (decisions, section 5); null when nothing is known. */
+/**
+ * Resolves by INSEE code, then by zip code and name, then by the outline that contains it (decisions, section 5). Null if
+ * nothing is known.
+ */
 export type ResolvePlace = (place: StatedPlace) => ResolvedPlace | null;

@@ -1,6 +1,6 @@
 /** Code tables of the interface (decisions, section 1; event kinds: specification, section 6.1). */
 
-/** In the order of the codes. */
+/** The index of a name is its code. */
 export const TRANSACTION_TYPE_NAMES = ['sale', 'rent'] as const;
 export const TRANSACTION_TYPES = codesOf(TRANSACTION_TYPE_NAMES);
 export const SALE = 0;
@@ -16,7 +16,7 @@ export const PUBLISHER_TYPES = codesOf(PUBLISHER_TYPE_NAMES);
 export const FEES_RESPONSIBILITIES = [0, 1] as const;
 export const ENERGY_CATEGORIES = ['A', 'B', 'C', 'D', 'E', 'F', 'G'] as const;
 
-/** What happens to an advert; a search may be notified of it, and the document shows it. */
+/** Events of an advert. A search may subscribe to them, and the document shows them. */
 export const ADVERT_EVENT_KINDS = [
   'ad.update.price',
   'ad.update.surface',
@@ -26,7 +26,7 @@ export const ADVERT_EVENT_KINDS = [
   'property.ad.create',
   'property.ad.update',
 ] as const;
-/** Beside them what happens to a match (decisions, section 16), which no document shows. */
+/** Includes the events of a match (decisions, section 16), which documents do not show. */
 export const EVENT_KINDS = [...ADVERT_EVENT_KINDS, 'property.match.end', 'property.match.resume'] as const;
 export type EventKind = (typeof EVENT_KINDS)[number];
 

@@ -1,6 +1,6 @@
 /**
- * The exact test of one property against the criteria of a search (decisions, section 3). This is the definition that
- * the index must agree with: `explain` names every criterion, `satisfies` is its conjunction.
+ * The exact test of a property against the criteria of a search (decisions, section 3). The index must agree with it.
+ * `evaluate` reports every criterion that is set; `satisfies` is their conjunction.
  */
 
 import type { Considered, Evaluated } from './criterion-kinds.ts';
@@ -19,28 +19,27 @@ import { bitOfCriterion, unknownAmong } from './unknown-criteria.ts';
 
 export type { Criteria };
 
-/** One criterion that is set, whether it holds, and the values compared, as they are. */
+/** A criterion that is set, whether it holds, and the compared values. */
 export interface Evaluation extends Evaluated {
   readonly criterion: CriterionName;
-  /** It holds because the value is unknown, which the search accepts. */
+  /** True if it holds because the search accepts the value being unknown. */
   readonly isUnknown: boolean;
 }
 
-/** True when every criterion that is set holds. */
 export function satisfies(criteria: Criteria, facts: PropertyFacts): boolean {
   return failuresOf(criteria, facts, 1).length === 0;
 }
 
-/** The same for many properties: the criteria that are set are found once. */
+/** Like `satisfies`, for many properties: finds only once which criteria are set. */
 export function satisfier(criteria: Criteria): (facts: PropertyFacts) => boolean {
-  const asked = CRITERIA.filter((criterion) => criterion.isSet(criteria));
+  const requested = CRITERIA.filter((criterion) => criterion.isSet(criteria));
   return (facts) => {
     const considered = { facts, adverts: consideredAdverts(criteria, facts) };
-    return asked.every((criterion) => isMet(criterion, criteria, considered));
+    return requested.every((criterion) => isMet(criterion, criteria, considered));
   };
 }
 
-/** The first criteria that fail, `max` of them at most. */
+/** The first failing criteria, at most `max`. */
 export function failuresOf(criteria: Criteria, facts: PropertyFacts, max: number): readonly CriterionName[] {
   const considered = { facts, adverts: consideredAdverts(criteria, facts) };
   const failures: CriterionName[] = [];
@@ -52,7 +51,6 @@ export function failuresOf(criteria: Criteria, facts: PropertyFacts, max: number
   return failures;
 }
 
-/** The evaluations of all criteria that are set. */
 export function evaluate(criteria: Criteria, facts: PropertyFacts): readonly Evaluation[] {
   const considered = { facts, adverts: consideredAdverts(criteria, facts) };
   return CRITERIA.filter((criterion) => criterion.isSet(criteria)).map((criterion) => {
@@ -76,7 +74,7 @@ function isMet(criterion: Criterion, criteria: Criteria, considered: Considered)
 
 const ROWS = new Map<CriterionName, Criterion>(CRITERIA.map((row) => [row.name, row]));
 
-/** Why the criterion holds or fails, in one sentence: nothing is evaluated again except the words of a text. */
+/** Why the criterion holds or fails, in one sentence. Evaluates nothing again except the words of a text. */
 export function criterionReason(evaluation: Evaluation, language: Language): string {
   return evaluation.isUnknown ? ACCEPTED_UNKNOWN[language] : rowOf(evaluation).reason(evaluation, language);
 }
@@ -93,13 +91,13 @@ interface ShownValues {
   readonly actual: unknown;
 }
 
-/** The requested and the actual values, for people. A long list (a search may name thousands of cities) is shortened. */
+/** The requested and the actual value for display. Shortens long lists, because a search may name thousands of cities. */
 export function shortValues(evaluation: Evaluation): ShownValues {
   const { expected, actual } = shownValues(evaluation);
   return { expected: shortened(expected), actual: shortened(actual) };
 }
 
-/** The actual value for the event of an end, complete. */
+/** The complete actual value, for the event of a match's end. */
 export function endValue(evaluation: Evaluation): unknown {
   const row = rowOf(evaluation);
   return row.endValue === undefined ? shownValues(evaluation).actual : row.endValue(evaluation);
@@ -116,14 +114,14 @@ function shortened(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, shortened(one)]));
 }
 
-/** The set criteria that a client can leave out, in evaluation order; excluded site categories (`liveAdvert`) last. */
+/** The set criteria that a client can leave out, in evaluation order; excluded site categories (`liveAdvert`) are last. */
 export function removableCriteria(criteria: Criteria): readonly RemovableCriterion[] {
   return ASKED_CRITERIA.filter((row) => row.isSet(criteria)).map(({ name }) => name);
 }
 
 const UNSET = new Map(ASKED_CRITERIA.map(({ name, unset }) => [name, unset]));
 
-/** The same search without one criterion; all geography is one. */
+/** The criteria without one of them. All areas count as one criterion. */
 export function withoutCriterion(criteria: Criteria, name: RemovableCriterion): Criteria {
   return { ...criteria, ...UNSET.get(name) };
 }

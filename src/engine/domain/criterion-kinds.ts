@@ -1,7 +1,7 @@
 /**
- * The kinds of criterion in `criterion-table.ts`. A row says which members of a search set it, which facts it
- * compares, and how it is explained; storage, contracts, index and explanations follow the rows. Criteria of no such
- * kind (areas, words, site categories) are rows of their own modules.
+ * The kinds of criterion in `criterion-table.ts`. A row says which members of a search set it, which fact it compares,
+ * and how it is explained; storage, contracts, index and explanations derive from the rows. Criteria of other kinds
+ * (areas, words, site categories) are defined in their own modules.
  */
 
 import { type InLanguages, type Language, rangeReason, type Unit } from './criterion-words.ts';
@@ -9,7 +9,7 @@ import type { FeatureName } from './features.ts';
 import type { Polygon } from './geo.ts';
 import type { AdvertFacts, PropertyFacts } from './property-facts.ts';
 
-/** The stored form of a member, by the form in requests and answers; the REST edge has a rule for each. */
+/** Stored form of a member, by its form in requests and responses. The REST API has a rule for each. */
 export interface Forms {
   readonly bound: number | null;
   readonly floor: number | null;
@@ -19,11 +19,11 @@ export interface Forms {
   readonly codes: number | readonly number[] | null;
   /** As sent: one letter or several. */
   readonly letters: string | readonly string[] | null;
-  /** Decimal degrees and kilometres, as text, so that no digit is lost. */
+  /** Decimal degrees and kilometres, stored as text so that no digit is lost. */
   readonly latitude: string | null;
   readonly longitude: string | null;
   readonly radius: string | null;
-  /** INSEE codes, department codes, ids: the REST edge turns them into IRIs and embedded resources. */
+  /** INSEE codes, department codes and ids. The REST API converts them to IRIs and embedded resources. */
   readonly cities: readonly string[];
   readonly departments: readonly string[];
   readonly siteCategories: readonly number[];
@@ -38,11 +38,11 @@ export interface Forms {
 }
 export type Form = keyof Forms;
 
-/** A member of a search, and the contracts' descriptions of it in requests and answers. */
+/** A member of a search with its descriptions for requests and responses. */
 export type Member<F extends Form = Form> = {
   readonly form: F;
   readonly unset: Forms[F];
-  readonly asked: string;
+  readonly requested: string;
   readonly answered: string;
 } & (F extends 'code' | 'codes' | 'letters' ? { readonly names: readonly string[] } : unknown);
 
@@ -54,13 +54,13 @@ export type Stored<Members extends Readonly<Record<string, { readonly form: Form
 export function member<F extends Exclude<Form, 'code' | 'codes' | 'letters'>>(
   form: F,
   unset: Forms[F],
-  asked: string,
-  answered = asked,
+  requested: string,
+  answered = requested,
 ): Member<F> {
-  return { form, unset, asked, answered } as Member<F>;
+  return { form, unset, requested, answered } as Member<F>;
 }
 
-/** Inclusive; null is no bound. A bound of 0 has become null already (decisions, section 2). */
+/** Inclusive; null means no bound. A bound of 0 has already become null (decisions, section 2). */
 export interface Range {
   readonly min: number | null;
   readonly max: number | null;
@@ -68,27 +68,27 @@ export interface Range {
 
 export const UNBOUNDED: Range = { min: null, max: null };
 
-/** Inclusive; an unknown value is in no range that has a bound. */
+/** Bounds are inclusive. An unknown value is outside any range that has a bound. */
 export function isInRange(range: Range, value: number | null): boolean {
   if (value === null) return range.min === null && range.max === null;
   return (range.min === null || value >= range.min) && (range.max === null || value <= range.max);
 }
 
-/** What a criterion compares. */
+/** Input of a criterion. */
 export interface Considered {
   readonly facts: PropertyFacts;
-  /** Live ones outside the excluded site categories. */
+  /** Live adverts outside the excluded site categories. */
   readonly adverts: readonly AdvertFacts[];
 }
 
-/** Whether a criterion holds, and the values compared, unformatted. */
+/** Whether a criterion holds, and the compared values, unformatted. */
 export interface Evaluated<Expected = unknown, Actual = unknown> {
   readonly holds: boolean;
   readonly expected: Expected;
   readonly actual: Actual;
 }
 
-/** A fact of the property, or of its adverts, any of which suffices. */
+/** A fact of the property, or of its adverts, at least one of which must satisfy the criterion. */
 export type Source<Value, Fact extends string = string> =
   | { readonly of: 'property'; readonly fact: Fact; readonly read: (facts: PropertyFacts) => Value }
   | { readonly of: 'adverts'; readonly fact: Fact; readonly read: (advert: AdvertFacts) => Value };
@@ -109,7 +109,7 @@ function actualOf<Value>(source: Source<Value>, { facts, adverts }: Considered):
   return source.of === 'property' ? source.read(facts) : adverts.map(source.read);
 }
 
-/** Sentences for people. */
+/** Sentences shown to people. */
 type Verdict = readonly [holds: string, fails: string];
 export type Verdicts = InLanguages<Verdict>;
 
@@ -128,7 +128,7 @@ interface RangeWords {
   readonly answered: string;
 }
 
-/** The value within bounds that are members `…Min` and `…Max`; in the form `floor`, 0 is a bound. */
+/** A value within the bounds of members `…Min` and `…Max`. In the form `floor`, 0 is a bound. */
 export function range<Name extends string, const S extends Source<number | null>, F extends 'bound' | 'floor'>(
   name: Name,
   source: S,
@@ -148,7 +148,7 @@ export function range<Name extends string, const S extends Source<number | null>
   };
 }
 
-/** The value up to a bound that is the member `…Max`. */
+/** A value up to the bound of a member `…Max`. */
 export function maximum<Name extends string, const S extends Source<number | null>>(
   name: Name,
   source: S,
@@ -168,7 +168,7 @@ function within<Name extends string, const S extends Source<number | null>>(
   source: S,
   words: Pick<RangeWords, 'what' | 'unit'>,
 ) {
-  type Asked = Readonly<Record<Name, Range>>;
+  type Requested = Readonly<Record<Name, Range>>;
   return {
     kind: 'range' as const,
     name,
@@ -176,10 +176,10 @@ function within<Name extends string, const S extends Source<number | null>>(
     source,
     words,
     unset: keyed(name, UNBOUNDED),
-    isSet: (criteria: Asked) => criteria[name].min !== null || criteria[name].max !== null,
-    holds: (criteria: Asked, considered: Considered) =>
+    isSet: (criteria: Requested) => criteria[name].min !== null || criteria[name].max !== null,
+    holds: (criteria: Requested, considered: Considered) =>
       isMet(source, considered, (value) => isInRange(criteria[name], value)),
-    expected: (criteria: Asked) => criteria[name],
+    expected: (criteria: Requested) => criteria[name],
     actual: ({ facts, adverts }: Considered): readonly (number | null)[] =>
       source.of === 'property' ? [source.read(facts)] : adverts.map(source.read),
     reason: ({ holds, expected, actual }: RangeEvaluated, language: Language) =>
@@ -193,19 +193,19 @@ function within<Name extends string, const S extends Source<number | null>>(
 
 type RangeEvaluated = Evaluated<Range, readonly (number | null)[]>;
 
-/** 0 is no bound on either side: a minimum of 0 never excludes a missing value (decisions, section 2). */
+/** 0 is not a bound: a minimum of 0 never excludes a missing value (decisions, section 2). */
 export function rangeOf(min: number | null, max: number | null): Range {
   if ((min === null || min === 0) && (max === null || max === 0)) return UNBOUNDED;
   return { min: min === 0 ? null : min, max: max === 0 ? null : max };
 }
 
-/** Of floors, 0 is one. */
+/** For floors, 0 is a bound. */
 export function floorRangeOf(min: number | null, max: number | null): Range {
   return min === null && max === null ? UNBOUNDED : { min, max };
 }
 
 interface CodeWords {
-  /** Names of the codes from 0 on. */
+  /** Names of the codes, starting at 0. */
   readonly names: readonly string[];
   readonly words: Verdicts;
   readonly unknown: InLanguages<string>;
@@ -218,13 +218,13 @@ function codeReason({ words, unknown }: Omit<CodeWords, 'names'>) {
   };
 }
 
-/** The one code asked for. */
+/** Requires one code. */
 export function code<Name extends string, const S extends Source<number | null>>(
   name: Name,
   source: S,
   { names, ...words }: CodeWords,
 ) {
-  type Asked = Readonly<Record<Name, number | null>>;
+  type Requested = Readonly<Record<Name, number | null>>;
   return {
     kind: 'code' as const,
     name,
@@ -233,21 +233,22 @@ export function code<Name extends string, const S extends Source<number | null>>
     names,
     unset: keyed<Name, number | null>(name, null),
     members: keyed(name, { form: 'code', unset: null, ...legendOf(names), names } satisfies Member<'code'>),
-    isSet: (criteria: Asked) => criteria[name] !== null,
-    holds: (criteria: Asked, considered: Considered) => isMet(source, considered, (value) => value === criteria[name]),
-    expected: (criteria: Asked) => criteria[name],
+    isSet: (criteria: Requested) => criteria[name] !== null,
+    holds: (criteria: Requested, considered: Considered) =>
+      isMet(source, considered, (value) => value === criteria[name]),
+    expected: (criteria: Requested) => criteria[name],
     actual: (considered: Considered) => actualOf(source, considered),
     reason: codeReason(words),
   };
 }
 
-/** One of several codes; none asked for is any. */
+/** Accepts any of several codes; an empty list accepts all. */
 export function codes<Name extends string, const S extends Source<number | null>>(
   name: Name,
   source: S,
   { names, ...words }: CodeWords,
 ) {
-  type Asked = Readonly<Record<Name, readonly number[]>>;
+  type Requested = Readonly<Record<Name, readonly number[]>>;
   return {
     kind: 'codes' as const,
     name,
@@ -256,28 +257,28 @@ export function codes<Name extends string, const S extends Source<number | null>
     names,
     unset: keyed<Name, readonly number[]>(name, []),
     members: keyed(name, { form: 'codes', unset: null, ...legendOf(names), names } satisfies Member<'codes'>),
-    isSet: (criteria: Asked) => criteria[name].length > 0,
-    holds: (criteria: Asked, considered: Considered) =>
+    isSet: (criteria: Requested) => criteria[name].length > 0,
+    holds: (criteria: Requested, considered: Considered) =>
       isMet(source, considered, (value) => value !== null && criteria[name].includes(value)),
-    expected: (criteria: Asked) => criteria[name],
+    expected: (criteria: Requested) => criteria[name],
     actual: (considered: Considered) => actualOf(source, considered),
     reason: codeReason(words),
   };
 }
 
-function legendOf(names: readonly string[]): { readonly asked: string; readonly answered: string } {
+function legendOf(names: readonly string[]): { readonly requested: string; readonly answered: string } {
   const legend = `${names.map((name, position) => `${position} ${name}`).join(', ')}.`;
-  return { asked: legend, answered: legend };
+  return { requested: legend, answered: legend };
 }
 
-/** One of several letters, by the member `memberName`; none asked for is any. */
+/** Accepts any of several letters, given in the member `memberName`; an empty list accepts all. */
 export function letters<Name extends string, MemberName extends string, const S extends Source<string | null>>(
   name: Name,
   memberName: MemberName,
   source: S,
-  { names, asked, answered, ...words }: CodeWords & { readonly asked: string; readonly answered: string },
+  { names, requested, answered, ...words }: CodeWords & { readonly requested: string; readonly answered: string },
 ) {
-  type Asked = Readonly<Record<Name, readonly string[]>>;
+  type Requested = Readonly<Record<Name, readonly string[]>>;
   return {
     kind: 'letters' as const,
     name,
@@ -286,11 +287,17 @@ export function letters<Name extends string, MemberName extends string, const S 
     names,
     memberName,
     unset: keyed<Name, readonly string[]>(name, []),
-    members: keyed(memberName, { form: 'letters', unset: null, asked, answered, names } satisfies Member<'letters'>),
-    isSet: (criteria: Asked) => criteria[name].length > 0,
-    holds: (criteria: Asked, considered: Considered) =>
+    members: keyed(memberName, {
+      form: 'letters',
+      unset: null,
+      requested,
+      answered,
+      names,
+    } satisfies Member<'letters'>),
+    isSet: (criteria: Requested) => criteria[name].length > 0,
+    holds: (criteria: Requested, considered: Considered) =>
       isMet(source, considered, (value) => value !== null && criteria[name].includes(value)),
-    expected: (criteria: Asked) => criteria[name],
+    expected: (criteria: Requested) => criteria[name],
     actual: (considered: Considered) => actualOf(source, considered),
     reason: codeReason(words),
   };
@@ -304,28 +311,28 @@ export function listOf<Value extends number | string>(sent: Value | readonly Val
 }
 
 interface FlagWords<Words> {
-  readonly asked: string;
+  readonly requested: string;
   readonly answered: string;
   readonly words: InLanguages<Words>;
 }
 
-/** Parts of a sentence: what the property is, and what follows where that was asked for. */
+/** Parts of a sentence: the state of the property, and a suffix if that state was requested. */
 interface FlagStates {
   readonly yes: string;
   readonly no: string;
   readonly unknown: string;
-  readonly asAsked: string;
-  /** A line of the list of what a search asks for. */
-  readonly asked: readonly [no: string, yes: string];
+  readonly asRequested: string;
+  /** A line in the list of the search's criteria. */
+  readonly requested: readonly [no: string, yes: string];
 }
 
-/** True or false, as asked for; null is either. */
+/** Requires true or false; null accepts both. */
 export function flag<Name extends string, const S extends Source<boolean | null>>(
   name: Name,
   source: S,
-  { asked, answered, words }: FlagWords<FlagStates>,
+  { requested, answered, words }: FlagWords<FlagStates>,
 ) {
-  type Asked = Readonly<Record<Name, boolean | null>>;
+  type Requested = Readonly<Record<Name, boolean | null>>;
   return {
     kind: 'flag' as const,
     name,
@@ -333,14 +340,15 @@ export function flag<Name extends string, const S extends Source<boolean | null>
     source,
     words,
     unset: keyed<Name, boolean | null>(name, null),
-    members: keyed(name, member('flag', null, asked, answered)),
-    isSet: (criteria: Asked) => criteria[name] !== null,
-    holds: (criteria: Asked, considered: Considered) => isMet(source, considered, (value) => value === criteria[name]),
-    expected: (criteria: Asked) => criteria[name],
+    members: keyed(name, member('flag', null, requested, answered)),
+    isSet: (criteria: Requested) => criteria[name] !== null,
+    holds: (criteria: Requested, considered: Considered) =>
+      isMet(source, considered, (value) => value === criteria[name]),
+    expected: (criteria: Requested) => criteria[name],
     actual: (considered: Considered) => actualOf(source, considered),
     reason: ({ holds, expected, actual }: Evaluated, language: Language) => {
-      const { yes, no, unknown, asAsked } = words[language];
-      if (holds) return `${expected === true ? yes : no}${asAsked}.`;
+      const { yes, no, unknown, asRequested } = words[language];
+      if (holds) return `${expected === true ? yes : no}${asRequested}.`;
       const known = [actual].flat().filter((value) => value !== null);
       return `${known.length === 0 ? unknown : expected === true ? no : yes}.`;
     },
@@ -349,17 +357,17 @@ export function flag<Name extends string, const S extends Source<boolean | null>
 
 interface RequirementWords extends FlagWords<Verdict> {
   readonly unset?: boolean | null;
-  /** Where it may be unknown. */
+  /** Set if the value may be unknown. */
   readonly unknown?: InLanguages<string>;
 }
 
-/** True is asked for; false and null ask for nothing. */
+/** True requires the feature; false and null require nothing. */
 export function requirement<Name extends string, const S extends Source<boolean | null>>(
   name: Name,
   source: S,
-  { asked, answered, words, unknown, unset = null }: RequirementWords,
+  { requested, answered, words, unknown, unset = null }: RequirementWords,
 ) {
-  type Asked = Readonly<Record<Name, boolean>>;
+  type Requested = Readonly<Record<Name, boolean>>;
   const verdict = verdictReason(words);
   return {
     kind: 'requirement' as const,
@@ -368,9 +376,9 @@ export function requirement<Name extends string, const S extends Source<boolean 
     source,
     isAlwaysKnown: unknown === undefined,
     unset: keyed<Name, boolean>(name, false),
-    members: keyed(name, member('flag', unset, asked, answered)),
-    isSet: (criteria: Asked) => criteria[name],
-    holds: (_: Asked, considered: Considered) => isMet(source, considered, (value) => value === true),
+    members: keyed(name, member('flag', unset, requested, answered)),
+    isSet: (criteria: Requested) => criteria[name],
+    holds: (_: Requested, considered: Considered) => isMet(source, considered, (value) => value === true),
     expected: () => true,
     actual: (considered: Considered) => actualOf(source, considered),
     reason: (evaluated: Evaluated, language: Language) =>

@@ -1,10 +1,10 @@
 /**
- * The criteria of a search (decisions, section 3), one row each, in the order in which they are evaluated and reported.
- * A row has everything specific to its criterion: members and their defaults, the facts it reads, its rule, its words.
- * Evaluation, stored members, contracts, the index and the tests' random searches are derived from it.
+ * The criteria of a search (decisions, section 3), one row each, in the order of evaluation and reports. A row contains
+ * everything specific to its criterion: members and defaults, the facts it reads, its rule, its words. Evaluation, stored
+ * members, contracts, the index and the tests' random searches derive from it.
  */
 
-import { AREAS, EXCLUDED_CITIES } from './areas.ts';
+import { AREAS, EXCLUDED_AREAS } from './areas.ts';
 import { ENERGY_CATEGORIES, PROPERTY_TYPE_NAMES, PUBLISHER_TYPE_NAMES, TRANSACTION_TYPE_NAMES } from './codes.ts';
 import {
   type Considered,
@@ -35,7 +35,7 @@ import { EXCLUDED_FEATURES, INCLUDED_FEATURES } from './feature-criteria.ts';
 import type { AdvertFacts, PropertyFacts } from './property-facts.ts';
 import { EXCLUDED_SITE_CATEGORIES, INCLUDED_SITE_CATEGORIES } from './site-category-criteria.ts';
 
-/** A condition of every search, set by no member. */
+/** Part of every search; no member sets it. */
 const LIVE_ADVERT = {
   kind: 'liveAdvert',
   name: 'liveAdvert',
@@ -122,22 +122,22 @@ const EVALUATED = [
     answered: 'Euros, of any live advert.',
   }),
   flag('furnished', ofProperty('furnished'), {
-    asked: 'Furnished or not; null: either.',
+    requested: 'Furnished or not; null: either.',
     answered: 'Furnished or not.',
     words: {
       fr: {
         yes: 'Le bien est meublé',
         no: 'Le bien est non meublé',
-        asAsked: ', comme demandé',
+        asRequested: ', comme demandé',
         unknown: 'On ne sait pas si le bien est meublé',
-        asked: ['Non meublé', 'Meublé'],
+        requested: ['Non meublé', 'Meublé'],
       },
       en: {
         yes: 'It is furnished',
         no: 'It is unfurnished',
-        asAsked: ', as asked for',
+        asRequested: ', as asked for',
         unknown: 'It is not known whether it is furnished',
-        asked: ['Unfurnished', 'Furnished'],
+        requested: ['Unfurnished', 'Furnished'],
       },
     },
   }),
@@ -151,7 +151,7 @@ const EVALUATED = [
   }),
   INCLUDED_SITE_CATEGORIES,
   requirement('withVirtualTour', ofAdverts('hasVirtualTour'), {
-    asked: 'True: a live advert has a virtual tour.',
+    requested: 'True requires a live advert with a virtual tour.',
     answered: 'Has a virtual tour.',
     words: {
       fr: ['Une visite virtuelle est proposée.', "Aucune visite virtuelle n'est proposée."],
@@ -160,7 +160,7 @@ const EVALUATED = [
   }),
   requirement('withCoherentPrice', ofProperty('isPriceCoherent'), {
     unset: true,
-    asked: 'Leaves out properties whose price is incoherent. Default true; null switches it off.',
+    requested: 'Excludes properties with an incoherent price. The default is true; null disables the criterion.',
     answered: 'Leaves out incoherent prices.',
     words: {
       fr: ["Rien n'indique que le prix s'écarte du marché.", "Le prix au m² s'écarte trop de celui du marché."],
@@ -175,7 +175,7 @@ const EVALUATED = [
     answered: 'Floor; 0 is the ground floor.',
   }),
   requirement('lastFloor', ofProperty('isOnLastFloor'), {
-    asked: 'True: on the last floor, or on the one below where sources count the ground floor.',
+    requested: 'True requires the last floor, or the floor below if sources count the ground floor.',
     answered: 'On the last floor.',
     words: {
       fr: ['Le bien est au dernier étage.', "Le bien n'est pas au dernier étage."],
@@ -187,22 +187,22 @@ const EVALUATED = [
     },
   }),
   flag('elevator', ofProperty('elevator'), {
-    asked: 'With an elevator or without; null: either.',
+    requested: 'With an elevator or without; null: either.',
     answered: 'With an elevator or without.',
     words: {
       fr: {
         yes: 'Il y a un ascenseur',
         no: "Il n'y a pas d'ascenseur",
-        asAsked: ', comme demandé',
+        asRequested: ', comme demandé',
         unknown: "On ne sait pas s'il y a un ascenseur",
-        asked: ['Sans ascenseur', 'Avec ascenseur'],
+        requested: ['Sans ascenseur', 'Avec ascenseur'],
       },
       en: {
         yes: 'There is an elevator',
         no: 'There is no elevator',
-        asAsked: ', as asked for',
+        asRequested: ', as asked for',
         unknown: 'It is not known whether there is an elevator',
-        asked: ['Without an elevator', 'With an elevator'],
+        requested: ['Without an elevator', 'With an elevator'],
       },
     },
   }),
@@ -227,7 +227,7 @@ const EVALUATED = [
   }),
   letters('energy', 'energyCategories', ofAdverts('energy'), {
     names: ENERGY_CATEGORIES,
-    asked: 'Energy classes, any of them, stated by any live advert.',
+    requested: 'Energy classes, any of them, stated by any live advert.',
     answered: 'Energy classes.',
     unknown: { fr: "La classe énergie n'est pas connue.", en: 'The energy class is unknown.' },
     words: {
@@ -240,7 +240,7 @@ const EVALUATED = [
   }),
   letters('greenHouseGas', 'greenHouseGasCategories', ofAdverts('greenHouseGas'), {
     names: ENERGY_CATEGORIES,
-    asked: 'Greenhouse gas classes, any of them, stated by any live advert.',
+    requested: 'Greenhouse gas classes, any of them, stated by any live advert.',
     answered: 'Greenhouse gas classes.',
     unknown: {
       fr: "La classe des gaz à effet de serre n'est pas connue.",
@@ -260,11 +260,11 @@ const EVALUATED = [
   INCLUDED_FEATURES,
   EXCLUDED_FEATURES,
   AREAS,
-  EXCLUDED_CITIES,
+  EXCLUDED_AREAS,
   EXPRESSIONS,
 ] as const;
 
-/** Not evaluated by itself: see `unknown-criteria.ts`. */
+/** Changes how other criteria are evaluated; see `unknown-criteria.ts`. */
 const OR_MISSING = {
   kind: 'orMissing',
   name: 'orMissing',
@@ -274,7 +274,7 @@ const OR_MISSING = {
     orMissing: member(
       'criteria',
       [],
-      'Names of criteria that an unknown value satisfies too, as explanations have them (budget, areas, energy …).',
+      'Criteria that an unknown value satisfies too, named as in explanations (budget, areas, energy …).',
       'Criteria that an unknown value satisfies too.',
     ),
   },
@@ -284,7 +284,6 @@ const ROWS = [...EVALUATED, EXCLUDED_SITE_CATEGORIES, OR_MISSING] as const;
 type Row = (typeof ROWS)[number];
 
 export type CriterionName = (typeof EVALUATED)[number]['name'];
-/** The criteria that a client can leave out. */
 export type RemovableCriterion = Extract<Row, { readonly key: string }>['name'];
 
 export type PlainRow = Extract<Row, { readonly kind: 'range' | 'code' | 'codes' | 'letters' | 'flag' | 'requirement' }>;
@@ -293,46 +292,49 @@ export type RowOf<Kind extends PlainRow['kind']> = Extract<PlainRow, { readonly 
 type All<Union> = (Union extends unknown ? (_: Union) => void : never) extends (_: infer Each) => void ? Each : never;
 type Flat<Type> = { readonly [Name in keyof Type]: Type[Name] };
 
-/** An empty list, a null or a range without bounds is no condition. */
+/** An empty list, a null or a range without bounds is not a condition. */
 export type Criteria = Flat<All<Row['unset']>>;
 
 type Members = All<Row['members']>;
 export type CriterionMemberName = keyof Members;
-/** What is stored of a search that asks for criteria. */
+/** The stored criteria of a search. */
 export type CriterionMembers = { readonly [Name in keyof Members]: Forms[FormOf<Name>] };
+export type MemberOf<F extends Form> = {
+  [Name in CriterionMemberName]: FormOf<Name> extends F ? Name : never;
+}[CriterionMemberName];
 export type FormOf<Name extends CriterionMemberName> = Members[Name] extends { readonly form: infer F extends Form }
   ? F
   : never;
 
-/** Does not compile when a fact is read by no criterion: it would be carried for nothing. */
+/** Fails to compile if no criterion reads a fact, which would then be carried for nothing. */
 type FactRead = PlainRow['source']['fact'] | Extract<Row, { readonly reads: unknown }>['reads'][number];
 type FactUnread = Exclude<keyof PropertyFacts | keyof AdvertFacts, FactRead>;
 true satisfies [FactUnread] extends [never] ? true : FactUnread;
 
-/** A bit each, in the order of `CRITERIA`. */
+/** One bit per criterion whose value may be unknown; see `unknown-criteria.ts`. */
 export type CriterionSet = number;
 
-/** A row as generic code sees it; its evaluation is passed back to it unchanged. */
+/** A row as generic code sees it, which passes a row's evaluation back to it unchanged. */
 export interface Criterion {
   readonly name: CriterionName;
   isSet(criteria: Criteria): boolean;
   holds(criteria: Criteria, considered: Considered): boolean;
-  /** Of a criterion that fails, where it compares no single fact. */
-  isUnknown?(considered: Considered, asked: Pick<Criteria, 'includedFeatures'>): boolean;
+  /** Tells whether a failing criterion that compares several facts fails because they are unknown. */
+  isUnknown?(considered: Considered, requested: Pick<Criteria, 'includedFeatures'>): boolean;
   readonly source?: Source<unknown>;
-  /** `orMissing` has no effect on it, nor on what has neither a source nor `isUnknown`. */
+  /** `orMissing` has no effect on this criterion, nor on any with neither a source nor `isUnknown`. */
   readonly isAlwaysKnown?: boolean;
   expected(criteria: Criteria): unknown;
   actual(considered: Considered): unknown;
   reason(evaluated: Evaluated, language: Language): string;
-  /** For people, where the compared values are not suitable. */
+  /** Values for display, if the compared ones are not suitable. */
   shown?(evaluated: Evaluated): { readonly expected: unknown; readonly actual: unknown };
-  /** The actual value for the event of an end, where an explanation shows more than the search names. */
+  /** Actual value for the event of a match's end, if an explanation shows more than the search names. */
   endValue?(evaluated: Evaluated): unknown;
 }
 
-/** A row that members of a search set. */
-interface AskedCriterion {
+/** A row that members of a search can set. */
+interface RequestedCriterion {
   readonly name: RemovableCriterion;
   readonly unset: Partial<Criteria>;
   readonly members: Readonly<Record<string, unknown>>;
@@ -341,8 +343,8 @@ interface AskedCriterion {
 
 export const CRITERIA: readonly Criterion[] = EVALUATED;
 export const CRITERION_NAMES = EVALUATED.map(({ name }) => name);
-export const ASKED_CRITERIA: readonly AskedCriterion[] = ROWS.filter((row) => row.key !== null);
-export const ASKED_CRITERION_NAMES = ASKED_CRITERIA.map(({ name }) => name);
+export const ASKED_CRITERIA: readonly RequestedCriterion[] = ROWS.filter((row) => row.key !== null);
+export const REQUESTED_CRITERION_NAMES = ASKED_CRITERIA.map(({ name }) => name);
 export const PLAIN_CRITERIA: readonly PlainRow[] = EVALUATED.filter((row) => 'source' in row);
 
 export function plainCriteria<Kind extends PlainRow['kind']>(kind: Kind): readonly RowOf<Kind>[] {
@@ -360,7 +362,7 @@ export function isOfAdverts<Row extends PlainRow>(row: Row): row is OfAdverts<Ro
   return row.source.of === 'adverts';
 }
 
-/** The criteria of a search that asks for nothing. */
+/** The criteria of a search without any condition. */
 export const ANYTHING: Criteria = Object.assign({}, ...ROWS.map(({ unset }) => unset));
 
 export const CRITERION_MEMBERS: { readonly [Name in CriterionMemberName]: Member<FormOf<Name>> } = Object.assign(
@@ -368,13 +370,18 @@ export const CRITERION_MEMBERS: { readonly [Name in CriterionMemberName]: Member
   ...ROWS.map(({ members }) => members),
 );
 
-/** The members of a search whose client sets no criterion: each has its default. */
+export function membersOf<F extends Form>(form: F): readonly MemberOf<F>[] {
+  const names = Object.keys(CRITERION_MEMBERS) as CriterionMemberName[];
+  return names.filter((name): name is MemberOf<F> => CRITERION_MEMBERS[name].form === form);
+}
+
+/** The default of every criterion member. */
 export const UNASKED: CriterionMembers = Object.fromEntries(
   Object.entries(CRITERION_MEMBERS).map(([name, { unset }]) => [name, unset]),
 ) as CriterionMembers;
 
-/** The bounds that members of a search set. */
-export function rangeAsked({ minName, maxName }: RowOf<'range'>, members: CriterionMembers): Range {
+/** The bounds that the members of a search set. */
+export function requestedRange({ minName, maxName }: RowOf<'range'>, members: CriterionMembers): Range {
   const min = minName === null ? null : members[minName];
   const max = members[maxName];
   return CRITERION_MEMBERS[maxName].form === 'floor' ? floorRangeOf(min, max) : rangeOf(min, max);

@@ -1,8 +1,8 @@
-/** Phrases about criteria, for the owner of the search. A phrase of a single criterion is in its row. */
+/** Phrases about criteria for the owner of a search. Phrases of a single criterion are in its row. */
 
 import type { MailLanguage } from './mail.ts';
 
-/** The language of texts for people. */
+/** Language of texts shown to people. */
 export type Language = MailLanguage;
 
 export type InLanguages<Text> = Readonly<Record<Language, Text>>;
@@ -54,7 +54,7 @@ export function shownQuantity(value: number, unit: Unit, language: Language): st
   return unit === 'year' ? String(value) : shownNumber(value, language) + UNITS[unit];
 }
 
-/** Why one of `values` is within the bounds, or none is. */
+/** Says why one of `values` is within the bounds, or why none is. */
 export function rangeReason(
   { what, unit }: { readonly what: InLanguages<string>; readonly unit: Unit },
   holds: boolean,

@@ -1,15 +1,15 @@
 /**
- * The life of a delivery (decisions, section 6). The row in PostgreSQL is the queue: each transition is a step of the
- * table below and has its statement in `store/`; a test compares the two. No step reads a clock.
+ * The life cycle of a delivery (decisions, section 6). Its row in PostgreSQL is the queue: each transition is a step of
+ * the table below, with a statement in `store/`; a test compares the two. No step reads a clock.
  *
- * An attempt whose process died is aborted. If its outcome arrives after all and is a success, it wins over the abort
- * and over every later attempt: the endpoint has the data.
+ * An attempt whose process died is aborted. If its outcome arrives later and is a success, it overrides the abort and
+ * every later attempt, because the endpoint has the data.
  */
 
 import type { EventKind } from './codes.ts';
 import type { SearchNumber, Uuid } from './ids.ts';
 
-/** Open: `queued` is due, `sending` is claimed, `retry_wait` waits for its retry. */
+/** Open states: `queued` is due, `sending` is claimed, `retry_wait` waits for its retry. */
 export const DELIVERY_STATES = ['queued', 'sending', 'retry_wait', 'delivered', 'failed', 'cancelled'] as const;
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
@@ -21,26 +21,26 @@ interface Step {
 }
 
 export const STEPS = {
-  /** Counts an attempt, before any byte is sent. */
+  /** Counts an attempt before any byte is sent. */
   claim: { from: ['queued'], to: 'sending' },
-  /** Claimed and not sent: the attempt is uncounted. */
+  /** The delivery was claimed but not sent, so that the attempt is not counted. */
   giveBack: { from: ['sending'], to: 'queued' },
-  /** By any attempt, however late. */
+  /** By a success of any attempt, however late. */
   deliver: { from: ['queued', 'sending', 'retry_wait', 'failed'], to: 'delivered' },
-  /** The present attempt failed, or its process died. */
+  /** The current attempt failed, or its process died. */
   retry: { from: ['sending'], to: 'retry_wait' },
   exhaust: { from: ['sending'], to: 'failed' },
   /** The retry delay is over. */
   release: { from: ['retry_wait'], to: 'queued' },
-  /** A client or operator asks for another sending. */
+  /** A client or operator requests another delivery. */
   resend: { from: ['retry_wait', 'delivered', 'failed', 'cancelled'], to: 'queued' },
   cancel: { from: ['queued', 'sending', 'retry_wait'], to: 'cancelled' },
 } as const satisfies Readonly<Record<string, Step>>;
 
-/** `first`: its first attempt is due; `retry`: a retry or resend is due. No first one queues behind those. */
+/** `first`: its first attempt is due; `retry`: a retry or resend is due. First attempts never wait behind retries. */
 export type Lane = 'first' | 'retry';
 
-/** The announcement of a delivery that has become due. */
+/** Announces a delivery that has become due. */
 export interface DueDelivery {
   readonly id: Uuid;
   readonly endpointKey: string;
@@ -50,21 +50,21 @@ export interface DueDelivery {
 /** The first attempt and at most five retries (specification, section 6.3). */
 export const ATTEMPTS_MAX = 6;
 
-/** Those of the webhooks, each to an endpoint of its own, and e-mail (domain/mail.ts). */
+/** The webhook channels, each with an endpoint of its own, and e-mail (domain/mail.ts). */
 export const WEBHOOK_CHANNELS = ['match', 'event'] as const;
 export const DELIVERY_CHANNELS = [...WEBHOOK_CHANNELS, 'email'] as const;
 export type WebhookChannel = (typeof WEBHOOK_CHANNELS)[number];
 export type DeliveryChannel = (typeof DELIVERY_CHANNELS)[number];
 
-/** The reported reasons for which a resend is refused (decisions, section 11). */
+/** Reported reasons why a resend is refused (decisions, section 11). */
 export const RESEND_REFUSALS = {
-  unwanted: { en: 'its search does not want it any more', fr: 'la recherche n’en veut plus' },
+  unwanted: { en: 'its search no longer subscribes to it', fr: 'la recherche n’en veut plus' },
   'no endpoint': { en: 'its search has no endpoint for it', fr: 'la recherche n’a plus d’adresse pour cela' },
   withheld: {
-    en: 'it was recorded with contacts, which its search hides by now',
+    en: 'it was recorded with contacts, which its search now hides',
     fr: 'il y a des contacts, que la recherche ne transmet plus',
   },
-  'e-mail': { en: 'it went by e-mail, and webhooks alone are sent again', fr: 'seuls les webhooks le sont' },
+  'e-mail': { en: 'it was sent by e-mail, and only webhooks are sent again', fr: 'seuls les webhooks le sont' },
   attempts_exhausted: { en: 'it was attempted too many times', fr: 'il y a eu trop de tentatives' },
 } as const;
 export type ResendRefusal = keyof typeof RESEND_REFUSALS;
@@ -74,21 +74,21 @@ export interface NewDelivery {
   readonly id: Uuid;
   readonly searchNumber: SearchNumber;
   readonly matchId: Uuid;
-  /** Its position among the webhooks of its match, from 1. */
+  /** Position among the webhooks of its match, from 1. */
   readonly sequence: number;
-  /** The search's generation, incremented when it is silenced. */
+  /** The search's generation, incremented when the search is silenced. */
   readonly generation: number;
   readonly channel: WebhookChannel;
   readonly kind: EventKind;
   readonly endpoint: string;
-  /** The body up to the property document; `snapshotId` names the rest. */
+  /** The body up to the property document, which the snapshot `snapshotId` contains. */
   readonly head: string;
   readonly snapshotId: Uuid;
-  /** The trace that the advert's message belongs to (W3C Trace Context); null when it came without one. */
+  /** Trace of the advert's message (W3C Trace Context); null if it had none. */
   readonly traceparent: string | null;
 }
 
-/** Why an attempt did not end with HTTP 200. `aborted`: the daemon died during it. */
+/** Why an attempt did not end with HTTP 200. `aborted`: the process died during the attempt. */
 export const ATTEMPT_ERRORS = [
   'dns',
   'connect',
@@ -108,24 +108,27 @@ export interface AttemptOutcome {
   readonly statusCode: number | null;
   /** Null only for HTTP 200. */
   readonly error: AttemptError | null;
-  /** For the log: the error, and that it was posted twice; null otherwise. */
+  /** For the log: the error, and that the body was posted twice; otherwise null. */
   readonly reason: string | null;
-  /** The first 2 KiB of the answer. */
+  /** The first 2 KiB of the response. */
   readonly responseHead: string | null;
 }
 
-/** Of an attempt that ended without a word from its endpoint. */
+/** For an attempt that ended without a response from its endpoint. */
 export function abortedOutcome(startedAt: Date, reason: string): AttemptOutcome {
   return { startedAt, durationMs: 0, statusCode: null, error: 'aborted', reason, responseHead: null };
 }
 
-/** What follows an attempt. `dueAt` is set in `retry_wait` alone. */
+/** State after an attempt. `dueAt` is set only in `retry_wait`. */
 export interface AfterAttempt {
   readonly state: 'delivered' | 'retry_wait' | 'failed';
   readonly dueAt: Date | null;
 }
 
-/** `attemptCount`: of this series, from 1. HTTP 200 delivers; anything else is retried `retryDelayMs` after the attempt's end, five times. */
+/**
+ * `attemptCount`: attempts of this series, from 1. HTTP 200 delivers; any other outcome is retried up to five times,
+ * `retryDelayMs` after the attempt's end.
+ */
 export function afterAttempt(
   attemptCount: number,
   outcome: Pick<AttemptOutcome, 'startedAt' | 'durationMs' | 'error'>,
@@ -138,9 +141,8 @@ export function afterAttempt(
 }
 
 /**
- * The maximum time from its recording for which a delivery waits for an earlier one of its match at another endpoint:
- * the thirty seconds of the decisions (section 6, "Order"), less the time in which a courier notices that they are
- * over.
+ * Maximum time, from its recording, that a delivery waits for an earlier one of its match at another endpoint: thirty
+ * seconds (decisions, section 6, "Order") minus the time until a courier notices that they have passed.
  */
 export const HELD_BACK_MAX_MS = 28_000;
 

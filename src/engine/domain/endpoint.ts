@@ -1,9 +1,9 @@
 /**
- * The identity of an endpoint, and its observed state. Lanes, backlog and health belong to a client and a URL: a client
- * that names the URL of another neither delays nor sees it. The key's length shows which it is:
+ * The key of an endpoint, and its observed state. Lanes, backlog and health belong to a client and a URL: a client that
+ * uses the URL of another client neither delays nor sees it. The length of a key shows its kind:
  *
- * - 32 hexadecimal digits are one client's endpoint: the URL (16), the client (8) and the host (8).
- * - 16 digits are the URL alone, for all clients. An operator's pause of it applies to every client.
+ * - 32 hexadecimal digits identify one client's endpoint: the URL (16), the client (8) and the host (8).
+ * - 16 digits identify the URL alone. An operator's pause of it applies to every client.
  */
 
 import { createHash } from 'node:crypto';
@@ -17,27 +17,27 @@ const OWNER_DIGITS = 8;
 const known = new Map<string, string>();
 const KNOWN_MAX = 10_000;
 
-/** The key of a client's endpoint. It is valid in a NATS subject. */
+/** The key of a client's endpoint. Valid as a token of a NATS subject. */
 export function endpointKeyOf(clientId: Uuid, url: string): string {
-  const asked = `${clientId}${url}`;
-  const key = known.get(asked) ?? madeKey(clientId, url);
+  const requested = `${clientId}${url}`;
+  const key = known.get(requested) ?? madeKey(clientId, url);
   if (known.size === KNOWN_MAX) known.clear();
-  known.set(asked, key);
+  known.set(requested, key);
   return key;
 }
 
 function madeKey(clientId: Uuid, url: string): string {
   const { text, host } = normalised(url);
-  // The end of a UUID is random, whichever version it is.
+  // The end of a UUID is random in every version.
   return `${hexHash(text, URL_DIGITS)}${clientId.slice(-OWNER_DIGITS)}${hexHash(host, OWNER_DIGITS)}`;
 }
 
-/** The key of a URL, for all clients that name it. */
+/** The key of a URL, shared by all clients that use it. */
 export function urlKeyOf(url: string): string {
   return hexHash(normalised(url).text, URL_DIGITS);
 }
 
-/** Normalised: the case of scheme and host, an empty path, and a fragment, which is not sent. */
+/** Ignores the case of scheme and host, an empty path, and the fragment, which is not sent. */
 function normalised(url: string): { readonly text: string; readonly host: string } {
   const parsed = URL.canParse(url) ? new URL(url) : null;
   if (parsed === null) return { text: url, host: url };
@@ -45,12 +45,12 @@ function normalised(url: string): { readonly text: string; readonly host: string
   return { text: parsed.href, host: parsed.hostname };
 }
 
-/** The URL's key of any endpoint's key. */
+/** The key of the URL, given the key of any endpoint. */
 export function urlKeyOfKey(key: string): string {
   return key.slice(0, URL_DIGITS);
 }
 
-/** The client and the host of an endpoint, which take turns. Keys of a URL alone share one. */
+/** The client and the host of an endpoint: clients take turns, and so do hosts. Keys of a URL alone share one value. */
 export function partiesOf(key: string): { readonly client: string; readonly host: string } {
   const owners = key.slice(URL_DIGITS);
   return { client: owners.slice(0, OWNER_DIGITS), host: owners.slice(OWNER_DIGITS) };
@@ -60,26 +60,26 @@ function hexHash(text: string, digits: number): string {
   return createHash('sha256').update(text).digest('hex').slice(0, digits);
 }
 
-/** One courier's observations of an endpoint since its last write. */
+/** What one courier has observed of an endpoint since its last write. */
 export interface EndpointObservation {
   readonly key: string;
   readonly url: string;
   readonly succeededAt: Date | null;
   readonly failedAt: Date | null;
   readonly lastError: AttemptError | null;
-  /** Failures since the last success, or all of them without one. */
+  /** Failures since the last success, or all failures if there was none. */
   readonly failuresSinceSuccess: number;
-  /** The first of these. */
+  /** Time of the first of these failures. */
   readonly failingSince: Date | null;
-  /** The last three attempts: when one was answered with 410, and null for any other outcome. */
+  /** The last three attempts: the time of an answer of 410, null for any other outcome. */
   readonly goneAt: readonly (Date | null)[];
-  /** Attempts at once, as adapted. */
+  /** Adaptive limit of concurrent attempts. */
   readonly concurrency: number;
 }
 
-/** An endpoint is paused after a long series of at least so many failures, without a success between them. */
+/** An endpoint may be paused after a long series of at least this many failures without a success. */
 export const DEAD_FROM_FAILURES = 20;
-/** Or after so many answers of 410 in a row, the first and the last an hour apart. */
+/** Or after this many answers of 410 in a row, the first and the last an hour apart. */
 export const DEAD_FROM_GONE = 3;
 export const DEAD_GONE_SPAN_MS = 3_600_000;
 
@@ -96,7 +96,7 @@ const NOTHING_OBSERVED = {
   goneAt: [],
 } as const;
 
-/** With one more attempt; an aborted one says nothing of the endpoint. */
+/** Adds one attempt. An aborted attempt says nothing about the endpoint. */
 export function observed(
   before: Observed | null,
   url: string,
@@ -119,36 +119,36 @@ export function observed(
   };
 }
 
-/** The state that an earlier process stored. */
+/** State stored by an earlier process. */
 export interface RememberedEndpoint {
   readonly key: string;
   readonly failureStreak: number;
   readonly lastError: AttemptError | null;
   readonly concurrency: number;
-  /** 200, at least once. */
+  /** Whether it has ever answered 200. */
   readonly hasAnswered: boolean;
 }
 
-/** Why an endpoint is paused; of several causes, the first is shown. */
+/** Why an endpoint is paused. Of several causes, the first in this order is shown. */
 export const PAUSE_CAUSES = ['operator', 'client', 'failures'] as const;
 export type PauseCause = (typeof PAUSE_CAUSES)[number];
 
 export type EndpointState = 'healthy' | 'failing' | 'paused';
 
-/** Consecutive failures from which an endpoint counts as failing. */
+/** Number of consecutive failures from which an endpoint counts as failing. */
 export const FAILING_FROM = 3;
 
 export interface EndpointHealth extends Omit<RememberedEndpoint, 'hasAnswered'> {
   readonly url: string;
   readonly state: EndpointState;
   readonly pausedBy: PauseCause | null;
-  /** Of the cause that is shown. */
+  /** When the displayed cause began. */
   readonly pausedAt: Date | null;
   /** When the series of failures began. */
   readonly failingSince: Date | null;
   readonly lastSuccessAt: Date | null;
   readonly lastFailureAt: Date | null;
-  /** Open deliveries, and when the one that is due first is or was due. */
+  /** Number of open deliveries; `oldestDueAt`: the earliest time at which one is or was due. */
   readonly backlog: number;
   readonly oldestDueAt: Date | null;
 }

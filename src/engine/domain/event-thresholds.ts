@@ -1,13 +1,13 @@
 /**
- * Thresholds that a search sets on price and surface events (decisions, section 16): an event below its threshold is held
- * back, and a `property.ad.update` with nothing but such changes with it. Compares the decimal numbers that were written.
+ * Thresholds of a search for price and surface events (decisions, section 16). An event below its threshold is held back,
+ * and so is a `property.ad.update` with only such changes. Computes in decimal.
  */
 
 import Big from 'big.js';
 import type { AdvertEvent } from './advert.ts';
 import { differsApartFrom, percentVariation } from './change.ts';
 import type { Uuid } from './ids.ts';
-import type { HeldAdvert, PropertyState } from './property.ts';
+import type { PropertyState, StoredAdvert } from './property.ts';
 
 export const THRESHOLD_FIELDS = ['price', 'surface'] as const;
 export type ThresholdField = (typeof THRESHOLD_FIELDS)[number];
@@ -15,7 +15,7 @@ export type ThresholdField = (typeof THRESHOLD_FIELDS)[number];
 export const THRESHOLD_DIRECTIONS = ['down', 'up'] as const;
 export const THRESHOLD_BASES = ['last', 'told'] as const;
 
-/** Reached when all of what is set is reached. */
+/** Reached if every condition that is set is reached. */
 export interface EventThreshold {
   readonly percent?: number | undefined;
   /** Euros or m². */
@@ -27,12 +27,12 @@ export interface EventThreshold {
 
 export type EventThresholds = { readonly [Field in ThresholdField]?: EventThreshold | undefined };
 
-/** Whether the search compares a field with what it was notified of. */
+/** Whether the search compares a field with the value that it was last notified of. */
 export function comparesWithNotified(thresholds: EventThresholds | null): boolean {
   return thresholds !== null && THRESHOLD_FIELDS.some((field) => thresholds[field]?.since === 'told');
 }
 
-/** The field of a price or surface event. The end of a match may name a criterion that is called so. */
+/** The field of a price or surface event. Checks the kind, because the end of a match may name a criterion of the same name. */
 export function thresholdFieldOf({ kind }: AdvertEvent): ThresholdField | null {
   return THRESHOLD_FIELDS.find((name) => kind === `ad.update.${name}`) ?? null;
 }
@@ -45,12 +45,12 @@ function isReached({ percent, amount, direction }: EventThreshold, from: number,
   return percent === undefined || size.times(100).gte(new Big(percent).times(from));
 }
 
-/** The value to compare a change with, where that is not the value before it. */
+/** The value to compare a change with, if it is not the value before the change. */
 export type NotifiedValue = (advertUuid: Uuid, field: ThresholdField) => number | null;
 
 /**
- * The events of a change that reach the thresholds, in their order. Where a change is compared with what the search was
- * notified of, the event says so in its old value.
+ * The events of a change that reach the thresholds, in their order. If a change is compared with the last notified value,
+ * the event has that as its old value.
  */
 export function eventsReaching(
   thresholds: EventThresholds,
@@ -76,7 +76,8 @@ export function eventsReaching(
   });
   if (heldBack.length === 0) return reaching;
   const [event] = events as readonly [AdvertEvent];
-  const advertIn = ({ adverts }: PropertyState) => adverts.find(({ uuid }) => uuid === event.advertUuid) as HeldAdvert;
+  const advertIn = ({ adverts }: PropertyState) =>
+    adverts.find(({ uuid }) => uuid === event.advertUuid) as StoredAdvert;
   if (differsApartFrom(advertIn(before), advertIn(after), heldBack)) return reaching;
   return reaching.filter(({ kind }) => kind !== 'property.ad.update');
 }

@@ -1,4 +1,4 @@
-/** The words of a search, looked for in title and description of a property and of the adverts that count. */
+/** The text conditions of a search, evaluated against title and description of a property and of its considered adverts. */
 
 import { type Considered, type Evaluated, keyed, member } from './criterion-kinds.ts';
 import type { InLanguages, Language } from './criterion-words.ts';
@@ -12,11 +12,11 @@ import {
   type Phrase,
   type Place,
   phrasesOf,
-  placesOf,
+  positionsOf,
   shareLemma,
 } from './word-phrases.ts';
 
-type Asked = Readonly<Record<'expressions', Expressions>>;
+type Requested = Readonly<Record<'expressions', Expressions>>;
 type ExpressionsEvaluated = Evaluated<Expressions, readonly string[]>;
 
 export const EXPRESSIONS = {
@@ -29,19 +29,20 @@ export const EXPRESSIONS = {
       'expressions',
       null,
       'Text conditions: expressions[<group>][<index>][word]=<text> with [options][includes] and [options][strict], ' +
-        'the same nested, or a flat array of {word, includes, strict}. Groups are alternatives. What ' +
-        'is not strict finds other forms, 100 m² for 100m2, and nothing behind a negation (sans ascenseur).',
+        'the same nested, or a flat array of {word, includes, strict}. Groups are alternatives. A word that is not ' +
+        'strict also finds its other forms (100 m² for 100m2), but none after a negation (sans ascenseur).',
       'Text conditions, as a bracketed query string.',
     ),
   },
   reads: ['texts'],
-  isSet: ({ expressions }: Asked) => expressions.length > 0,
-  holds: ({ expressions }: Asked, considered: Considered) => expressionsHold(expressions, foldedTextsOf(considered)),
+  isSet: ({ expressions }: Requested) => expressions.length > 0,
+  holds: ({ expressions }: Requested, considered: Considered) =>
+    expressionsHold(expressions, foldedTextsOf(considered)),
   isUnknown: ({ facts, adverts }: Considered) => [facts, ...adverts].every(({ texts }) => texts.every(isBlank)),
-  expected: ({ expressions }: Asked) => expressions,
+  expected: ({ expressions }: Requested) => expressions,
   actual: textsOf,
   reason: expressionsReason,
-  /** The texts are in the property's document; this finds the matching words, in their sentence, or else denied ones. */
+  /** Reads the texts in the property's document and finds the matching words with their sentence, or negated ones. */
   shown: ({ expected, actual }: ExpressionsEvaluated) => {
     const texts = actual.map(readText);
     const shown = (entry: ExpressionEntry) => {
@@ -56,7 +57,7 @@ function textsOf({ facts, adverts }: Considered): readonly string[] {
   return [...facts.texts, ...adverts.flatMap((advert) => advert.texts)];
 }
 
-/** One property is evaluated against many searches, and folding takes longer than all the rest. */
+/** One property is evaluated against many searches, and folding takes longer than all other work. */
 const folded = new WeakMap<readonly AdvertFacts[], { readonly facts: PropertyFacts; readonly text: FoldedText }>();
 
 function foldedTextsOf(considered: Considered): FoldedText {
@@ -70,10 +71,10 @@ function foldedTextsOf(considered: Considered): FoldedText {
 
 interface Words {
   readonly holds: string;
-  /** The text contains none of these; at least one is given. */
+  /** The text contains none of these words; there is at least one. */
   readonly lacks: (quoted: readonly string[]) => string;
   readonly has: (quoted: readonly string[]) => string;
-  /** The sentences in which it denies what is asked for. */
+  /** The sentences that negate the requested words. */
   readonly denies: (quoted: readonly string[]) => string;
   readonly quote: (word: string) => string;
 }
@@ -100,7 +101,7 @@ function listed(quoted: readonly string[], last: string): string {
   return [quoted.slice(0, -1).join(', '), quoted.at(-1)].filter(Boolean).join(` ${last} `);
 }
 
-/** Enough to know what to change. */
+/** Enough to show what to change. */
 const WORDS_SHOWN_MAX = 5;
 
 function expressionsReason({ holds, expected, actual }: ExpressionsEvaluated, language: Language): string {
@@ -117,7 +118,7 @@ function expressionsReason({ holds, expected, actual }: ExpressionsEvaluated, la
     );
     return words.holds.replace(/\.$/, sentences.map((sentence) => ` ${words.quote(sentence)}`).join('') + '.');
   }
-  // The alternative in which the fewest entries fail.
+  // Chooses the alternative with the fewest failing entries.
   const [nearest = []] = expected
     .map((group) => group.filter((entry) => !isHeld(entry)))
     .sort((a, b) => a.length - b.length);
@@ -134,16 +135,16 @@ function expressionsReason({ holds, expected, actual }: ExpressionsEvaluated, la
 
 interface FoundWords {
   readonly sentence: string;
-  /** In the spelling of the text. */
+  /** As spelt in the text. */
   readonly words: readonly string[];
 }
 
 /** Full stops in abbreviations and numbers do not end a sentence. */
 const SENTENCE_END = /(?<=[.!?])(?=\s)|(?<=\p{Ll}{2}[.!?])(?=\p{Lu})|(?<=\n)/u;
-/** The sentence of a hit is sought within so many characters around it. */
+/** The sentence of a hit is searched within this many characters on each side. */
 const SOUGHT_LENGTH = 1_000;
 const WORD = /[\p{L}\p{M}\p{N}\p{Default_Ignorable_Code_Point}²]+/gu;
-/** Blanks and signs of ASCII part words however their neighbours are folded. */
+/** Spaces and ASCII punctuation separate words regardless of how their neighbours are folded. */
 const PIECES = /[^\s!-/:-@[-`{-~]+/g;
 /** A sentence without an end is cut to this length around the first found word. */
 const SENTENCE_LENGTH_MAX = 240;
@@ -161,11 +162,11 @@ function sentencesOf(
   return [...sentences];
 }
 
-/** Read once for all entries: a text may be long, and a search have many. */
+/** Read once for all entries, because a text may be long and a search may have many entries. */
 export interface ReadText {
   readonly text: string;
   readonly folded: FoldedText;
-  /** Where the folded word begins; about, where signs fold to words. */
+  /** Where the folded word begins; approximate if punctuation folds to words. */
   readonly startOf: (word: number) => number;
 }
 
@@ -179,13 +180,13 @@ function startsOf(text: string): readonly number[] {
   return [...text.matchAll(PIECES)].flatMap(({ 0: piece, index }) => foldWords(piece).map(() => index));
 }
 
-/** The first occurrence; null without one. A phrase may continue across the end of a sentence. */
+/** The first occurrence; null if there is none. A phrase may span two sentences. */
 export function foundWords(entry: ExpressionEntry, texts: readonly ReadText[]): FoundWords | null {
   const wanted = { ...entry, includes: true };
   return findWords(entry, texts, (text) => entryHolds(wanted, text));
 }
 
-/** The first occurrence behind a negation, of a word that occurs nowhere else. */
+/** The first occurrence after a negation, if the word occurs only there. */
 function deniedWords(entry: ExpressionEntry, texts: readonly ReadText[]): FoundWords | null {
   const isSaid = texts.some(({ folded }) => entryHolds({ ...entry, includes: true }, folded));
   return isSaid ? null : findWords(entry, texts, (text) => isDenied(entry, text));
@@ -208,7 +209,7 @@ function findWords(
   return wordsIn(candidates.find((sentence) => isIn(foldTexts([sentence]))) ?? around, entry);
 }
 
-/** The last folded word of the first occurrence in the only text. */
+/** The last folded word of the first occurrence in the given text. */
 function lastWordOf(
   { word, strict }: ExpressionEntry,
   { phrases: [text = ''], places: [places = []] }: FoldedText,
@@ -218,13 +219,13 @@ function lastWordOf(
     return text.slice(0, text.indexOf(` ${exact.join(' ')} `)).split(' ').length + exact.length - 2;
   }
   const endsIn = (phrases: readonly Phrase[]) => phrases.flatMap((phrase) => endsOf(phrase, places).slice(0, 1));
-  const said = endsIn(phrasesOf(word));
-  const ends = said.length > 0 ? said : endsIn(phrasesOf(word).map((phrase) => ({ ...phrase, isNegation: true })));
+  const found = endsIn(phrasesOf(word));
+  const ends = found.length > 0 ? found : endsIn(phrasesOf(word).map((phrase) => ({ ...phrase, isNegation: true })));
   return places[Math.min(...ends)]?.first ?? 0;
 }
 
 function wordsIn(sentence: string, { word, strict }: ExpressionEntry): FoundWords {
-  const found = [...new Set(strict ? exactIn(sentence, foldWords(word)) : placesIn(sentence, word))];
+  const found = [...new Set(strict ? exactIn(sentence, foldWords(word)) : positionsIn(sentence, word))];
   const start = Math.max(0, (found[0]?.index ?? 0) - SENTENCE_LENGTH_MAX / 2);
   const isLong = sentence.length > SENTENCE_LENGTH_MAX;
   const shown = isLong ? sentence.slice(start, start + SENTENCE_LENGTH_MAX).toWellFormed() : sentence;
@@ -236,12 +237,12 @@ function exactIn(sentence: string, words: readonly string[]): readonly RegExpExe
   return [...sentence.matchAll(WORD)].filter(([spelt]) => foldWords(spelt).some((folded) => words.includes(folded)));
 }
 
-function placesIn(sentence: string, word: string): readonly RegExpExecArray[] {
+function positionsIn(sentence: string, word: string): readonly RegExpExecArray[] {
   const searched = phrasesOf(word).flatMap(({ words }) => words.flatMap(({ word, isLink }) => (isLink ? [] : word)));
-  // Of each folded word where it was.
+  // The position in the sentence of each folded word.
   const spelt = [...sentence.matchAll(WORD)].flatMap((match) => foldWords(match[0]).map(() => match));
-  const isFound = ({ words }: Place) => words.some((said) => searched.some((one) => shareLemma(one, said)));
-  return placesOf(sentence)
+  const isFound = ({ words }: Place) => words.some((found) => searched.some((one) => shareLemma(one, found)));
+  return positionsOf(sentence)
     .filter(isFound)
     .flatMap(({ first, length }) => spelt.slice(first, first + length));
 }

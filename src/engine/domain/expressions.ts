@@ -1,6 +1,6 @@
 /**
- * Text conditions of a search (specification, section 2.1; decisions, section 2). Groups are alternatives, the entries
- * of one group must all hold. Three input forms are read, and one is written: the bracketed query string.
+ * Text conditions of a search (specification, section 2.1; decisions, section 2). Groups are alternatives; all entries of
+ * a group must hold. Three input forms are accepted, and one is written: the bracketed query string.
  */
 
 import { LRUCache } from 'lru-cache';
@@ -11,21 +11,21 @@ import { type FoldedText, hasPhrase, phrasesOf } from './word-phrases.ts';
 
 export interface ExpressionEntry {
   readonly word: string;
-  /** False: the text must not contain it. */
+  /** False if the text must not contain the word. */
   readonly includes: boolean;
-  /** True: the exact phrase, words adjacent and in order. False: see `word-phrases.ts`. */
+  /** True for the exact phrase, words adjacent and in order. For false see `word-phrases.ts`. */
   readonly strict: boolean;
 }
 
 export type ExpressionGroup = readonly ExpressionEntry[];
-/** Empty: no condition. No group is empty. */
+/** Empty for no condition. No group is empty. */
 export type Expressions = readonly ExpressionGroup[];
 
-/** Limits far above anything a person writes, which keep one search from costing every advert. */
+/** Limits far above what a person writes, so that no single search slows every advert. */
 export const EXPRESSION_GROUPS_MAX = 50;
 export const EXPRESSION_ENTRIES_MAX = 200;
 export const EXPRESSION_WORD_LENGTH_MAX = 200;
-/** The length of the text as written, in characters. */
+/** Length of the text as written, in characters. */
 export const EXPRESSIONS_LENGTH_MAX = 64 * 1024;
 
 export class ExpressionsError extends Error {
@@ -35,20 +35,20 @@ export class ExpressionsError extends Error {
 /** An error at one place of an input. */
 export interface ExpressionFault {
   readonly path: readonly (string | number)[];
-  /** With `known`: what the last step of the path is no name of. */
+  /** If `known` is set, the last step of `path` is an unknown name. */
   readonly message: InLanguages<string>;
   readonly known?: readonly string[];
-  /** The number of further errors of this kind at the same place. */
+  /** Number of further errors of this kind at the same place. */
   readonly more?: number;
-  /** The word of the entry is empty after folding. */
+  /** True if the word of the entry is empty after folding. */
   readonly isBlank?: boolean;
 }
 
 export type ReportFault = (fault: ExpressionFault) => void;
 
 /**
- * The expressions of a stored search. `readExpressions` validates what clients send: here sizes are not checked again,
- * and an entry whose word folds to nothing is no condition. Throws `ExpressionsError`.
+ * Expressions of a stored search. Sizes were checked by `readExpressions` when the client sent them and are not checked
+ * again. An entry whose word folds to nothing is ignored. Throws `ExpressionsError`.
  */
 export function parseExpressions(input: unknown): Expressions {
   if (input === null || input === undefined || input === '') return [];
@@ -64,8 +64,8 @@ export function parseExpressions(input: unknown): Expressions {
 const PARSED_BYTES_MAX = 16 * 1024 * 1024;
 
 /**
- * A cache: searches use the same few thousand expressions, and a query string takes fifteen microseconds to parse.
- * Bounded by bytes: of each character, one as written and about three in the parsed entries.
+ * A cache: searches use the same few thousand expressions, and parsing a query string takes fifteen microseconds. Bounded
+ * by bytes: one per character as written, and about three in the parsed entries.
  */
 const parsed = new LRUCache<string, Expressions>({
   maxSize: PARSED_BYTES_MAX,
@@ -75,8 +75,8 @@ const parsed = new LRUCache<string, Expressions>({
 
 /**
  * Reads any accepted form: the bracketed query string, the same structure nested, or a flat array of `{word, includes,
- * strict}` with one group each. `report` is called for every error; an exceeded size is reported before errors in the
- * values. The result is meaningless once an error was reported.
+ * strict}` with one group each. Calls `report` for every error, sizes first. The result must not be used once an error
+ * was reported.
  */
 export function readExpressions(input: unknown, report: ReportFault): Expressions {
   if (input === null || input === undefined || input === '') return [];
@@ -94,7 +94,7 @@ export function readExpressions(input: unknown, report: ReportFault): Expression
   return !isFaulty && isTooLong(formatExpressions(expressions) ?? '') ? refuse() : expressions;
 }
 
-/** The bracketed query string, values percent-encoded; null when there is no condition. */
+/** The bracketed query string with percent-encoded values; null if there is no condition. */
 export function formatExpressions(expressions: Expressions): string | null {
   if (expressions.length === 0) return null;
   const pairs = expressions.flatMap((group, g) =>
@@ -110,12 +110,12 @@ export function formatExpressions(expressions: Expressions): string | null {
   return pairs.join('&');
 }
 
-/** True when some group holds; true without any group. */
+/** True if a group holds or if there are no groups. */
 export function expressionsHold(expressions: Expressions, text: FoldedText): boolean {
   return expressions.length === 0 || expressions.some((group) => group.every((entry) => entryHolds(entry, text)));
 }
 
-/** Whether the word stands there, and behind negations alone. Strict entries know no negation. */
+/** Whether the word occurs, but only after negations. Strict entries ignore negations. */
 export function isDenied({ word, strict }: ExpressionEntry, text: FoldedText): boolean {
   if (strict) return false;
   const phrases = phrasesOf(word);
@@ -125,7 +125,7 @@ export function isDenied({ word, strict }: ExpressionEntry, text: FoldedText): b
   );
 }
 
-/** An entry whose word folds to nothing is no condition. */
+/** An entry whose word folds to nothing always holds. */
 export function entryHolds({ word, includes, strict }: ExpressionEntry, text: FoldedText): boolean {
   const phrases = phrasesOf(word);
   if (phrases.length === 0) return true;
@@ -135,7 +135,7 @@ export function entryHolds({ word, includes, strict }: ExpressionEntry, text: Fo
 }
 
 const QUERY_FORM = 'expressions[<group>][<index>][word]=<text>';
-/** Three of each entry, and ampersands at either end. */
+/** Three per entry, and ampersands at either end. */
 const PARAMETERS_MAX = 3 * EXPRESSION_ENTRIES_MAX + 3;
 const TOO_LONG = {
   en: `must have at most ${EXPRESSIONS_LENGTH_MAX} characters`,
@@ -169,7 +169,7 @@ function readGroups(input: unknown, report: ReportFault): Expressions {
 }
 
 function structureOf(query: string, report: ReportFault): unknown {
-  // The parser leaves such names out without a word.
+  // The parser drops such names silently.
   const isHarmless = ![...new URLSearchParams(query).keys()].some((name) => name.includes('__proto__'));
   if (query.split('&', PARAMETERS_MAX + 1).length > PARAMETERS_MAX) report({ path: [], message: TOO_MANY });
   else {
@@ -183,7 +183,7 @@ function structureOf(query: string, report: ReportFault): unknown {
   return [];
 }
 
-/** Null when it is nested deeper than an option. */
+/** Null if it is nested deeper than an option. */
 function parseBrackets(query: string): qs.ParsedQs | null {
   try {
     const options = { depth: 5, strictDepth: true, ignoreQueryPrefix: true };
@@ -194,7 +194,7 @@ function parseBrackets(query: string): qs.ParsedQs | null {
   }
 }
 
-/** With their names or positions; none when there are more than allowed. */
+/** Items with their names or positions. Empty if there are more than allowed. */
 function itemsOf(value: unknown, path: Steps, report: ReportFault): readonly (readonly [string | number, unknown])[] {
   const isList = Array.isArray(value);
   if (!isList && !isRecord(value)) {
@@ -212,7 +212,7 @@ function itemsOf(value: unknown, path: Steps, report: ReportFault): readonly (re
   return [];
 }
 
-/** The object has a member of an entry, or a misspelt one: groups hold entries, not values. */
+/** True for an object with values in place of entries: it is an entry, possibly misspelt, where a group is expected. */
 function isEntryLike(value: unknown): boolean {
   if (!isRecord(value)) return false;
   if (ENTRY_MEMBERS.some((name) => Object.hasOwn(value, name))) return true;
@@ -225,14 +225,14 @@ function readEntry(input: unknown, path: Steps, report: ReportFault): Expression
     report({ path, message: { en: 'an entry must be an object with a word', fr: 'un mot est un objet qui a word' } });
     return [];
   }
-  reportUnknown(input, path, { en: 'member of an entry', fr: 'un membre d’un mot' }, ENTRY_MEMBERS, report);
+  reportUnknown(input, path, { en: 'a member of an entry', fr: 'un membre d’un mot' }, ENTRY_MEMBERS, report);
   const { word, options } = input;
   const areOptions = isRecord(options);
   if (areOptions)
     reportUnknown(
       options,
       [...path, 'options'],
-      { en: 'option of an entry', fr: 'une option d’un mot' },
+      { en: 'an option of an entry', fr: 'une option d’un mot' },
       OPTIONS,
       report,
     );
@@ -269,7 +269,7 @@ function faultOfWord(word: string): InLanguages<string> | null {
       fr: `un mot a au plus ${EXPRESSION_WORD_LENGTH_MAX} caractères`,
     };
   }
-  // Neither can be written as a query string, or stored.
+  // Such a word can be neither written as a query string nor stored.
   if (!isStorable(word))
     return {
       en: 'word contains U+0000 or half a surrogate pair',
@@ -278,7 +278,7 @@ function faultOfWord(word: string): InLanguages<string> | null {
   return foldWords(word).length === 0 ? BLANK : null;
 }
 
-/** Errors reported for one object; further ones are counted. */
+/** Maximum number of errors reported for one object; the others are counted. */
 const UNKNOWN_REPORTED_MAX = 50;
 
 function reportUnknown(

@@ -1,6 +1,6 @@
 /**
- * The features of a home that a search asks for or excludes. A feature is present when a live advert names it; absent
- * when one denies it, or names others and not it; else unknown (decisions, section 3).
+ * Features of a home that a search requires or excludes. A feature is present if a live advert names it. It is absent if
+ * an advert denies it, or names other features but not this one. Otherwise it is unknown (decisions, section 3).
  */
 
 import { type Considered, type Evaluated, keyed, member } from './criterion-kinds.ts';
@@ -38,7 +38,7 @@ function actualOf({ adverts }: Considered): FeatureActual {
   return { present: featuresIn(present), absent: featuresIn(absent) };
 }
 
-/** Only the features that the search names. */
+/** Shows only the features that the search names. */
 function requestedAmong({ expected, actual }: FeaturesEvaluated): FeatureActual {
   const isRequested = (name: FeatureName): boolean => expected.includes(name);
   return { present: actual.present.filter(isRequested), absent: actual.absent.filter(isRequested) };
@@ -49,7 +49,7 @@ export const INCLUDED_FEATURES = {
   name: 'includedFeatures',
   key: 'includedFeatures',
   unset: keyed<'includedFeatures', FeatureSet>('includedFeatures', 0),
-  members: { includedFeatures: member('features', [], 'Features that it must have, words of /features.') },
+  members: { includedFeatures: member('features', [], 'Features that the home must have, named as in /features.') },
   reads: ['features', 'deniedFeatures'],
   isSet: ({ includedFeatures }: Included) => includedFeatures !== 0,
   holds: ({ includedFeatures }: Included, { adverts }: Considered) =>
@@ -67,7 +67,7 @@ export const EXCLUDED_FEATURES = {
   name: 'excludedFeatures',
   key: 'excludedFeatures',
   unset: keyed<'excludedFeatures', FeatureSet>('excludedFeatures', 0),
-  members: { excludedFeatures: member('features', [], 'Features that it must not have, words of /features.') },
+  members: { excludedFeatures: member('features', [], 'Features that the home must not have, named as in /features.') },
   reads: ['features'],
   isSet: ({ excludedFeatures }: Excluded) => excludedFeatures !== 0,
   holds: ({ excludedFeatures }: Excluded, { adverts }: Considered) =>

@@ -1,6 +1,7 @@
 /**
- * The closed vocabulary of features (decisions, section 3): the words that mean each in adverts' `features`, compared
- * without case, accents, numbers and measures, and the columns of Poliris that state it. A name is stored in searches: none is ever removed. The bit of a feature is its position here.
+ * The closed vocabulary of features (decisions, section 3): the words for each in adverts' `features`, compared without
+ * case, accents, numbers and measures, and the Poliris columns that state it. Searches store the names, so a name is
+ * never removed. The position of a feature is its bit.
  */
 
 import type { InLanguages } from './criterion-words.ts';
@@ -9,7 +10,7 @@ interface FeatureRow {
   readonly label: InLanguages<string>;
   readonly words: InLanguages<readonly string[]>;
   readonly polirisColumns?: readonly number[];
-  /** What it is besides. */
+  /** Another feature that it implies. */
   readonly implies?: string;
 }
 

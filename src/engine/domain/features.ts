@@ -1,7 +1,7 @@
 /**
- * Which features an advert names and which it denies, by the items of its `features`. A set of features is a number, a
- * bit each. An item counts when all of it, without numbers and measures, is in the vocabulary; its parts may be joined
- * by punctuation, *et* or *ni*. Texts of adverts are not read: that is what expressions are for.
+ * Finds the features that an advert names and denies in the items of its `features`. A set of features is an integer with
+ * one bit each. An item counts only if all of it, except numbers and measures, is in the vocabulary; its parts may be
+ * joined by punctuation, *et* or *ni*. Texts of adverts are not read; expressions search them.
  */
 
 import { LRUCache } from 'lru-cache';
@@ -12,7 +12,7 @@ export type FeatureName = keyof typeof FEATURE_VOCABULARY;
 export const FEATURE_NAMES = Object.keys(FEATURE_VOCABULARY) as readonly FeatureName[];
 if (FEATURE_NAMES.length > 31) throw new RangeError(`${FEATURE_NAMES.length} features do not fit an integer`);
 
-/** As bits. */
+/** One bit per feature. */
 export type FeatureSet = number;
 export const ALL_FEATURES: FeatureSet = 2 ** FEATURE_NAMES.length - 1;
 
@@ -24,7 +24,7 @@ export function featuresIn(set: FeatureSet): readonly FeatureName[] {
   return FEATURE_NAMES.filter((_, position) => ((set >> position) & 1) !== 0);
 }
 
-/** 0 for what is none. */
+/** 0 if the name is not a feature. */
 function bitOf(name: string): FeatureSet {
   const position = (FEATURE_NAMES as readonly string[]).indexOf(name);
   return position === -1 ? 0 : 1 << position;
@@ -49,15 +49,15 @@ const IMPLIED = FEATURE_NAMES.flatMap((name) => {
   return implied === null ? [] : [{ feature: bitOf(name), implied: bitOf(implied) }];
 });
 
-/** A feature that every home with this one has, too. */
+/** A feature that every home with this one also has. */
 export function impliedFeature(name: FeatureName): FeatureName | null {
   const row = FEATURE_VOCABULARY[name];
   return 'implies' in row ? row.implies : null;
 }
 
-/** No item that is longer says a feature alone. */
+/** A longer item never consists of features alone. */
 const ITEM_LENGTH_MAX = 200;
-/** The same few items are in all adverts. */
+/** A cache: all adverts use the same few items. */
 const known = new LRUCache<string, StatedFeatures>({ max: 5_000 });
 
 export function featuresOf(items: readonly string[]): StatedFeatures {
@@ -72,7 +72,7 @@ export function featuresOf(items: readonly string[]): StatedFeatures {
     denied |= stated.denied;
   }
   for (const { feature, implied } of IMPLIED) if ((named & feature) !== 0) named |= implied;
-  // Both are said: it is there.
+  // If an advert both names and denies a feature, it is present.
   return { named, denied: denied & ~named };
 }
 
@@ -93,7 +93,7 @@ function readItem(item: string): StatedFeatures {
   return { named, denied };
 }
 
-/** Numbers, alone or with their unit, and units. */
+/** Numbers, alone or with a unit, and units. */
 const MEASURE = /^(?:\d+(?:m2|m|cm|km|ha)?|m2|m|ha)$/;
 const DENIALS: readonly (readonly string[])[] = [
   ['sans'],
@@ -115,7 +115,7 @@ const DENIALS: readonly (readonly string[])[] = [
 const DENIED = new Set(['non', 'no', 'false', 'aucun', 'aucune', 'none']);
 const AFFIRMED = new Set(['oui', 'yes', 'true']);
 
-/** Null when it is not known as a whole. */
+/** Null unless all of the part is known. */
 function readPart(words: readonly string[]): StatedFeatures | null {
   const rest = words.filter((word) => !MEASURE.test(word));
   if (rest.length === 0) return NOTHING;

@@ -3,7 +3,7 @@
 export const EARTH_RADIUS_KM = 6371;
 
 export const RADIANS = Math.PI / 180;
-/** The length of a degree of latitude. */
+/** Length of a degree of latitude. */
 export const KM_PER_DEGREE = EARTH_RADIUS_KM * RADIANS;
 
 /**
@@ -14,7 +14,7 @@ export function distanceKm(latA: number, lonA: number, latB: number, lonB: numbe
   return distanceFromKm(latA, lonA, Math.cos(latA * RADIANS), latB, lonB);
 }
 
-/** The same for many places B: `cosLatA` is computed once. */
+/** The same for many places B: the caller computes `cosLatA` once. */
 export function distanceFromKm(latA: number, lonA: number, cosLatA: number, latB: number, lonB: number): number {
   const sinLat = Math.sin(((latB - latA) * RADIANS) / 2);
   const sinLon = Math.sin(((lonB - lonA) * RADIANS) / 2);
@@ -28,25 +28,25 @@ export interface Circle {
   readonly radiusKm: number;
 }
 
-/** The border is inside. */
+/** A point on the border is inside. */
 export function isInCircle(circle: Circle, lat: number, lon: number): boolean {
   return distanceKm(circle.lat, circle.lon, lat, lon) <= circle.radiusKm;
 }
 
-/** Longitude first, as GeoJSON has it (RFC 7946). */
+/** Longitude first, as in GeoJSON (RFC 7946). */
 export type Position = readonly [lon: number, lat: number];
 /** Closed: the last position equals the first. */
 export type Ring = readonly Position[];
 /** The outer ring, then the holes. */
 export type Polygon = readonly Ring[];
 
-/** A point this near to an edge is on it: a tenth of a millimetre, far above the rounding of the test. Degrees. */
+/** A point this near to an edge counts as on it. A tenth of a millimetre, far above the rounding errors of the test. Degrees. */
 export const EDGE_TOLERANCE_DEGREES = 1e-9;
 
 /**
- * Even-odd rule over all rings, so holes need no orientation (E. Haines, "Point in Polygon Strategies", 1994).
- * A point on any edge, a hole's included, is inside. Polygons that go on past the date line (longitudes beyond ±180)
- * are met from the other side too.
+ * Even-odd rule over all rings, so that holes need no orientation (E. Haines, "Point in Polygon Strategies", 1994). A
+ * point on any edge, also of a hole, is inside. Polygons that extend past the date line (longitudes beyond ±180) are also
+ * tested from the other side.
  */
 export function isInPolygon(polygon: Polygon, lat: number, lon: number): boolean {
   let west = Infinity;
@@ -60,7 +60,7 @@ export function isInPolygon(polygon: Polygon, lat: number, lon: number): boolean
   return shiftsToTry(west, east, lon).some((shift) => isInRings(polygon, lat, lon + shift));
 }
 
-/** Multiples of 360° to add to `lon` that may bring it between `west` and `east`, degrees. */
+/** Multiples of 360° that, added to `lon`, may bring it between `west` and `east`. Degrees. */
 export function shiftsToTry(west: number, east: number, lon: number): readonly number[] {
   return SHIFTS.filter(
     (shift) => lon + shift >= west - EDGE_TOLERANCE_DEGREES && lon + shift <= east + EDGE_TOLERANCE_DEGREES,
@@ -87,7 +87,7 @@ function isInRings(polygon: Polygon, lat: number, lon: number): boolean {
 export const WEST_OF_EDGE = 1;
 export const ON_EDGE = 2;
 
-/** Where a point lies of the edge A to B; 0 when the edge does not count. */
+/** Position of a point relative to the edge from A to B; 0 if the edge does not count. */
 export function sideOfEdge(lonA: number, latA: number, lonB: number, latB: number, lat: number, lon: number): number {
   const low = latA < latB ? latA : latB;
   const high = latA < latB ? latB : latA;

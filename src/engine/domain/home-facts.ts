@@ -1,9 +1,9 @@
 /**
- * What a property says of the home, by the rules of decisions, section 3: the value of the property, else of the advert
- * that represents it, else of the live advert crawled last that states it.
+ * Facts of a home by the rules of decisions, section 3: the value of the property; otherwise of its representative
+ * advert; otherwise of the most recently crawled live advert that states one.
  */
 
-import { advertsByCrawl, type Crawls, type HeldAdvert, type PropertyState } from './property.ts';
+import { advertsByCrawl, type Crawls, type PropertyState, type StoredAdvert } from './property.ts';
 import type { PropertyFacts } from './property-facts.ts';
 
 export type HomeFacts = Pick<PropertyFacts, 'floor' | 'elevator' | 'isOnLastFloor'>;
@@ -18,17 +18,20 @@ export function homeOf(state: PropertyState, crawls: Crawls): HomeFacts {
   };
 }
 
-/** 0 is unknown. */
-function floorsOf({ content }: HeldAdvert): number | null {
+/** 0 means unknown. */
+function floorsOf({ content }: StoredAdvert): number | null {
   return content.floorQuantity || null;
 }
 
-/** Half of all sources count the ground floor among the floors, half do not. */
+/** Half of all sources count the ground floor as a floor, half do not. */
 function isOnLastFloor(floor: number | null, floors: number | null): boolean | null {
   return floor === null || floors === null ? null : floor >= floors - 1;
 }
 
-function firstStated<Value>(adverts: readonly HeldAdvert[], read: (advert: HeldAdvert) => Value | null): Value | null {
+function firstStated<Value>(
+  adverts: readonly StoredAdvert[],
+  read: (advert: StoredAdvert) => Value | null,
+): Value | null {
   for (const advert of adverts) {
     const value = read(advert) ?? null;
     if (value !== null) return value;

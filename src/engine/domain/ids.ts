@@ -1,6 +1,6 @@
 /**
- * Identifiers. Everything outside sees UUIDs (RFC 9562) in lower case. Searches also carry a `SearchNumber`,
- * a small integer that PostgreSQL assigns: a million of them fit in four megabytes of an index.
+ * Identifiers. All external interfaces use lower-case UUIDs (RFC 9562). Searches also have a `SearchNumber`, a small
+ * integer that PostgreSQL assigns: a million of them take four megabytes in an index.
  */
 
 import { randomBytes, randomUUID } from 'node:crypto';
@@ -15,12 +15,12 @@ export type SearchNumber = number & { readonly [brand]: 'SearchNumber' };
 const SEARCH_NUMBER_MAX = 2 ** 31 - 1;
 const UUID_PATTERN = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
-/** The canonical (lower case) form, or null when `text` is no UUID. Any version is accepted. */
+/** The canonical (lower-case) form; null if `text` is not a UUID. Accepts any version. */
 export function parseUuid(text: string): Uuid | null {
   return UUID_PATTERN.test(text) ? branded(text.toLowerCase()) : null;
 }
 
-/** For text that was found to be a UUID before, and for literals: throws `RangeError` when it is none. */
+/** For literals and text already known to be a UUID. Throws `RangeError` for anything else. */
 export function uuidOf(text: string): Uuid {
   const uuid = parseUuid(text);
   if (uuid === null) throw new RangeError('not a UUID');
@@ -32,28 +32,28 @@ export function randomUuid(): Uuid {
   return branded(randomUUID());
 }
 
-/** Throws `RangeError` when it cannot be the number of a search. */
+/** Throws `RangeError` if `number` is not a valid search number. */
 export function searchNumberOf(number: number): SearchNumber {
   if (!Number.isInteger(number) || number < 1 || number > SEARCH_NUMBER_MAX) {
-    throw new RangeError(`${number} is no number of a search`);
+    throw new RangeError(`${number} is not the number of a search`);
   }
   return number as SearchNumber;
 }
 
-/** When a time-ordered UUID was made, to the millisecond. */
+/** Creation time of a time-ordered UUID, in milliseconds. */
 export function createdAtOf(id: Uuid): Date {
   return new Date(Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16));
 }
 
-/** Below every time-ordered UUID created at `at` or later, above all earlier ones. */
+/** Sorts below every time-ordered UUID created at `at` or later, and above all earlier ones. */
 export function firstUuidAt(at: Date): Uuid {
   const hex = at.getTime().toString(16).padStart(12, '0');
   return branded(`${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`);
 }
 
 /**
- * A UUID of version 7 (RFC 9562, section 5.7): 48 bits of Unix milliseconds, then random bits. Rows made together lie
- * together in their index.
+ * A version 7 UUID (RFC 9562, section 5.7): 48 bits of Unix milliseconds, then random bits. Rows created together are
+ * adjacent in their index.
  */
 export function timeOrderedUuid(at: Date, random: (bytes: number) => Buffer = pooledRandomBytes): Uuid {
   const bytes = random(16);
@@ -63,18 +63,18 @@ export function timeOrderedUuid(at: Date, random: (bytes: number) => Buffer = po
   return uuidOfHex(bytes.toString('hex'));
 }
 
-/** `hex`: 32 digits in lower case. */
+/** `hex`: 32 lower-case digits. */
 export function uuidOfHex(hex: string): Uuid {
   return branded(`${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`);
 }
 
-/** Bits of a version 7 UUID that are random. */
+/** Random bits of a version 7 UUID. */
 const RANDOM_BITS = 74n;
 const LOW_RANDOM_BITS = 62n;
 
 /**
- * The same, above `previous` whatever the clock says: after a UUID of the same or a later time, the next one is
- * incremented by a random step (RFC 9562, section 6.2, method 2). Null: there is no previous one.
+ * A time-ordered UUID above `previous`, even if the clock was set back. If `previous` has the same or a later time, it
+ * is incremented by a random step (RFC 9562, section 6.2, method 2). `previous`: null if there is none.
  */
 export function uuidAfter(previous: Uuid | null, at: Date): Uuid {
   if (previous === null || createdAtOf(previous) < at) return timeOrderedUuid(at);
@@ -94,12 +94,12 @@ export function uuidAfter(previous: Uuid | null, at: Date): Uuid {
 const POOL_BYTES = 4_096;
 let pool = Buffer.alloc(0);
 
-/** A call into the operating system for each id costs more than the rest of the id. */
+/** A system call per id would cost more than the rest of the id. */
 function pooledRandomBytes(count: number): Buffer {
   if (pool.length < count) pool = randomBytes(POOL_BYTES);
-  const taken = pool.subarray(0, count);
+  const next = pool.subarray(0, count);
   pool = pool.subarray(count);
-  return taken;
+  return next;
 }
 
 /** The only place where text becomes a UUID unchecked. */

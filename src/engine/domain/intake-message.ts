@@ -1,7 +1,7 @@
 /**
  * The intake contract (decisions, section 8): decodes a crawler's bytes into an `IntakeMessage`, or throws a
- * `RejectedMessageError` with the reasons. Members that the contract does not define are reported and ignored; an
- * absent member is unknown.
+ * `RejectedMessageError` with the reasons. Members that the contract does not define are reported and ignored; absent
+ * members are unknown.
  */
 
 import type { AdvertContent } from './advert.ts';
@@ -36,9 +36,9 @@ export type IntakeMessage = UpsertMessage | ExpireMessage;
 /** A message that no retry can make valid. */
 export class RejectedMessageError extends Error {
   readonly code = 'REJECTED';
-  /** The first errors; empty when the bytes are no message at all. */
+  /** The first errors; empty if the bytes are not a message at all. */
   readonly violations: readonly IntakeViolation[];
-  /** As far as it could be decoded. */
+  /** The property's UUID if it could be decoded; otherwise null. */
   readonly propertyUuid: Uuid | null;
 
   constructor(
@@ -51,7 +51,7 @@ export class RejectedMessageError extends Error {
   }
 }
 
-/** Throws `RejectedMessageError`. `reportUnknown`: called for members that the contract does not define. */
+/** Throws `RejectedMessageError`. Calls `reportUnknown` for members that the contract does not define. */
 export function decodeIntakeMessage(bytes: Uint8Array, reportUnknown: ReportUnknown = () => undefined): IntakeMessage {
   const sent = validated(parseJson(bytes), reportUnknown);
   const { kind } = sent;
@@ -69,14 +69,14 @@ export function decodeIntakeMessage(bytes: Uint8Array, reportUnknown: ReportUnkn
 }
 
 /**
- * Throws `RejectedMessageError` when the subject names another property than the message: subscribers of that property
- * would miss it.
+ * Throws `RejectedMessageError` if the subject names another property than the message, because subscribers of that
+ * property would miss it.
  */
 export function onItsSubject(subject: string, message: IntakeMessage): IntakeMessage {
   const { propertyUuid } = message;
   const named = propertyOf(null, subject);
   if (named === null || named === propertyUuid) return message;
-  const reason = `is ${propertyUuid}, and the subject names ${named}: publish it on ${ADVERTS.subjectOf(propertyUuid)}`;
+  const reason = `is ${propertyUuid}, but the subject names ${named}: publish it on ${ADVERTS.subjectOf(propertyUuid)}`;
   const violation = { propertyPath: 'property.uuid', message: reason, code: 'subject' };
   throw new RejectedMessageError(`property.uuid: ${reason}`, { propertyUuid, violations: [violation] });
 }
@@ -84,8 +84,8 @@ export function onItsSubject(subject: string, message: IntakeMessage): IntakeMes
 const AHEAD_MAX_MS = 600_000;
 
 /**
- * Throws `RejectedMessageError` when the message speaks of a time more than ten minutes after the stream stored it:
- * everything true that follows would be older, and without effect.
+ * Throws `RejectedMessageError` if a time in the message is more than ten minutes after the stream stored it: all later
+ * correct messages would seem older and have no effect.
  */
 export function inItsTime(message: IntakeMessage, storedAtMs: number): IntakeMessage {
   const times = { crawledAt: message.crawledAt, expiredAt: message.kind === 'expire' ? message.expiredAt : null };
@@ -103,7 +103,7 @@ export function inItsTime(message: IntakeMessage, storedAtMs: number): IntakeMes
 
 const FUTURE = 'future';
 
-/** Whether `inItsTime` has rejected it. */
+/** Whether `inItsTime` has rejected the message. */
 export function isFromFuture(message: unknown): boolean {
   return message instanceof RejectedMessageError && message.violations[0]?.code === FUTURE;
 }
@@ -114,7 +114,7 @@ function parseJson(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(utf8.decode(bytes));
   } catch (cause) {
-    // The reason quotes the bytes, and is stored too.
+    // The reason quotes the bytes and is stored, so it must be storable.
     const reason = storable((cause as Error).message);
     throw new RejectedMessageError(`not JSON in UTF-8: ${reason}`, { cause });
   }
@@ -174,7 +174,7 @@ function advertContent(sent: SentUpsert['advert']): AdvertContent {
   });
 }
 
-/** Nobody offers a home of 0 m² for 0 €: sources write it for what they do not know. */
+/** No home has 0 m² or costs 0 €: sources write 0 for an unknown value. */
 function unlessZero(value: number | null): number | null {
   return value === 0 ? null : value;
 }
@@ -185,13 +185,13 @@ function isHalf(sent: SentPlace): boolean {
   return sent !== null && (sent.lat === null) !== (sent.lon === null);
 }
 
-/** A place whose coordinates are both null is as unknown as none. */
+/** A place whose coordinates are null is unknown, like an absent one. */
 function placeOf(sent: SentPlace): StatedProperty['locations'] {
   if (sent === null || sent.lat === null || sent.lon === null) return null;
   return { lat: sent.lat, lon: sent.lon };
 }
 
-/** The schema admits only one form of this length with this ending. */
+/** The schema admits only one form with this length and this ending. */
 const LENGTH_IN_UTC = '2026-03-10T08:15:00.000Z'.length;
 
 function inUtc(instant: string): string {

@@ -1,6 +1,6 @@
 /**
- * The intake contract (decisions, section 8) as JSON Schema, compiled, because every message passes here. Absent members
- * become null. `/schemas/intake.json` publishes the same schema to crawlers.
+ * The intake contract (decisions, section 8) as JSON Schema. It is compiled, because every message is validated by it.
+ * Absent members become null. `/schemas/intake.json` publishes the same schema to crawlers.
  */
 
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
@@ -19,7 +19,7 @@ import { isStorable } from './text.ts';
 
 type ListMember = 'features' | 'pictures' | 'picturesRemote';
 
-/** A message as its crawler wrote it: UUIDs in any case, instants with any offset, a list that is not known as null. */
+/** A message as its crawler wrote it: UUIDs in any case, instants with any offset, null for an unknown list. */
 export interface SentUpsert {
   readonly kind: 'upsert';
   readonly crawledAt: string;
@@ -43,9 +43,9 @@ export interface SentExpire {
 
 export type SentMessage = SentUpsert | SentExpire;
 
-/** Above any price of a building in euros or surface of an estate in m². */
+/** Above the price of any building in euros, and the surface of any estate in m². */
 const AMOUNT_MAX = 1e11;
-/** Below any price or surface but 0; with `AMOUNT_MAX` it keeps every quotient finite. */
+/** Below any price or surface except 0. With `AMOUNT_MAX` it keeps every quotient finite. */
 const AMOUNT_MIN = 1e-4;
 const TEXT_LENGTH_MAX = 100_000;
 export const LIST_LENGTH_MAX = 1_000;
@@ -58,11 +58,11 @@ type Schema = Readonly<Record<string, unknown>>;
 interface Format<Value> {
   readonly isMet: (value: Value) => boolean;
   readonly demand: string;
-  /** What JSON Schema can say of it, in expressions that every language has: no `\d`, no `\u`, no `\p`. */
+  /** The part that JSON Schema can express, with patterns that every language supports: no `\d`, no `\u`, no `\p`. */
   readonly published: Schema;
 }
 
-/** Excludes everything that PostgreSQL refuses in text, json or timestamptz: it would refuse the whole batch. */
+/** Excludes everything that PostgreSQL refuses in text, json or timestamptz, because it would refuse the whole batch. */
 export const TEXT_FORMATS: Readonly<Record<string, Format<string>>> = {
   uuid: {
     isMet: (value) => z.regexes.guid.test(value),
@@ -73,7 +73,7 @@ export const TEXT_FORMATS: Readonly<Record<string, Format<string>>> = {
     isMet(value) {
       if (!DATE_TIME.test(value)) return false;
       const written = Number.parseInt(value, 10);
-      // An offset moves it into another year only at the turn of one.
+      // An offset changes the year only around the new year.
       if (written > 1 && written < YEAR_MAX) return true;
       const year = new Date(value).getUTCFullYear();
       return year >= 1 && year <= YEAR_MAX;
@@ -95,7 +95,7 @@ export const NUMBER_FORMATS: Readonly<Record<string, Format<number>>> = {
   },
 };
 
-/** Characters are what JSON Schema counts (RFC 8259): one beyond the first plane is two units of a string. */
+/** Counts characters as JSON Schema does (RFC 8259): one beyond the first plane is two units of a string. */
 function isShort(text: string): boolean {
   if (text.length <= TEXT_LENGTH_MAX) return true;
   return text.length <= 2 * TEXT_LENGTH_MAX && Array.from(text).length <= TEXT_LENGTH_MAX;
@@ -116,12 +116,12 @@ const integer = (minimum: number, maximum: number): Schema => ({
 });
 const count = integer(0, 100_000);
 const floor = integer(-100, 1_000);
-/** An identifier of the crawler's source. */
+/** An identifier in the crawler's source. */
 const sourceId = integer(0, Number.MAX_SAFE_INTEGER);
 const instant = { type: 'string', format: 'instant' };
 const unknownInstant = { type: ['string', 'null'], format: 'instant', ...unknownAsNull };
 const code = (codes: readonly (number | string)[]): Schema => ({ enum: [...codes, null], ...unknownAsNull });
-/** One that is too long is one fault, however many its items have. */
+/** A list that is too long is one fault, regardless of the faults of its items. */
 const list = (items: Schema): Schema => ({
   type: ['array', 'null'],
   maxItems: LIST_LENGTH_MAX,
@@ -221,7 +221,7 @@ export const MESSAGE_SCHEMAS: Readonly<Record<SentMessage['kind'], Schema>> = {
   expire: message('expire', { property: identified, advert: identified, expiredAt: unknownInstant }),
 };
 
-/** By kind of message; a validator completes what it accepts. */
+/** By kind of message. A validator adds absent members to the messages that it accepts. */
 export const VALIDATORS: Readonly<Record<SentMessage['kind'], ValidateFunction<SentMessage>>> = {
   upsert: compiler.compile<SentMessage>(MESSAGE_SCHEMAS.upsert),
   expire: compiler.compile<SentMessage>(MESSAGE_SCHEMAS.expire),
@@ -229,15 +229,15 @@ export const VALIDATORS: Readonly<Record<SentMessage['kind'], ValidateFunction<S
 
 /** One error in a message. */
 export interface IntakeViolation {
-  /** Such as `advert.pictures.0`; empty for the message as a whole. */
+  /** For example `advert.pictures.0`; empty for the whole message. */
   readonly propertyPath: string;
   readonly message: string;
-  /** Stable, for programs: the keyword of JSON Schema that is not met. */
+  /** Stable, for programs: the violated keyword of JSON Schema. */
   readonly code: string;
 }
 
 export function violationsOf(errors: readonly ErrorObject[]): readonly IntakeViolation[] {
-  // An item's error is reported for the item; the list's `if` adds nothing.
+  // Faults of items are reported for the item, so the list's `if` adds nothing.
   return errors.filter(({ keyword }) => keyword !== 'if').map(violationOf);
 }
 

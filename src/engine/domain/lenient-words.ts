@@ -1,6 +1,6 @@
 /**
- * The words of a text as entries that are not strict read them (decisions, section 2): a number is one word with its unit,
- * however it is grouped or written, and what stands behind a negation is not said.
+ * The words of a text as entries that are not strict read them (decisions, section 2). A number and its unit are one
+ * word, regardless of grouping and spelling, and words after a negation count as absent.
  */
 
 import {
@@ -32,26 +32,26 @@ import { BLANK, BLANKS, COLON, COMMA, HYPHEN, POINT } from './text.ts';
 /** Folded words in order. */
 export interface WordSequence {
   readonly length: number;
-  /** Empty behind the last. */
+  /** Empty after the last word. */
   wordAt(at: number): string;
-  /** `kindOf` that word. */
+  /** The `kindOf` that word. */
   kindAt(at: number): number;
-  /** What stands before it. */
+  /** The separator before that word. */
   joinAt(at: number): number;
 }
 
-/** Words of other kinds are read as they are. */
+/** Words of all other kinds are read unchanged. */
 export const PLAIN = 0;
 export const NEGATION = 1;
 const DIGITS = 2;
-/** `100m2`. */
+/** For example `100m2`. */
 const DIGITS_WITH_UNIT = 3;
 const WRITTEN = 4;
-/** `t3`. */
+/** For example `t3`. */
 const ROOM_COUNT = 5;
 const ROOM_LETTER = 6;
 
-/** A number with more digits is a plain word: no surface, price or count has them, and reading stays linear. */
+/** A number with more digits is a plain word: no surface, price or count has as many, and reading stays linear. */
 const DIGITS_MAX = 15;
 const NUMBER = /^(\d{1,15})([a-z]\w*)?$/;
 const NEGATIONS: ReadonlySet<string> = new Set([...NEGATIONS_OF_TWO, ...NEGATIONS_WITH_DE, NON, ZERO, HORS]);
@@ -88,19 +88,19 @@ for (const unit of UNITS) {
   }
 }
 
-/** A number where it stands. */
+/** A number at one place of the text. */
 export interface NumberRead {
-  /** With its unit, as `2chambre`. */
+  /** With its unit, such as `2chambre`. */
   readonly word: string;
-  /** What else is said here: the unit; the number with what it counts two words later. */
+  /** Further words at this place: the unit; or the number with the word that it counts, up to two words later. */
   readonly others: readonly string[];
-  /** As `others` say it of a number that counts what stands behind an adjective; null for any other. */
+  /** The one of `others` that combines the number with a word after an adjective; otherwise null. */
   readonly apart: string | null;
-  /** Words that it consists of. */
+  /** Number of words that it consists of. */
   readonly length: number;
 }
 
-/** Null where the word is none, or part of a larger one. */
+/** Null if no number begins there, or if the word is a part of a larger number. */
 export function numberAt(words: WordSequence, at: number): NumberRead | null {
   switch (words.kindAt(at)) {
     case ROOM_COUNT:
@@ -127,13 +127,13 @@ function roomsOf(count: string, length: number): NumberRead {
   return { word: count + ROOMS, others: [], apart: null, length };
 }
 
-/** The words up to `end` as one without a meaning. */
+/** The words up to `end` as one plain word. */
 function plainWord(words: WordSequence, at: number, end: number): NumberRead {
   const parts = Array.from({ length: end - at }, (_, i) => words.wordAt(at + i));
   return { word: parts.join(''), others: [], apart: null, length: end - at };
 }
 
-/** Whether the word is a number's, and nothing but a blank or a hyphen joins it at `join`. */
+/** Whether the word can be a part of a number, and only a space or a hyphen at `join` separates it from the number. */
 function isPart(words: WordSequence, join: number, at: number): boolean {
   return isClose(words, join) && NUMBER_PARTS.has(words.wordAt(at));
 }
@@ -151,7 +151,7 @@ interface Digits {
 
 const GROUP = 3;
 
-/** `count`: of its digits. */
+/** `count`: the number of digits. */
 function digitsAt(words: WordSequence, at: number): Digits & { readonly count: number } {
   let { value, unit } = partAt(words, at);
   let end = at + 1;
@@ -200,7 +200,7 @@ function withUnit(words: WordSequence, at: number, { value, unit: glued, end }: 
     : null;
 }
 
-/** `next`: the place behind it. */
+/** `next`: the place after the unit. */
 function isUnit(words: WordSequence, { name }: Unit, next: number): boolean {
   if (name !== ROOMS) return true;
   return NOT_ROOMS.some((word, i) => words.wordAt(next + i) !== word || !isClose(words, next + i));
@@ -214,7 +214,7 @@ function unitAt(words: WordSequence, at: number): Spelled | null {
 
 const ADJECTIVES_MAX = 2;
 
-/** *2 belles chambres*: what the number counts, in its number. */
+/** *2 belles chambres*: the counted word, combined with the number. */
 function countedBehind(words: WordSequence, end: number, value: string): readonly string[] {
   for (let at = end; at <= end + ADJECTIVES_MAX && isClose(words, at) && words.kindAt(at) === PLAIN; at++) {
     const unit = unitOfWord.get(words.wordAt(at));
@@ -228,17 +228,17 @@ function apartOf(value: string, unit: Unit): string {
   return `${value}~${unit.name}`;
 }
 
-/** Whether there is a negation at this place, and not a step or an answer. */
+/** Whether a negation begins at this place: *pas* also means a step, and *non* may be an answer. */
 export function isNegationAt(words: WordSequence, at: number): boolean {
   return mayNegate(words.kindAt(at), words.wordAt(at)) && negatedUpTo(words, at) >= at;
 }
 
-/** Whether to ask `negatedUpTo`. `said`: the word, or the number that begins with it. */
-export function mayNegate(kind: number, said: string | undefined): boolean {
-  return kind === NEGATION || said === ZERO_DIGIT;
+/** Whether `negatedUpTo` must be called. `word`: the word, or the number that begins with it. */
+export function mayNegate(kind: number, word: string | undefined): boolean {
+  return kind === NEGATION || word === ZERO_DIGIT;
 }
 
-/** The last word for which the negation at this place holds; before `at` where there is none. */
+/** Last word that the negation at this place covers; less than `at` if there is none. */
 export function negatedUpTo(words: WordSequence, at: number): number {
   const word = words.wordAt(at);
   const next = words.wordAt(at + 1);
@@ -254,10 +254,10 @@ export function negatedUpTo(words: WordSequence, at: number): number {
   return NEGATIONS_OF_TWO.has(word) ? secondMemberUpTo(words, end) : end;
 }
 
-/** More words in a row that negations go through are no language, and would be read again from each of them. */
+/** No sentence has a longer run of such words, and reading it again from each of them would take quadratic time. */
 const THROUGH_MAX = 8;
 
-/** The last word that a negation ending at `at` holds for. */
+/** Last word that a negation ending at `at` covers. */
 function negatedFrom(words: WordSequence, at: number): number {
   return isJoined(words, at + 1) ? throughFrom(words, at + 1) : at;
 }
@@ -269,7 +269,7 @@ function throughFrom(words: WordSequence, first: number): number {
   return end;
 }
 
-/** `end`: of the first member. Numbers are said on their own, as behind an article: *sans balcon et 2 chambres*. */
+/** `end`: end of the first member. A number is not negated, nor is a word after an article: *sans balcon et 2 chambres*. */
 function secondMemberUpTo(words: WordSequence, end: number): number {
   const [conjunction, first] = [end + 1, end + 2];
   const isMember =
@@ -281,7 +281,7 @@ function secondMemberUpTo(words: WordSequence, end: number): number {
   return isMember ? throughFrom(words, first) : end;
 }
 
-/** Whether the text answers *: non* or *: 0* to what ends before this place. */
+/** Whether *: non* or *: 0* follows the words that end before this place. */
 export function isDeniedBefore(words: WordSequence, at: number): boolean {
   if (words.joinAt(at) !== COLON || at >= words.length) return false;
   return words.wordAt(at) === NON || (isNumeric(words, at) && digitsAt(words, at).value === ZERO_DIGIT);
@@ -299,7 +299,7 @@ function isStepBehind(words: WordSequence, at: number): boolean {
   return isJoined(words, at) && STEPS_BEHIND.has(words.wordAt(at));
 }
 
-/** Hyphens make another word, and punctuation ends what is negated. */
+/** A hyphen makes another word, and punctuation ends a negation. */
 function isJoined(words: WordSequence, at: number): boolean {
   const join = words.joinAt(at);
   return at > 0 && at < words.length && (join === BLANK || join === BLANKS);

@@ -1,32 +1,32 @@
 /**
- * Names on NATS. Installations that share a NATS share only `ADVERTS` and `REJECTED` on it: their other streams, their
- * consumers and their subjects are named after their namespace.
+ * Names on NATS. Installations that share a NATS server share only `ADVERTS` and `REJECTED`: the names of their other
+ * streams, consumers and subjects contain their namespace.
  */
 
 import { parseUuid, type Uuid } from './ids.ts';
 
-/** Characters that are valid in names of streams and consumers and in subjects, and in the file names of servers. */
+/** Characters that are valid in names of streams and consumers, in subjects, and in servers' file names. */
 const NAMESPACE = /^(?=.{1,32}$)[a-z0-9]+(?:-[a-z0-9]+)*$/;
 
-/** The displayed name of the installation without a namespace. */
+/** Displayed name of the installation without a namespace. */
 export const NO_NAMESPACE = 'default';
 
 export function isNamespace(text: string): boolean {
   return NAMESPACE.test(text);
 }
 
-/** The names of one installation on NATS. */
+/** Names that one installation uses on NATS. */
 export interface BrokerNames {
-  /** Its durable consumer of `ADVERTS`. */
+  /** Durable consumer of `ADVERTS`. */
   readonly intakeConsumer: string;
-  /** Its stream of deliveries that wait for their hour, and the first token of that stream's subjects. */
+  /** Stream of deliveries that wait for their retry; `retries`: the first token of its subjects. */
   readonly retriesStream: string;
   readonly retries: string;
-  /** The first token of the subjects that its instances share. */
+  /** First token of the subjects shared by its instances. */
   readonly signals: string;
 }
 
-/** `namespace`: null for the only installation on its NATS. */
+/** `namespace`: null for the only installation on its NATS server. */
 export function brokerNames(namespace: string | null): BrokerNames {
   const ending = namespace === null ? '' : `-${namespace}`;
   return {
@@ -37,11 +37,11 @@ export function brokerNames(namespace: string | null): BrokerNames {
   };
 }
 
-/** Identifies a database on a shared NATS: it names the owner of streams and consumers. */
+/** Identifies a database on a shared NATS server: the owner of streams and consumers. */
 export interface DatabaseLabel {
-  /** Created with the schema; a restored dump has that of the original. */
+  /** Created with the schema; a restored dump has the original's. */
   readonly id: Uuid;
-  /** `host:port/name`, for people. */
+  /** `host:port/name`, for display. */
   readonly address: string;
 }
 
@@ -49,7 +49,7 @@ export function labelText({ id, address }: DatabaseLabel): string {
   return `${id} ${address}`;
 }
 
-/** Null for a text that is no label. */
+/** Null if the text is not a label. */
 export function labelOf(text: string | undefined): DatabaseLabel | null {
   const [, head, address] = /^(\S{36}) (.+)$/.exec(text ?? '') ?? [];
   const id = parseUuid(head ?? '');

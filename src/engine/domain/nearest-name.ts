@@ -1,13 +1,13 @@
-/** The known name that a mistyped one most likely meant, for error messages. */
+/** The known name most likely meant by a mistyped one, for error messages. */
 
 import { distance } from 'fastest-levenshtein';
 
-/** Share of letters that may differ, relative to the longer name: beyond it, another name was meant. */
+/** Share of letters that may differ, relative to the longer name; beyond it, probably another name was meant. */
 const CHANGED_SHARE_MAX = 1 / 2;
 
-/** Null when no name is near. Ignores case. */
+/** Null if no name is near. Ignores case. */
 export function nearestName(name: string, known: readonly string[]): string | null {
-  // Far longer than any member: further letters bring it no nearer, and the cost is the product of the lengths.
+  // Far longer than any known name, so further letters cannot help; the cost is the product of the lengths.
   const typed = name.slice(0, 64).toLowerCase();
   let nearest: string | null = null;
   let shareMax = CHANGED_SHARE_MAX;
@@ -20,7 +20,7 @@ export function nearestName(name: string, known: readonly string[]): string | nu
   return nearest;
 }
 
-/** A suffix for an error message; empty when no name is near. */
+/** A suffix for an error message; empty if no name is near. */
 export function nearestHint(name: string, known: readonly string[], prefix = ''): string {
   const nearest = nearestName(name, known);
   return nearest === null ? '' : `; the nearest one is ${prefix}${nearest}`;

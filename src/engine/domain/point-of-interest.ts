@@ -1,4 +1,4 @@
-/** Points of interest (specification, section 2.4), whatever their source. */
+/** Points of interest (specification, section 2.4) from any source. */
 
 /** The categories a client may ask for (specification, section 4.5). */
 export const FACILITIES = ['kindergarten', 'school', 'restaurant', 'hospital', 'parking'] as const;
@@ -12,7 +12,7 @@ export type SchoolType = (typeof SCHOOL_TYPES)[number];
 export const OPERATOR_TYPES = ['public', 'private'] as const;
 export type OperatorType = (typeof OPERATOR_TYPES)[number];
 
-/** What else is known; empty when nothing is. */
+/** Other known facts; may be empty. */
 export interface PointAttributes {
   readonly schoolType?: SchoolType;
   readonly operatorType?: OperatorType;
@@ -20,7 +20,7 @@ export interface PointAttributes {
 
 export interface PointOfInterest {
   readonly facility: Facility;
-  /** Degrees, WGS 84; of an area, its centre. */
+  /** Degrees, WGS 84; for an area, its centre. */
   readonly lat: number;
   readonly lon: number;
   readonly name: string | null;

@@ -1,6 +1,6 @@
 /**
- * The property document that clients read and receive (specification, sections 2.6 and 2.7), derived from the held
- * state by the rules of decisions, section 5. The same values feed matching, through `readingOf` and `propertyFacts`.
+ * The property document that clients read and receive (specification, sections 2.6 and 2.7), derived from the stored
+ * state by the rules of decisions, section 5. Matching uses the same values through `readingOf` and `propertyFacts`.
  */
 
 import Big from 'big.js';
@@ -13,21 +13,21 @@ import {
   type Crawls,
   changedAtOf,
   creationOf,
-  type HeldAdvert,
   isLive,
   lastLiveCrawl,
   type PropertyState,
   representativeAdvert,
   type StatedProperty,
+  type StoredAdvert,
 } from './property.ts';
 import type { AdvertFacts, PropertyFacts } from './property-facts.ts';
 import { eachComparedFlag, eachFlag } from './property-flags.ts';
 
-/** JSON-ready. */
+/** Can be serialised as JSON. */
 export type PropertyDocument = Readonly<Record<string, unknown>>;
 
 export interface DocumentOptions {
-  /** False leaves `contact` out of every advert (a search's `hidePropertyContact`). */
+  /** False omits `contact` from every advert (a search's `hidePropertyContact`). */
   readonly withContacts: boolean;
 }
 
@@ -78,12 +78,12 @@ export function propertyDocument(
   };
 }
 
-/** The held state of the property in derived form, read once for all uses. */
+/** The stored state of a property in derived form, computed once for all uses. */
 export interface PropertyReading {
   readonly state: PropertyState;
   readonly values: PropertyValues;
   readonly place: ResolvedPlace | null;
-  /** The values by which price coherence evaluates the property, and by which it counts in its market. */
+  /** The values that decide the coherence of the price and count in the property's market. */
   readonly priced: PricedProperty;
   readonly home: HomeFacts;
 }
@@ -94,7 +94,7 @@ export function readingOf(state: PropertyState, crawls: Crawls, resolvePlace: Re
   return { state, values, place, priced: pricedProperty(values, place), home: homeOf(state, crawls) };
 }
 
-/** `median`: of the comparable prices known in a market (price-coherence.ts), null while too few are known. */
+/** `median`: that of the comparable prices in a market (price-coherence.ts); null if too few are known. */
 export function propertyFacts(
   { state, values, place, priced, home }: PropertyReading,
   median: (market: Market) => number | null,
@@ -124,7 +124,7 @@ export function propertyFacts(
   };
 }
 
-function advertFacts({ content }: HeldAdvert): AdvertFacts {
+function advertFacts({ content }: StoredAdvert): AdvertFacts {
   const { named, denied } = featuresOf(content.features);
   return {
     siteCategory: content.publisher?.category ?? null,
@@ -147,12 +147,12 @@ type PropertyValues = Omit<StatedProperty, 'pictures'> & {
   readonly pictures: readonly string[];
 };
 
-/** The stated value, otherwise that of the representative advert (decisions, section 5). */
+/** The property's stated value, otherwise the representative advert's (decisions, section 5). */
 function propertyValues(state: PropertyState, crawls: Crawls): PropertyValues {
   const { property, content } = representativeAdvert(state, crawls);
   const price = property.price ?? content.price;
   const surface = property.surface ?? content.surface;
-  // Member by member: objects that came from a database are of many shapes, and copying one costs ten times as much.
+  // Written out, because objects from a database have many shapes, and copying one costs ten times as much.
   return {
     title: property.title ?? content.title,
     description: property.description ?? content.description,
@@ -174,7 +174,7 @@ function propertyValues(state: PropertyState, crawls: Crawls): PropertyValues {
   };
 }
 
-/** Euros per m², two decimals, halves up; null when either is unknown (decisions, section 5). */
+/** Euros per m², two decimals, halves rounded up; null if either is unknown (decisions, section 5). */
 export function pricePerMeterOf(price: number | null, surface: number | null): number | null {
   if (price === null || surface === null || surface === 0) return null;
   const cents = (price * 100) / surface;
@@ -219,7 +219,7 @@ function texts(source: { readonly title: string | null; readonly description: st
   return [source.title, source.description].filter((text) => text !== null);
 }
 
-function advertDocument(advert: HeldAdvert, crawls: Crawls, options: DocumentOptions): Record<string, unknown> {
+function advertDocument(advert: StoredAdvert, crawls: Crawls, options: DocumentOptions): Record<string, unknown> {
   const { contact, ...content } = advert.content;
   return {
     uuid: advert.uuid,

@@ -1,12 +1,12 @@
 /**
- * A property as matching sees it: the values that criteria compare, and nothing else. `null` is unknown, and a
- * criterion on an unknown value fails (decisions, section 3).
+ * A property as matching sees it: exactly the values that criteria compare. `null` is unknown, and a criterion on an
+ * unknown value fails (decisions, section 3).
  */
 
 import type { FeatureSet } from './features.ts';
 import { type ComparedFlags, eachComparedFlag } from './property-flags.ts';
 
-/** A live advert. A property without one matches nothing. */
+/** A live advert. A property without one matches no search. */
 export interface AdvertFacts {
   readonly siteCategory: string | null;
   readonly publisherType: number | null;
@@ -20,7 +20,7 @@ export interface AdvertFacts {
   /** Classes, A to G. */
   readonly energy: string | null;
   readonly greenHouseGas: string | null;
-  /** Those that it names, and those that it denies. */
+  /** Features that the advert names; `deniedFeatures`: those that it denies. */
   readonly features: FeatureSet;
   readonly deniedFeatures: FeatureSet;
   /** Title and description as written. */
@@ -39,21 +39,21 @@ export interface PropertyFacts extends ComparedFlags {
   /** 0 is the ground floor. */
   readonly floor: number | null;
   readonly isOnLastFloor: boolean | null;
-  /** Degrees, WGS 84. Both or neither. */
+  /** Degrees, WGS 84. Both are set, or neither. */
   readonly lat: number | null;
   readonly lon: number | null;
-  /** INSEE codes a search may name to include this place: the commune's own and, for an arrondissement, its parent's. */
+  /** INSEE codes by which a search may include this place: the commune's and, for an arrondissement, its parent's. */
   readonly inseeCodes: readonly string[];
   readonly departmentCode: string | null;
   readonly zipcodes: readonly string[];
   /** Title and description of the property itself, as written. */
   readonly texts: readonly string[];
   readonly adverts: readonly AdvertFacts[];
-  /** False when the price is known to be incoherent (decisions, section 3). */
+  /** False if the price is known to be incoherent (decisions, section 3). */
   readonly isPriceCoherent: boolean;
 }
 
-/** A property, and an advert, of which nothing is known; members that are compared first come first. */
+/** An unknown property and an unknown advert. Members that are compared first come first. */
 export const NOTHING_KNOWN: PropertyFacts = {
   price: null,
   pricePerMeter: null,
@@ -94,13 +94,13 @@ const { adverts: _, ...OWN } = NOTHING_KNOWN;
 const OWN_FACTS = namesOf(OWN);
 const ADVERT_FACTS = namesOf(NOTHING_KNOWN_OF_ADVERT);
 
-/** Whether matching cannot distinguish the two: most changes of an advert affect nothing that it compares. */
+/** True if matching cannot distinguish the two: most changes of an advert affect no compared value. */
 export function sameFacts(a: PropertyFacts, b: PropertyFacts): boolean {
   if (!sameValues(a, b, OWN_FACTS) || a.adverts.length !== b.adverts.length) return false;
   return a.adverts.every((advert, i) => sameValues(advert, b.adverts[i] as AdvertFacts, ADVERT_FACTS));
 }
 
-/** Every fact but the adverts is a value, or a list of texts. */
+/** Every fact except the adverts is a value or a list of texts. */
 function sameValues<Fact extends string>(
   a: Readonly<Record<Fact, unknown>>,
   b: Readonly<Record<Fact, unknown>>,

@@ -1,8 +1,8 @@
 /**
- * Features that a property has or lacks, a row each, as crawlers state them for the property or for an advert; null is
- * unknown. The intake contract, the stored state, the property document, matching, the REST schemas and the console are
- * derived from the rows. A new one is appended (`Shape`, stored-property.ts). A row with `isCompared` needs a row of
- * `criterion-table.ts`: otherwise nothing compiles.
+ * Features that a property has or lacks, one row each, as crawlers state them for the property or an advert; null is
+ * unknown. The intake contract, the stored state, the property document, matching, the REST schemas and the console
+ * derive from the rows. New rows are appended (`Shape`, stored-property.ts). A row with `isCompared` needs a row in
+ * `criterion-table.ts`; otherwise the code does not compile.
  */
 
 import type { InLanguages } from './criterion-words.ts';
@@ -10,7 +10,7 @@ import type { InLanguages } from './criterion-words.ts';
 interface FlagRow {
   readonly described: string;
   readonly label: InLanguages<string>;
-  /** A criterion compares it. */
+  /** True if a criterion compares it. */
   readonly isCompared: boolean;
 }
 
@@ -40,7 +40,7 @@ export function eachComparedFlag<Value>(valueOf: (name: ComparedFlag) => Value):
   return valuesOf(COMPARED_FLAG_NAMES, valueOf);
 }
 
-/** By assignment, in one order: objects of one shape are cheap to copy. */
+/** Assigned one by one in a fixed order: objects of one shape are cheap to copy. */
 function valuesOf<Name extends string, Value>(names: readonly Name[], valueOf: (name: Name) => Value) {
   const values = {} as Record<Name, Value>;
   for (const name of names) values[name] = valueOf(name);

@@ -1,7 +1,7 @@
 /**
- * What is stored of a property for queries over many of them: everything that a search compares except texts, in a few
- * hundred bytes of JSON, with the recorded changes of price and surface that show since when it has satisfied a search.
- * It is derived from the same reading as the facts of matching, and converts back to them.
+ * The stored summary of a property, for queries over many properties: all that a search compares except texts, in a few
+ * hundred bytes of JSON. Its changes of price and surface show since when it has satisfied a search. It is derived from
+ * the same reading as the facts of matching, and converted back to them.
  */
 
 import { isNowhere, NOWHERE_CODE, type Place } from './areas.ts';
@@ -26,20 +26,20 @@ export interface SummarizedChange {
 
 export interface PropertySummary {
   readonly facts: Omit<PropertyFacts, 'texts' | 'adverts' | 'isPriceCoherent'>;
-  /** The live ones. */
+  /** The live adverts. */
   readonly adverts: readonly SummarizedAdvert[];
   /** The advert that represents the property (`representativeAdvert`). */
   readonly representative: Uuid;
-  /** Earliest known, ISO 8601. */
+  /** Earliest known creation time, ISO 8601. */
   readonly createdAt: string;
-  /** Oldest first, the newest `CHANGES_KEPT`. */
+  /** The newest `CHANGES_KEPT`, oldest first. */
   readonly changes: readonly SummarizedChange[];
 }
 
 /** A property with more changes was repriced every other day for months. */
 const CHANGES_KEPT = 50;
 
-/** `median`: of the comparable prices known in a market, null while too few are known. */
+/** Median of the comparable prices in a market; null if too few are known. */
 export type MedianOf = (market: Market) => number | null;
 
 export function summaryOf(reading: PropertyReading, crawls: Crawls): PropertySummary {
@@ -68,7 +68,7 @@ function changesOf({ state }: PropertyReading): readonly SummarizedChange[] {
       changes.push({ at: createdAt, advert: uuid, field: fieldName, ...values });
     }
   }
-  // Stable: changes of one message keep their order.
+  // The sort is stable, so that changes of one message keep their order.
   changes.sort((a, b) => (a.at < b.at ? -1 : Number(a.at > b.at)));
   return changes.slice(-CHANGES_KEPT);
 }
@@ -96,7 +96,7 @@ export function factsOf(
     ...NOTHING_KNOWN,
     ...facts,
     texts: own,
-    // With its UUID: removing it costs more than evaluating the property.
+    // Includes the UUID, because removing it costs more than evaluating the property.
     adverts: adverts.map((advert) => ({
       ...NOTHING_KNOWN_OF_ADVERT,
       ...advert,
@@ -106,7 +106,7 @@ export function factsOf(
   };
 }
 
-/** As the property was before its last change of price or surface; null when none is recorded. */
+/** The property before its last change of price or surface; null if none is recorded. */
 export function beforeLastChange(summary: PropertySummary): PropertySummary | null {
   const last = summary.changes.at(-1);
   if (last === undefined) return null;
@@ -127,7 +127,7 @@ export function beforeLastChange(summary: PropertySummary): PropertySummary | nu
 /** Flags that were added later are stored after all others. */
 const { furnished, ...laterFlags } = eachComparedFlag(() => 'value' as const);
 
-/** See `Shape` before adding a member. Members that are rarely known come last. */
+/** See `Shape` before adding a member. Rarely known members come last. */
 const SUMMARY = shapeOf<PropertySummary>({
   facts: shapeOf<PropertySummary['facts']>({
     transactionType: 'value',
@@ -178,19 +178,19 @@ export function readSummary(text: string): PropertySummary {
 }
 
 /**
- * By which a property is found: its adverts, their URLs, its places. Except for codes of places it is a hash, so that a
- * URL of any length takes as much space as a zip code. Keys may collide: the reader compares the hashed values. A safe
- * integer.
+ * A key by which a property is found: of its adverts, their URLs, its places. All keys except codes of places are hashes,
+ * so that a URL of any length takes as much space as a zip code. Keys may collide, so readers compare the hashed values.
+ * A safe integer.
  */
 export type LookupKey = number;
 
 type LookupKind = 'advert' | 'url' | 'insee' | 'department' | 'zipcode';
 
-/** Codes of places are numbers in base 36, and each kind has its range: a search may name all communes at once. */
+/** Place codes are numbers in base 36 with a separate range per kind, because a search may name all communes at once. */
 const PLACES: readonly LookupKind[] = ['insee', 'department', 'zipcode'];
 const CODE = /^[0-9A-Z]{1,6}$/;
 const CODES = 36 ** 6;
-/** The high bits of a hash: with the low 32 as many as a number has. */
+/** High bits of a hash: with the low 32 bits they fill a safe integer. */
 const HIGH_BITS = 2 ** 20 - 1;
 
 export function lookupKey(kind: LookupKind, value: string): LookupKey {
@@ -200,7 +200,7 @@ export function lookupKey(kind: LookupKind, value: string): LookupKey {
   return (high & HIGH_BITS) * 2 ** 32 + (low >>> 0);
 }
 
-/** The keys of a property, each once. */
+/** The keys of a property, without duplicates. */
 export function lookupKeys({ adverts }: PropertyState, place: Omit<Place, 'lon'>): readonly LookupKey[] {
   const { inseeCodes, departmentCode, zipcodes } = place;
   const keys = new Set<LookupKey>();
@@ -215,7 +215,7 @@ export function lookupKeys({ adverts }: PropertyState, place: Omit<Place, 'lon'>
   return [...keys];
 }
 
-/** A URL as it identifies a page of a portal: without fragment and a slash at its end, its host in lower case. */
+/** The URL of a portal page for comparison: without a fragment or trailing slash, with the host in lower case. */
 export function pageOf(url: string): string {
   const [address = ''] = url.split('#', 1);
   return address.replace(/^[a-z]+:\/\/[^/?]*/i, (origin) => origin.toLowerCase()).replace(/\/(?=\?|$)/, '');
@@ -227,8 +227,8 @@ export function sampleKeyOf(property: Uuid): number {
 }
 
 /**
- * Two 32-bit numbers. A collision has no benefit for an attacker, and the hash is computed several times per change:
- * cyrb53's two lanes.
+ * Two 32-bit numbers: the two lanes of cyrb53, chosen because the hash is computed several times per change. A collision
+ * is of no use to an attacker.
  */
 function hashOf(text: string): readonly [high: number, low: number] {
   let [high, low] = [0xdeadbeef, 0x41c6ce57];

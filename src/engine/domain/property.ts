@@ -1,13 +1,13 @@
 /**
- * The held state of a property: the last statements of its adverts. Every representation for clients is derived from it
- * (property-document.ts), so there is one truth and nothing to synchronise.
+ * The stored state of a property: the last statements of its adverts. Every representation for clients is derived from it
+ * (property-document.ts), so there is a single source of truth and nothing to synchronise.
  */
 
 import type { AdvertContent, AdvertEvent } from './advert.ts';
 import type { Uuid } from './ids.ts';
 import type { StatedFlags } from './property-flags.ts';
 
-/** Property-level values that an intake message may state; a null falls back to the advert where it has the member. */
+/** Property-level values of an intake message; a null falls back to the advert's value if it has the member. */
 export interface StatedProperty extends StatedFlags {
   readonly title: string | null;
   readonly description: string | null;
@@ -44,18 +44,18 @@ export interface StationLine {
   readonly routeName: string | null;
 }
 
-export interface HeldAdvert {
+export interface StoredAdvert {
   readonly uuid: Uuid;
   readonly content: AdvertContent;
   /** The `property` object of the message that stated `content`. */
   readonly property: StatedProperty;
-  /** The earliest creation that was known before the last update, see `creationOf`; null before the first. */
+  /** The earliest creation time known before the last update, see `creationOf`; null before the first update. */
   readonly createdBefore: string | null;
-  /** First crawl and last change, by the crawler's clock. */
+  /** Times of the first crawl and the last change, by the crawler's clock. */
   readonly firstCrawledAt: string;
   readonly changedAt: string;
   readonly expiredAt: string | null;
-  /** The last crawl that saw the advert live, once it has expired; null while it is live (`Crawls` has it then). */
+  /** The last crawl that saw the advert live, if it has expired; null while it is live (see `Crawls`). */
   readonly lastLiveCrawledAt: string | null;
   /** Newest last, at most `EVENTS_KEPT`. */
   readonly events: readonly AdvertEvent[];
@@ -64,50 +64,50 @@ export interface HeldAdvert {
 export interface PropertyState {
   readonly uuid: Uuid;
   /** In order of first appearance. Never empty. */
-  readonly adverts: readonly HeldAdvert[];
+  readonly adverts: readonly StoredAdvert[];
 }
 
 /**
- * The last crawl of an advert, and the message that reported it: the number of its stream (store/intake-position.ts) and
- * its sequence there. `superseded`: what earlier messages with the same `crawledAt` said (domain/change.ts),
- * newest last, at most `SUPERSEDED_KEPT`.
+ * The last crawl of an advert, and the position of the message that reported it: the number of its stream
+ * (store/intake-position.ts) and its sequence there. `superseded`: hashes of earlier messages with the same `crawledAt`
+ * (domain/change.ts), newest last, at most `SUPERSEDED_KEPT`.
  */
 export type Crawl = readonly [crawledAt: string, stream: number, sequence: number, ...superseded: number[]];
 
 /** Crawlers that state whole minutes, or the start of a run, change an advert a few times with the same `crawledAt`. */
 export const SUPERSEDED_KEPT = 32;
 
-/** The last crawl of each advert of a property, by advert UUID. Kept apart: it changes with every crawl. */
+/** The last crawl of each advert of a property, by advert UUID. Stored separately, because it changes with every crawl. */
 export type Crawls = Readonly<Record<Uuid, Crawl>>;
 
 /** Events kept in `advert.events` of the property document (decisions, section 4). */
 export const EVENTS_KEPT = 50;
 
-export function isLive(advert: HeldAdvert): boolean {
+export function isLive(advert: StoredAdvert): boolean {
   return advert.expiredAt === null;
 }
 
-/** The time of the property's last change, by the crawlers' clocks. */
+/** Time of the property's last change, by the crawlers' clocks. */
 export function changedAtOf({ adverts }: PropertyState): string {
   return adverts.map(({ changedAt }) => changedAt).reduce((latest, at) => (at > latest ? at : latest));
 }
 
 /**
- * The creation time of the property, as far as this advert knows: the earliest that any of its messages has stated, or
- * its first crawl. Portals state a new date for an advert that is published again.
+ * Creation time of the property according to this advert: the earliest that any of its messages has stated, or its first
+ * crawl. Portals state a new date when an advert is published again.
  */
-export function creationOf({ property, content, createdBefore, firstCrawledAt }: HeldAdvert): string {
+export function creationOf({ property, content, createdBefore, firstCrawledAt }: StoredAdvert): string {
   const stated = [property.createdAt ?? content.createdAt, createdBefore];
   return stated.reduce<string>((best, instant) => (instant && instant < best ? instant : best), firstCrawledAt);
 }
 
-/** The last crawl that saw the advert live. Instants are kept as `Date.prototype.toISOString` writes them, so text order is time order. */
-export function lastLiveCrawl(advert: HeldAdvert, crawls: Crawls): string {
+/** The last crawl that saw the advert live. Instants are in the form of `Date.prototype.toISOString`, so text order is time order. */
+export function lastLiveCrawl(advert: StoredAdvert, crawls: Crawls): string {
   return advert.lastLiveCrawledAt ?? crawls[advert.uuid]?.[0] ?? advert.changedAt;
 }
 
-/** The advert crawled last; ties go to the one that appeared first. */
-function lastCrawledAdvert(adverts: readonly HeldAdvert[], crawls: Crawls): HeldAdvert {
+/** The most recently crawled advert; of equal crawls, the one that appeared first. */
+function lastCrawledAdvert(adverts: readonly StoredAdvert[], crawls: Crawls): StoredAdvert {
   const [first, ...rest] = adverts;
   if (first === undefined) throw new Error('a property has at least one advert');
   return rest.reduce(
@@ -117,20 +117,20 @@ function lastCrawledAdvert(adverts: readonly HeldAdvert[], crawls: Crawls): Held
 }
 
 /**
- * The advert that represents the property: the most recently crawled live one, or the last crawled of all when none is
- * live (decisions, section 5).
+ * The advert that represents the property: the most recently crawled live one; if none is live, the most recently crawled
+ * (decisions, section 5).
  */
-export function representativeAdvert(state: PropertyState, crawls: Crawls): HeldAdvert {
+export function representativeAdvert(state: PropertyState, crawls: Crawls): StoredAdvert {
   const live = state.adverts.filter(isLive);
   return lastCrawledAdvert(live.length > 0 ? live : state.adverts, crawls);
 }
 
-/** The adverts that may represent the property, the one crawled last first: of equal crawls the one that appeared first. */
-export function advertsByCrawl({ adverts }: PropertyState, crawls: Crawls): readonly HeldAdvert[] {
+/** The adverts that may represent the property, most recently crawled first; of equal crawls, the one that appeared first. */
+export function advertsByCrawl({ adverts }: PropertyState, crawls: Crawls): readonly StoredAdvert[] {
   const live = adverts.filter(isLive);
-  const counted = live.length > 0 ? live : adverts;
-  if (counted.length < 2) return counted;
-  const crawled = counted.map((advert) => ({ advert, at: lastLiveCrawl(advert, crawls) }));
+  const considered = live.length > 0 ? live : adverts;
+  if (considered.length < 2) return considered;
+  const crawled = considered.map((advert) => ({ advert, at: lastLiveCrawl(advert, crawls) }));
   crawled.sort((a, b) => (a.at === b.at ? 0 : a.at < b.at ? 1 : -1));
   return crawled.map(({ advert }) => advert);
 }

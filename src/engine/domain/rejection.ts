@@ -1,28 +1,27 @@
-/** The notification of a crawler about its rejected message (decisions, section 8). */
+/** Notifies a crawler that its message was rejected (decisions, section 8). */
 
 import { parseUuid, type Uuid } from './ids.ts';
 import type { IntakeViolation } from './intake-schema.ts';
 
 export interface Rejection {
   readonly reason: string;
-  /** The errors of the message; empty when it is no message, or when the message itself is valid. */
+  /** Errors of the message; empty if the bytes are not a message, or if the message is valid. */
   readonly violations: readonly IntakeViolation[];
-  /** The subject of the message. */
   readonly subject: string;
-  /** Its sequence in the stream. */
+  /** Sequence of the message in the stream. */
   readonly sequence: number;
-  /** `Nats-Msg-Id`, if it had one. */
+  /** The `Nats-Msg-Id` of the message, if any. */
   readonly messageId: string | null;
-  /** When the stream stored it. */
+  /** When the stream stored the message. */
   readonly receivedAt: string;
 }
 
-/** Limits on values that crawlers choose: a rejection must not be larger than a message. */
+/** Limits on values that crawlers choose, because a rejection must not be larger than a message. */
 export const REASON_LENGTH_MAX = 2_000;
 export const MESSAGE_ID_LENGTH_MAX = 1_024;
 
-/** Replaces the text of a bug, which is for operators. */
-const FAILED = 'could not be recorded: a bug of the service, whose operators are notified';
+/** Replaces the error of a bug, which is reported to operators. */
+const FAILED = 'could not be recorded because of a bug in the service; its operators are notified';
 
 export interface RejectedMessage {
   readonly subject: string;
@@ -32,7 +31,7 @@ export interface RejectedMessage {
   readonly storedAtMs: number;
   readonly reason: string;
   readonly violations: readonly IntakeViolation[];
-  /** Set when a bug keeps it from being recorded. */
+  /** Set if a bug prevents it from being recorded. */
   readonly failedKey: string | null;
 }
 
@@ -48,7 +47,7 @@ export function rejectionOf(message: RejectedMessage): Rejection {
   };
 }
 
-/** The property that the message names, or that of its subject; null when neither names one. */
+/** The property that the message or its subject names; null if neither names one. */
 export function propertyOf(stated: Uuid | null, subject: string): Uuid | null {
   return stated ?? parseUuid(subject.slice(subject.indexOf('.') + 1));
 }

@@ -1,28 +1,29 @@
 /**
- * How long expired data is kept. Data that is still needed never expires: open deliveries with their
- * bytes, live properties with their matches, and the events that a property document shows (they are in its state).
+ * How long data is kept. Data that is still needed never expires: open deliveries with their bytes, live properties
+ * with their matches, and the events that a property document shows (they are in its state).
  *
- * | Grows with | Table | Goes |
+ * | Grows with | Table | Rows are removed |
  * |---|---|---|
  * | each change | `events` | `events` days after it was recorded |
  * | each change of a search | `search_changes` | `events` days after it was recorded |
- * | each notice of a change | `deliveries`, `mail_items`, and with each try `attempts` | `deliveries` days after it became final |
+ * | each notification | `deliveries`, `mail_items`, and per attempt `attempts` | `deliveries` days after it is final |
  * | each batch that notified a client | `feed_batches`, `feed_items` | `deliveries` days after it was recorded |
- * | each e-mail | `mail_tokens` | a year later: its link to unsubscribe works as long |
- * | each recipient of e-mails | `mail_recipients` | with their last link, unless they unsubscribed or were erased |
- * | each mailbox that was written to | `mail_mailboxes` | a day later |
+ * | each e-mail | `mail_tokens` | a year later; its unsubscribe link works until then |
+ * | each recipient of e-mails | `mail_recipients` | with their last link, unless they made a choice or were erased |
+ * | each mailbox that received an e-mail | `mail_mailboxes` | a day later |
  * | each change that was notified | `snapshots` | with the last delivery of that change |
- * | each advert that was ever seen | `properties` | `expired` days after its last advert expired |
- * | each pair that was notified | `matches` | with its property: a pair has one match for ever |
- * | each such pair of a search that compares | `match_notices` | with its match |
+ * | each property ever seen | `properties` | `expired` days after its last advert expired |
+ * | each pair that was notified | `matches` | with its property; until then a pair has only this match |
+ * | each such pair of a search that compares with notified values | `match_notices` | with its match |
+ * | each mark of a property | `search_marks` | with its property, or when its search is deleted |
  * | each search deleted, each URL no longer in use | `searches`, `endpoints` | `deliveries` days later, when no delivery is left |
- * | each message not understood | `dead_letters` | when an operator purges it |
+ * | each message that is rejected or met a bug | `dead_letters` | when an operator purges it |
  * | each recovery | `recoveries` | `deliveries` days after its end |
  * | each request with an `Idempotency-Key` | `idempotency_keys` | a day later |
  * | each secret that signs webhooks | `webhook_secrets` | when it has expired, or with its client |
- * | each process | `instances` | an hour after it was seen last |
+ * | each process | `instances` | an hour after its last heartbeat |
  *
- * The queue empties itself, and the other tables hold what somebody entered.
+ * The queue empties itself. Other tables have data that people entered: recipients' choices are kept for ever.
  */
 
 export const RETAINED_TABLES = [
@@ -40,6 +41,7 @@ export const RETAINED_TABLES = [
   'properties',
   'matches',
   'match_notices',
+  'search_marks',
   'searches',
   'endpoints',
   'recoveries',
@@ -49,14 +51,14 @@ export const RETAINED_TABLES = [
 ] as const;
 export type RetainedTable = (typeof RETAINED_TABLES)[number];
 
-/** Days; 0 keeps for ever. */
+/** In days; 0 keeps data for ever. */
 export interface RetentionDays {
   readonly events: number;
   readonly deliveries: number;
   readonly expired: number;
 }
 
-/** Older data is removed; null keeps it for ever. */
+/** Older data is removed; null keeps all. */
 export type RetentionHorizons = Readonly<Record<keyof RetentionDays, Date | null>>;
 
 const DAY_MS = 86_400_000;

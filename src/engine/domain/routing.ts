@@ -1,7 +1,7 @@
 /**
- * Decides who is notified of a change (specification, section 6.1; decisions, section 4): a match that begins goes to
- * `endpointRecipient`, an event to the `eventEndpoint` of searches that subscribed to its kind; without an endpoint the
- * feed shows it all the same (decisions, section 11).
+ * Decides who is notified of a change (specification, section 6.1; decisions, section 4). A new match goes to
+ * `endpointRecipient`, an event to the `eventEndpoint` of searches that subscribe to its kind. Without an endpoint, only
+ * the feed shows it (decisions, section 11).
  */
 
 import type { AdvertEvent, FieldChange } from './advert.ts';
@@ -12,7 +12,7 @@ import type { SearchNumber, Uuid } from './ids.ts';
 import type { MailRoute } from './mail.ts';
 import { propertyIri } from './property-document.ts';
 
-/** What routing needs of a search that notifies; read in the transaction that records the change. */
+/** Data of a notifying search that routing needs, read in the transaction that records the change. */
 export interface SearchRoute {
   readonly number: SearchNumber;
   readonly id: Uuid;
@@ -21,22 +21,22 @@ export interface SearchRoute {
   readonly eventEndpoint: string | null;
   readonly subscribedEvents: readonly EventKind[];
   readonly hidePropertyContact: boolean;
-  /** Incremented when it is silenced. */
+  /** Incremented when the search is silenced. */
   readonly generation: number;
-  /** Incremented by each change that its history keeps. */
+  /** Incremented by each change that the search's history keeps. */
   readonly version: number;
-  /** Null when nothing is sent by e-mail. */
+  /** Null if no e-mail is sent. */
   readonly mail: MailRoute | null;
-  /** Null: every event is one. */
+  /** Null if every event is notified. */
   readonly thresholds: RouteThresholds | null;
 }
 
-/** Numbers are ids of events; null: no field is compared with what the search was notified of. */
+/** Numbers are ids of events; null if no field is compared with the last notified value. */
 export interface RouteThresholds {
   readonly fields: EventThresholds;
-  /** The last event when the search began to ask for that: what it was notified of since is kept. */
+  /** The last event when the search began to compare with notified values, which are kept from then on. */
   readonly keptSince: number | null;
-  /** The last event when it began to ask, or to notify since. */
+  /** The last event when the search began to compare, or when it later began to notify. */
   readonly comparedSince: number | null;
 }
 
@@ -49,9 +49,9 @@ export interface MatchRecord {
 export interface Notification {
   readonly channel: WebhookChannel;
   readonly kind: EventKind;
-  /** Null: not delivered, shown by the feed only. */
+  /** Null if the notification is shown only in the feed. */
   readonly endpoint: string | null;
-  /** `adEvent` of the body; null leaves the member out. */
+  /** `adEvent` of the body; null omits the member. */
   readonly field: (FieldChange & { readonly createdAt: string }) | null;
 }
 
@@ -72,8 +72,8 @@ export function notificationsOf(route: SearchRoute, events: readonly AdvertEvent
 }
 
 /**
- * The delivery body (specification, section 6.2) up to the property document. `bodyOf` completes it: the document is
- * serialised once per change, however many searches receive it.
+ * The delivery body (specification, section 6.2) up to the property document, which `bodyOf` appends. The document is
+ * serialised once per change for all searches that receive it.
  */
 export function bodyHead(
   notification: Pick<Notification, 'kind' | 'field'>,
@@ -116,16 +116,13 @@ interface RecordedDocument {
   readonly adverts?: readonly { readonly contact?: unknown }[];
 }
 
-/**
- * A search that hides contacts gets nothing again that was recorded with them (decisions, section 5). `document`: of a
- * snapshot, JSON.
- */
+/** A document without its contacts, for resends to a search that hides them (decisions, section 5). `document`: JSON of a snapshot. */
 export function withoutContacts(document: string): string {
   const recorded = JSON.parse(document) as RecordedDocument;
   return JSON.stringify({ ...recorded, adverts: recorded.adverts?.map((advert) => ({ ...advert, contact: null })) });
 }
 
-/** Whether an advert of the document has a contact. `document`: of a snapshot, JSON. */
+/** Whether an advert of the document has a contact. `document`: JSON of a snapshot. */
 export function hasContacts(document: string): boolean {
   const { adverts = [] } = JSON.parse(document) as RecordedDocument;
   return adverts.some(({ contact = null }) => contact !== null);

@@ -1,7 +1,6 @@
 /**
- * Limits on all searches of a client (decisions, section 7). Corners of polygons and excluded words are what one
- * client's searches cost every advert: nothing else is evaluated for as many adverts. The matches of the searches are
- * limited because they are recorded.
+ * Limits on the sum of a client's searches (decisions, section 7). Polygon corners and excluded words are the costs that
+ * each advert incurs: nothing else is evaluated for as many adverts. Matches are limited because they are recorded.
  */
 
 import type { SearchMembers } from './search.ts';
@@ -10,18 +9,21 @@ export interface SearchLimits {
   readonly searches: number;
   readonly polygonCorners: number;
   readonly excludedWords: number;
-  /** On average, estimated. */
+  /** Estimated average. */
   readonly matchesPerAdvert: number;
 }
 
 /** What one search adds to its client's totals. */
 export type SearchWeight = Pick<SearchLimits, 'polygonCorners' | 'excludedWords'>;
 
-export function weightOf({ geoShapes, expressions }: SearchMembers): SearchWeight {
-  return { polygonCorners: cornersOf(geoShapes), excludedWords: expressions?.match(EXCLUDED)?.length ?? 0 };
+export function weightOf({ geoShapes, excludedGeoShapes, expressions }: SearchMembers): SearchWeight {
+  return {
+    polygonCorners: cornersOf(geoShapes) + cornersOf(excludedGeoShapes),
+    excludedWords: expressions?.match(EXCLUDED)?.length ?? 0,
+  };
 }
 
-/** The difference that a change of a search makes. */
+/** The change of the totals if a search changes. */
 export function weightAdded(present: SearchMembers, next: SearchMembers): SearchWeight {
   const [before, after] = [weightOf(present), weightOf(next)];
   return {
@@ -30,7 +32,7 @@ export function weightAdded(present: SearchMembers, next: SearchMembers): Search
   };
 }
 
-/** Values in the query string are percent-encoded: brackets occur in names only. */
+/** Values in the query string are percent-encoded, so brackets occur only in names. */
 const EXCLUDED = /\[includes\]=false/g;
 
 function cornersOf(polygons: SearchMembers['geoShapes']): number {
@@ -42,7 +44,7 @@ function cornersOf(polygons: SearchMembers['geoShapes']): number {
 const RATE = { min: 1, max: 1_000_000 };
 const AMOUNT = { min: 0, max: 1_000_000_000 };
 
-/** Bounds of each limit that may replace a client's default. */
+/** Allowed range of each limit that may replace a client's default. */
 export const CLIENT_LIMIT_RANGES = {
   rateLimitPerSecond: RATE,
   rateLimitBurst: RATE,
@@ -54,5 +56,5 @@ export const CLIENT_LIMIT_RANGES = {
   matchesPerAdvertMax: AMOUNT,
 } as const;
 
-/** The longest name of a client or key. */
+/** Maximum length of a client's or key's name. */
 export const DISPLAY_NAME_LENGTH_MAX = 200;

@@ -1,6 +1,6 @@
-/** Saved searches: the members a client may write (specification, section 2.1; decisions, section 2) and their criteria. */
+/** Saved searches: the writable members (specification, section 2.1; decisions, section 2) and their criteria. */
 
-import { areasOf } from './areas.ts';
+import { areasOf, excludedAreasOf } from './areas.ts';
 import type { EventKind } from './codes.ts';
 import { floorRangeOf, listOf, rangeOf } from './criterion-kinds.ts';
 import { type Criteria, type CriterionMembers, plainCriteria, type RowOf, UNASKED } from './criterion-table.ts';
@@ -10,13 +10,17 @@ import { featureSetOf } from './features.ts';
 import type { SearchNumber, Uuid } from './ids.ts';
 import type { MailConsent, MailFrequency, MailStanding } from './mail.ts';
 import { namesOf, type SiteCategoryName } from './site-category-criteria.ts';
+import { foldText } from './text.ts';
 import { criterionSetOf } from './unknown-criteria.ts';
 
 export type { SiteCategoryName };
 
-/** Every writable member, validated, in the form it is stored. */
+/** Every writable member, validated and in its stored form. */
 export interface SearchMembers extends CriterionMembers {
+  /** For the client only; recipients do not see it. */
   readonly title: string;
+  /** Title shown to recipients; null for the criteria in words. */
+  readonly publicTitle: string | null;
   readonly hidePropertyContact: boolean;
   readonly notificationEnabled: boolean;
   readonly notificationRecipient: string | null;
@@ -27,7 +31,7 @@ export interface SearchMembers extends CriterionMembers {
   readonly eventEndpoint: string | null;
   readonly subscribedEvents: readonly EventKind[];
   readonly eventThresholds: EventThresholds | null;
-  /** The client's own JSON, which its webhooks carry; null without one. */
+  /** The client's own JSON, which its webhooks include; null if there is none. */
   readonly context: unknown;
 }
 
@@ -36,17 +40,26 @@ export interface Search {
   readonly id: Uuid;
   readonly clientId: Uuid;
   readonly members: SearchMembers;
-  /** Signs this search's deliveries: `whsec_` and base64 of 32 bytes. */
+  /** Signs this search's deliveries: `whsec_` and the base64 of 32 bytes. */
   readonly token: string;
   readonly createdAt: Date;
   readonly updatedAt: Date;
   readonly lastAlertAt: Date | null;
+  /** Time up to which its client has seen its matches; null for never. */
+  readonly seenAt: Date | null;
+  /** Matches created since then, at most `NEW_MATCHES_MAX`. */
+  readonly newSinceSeen: number;
+  /** Matches that began in the last seven days, at most `NEW_MATCHES_MAX`. */
+  readonly matchedLast7Days: number;
   readonly mail: MailStanding;
 }
 
-/** Defaults of decisions, section 2; `title` alone is required. */
+export const NEW_MATCHES_MAX = 1_000;
+
+/** Defaults of decisions, section 2; only `title` is required. */
 export const SEARCH_DEFAULTS: Omit<SearchMembers, 'title'> = {
   ...UNASKED,
+  publicTitle: null,
   hidePropertyContact: false,
   notificationEnabled: false,
   notificationRecipient: null,
@@ -60,17 +73,30 @@ export const SEARCH_DEFAULTS: Omit<SearchMembers, 'title'> = {
   context: null,
 };
 
+export type SearchTexts = Pick<SearchMembers, 'title' | 'publicTitle' | 'notificationRecipient' | 'context'>;
+
+/** The text that the filter `q` searches, folded, one line per text. */
+export function searchableText({ title, publicTitle, notificationRecipient, context }: SearchTexts): string {
+  return textsIn([title, publicTitle, notificationRecipient, context]).map(foldText).join('\n');
+}
+
+/** The string values in JSON, at any depth. */
+function textsIn(json: unknown): readonly string[] {
+  if (typeof json === 'string') return [json];
+  return typeof json === 'object' && json !== null ? Object.values(json).flatMap(textsIn) : [];
+}
+
 type FlagName = RowOf<'flag'>['name'];
 const FLAGS = plainCriteria('flag').map(({ name }) => name);
 
-/** Sets the flags in place: a spread amid a literal costs more than all the rest of it. */
+/** Sets the flags in place: a spread within a literal costs more than everything else in it. */
 function withFlags(criteria: Omit<Criteria, FlagName>, members: SearchMembers): Criteria {
   const flagged = criteria as { -readonly [Name in keyof Criteria]: Criteria[Name] };
   for (const name of FLAGS) flagged[name] = members[name];
   return flagged;
 }
 
-/** The criteria in the members of a search. Written out: the index creates a million of them when it loads. */
+/** The criteria of a search's members. Written out, because the index creates a million of them when it loads. */
 export function criteriaOf(members: SearchMembers, siteCategoryName: SiteCategoryName): Criteria {
   const criteria = {
     transactionType: members.transactionType,
@@ -95,7 +121,7 @@ export function criteriaOf(members: SearchMembers, siteCategoryName: SiteCategor
     withCoherentPrice: members.withCoherentPrice === true,
     withVirtualTour: members.withVirtualTour === true,
     areas: areasOf(members),
-    excludedInseeCodes: members.excludedCities,
+    excludedAreas: excludedAreasOf(members),
     includedSiteCategories: namesOf(members.includedSiteCategories, siteCategoryName),
     excludedSiteCategories: namesOf(members.excludedSiteCategories, siteCategoryName),
     expressions: parseExpressions(members.expressions),

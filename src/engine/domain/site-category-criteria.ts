@@ -1,12 +1,12 @@
 /**
- * Site categories, stored by id and compared by name, as `publisher.category` states them. Included ones are a
- * criterion; excluded ones remove their adverts before any criterion is evaluated.
+ * Site categories, stored by id and compared by name, as in `publisher.category`. Included ones are a criterion; excluded
+ * ones remove their adverts before any criterion is evaluated.
  */
 
 import { type Considered, keyed, member, verdictReason } from './criterion-kinds.ts';
 import type { AdvertFacts } from './property-facts.ts';
 
-/** Names a site category by its id; null when operators have removed it. */
+/** Name of a site category by its id; null if operators have removed it. */
 export type SiteCategoryName = (id: number) => string | null;
 
 type Names = readonly string[];
@@ -22,8 +22,8 @@ export const INCLUDED_SITE_CATEGORIES = {
     includedSiteCategories: member(
       'siteCategories',
       [],
-      'Site categories, one of which an advert must have.',
-      'Site categories that count.',
+      'Site categories; an advert must have one of them.',
+      'Site categories whose adverts count.',
     ),
   },
   reads: ['siteCategory'],
@@ -42,7 +42,7 @@ export const INCLUDED_SITE_CATEGORIES = {
   }),
 } as const;
 
-/** Not evaluated by itself: without other adverts the property fails by `liveAdvert`. See `consideredAdverts`. */
+/** Has no evaluation: without other adverts, the property fails `liveAdvert`. See `consideredAdverts`. */
 export const EXCLUDED_SITE_CATEGORIES = {
   kind: 'siteCategories',
   name: 'liveAdvert',
@@ -53,14 +53,14 @@ export const EXCLUDED_SITE_CATEGORIES = {
       'siteCategories',
       [],
       'Site categories whose adverts do not count.',
-      'Site categories that do not count.',
+      'Site categories whose adverts do not count.',
     ),
   },
   reads: ['siteCategory'],
   isSet: ({ excludedSiteCategories }: Excluded) => excludedSiteCategories.length > 0,
 } as const;
 
-/** Live adverts outside the excluded site categories: the only ones that count for this search. */
+/** Live adverts outside the excluded site categories, the only ones that this search considers. */
 export function consideredAdverts(
   { excludedSiteCategories }: Excluded,
   { adverts }: { readonly adverts: readonly AdvertFacts[] },
@@ -73,7 +73,7 @@ function isOf(categories: Names, { siteCategory }: AdvertFacts): boolean {
   return siteCategory !== null && categories.includes(siteCategory);
 }
 
-/** Those that operators have not removed. */
+/** Names of the categories that operators have not removed. */
 export function namesOf(ids: readonly number[], nameOf: SiteCategoryName): Names {
   return ids.length === 0 ? NONE : ids.flatMap((id) => nameOf(id) ?? []);
 }

@@ -1,9 +1,9 @@
 /**
- * How people write what they mean, as data: spellings and short forms, units, numbers, negations (decisions, section 2).
- * Folded. Spellings and short forms of a single word are in `inflection/own-words.tsv`.
+ * Different spellings of the same meaning, as data: spellings and abbreviations, units, numbers, negations (decisions,
+ * section 2). All words are folded. Spellings and abbreviations of a single word are in `inflection/own-words.tsv`.
  */
 
-/** Alternatives of several words that are one; `#` stands for a number. */
+/** Each row lists alternatives with the same meaning; `#` stands for a number. */
 export const SPELLINGS: readonly (readonly string[])[] = [
   ['numero #', 'n #', 'no #'],
   ['m2', 'm 2', 'metre carre'],
@@ -25,17 +25,17 @@ export const SPELLINGS: readonly (readonly string[])[] = [
   ['fai', 'f a i', "frais d'agence inclus"],
 ];
 
-/** Between these words one more may stand than between others, where the link is one of those between. */
+/** Between these two words, one more word than usual is allowed if `link` is among those between. */
 export const WIDER_WITH: readonly { readonly words: readonly [string, string]; readonly link: string }[] = [
   { words: ['cuisine', 'equipee'], link: 'et' },
 ];
 
 export interface Unit {
-  /** Behind its number they are one word; empty: the number alone. */
+  /** Appended to its number to form one word; empty for the number alone. */
   readonly name: string;
-  /** What its spellings are forms of. */
+  /** The word of which its spellings are forms. */
   readonly word: string;
-  /** Things are counted, and an adjective may stand before them: *2 belles chambres*. */
+  /** True for things that are counted, before which an adjective may occur: *2 belles chambres*. */
   readonly isCounted: boolean;
   readonly spellings: readonly string[];
 }
@@ -60,13 +60,13 @@ export const UNITS: readonly Unit[] = (
   spellings,
 }));
 
-/** *3 pièces* are no *3 pièces d'eau*. */
+/** *3 pièces d'eau* does not count as *3 pièces*. */
 export const ROOMS = 'piece';
 export const NOT_ROOMS: readonly string[] = ['d', 'eau'];
-/** *T3*, *F 3*, *type 3* are *3 pièces*. */
+/** *T3*, *F 3* and *type 3* mean *3 pièces*. */
 export const ROOM_LETTERS: ReadonlySet<string> = new Set(['t', 'f', 'type']);
 
-/** *Neuf* is new, and *un*, *une* are articles. */
+/** *Neuf* is missing because it also means new; *un* and *une*, because they are articles. */
 export const WRITTEN_NUMBERS: ReadonlyMap<string, string> = new Map(
   Object.entries({
     deux: '2',
@@ -82,7 +82,7 @@ export const WRITTEN_NUMBERS: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-/** A written number beside one of these is part of a larger one: *dix-huit*, *deux cents*. */
+/** A written number next to one of these is part of a larger number: *dix-huit*, *deux cents*. */
 export const NUMBER_PARTS: ReadonlySet<string> = new Set(
   [...WRITTEN_NUMBERS.keys()].concat(
     'neuf vingt vingts trente quarante cinquante soixante cent cents mille'.split(' '),
@@ -90,23 +90,23 @@ export const NUMBER_PARTS: ReadonlySet<string> = new Set(
   ),
 );
 
-/** The next word is not there, nor the one that a conjunction joins to it: *sans balcon ni terrasse*. */
+/** Negates the next word and the one that a conjunction joins to it: *sans balcon ni terrasse*. */
 export const NEGATIONS_OF_TWO: ReadonlySet<string> = new Set(['sans', 'aucun', 'aucune', 'aucuns', 'aucunes', 'ni']);
 export const CONJUNCTIONS: ReadonlySet<string> = new Set(['ni', 'et', 'ou']);
-/** Articles and prepositions: the word behind them is said on its own (*sans vis-à-vis et avec balcon*). */
+/** Articles and prepositions: the word after them is not negated (*sans vis-à-vis et avec balcon*). */
 export const MEMBER_STARTS: ReadonlySet<string> = new Set(
   (
     'le la les l un une des du de d au aux a avec apres avant chez contre dans derriere des devant en entre hors par ' +
     'pendant pour pres sans selon sous sur vers'
   ).split(' '),
 );
-/** With a blank or a hyphen behind it (*non-meublé*), unless one of the next list follows. */
+/** Negates if a space or hyphen follows (*non-meublé*), unless a word of the next list follows. */
 export const NON = 'non';
 export const NOT_NEGATED_BY_NON: ReadonlySet<string> = new Set(['loin', 'seulement']);
-/** Also in digits, unless a number or unit follows. */
+/** Also as a digit, unless a number or unit follows. */
 export const ZERO = 'zero';
 export const ZERO_DIGIT = '0';
-/** It negates what a price may include, and nothing else. */
+/** Negates only what a price may include. */
 export const HORS = 'hors';
 export const NEGATED_BY_HORS: ReadonlySet<string> = new Set([
   'charge',
@@ -116,7 +116,7 @@ export const NEGATED_BY_HORS: ReadonlySet<string> = new Set([
   'frais',
   'honoraires',
 ]);
-/** With *de*, unless a number or *quelques* precedes, or an article follows: *à deux pas de la plage*. */
+/** Negates together with *de*, unless a number or *quelques* precedes or an article follows: *à deux pas de la plage*. */
 export const PAS = 'pas';
 export const NEGATIONS_WITH_DE: ReadonlySet<string> = new Set([
   PAS,
@@ -128,7 +128,7 @@ export const NEGATIONS_WITH_DE: ReadonlySet<string> = new Set([
 export const DE: ReadonlySet<string> = new Set(['de', 'd']);
 export const STEPS_BEFORE: ReadonlySet<string> = new Set([...NUMBER_PARTS, 'un', 'quelques']);
 export const STEPS_BEHIND: ReadonlySet<string> = new Set(['la', 'le', 'l']);
-/** The negation holds for the word behind these too. */
+/** The negation also covers the word after these. */
 export const NEGATED_THROUGH: ReadonlySet<string> = new Set(
   'de d un une aucun aucune aucuns aucunes gros grosse grosses grand grande grands grandes'.split(' '),
 );

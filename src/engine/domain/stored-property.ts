@@ -1,23 +1,23 @@
-/** The state of a property as text, and back. See `Shape` before a member is added. */
+/** Converts the state of a property to text and back. Read `Shape` before adding a member. */
 
 import type { AdvertContent, AdvertEvent, Contact, EnergyRating, FieldChange, Publisher } from './advert.ts';
-import type { HeldProperty } from './change.ts';
+import type { StoredProperty } from './change.ts';
 import type { Uuid } from './ids.ts';
-import type { HeldAdvert, PropertyState, StatedProperty, Station, StationLine } from './property.ts';
+import type { PropertyState, StatedProperty, Station, StationLine, StoredAdvert } from './property.ts';
 import { eachFlag } from './property-flags.ts';
 
-/** A value as it is; a list of values that is empty when it is not known; a record, or null; a list of records, or null. */
+/** A value; a list of values, which is empty if unknown; a record or null; a list of records or null. */
 type Kind = 'value' | 'list' | Shape<never> | readonly [Shape<never>];
 
 /**
- * JSON without the names of members, which are half of the stored bytes of an advert: a shape defines the position of
- * each value. Rows of older versions lack the last values, so a new member is appended to its shape, and no member is
- * ever moved or removed.
+ * JSON without member names, which take half of the stored bytes of an advert: a shape defines the position of each
+ * value. Rows of older versions lack the last values, so a new member is appended to its shape, and no member is ever
+ * moved or removed.
  */
 interface Shape<T> {
   readonly names: readonly (keyof T & string)[];
   readonly kinds: readonly Kind[];
-  /** Without a known member: copying it takes a fifth of the time of setting each member. */
+  /** A record without known members: copying it takes a fifth of the time of setting each member. */
   readonly empty: object;
 }
 
@@ -34,7 +34,7 @@ export function shapeOf<T>(kinds: { readonly [name in keyof Required<T>]: Kind }
 
 type Packed = readonly unknown[];
 
-/** For `JSON.stringify`. Unknown values at the end are left out. */
+/** The result is passed to `JSON.stringify`. Unknown values at the end are omitted. */
 export function pack<T>(value: T, { names, kinds }: Shape<T>): Packed {
   const packed = new Array<unknown>(names.length);
   let length = 0;
@@ -54,7 +54,7 @@ function packedMember(member: unknown, kind: Kind): unknown {
   return isShape(kind) ? pack(member as never, kind) : (member as never[]).map((each) => pack(each, kind[0]));
 }
 
-/** Every member is present, in the same order: its results are cheap to copy. */
+/** Every member is present and in the same order, so that results are cheap to copy. */
 export function unpack<T>(packed: Packed, { names, kinds, empty }: Shape<T>): T {
   const value: Partial<Record<string, unknown>> = { ...empty };
   const length = Math.min(packed.length, names.length);
@@ -78,7 +78,7 @@ const ENERGY = shapeOf<EnergyRating>({ category: 'value', value: 'value' });
 /** Flags that were added later are stored after all others. */
 const { elevator, furnished, ...laterFlags } = eachFlag(() => 'value' as const);
 
-/** Members that are rarely known come last. */
+/** Rarely known members come last. */
 const CONTENT = shapeOf<AdvertContent>({
   title: 'value',
   description: 'value',
@@ -143,7 +143,6 @@ const PROPERTY = shapeOf<StatedProperty>({
   ...laterFlags,
 });
 
-/** The advert's UUID is not repeated. */
 const EVENT = shapeOf<Omit<AdvertEvent, 'advertUuid'>>({
   kind: 'value',
   createdAt: 'value',
@@ -155,7 +154,7 @@ const EVENT = shapeOf<Omit<AdvertEvent, 'advertUuid'>>({
   }),
 });
 
-const ADVERT = shapeOf<HeldAdvert>({
+const ADVERT = shapeOf<StoredAdvert>({
   uuid: 'value',
   content: CONTENT,
   property: PROPERTY,
@@ -169,14 +168,14 @@ const ADVERT = shapeOf<HeldAdvert>({
 
 const STATE = shapeOf<PropertyState>({ uuid: 'value', adverts: [ADVERT] });
 
-/** In SQL, the texts of a packed advert: of its property, then its own. */
+/** SQL paths of the texts in a packed advert: those of its property, then its own. */
 export const PACKED_TEXTS = ['{2,0}', '{2,1}', '{1,0}', '{1,1}'] as const;
 
 export function stateText(state: PropertyState): string {
   return JSON.stringify(pack(state, STATE));
 }
 
-function advertText(advert: HeldAdvert): string {
+function advertText(advert: StoredAdvert): string {
   return JSON.stringify(pack(advert, ADVERT));
 }
 
@@ -185,7 +184,7 @@ export function readState(text: string): PropertyState {
   return { uuid, adverts: adverts.map(withEvents) };
 }
 
-function withEvents(advert: HeldAdvert): HeldAdvert {
+function withEvents(advert: StoredAdvert): StoredAdvert {
   const { uuid, events } = advert;
   return Object.assign(advert, { events: events.map((event) => eventOf(uuid, event)) });
 }
@@ -195,20 +194,20 @@ function eventOf(advertUuid: Uuid, { kind, createdAt, field }: AdvertEvent): Adv
 }
 
 /**
- * The maximum size of a property's state (decisions, section 8): every change of it reads, writes and sends all of it,
- * so an unbounded one would delay all others.
+ * Maximum size of a property's state (decisions, section 8). Every change reads, writes and sends all of it, so an
+ * unbounded state would delay all others.
  */
 export interface PropertyBounds {
   readonly advertsMax: number;
-  /** The size of the state as stored. */
+  /** Size of the state as stored. */
   readonly bytesMax: number;
 }
 
-/** Adverts never change, they are replaced: each is measured once. */
-const measured = new WeakMap<HeldAdvert, number>();
+/** Adverts are immutable, so each is measured once. */
+const measured = new WeakMap<StoredAdvert, number>();
 const FRAME_BYTES = 64;
 
-function advertBytes(advert: HeldAdvert): number {
+function advertBytes(advert: StoredAdvert): number {
   const known = measured.get(advert);
   if (known !== undefined) return known;
   const bytes = Buffer.byteLength(advertText(advert)) + 1;
@@ -216,13 +215,13 @@ function advertBytes(advert: HeldAdvert): number {
   return bytes;
 }
 
-/** Bytes of the state as it is stored, within a few. */
+/** Approximate number of bytes of the stored state. */
 export function stateBytes({ adverts }: PropertyState): number {
   return adverts.reduce((sum, advert) => sum + advertBytes(advert), FRAME_BYTES);
 }
 
-/** Why the property must not grow from `before` to `after`, naming the exceeded bound; null when it may. */
-export function excessOf(before: HeldProperty | null, after: HeldProperty, bounds: PropertyBounds): string | null {
+/** Why the property must not grow from `before` to `after`, naming the exceeded bound; null if it may. */
+export function excessOf(before: StoredProperty | null, after: StoredProperty, bounds: PropertyBounds): string | null {
   const { advertsMax, bytesMax } = bounds;
   const count = after.state.adverts.length;
   if (count > advertsMax && count > (before?.state.adverts.length ?? 0)) {

@@ -1,22 +1,25 @@
 /**
- * Text as names and expressions compare it (decisions, section 2): case, accents, ligatures and the form of apostrophes
- * and hyphens are ignored, and so are characters that nobody sees, such as soft hyphens and zero-width spaces.
+ * Folds text for the comparison of names and expressions (decisions, section 2). Ignored are case, accents, ligatures,
+ * the forms of apostrophes and hyphens, and invisible characters such as soft hyphens and zero-width spaces.
  */
 
 import { LRUCache } from 'lru-cache';
 
 const MARKS = /[\p{M}\p{Default_Ignorable_Code_Point}]+/gu;
 const WORDS = /[\p{L}\p{N}]+/gu;
-/** Letters that Unicode does not take apart. */
+/** Letters that Unicode does not decompose. */
 const LIGATURES = /[œæßłøđ]/g;
 const LIGATURE_LETTERS: Readonly<Record<string, string>> = { œ: 'oe', æ: 'ae', ß: 'ss', ł: 'l', ø: 'o', đ: 'd' };
 
-/** The words of `text`, folded: lower case, no diacritics, nothing invisible, `œ` as `oe`; everything else separates words. */
+/**
+ * The words of `text`, folded: lower case, without diacritics and invisible characters, `œ` as `oe`. All other characters
+ * separate words.
+ */
 export function foldWords(text: string): readonly string[] {
   return fold(text).match(WORDS) ?? [];
 }
 
-/** Marks are dropped before as well: putting a long run of them in canonical order takes the square of its length. */
+/** Marks are also dropped beforehand, because ordering a long run of them canonically takes quadratic time. */
 function fold(text: string): string {
   return text
     .replace(MARKS, '')
@@ -26,7 +29,7 @@ function fold(text: string): string {
     .replace(LIGATURES, (letter) => LIGATURE_LETTERS[letter] ?? letter);
 }
 
-/** Between two words: one blank; blanks and apostrophes; one of these characters alone; a colon and blanks; anything else. */
+/** Separators: none; one space; spaces and apostrophes; a hyphen, point or comma alone; a colon and spaces; others. */
 export const NOTHING = 0;
 export const BLANK = 1;
 export const BLANKS = 2;
@@ -34,7 +37,7 @@ export const HYPHEN = 3;
 export const POINT = 4;
 export const COMMA = 5;
 export const COLON = 6;
-/** Also before the first word. */
+/** Also used before the first word. */
 export const BREAK = 7;
 
 const BLANK_CHARACTER = /^[^\S\n\r\v\f\u2028\u2029]$/;
@@ -46,8 +49,8 @@ const CHARACTERS = [
   [/^:$/, COLON],
 ] as const;
 
-/** What `before` becomes when `next` follows. */
-export function joined(before: number, next: number): number {
+/** The separator that results when `next` follows `before`. */
+export function joinAfter(before: number, next: number): number {
   if (before === NOTHING) return next;
   if (next === NOTHING) return before;
   const [less, more] = before < next ? [before, next] : [next, before];
@@ -59,12 +62,12 @@ function joinOf(separators: string): number {
   let join = NOTHING;
   for (const character of separators) {
     const isBlank = BLANK_CHARACTER.test(character);
-    join = joined(join, isBlank ? BLANK : (CHARACTERS.find(([form]) => form.test(character))?.[1] ?? BREAK));
+    join = joinAfter(join, isBlank ? BLANK : (CHARACTERS.find(([form]) => form.test(character))?.[1] ?? BREAK));
   }
   return join;
 }
 
-/** The words as `foldWords` reads them, and of each what stands before it. */
+/** The words as returned by `foldWords`, each with the separator before it. */
 export function foldWordsJoined(text: string): {
   readonly words: readonly string[];
   readonly joins: readonly number[];
@@ -81,23 +84,23 @@ export function foldWordsJoined(text: string): {
   return { words, joins };
 }
 
-/** What `letterOf` answers for a character that ends a word. */
+/** Result of `letterOf` for a character that ends a word. */
 export const SEPARATOR = 1;
 /** The character leaves no trace, such as a combining accent. */
 export const SILENT = 2;
-/** For one that folds to several letters, see `lettersOf`. */
+/** For a character that folds to several letters, see `lettersOf`. */
 export const LIGATURE = 3;
-/** Folding needs its neighbours or leaves ASCII: `foldWords` decides, `isSeparatorPair` for surrogates. */
+/** Folding depends on its neighbours or leaves ASCII: `foldWords` decides; for surrogates, `isSeparatorPair`. */
 export const IRREGULAR = 4;
 
-/** Results of `letterOf` by unit; 0 where it was not called. */
+/** Cached results of `letterOf` by unit; 0 if it was not called. */
 export const LETTERS = new Uint8Array(0x10000);
 const expansions = new Map<number, string>();
 const separatorPairs = new LRUCache<number, boolean>({ max: 2000 });
 
 /**
- * How `foldWords` treats one UTF-16 unit in any position: the code of the ASCII letter or digit it becomes, or one of
- * the codes above. With it, a reader of many adverts folds them without creating strings.
+ * How `foldWords` treats a UTF-16 unit in any position: the code of the ASCII letter or digit it becomes, or one of the
+ * codes above. A reader of many adverts can thus fold them without creating strings.
  */
 export function letterOf(unit: number): number {
   const known = LETTERS[unit] as number;
@@ -109,7 +112,7 @@ export function letterOf(unit: number): number {
 
 const knownJoins = new Uint8Array(0x10000);
 
-/** What a unit that `letterOf` takes for a separator is between two words. */
+/** Kind of separator of a unit for which `letterOf` returns `SEPARATOR`. */
 export function joinOfUnit(unit: number): number {
   const known = knownJoins[unit] as number;
   if (known !== NOTHING) return known;
@@ -154,7 +157,7 @@ export function foldText(text: string): string {
 
 const VISIBLE = /[^\s\p{Default_Ignorable_Code_Point}]/u;
 
-/** Whether it has only white space and characters that nobody sees. */
+/** Whether the text has only white space and invisible characters. */
 export function isBlank(text: string): boolean {
   return !VISIBLE.test(text);
 }
@@ -164,7 +167,7 @@ export function isStorable(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0');
 }
 
-/** The text with U+FFFD in their place, for text that must be stored in any case. */
+/** Replaces these characters by U+FFFD, for text that must be stored in any case. */
 export function storable(text: string): string {
   return text.toWellFormed().replaceAll('\0', '\ufffd');
 }

@@ -1,30 +1,30 @@
 /**
- * Members of an intake message that the contract does not define: a misspelt one has no effect, and would go unnoticed.
- * They are removed and reported, at most a few per message.
+ * Removes and reports members of an intake message that the contract does not define: a misspelt member has no effect and
+ * would otherwise go unnoticed. At most a few are reported per message.
  */
 
 import { LIST_LENGTH_MAX, MESSAGE_SCHEMAS, type SentMessage } from './intake-schema.ts';
 
 export interface UnknownMember {
-  /** Such as `advert.prix`, whatever the position in lists on the way. */
+  /** For example `advert.prix`, without positions in lists. */
   readonly path: string;
   readonly name: string;
-  /** The names that the object may have instead. */
+  /** Names that the object may have instead. */
   readonly known: readonly string[];
 }
 
 export type ReportUnknown = (member: UnknownMember) => void;
 
-/** The names that an object may have, and what lies below each; null: a value. */
+/** Names that an object may have, with the shape of each value; null for a plain value. */
 type Shape = ReadonlyMap<string, Shape | null>;
 
 interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>;
-  /** What the items of a list are, see `list` of the schema. */
+  /** Schema of a list's items, see `list` of the intake schema. */
   readonly else?: { readonly items: Schema };
 }
 
-/** Listed in the specification's table of an advert and equivalent to `crawledAt`: not worth a report. */
+/** In the specification's table of adverts, but equivalent to `crawledAt`, so it is not reported. */
 const WITHOUT_EFFECT = 'advert.lastCrawledAt';
 const REPORTED_MAX = 20;
 
@@ -40,13 +40,13 @@ const SHAPES: Readonly<Record<SentMessage['kind'], Shape>> = {
   expire: new Map([...(shapeOf(MESSAGE_SCHEMAS.expire) as Shape), ...UPSERT]),
 };
 
-/** Removes them from `sent`, as far as its objects and lists are where the contract has them. */
+/** Removes them from `sent` wherever its objects and lists are at the places that the contract defines. */
 export function dropUnknownMembers(sent: object, kind: SentMessage['kind'], report: ReportUnknown): void {
   let reported = 0;
 
   function look(value: unknown, shape: Shape, path: string): void {
     if (Array.isArray(value)) {
-      // A longer one is refused.
+      // A longer list is refused anyway.
       if (value.length <= LIST_LENGTH_MAX) for (const item of value) look(item, shape, path);
       return;
     }

@@ -1,7 +1,7 @@
 /**
- * What a non-strict entry looks for (decisions, section 2): its words in order, each in one of its forms, with at most
- * two others between neighbours; or another spelling of them, whose words are adjacent. Numbers and negations are read by
- * `lenient-words.ts`.
+ * The phrases that a non-strict entry searches for (decisions, section 2): its words in order, each in any of its forms,
+ * with at most two other words between neighbours; or another spelling, whose words are adjacent. Numbers and negations
+ * are read by `lenient-words.ts`.
  */
 
 import { LRUCache } from 'lru-cache';
@@ -22,33 +22,36 @@ import { BREAK, foldWordsJoined } from './text.ts';
 
 export interface PhraseWord {
   readonly word: string;
-  /** Other words that may stand between the word before and this one. */
+  /** Number of other words allowed between the previous word and this one. */
   readonly gapMax: number;
-  /** No entry asks for it: it joins what stands between. */
+  /** True for a word that joins the words around it, and that no entry requires. */
   readonly isLink?: boolean;
 }
 
 export interface Phrase {
   /** At least one. */
   readonly words: readonly PhraseWord[];
-  /** It is found behind negations too. */
+  /** True if it is also found after negations. */
   readonly isNegation: boolean;
 }
 
-/** Other words between neighbours: *vue mer* is in "vue sur la mer". */
+/** Other words allowed between neighbours: *vue mer* is found in "vue sur la mer". */
 export const GAP_MAX = 2;
 
 const SPLIT_SPELLINGS: readonly (readonly (readonly string[])[])[] = SPELLINGS.map((spellings) =>
   spellings.map((spelling) => spelling.split(/[ ']/)),
 );
 
-/** Alternatives of one entry at most. */
+/** Maximum number of alternatives of one entry. */
 const PHRASES_MAX = 16;
 
-/** A cache: searches use the same few thousand phrases. */
-const known = new LRUCache<string, readonly Phrase[]>({ max: 10_000 });
+/** A cache: searches use the same few thousand phrases. Its size counts words, because a text may have hundreds. */
+const known = new LRUCache<string, readonly Phrase[]>({
+  maxSize: 100_000,
+  sizeCalculation: (phrases) => phrases.reduce((size, { words }) => size + words.length, 1),
+});
 
-/** Any of them suffices; none for a text without a word. */
+/** Any phrase suffices. Empty for a text without a word. */
 export function phrasesOf(text: string): readonly Phrase[] {
   let phrases = known.get(text);
   if (phrases === undefined) {
@@ -60,13 +63,16 @@ export function phrasesOf(text: string): readonly Phrase[] {
 
 function alternativesOf(text: string): readonly Phrase[] {
   const sequence = sequenceOf(text);
-  const places = placesIn(sequence);
+  const places = positionsIn(sequence);
   let phrases: PhraseWord[][] = places.length === 0 ? [] : [[]];
   for (let at = 0; at < places.length; ) {
     const spelled = spellingsAt(places, at) ?? { parts: partsOf(places[at] as Place), length: 1 };
     const adjacent = spelled.parts.map((part) => part.map((word, i) => ({ word, gapMax: i > 0 ? 0 : GAP_MAX })));
     const { parts, length } = widerAt(places, at) ?? { parts: adjacent, length: spelled.length };
-    phrases = phrases.flatMap((phrase) => parts.map((part) => [...phrase, ...part])).slice(0, PHRASES_MAX);
+    // A text may fold to thousands of words, so phrases are copied only where they branch.
+    const [only = [], ...others] = parts;
+    if (others.length === 0) for (const phrase of phrases) phrase.push(...only);
+    else phrases = phrases.flatMap((phrase) => parts.map((part) => [...phrase, ...part])).slice(0, PHRASES_MAX);
     at += length;
   }
   const isNegation = hasNegation(sequence);
@@ -80,7 +86,7 @@ function hasNegation(words: WordSequence): boolean {
   return false;
 }
 
-/** Words between which one more may stand where a link is among them: *cuisine aménagée et bien équipée*. */
+/** Allows one more word between these words if a link is among them: *cuisine aménagée et bien équipée*. */
 function widerAt(
   places: readonly Place[],
   at: number,
@@ -97,17 +103,17 @@ function widerAt(
   return { parts: [[head, { word: second, gapMax: GAP_MAX }], ...linked], length: 2 };
 }
 
-/** The words of a text between which other words count as one. */
+/** Words of a text that count as one word in gaps. */
 export interface Place {
-  /** What is said here; the first is what an entry asks for. */
+  /** Words read at this place; an entry requires the first one. */
   readonly words: readonly string[];
   /** See `NumberRead`. */
   readonly apart: string | null;
-  /** Among the folded words. */
+  /** Position among the folded words. */
   readonly first: number;
   readonly length: number;
   readonly isNegated: boolean;
-  /** *: non* follows. */
+  /** True if *: non* follows. */
   readonly isDenied: boolean;
 }
 
@@ -127,11 +133,11 @@ function sequenceOf(text: string): FoldedWords {
   };
 }
 
-export function placesOf(text: string): readonly Place[] {
-  return placesIn(sequenceOf(text));
+export function positionsOf(text: string): readonly Place[] {
+  return positionsIn(sequenceOf(text));
 }
 
-function placesIn(words: WordSequence): readonly Place[] {
+function positionsIn(words: WordSequence): readonly Place[] {
   const places: Place[] = [];
   let negatedEnd = -1;
   for (let at = 0; at < words.length; ) {
@@ -139,10 +145,10 @@ function placesIn(words: WordSequence): readonly Place[] {
     const isNegated = at <= negatedEnd;
     const number = kind === PLAIN || kind === NEGATION ? null : numberAt(words, at);
     if (mayNegate(kind, number?.word)) negatedEnd = Math.max(negatedEnd, negatedUpTo(words, at));
-    const said = number === null ? [words.wordAt(at)] : [number.word, ...number.others];
+    const alternatives = number === null ? [words.wordAt(at)] : [number.word, ...number.others];
     const length = number?.length ?? 1;
     const isDenied = isDeniedBefore(words, at + length);
-    places.push({ words: said, apart: number?.apart ?? null, first: at, length, isNegated, isDenied });
+    places.push({ words: alternatives, apart: number?.apart ?? null, first: at, length, isNegated, isDenied });
     at += length;
   }
   return places;
@@ -154,13 +160,22 @@ function partsOf({ words, apart }: Place): readonly (readonly string[])[] {
 }
 
 interface Spelled {
-  /** The words as they are first, then in the other spellings. */
+  /** The words as written, then in other spellings. */
   readonly parts: readonly (readonly string[])[];
-  /** Places that they stand for. */
+  /** Number of places that they replace. */
   readonly length: number;
 }
 
+let startLemmas: ReadonlySet<string> | null = null;
+
+/** Whether a spelling may begin with this word. Few words do, and trying every spelling takes a hundred look-ups. */
+function startsSpelling(word: string): boolean {
+  startLemmas ??= new Set(SPLIT_SPELLINGS.flat().flatMap(([first = '']) => lemmasOf(first)));
+  return lemmasOf(word).some((lemma) => startLemmas?.has(lemma));
+}
+
 function spellingsAt(places: readonly Place[], at: number): Spelled | null {
+  if (!startsSpelling(places[at]?.words[0] ?? '')) return null;
   for (const spellings of SPLIT_SPELLINGS) {
     for (const spelling of spellings) {
       const spelled = places.slice(at, at + spelling.length).map(({ words }) => words[0] as string);
@@ -174,7 +189,7 @@ function spellingsAt(places: readonly Place[], at: number): Spelled | null {
   return null;
 }
 
-/** The replacement for `#`, empty without one; null when these words are not spelt so. */
+/** The replacement for `#`, empty if there is none; null if the words do not have this spelling. */
 function numberIn(words: readonly string[], spelling: readonly string[]): string | null {
   let number = '';
   for (const [i, expected] of spelling.entries()) {
@@ -189,14 +204,14 @@ function numberIn(words: readonly string[], spelling: readonly string[]): string
   return number;
 }
 
-/** Whether the folded words are forms of one. */
+/** Whether the folded words are forms of the same word. */
 export function shareLemma(a: string, b: string): boolean {
   const lemmas = lemmasOf(b);
   return lemmasOf(a).some((lemma) => lemmas.includes(lemma));
 }
 
-interface FoldedPlace {
-  /** Of all that is said there. */
+interface FoldedPosition {
+  /** Lemmas of all words read at this place. */
   readonly lemmas: readonly string[];
   readonly first: number;
   readonly isNegated: boolean;
@@ -204,18 +219,18 @@ interface FoldedPlace {
 }
 
 export interface FoldedText {
-  /** One entry per text: ` word word word `, so that a phrase is a substring with spaces round it. */
+  /** One entry per text: ` word word word `, so that a phrase is a substring between spaces. */
   readonly phrases: readonly string[];
-  /** Of each text. */
-  readonly places: readonly (readonly FoldedPlace[])[];
-  /** The lemmas of all places. */
+  /** By text. */
+  readonly places: readonly (readonly FoldedPosition[])[];
+  /** Lemmas of all places. */
   readonly lemmas: ReadonlySet<string>;
 }
 
 export function foldTexts(texts: readonly string[]): FoldedText {
   const sequences = texts.map(sequenceOf);
   const places = sequences.map((words) =>
-    placesIn(words).map(({ words, ...place }) => ({ ...place, lemmas: words.flatMap(lemmasOf) })),
+    positionsIn(words).map(({ words, ...place }) => ({ ...place, lemmas: words.flatMap(lemmasOf) })),
   );
   return {
     phrases: sequences.map(({ words }) => ` ${words.join(' ')} `),
@@ -224,14 +239,14 @@ export function foldTexts(texts: readonly string[]): FoldedText {
   };
 }
 
-/** Whether forms of the words are in one text, in order, with no more words between them than there may be. */
+/** Whether one text contains forms of the words in order, with no more words between them than allowed. */
 export function hasPhrase({ lemmas, places }: FoldedText, phrase: Phrase): boolean {
   if (!phrase.words.every(({ word }) => lemmasOf(word).some((lemma) => lemmas.has(lemma)))) return false;
   return places.some((ofText) => endsOf(phrase, ofText).length > 0);
 }
 
-/** Places with which the phrase ends. */
-export function endsOf({ words, isNegation }: Phrase, places: readonly FoldedPlace[]): readonly number[] {
+/** Places where the phrase ends. */
+export function endsOf({ words, isNegation }: Phrase, places: readonly FoldedPosition[]): readonly number[] {
   let ends: readonly number[] = [];
   for (const [i, { word, gapMax }] of words.entries()) {
     const before = new Set(ends);
@@ -240,9 +255,9 @@ export function endsOf({ words, isNegation }: Phrase, places: readonly FoldedPla
       for (let gap = 0; gap <= gapMax; gap++) if (before.has(at - 1 - gap)) return true;
       return false;
     };
-    const isSaid = (place: FoldedPlace) =>
+    const isSaid = (place: FoldedPosition) =>
       isNegation || !((i === 0 && place.isNegated) || (i === words.length - 1 && place.isDenied));
-    const mayBeHere = (place: FoldedPlace, at: number) => isSaid(place) && (i === 0 || follows(at));
+    const mayBeHere = (place: FoldedPosition, at: number) => isSaid(place) && (i === 0 || follows(at));
     ends = places.flatMap((place, at) =>
       mayBeHere(place, at) && wanted.some((lemma) => place.lemmas.includes(lemma)) ? [at] : [],
     );

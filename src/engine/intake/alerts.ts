@@ -4,7 +4,7 @@
  */
 
 import type { AdvertEvent } from '../domain/advert.ts';
-import type { HeldProperty } from '../domain/change.ts';
+import type { StoredProperty } from '../domain/change.ts';
 import type { ResolvePlace } from '../domain/city.ts';
 import type { NewDelivery } from '../domain/delivery.ts';
 import { endpointKeyOf } from '../domain/endpoint.ts';
@@ -55,7 +55,7 @@ export interface Alerts {
   readonly feedEntries: readonly FeedEntry[];
   /** The pairs that each feature wants, in the order of the features. */
   readonly featurePairs: readonly (readonly NotifiedPair[])[];
-  /** Matches that began, known before or not. */
+  /** Matches that began in this batch, new or known. */
   readonly began: readonly Match[];
   /** The notified values of searches that compare with them. */
   readonly notices: readonly MatchNotice[];
@@ -114,7 +114,7 @@ export function deriveAlerts(
     const before = new Set(change.before.filter((number) => routes.has(number)));
     const pairsOfProperty = pairs.get(propertyUuid) as Map<SearchNumber, Pair>;
     const idsAt = notBefore(now, pairsOfProperty.values());
-    const snapshotOf = snapshotter(change.held, resolvePlace, idsAt, snapshots);
+    const snapshotOf = snapshotter(change.stored, resolvePlace, idsAt, snapshots);
     for (const number of searchesTouchedBy(change, (each) => routes.has(each))) {
       const route = routes.get(number) ?? null;
       if (route === null) continue;
@@ -125,7 +125,7 @@ export function deriveAlerts(
       const events = eventsSeenBy(route, change, { matchId, startsNow, wasSatisfied }, notifiedSoFar);
       const notifications = notificationsOf(route, events, startsNow);
       if (notifications.length === 0) continue;
-      const opening = opened(pair.match, route, change, startsNow, now);
+      const opening = openMatch(pair.match, route, change, startsNow, now);
       const snapshotId = snapshotOf(!route.hidePropertyContact);
       const { traceparent } = change;
       const match = notifyAll(rows, notifications, route, opening, { snapshotId, traceparent, idsAt, sequenceFloor });
@@ -173,22 +173,22 @@ function byProperty(
 /** The given searches that the property starts to satisfy and those that are notified of an event. */
 function searchesTouchedBy(
   { before, after, events }: EvaluatedChange,
-  isAsked: (number: SearchNumber) => boolean,
+  isRequested: (number: SearchNumber) => boolean,
 ): ReadonlySet<SearchNumber> {
-  if (events.length > 0) return new Set([...before.filter(isAsked), ...after.filter(isAsked)]);
-  const satisfied = new Set(before.filter(isAsked));
-  return new Set(after.filter((number) => isAsked(number) && !satisfied.has(number)));
+  if (events.length > 0) return new Set([...before.filter(isRequested), ...after.filter(isRequested)]);
+  const satisfied = new Set(before.filter(isRequested));
+  return new Set(after.filter((number) => isRequested(number) && !satisfied.has(number)));
 }
 
-function headOf(notification: Notification, route: SearchRoute, match: OpenedMatch): string {
+function headOf(notification: Notification, route: SearchRoute, match: OpenMatch): string {
   const { id, createdAt, updatedAt, propertyUuid } = match;
   const record = { id, createdAt: createdAt.toISOString(), updatedAt: updatedAt.toISOString() };
   return bodyHead(notification, route.id, propertyUuid, record);
 }
 
 /**
- * The time for the ids of a change: at least that of the property's last deliveries. So ids of a match ascend even when
- * a clock is set back, and a snapshot's id is never later than those of its deliveries.
+ * Returns the time for the ids of a change, never earlier than that of the property's last deliveries. The ids of a
+ * match therefore ascend even if a clock is set back, and a snapshot's id is never later than those of its deliveries.
  */
 function notBefore(now: Date, pairs: Iterable<Pair>): Date {
   let last: Uuid | null = null;
@@ -201,16 +201,16 @@ function notBefore(now: Date, pairs: Iterable<Pair>): Date {
 }
 
 /** A match before its notifications are counted. */
-type OpenedMatch = Omit<Match, 'lastDeliveryId'> & { readonly lastDeliveryId: Uuid | null };
+type OpenMatch = Omit<Match, 'lastDeliveryId'> & { readonly lastDeliveryId: Uuid | null };
 
 /** Copies members by name in one order, because copying by spread costs half of this stage's time. */
-function opened(
+function openMatch(
   match: Pair['match'],
   { number, version }: SearchRoute,
   { propertyUuid, events }: EvaluatedChange,
   startsNow: boolean,
   now: Date,
-): OpenedMatch {
+): OpenMatch {
   const isCause = match === null || startsNow;
   return {
     id: match === null ? timeOrderedUuid(now) : match.id,
@@ -226,7 +226,7 @@ function opened(
 }
 
 /** The match with one more delivery or feed item. */
-function counted(match: OpenedMatch, at: Date, sequenceFloor: number): Match {
+function countNotification(match: OpenMatch, at: Date, sequenceFloor: number): Match {
   const { id, searchNumber, propertyUuid, hasBegun, createdAt, updatedAt, lastSequence, lastDeliveryId, cause } = match;
   return {
     id,
@@ -254,13 +254,13 @@ function notifyAll(
   rows: AlertRows,
   notifications: readonly Notification[],
   route: SearchRoute,
-  opening: OpenedMatch,
+  opening: OpenMatch,
   { snapshotId, traceparent, sequenceFloor, idsAt }: Recorded & { readonly idsAt: Date },
 ): Match {
   let match = opening;
   for (const notification of notifications) {
     const head = headOf(notification, route, match);
-    const counting = counted(match, idsAt, sequenceFloor);
+    const counting = countNotification(match, idsAt, sequenceFloor);
     notify(rows, notification, route, counting, { head, snapshotId, traceparent });
     match = counting;
   }
@@ -288,7 +288,7 @@ function notify(
 
 /** Serialises the document of one change at most once per variant. */
 function snapshotter(
-  held: HeldProperty,
+  stored: StoredProperty,
   resolvePlace: ResolvePlace,
   at: Date,
   snapshots: Snapshot[],
@@ -297,7 +297,7 @@ function snapshotter(
   return (withContacts) => {
     const known = ids.get(withContacts);
     if (known !== undefined) return known;
-    const document = propertyDocument(held.state, held.crawls, resolvePlace, { withContacts });
+    const document = propertyDocument(stored.state, stored.crawls, resolvePlace, { withContacts });
     const snapshot = { id: timeOrderedUuid(at), document: JSON.stringify(document) };
     ids.set(withContacts, snapshot.id);
     snapshots.push(snapshot);

@@ -32,7 +32,7 @@ interface Writing<Item> {
   hasFailed: boolean;
 }
 
-/** Batches written while the next one is evaluated: further ones would share the same core. */
+/** Maximum batches written while the next one is evaluated. More would compete for the same core. */
 const BESIDE_MAX = 1;
 
 /** `receive` and `settle` are an actor's: see `ActorOptions`. */
@@ -46,7 +46,7 @@ export class BatchPipeline<Item, Recorded extends Part<Item>> {
     this.#work = work;
   }
 
-  /** Resolves with the deferred items: when the batch is evaluated or, if it is alone, written. */
+  /** Resolves with the deferred items once the batch is evaluated or, if it is recorded alone, written. */
   async receive(items: readonly Item[]): Promise<readonly Item[]> {
     const isDoubtful = items.some((item) => this.#doubtful.has(this.#work.keyOf(item)));
     const isAlone = isDoubtful || !items.some((item) => this.#isFree(item));
@@ -58,7 +58,7 @@ export class BatchPipeline<Item, Recorded extends Part<Item>> {
     return [...waiting, ...(await (isAlone ? this.#recordAlone(own) : this.#recordBeside(own)))];
   }
 
-  /** Resolves when the current batches are written, or when `arrival` resolves, with the items to record again. */
+  /** Resolves with the items to record again, once the current batches are written or `arrival` resolves. */
   async settle(arrival: Promise<void>): Promise<readonly Item[]> {
     await Promise.race([this.#untilWriting(0), arrival]);
     return this.#takeFailed();

@@ -1,15 +1,15 @@
 /** A change with the searches that the property satisfied before and after it. */
 
 import type { AdvertEvent } from '../domain/advert.ts';
-import type { HeldProperty } from '../domain/change.ts';
+import type { StoredProperty } from '../domain/change.ts';
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import type { PropertyFacts } from '../domain/property-facts.ts';
 
 export interface EvaluatedChange {
   readonly propertyUuid: Uuid;
-  readonly held: HeldProperty;
+  readonly stored: StoredProperty;
   /** Before the change; null when it was unknown. */
-  readonly former: HeldProperty | null;
+  readonly former: StoredProperty | null;
   readonly events: readonly AdvertEvent[];
   readonly before: readonly SearchNumber[];
   readonly after: readonly SearchNumber[];

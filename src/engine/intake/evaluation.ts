@@ -10,8 +10,8 @@ import {
   applyMessage,
   type Change,
   type ChangeOutcome,
-  type HeldProperty,
   type MessageOrigin,
+  type StoredProperty,
 } from '../domain/change.ts';
 import type { ResolvePlace } from '../domain/city.ts';
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
@@ -47,8 +47,8 @@ export interface IntakeEntry {
 
 export interface EvaluatedBatch {
   /** The last state of every property that a message touched. */
-  readonly latest: ReadonlyMap<Uuid, HeldProperty>;
-  /** The properties whose document may differ; the other affected ones were only crawled again. */
+  readonly latest: ReadonlyMap<Uuid, StoredProperty>;
+  /** Properties whose document may have changed; the other affected ones were only crawled again. */
   readonly readings: ReadonlyMap<Uuid, PropertyReading>;
   readonly changes: readonly EvaluatedChange[];
   readonly outcomes: Record<ChangeOutcome, number>;
@@ -77,11 +77,11 @@ const VERY_LARGE_BYTES = 1_024 * 1_024;
 /** The most by which a message's bytes grow in a state: numbers may grow, absent members become null. */
 const GROWTH_FACTOR = 3;
 const GROWTH_BYTES = 8 * 1_024;
-/** Approximate maximum (change, search) pairs in a transaction, and notified ones. One change may exceed it. */
+/** Approximate maxima per transaction: (change, search) pairs, then notified pairs. One change may exceed them. */
 const PAIRS_MAX = 50_000;
 const NOTIFIED_PAIRS_MAX = 2_000;
 
-/** `known`: the stored state of each known property; one whose state is null is evaluated in another batch. */
+/** `known`: the stored state of each known property. A property whose state is null waits for another batch. */
 export async function evaluateBatch(
   known: ReadonlyMap<Uuid, LockedProperty>,
   entries: readonly IntakeEntry[],
@@ -96,7 +96,7 @@ export async function evaluateBatch(
 }
 
 class Evaluation implements EvaluatedBatch {
-  readonly latest = new Map<Uuid, HeldProperty>();
+  readonly latest = new Map<Uuid, StoredProperty>();
   readonly readings = new Map<Uuid, PropertyReading>();
   readonly changes: EvaluatedChange[] = [];
   readonly outcomes = { created: 0, changed: 0, recrawled: 0, stale: 0, unknown: 0 };
@@ -122,47 +122,47 @@ class Evaluation implements EvaluatedBatch {
   apply(position: number, entry: IntakeEntry): number {
     const uuid = entry.message.propertyUuid;
     const locked = this.#known.get(uuid);
-    const isUnread = locked?.held === null;
+    const isUnread = locked?.stored === null;
     if (isUnread || this.#deferredOf.has(uuid) || this.#isFull) {
       this.#defer(position, entry);
       return 0;
     }
-    return this.#evaluate(position, entry, this.latest.get(uuid) ?? locked?.held ?? null);
+    return this.#evaluate(position, entry, this.latest.get(uuid) ?? locked?.stored ?? null);
   }
 
-  #evaluate(position: number, entry: IntakeEntry, held: HeldProperty | null): number {
+  #evaluate(position: number, entry: IntakeEntry, stored: StoredProperty | null): number {
     const { message } = entry;
     const { bounds } = this.#dependencies;
     const uuid = message.propertyUuid;
-    const change = applyMessage(held, message, entry.origin);
+    const change = applyMessage(stored, message, entry.origin);
     const { outcome } = change;
-    if (change.held === null || outcome === 'stale' || outcome === 'unknown') {
+    if (change.stored === null || outcome === 'stale' || outcome === 'unknown') {
       this.outcomes[outcome] += 1;
       return 0;
     }
-    const bytes = this.#bytesAfter(entry, change.held);
+    const bytes = this.#bytesAfter(entry, change.stored);
     const isBound = message.kind === 'upsert' && outcome !== 'recrawled';
-    const excess = isBound && this.#mayExceed(change.held, bytes) ? excessOf(held, change.held, bounds) : null;
+    const excess = isBound && this.#mayExceed(change.stored, bytes) ? excessOf(stored, change.stored, bounds) : null;
     if (excess !== null) {
       this.rejected.set(position, excess);
       return bytes;
     }
-    if (change.mayAffectMatches && !this.#evaluateMatches(entry, held, change, bytes)) {
+    if (change.mayAffectMatches && !this.#evaluateMatches(entry, stored, change, bytes)) {
       this.#defer(position, entry);
       return bytes;
     }
     this.outcomes[outcome] += 1;
     if (entry.wasAcknowledged === true) this.news.push(entry.origin.sequence);
-    this.latest.set(uuid, change.held);
+    this.latest.set(uuid, change.stored);
     this.#bytes.set(uuid, bytes);
     return bytes;
   }
 
   /** False when the transaction has no room for all notifications. */
-  #evaluateMatches(entry: IntakeEntry, held: HeldProperty | null, change: Change, bytes: number): boolean {
+  #evaluateMatches(entry: IntakeEntry, stored: StoredProperty | null, change: Change, bytes: number): boolean {
     const uuid = entry.message.propertyUuid;
-    const after = this.#read(change.held as HeldProperty);
-    const before = this.readings.get(uuid) ?? (held === null ? null : this.#read(held));
+    const after = this.#read(change.stored as StoredProperty);
+    const before = this.readings.get(uuid) ?? (stored === null ? null : this.#read(stored));
     // Nothing is awaited in between, so one median evaluates both sides of a change.
     const facts = { before: before === null ? null : this.#factsOf(before), after: this.#factsOf(after) };
     const satisfied = { before: this.#match(facts.before), after: this.#match(facts.after) };
@@ -177,8 +177,8 @@ class Evaluation implements EvaluatedBatch {
     this.readings.set(uuid, after);
     this.changes.push({
       propertyUuid: uuid,
-      held: change.held as HeldProperty,
-      former: held,
+      stored: change.stored as StoredProperty,
+      former: stored,
       events: change.events,
       ...satisfied,
       facts,
@@ -191,13 +191,13 @@ class Evaluation implements EvaluatedBatch {
     return this.#pairs > PAIRS_MAX || this.#notifiedPairs >= NOTIFIED_PAIRS_MAX;
   }
 
-  /** An estimate, the larger count: most searches that a change affects match both before and after it. */
+  /** Estimates by the larger count: most searches that a change affects match both before and after it. */
   #countNotified(...lists: readonly (readonly SearchNumber[])[]): number {
     const { notifying } = this.#dependencies.matcher;
     return Math.max(...lists.map((numbers) => numbers.filter((number) => notifying.has(number)).length));
   }
 
-  #read({ state, crawls }: HeldProperty): PropertyReading {
+  #read({ state, crawls }: StoredProperty): PropertyReading {
     return readingOf(state, crawls, this.#dependencies.resolvePlace);
   }
 
@@ -211,14 +211,14 @@ class Evaluation implements EvaluatedBatch {
   }
 
   /** A cheap upper bound, used while it suffices to classify the property as small. */
-  #bytesAfter({ message, bytes }: IntakeEntry, after: HeldProperty): number {
+  #bytesAfter({ message, bytes }: IntakeEntry, after: StoredProperty): number {
     const uuid = message.propertyUuid;
     const before = this.#bytes.get(uuid) ?? this.#known.get(uuid)?.bytes ?? 0;
     const bytesMax = before + GROWTH_FACTOR * bytes + GROWTH_BYTES;
     return bytesMax <= LIGHT_BYTES ? bytesMax : stateBytes(after.state);
   }
 
-  #mayExceed({ state }: HeldProperty, bytes: number): boolean {
+  #mayExceed({ state }: StoredProperty, bytes: number): boolean {
     const { advertsMax, bytesMax } = this.#dependencies.bounds;
     return state.adverts.length > advertsMax || bytes > bytesMax;
   }

@@ -5,6 +5,7 @@
 
 import { startPull } from '../broker/pull.ts';
 import { startInOrder } from '../broker/replay.ts';
+import { restartConsumer } from '../broker/stream-position.ts';
 import { ADVERTS_STREAM, ensureIntake } from '../broker/topology.ts';
 import type { Term } from '../store/intake-leader.ts';
 import { recordStart } from '../store/intake-position.ts';
@@ -31,9 +32,10 @@ export async function startIntake(term: Term, dependencies: IntakeDependencies):
   const start = await findIntakeStart(broker, database);
   onStart(start);
   await recordStart(database, term, start);
+  const ofConsumer = { stream: ADVERTS_STREAM, consumer: broker.names.intakeConsumer };
+  if (start.isConsumerAhead) await restartConsumer(broker, { ...ofConsumer, sequence: start.recordedUpTo + 1 });
   const recording = startRecording(term, start, dependencies);
   try {
-    const ofConsumer = { stream: ADVERTS_STREAM, consumer: broker.names.intakeConsumer };
     const onOtherStream = (): void => {
       inOrder.stop();
       recording.forget();

@@ -1,6 +1,6 @@
 /**
- * Ends and returns of matches, for searches that subscribe to them (decisions, section 16): a change of an advert other
- * than its expiry ends a match of a live property, and a later change lets it satisfy the search again.
+ * Ends and returns of matches, for searches that subscribe to them (decisions, section 16). A match ends when a change
+ * of an advert, except its expiry, makes a live property fail the search. It returns when it matches again.
  */
 
 import type { AdvertEvent, FieldChange } from '../domain/advert.ts';
@@ -43,8 +43,8 @@ export async function readEndingCriteria(
   return new Map([...members].map(([number, each]) => [number, criteriaOf(each, nameOf)]));
 }
 
-/** Areas and texts are long, and their values alone say nothing to a reader. */
-const WITHOUT_VALUES: readonly CriterionName[] = ['areas', 'expressions'];
+/** Their values are omitted: areas and texts are long, and mean nothing to a reader on their own. */
+const WITHOUT_VALUES: readonly CriterionName[] = ['areas', 'excludedAreas', 'expressions'];
 const VALUE_LENGTH_MAX = 200;
 
 /** The event of an end, with the first criterion that fails. Null if some criterion failed before or none fails now. */

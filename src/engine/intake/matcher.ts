@@ -21,7 +21,7 @@ export interface MatcherDependencies {
   readonly changedSince: (horizon: SearchHorizon | null, onSearch: OnSearch) => Promise<SearchHorizon>;
   readonly readSiteCategoryNames: () => Promise<SiteCategoryName>;
   readonly supervisor: Supervisor;
-  /** A stored search that cannot be read back: a bug or another version's row. It matches nothing until it is fixed. */
+  /** Called for a search that cannot be read: a bug, or another version's row. It matches nothing until it is fixed. */
   readonly onUnreadableSearch: (number: SearchNumber, error: Error) => void;
 }
 
@@ -41,7 +41,7 @@ export interface Matcher {
   stop(): Promise<void>;
 }
 
-/** A hint: searches written since may differ. */
+/** A hint: searches written since the last poll may differ. */
 export interface NotifyingSearches {
   /** Every search that was visible in this snapshot is known. Null before the first poll. */
   readonly horizon: SearchHorizon | null;
@@ -59,15 +59,15 @@ const SLICE_MS = 2;
 /** Resolves when every search is loaded. */
 export async function startMatcher(dependencies: MatcherDependencies): Promise<Matcher> {
   const followed = await LiveIndex.build(dependencies);
-  // Every failure is retried, because reading again is harmless and ending the process would help nobody.
+  // Every failure is retried, because reading again is harmless and ending the process would not help.
   const watch = { ...dependencies.supervisor.watch('matcher'), isOperational: () => true };
-  let isRebuildAsked = false;
+  let isRebuildRequested = false;
   const polling = startTask({
     what: 'matcher',
     everyMs: POLL_MS,
     async work(stopping) {
-      const isRebuild = isRebuildAsked;
-      isRebuildAsked = false;
+      const isRebuild = isRebuildRequested;
+      isRebuildRequested = false;
       const poll = (): Promise<void> => (isRebuild ? followed.rebuild() : followed.catchUp());
       await retryUntilDone(poll, watch, retryUntilAborted(stopping)).catch(nullIfAbandoned);
     },
@@ -86,7 +86,7 @@ export async function startMatcher(dependencies: MatcherDependencies): Promise<M
     notifying: followed,
     refresh: () => polled(REFRESH_TIMEOUT_MS),
     rebuild() {
-      isRebuildAsked = true;
+      isRebuildRequested = true;
       return polled(REBUILD_TIMEOUT_MS);
     },
     stop: polling.stop,
@@ -183,7 +183,7 @@ async function inSlices(steps: Iterable<null>): Promise<void> {
 
 /**
  * Lets other work run between steps: `yieldIfDue` returns a promise if the caller must wait. It waits only for the
- * event loop and joins no queue, because the recorder waits for searches.
+ * event loop, not for a turn among other work, because the recorder waits for searches to be read.
  */
 function createSlices(): { yieldIfDue(): Promise<void> | undefined } {
   let endMs = performance.now() + SLICE_MS;

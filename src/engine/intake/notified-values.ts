@@ -65,7 +65,7 @@ export async function readNotifiedBefore(
   return { notices, formerValues, criteria };
 }
 
-/** By property with a price or surface event, the earliest event that a search compares with. */
+/** For each property with a price or surface event: the earliest event that a search compares with. */
 function comparedSince(
   changes: readonly EvaluatedChange[],
   comparing: ReadonlyMap<SearchNumber, number>,
@@ -140,7 +140,7 @@ export class NotifiedSoFar {
     return this.#satisfied.has(number);
   }
 
-  /** Whether the search was notified of the end of this match, and of nothing later that satisfies it. */
+  /** Whether the search was notified of the end of this match, and not of a later return. */
   isEnded(matchId: Uuid | null): boolean {
     return matchId !== null && this.#notices.get(matchId)?.isEnded === true;
   }
@@ -149,11 +149,11 @@ export class NotifiedSoFar {
     return this.#criteria.get(number);
   }
 
-  /** `events` are those that the search saw of the change. A new match notifies of all live adverts. */
+  /** `events` are those of the change that the search was notified of. A new match notifies of all live adverts. */
   record(
     route: SearchRoute,
     { id: matchId, updatedAt }: Match,
-    { held }: EvaluatedChange,
+    { stored }: EvaluatedChange,
     { events, hasBegun }: { readonly events: readonly AdvertEvent[]; readonly hasBegun: boolean },
   ): void {
     const { subscribedEvents } = route;
@@ -162,7 +162,7 @@ export class NotifiedSoFar {
     const former = this.#notices.get(matchId) ?? { ...NOTHING_NOTIFIED, matchId };
     const values = new Map(Object.entries(this.#notifiedOf(matchId, keptSince))) as Map<Uuid, NotifiedValues[Uuid]>;
     let next = hasBegun ? { ...former, isEnded: false } : former;
-    for (const { uuid, content } of hasBegun ? held.state.adverts.filter(isLive) : []) {
+    for (const { uuid, content } of hasBegun ? stored.state.adverts.filter(isLive) : []) {
       const [price, surface] = values.get(uuid) ?? [null, null];
       values.set(uuid, [content.price ?? price, content.surface ?? surface]);
     }
@@ -223,11 +223,11 @@ export function eventsSeenBy(
   { matchId, startsNow, wasSatisfied }: PairAtChange,
   soFar: NotifiedSoFar | null,
 ): readonly AdvertEvent[] {
-  const { propertyUuid, former, held, events } = change;
+  const { propertyUuid, former, stored, events } = change;
   if (events.length === 0) return events;
   let reaching = events;
   if (route.thresholds !== null) {
-    const states = { before: (former ?? held).state, after: held.state };
+    const states = { before: (former ?? stored).state, after: stored.state };
     const valuesOf = soFar?.valuesFor(route, propertyUuid, matchId) ?? (() => null);
     reaching = eventsReaching(route.thresholds.fields, events, states, valuesOf);
   }

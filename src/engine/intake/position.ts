@@ -8,10 +8,11 @@
 import { startTask } from '../actor/task.ts';
 import { pause, singleFlight } from '../actor/waiting.ts';
 import type { Broker } from '../broker/connection.ts';
+import { BrokerSilentError } from '../broker/outage.ts';
 import {
   type ConsumerPosition,
   readConsumerPosition,
-  readFirstSince,
+  readSince,
   readStoredAt,
   stepDownConsumer,
 } from '../broker/stream-position.ts';
@@ -41,6 +42,19 @@ export interface IntakeStart extends FoundStart {
   readonly isKnownStream: boolean;
   /** If a message up to this one changes the database, the database had lost it. */
   readonly handedOutUpTo: number;
+  /** Null if the stream holds all known messages, or was created at another time than the known stream. */
+  readonly lost: LostTail | null;
+  /** True if the consumer has handed out more than the stream holds, and must be restarted. */
+  readonly isConsumerAhead: boolean;
+}
+
+/** The messages that a stream has lost at its end. */
+export interface LostTail {
+  /** Number of lost messages that intake knew; NATS may have lost more. Too low if the counting server lags. */
+  readonly messages: number;
+  /** The last message before them, and when it was stored; null if the stream does not hold it. */
+  readonly after: number;
+  readonly storedAt: string | null;
 }
 
 export interface PositionMarks {
@@ -56,29 +70,55 @@ const MARK_EVERY_MS = 1_000;
 const SHORT_CHECKS = 10;
 /** Checks until the next request, if the first did not help: each change of the leader delays messages. */
 const SHORT_AGAIN_CHECKS = 60;
+/** Checks, one a second: as long as the start of a term waits for a server that lags. */
+const LACKING_CHECKS = 15;
 
 /** Rejects when a server is away. */
 export async function findIntakeStart(broker: Broker, database: Database): Promise<IntakeStart> {
   const stored = await readIntakePosition(database);
   const { recorded, highWaterMark, stream: known, isCopied, isPromoted, clockBehind, unledSeconds } = stored;
   const at = await readAppliedPosition(broker, stored);
-  const { acknowledgedUpTo, createdAt } = at;
-  const isKnownStream = recorded.sequence <= at.lastSequence && (await isOfStream(broker, highWaterMark, known, at));
+  const { lastSequence, createdAt } = at;
+  const acknowledgedUpTo = Math.min(at.acknowledgedUpTo, lastSequence);
+  const isKnownStream = recorded.sequence <= lastSequence && (await isOfStream(broker, highWaterMark, known, at));
   const sequence = isKnownStream ? recorded.sequence : await recordedInOther(broker, recorded);
   const stillThere = Math.max(sequence, at.firstSequence - 1);
+  const storedUpToMs = Math.max(highWaterMark?.storedAtMs ?? 0, Date.parse(recorded.storedAt ?? '') || 0);
   return {
     recordedUpTo: Math.min(sequence, acknowledgedUpTo),
     stream: { number: known.number + (isKnownStream ? 0 : 1), createdAt },
-    clockBehind: { ms: clockBehind.ms, upTo: clockBehind.upTo ?? at.lastSequence },
-    storedUpToMs: Math.max(highWaterMark?.storedAtMs ?? 0, Date.parse(recorded.storedAt ?? '') || 0),
+    clockBehind: { ms: clockBehind.ms, upTo: clockBehind.upTo ?? lastSequence },
+    storedUpToMs,
     behind: Math.max(0, acknowledgedUpTo - stillThere),
     isKnownStream,
     // Messages that the stream has dropped meanwhile cannot be taken in again to compare them.
     isRestored: isCopied || !isKnownStream || Math.min(acknowledgedUpTo, stillThere) > sequence,
     // Messages that a lost primary had recorded and not yet acknowledged may be missing too.
-    handedOutUpTo: isPromoted ? at.handedOutUpTo : acknowledgedUpTo,
+    handedOutUpTo: isPromoted ? Math.min(at.handedOutUpTo, lastSequence) : acknowledgedUpTo,
+    isConsumerAhead: at.handedOutUpTo > lastSequence,
+    lost: known.createdAt === createdAt ? await lostTailOf(broker, at, stored, { isKnownStream, storedUpToMs }) : null,
     unledSeconds,
   };
+}
+
+/**
+ * Null if the stream has lost nothing at its end. Messages stored after the last known one have a later time by the
+ * stream's clock. Their sequences may continue from any number: nats-server 2.10 has left a gap.
+ */
+async function lostTailOf(
+  broker: Broker,
+  { firstSequence, lastSequence, messages, handedOutUpTo }: ConsumerPosition,
+  stored: StoredPosition,
+  { isKnownStream, storedUpToMs }: Pick<IntakeStart, 'isKnownStream' | 'storedUpToMs'>,
+): Promise<LostTail | null> {
+  const later = isKnownStream ? null : await readSince(broker, ADVERTS_STREAM, new Date(storedUpToMs));
+  const after = later === null ? lastSequence : firstSequence - 1 + messages - later.messages;
+  const lost = (later === null ? handedOutUpTo : lastKnownOf(stored)) - after;
+  return lost > 0 ? { messages: lost, after, storedAt: await readStoredAt(broker, ADVERTS_STREAM, after) } : null;
+}
+
+function lastKnownOf({ recorded, highWaterMark }: StoredPosition): number {
+  return Math.max(recorded.sequence, highWaterMark?.sequence ?? 0);
 }
 
 /** Time for an election and for the new leader to apply its log. */
@@ -87,22 +127,22 @@ const RETRY_EVERY_MS = 500;
 
 /**
  * Reads the position. A server that has just become the leader of a replicated stream may not have applied all messages
- * that its predecessor had committed, so a stream that seems shorter than what is recorded is read again.
+ * that its predecessor had committed, so a stream that seems shorter than what is known is read again.
  */
-async function readAppliedPosition(
-  broker: Broker,
-  { recorded, highWaterMark, stream }: StoredPosition,
-): Promise<ConsumerPosition> {
-  const known = Math.max(recorded.sequence, highWaterMark?.sequence ?? 0);
+async function readAppliedPosition(broker: Broker, stored: StoredPosition): Promise<ConsumerPosition> {
   for (let waitedMs = 0; ; waitedMs += RETRY_EVERY_MS) {
     const at = await readConsumerPosition(broker, ADVERTS_STREAM, broker.names.intakeConsumer);
-    const mayLag = at.isReplicated && at.createdAt === stream.createdAt && at.lastSequence < known;
-    if (!mayLag || waitedMs >= CATCH_UP_MAX_MS) return at;
+    const known = at.createdAt === stored.stream.createdAt ? lastKnownOf(stored) : 0;
+    // With a single server, only the two reads of the position may differ.
+    const waitMaxMs = at.isReplicated ? CATCH_UP_MAX_MS : RETRY_EVERY_MS;
+    if (at.lastSequence >= Math.max(known, at.handedOutUpTo)) return at;
+    if (waitedMs >= waitMaxMs && at.isByMajority) return at;
+    if (waitedMs >= waitMaxMs) throw new BrokerSilentError(`the leader of ${ADVERTS_STREAM} has no majority`);
     await pause(RETRY_EVERY_MS);
   }
 }
 
-/** The clocks of NATS servers differ by less. */
+/** An upper bound of the difference between the clocks of NATS servers. */
 const CLOCKS_APART_MAX_MS = 60_000;
 
 /**
@@ -112,7 +152,7 @@ const CLOCKS_APART_MAX_MS = 60_000;
 async function recordedInOther(broker: Broker, { storedAt }: RecordedPosition): Promise<number> {
   if (storedAt === null) return 0;
   const since = new Date(Date.parse(storedAt) - CLOCKS_APART_MAX_MS);
-  return (await readFirstSince(broker, ADVERTS_STREAM, since)) - 1;
+  return (await readSince(broker, ADVERTS_STREAM, since)).first - 1;
 }
 
 /**
@@ -135,26 +175,49 @@ async function isOfStream(
 /** Consumers receive the time as a number of nanoseconds, which JavaScript rounds. */
 const ROUNDED_MS = 1;
 
+/** The last message that the stored position names; its time is null until this term stores it. */
+interface Marked {
+  readonly sequence: number;
+  readonly storedAt: string | null;
+}
+
+/**
+ * Checks, once a second, whether the stream has lost messages that it had: its leader lacks them for long, or other
+ * messages have taken their numbers. A server that lags catches up.
+ */
+function createTailCheck(broker: Broker, recordedUpTo: number) {
+  let knownUpTo = recordedUpTo;
+  let lackingChecks = 0;
+  return async ({ lastSequence, handedOutUpTo, isByMajority }: ConsumerPosition, marked: Marked): Promise<boolean> => {
+    if (lastSequence < knownUpTo) {
+      lackingChecks += Number(isByMajority);
+      return lackingChecks >= LACKING_CHECKS;
+    }
+    knownUpTo = Math.max(knownUpTo, handedOutUpTo);
+    if (lackingChecks === 0) return false;
+    lackingChecks = 0;
+    return (await readStoredAt(broker, ADVERTS_STREAM, marked.sequence)) !== marked.storedAt;
+  };
+}
+
+interface MarkOptions {
+  readonly broker: Broker;
+  readonly database: Database;
+  readonly onOtherStream: () => void;
+  readonly onTransientError: (what: string, error: Error) => void;
+}
+
 /** `settledUpTo` returns how far repeated messages are recorded. `onOtherStream` is called when the term must end. */
 export function startPositionMarks(
   term: Term,
   { recordedUpTo, handedOutUpTo, stream }: IntakeStart,
   settledUpTo: () => number,
-  {
-    broker,
-    database,
-    onOtherStream,
-    onTransientError,
-  }: {
-    readonly broker: Broker;
-    readonly database: Database;
-    readonly onOtherStream: () => void;
-    readonly onTransientError: (what: string, error: Error) => void;
-  },
+  { broker, database, onOtherStream, onTransientError }: MarkOptions,
 ): PositionMarks {
-  let marked = recordedUpTo;
+  let marked: Marked = { sequence: recordedUpTo, storedAt: null };
   /** Consecutive checks that found the consumer short of messages. */
   const short = { handedOutUpTo: 0, checks: 0 };
+  const hasLostTail = createTailCheck(broker, recordedUpTo);
 
   /** Null when the stream is not the one of the term's start. */
   async function readPosition(): Promise<ConsumerPosition | null> {
@@ -164,7 +227,7 @@ export function startPositionMarks(
     return null;
   }
 
-  /** A message may have come between the two reads of a position, so only one that stays counts as withheld. */
+  /** A message may arrive between the two reads of a position, so it counts as withheld only after repeated checks. */
   async function handOutWithheld({ isReplicated, isShort, handedOutUpTo }: ConsumerPosition): Promise<void> {
     short.checks = isReplicated && isShort && handedOutUpTo === short.handedOutUpTo ? short.checks + 1 : 0;
     short.handedOutUpTo = handedOutUpTo;
@@ -178,14 +241,15 @@ export function startPositionMarks(
     const settled = settledUpTo();
     const position = await readPosition();
     if (position === null) return;
+    if (await hasLostTail(position, marked)) return onOtherStream();
     await handOutWithheld(position);
     const sequence = Math.min(settled, position.acknowledgedUpTo);
     const isPast = sequence >= handedOutUpTo;
-    if (sequence <= marked && isPast) await noteSynchronous(database, term);
-    const storedAt = sequence <= marked ? null : await readStoredAt(broker, ADVERTS_STREAM, sequence);
+    if (sequence <= marked.sequence && isPast) await noteSynchronous(database, term);
+    const storedAt = sequence <= marked.sequence ? null : await readStoredAt(broker, ADVERTS_STREAM, sequence);
     if (storedAt === null) return;
     await writeIntakePosition(database, term, { sequence, storedAt, isPast });
-    marked = sequence;
+    marked = { sequence, storedAt };
   }
 
   const what = 'intake position';

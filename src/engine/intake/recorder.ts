@@ -5,12 +5,18 @@
  * that order. The last statements are sent together with the commit, once all of them are built.
  */
 
-import type { ChangeOutcome, HeldProperty } from '../domain/change.ts';
+import type { ChangeOutcome, StoredProperty } from '../domain/change.ts';
 import type { ResolvePlace } from '../domain/city.ts';
 import type { Uuid } from '../domain/ids.ts';
 import { isLive } from '../domain/property.ts';
 import type { MedianOf } from '../domain/property-summary.ts';
-import { type Database, type Ending, pipelinedTransaction, type Queryable, type Statement } from '../store/database.ts';
+import {
+  type Database,
+  type LastStatements,
+  pipelinedTransaction,
+  type Queryable,
+  type Statement,
+} from '../store/database.ts';
 import { type DeadLetter, insertDeadLetters } from '../store/dead-letters.ts';
 import { insertDeliveries } from '../store/deliveries.ts';
 import { insertEvents, type PropertyEvent } from '../store/events.ts';
@@ -75,7 +81,7 @@ export interface Recorded {
 /** A message, and its dead letter without the reason, which is known only when it is rejected. */
 export type RecordedEntry = IntakeEntry & { readonly letter: Omit<DeadLetter, 'reason' | 'failedKey'> };
 
-/** Messages that were acknowledged before change the database: it was restored, unless it had refused them. */
+/** Thrown if messages acknowledged before change the database: it was restored, unless it had refused them. */
 export class RestoredError extends Error {
   readonly code = 'FORGOTTEN';
   readonly sequences: readonly number[];
@@ -128,14 +134,16 @@ async function withLargeOnes(
   let bytes = 0;
   for (const uuid of uuids) {
     const property = locked.get(uuid);
-    if (property === undefined || property.held !== null) continue;
+    if (property === undefined || property.stored !== null) continue;
     bytes += property.bytes;
     if (chosen.length > 0 && bytes > bounds.batchBytesMax) break;
     chosen.push(uuid);
   }
   if (chosen.length === 0) return locked;
   const read = await readLocked(client, chosen);
-  return new Map([...locked].map(([uuid, property]) => [uuid, { ...property, held: read.get(uuid) ?? property.held }]));
+  return new Map(
+    [...locked].map(([uuid, property]) => [uuid, { ...property, stored: read.get(uuid) ?? property.stored }]),
+  );
 }
 
 async function recordEntries(
@@ -146,7 +154,7 @@ async function recordEntries(
     readonly sequenceFloor: number;
     readonly onEvaluated: ((deferred: readonly number[]) => void) | undefined;
   },
-): Promise<Ending<Recorded>> {
+): Promise<LastStatements<Recorded>> {
   const { features = [] } = dependencies;
   const batch = await evaluateBatch(known, entries, dependencies);
   const { changes, outcomes, rejected, deferred } = batch;
@@ -207,10 +215,10 @@ function writeProperties(
   { latest, readings }: EvaluatedBatch,
 ): readonly Statement[] {
   const writes = [...readings].map(([uuid, reading]) => {
-    const held = latest.get(uuid) as HeldProperty;
-    return { held, reading, crawls: held.crawls, expiredAt: expiredAtOf(held) };
+    const stored = latest.get(uuid) as StoredProperty;
+    return { stored, reading, crawls: stored.crawls, expiredAt: expiredAtOf(stored) };
   });
-  const isKnown = ({ held }: PropertyWrite): boolean => known.has(held.state.uuid);
+  const isKnown = ({ stored }: PropertyWrite): boolean => known.has(stored.state.uuid);
   const [present, fresh] = [writes.filter(isKnown), writes.filter((write) => !isKnown(write))];
   const crawledOnly = [...latest.values()].filter(({ state }) => !readings.has(state.uuid));
   return [
@@ -222,7 +230,7 @@ function writeProperties(
   ];
 }
 
-function expiredAtOf({ state }: HeldProperty): string | null {
+function expiredAtOf({ state }: StoredProperty): string | null {
   if (state.adverts.some(isLive)) return null;
   return (
     state.adverts

@@ -246,7 +246,7 @@ function deadLetterOf({ pulled, message, failedKey }: Decoded, error: RejectedMe
   const { violations } = error;
   const stated = message instanceof Error ? error.propertyUuid : message.propertyUuid;
   const propertyUuid = propertyOf(stated, pulled.subject);
-  // Every message of a stream has it.
+  // Every message of a stream has a time of storage.
   const { storedAtMs = Date.now() } = pulled;
   return { ...pulled, storedAtMs, reason: error.message, failedKey, violations, propertyUuid };
 }

@@ -128,7 +128,7 @@ async function publishRejections(broker: Broker, publications: readonly Publicat
   }
 }
 
-/** A redelivered message has the same id; a stream created anew counts from 1, but at another time. */
+/** The id is the same at a redelivery. It contains the time, because a stream created again counts from 1 again. */
 function publicationOf(message: DeadLetteredMessage): Publication {
   const { stream, sequence, storedAtMs } = message;
   return {

@@ -1,13 +1,13 @@
 /**
  * Cancels in the background the deliveries that store/cancellations.ts has marked, in pages, with pauses that leave
- * most of PostgreSQL's time to other work. A mark outlives its pages by a minute, because a change that was being
- * recorded when the search was silenced may come late. Every delivering instance does this; concurrent runs do no harm.
+ * most of PostgreSQL's time to other work. A mark outlives its pages by a minute, because a change being recorded when
+ * the search was silenced may commit late. Every delivering instance does this; concurrent runs do no harm.
  */
 
 import { startTask, type Task } from '../actor/task.ts';
 import { rested } from '../actor/waiting.ts';
 import {
-  type CancelledPlace,
+  type CancelledCursor,
   cancelMailItems,
   cancelPage,
   deleteOrphanedSearches,
@@ -57,7 +57,7 @@ export function startCancellations({ database, onTransientError }: Cancellations
   }
 
   async function walk(marked: MarkedSearch, inPages: InPages): Promise<void> {
-    let after: CancelledPlace | null = null;
+    let after: CancelledCursor | null = null;
     await inPages(async () => {
       after = await cancelPage(database, marked, after, PAGE);
       return after !== null;

@@ -37,7 +37,7 @@ export function createFullServers(): FullServers {
     },
     isFull: (server) => full.has(server),
     get reason() {
-      const reasons = [...full].map(([server, said]) => `${server} has no room (${said}): ${REMEDIES[server]}`);
+      const reasons = [...full].map(([server, message]) => `${server} has no room (${message}): ${REMEDIES[server]}`);
       return reasons.length === 0 ? null : reasons.join('; ');
     },
     startProbing: (probes) =>

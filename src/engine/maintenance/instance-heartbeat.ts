@@ -142,7 +142,7 @@ function follow({ name, gate }: FollowedStage, controls: ReadonlyMap<string, Con
 function figuresOf({ gate, inFlight, leads }: FollowedStage): StageFigures {
   return {
     isPaused: !gate.isOpen,
-    // A pull through an open gate waits for messages nearly all the time, which is no work.
+    // A pull through an open gate mostly waits for messages, which is not work in progress.
     inFlight: inFlight() + (gate.isOpen ? 0 : gate.busyCount),
     leads: leads?.() ?? false,
   };

@@ -1,4 +1,4 @@
-/** Site categories as bits. Operators define about ten of them, and searches can name no others. */
+/** Represents site categories as bits. Operators define about ten categories, and searches can name no others. */
 
 import type { AdvertFacts } from '../domain/property-facts.ts';
 
@@ -8,7 +8,7 @@ export const UNKNOWN_CATEGORY = 1;
 export class CategoryBits {
   readonly #bits = new Map<string, number>();
 
-  /** Returns the bits of these categories, which never change; null if no bit is left for one of them. */
+  /** Returns the bits of these categories. A category keeps its bit. Null if no bit is left for one of them. */
   add(categories: readonly string[]): number | null {
     let all = 0;
     for (const category of categories) {

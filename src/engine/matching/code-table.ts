@@ -1,4 +1,4 @@
-/** Small integer codes, with use counts, for strings that many searches share (INSEE codes, zip codes, words). */
+/** Small integer codes, with use counts, of strings that many searches share (INSEE codes, zip codes, words). */
 
 export class CodeTable {
   readonly #codes = new Map<string, number>();
@@ -43,7 +43,7 @@ export class CodeTable {
     return this.#texts.length;
   }
 
-  /** 0 when nothing uses `text`. */
+  /** The code of `text`; 0 when nothing uses it. */
   codeOf(text: string): number {
     return this.#codes.get(text) ?? 0;
   }

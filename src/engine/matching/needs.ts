@@ -1,6 +1,6 @@
 /**
- * The needs of a search: a bit for each value that a flag or a single code requires. A property that lacks one of the
- * bits fails. All are in columns of the kernel. Lists of several codes have no bit; spare bits are `rough-needs`.
+ * The needs of a search: a bit for each required value of a flag or single code. A property that lacks one of the bits
+ * fails. All are in columns of the kernel. Lists of several codes have none; `rough-needs` uses spare bits.
  */
 
 import { RENT, SALE } from '../domain/codes.ts';
@@ -31,7 +31,7 @@ interface Needs {
 /** Bits in the need columns of the kernel. */
 const BITS_MAX = 8 * NEED_COLUMNS;
 
-/** Property types have a column of their own; `conditions` compare letters. */
+/** Property types have their own column, and `conditions` compare letters. */
 export function hasNeeds(row: PlainRow): row is NeedRow {
   return row.kind !== 'range' && row.kind !== 'letters' && row.name !== 'propertyTypes';
 }
@@ -62,7 +62,7 @@ function layOut(rows: readonly NeedRow[]): readonly Needs[] {
 export function needsOf(criteria: Criteria): number | null {
   let all = 0;
   for (const needs of NEEDS) {
-    const value = valueAsked(needs.row, criteria);
+    const value = requestedValue(needs.row, criteria);
     if (value === null) continue;
     const bit = bitOf(needs, value);
     if (bit === 0) return null;
@@ -72,14 +72,14 @@ export function needsOf(criteria: Criteria): number | null {
   return all;
 }
 
-function valueAsked(row: NeedRow, criteria: Criteria): number | boolean | null {
+function requestedValue(row: NeedRow, criteria: Criteria): number | boolean | null {
   if (row.kind === 'requirement') return criteria[row.name] || null;
   if (row.kind !== 'codes') return criteria[row.name];
   const codes = criteria[row.name];
   return codes.length === 1 ? (codes[0] as number) : null;
 }
 
-/** The bits of `all` that belong to these criteria. */
+/** Returns the bits of `all` that belong to these criteria. */
 export function needsAmong(all: number, criteria: CriterionSet): number {
   let among = 0;
   if (criteria === 0) return 0;
@@ -119,10 +119,10 @@ export function needsKnownBy(facts: PropertyFacts, adverts: readonly AdvertFacts
   return known;
 }
 
-/** Needs that adverts meet. Which adverts count depends on the search. */
+/** Needs that are met by adverts; which adverts count depends on the search. */
 export const NEEDS_OF_ADVERTS = OF_ADVERTS.reduce((all, needs) => all | bitsOf(needs), 0);
 
-/** Needs that row trees are split by. */
+/** Needs by which row trees are split. */
 export const NEEDS_SALE = needFor('transactionType', SALE);
 export const NEEDS_RENT = needFor('transactionType', RENT);
 function needFor(name: NeedRow['name'], value: number | boolean): number {

@@ -1,4 +1,4 @@
-/** One property in the codes of the index: the input of the kernel's query and of the exact checks. */
+/** A property expressed in the codes of the index: the input of the kernel's query and of the exact checks. */
 
 import { isNowhere, NOWHERE_CODE } from '../domain/areas.ts';
 import { PROPERTY_TYPES, RENT, SALE } from '../domain/codes.ts';
@@ -48,14 +48,14 @@ export interface PropertyView {
   readonly inseeCodes: readonly number[];
   readonly departmentCode: number;
   readonly zipcodes: readonly number[];
-  /** What the property states with all of its adverts. */
+  /** The facts of the property with all of its adverts. */
   readonly stated: StatedFacts;
   /** The bits of its type and of its transaction. */
   readonly typeBit: number;
   readonly transactionBit: number;
-  /** The `ATTENTION` bits of searches of which this property may pass several rows. */
+  /** The `ATTENTION` bits of searches of which several rows may pass for this property. */
   readonly repeatBits: number;
-  /** Whether the expression table has read the texts of all adverts. */
+  /** True once the expression table has read the texts of all adverts. */
   hasReadTexts: boolean;
 }
 
@@ -78,25 +78,25 @@ export function viewOf(facts: PropertyFacts, codes: Codes, categories: CategoryB
   };
 }
 
-/** Whether any advert has no text. A search that excludes categories may consider only such adverts. */
+/** Whether any advert has no text: for a search that excludes categories, only such adverts may remain. */
 export function mayLackText({ facts }: PropertyView): boolean {
   return facts.adverts.some((advert) => EXPRESSIONS.isUnknown({ facts, adverts: [advert] }));
 }
 
-/** Folds the texts of all adverts, once. */
+/** Makes the expression table read the texts of all adverts, once. */
 export function readTexts(view: PropertyView, expressions: ExpressionTable): void {
   if (!view.hasReadTexts) expressions.read(textsOf(view.facts, view.facts.adverts));
   view.hasReadTexts = true;
 }
 
-/** The distinct texts: a property usually repeats the values of its representative advert. */
+/** The distinct texts, because a property usually repeats the texts of its representative advert. */
 export function textsOf(facts: PropertyFacts, adverts: readonly AdvertFacts[]): readonly string[] {
   const texts = [...facts.texts];
   for (const advert of adverts) for (const text of advert.texts) if (!texts.includes(text)) texts.push(text);
   return texts;
 }
 
-/** Writes what the kernel compares, except the location. */
+/** Writes the kernel's query, except the location. */
 export function writeQuery(view: PropertyView, { bytes, codes }: GroupMemory): void {
   for (let measure = 0; measure < EDGES_OF_MEASURE.length; measure++) {
     const value = view.values[measure] as number;
@@ -120,7 +120,7 @@ export function writeQuery(view: PropertyView, { bytes, codes }: GroupMemory): v
     NEEDS_EXACT_CHECK | NEEDS_TEXT_CHECK | NEEDS_SHAPE_CHECK | NEEDS_CONDITION_CHECK | view.repeatBits;
 }
 
-/** `lon` may differ by 360° from the property's longitude, to compare it across the date line. */
+/** Writes the location. `lon` may be 360° away from the property's longitude, for comparisons across the date line. */
 export function writePlace(lat: number, lon: number, { floats }: GroupMemory): void {
   const cosine = Math.cos(lat * RADIANS);
   const sine = Math.sin(lat * RADIANS);

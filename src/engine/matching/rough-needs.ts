@@ -1,7 +1,7 @@
 /**
  * Approximate needs, derived from criteria that few properties meet, so that the kernel excludes most rows that
- * `conditions` would reject. Any advert may meet them, as for the criteria themselves. A criterion that accepts an
- * unknown value has none.
+ * `conditions` would reject. Any advert can meet them, as with the criteria themselves. A criterion that accepts an
+ * unknown value has no rough need.
  */
 
 import type { Criteria, CriterionSet } from '../domain/criterion-table.ts';
@@ -16,10 +16,10 @@ interface RoughNeed {
   meets(facts: PropertyFacts, adverts: readonly AdvertFacts[]): boolean;
 }
 
-/** The worst energy class that most searches by class accept. */
+/** The worst energy class that is accepted by most searches with this criterion. */
 const WORST_CLASS = 'D';
 
-/** In order of use. Flags that are added to the criteria displace the last ones. */
+/** In the order in which they get the spare bits: a flag that is added to the criteria displaces the last one. */
 export const ROUGH_NEEDS: readonly RoughNeed[] = [
   {
     criterion: bitOfCriterion('floor'),
@@ -40,7 +40,7 @@ export const ROUGH_NEEDS: readonly RoughNeed[] = [
   },
 ];
 
-/** Needed by searches for any of these features; met by any of them. */
+/** The need of a search that includes any of these features; a property with any of them meets it. */
 function featuresOf(...names: readonly string[]): RoughNeed {
   const features = featureSetOf(names);
   return {

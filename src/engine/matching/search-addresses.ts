@@ -1,21 +1,21 @@
 /**
  * Maps search numbers to record addresses, and notes which searches were already found for the current property.
- * Numbers come from a sequence, so pages of consecutive numbers are dense. An empty page is dropped, and no table of a
- * million entries is ever rehashed.
+ * Numbers come from a sequence, so pages of consecutive numbers are dense. Empty pages are dropped. Unlike a hash table
+ * with a million entries, pages never need a rehash.
  */
 
 import type { SearchNumber } from '../domain/ids.ts';
 
 const PAGE_LOG2 = 14;
 const PAGE_SIZE = 1 << PAGE_LOG2;
-/** Integers of an entry: the address, and the round in which the search was last found. */
+/** Integers per entry: the address, and the round in which the search was last found. */
 const ENTRY = 2;
 const NONE = -1;
 const ROUNDS_MAX = 2 ** 31 - 1;
 
 export class SearchAddresses {
   readonly #pages: (Int32Array | undefined)[] = [];
-  /** Count of numbers in use, by page. */
+  /** Number of entries in use, by page. */
   readonly #used: number[] = [];
   #size = 0;
   #pageCount = 0;
@@ -59,7 +59,7 @@ export class SearchAddresses {
     this.#pageCount -= 1;
   }
 
-  /** Starts another property, for which no search has been found yet. */
+  /** Begins the round of another property, for which no search has been found yet. */
   startRound(): void {
     this.#round += 1;
     if (this.#round <= ROUNDS_MAX) return;

@@ -3,8 +3,8 @@
  * `satisfies` in `domain/criteria` defines the answer.
  *
  * Filter, then refine: a search has a row of quantised columns for each place or area that it names (`search-rows`).
- * The kernel tests the rows of the property's location (`candidate-rows`). The record of the search (`criteria-record`)
- * decides the few rows that the columns leave open.
+ * The kernel tests the rows for the property's location (`candidate-rows`). The record of the search
+ * (`criteria-record`) decides the few rows that the columns leave open.
  */
 
 import { type Criteria, satisfies } from '../domain/criteria.ts';
@@ -45,18 +45,18 @@ export interface SearchIndexStats {
   readonly searches: number;
   /** Rows of searches in areas and places. */
   readonly rows: number;
-  /** Groups of sixteen rows that hold them. */
+  /** Groups of sixteen rows in use. */
   readonly blocks: number;
   /** Leaves of circles and polygons in the R-tree. */
   readonly areas: number;
   /** Communes, departments, zip codes and terms that some search names. */
   readonly places: number;
   readonly expressions: number;
-  /** Distinct conditions of searches. */
+  /** Number of distinct conditions of searches. */
   readonly conditions: number;
   /** Rows that the kernel tested for the last property. */
   readonly testedRows: number;
-  /** Bytes of rows and records; other JavaScript objects are a twentieth of that. */
+  /** Bytes of rows and records. All other JavaScript objects take a twentieth of that. */
   readonly bytes: number;
 }
 
@@ -65,7 +65,7 @@ export interface SearchIndex {
   has(number: SearchNumber): boolean;
   /** Adds the search, or replaces its criteria. */
   upsert(number: SearchNumber, criteria: Criteria): void;
-  /** False when the search is not in the index. */
+  /** Removes the search; false when it is not in the index. */
   delete(number: SearchNumber): boolean;
   /** The searches that the property satisfies: exact, each once, in no particular order. */
   match(facts: PropertyFacts): SearchNumber[];
@@ -99,11 +99,11 @@ class ColumnarSearchIndex implements SearchIndex {
   #view: PropertyView | null = null;
   readonly #matched = new NumberList<SearchNumber>();
   /**
-   * The facts that `#matched` answers; null after a search has changed. The answer is kept because the state after one
-   * change is the state before the next.
+   * The facts to which `#matched` is the answer; null after a search has changed. The answer is kept because the state
+   * after one change is the state before the next.
    */
   #lastFacts: PropertyFacts | null = null;
-  /** Rows that wait for the text of some adverts, by what these state: number, conditions and attention. */
+  /** Rows (number, conditions, attention) that wait for the text of some adverts, by the facts with these adverts. */
   readonly #awaiting = new Map<StatedFacts, number[]>();
   readonly #readAhead = new ReadAhead(this.#records, this.#addresses, this.#tables);
 
@@ -186,7 +186,7 @@ class ColumnarSearchIndex implements SearchIndex {
     this.#check(this.#view as PropertyView);
   };
 
-  /** Marks the searches that exclude the property's commune as already found. */
+  /** Marks the searches that exclude a place of the property as already found. */
   readonly #exclude = (sureCount: number): void => {
     const { integers } = this.#rows.memory;
     const [sure, open] = [SURE_ANSWERS >> 2, CHECK_ANSWERS >> 2];
@@ -195,7 +195,7 @@ class ColumnarSearchIndex implements SearchIndex {
     for (let at = open; at < openEnd; at += CHECK_INTEGERS) this.#addresses.meet(integers[at] as SearchNumber);
   };
 
-  /** Decides the rows that the kernel left to check. */
+  /** Decides the rows that the kernel has left to check. */
   #check(view: PropertyView): void {
     const { integers } = this.#rows.memory;
     const { lat, lon } = view.facts;
@@ -244,7 +244,7 @@ class ColumnarSearchIndex implements SearchIndex {
     else rows.push(number, conditions, attention);
   }
 
-  /** Decides rows that await the text of some adverts: each text is read once, whatever the order of the rows. */
+  /** Decides the rows that wait for the text of some adverts: reads each text once, whatever the order of the rows. */
   #readOtherTexts(view: PropertyView): void {
     for (const [{ adverts }, rows] of this.#awaiting) {
       this.#expressions.readPart(textsOf(view.facts, adverts));
@@ -262,8 +262,8 @@ const EXACT_BITS = OPEN_ROW | NEEDS_EXACT_CHECK;
 
 /**
  * Prefetches what the checks of a property's rows will read. A check reads a record, then an expression or polygons,
- * each at an address that the previous read returned, anywhere in hundreds of megabytes. A loop that reads one step of
- * all checks, without a branch that depends on the data, lets the processor load all of them at once.
+ * each at an address that the previous read has returned, anywhere in hundreds of megabytes. A loop that performs one
+ * step of all checks, without branches that depend on the data, lets the processor load all of them at once.
  */
 class ReadAhead {
   readonly #records: RecordArena;
@@ -285,7 +285,7 @@ class ReadAhead {
     return this.#recordList[position] as number;
   }
 
-  /** `start`, `end`: the range of the rows to check, `CHECK_INTEGERS` each. */
+  /** `start`, `end`: the range of the rows to check, with `CHECK_INTEGERS` integers each. */
   read(integers: Int32Array, start: number, end: number, lat: number, lon: number): void {
     const { expressions, shapes: allShapes, conditions } = this.#tables;
     this.#makeRoom((end - start) / CHECK_INTEGERS);

@@ -1,6 +1,6 @@
 /**
- * What a property states with those of its adverts that a search considers, as exact checks compare it. A value is read
- * when a check first needs it: most values are never needed.
+ * The facts of a property together with those of its adverts that a search considers, in the form that exact checks
+ * compare. A value is read when a check first needs it, because most values are never needed.
  */
 
 import { type FeaturePresence, presenceOf } from '../domain/feature-criteria.ts';
@@ -13,7 +13,7 @@ import { setsStated } from './records/value-sets.ts';
 export class StatedFacts {
   readonly facts: PropertyFacts;
   readonly adverts: readonly AdvertFacts[];
-  /** Needs of searches that these facts do not meet. */
+  /** Needs that these facts do not meet. */
   readonly lacking: number;
   readonly #categoryBits: CategoryBits;
   #categories: number | null = null;
@@ -21,7 +21,7 @@ export class StatedFacts {
   #sets: number | null = null;
   #features: FeaturePresence | null = null;
   readonly #ranges: (readonly number[] | undefined)[] = [];
-  /** The same without some adverts, by the categories that were excluded. */
+  /** The facts without some adverts, by the excluded categories. */
   readonly #parts = new Map<number, StatedFacts>();
 
   constructor(facts: PropertyFacts, adverts: readonly AdvertFacts[], categoryBits: CategoryBits) {
@@ -37,7 +37,7 @@ export class StatedFacts {
     return this.#categories;
   }
 
-  /** These facts without the adverts of some site categories; this object if there are none. */
+  /** These facts without the adverts of the given site categories; this object if there are no such adverts. */
   without(categories: number): StatedFacts {
     const excluded = categories & this.categories;
     if (excluded === 0) return this;
@@ -50,7 +50,7 @@ export class StatedFacts {
     return part;
   }
 
-  /** Needs that are not met though their value is known. */
+  /** Needs whose value is known but does not meet them. */
   get denied(): number {
     this.#denied ??= this.lacking & needsKnownBy(this.facts, this.adverts);
     return this.#denied;
@@ -67,7 +67,7 @@ export class StatedFacts {
     return this.#features;
   }
 
-  /** The known values of a range; `range` is its position in `RANGES`. */
+  /** The known values for a range; `range` is its position in `RANGES`. */
   valuesOf(range: number): readonly number[] {
     const known = this.#ranges[range];
     if (known !== undefined) return known;

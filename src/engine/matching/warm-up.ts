@@ -1,6 +1,6 @@
 /**
- * Code that has not run yet takes ten times as long, and a search is inserted in one step. Without a warm-up, the first
- * search of the largest size would block a process that has just started for a tenth of a second.
+ * Warms up the index. Code that has not run yet is ten times slower, and a search is inserted in one step. Without
+ * this, the first search of maximum size would block a process that has just started for a tenth of a second.
  */
 
 import { ANYTHING } from '../domain/criterion-table.ts';
@@ -8,7 +8,7 @@ import type { Polygon, Position } from '../domain/geo.ts';
 import { searchNumberOf } from '../domain/ids.ts';
 import type { SearchIndex } from './search-index.ts';
 
-/** Searches of each kind. With a quarter of the triangles the first large search took up to three times as long. */
+/** Searches of each kind. With a quarter of the triangles, the first large search took up to three times as long. */
 const SEARCHES = 12;
 const CORNERS = 200;
 const TRIANGLES = 400;
@@ -34,7 +34,7 @@ function shaped(polygons: readonly Polygon[]) {
   return { ...ANYTHING, areas: { ...ANYTHING.areas, polygons } };
 }
 
-/** A ring that crosses itself all over the world. */
+/** A ring around the world that crosses itself many times. */
 function scribble(n: number): Position[] {
   const ring = Array.from({ length: CORNERS }, (_, i): Position => {
     return [150 * Math.sin(n + 2.4 * i), 70 * Math.sin(n + 3.7 * i)];

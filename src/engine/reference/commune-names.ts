@@ -197,8 +197,8 @@ const OTHER_WHOLE = 2;
 const REST = 3;
 
 /**
- * Whole names first, own before others. They are preceded by much larger communes that begin with the name or had it,
- * and by larger ones for which both hold; if no commune has the name today, by any larger one that begins with it.
+ * Whole names first, own before others. Before them: much larger communes that begin with the name or had it; larger
+ * ones for which both hold; and, if no commune has the name today, any larger one that begins with it.
  */
 export function relevanceAmong(matches: Iterable<NameMatch>): (match: NameMatch) => number {
   let [own, other] = [-1, -1];

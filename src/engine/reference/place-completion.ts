@@ -128,8 +128,10 @@ class PlaceIndex {
     for (const beginning of first) this.#meet(beginning);
     const found: number[] = [];
     for (let rank = this.#isMet.indexOf(1); rank >= 0; rank = this.#isMet.indexOf(1, rank + 1)) {
-      const held = (this.#places[rank] as WordedPlace).words;
-      const hasAll = others.every((beginnings) => held.some((word) => beginnings.some((one) => word.startsWith(one))));
+      const stored = (this.#places[rank] as WordedPlace).words;
+      const hasAll = others.every((beginnings) =>
+        stored.some((word) => beginnings.some((one) => word.startsWith(one))),
+      );
       if (hasAll) found.push(rank);
     }
     return found;

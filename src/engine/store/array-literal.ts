@@ -1,9 +1,9 @@
-/** Array parameters without the client library's escaping of every element, which makes long arrays slow. */
+/** Writes array parameters. The client library would escape every element, which is slow for long arrays. */
 
 /** Elements that are written without quotes: identifiers, codes, numbers, instants. */
 type Element = string | number | boolean | Date | null;
 
-/** `{a,b,…}`. */
+/** Returns PostgreSQL's `{a,b,…}`. */
 export function arrayLiteral(values: readonly Element[]): string {
   return `{${values.map((value) => (value instanceof Date ? value.toISOString() : (value ?? 'null'))).join()}}`;
 }

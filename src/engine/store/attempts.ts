@@ -13,21 +13,21 @@ export interface SettledAttempt {
   readonly matchId: Uuid;
   readonly endpointKey: string;
   readonly lane: Lane;
-  /** The courier that claimed it. */
+  /** The courier that claimed the delivery. */
   readonly holder: number;
   readonly attemptCount: number;
   readonly outcome: AttemptOutcome;
   readonly after: AfterAttempt;
-  /** From the moment of recording, by PostgreSQL's clock: applies when `after` is a retry. */
+  /** Counted from the recording, by PostgreSQL's clock; applies if `after` is a retry. */
   readonly retryInMs: number;
   readonly traceparent?: string | null;
 }
 
 /**
- * Records how attempts ended and what follows; resolves with the deliveries that this admitted. A delivery that was
- * cancelled meanwhile stays cancelled; its attempt is logged all the same. A success that arrives after its attempt was
- * aborted wins over the abort and over everything that followed: the endpoint has the data. Served by the primary keys
- * and open_undecided.
+ * Records the outcomes of attempts and the next state of each delivery; resolves with the deliveries that became due. A
+ * delivery that was cancelled meanwhile stays cancelled, but its attempt is logged. A success that is recorded after
+ * its attempt counted as aborted replaces the abort and everything that followed: the endpoint has the data. Served by
+ * the primary keys and open_undecided.
  */
 export async function recordAttempts(
   database: Database,
@@ -63,8 +63,8 @@ export async function recordAttempts(
 export const LOGGED = 'delivery_id, number, started_at, duration_ms, status_code, error, reason, response_head';
 
 /**
- * As SQL, the attempts under way of rows of the queue that leave: their couriers may end before they record them, and
- * every attempt is logged. An outcome that is recorded after all replaces them.
+ * As SQL, log entries (`aborted`) for attempts in progress on deleted rows of the queue: their couriers may end before
+ * they record an outcome, and every attempt is logged. An outcome that is recorded later replaces the entry.
  */
 export function attemptsUnderWay(gone: string): string {
   return `select id, attempt_count, claimed_at, 0, null, 'aborted',
@@ -73,9 +73,9 @@ export function attemptsUnderWay(gone: string): string {
 }
 
 /**
- * Locks a resent row however its attempt ended: no other resend moves it before the next statement reads its endpoint.
- * Delivered rows leave before anything is logged, so that two couriers with an attempt each at one delivery wait for the
- * row, and not one of them for the row and the other for the log.
+ * Locks a resent row whatever the outcome of its attempt: no other resend moves it before the next statement reads its
+ * endpoint. Delivered rows are deleted before anything is logged. So two couriers that each made an attempt of one
+ * delivery both wait for the row first; if one waited for the row and the other for the log, they would deadlock.
  */
 const SETTLE = `
   with settled as materialized (
@@ -113,10 +113,10 @@ const SETTLE = `
   where o.id = any(array[s.id]) and (s.state = 'retry_wait' or o.is_resent) and o.claimed_by = s.holder
     and o.attempt_count = s.number`;
 
-/** A delivery whose first attempt has ended, or takes place at another endpoint now. */
+/** A delivery whose first attempt has ended or was moved to another endpoint. */
 export type Decided = Pick<SettledAttempt, 'matchId' | 'endpointKey'>;
 
-/** Admits what waited for `decided`; resolves with the due ones. A locked one is being released, moved or cancelled. */
+/** Releases deliveries that waited for `decided`. Skips locked rows, which are being released, moved or cancelled. */
 export async function releaseHeld(client: Queryable, decided: readonly Decided[]): Promise<readonly DueDelivery[]> {
   if (decided.length === 0) return [];
   const { values } = releasing(decided);
@@ -130,7 +130,7 @@ function releasing(decided: readonly Decided[]): Statement {
 }
 
 const IS_HELD = `${isUndecidedOf('o', 'settled.match_id')} and lane <= ${LANE.held}`;
-/** The order of open_undecided within a match, so that no other index serves. */
+/** The order of open_undecided within a match, so that PostgreSQL uses this index only. */
 const IN_ORDER = 'order by hashtext(endpoint_key), lane, id';
 const heldAt = (endpoint: string, limit: number): string => `
       (select id, endpoint_key from open_deliveries o where ${IS_HELD} and ${endpoint} ${IN_ORDER} limit ${limit})`;
@@ -139,8 +139,8 @@ const heldBeside = (side: '<' | '>'): string => heldAt(`hashtext(endpoint_key) $
 /**
  * Releases the first held delivery of each match at each of its endpoints: its predecessor may have just ended. A
  * separate statement, after those that lock the settled rows: a claim that made a row wait had locked its predecessor
- * (delivery-claims.ts), so this statement sees the row. `<=` and not `=`: by one lane the order would be that of `id`,
- * and the primary key be read. Served by open_undecided: one descent for a match in which nothing waits.
+ * (delivery-claims.ts), so this statement sees the row. `<=` and not `=`: within one lane the order would be that of
+ * `id`, and PostgreSQL would read the primary key. Served by open_undecided: one descent if nothing waits.
  */
 const RELEASE_HELD = `
   with with_held as materialized (
@@ -158,10 +158,10 @@ const RELEASE_HELD = `
   returning o.id, o.endpoint_key as "endpointKey"`;
 
 /**
- * A resend that was requested during the attempt is due now, at its endpoint, and what was delivered has not failed. A
- * separate statement, after the one that locks the settled rows: it sees earlier requests, and the failure of another
- * courier that took the attempt for aborted meanwhile. Before what waited is released, which a resent delivery no longer
- * holds back. Served by open_resent, which is nearly empty, and the primary keys.
+ * Makes a resend that was requested during the attempt due at its endpoint, and deletes the recorded failure of
+ * delivered rows. A separate statement, after the one that locks the settled rows: it sees earlier requests, and the
+ * failure recorded by another courier that took the attempt for aborted. It runs before held deliveries are released,
+ * because a resent one holds nothing back. Served by open_resent, which is nearly empty, and the primary keys.
  */
 const RESEND = `
   with corrected as (
@@ -182,7 +182,7 @@ const WRITE_LAST_ALERT_TIMES = `locked as materialized (
   update searches set last_alert_at = greatest(last_alert_at, at)
   from alerted where searches.number = alerted.number and searches.number = any(array(select number from locked))`;
 
-/** The last success of each search, by number. Served by the primary key. */
+/** Stores the time of the last success of each search. Served by the primary key. */
 export async function recordLastAlertTimes(
   client: Queryable,
   alertedAt: ReadonlyMap<SearchNumber, Date>,
@@ -198,10 +198,10 @@ export async function recordLastAlertTimes(
   });
 }
 
-/** The newest attempts that are read: more than a courier makes in a second. */
+/** Number of the newest attempts to read: more than a courier makes in a second. */
 const REPAIRED_MAX = 50_000;
 
-/** The same from the log of attempts: what a courier had not noted when it died. Served by the primary keys. */
+/** Stores the times that a dead courier had not stored, from the log of attempts. Served by the primary keys. */
 export async function repairLastAlertTimes(client: Queryable): Promise<void> {
   await client.query(
     `with recent as materialized (
@@ -247,8 +247,8 @@ export type AbandonedAttempt = Pick<
 > & { readonly attemptsSpent: number; readonly startedAt: Date };
 
 /**
- * Claims of `holders`, and of couriers that are gone: one that was frozen may claim once more before it learns that it
- * was declared dead. Reads everything that is open, at the end of a courier only.
+ * Claims of `holders`, and of couriers that no longer exist: a courier that was frozen may claim once more before it
+ * learns that it was declared dead. Reads every open delivery, but only when a courier has ended.
  */
 export async function readAbandoned(
   client: Queryable,

@@ -1,13 +1,13 @@
 /**
  * Statements for a caller that may disconnect. When its signal is aborted, the running statement is also cancelled in
- * PostgreSQL: nobody needs its answer, and its locks and waits must not outlive the call.
+ * PostgreSQL: its answer is no longer needed, and its locks and waits must not outlive the call.
  */
 
 import { connect } from 'node:net';
 import type { PoolClient, QueryConfig, QueryResult } from 'pg';
 import type { Database } from './database.ts';
 
-/** The same database, but its statements end with `signal`. They reject with its reason, or with PostgreSQL's 57014. */
+/** The same database; its statements end when `signal` aborts, and reject with its reason or PostgreSQL's 57014. */
 export function cancellable(database: Database, signal: AbortSignal): Database {
   async function borrow(): Promise<PoolClient> {
     signal.throwIfAborted();
@@ -21,7 +21,7 @@ export function cancellable(database: Database, signal: AbortSignal): Database {
     };
     signal.addEventListener('abort', onAbort, { once: true });
     const { release } = client;
-    // The pool sets `release` anew each time that it lends the connection.
+    // The pool sets `release` again each time that it lends the connection.
     client.release = (error) => {
       signal.removeEventListener('abort', onAbort);
       release(signal.aborted || error);
@@ -57,7 +57,7 @@ const CANCEL_REQUEST_BYTES = 16;
 
 /**
  * Sends a CancelRequest (PostgreSQL, "Frontend/Backend Protocol", 55.2.8). It needs none of the server's connections,
- * which may all wait for the same lock, and gets no answer. If it cannot be sent, the statement ends by itself.
+ * which may all wait for the same lock, and gets no answer. If it cannot be sent, the statement runs to its end.
  */
 function cancel(client: PoolClient): void {
   const { processID, secretKey } = client as unknown as BackendKey;

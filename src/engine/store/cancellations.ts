@@ -1,7 +1,7 @@
 /**
- * Cancels the open deliveries of a search that was deleted or silenced. There may be hundreds of thousands of them, too
- * many for one request: so the search is marked, which claims and reads honour at once, and its deliveries are
- * cancelled page by page in the background. The same applies to the searches of a deleted client.
+ * Cancels the open deliveries of a search that was deleted or silenced. One request cannot cancel hundreds of thousands
+ * of them. So the request only marks the search, which claims and reads honour at once, and a background task cancels
+ * the deliveries page by page. The same applies to the searches of a deleted client.
  */
 
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
@@ -9,7 +9,7 @@ import { attemptsUnderWay, LOGGED } from './attempts.ts';
 import type { Queryable } from './database.ts';
 import { NEVER_DELIVERED, OPEN } from './delivery-states.ts';
 
-/** Whether a delivery `d` (delivery-states.ts) of search `s` is cancelled, though its row may not show it yet. */
+/** Whether delivery `d` (delivery-states.ts) of search `s` is cancelled, even if its row does not show it yet. */
 export const IS_CANCELLED = `(coalesce(d.generation < s.generation, false) and d.state in ${OPEN})`;
 /** Whether the search still wants the delivery. */
 export const IS_WANTED = `s.deleted_at is null and s.notification_enabled and not ${IS_CANCELLED}`;
@@ -18,7 +18,7 @@ export const FINISHED_AT = `case when ${IS_CANCELLED} then coalesce(s.silenced_a
 /** The assignments of an update that silences a search. */
 export const SILENCE = 'generation = generation + 1, silenced_at = clock_timestamp()';
 
-/** `parameter`: a state, for example `$2`. Leaves `d.state` to the indexes of a state. */
+/** `parameter`: a state, for example `$2`. Compares `d.state` itself, so that the indexes of a state can serve it. */
 export function isInState(parameter: string): string {
   return `(${parameter} = 'cancelled' and (d.state = 'cancelled' or ${IS_CANCELLED})
     or ${parameter} <> 'cancelled' and d.state = ${parameter} and not ${IS_CANCELLED})`;
@@ -30,7 +30,7 @@ export interface MarkedSearch {
   readonly markedAgoMs: number;
 }
 
-/** Longest marked first. Served by searches_silenced. */
+/** The search that was marked first comes first. Served by searches_silenced. */
 export async function readMarkedSearches(client: Queryable, limit: number): Promise<readonly MarkedSearch[]> {
   const { rows } = await client.query<MarkedSearch>(
     `select number, generation, extract(epoch from clock_timestamp() - silenced_at)::float8 * 1000 as "markedAgoMs"
@@ -40,7 +40,7 @@ export async function readMarkedSearches(client: Queryable, limit: number): Prom
   return rows;
 }
 
-/** Cancels the search's items of e-mails: there are few within a week. Served by mail_items_search. */
+/** Cancels the search's e-mail items, of which there are few in a week. Served by mail_items_search. */
 export async function cancelMailItems(
   client: Queryable,
   { number, generation }: MarkedSearch,
@@ -59,23 +59,23 @@ export async function cancelMailItems(
 }
 
 /** The position at which a page of deliveries ended. */
-export interface CancelledPlace {
+export interface CancelledCursor {
   readonly id: Uuid;
   readonly createdAt: string;
 }
 
 /**
- * Cancels the open deliveries among the next `limit` of the search, newest first, after `after`. Null when there are no
- * more. A delivery that is being sent finishes, and its outcome finds no open row. A locked row is skipped: the claim
- * or settling that locks it checks the generation, or ends it. Served by deliveries_search and the primary key.
+ * Cancels the open deliveries among the next `limit` of the search after `after`, newest first. Null when there are no
+ * more. An attempt in progress continues; its outcome then finds no open row. A locked row is skipped: it is being
+ * claimed, which checks the generation, or settled. Served by deliveries_search and the primary key.
  */
 export async function cancelPage(
   client: Queryable,
   { number, generation }: MarkedSearch,
-  after: CancelledPlace | null,
+  after: CancelledCursor | null,
   limit: number,
-): Promise<CancelledPlace | null> {
-  const { rows } = await client.query<CancelledPlace>(
+): Promise<CancelledCursor | null> {
+  const { rows } = await client.query<CancelledCursor>(
     `with page as materialized (
        select id, created_at from deliveries
        where search_number = $1 and created_at <= $3::timestamptz and (created_at < $3::timestamptz or id > $4)
@@ -100,7 +100,7 @@ export async function cancelPage(
 
 const SMALLEST_UUID = '00000000-0000-0000-0000-000000000000';
 
-/** Removes the mark when all its deliveries are cancelled. Keeps a newer mark. Served by the primary key. */
+/** Removes the mark once all deliveries of the search are cancelled. Keeps a newer mark. Served by the primary key. */
 export async function removeMark(client: Queryable, { number, generation }: MarkedSearch): Promise<void> {
   await client.query('update searches set silenced_at = null where number = $1 and generation = $2', [
     number,
@@ -109,7 +109,7 @@ export async function removeMark(client: Queryable, { number, generation }: Mark
 }
 
 /**
- * Deletes up to `limit` searches of deleted clients; resolves with their number. Served by clients_deleted,
+ * Deletes up to `limit` searches of deleted clients; resolves with the number deleted. Served by clients_deleted,
  * searches_client, deliveries_search and mail_items_search.
  */
 export async function deleteOrphanedSearches(client: Queryable, limit: number): Promise<number> {

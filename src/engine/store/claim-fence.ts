@@ -3,9 +3,9 @@
  * a client. A claim reads these states without locking them, because locking would write a row for each search. So the
  * writer of such a state waits, after its commit, for the claims that began before.
  *
- * Proof. A claim takes the fence, shared, in a statement before its own: its snapshot is made under the fence. `passed`
- * reads the holders of the fence after the commit. It waits for a claim that holds the fence then. A claim that takes
- * it later makes its snapshot after the commit, and sees the new state.
+ * Proof. A claim takes a shared lock, the fence, in the statement before the claiming one, so its snapshot is made
+ * under the fence. `passed` reads the holders of the fence after the commit, and waits for them. A claim that takes the
+ * fence later makes its snapshot after the commit, and sees the new state.
  */
 
 import { pause } from '../actor/waiting.ts';
@@ -21,7 +21,7 @@ export const passFence: Statement = {
   values: [],
 };
 
-/** `pg_locks` shows a key of 64 bits as two of 32 (PostgreSQL, `pg_locks`). */
+/** `pg_locks` shows a 64-bit key as two 32-bit halves (PostgreSQL, `pg_locks`). */
 const HOLDERS = `select virtualtransaction as "holder" from pg_locks
   where locktype = 'advisory' and objsubid = 1 and classid = ${FENCE >> 32n} and objid = ${FENCE & 0xffffffffn}
     and granted and database = (select oid from pg_database where datname = current_database())`;
@@ -30,7 +30,7 @@ const CHECK_EVERY_MS = 2;
 /** A claim that was not confirmed to its courier within this time is not used (delivery/send.ts). */
 export const CLAIM_USED_WITHIN_MS = 7_500;
 
-/** Resolves when every claim that may have missed the commit has ended. Served by no index: there are few locks. */
+/** Resolves when every claim that may have missed the commit has ended or expired. No index: there are few locks. */
 export async function passed(client: Queryable): Promise<void> {
   const since = performance.now();
   const read = async (): Promise<ReadonlySet<string>> => {

@@ -1,8 +1,8 @@
 /**
  * Lists over all searches of a client, by time. Matches and deliveries refer only to their search, and an index by
  * client would make every write of them more expensive. So the list is merged from the lists of the searches: first the
- * head of each, then only those that reach into the page. Exact, and bounded: at most `LISTED_MAX` rows are listed and
- * counted; a caller that needs more names a search.
+ * head of each, then more of those that reach into the page. The result is exact, but at most `LISTED_MAX` rows are
+ * listed and counted; a caller that needs more names a search.
  */
 
 import type { Uuid } from '../domain/ids.ts';
@@ -38,13 +38,13 @@ export const LISTED_MATCHES: ListedTable = { name: 'matches', condition: 'true' 
 export const LISTED_DELIVERIES: ListedTable = { name: ALL_DELIVERIES, condition: 'true' };
 
 /**
- * The head of a statement: `listed` (id, at) has the first `$2` rows of client `$1` and all with the same time as the
- * last one, and `heads` has the searches with any row. Served by searches_client, then by matches_search alone, or by
+ * The head of a statement. `listed` (id, at) has the first `$2` rows of client `$1`, and all rows with the same time as
+ * the last of them. `heads` has the searches that have a row. Served by searches_client, then by matches_search, or by
  * deliveries_search and mail_items_search, once for each search.
  */
 export function listedOfClient({ name, condition }: ListedTable, direction: Direction): string {
   const [beyond, last, endless] = direction === 'desc' ? ['>=', 'min', '-infinity'] : ['<=', 'max', 'infinity'];
-  // The lateral limits force one index read per search, whatever the planner estimates.
+  // The limits in the lateral joins force one index read per search, whatever the planner estimates.
   return `with heads as materialized (
       select s.number, head.at from searches s cross join lateral (
         select one.created_at as at from ${name} one where one.search_number = s.number and ${condition}
@@ -64,7 +64,7 @@ export function listedOfClient({ name, condition }: ListedTable, direction: Dire
     )`;
 }
 
-/** The first of the rows of `listedOfClient`, as many as requested: rows with the same time may have added more. */
+/** The first `$2` rows of `listedOfClient`, which has more if several rows have the last time. */
 export function cutOfListed(direction: Direction): string {
   return `(select id, at from listed order by at ${direction}, id ${direction} limit $2::bigint)`;
 }

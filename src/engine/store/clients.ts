@@ -1,7 +1,7 @@
 /**
  * Clients and their API keys. A key is shown once, when it is created; PostgreSQL stores only its SHA-256, which
- * suffices for 256 random bits. A verified key is cached for a few seconds, so that a busy client does not cost a query
- * per request; a revoked key is dropped at its announcement, and everywhere within `STALENESS_MAX_MS`.
+ * suffices for 256 random bits. A verified key is cached for a few seconds, so that a request does not cost a query. A
+ * revoked key is dropped when its revocation is announced, and everywhere within `STALENESS_MAX_MS`.
  */
 
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
@@ -10,7 +10,7 @@ import { passed } from './claim-fence.ts';
 import type { Queryable } from './database.ts';
 import { type RememberedReads, rememberReads } from './gathered-reads.ts';
 
-/** Null: the configured default. */
+/** A null limit is the configured default. */
 export interface ClientLimits {
   readonly rateLimitPerSecond: number | null;
   readonly rateLimitBurst: number | null;
@@ -23,8 +23,10 @@ export interface ClientLimits {
 }
 
 export interface ClientSettings extends ClientLimits {
-  /** The address that is notified by e-mail of failing endpoints; null: none. */
+  /** The e-mail address that is notified of failing endpoints; null: none. */
   readonly noticeAddress: string | null;
+  /** The name that recipients of its e-mails read; null: its `name`. */
+  readonly publicName: string | null;
 }
 
 export interface Client extends ClientSettings {
@@ -49,6 +51,7 @@ export interface Principal extends ClientLimits {
   readonly keyPrefix: string;
   readonly clientId: Uuid;
   readonly clientName: string;
+  readonly publicName: string;
 }
 
 export class ClientNameTakenError extends Error {
@@ -69,12 +72,15 @@ const LIMIT_COLUMN_NAMES = {
   excludedWordsMax: 'excluded_words_max',
   matchesPerAdvertMax: 'matches_per_advert_max',
 } as const satisfies Record<keyof ClientLimits, string>;
-const SETTING_COLUMN_NAMES = { ...LIMIT_COLUMN_NAMES, noticeAddress: 'notice_address' };
+const SETTING_COLUMN_NAMES = { ...LIMIT_COLUMN_NAMES, noticeAddress: 'notice_address', publicName: 'public_name' };
 const SETTINGS = Object.keys(SETTING_COLUMN_NAMES) as readonly (keyof ClientSettings)[];
 const LIMIT_COLUMNS = Object.entries(LIMIT_COLUMN_NAMES)
   .map(([setting, column]) => `${column} as "${setting}"`)
   .join(', ');
-const CLIENT_COLUMNS = `id, name, ${LIMIT_COLUMNS}, notice_address as "noticeAddress", created_at as "createdAt"`;
+const CLIENT_COLUMNS = `id, name, ${LIMIT_COLUMNS}, notice_address as "noticeAddress", public_name as "publicName",
+  created_at as "createdAt"`;
+/** The name that recipients of e-mails read, for a row of `clients`. */
+export const PUBLIC_NAME = 'coalesce(clients.public_name, clients.name)';
 const KEY_COLUMNS = `id, client_id as "clientId", name, prefix, created_at as "createdAt", revoked_at as "revokedAt"`;
 
 export type NewClient = Partial<ClientSettings> & { readonly name: string };
@@ -89,7 +95,7 @@ export async function createClient(database: Queryable, { name, ...settings }: N
     [randomUuid(), name, ...valuesOf(settings)],
   );
   const [created] = rows;
-  if (created === undefined) throw new ClientNameTakenError(`a client named ${JSON.stringify(name)} exists`);
+  if (created === undefined) throw new ClientNameTakenError(`a client named ${JSON.stringify(name)} already exists`);
   return created;
 }
 
@@ -113,7 +119,7 @@ function valuesOf(settings: Partial<ClientSettings>): (number | string | null)[]
   return SETTINGS.map((setting) => settings[setting] ?? null);
 }
 
-/** In order of name, without deleted clients. A sequential scan: there are hundreds of clients. */
+/** Ordered by name, without deleted clients. A sequential scan: there are only hundreds of clients. */
 export async function listClients(database: Queryable): Promise<readonly Client[]> {
   const { rows } = await database.query<Client>(
     `select ${CLIENT_COLUMNS} from clients where deleted_at is null order by name`,
@@ -121,7 +127,7 @@ export async function listClients(database: Queryable): Promise<readonly Client[
   return rows;
 }
 
-/** Served by the unique index on name; null when there is none. */
+/** Null when there is none. Served by the unique index on name. */
 export async function findClientByName(database: Queryable, name: string): Promise<Client | null> {
   const { rows } = await database.query<Client>(`select ${CLIENT_COLUMNS} from clients where name = $1`, [name]);
   return rows[0] ?? null;
@@ -133,7 +139,7 @@ export async function isClient(database: Queryable, id: Uuid): Promise<boolean> 
   return rowCount === 1;
 }
 
-/** Returns the key, which is never stored, this one time. Throws `ClientUnknownError`. */
+/** Returns the key, which is not stored and cannot be read again. Throws `ClientUnknownError`. */
 export async function createApiKey(
   database: Queryable,
   clientId: Uuid,
@@ -153,13 +159,13 @@ export async function createApiKey(
 }
 
 /**
- * Revokes its keys and frees its name at once. No attempt for it begins once this resolves; its searches are deleted
- * later (cancellations.ts). False without it. Served by the primary key, api_keys_client, webhook_secrets_client.
+ * Revokes the client's keys and frees its name. No attempt for it begins once this resolves; searches are deleted later
+ * (cancellations.ts). False if none. Served by the primary key, api_keys_client, webhook_secrets_client.
  */
 export async function deleteClient(database: Queryable, id: Uuid): Promise<boolean> {
   const { rowCount } = await database.query(
     `with deleted as (
-       update clients set deleted_at = now(), name = 'deleted ' || id, notice_address = null
+       update clients set deleted_at = now(), name = 'deleted ' || id, notice_address = null, public_name = null
        where id = $1 and deleted_at is null returning id
      ), revoked as (
        update api_keys set revoked_at = now() from deleted where client_id = deleted.id and revoked_at is null
@@ -182,7 +188,7 @@ export async function listApiKeys(database: Queryable, clientId: Uuid): Promise<
   return rows;
 }
 
-/** False when there is no such key or it was revoked before. Served by the primary key. */
+/** False when there is no such key, or it is already revoked. Served by the primary key. */
 export async function revokeApiKey(database: Queryable, id: Uuid): Promise<boolean> {
   const { rowCount } = await database.query(
     'update api_keys set revoked_at = now() where id = $1 and revoked_at is null',
@@ -212,8 +218,8 @@ export function apiKeyVerifier(database: Queryable, nowMs?: () => number): ApiKe
 }
 
 /**
- * Finds principals by the hashes of keys, in base64. Served by the unique index on hash; the deciding comparison takes
- * the same time wherever the bytes differ.
+ * Finds principals by the hashes of keys, in base64. Served by the unique index on hash. The final comparison takes
+ * constant time, so that it does not reveal where the bytes differ.
  */
 async function findPrincipals(
   database: Queryable,
@@ -221,15 +227,15 @@ async function findPrincipals(
 ): Promise<ReadonlyMap<string, Principal>> {
   const hashes = keyHashes.map((keyHash) => Buffer.from(keyHash, 'base64'));
   const { rows } = await database.query<Principal & { hash: Buffer }>(
-    `select k.hash, k.id as "keyId", k.prefix as "keyPrefix", c.id as "clientId", c.name as "clientName",
-       ${LIMIT_COLUMNS}
-     from api_keys k join clients c on c.id = k.client_id
-     where k.hash = any($1::bytea[]) and k.revoked_at is null and c.deleted_at is null`,
+    `select k.hash, k.id as "keyId", k.prefix as "keyPrefix", clients.id as "clientId", clients.name as "clientName",
+       ${PUBLIC_NAME} as "publicName", ${LIMIT_COLUMNS}
+     from api_keys k join clients on clients.id = k.client_id
+     where k.hash = any($1::bytea[]) and k.revoked_at is null and clients.deleted_at is null`,
     [hashes],
   );
   return new Map(
     rows.flatMap(({ hash: found, ...principal }) => {
-      const position = hashes.findIndex((asked) => timingSafeEqual(found, asked));
+      const position = hashes.findIndex((requested) => timingSafeEqual(found, requested));
       return position < 0 ? [] : [[keyHashes[position] as string, principal]];
     }),
   );

@@ -1,4 +1,4 @@
-/** Operators' controls of stages and the index. Rows outlive processes: a pause outlives a restart. */
+/** Operators' controls of stages and the index. A pause is a row, so it survives a restart. */
 
 import type { Queryable } from './database.ts';
 

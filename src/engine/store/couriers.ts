@@ -1,16 +1,16 @@
-/** The active couriers, each with a number that its claims carry. A few rows, served by the primary key. */
+/** The active couriers. Every claim carries the number of its courier. A few rows, served by the primary key. */
 
 import { randomUuid } from '../domain/ids.ts';
 import { passed } from './claim-fence.ts';
 import type { Queryable } from './database.ts';
 
-/** Identifies this process: a database restored to an older state may give out the number of a living courier again. */
+/** Identifies this process: a database restored to an older state may reuse the number of a living courier. */
 export const PROCESS = randomUuid();
 
-export interface CourierBeat {
+export interface CourierHeartbeat {
   readonly number: number;
   readonly beat: string;
-  /** A counter: it changes when endpoints were paused or resumed. */
+  /** A counter that changes when an endpoint is paused or resumed. */
   readonly pauses: number;
 }
 
@@ -30,13 +30,13 @@ export async function registerCourier(client: Queryable): Promise<number> {
  * Stores the courier's heartbeat and returns all couriers. Its own number is missing if it was declared dead, or if
  * another process has the number.
  */
-export async function beat(client: Queryable, number: number): Promise<readonly CourierBeat[]> {
+export async function writeHeartbeat(client: Queryable, number: number): Promise<readonly CourierHeartbeat[]> {
   const { rowCount } = await client.query({
     name: 'courier-beat',
     text: 'update couriers set beat = beat + 1 where number = $1 and process = $2',
     values: [number, PROCESS],
   });
-  const { rows } = await client.query<CourierBeat>({
+  const { rows } = await client.query<CourierHeartbeat>({
     name: 'couriers',
     text: 'select number, beat, pauses from couriers',
   });
@@ -45,13 +45,13 @@ export async function beat(client: Queryable, number: number): Promise<readonly 
 
 /**
  * Declares couriers dead that have sent no heartbeat since, and returns their numbers. No process has these numbers any
- * more: a dead courier that wakes up cannot claim (delivery-claims.ts) before it has a new number. The rows keep what
- * they claimed until `removeCouriers`, so that another process finds it if this one ends before. A claim in progress
- * has ended when this resolves. Served by the primary key.
+ * more: a dead courier that wakes up cannot claim (delivery-claims.ts) before it has a new number. Until
+ * `removeCouriers`, their rows identify their claims, so that another process finds these if this one ends first.
+ * Claims in progress have ended when this resolves. Served by the primary key.
  */
 export async function declareDead(
   client: Queryable,
-  silent: readonly Pick<CourierBeat, 'number' | 'beat'>[],
+  silent: readonly Pick<CourierHeartbeat, 'number' | 'beat'>[],
 ): Promise<readonly number[]> {
   const { rows } = await client.query<{ number: number }>(
     `update couriers set process = gen_random_uuid()

@@ -1,8 +1,8 @@
 /**
  * Chooses the server of `DATABASE_URL`. The URL may name several, as in libpq
  * (`postgres://user@host1:5432,host2:5432/vigie?target_session_attrs=read-write`; PostgreSQL, "Connection Strings"): a
- * primary and its standbys, which may change roles at any time. At the first connection and after each broken one, all
- * are queried at once for the server that accepts writes. So the service survives a promotion like a restart.
+ * primary and its standbys, which may change roles at any time. At the first connection, and after a connection breaks,
+ * all are asked at once which one accepts writes. So a promotion affects the service like a restart of PostgreSQL.
  */
 
 import { Socket } from 'node:net';
@@ -32,7 +32,7 @@ export class CorkedSocket extends Socket {
 export interface DatabaseServers {
   /** The URL of one server: the client library supports no more. */
   readonly url: string;
-  /** A client's `stream`: connects to the server that takes writes. */
+  /** A client's `stream`, which connects to the server that accepts writes. */
   readonly openSocket: (client?: { readonly ssl?: unknown }) => Socket;
 }
 
@@ -59,7 +59,7 @@ interface ServerAddress {
 const PORT = 5432;
 const READ_ONLY = '25006';
 const ANSWER_MAX_MS = 3_000;
-/** The only `target_session_attrs` that suit an instance that writes. */
+/** The `target_session_attrs` that an instance, which writes, can use. */
 const SESSION_ATTRIBUTES = ['any', 'read-write', 'primary'];
 
 /** Throws `DatabaseUrlError`. */
@@ -80,7 +80,7 @@ export function databaseServers(databaseUrl: string): DatabaseServers {
   };
 }
 
-/** A URL per server, without the parameters that concern all of them. */
+/** Returns a URL per server, without the parameters that concern all servers. */
 function readUrl(databaseUrl: string): { readonly urls: readonly string[]; readonly isChoice: boolean } {
   const [, start = '', user = '', authority = '', rest = ''] =
     /^(postgres(?:ql)?:\/\/)((?:[^/?]*@)?)([^/?@]*)(.*)$/s.exec(databaseUrl) ?? [];
@@ -102,7 +102,7 @@ function readUrl(databaseUrl: string): { readonly urls: readonly string[]; reado
   if (authority === '') for (const name of ['host', 'port']) parameters.delete(name);
   const tail = parameters.size === 0 ? path : `${path}?${parameters.toString()}`;
   const urls = servers.map((server) => `${start}${user}${server.replace(/:$/, '')}${tail}`);
-  if (!urls.every((url) => URL.canParse(url))) throw new DatabaseUrlError('DATABASE_URL: a host or port is none');
+  if (!urls.every((url) => URL.canParse(url))) throw new DatabaseUrlError('DATABASE_URL: correct the hosts and ports');
   return { urls, isChoice };
 }
 
@@ -111,10 +111,14 @@ function serverAddressOf(url: string): ServerAddress {
   return { host: hostname.replace(/^\[(.+)\]$/, '$1'), port: port === '' ? PORT : Number(port) };
 }
 
-/** The server that accepts writes, as far as is known. */
+/**
+ * The last known server that accepts writes. It is remembered while a socket to it exists, because only a socket that
+ * breaks tells that the server is gone.
+ */
 class Choice {
   readonly #urls: readonly string[];
   #known: Promise<ServerAddress> | null = null;
+  #sockets = 0;
 
   constructor(urls: readonly string[]) {
     this.#urls = urls;
@@ -122,10 +126,18 @@ class Choice {
 
   /** Rejects with `NoPrimaryError`. */
   address(): Promise<ServerAddress> {
-    const asked = this.#known ?? this.#ask();
-    this.#known = asked;
-    asked.catch(() => this.forget(asked));
-    return asked;
+    const requested = this.#known ?? this.#ask();
+    this.#known = requested;
+    requested.catch(() => this.forget(requested));
+    return requested;
+  }
+
+  countUntilClosed(socket: Socket): void {
+    this.#sockets++;
+    socket.once('close', () => {
+      this.#sockets--;
+      if (this.#sockets === 0) this.forget();
+    });
   }
 
   /** Forgets the choice, because a connection has broken since. */
@@ -167,20 +179,21 @@ async function assertPrimary(url: string): Promise<ServerAddress> {
   }
 }
 
-/** Ends the session. A connection that is cut off is destroyed after `timeoutMs`. Never rejects. */
+/** Ends the session. If the server does not answer within `timeoutMs`, the connection is destroyed. Never rejects. */
 export async function endSession(client: pg.Client, socket: Socket | undefined, timeoutMs: number): Promise<void> {
   if (!(await endsWithin(client.end(), timeoutMs))) socket?.destroy();
 }
 
-/** Connects to the chosen server, whatever address its client names. */
+/** Connects to the chosen server, and ignores the address that its client names. */
 class PrimarySocket extends CorkedSocket {
   readonly #choice: Choice;
 
   constructor(choice: Choice) {
     super();
     this.#choice = choice;
-    // A server that stops may end the connection or leave it open. It also ends a connection that this side has ended,
-    // which is no reason to choose again.
+    choice.countUntilClosed(this);
+    // The server ended the connection, which it may do when it stops. If this side ended the connection first, there is
+    // no reason to choose again.
     this.once('end', () => this.writableEnded || choice.forget());
     this.once('error', () => choice.forget());
   }
@@ -212,17 +225,17 @@ export class DatabaseUnreachableError extends Error {
 /** The remedy by SQLSTATE (appendix A of PostgreSQL's manual). */
 const REMEDIES: Readonly<Record<string, string>> = {
   '28P01': 'Correct user and password in DATABASE_URL.',
-  '28000': 'Let the user in (pg_hba.conf), or correct DATABASE_URL.',
+  '28000': 'Allow the user in pg_hba.conf, or correct DATABASE_URL.',
   '3D000': 'Create the database, or correct DATABASE_URL.',
-  '42501': 'Let the user of DATABASE_URL connect to the database.',
+  '42501': 'Grant the user of DATABASE_URL the right to connect.',
   '53100': 'Make room on its disk.',
-  '53300': 'Raise max_connections, or end what holds its connections.',
-  '57P03': 'It is starting or stopping.',
-  XX000: 'Look whether its disk is full, and into its log.',
+  '53300': 'Raise max_connections, or close other connections.',
+  '57P03': 'It is starting or stopping. Try again.',
+  XX000: 'Check whether its disk is full, and read its log.',
 };
 
 /**
- * Describes for the operator why PostgreSQL cannot be used at the start: which server, where, and what to do. `url`
+ * Describes why PostgreSQL cannot be used at start-up: which server, where, and what the operator should do. `url`
  * names one server or several. The message omits user and password.
  */
 export function databaseUnreachable(url: string, cause: Error): DatabaseUnreachableError {

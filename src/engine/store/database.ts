@@ -14,10 +14,10 @@ export interface Database extends Queryable {
   connect(): Promise<pg.PoolClient>;
 }
 
-/** A complete value: sending it needs no further computation that could fail. */
+/** A value that is sent without further computation, which could fail. */
 export type Parameter = string | number | boolean | Date | Buffer | null;
 
-/** A statement that is ready to be sent: all its parameters exist. */
+/** A statement with all its parameters, ready to be sent. */
 export interface Statement {
   readonly name: string;
   readonly text: string;
@@ -25,7 +25,7 @@ export interface Statement {
 }
 
 /** The last statements of a transaction, and its result. */
-export interface Ending<T> {
+export interface LastStatements<T> {
   readonly last: readonly Statement[];
   readonly result: T;
 }
@@ -81,7 +81,7 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
     onConnect: async (client) => noteSession(client, await beginSession(client, settings)),
   });
   pool.on('error', (error) => {
-    // A pool that ends does not wait for an answer, and the server may close the connection first.
+    // While the pool ends, it does not wait for answers, and the server may close the connection first.
     if (pool.ending) return;
     // The pool attaches the whole connection to the error: five kilobytes of log line, including the cancel key.
     Reflect.deleteProperty(error, 'client');
@@ -141,12 +141,12 @@ export async function transaction<T>(database: Database, work: (client: Queryabl
 
 /**
  * The same, with the last statements and the commit sent together. Such a commit commits every statement of the
- * transaction that has reached PostgreSQL, so `work` must not send the last statements itself: they are complete before
- * the first of them is sent, a `work` that rejects is rolled back, and after it has settled it cannot send any more.
+ * transaction that has reached PostgreSQL. So `work` returns the last statements instead of sending them: they are
+ * complete before the first is sent, a `work` that rejects is rolled back, and a settled `work` cannot send more.
  */
 export async function pipelinedTransaction<T>(
   database: Database,
-  work: (client: Queryable) => Promise<Ending<T>>,
+  work: (client: Queryable) => Promise<LastStatements<T>>,
 ): Promise<Committed<T>> {
   const client = await database.connect();
   let broken: Error | undefined;
@@ -167,11 +167,11 @@ export async function pipelinedTransaction<T>(
     return { result, answers: answered };
   } catch (error) {
     const reason = broken ?? error;
-    // It is answered after every earlier statement, so none runs when the connection is returned.
+    // The rollback is answered after every earlier statement, so none is running when the connection is returned.
     await client.query('rollback').catch((cause: Error) => {
       broken ??= cause;
     });
-    // The client library considers the statement prepared, but PostgreSQL does not know it.
+    // The client library considers the statement prepared, but PostgreSQL has not received it.
     if (error instanceof UnsentError) broken ??= error;
     if (isCommitting && broken !== undefined) {
       throw new CommitUnknownError('the connection broke before the commit was answered', { cause: reason });
@@ -195,12 +195,12 @@ async function withinWork<T>(client: pg.PoolClient, work: (client: Queryable) =>
   }
 }
 
-/** The client library skips a statement whose values it cannot write, and sends the following ones. */
+/** Writes dates as text: the client library skips a statement whose values it cannot write, and sends the next ones. */
 function withTexts({ name, text, values }: Statement): pg.QueryConfig {
   return { name, text, values: values.map((value) => (value instanceof Date ? value.toISOString() : value)) };
 }
 
-/** Throws when one could not be sent: no later statement may follow, and above all no commit. */
+/** Throws when a statement could not be sent: no later statement, and above all no commit, may follow it. */
 function sendAll(client: pg.PoolClient, statements: readonly Statement[]): readonly Promise<pg.QueryResult>[] {
   let unsent: Error | null = null;
   const send = (statement: pg.QueryConfig): Promise<pg.QueryResult> => {

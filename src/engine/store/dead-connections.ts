@@ -1,9 +1,9 @@
 /**
- * Detects connections that wait for an answer that will never come: a network that drops packets, or has forgotten the
- * connection, sends no reset. A slow statement looks the same on this side, so a separate connection asks PostgreSQL
- * about the sessions of silent connections: a session at work is left alone, however long it takes. If a session has
- * already answered or is gone, or the server cannot be queried, the connection is dead. It is then broken as by a
- * reset, and its users react in the same way. Detection takes at most 20 s.
+ * Detects connections that wait for an answer that will never come: a network that drops packets, or has lost the state
+ * of the connection, sends no reset. A slow statement looks the same on this side, so a separate connection asks
+ * PostgreSQL about the sessions of silent connections. A session that is running a statement is left alone, however
+ * long it takes. If a session has already answered or is gone, or the server cannot be queried, the connection is dead.
+ * It is then broken as by a reset, and its users react in the same way. Detection takes at most 20 s.
  */
 
 import type { EventEmitter } from 'node:events';
@@ -17,9 +17,9 @@ interface WatchedClient {
   readonly client: pg.Client;
   readonly socket: Socket;
   bytesRead: number;
-  /** The time of the last received bytes, or of the first unanswered request. Monotonic milliseconds. */
+  /** The time when bytes were last received, or of the first unanswered request. Monotonic milliseconds. */
   heardAt: number;
-  /** Bytes sent when everything had been answered. */
+  /** Number of bytes sent when every request had last been answered. */
   bytesAnswered: number;
 }
 
@@ -54,7 +54,7 @@ export function watchedClients(servers: DatabaseServers): new (options?: pg.Clie
       watch.add(this, socket);
       socket.once('connect', () => {
         const { remoteAddress, remotePort } = socket as Socket;
-        // The server that this client has reached: its statements can be cancelled there.
+        // The server that this client has reached: a cancel request must go to the same one.
         if (remoteAddress !== undefined) Object.assign(this, { host: remoteAddress, port: remotePort });
       });
     }
@@ -71,11 +71,11 @@ function createDeadConnectionDetector(servers: DatabaseServers): DeadConnectionD
     if (silent.length === 0) return;
     const readBefore = silent.map(({ socket }) => socket.bytesRead);
     const dead = await deadAmong(silent, servers);
-    // Bytes that arrived meanwhile were in transit.
+    // If bytes have arrived meanwhile, they were in transit and the connection is alive.
     const broken = dead.filter((each) => each.socket.bytesRead === readBefore[silent.indexOf(each)]);
     if (broken.length === 0) return;
     const now = performance.now();
-    // Idle connections used the same network path: each would delay its next user by as much.
+    // Idle connections use the same network path: if dead, each would delay its next user by as much.
     const unheard = [...watched].filter((each) => silenceOf(each, now) > SILENT_MS && !isWaiting(each));
     for (const { socket } of [...broken, ...unheard]) socket.destroy(silenceError());
   }
@@ -92,7 +92,7 @@ function createDeadConnectionDetector(servers: DatabaseServers): DeadConnectionD
       const noteAnswered = (): void => {
         entry.bytesAnswered = socket.bytesWritten;
       };
-      // Connecting has its own time limit. Its end is observed before the first statement can be sent.
+      // Connecting has its own time limit. The first statement can be sent only after `readyForQuery`.
       (client as unknown as { readonly connection: EventEmitter }).connection.once('readyForQuery', noteAnswered);
       client.on('drain', noteAnswered);
       socket.once('connect', () => {
@@ -124,7 +124,7 @@ function isWaiting({ socket, bytesAnswered }: WatchedClient): boolean {
 }
 
 function silenceError(): Error {
-  return Object.assign(new Error('the connection to PostgreSQL has fallen silent'), { code: 'ETIMEDOUT' });
+  return Object.assign(new Error('the connection to PostgreSQL does not answer'), { code: 'ETIMEDOUT' });
 }
 
 async function deadAmong(
@@ -143,7 +143,7 @@ async function deadAmong(
 
 const processIds = new WeakMap<object, number>();
 
-/** Notes the server process of the client, which differs from that of the cancel key behind a pooler. */
+/** Notes the server process of the client. Behind a pooler it differs from the process in the cancel key. */
 export function noteSession(client: object, processId: number): void {
   processIds.set(client, processId);
 }
@@ -169,7 +169,7 @@ async function readSessions(pids: readonly number[], servers: DatabaseServers): 
   try {
     await client.connect();
     // Served by no index: PostgreSQL builds the view from its few sessions. A session that waits for its client is not
-    // at work.
+    // working.
     const { rows } = await client.query<SessionState>({
       text: `select pid, state = 'active' and wait_event_type is distinct from 'Client' as "isAtWork"
         from pg_stat_activity where pid = any($1)`,

@@ -5,7 +5,7 @@ import type { Queryable } from './database.ts';
 export interface DeadLetterRead {
   readonly id: number;
   readonly stream: string;
-  /** The stream's number in the intake position. */
+  /** The number of the stream in `intake_position`. */
   readonly streamNumber: number;
   readonly sequence: number;
   readonly subject: string;
@@ -19,7 +19,7 @@ export interface DeadLetterFilter {
   /** Empty for any id. */
   readonly ids: readonly number[];
   readonly subject: string | null;
-  /** Part of the reason, ignoring case. */
+  /** A substring of the reason, ignoring case. */
   readonly reason: string | null;
   readonly from: Date | null;
   readonly before: Date | null;

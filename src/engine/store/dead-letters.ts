@@ -19,8 +19,8 @@ export interface DeadLetter {
 const ROW_LENGTH = 512;
 
 /**
- * A redelivered message is stored once. Served by the unique index. The bytes of all letters are one parameter, of
- * which each row takes its part: as JSON they would be written, escaped and read again.
+ * A redelivered message is stored once. Served by the unique index. The bytes of all letters are one parameter, and
+ * each row takes a slice of it: in JSON they would have to be escaped and parsed.
  */
 export function insertDeadLetters(letters: readonly DeadLetter[]): readonly Statement[] {
   const written = letters.map((letter) => ({ bytes: letter.bytes, row: rowOf(letter) }));
@@ -55,7 +55,7 @@ function rowOf({ stream, sequence, subject, headers, bytes, reason, failedKey }:
   };
 }
 
-/** Which of the sequences of the stream with this number (intake_position) are dead letters. Served by the unique index. */
+/** Those of `sequences` that are dead letters; `streamNumber` is in intake_position. Served by the unique index. */
 export async function readDeadLettersOf(
   client: Queryable,
   stream: string,
@@ -69,7 +69,7 @@ export async function readDeadLettersOf(
   return rows.map(({ sequence }) => Number(sequence));
 }
 
-/** Milliseconds since a bug's last dead letter of each key, within `windowMs`. Served by `dead_letters_failed`. */
+/** Milliseconds since the last dead letter of a bug, by key, within `windowMs`. Served by `dead_letters_failed`. */
 export async function readFailedKeys(client: Queryable, windowMs: number): Promise<ReadonlyMap<string, number>> {
   const { rows } = await client.query<{ failed_key: string; age_ms: number }>(
     `select failed_key, extract(epoch from now() - max(received_at))::float8 * 1000 as age_ms from dead_letters

@@ -10,7 +10,7 @@ import type { Queryable, Statement } from './database.ts';
 import { isAtEndpoint, isInAnyLane, isInLane, isPaused, isUndecidedOf, LANE } from './delivery-states.ts';
 import { statementShares } from './statement-share.ts';
 
-/** Bytes of a written delivery, but for its longest members. */
+/** Approximate bytes of a written delivery without its longest members. */
 const ROW_LENGTH = 512;
 
 /** The lanes of due rows. */
@@ -20,7 +20,7 @@ export function laneOf(number: number): Lane {
   return number === LANE.due_again ? 'retry' : 'first';
 }
 
-/** Facts and queue rows, in one statement per share. */
+/** Inserts the rows of `deliveries` and of the queue, in one statement per share. */
 export function insertDeliveries(
   deliveries: readonly (NewDelivery & { readonly endpointKey: string })[],
 ): readonly Statement[] {
@@ -63,7 +63,7 @@ export interface BacklogRange {
   readonly count: number;
 }
 
-/** The id as open_endpoint has it: with the id itself the primary key would look as cheap, and be read whole. */
+/** The id as in open_endpoint: for the plain id the planner might choose the primary key, and read all of it. */
 const POSITION = 'uuid_send(id)';
 
 /** In the order of ids within each request. Served by open_endpoint, one descent per request. */
@@ -88,8 +88,8 @@ export async function readDue(client: Queryable, ranges: readonly BacklogRange[]
 }
 
 /**
- * The lanes of endpoints that have something due and are not paused, by a loose scan of open_endpoint: its cost is the
- * number of endpoints with an open delivery.
+ * The lanes with due deliveries of endpoints that are not paused, by a loose scan of open_endpoint: its cost is
+ * proportional to the number of endpoints with an open delivery.
  */
 export async function readDueLanes(
   client: Queryable,
@@ -114,16 +114,16 @@ export async function readDueLanes(
   return rows.map(({ endpointKey, lane }) => ({ endpointKey, lane: laneOf(lane) }));
 }
 
-/** The position of a scan of the rows that wait for an earlier one of their match. */
+/** The result of one page of `releaseExpiredHolds`. */
 export interface ExpiredHolds {
   readonly due: readonly DueDelivery[];
-  /** Null at the end. */
+  /** The id at which the page ended; null after the last page. */
   readonly last: Uuid | null;
 }
 
 /**
- * Admits first attempts whose own endpoint no longer holds them back, among the next `limit` waiting ones between two
- * ids: a delivery of another endpoint holds back nothing that old. Served by open_held and open_undecided.
+ * Makes first attempts due that no delivery at their own endpoint holds back, among the next `limit` held ones between
+ * two ids. A delivery at another endpoint does not hold back rows of that age. Served by open_held and open_undecided.
  */
 export async function releaseExpiredHolds(
   client: Queryable,

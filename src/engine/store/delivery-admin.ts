@@ -1,6 +1,6 @@
 /**
- * Deliveries for operators: of every client, with what a resend needs. Ids are UUIDs of version 7, so the order of the
- * primary key is the order of creation.
+ * Deliveries of every client, for operators, with the data that a resend needs. Ids are UUIDs of version 7, so the
+ * order of the primary key is the order of creation.
  */
 
 import type { EventKind } from '../domain/codes.ts';
@@ -25,7 +25,7 @@ export interface AdminDelivery {
   readonly clientName: string;
   readonly searchId: Uuid;
   readonly searchTitle: string;
-  /** The error of the last attempt; null when it delivered, or there is none. */
+  /** The error of the last attempt; null if it succeeded, or if there was no attempt. */
   readonly lastError: string | null;
   readonly matchId: Uuid;
   readonly propertyUuid: Uuid | null;
@@ -40,11 +40,11 @@ export interface AdminDelivery {
   readonly createdAt: Date;
   readonly dueAt: Date;
   readonly finishedAt: Date | null;
-  /** False when its search is deleted or silent: it would then be cancelled instead of sent. */
+  /** False when its search is deleted or silenced: the delivery would be cancelled instead of sent. */
   readonly isWanted: boolean;
 }
 
-/** Every condition that is not null must hold. An `endpointKey` of a URL selects that URL for all clients. */
+/** All conditions that are not null must hold. The `endpointKey` of a URL selects that URL for all clients. */
 export interface AdminFilter extends WantedSearches {
   readonly endpointKey: string | null;
   readonly state: DeliveryState | null;
@@ -63,7 +63,7 @@ const COLUMNS = `d.id, s.client_id as "clientId", s.id as "searchId", s.title as
   d.due_at as "dueAt", ${FINISHED_AT} as "finishedAt", ${IS_WANTED} as "isWanted"`;
 const FROM = `${ALL_DELIVERIES} d join searches s on s.number = d.search_number left join matches m on m.id = d.match_id`;
 
-/** Parameters from `$first` on. */
+/** Its parameters begin with `$first`. */
 function conditionsOf(
   { endpointKey = null, state = null, kind = null, channel = null, from = null, before = null }: Partial<AdminFilter>,
   first: number,
@@ -161,8 +161,8 @@ export async function readDeliveryBody(
 }
 
 /**
- * Counts open webhooks by state, and returns since when the most overdue one is due at an endpoint that is not paused.
- * Reads every open row.
+ * Counts open webhooks by state. Also returns the earliest due time at the endpoints that are not paused. Reads every
+ * open row.
  */
 export async function countOpenDeliveries(database: Queryable): Promise<{
   readonly counts: ReadonlyMap<string, number>;

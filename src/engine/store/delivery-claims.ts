@@ -1,8 +1,8 @@
 /**
  * Claims deliveries for an attempt, by key: the state is checked once the row is locked, and a row that another
  * transaction has locked is skipped. An attempt is counted when it is claimed, before any byte is sent. A first attempt
- * waits for the deliveries that were recorded before it in its match (decisions, section 6, "Order"): only the rows
- * decide that, whichever instances hold them.
+ * waits for deliveries of its match that were recorded earlier (decisions, section 6, "Order"). Only the rows decide
+ * that, so it holds across instances.
  */
 
 import { HELD_BACK_MAX_MS, type Lane } from '../domain/delivery.ts';
@@ -26,11 +26,11 @@ export interface ClaimedDelivery {
   readonly head: string;
   readonly snapshotId: Uuid;
   readonly token: string;
-  /** The current context of its search, JSON; null without one. */
+  /** The current context of its search, as JSON; null without one. */
   readonly context: string | null;
   /** The position among the webhooks of its match. */
   readonly sequence: number;
-  /** The number of this attempt, from 1; it continues over series. */
+  /** The number of this attempt, from 1; a resend continues to count. */
   readonly attemptCount: number;
   /** Attempts made before the current series: they do not count against the retries. */
   readonly attemptsSpent: number;
@@ -40,21 +40,21 @@ export interface ClaimedDelivery {
 
 /**
  * Why a row was not claimed. `held`: an earlier delivery of its match releases it when its own attempt has ended.
- * `contended`: an earlier one is being settled; retry at once. `paused`: its endpoint is paused, or resumes and already
- * has an attempt. `cancelled`: its search or client is gone or silenced, and the row is cancelled now.
+ * `contended`: an earlier one is being settled; retry at once. `paused`: its endpoint is paused, or is resuming and has
+ * an attempt in progress. `cancelled`: its search or client is gone or silenced; the row is cancelled now.
  */
 export type Refusal = 'held' | 'contended' | 'paused' | 'cancelled';
 
 export interface Claims {
   readonly claimed: readonly ClaimedDelivery[];
-  /** Rows in neither set are claimed or locked by another transaction. */
+  /** Requested rows that are in neither collection are claimed or locked by another transaction. */
   readonly refused: ReadonlyMap<Uuid, Refusal>;
 }
 
 /**
- * A delivery that holds back a row of `due`: an earlier one of its match whose first attempt has not ended, at the same
- * endpoint, or for a limited time at another one: rows from `$3` on are younger. A silenced or paused one holds nothing
- * back. Served by index `open_undecided`, whose order excludes others; endpoints by their primary key.
+ * A delivery that holds back a row of `due`: an earlier one of its match whose first attempt has not ended; at another
+ * endpoint, only if the row is young (from id `$3` on). A silenced or paused one holds nothing back. Served by
+ * `open_undecided`, the only index with this order, and the primary key of endpoints.
  */
 const PREDECESSOR = `
   (select e.id from open_deliveries e where ${isEarlier()} and ${isAtEndpoint('e', 'due.endpoint_key')}
@@ -65,7 +65,7 @@ const PREDECESSOR = `
    order by hashtext(e.endpoint_key), e.lane, e.id limit 1)
   limit 1`;
 
-/** The columns of the search of a row of `due`, and of its client. Served by their primary keys. */
+/** Columns of the search and client of a row of `due`. Served by their primary keys. */
 const SUBSCRIPTION = `
   select s.generation, s.client_id, s.token, s.context,
     s.deleted_at is null and s.notification_enabled and c.deleted_at is null as is_wanted
@@ -78,8 +78,8 @@ const RESTRAINT = `
   where p.key in (due.endpoint_key, left(due.endpoint_key, 16)) and (p.paused_at is not null or p.is_resuming)`;
 
 /**
- * Selects the resuming endpoints without an attempt in progress, each with one of its rows. A row of \`endpoints\` that
- * another claim has changed since this one's snapshot is left out, because the snapshot does not show that claim.
+ * Selects the resuming endpoints without an attempt in progress, each with one of its rows. Skips rows of `endpoints`
+ * that another claim has changed since this statement's snapshot, which does not show that claim.
  */
 const RESUMING = `
   update endpoints e
@@ -98,10 +98,10 @@ function isEarlier(): string {
 }
 
 /**
- * A held row leaves its lane, so that no scan reads it, under a lock on its predecessor: the predecessor's settling
- * either waits for this statement and sees the row, or holds the lock, and then the row stays. The lock precedes the
- * claims of the same statement, because it could not follow them. The due rows are locked, and either all or none of
- * them are claimed. None is claimed if the network delayed the statement for longer than its courier uses the claim.
+ * A row that is held back leaves its lane, so that no scan reads it, under a lock on its predecessor. The settling of
+ * the predecessor either waits for this statement and then sees the row, or already holds the lock, and then the row
+ * keeps its lane. Predecessors are locked before claims are written: a statement cannot lock rows that it has updated.
+ * Claims are all written, or none if the network delayed the statement for longer than a courier uses a claim.
  */
 const CLAIM = `
   with named as materialized (
@@ -164,10 +164,10 @@ type ClaimRow = { readonly id: Uuid } & (
 );
 
 /**
- * Claims the due deliveries of `ids` for one attempt each; none if `holder` was declared dead, because the next
- * courier's death would abort the claim during its attempt, and its match would continue too early. Served by the
- * primary keys. `now` is the claiming process's time, for the shown age and the start of the attempt: PostgreSQL's
- * clock may be hours off, and receivers refuse a webhook with a time other than theirs.
+ * Claims the due deliveries of `ids` for one attempt each; none if `holder` was declared dead, because the next death
+ * of any courier would abort that claim during its attempt, and its match would continue too early. Served by the
+ * primary keys. `now`, the time of the claiming process, becomes the start of the attempt and determines the age shown
+ * in the body: PostgreSQL's clock may be hours off, and receivers refuse webhooks whose time differs from theirs.
  */
 export async function claimDeliveries(
   database: Database,
@@ -177,9 +177,9 @@ export async function claimDeliveries(
 ): Promise<Claims> {
   const youngFrom = firstUuidAt(new Date(now.getTime() - HELD_BACK_MAX_MS));
   const claim: Statement = { name: 'claim', text: CLAIM, values: [holder, arrayLiteral(ids), youngFrom, now, PROCESS] };
-  const askedAt = performance.now();
+  const requestedAt = performance.now();
   const { answers } = await pipelinedTransaction(database, async () => ({ last: [passFence, claim], result: null }));
-  const startedAt = new Date(now.getTime() + performance.now() - askedAt);
+  const startedAt = new Date(now.getTime() + performance.now() - requestedAt);
   const claimed: ClaimedDelivery[] = [];
   const refused = new Map<Uuid, Refusal>();
   for (const row of (answers[1]?.rows ?? []) as ClaimRow[]) {
@@ -190,10 +190,10 @@ export async function claimDeliveries(
 }
 
 /**
- * Releases claimed and unsent deliveries, uncounted: all of `ids` that `holder` has claimed, including a claim whose
- * commit is in progress though its answer was lost. After a resend during the attempt its number stays counted, because
- * the attempts spent before the new series include it; the deliveries that waited for it at its former endpoint are
- * then released. Served by the primary key.
+ * Releases those of `ids` that `holder` has claimed but not sent, and does not count the attempt. This includes a claim
+ * whose answer was lost while its commit was in progress. If a resend was requested during the attempt, its number
+ * stays counted, because the attempts spent before the new series include it, and the deliveries that waited for it at
+ * its former endpoint are released. Served by the primary key.
  */
 export async function giveBack(database: Database, holder: number, ids: readonly Uuid[]): Promise<void> {
   const values = [holder, arrayLiteral(ids)];
@@ -207,7 +207,7 @@ export async function giveBack(database: Database, holder: number, ids: readonly
   });
 }
 
-/** Locks rows of other couriers too, because a row that is being claimed does not show it yet. */
+/** Also locks rows of other couriers, because a claim that is being written is not visible yet. */
 const LOCK_CLAIMS = {
   name: 'lock-claims',
   text: `
@@ -215,7 +215,7 @@ const LOCK_CLAIMS = {
   from open_deliveries where id = any($2::uuid[]) order by id for update`,
 };
 
-/** A separate statement after the locking one, so that it sees to which endpoint a resend has moved each row. */
+/** A separate statement after the locking one, so that it sees the endpoint to which a resend has moved each row. */
 const GIVE_BACK = {
   name: 'give-back',
   text: `

@@ -1,6 +1,6 @@
 /**
  * A client's filters for its deliveries, as conditions on a delivery `d` and its search `s`. The number of scanned rows
- * is bounded: by the index of a search or match, or by the first `LISTED_MAX` rows of a client.
+ * is bounded by the index of a search or match, or by `LISTED_MAX` for a client.
  */
 
 import type { EventKind } from '../domain/codes.ts';
@@ -12,7 +12,7 @@ import { LISTED_MAX } from './client-listings.ts';
 import type { Queryable } from './database.ts';
 import { ALL_DELIVERIES } from './delivery-states.ts';
 
-/** Null: any. */
+/** Null matches any value. */
 export interface DeliveryFilter {
   readonly state: DeliveryState | null;
   readonly kind: EventKind | null;
@@ -20,7 +20,7 @@ export interface DeliveryFilter {
   readonly endpointKey: string | null;
 }
 
-/** Both ends are included; null: open. */
+/** Both ends are inclusive; null: unbounded. */
 export interface TimeRange {
   readonly from: Date | null;
   readonly to: Date | null;
@@ -29,7 +29,7 @@ export interface TimeRange {
 export const ANY_DELIVERY: DeliveryFilter = { state: null, kind: null, channel: null, endpointKey: null };
 export const ANY_TIME: TimeRange = { from: null, to: null };
 
-/** The key of a URL, or of an address as `mailto:`. */
+/** The key of a URL, or of an e-mail address written as `mailto:`. */
 export async function readEndpointKey(database: Queryable, clientId: Uuid, endpoint: string): Promise<string> {
   const [, address] = /^mailto:(.*)$/is.exec(endpoint) ?? [];
   if (address === undefined) return endpointKeyOf(clientId, endpoint);
@@ -37,7 +37,7 @@ export async function readEndpointKey(database: Queryable, clientId: Uuid, endpo
   return (rows[0] as { key: string }).key;
 }
 
-/** Parameters from `$first` on. */
+/** Its parameters begin with `$first`. */
 export function filterConditions(
   { state, ...facts }: DeliveryFilter,
   first: number,
@@ -64,7 +64,7 @@ export function isAnyDelivery(filter: DeliveryFilter): boolean {
   return Object.values(filter).every((wanted) => wanted === null);
 }
 
-/** Written out for the index on the range. Times are returned in milliseconds and stored in microseconds. */
+/** A plain comparison, so that an index on the column serves it. The API has milliseconds, the column microseconds. */
 export function timeCondition(column: string, { from, to }: TimeRange): string {
   const bounds = [
     ...(from === null ? [] : [`${column} >= '${from.toISOString()}'`]),
@@ -73,7 +73,7 @@ export function timeCondition(column: string, { from, to }: TimeRange): string {
   return bounds.length === 0 ? 'true' : bounds.join(' and ');
 }
 
-/** The scope of a query for deliveries: a search, or one of its matches and when that was sent. */
+/** The scope of a query for deliveries: a search, or one of its matches within the time in which it was notified. */
 export interface DeliveryTarget {
   readonly searchNumber: SearchNumber;
   readonly matchId: Uuid | null;
@@ -97,8 +97,8 @@ export interface SentMatch {
 }
 
 /**
- * The newest of the requested matches of the client; none of another client's. Served by the primary key or the unique
- * index of matches.
+ * The newest of the requested matches, only those of this client. Served by the primary key or the unique index of
+ * matches.
  */
 export async function readTargets(
   database: Queryable,
@@ -110,7 +110,7 @@ export async function readTargets(
   return readTargetMatches(database, condition, [clientId, matchId, propertyUuid, searchNumber]);
 }
 
-/** Served as its callers say. */
+/** Served by the indexes that its callers name. */
 async function readTargetMatches(
   database: Queryable,
   condition: string,
@@ -132,9 +132,9 @@ export interface WantedSearches {
 }
 
 /**
- * For operators: targets of any client, deleted searches included. For a property its newest matches, otherwise whole
- * searches; null without any condition. Served by the unique index of matches, the one on the id of searches,
- * searches_client and searches_deleted.
+ * For operators: targets of any client, including deleted searches. With a property, these are its newest matches,
+ * otherwise whole searches; null if there is no condition. Served by the unique index of matches, the one on the id of
+ * searches, searches_client and searches_deleted.
  */
 export async function readAnyTargets(
   database: Queryable,
@@ -156,7 +156,7 @@ export async function readAnyTargets(
   return rows.map(({ number }) => ({ searchNumber: number, matchId: null, from: null, to: null }));
 }
 
-/** A delivery is recorded after its pair was first notified, and not after the last event of the pair. */
+/** The deliveries of a pair were recorded between its first and its last notification. */
 export function targetOfMatch({ id, number, updatedAt }: SentMatch): DeliveryTarget {
   return {
     searchNumber: number,
@@ -167,8 +167,8 @@ export function targetOfMatch({ id, number, updatedAt }: SentMatch): DeliveryTar
 }
 
 /**
- * As SQL, the deliveries `d` of targets with their search `s`; `$1` to `$4` are `targetColumns`. `condition` is on a
- * delivery of a target, with what follows it. Served by deliveries_search and mail_items_search, once per target.
+ * As SQL, the deliveries `d` of targets with their search `s`; `$1` to `$4` are `targetColumns`. `condition` is about
+ * `d`; a limit may follow it. Served by deliveries_search and mail_items_search, once per target.
  */
 export function deliveriesOfTargets(condition: string): string {
   return `unnest($1::integer[], $2::uuid[], $3::timestamptz[], $4::timestamptz[]) as target(number, match_id, since, until)

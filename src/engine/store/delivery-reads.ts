@@ -64,8 +64,8 @@ export interface DeliveryPage {
 }
 
 /**
- * One page of the deliveries of some searches or matches, by time, and how many there are. Served by deliveries_search
- * and mail_items_search, for each match within the time in which it was sent.
+ * One page of the deliveries of some searches or matches, by time, and their total number. Served by deliveries_search
+ * and mail_items_search; for a match, only the time in which it was notified is read.
  */
 export async function listDeliveries(
   database: Queryable,
@@ -79,14 +79,14 @@ export async function listDeliveries(
     `select ${COLUMNS} from ${from} order by d.created_at ${direction}, d.id ${direction} limit $9 offset $10`,
     [...wanted, limit, offset],
   );
-  const counted = database.query<{ total: number }>(`select count(*)::integer as total from ${from}`, wanted);
-  const [{ rows }, { rows: counts }] = await Promise.all([listed, counted]);
+  const counting = database.query<{ total: number }>(`select count(*)::integer as total from ${from}`, wanted);
+  const [{ rows }, { rows: counts }] = await Promise.all([listed, counting]);
   return { deliveries: await withAttempts(database, rows), total: counts[0]?.total ?? 0, isCut: false };
 }
 
 /**
- * The same for all searches of a client (client-listings.ts): the first `LISTED_MAX` of a kind, channel and endpoint,
- * filtered by state.
+ * The same for all searches of a client (client-listings.ts). The state filters the first `LISTED_MAX` deliveries with
+ * the requested kind, channel and endpoint.
  */
 export async function listDeliveriesOfClient(
   database: Queryable,
@@ -106,7 +106,7 @@ export async function listDeliveriesOfClient(
   return { deliveries: await withAttempts(database, rows), total, isCut };
 }
 
-/** Served as `listedOfClient` says, then by the primary keys. */
+/** Served like `listedOfClient`, then by the primary keys. */
 async function listFiltered(
   database: Queryable,
   table: ListedTable,
@@ -143,10 +143,10 @@ export async function readDelivery(database: Queryable, clientId: Uuid, id: Uuid
 
 export interface SentContent {
   readonly head: string;
-  /** JSON, with the contacts if they were included at its recording. */
+  /** JSON, with the contacts if they were included when it was recorded. */
   readonly document: string;
   readonly sequence: number;
-  /** The search's current context, JSON; null without one. */
+  /** The search's current context, as JSON; null without one. */
   readonly context: string | null;
   readonly hidesContacts: boolean;
 }

@@ -1,4 +1,4 @@
-/** The states from which the steps of a delivery start (domain/delivery.ts), for statements about items of e-mails. */
+/** States and conditions of deliveries as SQL, derived from the transitions in domain/delivery.ts. */
 
 import { type DeliveryState, STEPS } from '../domain/delivery.ts';
 
@@ -12,31 +12,31 @@ export const LANE = {
 
 /** States that are not final. */
 export const OPEN = listOf(STEPS.cancel.from);
-/** States that become due for an attempt at their time. */
+/** States in which a delivery waits for its due time. */
 export const WAITING = listOf(['queued', 'retry_wait']);
-/** The states that a late success still ends. */
+/** States in which a late success still counts. */
 export const NOT_YET_DELIVERED = listOf(STEPS.deliver.from);
 
 /**
- * For a row with a delivery's `id`: a delivery stays delivered when its resend fails. Served by the primary key;
- * `offset 0` keeps PostgreSQL from joining, which would read all attempts.
+ * True for a row whose delivery `id` never succeeded: a delivery stays delivered when its resend fails. Served by the
+ * primary key; `offset 0` keeps PostgreSQL from planning a join, which would read all attempts.
  */
 export const NEVER_DELIVERED =
   'not exists (select from attempts a where a.delivery_id = id and a.error is null offset 0)';
 
-/** Holds for every open delivery. Index open_endpoint serves the statements that have it. */
+/** True for every open delivery. Index open_endpoint serves only statements with this condition. */
 export function isInAnyLane(row = 'open_deliveries'): string {
   return `(${row}.lane between ${LANE.waiting_retry} and ${LANE.due_again}) is true`;
 }
 
-/** Index open_held, or open_retrying, serves the statements that have it. */
+/** Index open_held, or open_retrying, serves only statements with this condition. */
 export function isInLane(lane: 'held' | 'waiting_retry'): string {
   return `(lane = ${LANE[lane]}) is true`;
 }
 
 /**
- * For an open delivery whose first attempt has not ended. Index open_undecided, which holds a part of its match's id and
- * a hash of its endpoint, serves the statements that have it.
+ * True for an open delivery of the match whose first attempt has not ended. Index open_undecided, which has a part of
+ * the match's id and a hash of the endpoint, serves only statements with this condition.
  */
 export function isUndecidedOf(row: string, matchId: string): string {
   const partOf = (id: string): string => `substring(uuid_send(${id}) from 3 for 7)`;

@@ -1,4 +1,4 @@
-/** Endpoints as operators see them; `endpoints.ts` is the couriers' side. */
+/** Reads endpoints for operators; `endpoints.ts` has the statements of couriers. */
 
 import type { PauseCause } from '../domain/endpoint.ts';
 import type { Queryable } from './database.ts';
@@ -22,7 +22,7 @@ const COLUMNS = `key, url, paused_at as "pausedAt", pause_reason as "pauseReason
   "failedCount", "oldestDueAt", failure_streak as "failureStreak", last_error as "lastError",
   last_success_at as "lastSuccessAt", last_failure_at as "lastFailureAt"`;
 
-/** The key of a URL counts for all its clients. Served by open_endpoint and final_outcomes_failed. */
+/** For the key of a URL, counts deliveries of all its clients. Served by open_endpoint and final_outcomes_failed. */
 const COUNTS = `left join lateral (
     select count(*)::integer as "openCount", min(due_at) filter (where claimed_by is null) as "oldestDueAt"
     from open_deliveries where endpoint_key >= key and endpoint_key < key || 'g' and ${isInAnyLane()}
@@ -41,8 +41,8 @@ const PAUSE = `left join lateral (
   ) as pause on true`;
 
 /**
- * Those with most open deliveries first, as `readAdminEndpoint` returns them; `pausedOnly` lists those with a pause of
- * their own. An endpoint is listed from the end of its first attempt on. Reads every endpoint: at most thousands.
+ * Endpoints as `readAdminEndpoint` returns them, most open deliveries first; `pausedOnly` lists those that are paused
+ * themselves. An endpoint is listed once its first attempt has ended. Reads every endpoint: at most thousands.
  */
 export async function listAdminEndpoints(
   database: Queryable,
@@ -64,8 +64,8 @@ export async function listAdminEndpoints(
 }
 
 /**
- * Null if it is not paused and never had a delivery. A URL is returned as its clients' endpoints together, and a
- * client's endpoint as paused when its URL is. Served by the primary key, open_endpoint and final_outcomes_failed.
+ * Null if it is not paused and never had a delivery. The key of a URL stands for all endpoints with that URL. A
+ * client's endpoint is also paused if its URL is. Served by the primary key, open_endpoint and final_outcomes_failed.
  */
 export async function readAdminEndpoint(database: Queryable, key: string): Promise<AdminEndpoint | null> {
   const { rows } = await database.query<AdminEndpoint>(
@@ -99,13 +99,13 @@ export async function countPausedEndpoints(database: Queryable): Promise<number>
 
 export interface PausedBacklog {
   readonly counts: Readonly<Record<PauseCause, number>>;
-  /** Deliveries that wait for paused endpoints, and their approximate bytes in the database. */
+  /** Number of deliveries that wait for paused endpoints, and their approximate bytes in the database. */
   readonly waiting: number;
   readonly bytes: number;
 }
 
 /**
- * Counts paused endpoints by the displayed cause. The bytes are those of as many average rows, by PostgreSQL's own
+ * Counts paused endpoints by the displayed cause. Bytes are estimated from the average row size in PostgreSQL's
  * statistics. Served by endpoints_paused and open_endpoint.
  */
 export async function readPausedBacklog(database: Queryable): Promise<PausedBacklog> {

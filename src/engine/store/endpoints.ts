@@ -18,7 +18,7 @@ import { NOTE_PAUSES } from './couriers.ts';
 import type { Queryable } from './database.ts';
 import { isInAnyLane, isInLane, isUndecidedOf, LANE } from './delivery-states.ts';
 
-/** A series of failures of an endpoint without a success in between. */
+/** A series of an endpoint's failures without a success in between. */
 export interface FailureSeries {
   readonly key: string;
   readonly since: Date;
@@ -89,7 +89,7 @@ export async function recordObservations(
   return { dead: await pauseDeadEndpoints(client, failing, days), series };
 }
 
-/** The most recently used endpoints, so that a starting courier does not have to learn again which ones hang. */
+/** The most recently used endpoints, so that a starting courier knows which ones do not answer. */
 export async function readRememberedEndpoints(
   client: Queryable,
   limit: number,
@@ -110,10 +110,10 @@ export interface DeadEndpoint {
 }
 
 /**
- * Pauses those among `keys` that are dead (decisions, section 6). `days` is the least duration of a series of failures
- * that pauses; 0: none does. If no endpoint has answered since a series began, though others were tried, the fault is
- * in our own network. Deliveries at another endpoint that wait for deliveries of these are released when their time is
- * over. Served by the primary key; all endpoints are read only if one of these is dead.
+ * Pauses those among `keys` that are dead (decisions, section 6). `days` is the minimum duration of a series of
+ * failures that pauses; 0: none does. If no endpoint has answered since a series began, though others were tried, the
+ * fault is in our own network. Deliveries at other endpoints that wait for these are released when their waiting time
+ * is over. Served by the primary key; all endpoints are read only if one of these is dead.
  */
 export async function pauseDeadEndpoints(
   client: Queryable,
@@ -141,7 +141,7 @@ export async function pauseDeadEndpoints(
   return rows;
 }
 
-/** As SQL, for a row with `key` and `failing_since`: whether the fault is not in our own network. */
+/** As SQL: whether the endpoint of `row` (`key`, `failing_since`) fails for a reason other than our own network. */
 export function isFaultOfItsOwn(row: string): string {
   return `(exists (select from endpoints o where o.last_success_at >= ${row}.failing_since)
     or not exists (
@@ -149,7 +149,7 @@ export function isFaultOfItsOwn(row: string): string {
       where o.key <> ${row}.key and greatest(o.last_success_at, o.last_failure_at) >= ${row}.failing_since))`;
 }
 
-/** As SQL: whether the endpoint is half of the way to its pause, in failures and in time. */
+/** As SQL: whether the endpoint has half of the failures, over half of the time, that pause it. */
 export function isHalfDead(endpoint: string, days: string): string {
   return `(${days}::integer > 0 and ${endpoint}.failure_streak >= ${DEAD_FROM_FAILURES / 2}
     and ${endpoint}.last_failure_at - ${endpoint}.failing_since >= ${days}::integer * interval '12 hours')`;
@@ -163,7 +163,7 @@ export async function readPausedEndpoints(client: Queryable): Promise<readonly s
 
 /**
  * Pauses an endpoint for an operator: no attempt begins once it resolves. Resolves with the deliveries that the
- * endpoint held back; attempts in progress end. `key` is of a client's endpoint, or of a URL for all clients.
+ * endpoint held back; attempts in progress end. `key` identifies a client's endpoint, or a URL for all clients.
  */
 export async function pauseEndpoint(
   client: Queryable,
@@ -175,7 +175,7 @@ export async function pauseEndpoint(
   return releaseHeldBehind(client, key);
 }
 
-/** Pauses a client's own endpoint for the client: no attempt begins once it resolves. */
+/** Pauses a client's endpoint at the client's request: no attempt begins once it resolves. */
 export function pauseOwnEndpoint(client: Queryable, key: string, url: string): Promise<void> {
   return setPaused(client, key, url, 'client', null);
 }
@@ -199,8 +199,8 @@ async function setPaused(
 }
 
 /**
- * Makes due, at each endpoint, the first delivery that waits for an earlier one of its match at this endpoint: the next
- * claim decides anew, and none adds to them. Served by open_held and open_undecided; reads every held row.
+ * Makes due, at each endpoint, the first delivery of a match that waits for one at this endpoint: its next claim
+ * decides. No claim adds more: this endpoint is paused. Served by open_held and open_undecided; reads every held row.
  */
 async function releaseHeldBehind(client: Queryable, key: string): Promise<readonly DueDelivery[]> {
   const { rows } = await client.query<Omit<DueDelivery, 'lane'>>(
@@ -222,13 +222,13 @@ async function releaseHeldBehind(client: Queryable, key: string): Promise<readon
   return rows.map((row) => ({ ...row, lane: 'first' }));
 }
 
-/** The series of failures restarts, and all couriers together make one attempt at a time until a 200. */
+/** Resets the series of failures. Until a 200, all couriers together make one attempt at a time. */
 const RESUMED = `failures_paused_at = null, failure_streak = 0, failing_since = null, gone_at = '{}', concurrency = 1,
   is_resuming = length(key) > ${URL_DIGITS}`;
 
 /**
- * Ends the pause of `by` and the pause after failures; the other party's pause stays. The key of a URL applies to all
- * its clients. Served by the primary key.
+ * Ends the pause set by `by` and the pause after failures; a pause set by the other party stays. The key of a URL
+ * applies to all its clients. Served by the primary key.
  */
 export async function resumeEndpoint(client: Queryable, key: string, by: 'operator' | 'client'): Promise<void> {
   await client.query(
@@ -243,7 +243,7 @@ export async function resumeEndpoint(client: Queryable, key: string, by: 'operat
   );
 }
 
-/** The health of those among `keys` that are known. Served by the primary key and index `open_endpoint`. */
+/** The health of the known endpoints among `keys`. Served by the primary key and index `open_endpoint`. */
 export async function readEndpointHealth(
   client: Queryable,
   keys: readonly string[],

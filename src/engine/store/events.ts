@@ -1,4 +1,4 @@
-/** Every recorded change of an advert; the document shows the newest ones, this table keeps them all. */
+/** Every recorded change of an advert. A document shows only the newest ones; this table has them all. */
 
 import type { AdvertEvent } from '../domain/advert.ts';
 import type { Uuid } from '../domain/ids.ts';

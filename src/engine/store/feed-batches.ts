@@ -1,6 +1,6 @@
 /**
- * The recorder's rows for the feed (decisions, section 11): the deliveries of one transaction for each client, and
- * items for notifying searches without an endpoint, which have no delivery.
+ * The recorder's rows for the feed (decisions, section 11): for each client a row with the deliveries of one
+ * transaction, and items for notifying searches without an endpoint, which have no deliveries.
  */
 
 import type { EventKind } from '../domain/codes.ts';
@@ -10,7 +10,7 @@ import { memberArrays } from './array-literal.ts';
 import type { Queryable, Statement } from './database.ts';
 import { statementShares } from './statement-share.ts';
 
-/** The body that a webhook would carry, if the search had an endpoint. */
+/** The data of the webhook that would be sent if the search had an endpoint. */
 export interface FeedItem {
   readonly id: Uuid;
   readonly sequence: number;
@@ -29,7 +29,7 @@ export interface FeedEntry {
   readonly searchNumber: SearchNumber;
 }
 
-/** Bytes of a written item without its longest member. */
+/** Approximate bytes of a written item without its longest member. */
 const ROW_LENGTH = 512;
 
 export function insertFeedItems(items: readonly FeedItem[]): readonly Statement[] {
@@ -53,7 +53,7 @@ export function insertFeedItems(items: readonly FeedItem[]): readonly Statement[
   }));
 }
 
-/** `epoch` is the sequence floor that the transaction has read. Ids of a match ascend in the order of its sequence. */
+/** `epoch` is the sequence floor that the transaction has read. The ids of a match ascend with its sequence. */
 export function insertFeedBatches(entries: readonly FeedEntry[], epoch: number): readonly Statement[] {
   if (entries.length === 0) return [];
   return [
@@ -68,7 +68,7 @@ export function insertFeedBatches(entries: readonly FeedEntry[], epoch: number):
   ];
 }
 
-/** Clients whose oldest batch is from before `before`. A loose scan of the primary key: its cost is their number. */
+/** Clients whose oldest batch is older than `before`. A loose scan of the primary key: one descent per client. */
 export async function readForgetfulClients(client: Queryable, before: Date): Promise<readonly Uuid[]> {
   const { rows } = await client.query<{ id: Uuid }>(
     `with recursive fed as (
@@ -87,8 +87,8 @@ export async function readForgetfulClients(client: Queryable, before: Date): Pro
 }
 
 /**
- * Removes a client's feed batches from before `before`, among its oldest `limit`, in order, and stores the end;
- * resolves with their number. Served by the primary keys.
+ * Removes a client's feed batches that are older than `before`, among its oldest `limit`, and stores where the removed
+ * part ends; resolves with the number removed. Served by the primary keys.
  */
 export async function forgetFeed(client: Queryable, clientId: Uuid, before: Date, limit: number): Promise<number> {
   const { rows } = await client.query<{ count: number }>(
@@ -112,7 +112,7 @@ export async function forgetFeed(client: Queryable, clientId: Uuid, before: Date
   return rows[0]?.count ?? 0;
 }
 
-/** Removes items from before `before`, behind every reader. Resolves with their number. Served by the primary key. */
+/** Removes items older than `before`, behind all readers; resolves with their number. Served by the primary key. */
 export async function removeFeedItems(
   client: Queryable,
   range: { readonly below: Uuid; readonly before: Date; readonly limit: number },

@@ -5,7 +5,7 @@
 
 import { LRUCache } from 'lru-cache';
 
-interface Asked<T> {
+interface Request<T> {
   readonly answer: Promise<T | null>;
   readonly resolve: (found: T | null) => void;
   readonly reject: (error: Error) => void;
@@ -13,11 +13,11 @@ interface Asked<T> {
 
 const KEYS_MAX = 256;
 
-/** `read` omits missing keys; it is not called again before it has settled. */
+/** `read` omits missing keys. It is not called again before its previous call has settled. */
 export function gatherReads<T>(
   read: (keys: readonly string[]) => Promise<ReadonlyMap<string, T>>,
 ): (key: string) => Promise<T | null> {
-  const waiting = new Map<string, Asked<T>>();
+  const waiting = new Map<string, Request<T>>();
   let hasReader = false;
 
   async function readWaiting(): Promise<void> {
@@ -37,10 +37,10 @@ export function gatherReads<T>(
   }
 
   return (key) => {
-    const asked = waiting.get(key) ?? newAsked<T>();
-    waiting.set(key, asked);
+    const request = waiting.get(key) ?? newRequest<T>();
+    waiting.set(key, request);
     if (!hasReader) void readWaiting();
-    return asked.answer;
+    return request.answer;
   };
 }
 
@@ -49,7 +49,7 @@ export const STALENESS_MAX_MS = 5_000;
 const REMEMBERED_MAX = 10_000;
 
 export interface RememberedReads<T> {
-  /** Immediate for a recently read key; null for a missing key, which is not cached. */
+  /** Returns a recently read key at once; null for a missing key, which is not cached. */
   read(key: string): T | null | Promise<T | null>;
   /** Drops the cache. */
   forget(): void;
@@ -63,19 +63,21 @@ export function rememberReads<T>(
   const remembered = new LRUCache<string, { readonly found: T; readonly atMs: number }>({ max: REMEMBERED_MAX });
   const find = gatherReads(read);
   let forgotten = 0;
-  const ask = async (key: string, askedAtMs: number): Promise<T | null> => {
+  const ask = async (key: string, requestedAtMs: number): Promise<T | null> => {
     const before = forgotten;
     const found = await find(key);
     if (found === null) remembered.delete(key);
     // A read that began before the change may be outdated.
-    else if (forgotten === before) remembered.set(key, { found, atMs: askedAtMs });
+    else if (forgotten === before) remembered.set(key, { found, atMs: requestedAtMs });
     return found;
   };
   return {
     read(key) {
-      const askedAtMs = nowMs();
+      const requestedAtMs = nowMs();
       const known = remembered.get(key);
-      return known !== undefined && askedAtMs - known.atMs < STALENESS_MAX_MS ? known.found : ask(key, askedAtMs);
+      return known !== undefined && requestedAtMs - known.atMs < STALENESS_MAX_MS
+        ? known.found
+        : ask(key, requestedAtMs);
     },
     forget() {
       forgotten += 1;
@@ -84,9 +86,9 @@ export function rememberReads<T>(
   };
 }
 
-function newAsked<T>(): Asked<T> {
-  let resolve: Asked<T>['resolve'] = () => undefined;
-  let reject: Asked<T>['reject'] = () => undefined;
+function newRequest<T>(): Request<T> {
+  let resolve: Request<T>['resolve'] = () => undefined;
+  let reject: Request<T>['reject'] = () => undefined;
   const answer = new Promise<T | null>((resolved, rejected) => {
     [resolve, reject] = [resolved, rejected];
   });

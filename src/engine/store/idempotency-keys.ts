@@ -13,7 +13,7 @@ export interface KeyedRequest {
   readonly bodyHash: Buffer;
 }
 
-/** The state of the request: new, done with this result, or another request had the key. */
+/** Null: a new request. `under way`: in progress. `another body`: another request had the key. Otherwise its result. */
 export type FormerRequest = null | 'under way' | 'another body' | { readonly resourceId: Uuid };
 
 const KEPT_HOURS = 24;

@@ -1,4 +1,4 @@
-/** The identity of a database on NATS, and its version. */
+/** The identity of a database on NATS, and its newest migration. */
 
 import type { Uuid } from '../domain/ids.ts';
 import { type DatabaseLabel, NO_NAMESPACE } from '../domain/namespace.ts';
@@ -25,7 +25,7 @@ export async function readDatabaseLabel(database: Queryable, url: string): Promi
   return { id: (rows[0] as { id: Uuid }).id, address: addressOf(url) };
 }
 
-/** The number of the newest applied migration of any database, ours or not; 0 without one. The table has a row for each. */
+/** The number of the newest applied migration; 0 if there is none, or the database is not ours. Reads few rows. */
 export async function readNewestMigration(database: Queryable): Promise<number> {
   const { rows } = await database.query<{ isOurs: boolean }>(
     `select to_regclass('schema_migrations') is not null as "isOurs"`,

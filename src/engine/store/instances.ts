@@ -1,4 +1,4 @@
-/** The processes of the service, by their last heartbeat. */
+/** The processes of the service and their last heartbeats. */
 
 import type { Uuid } from '../domain/ids.ts';
 import type { Queryable } from './database.ts';
@@ -37,7 +37,7 @@ export interface Instance {
   readonly version: string;
   readonly startedAt: Date;
   readonly stages: Readonly<Record<string, StageFigures>>;
-  /** Components that have been failing for a while, longest first. */
+  /** Components that have been failing for a while, the longest-failing first. */
   readonly failing: readonly FailingPart[];
   /** Null without the role `intake`. */
   readonly searchIndex: IndexFigures | null;
@@ -77,7 +77,7 @@ export async function showInstance(database: Queryable, instance: Instance): Pro
   return rows[0]?.compatibleFrom ?? 0;
 }
 
-/** As SQL, of a row of `instances`. */
+/** As SQL, for a row of `instances`: whether its process is alive. */
 export const IS_LIVING = `seen_at > clock_timestamp() - ${GONE_AFTER_SECONDS} * interval '1 second'`;
 
 /** Served by the primary key. */
@@ -85,7 +85,7 @@ export async function removeInstance(database: Queryable, id: Uuid): Promise<voi
   await database.query('delete from instances where id = $1', [id]);
 }
 
-/** Removes instances without a heartbeat for an hour; returns how many. A few rows. */
+/** Removes instances without a heartbeat for an hour; returns their number. The table has a few rows. */
 export async function forgetInstances(database: Queryable): Promise<number> {
   const { rowCount } = await database.query(
     `delete from instances where seen_at < clock_timestamp() - ${FORGOTTEN_AFTER_SECONDS} * interval '1 second'`,
@@ -93,7 +93,7 @@ export async function forgetInstances(database: Queryable): Promise<number> {
   return rowCount ?? 0;
 }
 
-/** The living instances, oldest first. A few rows. */
+/** The living instances, oldest first. The table has a few rows. */
 export async function listInstances(database: Queryable): Promise<readonly SeenInstance[]> {
   const { rows } = await database.query<SeenInstance>(
     `select id, host, process_id as "processId", roles, version, started_at as "startedAt", seen_at as "seenAt",

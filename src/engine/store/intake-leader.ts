@@ -1,15 +1,15 @@
 /**
- * Elects the instance that takes adverts in. One instance leads and the others stand by: two that pulled from one
- * consumer would record the changes of one property in any order; the older of two would count as stale and be lost.
+ * Elects the instance that takes in adverts. One instance leads and the others stand by. If two instances pulled from
+ * one consumer, changes of a property could be recorded out of order, and the older one be dropped as stale.
  *
  * The leader holds an advisory lock in a session of its own. PostgreSQL releases it when the session ends: at once when
- * the process dies. If the leader is frozen or cut off, another candidate ends its session once it has been silent for
- * `SILENCE_MAX_MS`: a leader sends a heartbeat every second. A single instance keeps the lead under any load, however
- * late its heartbeats or their answers are. No clocks of our processes are compared.
+ * the process dies. A leader sends a heartbeat every second. If it is frozen or cut off, another candidate ends its
+ * session after `SILENCE_MAX_MS` of silence. A single instance keeps the lead however late its heartbeats or their
+ * answers are. The clocks of our processes are never compared.
  *
- * A frozen leader may resume unaware that it was replaced, and it records on other connections. So every term has a
- * number, the fencing token (Kleppmann, "How to do distributed locking", 2016): a recording transaction first verifies
- * its term, which keeps the next term from beginning before the transaction has ended.
+ * A frozen leader may resume without knowing that it was replaced, and it records on other connections. So every term
+ * has a number, the fencing token (Kleppmann, "How to do distributed locking", 2016). A recording transaction first
+ * verifies its term, which also keeps the next term from beginning before the transaction has ended.
  */
 
 import type { Socket } from 'node:net';
@@ -26,9 +26,9 @@ export type Term = string;
 export interface LeaderSession {
   /** True once the session has ended, and with it the term. */
   readonly isLost: boolean;
-  /** The number of a new term when no instance leads, otherwise null. Rejects when the session is lost. */
+  /** Begins a term if no instance leads; resolves with its number, or null. Rejects when the session is lost. */
   campaign(): Promise<Term | null>;
-  /** Publishes that the work of the term has begun, and from then on sends heartbeats. */
+  /** Records that the work of the term has begun; from then on heartbeats are recorded too. */
   showLead(): Promise<void>;
   /** Ends the session and its term, if any. Never rejects. */
   close(): Promise<void>;
@@ -42,7 +42,7 @@ export class TermOverError extends Error {
 /** An arbitrary number that nothing else in the database locks. */
 export const LEADER_LOCK = 7_640_891_576;
 const SILENCE_MAX_MS = 5_000;
-/** The silence after which PostgreSQL ends a leader's session that no candidate may end. */
+/** The silence after which PostgreSQL itself ends a leader's session, if no candidate does. */
 const SILENCE_ALONE_MAX_MS = 60_000;
 const SHOW_LIFE_EVERY_MS = 1_000;
 const ANSWER_MAX_MS = 10_000;
@@ -51,15 +51,15 @@ const BEAT_ANSWER_MAX_MS = 30_000;
 /** The former leader may have died within a transaction. */
 const TAKE_OVER_MAX_MS = 2 * TRANSACTION_IDLE_MAX_MS;
 
-/** The table has one row. The gap counts only the time in which an instance that could lead was running. */
+/** The gap counts only the time in which an instance that could lead was running. The table has one row. */
 const BEGIN_LEAD = `update intake_leads set began_at = clock_timestamp(), seen_at = clock_timestamp(),
   gap_seconds = case when seen_at is not null then greatest(0, extract(epoch from clock_timestamp() - greatest(seen_at, (
     select min(started_at) from instances where 'intake' = any(roles) and ${IS_LIVING})))) end`;
 const SHOW_LEAD = 'update intake_leads set seen_at = clock_timestamp()';
 
 /**
- * Ends the session that holds the lock, if it is silent. A session at work is left alone, however long it takes. The
- * views list sessions and their locks.
+ * Ends the session that holds the lock, if it is silent. A session that is running a statement is left alone, however
+ * long it takes. Reads two views, of the sessions and of their locks.
  */
 const END_SILENT_LEADER = `
   select pg_terminate_backend(pid) from pg_locks join pg_stat_activity using (pid)
@@ -90,10 +90,10 @@ export async function openLeaderSession(
     isLost = true;
   };
   client.on('error', lose).on('end', lose);
-  const beat = createBeat(client, lose, onTransientError);
+  const heartbeat = createHeartbeat(client, lose, onTransientError);
   try {
     await client.connect();
-    // A heartbeat may be lost in a crash of PostgreSQL, so it does not wait for its disk.
+    // Heartbeats do not wait for the disk: losing one in a crash of PostgreSQL does no harm.
     await beginSession(client, { idle_session_timeout: SILENCE_ALONE_MAX_MS, synchronous_commit: 'off' });
   } catch (error) {
     socket?.destroy();
@@ -115,26 +115,30 @@ export async function openLeaderSession(
         query_timeout: TAKE_OVER_MAX_MS,
       };
       const begun = await client.query<{ term: Term }>(takeOver);
-      beat.start();
+      heartbeat.start();
       return (begun.rows[0] as { term: Term }).term;
     },
-    showLead: () => beat.showLead(),
+    showLead: () => heartbeat.showLead(),
     async close() {
-      beat.stop();
+      heartbeat.stop();
       lose();
       await endSession(client, socket, ANSWER_MAX_MS);
     },
   };
 }
 
-/** Sends a heartbeat a second from `start` on, one at a time: a session that awaits an answer is not idle. */
-function createBeat(client: pg.Client, onLost: () => void, onTransientError: (what: string, error: Error) => void) {
+/** From `start` on, sends one heartbeat a second, never two at once: a session that awaits an answer is not idle. */
+function createHeartbeat(
+  client: pg.Client,
+  onLost: () => void,
+  onTransientError: (what: string, error: Error) => void,
+) {
   let task: Task | null = null;
   let text = 'select';
-  async function beat(): Promise<void> {
-    const said = text;
-    await client.query({ text: said, query_timeout: BEAT_ANSWER_MAX_MS } as pg.QueryConfig);
-    if (said === BEGIN_LEAD) text = SHOW_LEAD;
+  async function writeHeartbeat(): Promise<void> {
+    const sentText = text;
+    await client.query({ text: sentText, query_timeout: BEAT_ANSWER_MAX_MS } as pg.QueryConfig);
+    if (sentText === BEGIN_LEAD) text = SHOW_LEAD;
   }
   return {
     start() {
@@ -144,11 +148,11 @@ function createBeat(client: pg.Client, onLost: () => void, onTransientError: (wh
         if (error instanceof pg.DatabaseError) onTransientError(what, error);
         else onLost();
       };
-      task = startTask({ what, everyMs: SHOW_LIFE_EVERY_MS, work: beat, onTransientError: onFailure });
+      task = startTask({ what, everyMs: SHOW_LIFE_EVERY_MS, work: writeHeartbeat, onTransientError: onFailure });
     },
     showLead() {
       text = BEGIN_LEAD;
-      return task === null ? beat() : task.run();
+      return task === null ? writeHeartbeat() : task.run();
     },
     // Not awaited: an unanswered statement may never be answered.
     stop: () => void task?.stop(),
@@ -167,14 +171,14 @@ export async function holdTerm(client: Queryable, term: Term): Promise<number> {
     values: [term],
   });
   const [held] = rows;
-  if (held === undefined) throw new TermOverError(`term ${term} is over: another instance takes adverts in`);
+  if (held === undefined) throw new TermOverError(`term ${term} is over: another instance is the leader`);
   return held.sequenceFloor;
 }
 
 export interface IntakeLead {
   /** When the last leader began its work; null when there was none. */
   readonly beganAt: Date | null;
-  /** How long no instance had taken in adverts before it, while at least one was running. */
+  /** How long no instance had taken in adverts before that, while at least one was running. */
   readonly gapSeconds: number;
   /** How long no instance has taken in adverts; 0 while one does. */
   readonly leaderlessSeconds: number;

@@ -1,7 +1,7 @@
 /**
- * How far the stream of adverts is recorded in this database. The stream's consumer stores a position too, but a
- * restored database is older than that position, and messages acknowledged meanwhile would never be taken in again.
- * This row is always as old as its database.
+ * The position up to which the stream of adverts is recorded in this database. The stream's consumer stores a position
+ * too, but a restored database is older than that one, and messages acknowledged since would never be taken in again.
+ * This row is restored together with its database.
  */
 
 import type { Queryable, Statement } from './database.ts';
@@ -14,21 +14,21 @@ export interface RecordedPosition {
   readonly storedAt: string | null;
 }
 
-/** This database's number for a stream of adverts: another stream, or an older copy, has another number. */
+/** This database's number for a stream of adverts: another stream, or an older copy of it, gets another number. */
 export interface NumberedStream {
   readonly number: number;
   /** The creation time that the server reports; null before the first term. */
   readonly createdAt: string | null;
 }
 
-/** The last message of its stream that the rows know. */
+/** The last message of the stream whose effects are recorded. */
 export interface HighWaterMark {
   readonly sequence: number;
   /** Milliseconds since the epoch, by the stream's clock. */
   readonly storedAtMs: number;
 }
 
-/** By how much the stream's clock may have been behind when it stored the messages up to `upTo`. */
+/** How far the stream's clock may have been behind when it stored the messages up to `upTo`. */
 export interface ClockBehind {
   readonly ms: number;
   readonly upTo: number;
@@ -39,35 +39,35 @@ export interface StoredPosition {
   readonly highWaterMark: HighWaterMark | null;
   readonly recorded: RecordedPosition;
   readonly stream: NumberedStream;
-  /** `upTo` is null if that includes current messages. */
+  /** `upTo` is null if current messages are included. */
   readonly clockBehind: { readonly ms: number; readonly upTo: number | null };
-  /** True if another database wrote the position, and this database is a copy of it. */
+  /** True if this database is a copy of the one that wrote the position. */
   readonly isCopied: boolean;
-  /** True if a standby was promoted since for which its primary's commits did not wait. */
+  /** True if a standby has since been promoted whose primary's commits did not wait for it. */
   readonly isPromoted: boolean;
-  /** How long this database, or its original, has had no leader: at least the age of a copy. */
+  /** How long this database, or its original, has had no leader; for a copy, at least its age. */
   readonly unledSeconds: number;
 }
 
-/** Another cluster has another system identifier; another database of one cluster has another number. */
+/** Clusters differ in their system identifier, the databases of a cluster in their oid. */
 const DATABASE_IDENTITY = `(
   select concat(system_identifier, '/', oid) from pg_control_system(), pg_database where datname = current_database())`;
 
-/** For a copy of a whole cluster, which has the identity of its original: makes the next term treat it as a copy. */
+/** Makes the next term treat this database as a copy: a copied cluster has the identity of its original. */
 export const MARK_COPIED =
   "update intake_position set database_identity = 'the copied one' where database_identity is not null";
 
 const TIMELINE = 'left(pg_walfile_name(pg_current_wal_lsn()), 8)';
-/** A standby for which commits wait has all of them. */
+/** Null if commits wait for a standby: promoting it loses none of them. */
 const LOSABLE_TIMELINE = `case when current_setting('synchronous_standby_names') = '' then ${TIMELINE} end`;
 
-/** Constant as long as a database is not copied: it distinguishes databases that were restored from one dump. */
+/** Changes only if a database is copied, so it distinguishes databases that were restored from one dump. */
 export async function readDatabaseIdentity(database: Queryable): Promise<string> {
   const { rows } = await database.query<{ identity: string }>(`select ${DATABASE_IDENTITY} as identity`);
   return (rows[0] as { identity: string }).identity;
 }
 
-/** Call it before the lead of the term is published. Two tables have one row, the third one eight. */
+/** Call it before the lead of the term is recorded. Two of the tables have one row, the third has eight. */
 export async function readIntakePosition(database: Queryable): Promise<StoredPosition> {
   const { rows } = await database.query<{
     sequence: string;
@@ -94,8 +94,8 @@ export async function readIntakePosition(database: Queryable): Promise<StoredPos
 }
 
 /**
- * The last statement of a recording transaction. Connections do not wait for each other's commits, unless two share a
- * row. Served by the primary key.
+ * The last statement of a recording transaction. Connections use different rows, so that they rarely wait for each
+ * other's commits. Served by the primary key.
  */
 export function recordHighWaterMark(stream: number, { sequence, storedAtMs }: HighWaterMark): Statement {
   return {
@@ -115,27 +115,27 @@ export async function noteClockBehind(database: Queryable, ms: number): Promise<
   );
 }
 
-/** The findings of a term, which begins while the stream's clock is right. */
+/** The findings of a term; it begins while the stream's clock is right. */
 export interface FoundStart {
   readonly stream: NumberedStream;
   readonly clockBehind: ClockBehind;
   /** Every message up to this one is recorded. */
   readonly recordedUpTo: number;
-  /** True if this database was restored to an older state: it may have sent notifications that it no longer knows. */
+  /** True if this database was restored to an older state, and may have sent notifications that it no longer has. */
   readonly isRestored: boolean;
-  /** How long no instance had taken adverts in, as far as the database knows. */
+  /** How long no instance had taken in adverts, as far as the database shows. */
   readonly unledSeconds: number;
 }
 
-/** More than the notifications of a match between a copy of the database and its restoration. */
+/** More than a match has notifications between a copy of the database and its restoration. */
 const RESTORED_ABOVE = 1_000_000;
-/** Added for each second since the copy, so that a second restoration of one copy begins above the first. */
+/** Added for each second since the copy, so that a second restoration of the same copy begins above the first. */
 const RESTORED_ABOVE_PER_SECOND = 10;
 
 /**
  * Stores the findings, so that the next term recognises a copy of this database and another stream. A known stream
- * keeps its position. A restored database numbers further notifications above all that it may have sent: once for each
- * stream and copy, because the finding is stored with it. No effect once the term is over. Both tables have one row.
+ * keeps its position. A restored database numbers further notifications above all that it may have sent. This happens
+ * once for each stream and copy, which are stored too. No effect once the term is over. Both tables have one row.
  */
 export async function recordStart(database: Queryable, term: Term, start: FoundStart): Promise<void> {
   const { stream, clockBehind, recordedUpTo, isRestored, unledSeconds } = start;

@@ -1,6 +1,6 @@
 /**
- * The medians of markets (decisions, section 3, `withCoherentPrice`): PostgreSQL computes the rows from the stored
- * properties; alerts, explanations and previews keep them in memory. A few hundred rows.
+ * The medians of markets (decisions, section 3, `withCoherentPrice`). PostgreSQL computes them from the stored
+ * properties; alerts, explanations and previews keep these few hundred rows in memory.
  */
 
 import { LAND } from '../domain/codes.ts';
@@ -8,7 +8,7 @@ import { MARKET_SIZE_MIN, type Market } from '../domain/price-coherence.ts';
 import type { MedianOf } from '../domain/property-summary.ts';
 import { type Database, type Queryable, transaction } from './database.ts';
 
-/** The stored medians at one moment. */
+/** The stored medians at a moment. */
 export interface Medians {
   readonly median: MedianOf;
   /** When the median of the market last changed; null if the market never had one. */
@@ -18,15 +18,15 @@ export interface Medians {
 export interface StoredMedians {
   /** The medians as of the last `renew`; no market has one before the first. */
   readonly current: Medians;
-  /** Reads the table if it has changed since. */
+  /** Reads the table if it has changed since the last call. */
   renew(): Promise<Medians>;
 }
 
 const COMPARED_SURFACE = `case when property_type = ${LAND} then land_surface else surface end`;
 
 /**
- * A market without a median any more keeps its row, because explanations say since when. One scan of the summaries,
- * which takes a second for a million of them: an index on prices would cost every change more than that.
+ * A market that no longer has a median keeps its row, because explanations say since when. Scans the summaries, which
+ * takes a second for a million of them: an index on prices would cost more, with every change.
  */
 const COMPUTE = `
   with computed as (
@@ -52,7 +52,7 @@ const COMPUTE = `
 /** Computes all medians and stores those that have changed. Resolves with PostgreSQL's working time in milliseconds. */
 export async function computeMedians(database: Database): Promise<number> {
   return transaction(database, async (client) => {
-    // Computations run one after the other, so that a revision has one author. Readers do not wait.
+    // Computations run one after the other, so that each has its own revision. Readers do not wait.
     await client.query('lock table market_medians in share row exclusive mode');
     const { rows } = await client.query<{ tookMs: number }>(COMPUTE);
     return (rows[0] as { tookMs: number }).tookMs;
@@ -76,7 +76,7 @@ const READ_CHANGED = `
   from (select max(revision) as newest from market_medians) as stored left join market_medians on true
   where newest is distinct from $1::bigint`;
 
-/** The readers of a process may share it. */
+/** Creates a cached reader, which all users in a process may share. */
 export function followMedians(database: Queryable): StoredMedians {
   let known: { readonly revision: string | null; readonly medians: Medians } = {
     revision: null,

@@ -1,4 +1,4 @@
-/** Values that searches were last notified of (decisions, section 16). Only the recorder reads and writes them. */
+/** The values last notified to searches (decisions, section 16). Only the recorder reads and writes them. */
 
 import { THRESHOLD_FIELDS, type ThresholdField } from '../domain/event-thresholds.ts';
 import type { Uuid } from '../domain/ids.ts';
@@ -10,7 +10,7 @@ export type NotifiedValues = Readonly<Record<Uuid, readonly [price: number | nul
 
 export interface MatchNotice {
   readonly matchId: Uuid;
-  /** The search's (`RouteThresholds`): values from before its last request for them are void. */
+  /** `keptSince` of the search (`RouteThresholds`): values stored before its last request for them are void. */
   readonly keptSince: number | null;
   readonly notified: NotifiedValues | null;
   /** True from the notification of the match's end to that of its return or start. */
@@ -65,7 +65,7 @@ export interface FormerValue {
   readonly value: number;
 }
 
-/** Maximum events read per property, so that an advert that changes every minute delays no other property. */
+/** Maximum events read per property: an advert that changes every minute must not delay other properties. */
 const EVENTS_READ_MAX = 10_000;
 
 /** The known former values in the events of each property after a given event, in order. Served by events_property. */
@@ -95,7 +95,7 @@ export async function readFormerValues(
   return rows;
 }
 
-/** Removes notices without a match. Reads each, in the order of the primary keys. Resolves with their number. */
+/** Removes notices without a match; resolves with the number removed. Reads all notices in primary-key order. */
 export async function removeNotices(client: Queryable, limit: number): Promise<number> {
   const { rowCount } = await client.query(
     `delete from match_notices where match_id in (

@@ -1,11 +1,12 @@
 /** Matches for the owner of their search, with the stored state of the property. Read side only. */
 
-import type { HeldProperty } from '../domain/change.ts';
+import type { StoredProperty } from '../domain/change.ts';
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import { LISTED_MATCHES, type ListedPage, listOfClient } from './client-listings.ts';
 import type { Queryable } from './database.ts';
 import { type TimeRange, timeCondition } from './delivery-filters.ts';
-import { type HeldRow, heldOf } from './properties.ts';
+import { type StoredRow, storedPropertyOf } from './properties.ts';
+import { isListed, type MarkState } from './search-marks.ts';
 
 export interface MatchRead {
   readonly id: Uuid;
@@ -15,17 +16,19 @@ export interface MatchRead {
   readonly updatedAt: Date;
   readonly hidePropertyContact: boolean;
   /** Null only when an operator has removed the property. */
-  readonly held: HeldProperty | null;
+  readonly stored: StoredProperty | null;
 }
 
-interface MatchRow extends Omit<MatchRead, 'held'>, Partial<HeldRow> {}
+interface MatchRow extends Omit<MatchRead, 'stored'>, Partial<StoredRow> {}
 
 const COLUMNS = `m.id, s.id as "searchId", m.property_uuid as "propertyUuid", m.created_at as "createdAt",
   m.updated_at as "updatedAt", s.hide_property_contact as "hidePropertyContact", p.state, p.crawls`;
 
 export interface MatchListQuery extends ListedPage {
-  /** The time at which the match began, or was first notified. */
+  /** Bounds the time at which the match began, or was first notified. */
   readonly range: TimeRange;
+  /** Null selects matches that are not hidden. */
+  readonly mark: MarkState | null;
 }
 
 export interface MatchPage {
@@ -35,26 +38,27 @@ export interface MatchPage {
   readonly isCut: boolean;
 }
 
-/** One page of the matches of a search, by time, and how many there are. Served by matches_search. */
+/** One page of the matches of a search, by time, and their total number. Served by matches_search. */
 export async function listMatches(
   database: Queryable,
   searchNumber: SearchNumber,
-  { range, ...page }: MatchListQuery,
+  { range, mark, ...page }: MatchListQuery,
 ): Promise<MatchPage> {
-  const from = `matches m where search_number = $1 and ${timeCondition('created_at', range)}`;
+  const from = `matches m where search_number = $1 and ${timeCondition('created_at', range)} and ${isListed('m', mark)}`;
   return listFrom(database, from, [searchNumber], page);
 }
 
-/** The matches of a property with the searches of a client, or with one. Served by the unique index. */
+/** The matches of a property with all searches of a client, or with one. Served by the unique index. */
 export async function listMatchesOfProperty(
   database: Queryable,
   clientId: Uuid,
   { propertyUuid, searchNumber }: { readonly propertyUuid: Uuid; readonly searchNumber: SearchNumber | null },
-  { range, ...page }: MatchListQuery,
+  { range, mark, ...page }: MatchListQuery,
 ): Promise<MatchPage> {
   const from = `matches m join searches s on s.number = m.search_number
     where m.property_uuid = $1 and s.client_id = $2 and s.deleted_at is null
-      and ($3::integer is null or m.search_number = $3) and ${timeCondition('m.created_at', range)}`;
+      and ($3::integer is null or m.search_number = $3) and ${timeCondition('m.created_at', range)}
+      and ${isListed('m', mark)}`;
   return listFrom(database, from, [propertyUuid, clientId, searchNumber], page);
 }
 
@@ -69,8 +73,8 @@ async function listFrom(
     `select m.id from ${from} order by m.created_at ${direction}, m.id ${direction} limit $${next} offset $${next + 1}`,
     [...values, limit, offset],
   );
-  const counted = database.query<{ total: number }>(`select count(*)::integer as total from ${from}`, [...values]);
-  const [{ rows }, { rows: counts }] = await Promise.all([listed, counted]);
+  const counting = database.query<{ total: number }>(`select count(*)::integer as total from ${from}`, [...values]);
+  const [{ rows }, { rows: counts }] = await Promise.all([listed, counting]);
   const matches = await readMatches(
     database,
     rows.map(({ id }) => id),
@@ -82,14 +86,14 @@ async function listFrom(
 export async function listMatchesOfClient(
   database: Queryable,
   clientId: Uuid,
-  { range, ...page }: MatchListQuery,
+  { range, mark, ...page }: MatchListQuery,
 ): Promise<MatchPage> {
-  const condition = timeCondition('one.created_at', range);
+  const condition = `${timeCondition('one.created_at', range)} and ${isListed('one', mark)}`;
   const { ids, total, isCut } = await listOfClient(database, { ...LISTED_MATCHES, condition }, clientId, page);
   return { matches: await readMatches(database, ids), total, isCut };
 }
 
-/** Reads matches in this order; those removed meanwhile are omitted. Served by the primary keys. */
+/** Reads matches in the order of `ids`; those removed meanwhile are omitted. Served by the primary keys. */
 async function readMatches(database: Queryable, ids: readonly Uuid[]): Promise<readonly MatchRead[]> {
   if (ids.length === 0) return [];
   const { rows } = await database.query<MatchRow>(
@@ -116,5 +120,5 @@ export async function readMatch(database: Queryable, clientId: Uuid, id: Uuid): 
 }
 
 function matchOfRow({ state, crawls, ...match }: MatchRow): MatchRead {
-  return { ...match, held: state && crawls ? heldOf({ state, crawls }) : null };
+  return { ...match, stored: state && crawls ? storedPropertyOf({ state, crawls }) : null };
 }

@@ -9,7 +9,7 @@ import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import { arrayLiteral, joinedJson, jsonTexts, memberArrays } from './array-literal.ts';
 import type { Queryable, Statement } from './database.ts';
 
-/** The change with which a match began or, as long as it has no start, of which it was first notified. */
+/** The change with which a match began or, while it has no start, the change in its first notification. */
 export interface MatchCause {
   /** The version of the search at that time. */
   readonly searchVersion: number;
@@ -21,20 +21,20 @@ export interface Match {
   readonly id: Uuid;
   readonly searchNumber: SearchNumber;
   readonly propertyUuid: Uuid;
-  /** False if the property satisfied the search already when the search was created or began to notify. */
+  /** False if the property already satisfied the search when the search was created or began to notify. */
   readonly hasBegun: boolean;
-  /** When it began, or else when it was first notified. */
+  /** When it began, or was first notified if it has no start. */
   readonly createdAt: Date;
   /** When it was last notified. */
   readonly updatedAt: Date;
-  /** The sequence of its newest delivery; the id of the next one is above it. */
+  /** Sequence and id of its newest delivery; those of the next one are greater. */
   readonly lastSequence: number;
   readonly lastDeliveryId: Uuid;
-  /** Null if unchanged from the table. */
+  /** Null if the stored cause is unchanged. */
   readonly cause: MatchCause | null;
 }
 
-/** A pair as the table holds it. */
+/** A stored pair. */
 export type KnownMatch = Omit<Match, 'updatedAt' | 'cause'>;
 
 /** All pairs of the properties `uuids`. Served by the unique index. */
@@ -92,7 +92,7 @@ export function updateMatches(matches: readonly Match[]): readonly Statement[] {
   ];
 }
 
-/** Gives known matches without a start their start. Run it after `updateMatches`. Served by the primary key. */
+/** Records the start of known matches that had none. Run it after `updateMatches`. Served by the primary key. */
 export function beginMatches(matches: readonly Match[]): readonly Statement[] {
   if (matches.length === 0) return [];
   return [
@@ -110,7 +110,7 @@ export function beginMatches(matches: readonly Match[]): readonly Statement[] {
   ];
 }
 
-/** Matches of one change share its events, which are serialised once. */
+/** The matches of a change share its events, which are serialised only once. */
 function causesOf(matches: readonly Match[]): readonly string[] {
   const texts = new Map<readonly AdvertEvent[], string>();
   const textOf = (events: readonly AdvertEvent[]): string => {

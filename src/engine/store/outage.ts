@@ -1,8 +1,8 @@
 /**
- * Classifies failures of PostgreSQL. Transient errors pass, so the caller retries or answers 503: PostgreSQL is
+ * Classifies failures of PostgreSQL. After a transient error the caller retries or answers 503: PostgreSQL is
  * unreachable, shutting down, overloaded, out of space, refuses connections, or cancels a statement in favour of
- * others. Every other failure may be a bug, ours or PostgreSQL's (class XX of a statement): an actor retries it a few
- * times before it counts as one (actor/supervisor.ts).
+ * others. Any other failure may be a bug, ours or PostgreSQL's (class XX of a statement): an actor retries it a few
+ * times before it counts as a bug (actor/supervisor.ts).
  */
 
 import { CommitUnknownError } from './database.ts';
@@ -17,7 +17,7 @@ const CLASSES: ReadonlySet<string> = new Set([
   '58', // system error, mostly of the disk
 ]);
 
-/** Single SQLSTATEs of classes whose other members concern the statement. */
+/** Transient SQLSTATEs of classes whose other members are faults of the statement. */
 const STATES: ReadonlySet<string> = new Set([
   '25006', // read-only transaction: a standby that is being promoted
   '25P03', // idle in transaction too long: this process was frozen
@@ -28,7 +28,7 @@ const STATES: ReadonlySet<string> = new Set([
   '55P03', // lock not available
 ]);
 
-/** Errors of sockets and of the name resolver (errno of Node.js). */
+/** Errors of sockets and of name resolution (errno of Node.js). */
 const SOCKET_CODES: ReadonlySet<string> = new Set([
   ...['EAI_AGAIN', 'ECONNABORTED', 'ECONNREFUSED', 'ECONNRESET', 'EHOSTDOWN', 'EHOSTUNREACH', 'EMFILE', 'ENETDOWN'],
   ...['ENETUNREACH', 'ENFILE', 'ENOTFOUND', 'EPIPE', 'ETIMEDOUT'],
@@ -47,7 +47,7 @@ const SAYINGS: readonly RegExp[] = [
   /^Client has encountered a connection error/,
   /^Client was closed/,
   /^Query read timeout$/,
-  // The connection timeout of a single client.
+  // A client outside a pool did not connect in time.
   /^timeout expired$/,
   /^Cannot use a pool after calling end/,
   /^The server does not support SSL connections/,
@@ -65,12 +65,12 @@ export function isNoConnectionLeft(error: unknown): boolean {
   return error instanceof Error && NONE_LEFT.test(error.message);
 }
 
-/** True when PostgreSQL has no room on its disk. */
+/** True when PostgreSQL's disk is full. */
 export function isDatabaseFull(error: unknown): boolean {
   return error instanceof Error && (error as Error & { readonly code?: unknown }).code === '53100';
 }
 
-/** True for a failure that concerns PostgreSQL itself and not the statement. */
+/** True for a failure of PostgreSQL itself, not of the statement. */
 export function isDatabaseOutage(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (error instanceof CommitUnknownError) return true;
@@ -84,21 +84,21 @@ export function isDatabaseOutage(error: unknown): boolean {
   return STATES.has(code) || (code.length === 5 && CLASSES.has(code.slice(0, 2)));
 }
 
-/** Out of space, broken or refusing connections: the same for all statements, whatever file or table they name. */
+/** Out of space, broken or refusing access: all statements fail alike, whatever file or table the message names. */
 const REFUSES_ALL = /^(?:28|3D|42501|53|58|XX)/;
 
-/** The SQLSTATE with which a reachable server refuses all work alike; null for any other failure. */
+/** The SQLSTATE with which a reachable server refuses all work; null for any other failure. */
 export function databaseRefusal(error: Error): string | null {
   const { code } = error as Error & { readonly code?: unknown };
   return typeof code === 'string' && REFUSES_ALL.test(code) && isDatabaseOutage(error) ? code : null;
 }
 
-/** Possibly a wrong setting: no such user, database or permission. */
+/** May be a wrong setting: an unknown user or database, or a missing permission. */
 const REFUSED_FOR_GOOD = /^(?:28|3D|42501)/;
 
 /**
- * Whether a start should wait for PostgreSQL. `isKnown`: PostgreSQL accepted a connection before; otherwise it must
- * report the outage itself.
+ * Whether a start should wait for PostgreSQL. `isKnown`: an earlier connection succeeded. Otherwise only an outage that
+ * PostgreSQL itself reports is worth waiting for.
  */
 export function isPassingRefusal(error: unknown, isKnown: boolean): boolean {
   if (isKnown) return isDatabaseOutage(error);

@@ -1,4 +1,4 @@
-/** Searches of any client. */
+/** Reads searches of any client. */
 
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import type { SearchMembers } from '../domain/search.ts';

@@ -1,6 +1,6 @@
 /**
  * Points of interest by source. A source is replaced as a whole in one transaction, so a reader sees its old or its new
- * points and never a mixture; `pointsRevision` shows a process that its copy in memory is outdated.
+ * points and never a mixture; a changed `pointsRevision` tells a process that its copy in memory is outdated.
  */
 
 import type { PointOfInterest } from '../domain/point-of-interest.ts';
@@ -12,7 +12,7 @@ export interface PointSource {
   readonly importedAt: Date;
 }
 
-/** In order of name. A sequential scan of some ten rows. */
+/** Ordered by name. A sequential scan of some ten rows. */
 export async function listPointSources(database: Queryable): Promise<readonly PointSource[]> {
   const { rows } = await database.query<PointSource>(
     `select name, point_count as "pointCount", imported_at as "importedAt"
@@ -29,7 +29,7 @@ export async function pointsRevision(database: Queryable): Promise<string> {
   return rows[0]?.revision ?? '';
 }
 
-/** The longest that an import may read without writing: ten minutes. */
+/** The longest time that an import may read without writing: ten minutes. */
 const BATCH_WAIT_MAX_MS = 600_000;
 
 /**
@@ -64,7 +64,7 @@ export async function replacePointSource(
   }
 }
 
-/** False when there is no such source. Served by the unique index on `name`; the points go with it. */
+/** Removes a source and its points; false when there is none. Served by the unique index on `name`. */
 export async function removePointSource(database: Queryable, source: string): Promise<boolean> {
   const { rowCount } = await database.query('delete from points_of_interest_sources where name = $1', [source]);
   return rowCount === 1;
@@ -99,7 +99,7 @@ async function insertPoints(client: Queryable, sourceId: number, points: readonl
   );
 }
 
-/** Rows that are parsed and added within some milliseconds. */
+/** So many rows are parsed and added within a few milliseconds. */
 const ROWS_PER_FETCH = 1_000;
 
 /** Reads the points of all sources from one snapshot with a cursor; resolves with its `pointsRevision`. */

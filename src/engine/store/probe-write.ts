@@ -1,8 +1,8 @@
-/** Checks whether PostgreSQL can write: as many bytes as a table grows by, which no statement needs afterwards. */
+/** Checks whether PostgreSQL can write as many bytes as a table grows by; they are dropped at the commit. */
 
 import { type Database, transaction } from './database.ts';
 
-/** Writes a mebibyte to the tablespace of the database, wherever the server puts other temporary tables. No index. */
+/** Writes a mebibyte to the database's own tablespace, even if the server puts temporary tables elsewhere. No index. */
 const PROBE = `create temporary table vigie_probe on commit drop as
   select repeat('x', 1900) as filler from generate_series(1, 512)`;
 

@@ -1,6 +1,6 @@
 /** The stored state of properties. Rows are locked while a change is recorded: a property has one writer at a time. */
 
-import type { HeldProperty } from '../domain/change.ts';
+import type { StoredProperty } from '../domain/change.ts';
 import type { Uuid } from '../domain/ids.ts';
 import { changedAtOf } from '../domain/property.ts';
 import { readState, stateText } from '../domain/stored-property.ts';
@@ -10,32 +10,32 @@ import type { Queryable, Statement } from './database.ts';
 import { statementShares } from './statement-share.ts';
 
 export interface PropertyWrite {
-  readonly held: HeldProperty;
+  readonly stored: StoredProperty;
   /** When the last advert expired; null while one is live. */
   readonly expiredAt: string | null;
 }
 
 export interface LockedProperty {
   /** Null when its state is too large to be read along with the lock. */
-  readonly held: HeldProperty | null;
+  readonly stored: StoredProperty | null;
   /** The size of its state as stored. */
   readonly bytes: number;
 }
 
-/** A batch reads states up to this size with the lock, and a few larger ones afterwards. */
+/** A batch reads states up to this size along with the lock, and the few larger ones afterwards. */
 const READ_AT_ONCE_BYTES = 128 * 1_024;
 
 /** A row of the table. */
-export interface HeldRow {
+export interface StoredRow {
   readonly state: string;
-  readonly crawls: HeldProperty['crawls'];
+  readonly crawls: StoredProperty['crawls'];
 }
 
-export function heldOf({ state, crawls }: HeldRow): HeldProperty {
+export function storedPropertyOf({ state, crawls }: StoredRow): StoredProperty {
   return { state: readState(state), crawls };
 }
 
-type KeyedRow = HeldRow & { readonly uuid: Uuid };
+type KeyedRow = StoredRow & { readonly uuid: Uuid };
 
 /** Locks and reads the known `uuids`, in key order, so that batches do not deadlock. Served by the primary key. */
 export async function lockProperties(client: Queryable, uuids: readonly Uuid[]): Promise<Map<Uuid, LockedProperty>> {
@@ -51,48 +51,51 @@ export async function lockProperties(client: Queryable, uuids: readonly Uuid[]):
   return new Map(
     rows.map(({ uuid, bytes, state, crawls }) => [
       uuid,
-      { bytes, held: state === null ? null : heldOf({ state, crawls }) },
+      { bytes, stored: state === null ? null : storedPropertyOf({ state, crawls }) },
     ]),
   );
 }
 
 /** The states that `lockProperties` left out. Served by the primary key. */
-export async function readLocked(client: Queryable, uuids: readonly Uuid[]): Promise<ReadonlyMap<Uuid, HeldProperty>> {
+export async function readLocked(
+  client: Queryable,
+  uuids: readonly Uuid[],
+): Promise<ReadonlyMap<Uuid, StoredProperty>> {
   const { rows } = await client.query<KeyedRow>({
     name: 'read-locked',
     text: 'select uuid, state, crawls from properties where uuid = any($1::uuid[])',
     values: [uuids],
   });
-  return new Map(rows.map((row) => [row.uuid, heldOf(row)]));
+  return new Map(rows.map((row) => [row.uuid, storedPropertyOf(row)]));
 }
 
 /** Served by the primary key. */
-export async function readProperty(database: Queryable, uuid: Uuid): Promise<HeldProperty | null> {
-  const { rows } = await database.query<HeldRow>('select state, crawls from properties where uuid = $1', [uuid]);
-  return rows[0] === undefined ? null : heldOf(rows[0]);
+export async function readProperty(database: Queryable, uuid: Uuid): Promise<StoredProperty | null> {
+  const { rows } = await database.query<StoredRow>('select state, crawls from properties where uuid = $1', [uuid]);
+  return rows[0] === undefined ? null : storedPropertyOf(rows[0]);
 }
 
-/** Rows of the parameters that `columnsOf` creates. */
+/** The parameters from `columnsOf`, as rows. */
 const WRITTEN = `
   unnest($1::uuid[], ${jsonTexts('$2')}, ${jsonTexts('$3')}, $4::timestamptz[], $5::integer[], $6::timestamptz[])
   as written(uuid, state, crawls, expired_at, state_bytes, changed_at)`;
 
 type Row = PropertyWrite & { readonly state: string };
 
-/** The rows, divided by statement. */
+/** Divides the rows into statements. */
 function rowsOf(writes: readonly PropertyWrite[]): readonly (readonly Row[])[] {
-  const rows = writes.map((write) => ({ ...write, state: stateText(write.held.state) }));
+  const rows = writes.map((write) => ({ ...write, state: stateText(write.stored.state) }));
   return statementShares(rows, ({ state }) => state.length);
 }
 
 function columnsOf(rows: readonly Row[]): readonly string[] {
   return [
-    arrayLiteral(rows.map(({ held }) => held.state.uuid)),
+    arrayLiteral(rows.map(({ stored }) => stored.state.uuid)),
     joinedJson(rows.map(({ state }) => state)),
-    joinedJson(rows.map(({ held }) => JSON.stringify(held.crawls))),
+    joinedJson(rows.map(({ stored }) => JSON.stringify(stored.crawls))),
     arrayLiteral(rows.map(({ expiredAt }) => expiredAt)),
     arrayLiteral(rows.map(({ state }) => Buffer.byteLength(state))),
-    arrayLiteral(rows.map(({ held }) => changedAtOf(held.state))),
+    arrayLiteral(rows.map(({ stored }) => changedAtOf(stored.state))),
   ];
 }
 
@@ -121,9 +124,9 @@ export function updateProperties(writes: readonly PropertyWrite[]): readonly Sta
   }));
 }
 
-/** For crawls without a change: leaves the state unchanged. Served by the primary key. */
-export function updateCrawls(held: readonly HeldProperty[]): readonly Statement[] {
-  if (held.length === 0) return [];
+/** Writes the crawls and leaves the state unchanged, for messages without a change. Served by the primary key. */
+export function updateCrawls(stored: readonly StoredProperty[]): readonly Statement[] {
+  if (stored.length === 0) return [];
   return [
     {
       name: 'update-crawls',
@@ -132,27 +135,27 @@ export function updateCrawls(held: readonly HeldProperty[]): readonly Statement[
       from unnest($1::uuid[], ${jsonTexts('$2')}::json[]) as written(uuid, crawls)
       where properties.uuid = any($1::uuid[]) and properties.uuid = written.uuid`,
       values: [
-        arrayLiteral(held.map(({ state }) => state.uuid)),
-        joinedJson(held.map(({ crawls }) => JSON.stringify(crawls))),
+        arrayLiteral(stored.map(({ state }) => state.uuid)),
+        joinedJson(stored.map(({ crawls }) => JSON.stringify(crawls))),
       ],
     },
   ];
 }
 
-/** The known ones among `uuids`, in their order. Served by the primary key. */
-export async function readHeldProperties(
+/** The known properties among `uuids`, in the same order. Served by the primary key. */
+export async function readStoredProperties(
   database: Queryable,
   uuids: readonly Uuid[],
-): Promise<readonly HeldProperty[]> {
-  const { rows } = await database.query<HeldRow>(
+): Promise<readonly StoredProperty[]> {
+  const { rows } = await database.query<StoredRow>(
     `select state, crawls from unnest($1::uuid[]) with ordinality as wanted(uuid, position)
      join properties using (uuid) order by position`,
     [uuids],
   );
-  return rows.map(heldOf);
+  return rows.map(storedPropertyOf);
 }
 
-/** `updatedAt` of their documents, in milliseconds since 1970. Served by the primary key. */
+/** `updatedAt` of the properties' documents, in milliseconds since 1970. Served by the primary key. */
 export async function readChangeTimes(
   database: Queryable,
   uuids: readonly Uuid[],
@@ -175,8 +178,8 @@ export interface PropertyPage {
 export type PropertyOrder = 'uuid' | 'matched';
 
 /**
- * The properties of the newest `LISTED_MAX` matches of a client, by UUID or by the newest match of each. Served as
- * `listedOfClient` says, then by the primary key of matches.
+ * The properties of the newest `LISTED_MAX` matches of a client, ordered by UUID or by each one's newest match. Served
+ * like `listedOfClient`, then by the primary key of matches.
  */
 export async function listMatchedProperties(
   database: Queryable,

@@ -3,7 +3,7 @@
  * the summary in the transaction of the state, under the lock on the property; an equal summary is not written again.
  */
 
-import type { HeldProperty } from '../domain/change.ts';
+import type { StoredProperty } from '../domain/change.ts';
 import type { Uuid } from '../domain/ids.ts';
 import { type Crawls, lastLiveCrawl, representativeAdvert } from '../domain/property.ts';
 import type { PropertyReading } from '../domain/property-document.ts';
@@ -20,7 +20,7 @@ import { arrayLiteral, joinedJson, jsonTexts, memberArrays } from './array-liter
 import type { Queryable, Statement } from './database.ts';
 import { readProperty } from './properties.ts';
 
-/** The reading of a state, and the crawls of its adverts. */
+/** A state as it was read, and the crawls of its adverts. */
 export interface SummarizedProperty {
   readonly reading: PropertyReading;
   readonly crawls: Crawls;
@@ -53,7 +53,7 @@ function columnsOf(properties: readonly SummarizedProperty[]): readonly string[]
   ];
 }
 
-/** Summaries of properties that may be new. */
+/** Inserts or updates the summaries of properties that may be new. */
 export function insertSummaries(properties: readonly SummarizedProperty[]): readonly Statement[] {
   if (properties.length === 0) return [];
   return [
@@ -71,8 +71,8 @@ export function insertSummaries(properties: readonly SummarizedProperty[]): read
 }
 
 /**
- * Summaries of known properties. Served by the primary key; a description or a picture changes nothing here, and a
- * price changes no index.
+ * Updates the summaries of known properties. Served by the primary key. A new description or picture writes nothing,
+ * and a new price writes no index.
  */
 export function updateSummaries(properties: readonly SummarizedProperty[]): readonly Statement[] {
   if (properties.length === 0) return [];
@@ -100,20 +100,23 @@ function assignments(source: string): string {
 /** Maximum properties with one key; there are more only if a crawler gives all its adverts the same URL. */
 const FOUND_MAX = 100;
 
-/** The key of a requested property: exactly one of them. */
+/** The key of a requested property: exactly one member is not null. */
 export interface WantedProperty {
   readonly property: Uuid | null;
-  /** One of its adverts. */
+  /** The UUID of one of its adverts. */
   readonly advert: Uuid | null;
   /** The URL of one of its adverts on the portal, compared as `pageOf` writes it. */
   readonly url: string | null;
 }
 
-/** Null if no property is stored or has a summary yet; of several with the address, the one crawled last. */
-export function findHeld(database: Queryable, { property, advert, url }: WantedProperty): Promise<HeldProperty | null> {
+/** Null if no such property is stored, or it has no summary yet. Of several with the URL, the one crawled last. */
+export function findStoredProperty(
+  database: Queryable,
+  { property, advert, url }: WantedProperty,
+): Promise<StoredProperty | null> {
   if (property !== null) return readProperty(database, property);
   if (advert !== null) {
-    const isMeant = ({ state }: HeldProperty): boolean => state.adverts.some(({ uuid }) => uuid === advert);
+    const isMeant = ({ state }: StoredProperty): boolean => state.adverts.some(({ uuid }) => uuid === advert);
     return findByKey(database, lookupKey('advert', advert), isMeant);
   }
   const wanted = pageOf(url ?? '');
@@ -123,28 +126,28 @@ export function findHeld(database: Queryable, { property, advert, url }: WantedP
 }
 
 /**
- * The property that has `key` and satisfies `meant`; of several the one crawled last. Null if there is none. Served by
+ * The property that has `key` and satisfies `meant`; of several, the one crawled last. Null if there is none. Served by
  * property_summaries_keys and the primary key of properties.
  */
 async function findByKey(
   database: Queryable,
   key: LookupKey,
-  isMeant: (held: HeldProperty) => boolean,
-): Promise<HeldProperty | null> {
+  isMeant: (stored: StoredProperty) => boolean,
+): Promise<StoredProperty | null> {
   const { rows } = await database.query<{ uuid: Uuid; crawledAt: string | null }>(
     `select uuid, (select max(value ->> 0) from json_each(crawls)) as "crawledAt" from (
        select property_uuid as uuid from property_summaries where keys @> array[$1::bigint] limit ${FOUND_MAX}
      ) found join properties using (uuid) order by "crawledAt" desc nulls last, uuid`,
     [key],
   );
-  let newest: { readonly held: HeldProperty; readonly crawledAt: string } | null = null;
-  // Read one after the other, because each may be megabytes. An expiry counts in `crawls` but is no crawl.
+  let newest: { readonly stored: StoredProperty; readonly crawledAt: string } | null = null;
+  // Read one after the other, because each may be megabytes. `crawls` includes expiries, which are not crawls.
   for (const { uuid, crawledAt: latest } of rows) {
     if (newest !== null && newest.crawledAt >= (latest ?? '')) break;
-    const held = await readProperty(database, uuid);
-    if (held === null || !isMeant(held)) continue;
-    const crawledAt = lastLiveCrawl(representativeAdvert(held.state, held.crawls), held.crawls);
-    if (newest === null || crawledAt > newest.crawledAt) newest = { held, crawledAt };
+    const stored = await readProperty(database, uuid);
+    if (stored === null || !isMeant(stored)) continue;
+    const crawledAt = lastLiveCrawl(representativeAdvert(stored.state, stored.crawls), stored.crawls);
+    if (newest === null || crawledAt > newest.crawledAt) newest = { stored, crawledAt };
   }
-  return newest?.held ?? null;
+  return newest?.stored ?? null;
 }

@@ -1,8 +1,8 @@
 /**
  * Resends deliveries at their client's request (decisions, section 11): the same row, hence the same id, bytes and
  * sequence, to the current endpoint of its search. A final delivery begins a new series of attempts; one that is being
- * sent does so when its attempt has ended; for a waiting one the next attempt is made now. The log of attempts
- * continues to count.
+ * sent does so when its attempt has ended; a waiting one makes its next attempt now. The numbers in the log of attempts
+ * continue.
  */
 
 import {
@@ -21,7 +21,7 @@ import { type Database, type Queryable, transaction } from './database.ts';
 import { laneOf } from './deliveries.ts';
 import { LANE } from './delivery-states.ts';
 
-/** The state of an item of an e-mail at the request. */
+/** The result of a request for an item of an e-mail. */
 export interface Requeued {
   /** The state before the request. */
   readonly state: DeliveryState;
@@ -35,27 +35,27 @@ export interface ResendCandidate {
   readonly searchNumber: SearchNumber;
   readonly matchId: Uuid;
   readonly attemptCount: number;
-  /** The current endpoint of its search; null: none. */
+  /** The current endpoint of its search; null if it has none. */
   readonly endpoint: string | null;
   readonly endpointKey: string;
   /** Null when it may be sent. */
   readonly refusal: ResendRefusal | null;
 }
 
-/** Attempts are counted in sixteen bits, over all series. */
+/** The column has sixteen bits and counts the attempts of all series. */
 const ATTEMPT_COUNT_MAX = 30_000;
 
 interface CandidateRow extends Omit<ResendCandidate, 'refusal' | 'endpointKey'> {
   readonly clientId: Uuid;
   readonly isWanted: boolean;
-  /** Without contacts, for a search that hides them; null if they are allowed. */
+  /** The document to check for contacts, if the search hides them; null if they are allowed. */
   readonly document: string | null;
 }
 
 /**
  * The client's own deliveries among `ids`, oldest first, locked in key order until the transaction ends, so that none
- * is claimed, settled or ended meanwhile. Three statements, because each sees the changes that the previous one waited
- * for. Served by the primary keys.
+ * is claimed or settled meanwhile. These are three statements, because each must see the changes for which the previous
+ * one waited. Served by the primary keys.
  */
 export async function lockForResending(
   connection: Queryable,
@@ -102,10 +102,10 @@ function refusalOf(
 }
 
 /**
- * Makes the next attempt of each delivery due now, and resolves with the due ones. They are locked and may be sent. A
- * first attempt keeps its position, but at another endpoint others hold it back: the next claim decides, for it and for
- * those that waited for it. An endpoint may request a resend because it already has the one being sent: the new series
- * begins after the current attempt, and until then the row keeps its endpoint. Served by the primary keys.
+ * Makes the next attempt of each delivery due now, and resolves with the due ones. `candidates` are locked and may be
+ * sent. A first attempt keeps its position; at a new endpoint other deliveries may hold it back, so the next claim
+ * decides, for it and those that waited for it. A receiver may request a delivery while it is being sent: the new
+ * series then begins after the current attempt, and until then the row keeps its endpoint. Served by the primary keys.
  */
 export async function resend(
   connection: Queryable,

@@ -1,11 +1,11 @@
 /**
- * Removes expired data (domain/retention.ts defines which) in small batches.
+ * Removes expired data (defined in domain/retention.ts) in small batches.
  *
  * Dropping partitions by day would be cheaper and leave no dead rows. But an old row may still be needed: a delivery
  * that waits for a paused endpoint, its snapshot, a match of a property that is still for sale. One such row would hold
  * a day's partition for months, and the couriers' indexes of open deliveries would be split into one part per day. So
- * rows are deleted, which costs each of them a second write, and vacuum cleans the pages (the schema makes it run
- * early). Recorded rows are in time order in the primary key, where a batch is a range, so the hot path maintains no
+ * rows are deleted, which costs a second write per row, and vacuum cleans the pages (the schema makes it run early).
+ * The primary keys of recorded rows are in time order, so a batch is a range of keys, and the hot path maintains no
  * index for retention.
  *
  * Each batch is one statement and one short transaction; it locks rows in key order, like all writers. Two concurrent
@@ -28,7 +28,7 @@ const ROWS_PER_BATCH = 2_000;
 const PROPERTIES_PER_BATCH = 200;
 const SEARCHES_PER_BATCH = 100;
 
-/** The time of PostgreSQL. */
+/** PostgreSQL's current time. */
 export async function readClock(client: Queryable): Promise<Date> {
   const { rows } = await client.query<{ now: Date }>('select clock_timestamp() as now');
   return (rows[0] as { now: Date }).now;
@@ -36,7 +36,7 @@ export async function readClock(client: Queryable): Promise<Date> {
 
 const RECORDED_AT = { events: 'recorded_at', search_changes: 'changed_at' } as const;
 
-/** Rows recorded before `before` that nothing refers to, in order. */
+/** Removes rows recorded before `before`, in order. Nothing refers to rows of these tables. */
 export async function* removeRecorded(client: Queryable, table: keyof typeof RECORDED_AT, before: Date): Batches {
   for await (const { after, last } of ranges<string>(client, table, '0', null)) {
     const count = await countOf(
@@ -50,8 +50,8 @@ export async function* removeRecorded(client: Queryable, table: keyof typeof REC
 }
 
 /**
- * Deliveries that became final before `before`, with their attempts. Skips open ones, and those whose resend is being
- * recorded, which increments the compared count.
+ * Removes deliveries that became final before `before`, with their attempts. Skips open ones, and those whose resend is
+ * being recorded: that increments the compared `replay_count`.
  */
 export async function* removeDeliveries(client: Queryable, before: Date): Batches {
   for await (const { after, last } of ranges(client, 'deliveries', firstUuidAt(new Date(0)), firstUuidAt(before))) {
@@ -77,7 +77,7 @@ export async function* removeDeliveries(client: Queryable, before: Date): Batche
 /** The recorder creates a snapshot and its deliveries within one transaction, in this order. */
 const SNAPSHOT_TO_DELIVERY_MAX_MS = 60_000;
 
-/** Each client's feed from before `before`, in order. */
+/** Removes each client's feed before `before`, in order. */
 export async function* removeFeed(client: Queryable, before: Date): Batches {
   for (const clientId of await readForgetfulClients(client, before)) {
     yield* fullBatches('feed_batches', (limit) => forgetFeed(client, clientId, before, limit));
@@ -86,7 +86,7 @@ export async function* removeFeed(client: Queryable, before: Date): Batches {
   yield* fullBatches('feed_items', (limit) => removeFeedItems(client, { below, before, limit }));
 }
 
-/** Unreferenced snapshots from before `before`: remove deliveries and feed items first. */
+/** Removes unreferenced snapshots older than `before`. Remove deliveries and feed items first. */
 export async function* removeSnapshots(client: Queryable, before: Date): Batches {
   for await (const { after, last } of ranges(client, 'snapshots', firstUuidAt(new Date(0)), firstUuidAt(before))) {
     const snapshots = await countOf(
@@ -128,7 +128,7 @@ const REMOVE_EXPIRED = `
   returning expired_at as "expiredAt", (select count(*) from pairs)::integer as "matchCount"`;
 
 /**
- * Properties whose last advert expired before `before` and that have not changed since, with all their pairs.
+ * Removes properties whose last advert expired before `before` and that have not changed since, with their matches.
  * Served by properties_expired, the primary key and the unique index of matches.
  */
 export async function* removeExpiredProperties(client: Queryable, before: Date): Batches {
@@ -145,8 +145,8 @@ export async function* removeExpiredProperties(client: Queryable, before: Date):
 }
 
 /**
- * Searches deleted before `before` without deliveries, with their matches. Served by searches_deleted,
- * deliveries_search, mail_items_search and matches_search.
+ * Removes searches that were deleted before `before` and have no deliveries, with their matches. Served by
+ * searches_deleted, deliveries_search, mail_items_search and matches_search.
  */
 export async function* removeDeletedSearches(client: Queryable, before: Date): Batches {
   for (;;) {
@@ -169,8 +169,8 @@ export async function* removeDeletedSearches(client: Queryable, before: Date): B
 }
 
 /**
- * Endpoints not used since `before`, unless they are paused or have a delivery that may still be sent. Reads all
- * endpoints, some thousands. The deliveries are served by open_endpoint and final_outcomes_failed.
+ * Removes endpoints not used since `before`, unless they are paused or have a delivery that may still be sent. Reads
+ * all endpoints, some thousands. The deliveries are served by open_endpoint and final_outcomes_failed.
  */
 export async function* removeUnusedEndpoints(client: Queryable, before: Date): Batches {
   const endpoints = await countOf(
@@ -200,8 +200,8 @@ interface Range<Id extends string> {
 }
 
 /**
- * The keys of a table in ascending ranges of `ROWS_PER_BATCH` rows; `below` is the end, null for the end of the table.
- * Starting where the last range ended avoids scanning recently deleted rows. Served by the primary key.
+ * The keys of a table in ascending ranges of `ROWS_PER_BATCH` rows, up to `below`, or to the end of the table if it is
+ * null. Starting where the last range ended avoids scanning recently deleted rows. Served by the primary key.
  */
 export async function* ranges<Id extends string>(
   client: Queryable,

@@ -14,7 +14,7 @@ export interface WaitingRetry {
   readonly startedAt: Date;
 }
 
-/** Makes due the deliveries whose last attempt is the named one; resolves with them. Served by the primary key. */
+/** Makes deliveries due if their last attempt is the given one; resolves with them. Served by the primary key. */
 export async function releaseRetries(
   client: Queryable,
   retries: readonly WaitingRetry[],
@@ -33,7 +33,7 @@ export async function releaseRetries(
 }
 
 export interface OverdueRetry extends WaitingRetry {
-  /** The time as PostgreSQL's text, because a `Date` would lose microseconds; the next page begins after it. */
+  /** PostgreSQL's text of the time, after which the next page begins: a `Date` would lose the microseconds. */
   readonly dueAt: string;
   readonly dueAtMs: number;
 }

@@ -1,8 +1,8 @@
 /**
- * How versions share one database. Migrations are numbered and only add: the replaced version continues to run while
- * instances are restarted one by one, and after a rollback. So a version accepts a database that is ahead of it. A
- * migration that removes what older versions need declares it with `require_migration(number)`: it is not run while an
- * older version is working, no older version starts from then on, and an older one that is found working ends.
+ * How versions share one database. Migrations are numbered and only add: the older version continues to run while
+ * instances are restarted one by one, and after a rollback. So a version accepts a database with newer migrations. A
+ * migration that removes something that older versions need calls `require_migration(number)`. It is refused while an
+ * older version runs; afterwards no older version starts, and one that is found running ends.
  */
 
 import { createHash } from 'node:crypto';
@@ -15,7 +15,7 @@ export class SchemaError extends Error {
   readonly code = 'SCHEMA_REFUSED';
 }
 
-/** The findings and actions of a start. */
+/** The migrations that a start found and ran. */
 export interface SchemaState {
   /** Names of the migrations that were run. */
   readonly migrated: readonly string[];
@@ -48,8 +48,8 @@ export const NEWEST_MIGRATION = Math.max(...KNOWN.map(numberOf));
 export const MIGRATION_LOCK = 7_241_865_325_823_964;
 
 /**
- * A migration that waits for a table makes all later users wait too. If a reader, mostly a dump, holds the table for
- * longer than this, the migration gives way to them and retries.
+ * A migration that waits for a table also blocks all later users of it. If a reader (usually a dump) holds the table
+ * for longer than this, the migration stops waiting, lets the others continue, and retries.
  */
 const LOCK_WAIT_MS = 1_000;
 const LOCK_PAUSE_MS = 1_000;
@@ -58,7 +58,7 @@ const LOCK_NOT_AVAILABLE = '55P03';
 
 /**
  * Runs the missing migrations; instances that start together wait for each other. Throws `SchemaError` when this
- * version may not work on the database. The lock ends with the connection.
+ * version must not work on the database. The lock ends with the connection.
  */
 export async function migrate(
   dbClient: pg.Client,
@@ -73,14 +73,14 @@ export async function migrate(
   return { migrated: missing.map(({ name }) => name), unknown: run.filter((name) => !KNOWN.includes(name)) };
 }
 
-/** Throws `SchemaError` for a database from before this schema. An empty or newer one passes. */
+/** Throws `SchemaError` for a database with a schema older than the first migration. Accepts an empty or newer one. */
 export async function assertNotFormer(database: Pick<pg.Client, 'query'>): Promise<void> {
   assertFirst(await readRun(database));
 }
 
 /**
  * Until the first release the initial migration is edited in place, so its name ends with a hash of its statements.
- * From then on it stays as it is.
+ * From then on it never changes.
  */
 function readMigration(file: string): Migration {
   const sql = readFileSync(new URL(file, DIRECTORY), 'utf8');
@@ -90,7 +90,7 @@ function readMigration(file: string): Migration {
   return { name: `${stem}_${createHash('sha256').update(statements).digest('hex').slice(0, 8)}`, sql };
 }
 
-/** The applied migrations in order. A database without any has no table for them. */
+/** The applied migrations in order. A database without migrations does not have the table. */
 async function readRun(client: Pick<pg.Client, 'query'>): Promise<readonly string[]> {
   if (!(await hasTable(client, TABLE))) return [];
   const { rows } = await client.query<{ name: string }>(`select name from ${TABLE} order by name`);
@@ -121,7 +121,7 @@ async function assertCompatible(client: pg.Client): Promise<void> {
   if (reason !== null) throw new SchemaError(reason);
 }
 
-/** Why this version may not work on a database that is compatible from migration `from` on; null if it may. */
+/** Why this version must not work on a database that requires migration `from`; null if it may. */
 export function refusalOf(from: number): string | null {
   if (from <= NEWEST_MIGRATION) return null;
   return (
@@ -153,12 +153,9 @@ async function runPatiently(
       const { code, message } = error as { readonly code?: string; readonly message: string };
       if (code !== LOCK_NOT_AVAILABLE) throw error;
       if (tries === LOCK_TRIES_MAX) {
-        throw new SchemaError(
-          `The upgrade has waited in vain for a table that somebody holds (${message}). Try again.`,
-          {
-            cause: error,
-          },
-        );
+        throw new SchemaError(`The upgrade could not lock a table that another session uses (${message}). Try again.`, {
+          cause: error,
+        });
       }
       if (tries === 1) onWaiting(message);
       await pause(LOCK_PAUSE_MS);

@@ -1,7 +1,7 @@
 /**
  * The matcher's poll for searches. A poll returns the rows written since the last one, and a new horizon: its own
- * snapshot. The next poll finds the revisions that were not visible in it, including those that commit late. None is
- * skipped, and a transaction that stays open for long causes none to be returned twice.
+ * snapshot. The next poll finds the revisions that were not visible in it, including those that commit late. No
+ * revision is skipped, and none is returned twice, even if a transaction stays open for long.
  */
 
 import type { SearchNumber } from '../domain/ids.ts';
@@ -20,12 +20,12 @@ export interface SearchChange {
 /** A snapshot (`pg_snapshot`), to pass to the next poll. Null requests everything. */
 export type SearchHorizon = string;
 
-/** The consumer may return a promise to delay the next change: searches of maximum size take milliseconds each. */
+/** The consumer may delay the next change by returning a promise: searches of maximum size take milliseconds each. */
 export type OnSearch = (change: SearchChange) => Promise<void> | undefined;
 
-/** Maximum searches per page: that many of maximum size take seconds to process, and a hundred megabytes. */
+/** Maximum searches per page: as many of maximum size take seconds to process, and a hundred megabytes of memory. */
 const PAGE_ROWS = 250;
-/** PostgreSQL waits for the reader meanwhile, which locks no rows. */
+/** How long PostgreSQL waits for the reader, whose transaction locks no rows. */
 const IDLE_MAX_MS = 60_000;
 
 const MEMBERS = `case when deleted_at is null then members end as members, notification_enabled as "isNotifying"`;
@@ -68,12 +68,12 @@ export async function changedSince(
   });
 }
 
-/** Whether `horizon` is from an older database than `former`: it was restored, and its transactions count anew. */
+/** Whether the database was restored between `former` and `horizon`, so that its transaction numbers went back. */
 export function isSetBack(horizon: SearchHorizon, former: SearchHorizon | null): boolean {
   return former !== null && BigInt(unseenBy(horizon).from) < BigInt(unseenBy(former).from);
 }
 
-/** Revisions that were not visible at a horizon: those from `from` on, and `late` ones, then still being written. */
+/** Revisions that were not visible at a horizon: those from `from` on, and `late` ones, which were in progress. */
 export interface UnseenRevisions {
   readonly from: string;
   readonly late: readonly string[];
@@ -86,9 +86,9 @@ export function unseenBy(horizon: SearchHorizon): UnseenRevisions {
 }
 
 /**
- * A database that was restored from a dump has the old cluster's transactions as revisions: each poll would find all
- * that are ahead of the new cluster's. This replaces them with the current transaction. Resolves with their number.
- * Served by searches_revision.
+ * In a database that was restored from a dump, revisions are transactions of the old cluster, and each poll would
+ * return all that are ahead of the new cluster's counter. This replaces them with the current transaction. Resolves
+ * with their number. Served by searches_revision.
  */
 export async function renumberRestored(database: Queryable): Promise<number> {
   const { rowCount } = await database.query(
@@ -110,12 +110,12 @@ async function* pagesOfFeed(connection: Queryable): AsyncGenerator<readonly Feed
       yield rows;
     }
   } finally {
-    // The consumer may have thrown; a failure to read the next page is then not reported.
+    // If the consumer has thrown, its error is reported, not a failure to read the next page.
     await ahead.catch(() => undefined);
   }
 }
 
-/** DECLARE takes no parameters, so only digits may get into its text. */
+/** DECLARE takes no parameters, so the horizon is reduced to digits before it enters the text. */
 function unseenCondition(horizon: SearchHorizon): string {
   const { from, late } = unseenBy(horizon);
   return `(revision >= '${from}' or revision = any('{${late.join()}}'::xid8[]))`;

@@ -1,14 +1,20 @@
 /** A client's searches as a list, a page at a time. */
 
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
+import type { EmailStatus, MailRules } from '../domain/mail.ts';
 import type { Search } from '../domain/search.ts';
 import { foldText } from '../domain/text.ts';
 import type { Queryable } from './database.ts';
-import { OTHER_COLUMNS, SEARCH_COLUMNS, type SearchRow, searchOfRow } from './searches.ts';
+import { emailStatusSql, OTHER_COLUMNS, SEARCH_COLUMNS, type SearchRow, searchOfRow } from './searches.ts';
 
 export interface SearchListQuery {
   /** Part of the title, ignoring case, accents, apostrophes and hyphens. */
   readonly title: string | null;
+  /** Each of its words must be part of `searchableText`. */
+  readonly text?: string | null;
+  /** The address of a recipient, ignoring case. */
+  readonly recipient?: string | null;
+  readonly emailStatus?: { readonly is: EmailStatus; readonly rules: MailRules } | null;
   readonly notificationEnabled: boolean | null;
   /** In the French order of titles, or in order of creation. */
   readonly order: 'title' | 'creation';
@@ -18,14 +24,14 @@ export interface SearchListQuery {
 }
 
 export interface SearchPage {
-  /** Null if they are too large for memory: `readSearchesOf` then reads them one by one. */
+  /** Null if the page is too large for memory: use `readSearchesOf`, which reads searches one by one. */
   readonly searches: readonly Search[] | null;
   readonly numbers: readonly SearchNumber[];
-  /** The number of searches that pass the filters. */
+  /** Number of searches that pass the filters. */
   readonly total: number;
 }
 
-/** Compressed bytes of the stored members of a page: some ten thousand cities, megabytes in an answer. */
+/** Maximum compressed bytes of the stored members of a page: some ten thousand cities, megabytes in an answer. */
 const PAGE_BYTES_MAX = 64 * 1024;
 
 /** The size is read from the row, without the out-of-line value. */
@@ -34,27 +40,10 @@ const LISTED_COLUMNS = `${OTHER_COLUMNS},
 
 /** One page of a client's searches. */
 export async function listSearches(database: Queryable, clientId: Uuid, query: SearchListQuery): Promise<SearchPage> {
-  const parameters: unknown[] = [clientId];
-  const conditions = ['client_id = $1', 'deleted_at is null'];
-  if (query.title !== null) {
-    parameters.push(`%${foldText(query.title)}%`);
-    conditions.push(`title_folded like $${parameters.length}`);
-    const signs = signsOf(query.title);
-    if (signs.length > 0) {
-      // Folded titles have no signs, so the searches that match the words are read and compared.
-      parameters.push(signs);
-      conditions.push(
-        `not exists (select from unnest($${parameters.length}::text[]) sign where strpos(title, sign) = 0)`,
-      );
-    }
-  }
-  if (query.notificationEnabled !== null) {
-    parameters.push(query.notificationEnabled);
-    conditions.push(`notification_enabled = $${parameters.length}`);
-  }
-  const where = conditions.join(' and ');
+  const { where, parameters } = filterOf(clientId, query);
   const order = orderOf(query);
-  // An index-only scan of searches_client or searches_client_title selects the rows; the primary key serves them.
+  // An index-only scan of searches_client or searches_client_title selects the rows, unless a filter reads the rows of
+  // the client; searches_mail serves a recipient. The primary key serves the page.
   const page = database.query<SearchRow>(
     `select ${LISTED_COLUMNS} from searches where number in (
        select number from searches where ${where} order by ${order}
@@ -62,20 +51,49 @@ export async function listSearches(database: Queryable, clientId: Uuid, query: S
      ) order by ${order}`,
     [...parameters, query.limit, query.offset],
   );
-  // An index-only scan of searches_client, filters included.
+  // Served by the same indexes.
   const count = database.query<{ total: number }>(
     `select count(*)::integer as total from searches where ${where}`,
     parameters,
   );
-  const [{ rows }, { rows: counted }] = await Promise.all([page, count]);
+  const [{ rows }, { rows: counting }] = await Promise.all([page, count]);
   return {
     searches: rows.some(({ members }) => members === null) ? null : rows.map(searchOfRow),
     numbers: rows.map(({ number }) => number),
-    total: counted[0]?.total ?? 0,
+    total: counting[0]?.total ?? 0,
   };
 }
 
-/** Searches in this order, without those deleted meanwhile. Each is read when the previous one was consumed. */
+function filterOf(clientId: Uuid, query: SearchListQuery) {
+  const parameters: unknown[] = [clientId];
+  const conditions = ['client_id = $1', 'deleted_at is null'];
+  const require = (value: unknown, condition: (parameter: string) => string): void => {
+    parameters.push(value);
+    conditions.push(condition(`$${parameters.length}`));
+  };
+  if (query.title !== null) {
+    require(`%${foldText(query.title)}%`, (folded) => `title_folded like ${folded}`);
+    const signs = signsOf(query.title);
+    // Folded titles have no signs, so the signs are compared in the titles of the searches that match the words.
+    if (signs.length > 0)
+      require(signs, (all) => `not exists (select from unnest(${all}::text[]) sign where strpos(title, sign) = 0)`);
+  }
+  const { text, recipient, emailStatus } = query;
+  if (typeof text === 'string') {
+    const words = text.split(/\s+/).map(foldText).filter(Boolean);
+    const patterns = words.map((word) => `%${word}%`);
+    // A text of signs only has no words, and matches nothing.
+    require(patterns, (all) => `cardinality(${all}::text[]) > 0 and searchable like all (${all})`);
+  }
+  // A subquery computes the key once; otherwise it would be computed for each row.
+  if (recipient) require(recipient, (address) => `mail_key = (select mail_key_of($1, ${address}))`);
+  if (emailStatus) require(emailStatus.is, (status) => `${emailStatusSql(emailStatus.rules)} = ${status}`);
+  if (query.notificationEnabled !== null)
+    require(query.notificationEnabled, (isEnabled) => `notification_enabled = ${isEnabled}`);
+  return { where: conditions.join(' and '), parameters };
+}
+
+/** Searches in the given order, without those deleted meanwhile. Each is read after the previous one was consumed. */
 export async function* readSearchesOf(
   database: Queryable,
   clientId: Uuid,
@@ -91,7 +109,7 @@ export async function* readSearchesOf(
   }
 }
 
-/** Characters that folding treats as the end of a word, except those with several spellings. */
+/** The signs that end a word for folding, except those that have several spellings. */
 function signsOf(text: string): readonly string[] {
   const signs = text.match(/[\p{P}\p{S}]/gu) ?? [];
   return [...new Set(signs)].filter((sign) => foldText(sign) === '' && !/['’ʼ´`\p{Pd}]/u.test(sign));

@@ -1,10 +1,11 @@
-/** The endpoints and notifications of searches; read in the transaction that records the change. */
+/** The routes of searches (endpoints and notification settings), read in the transaction that records a change. */
 
 import type { SearchNumber } from '../domain/ids.ts';
-import type { MailFrequency } from '../domain/mail.ts';
+import { type MailFrequency, slowerOf } from '../domain/mail.ts';
 import type { SearchRoute } from '../domain/routing.ts';
 import { arrayLiteral } from './array-literal.ts';
 import type { Queryable } from './database.ts';
+import { frequencyChosenBy, IS_STOPPED, isOpposed } from './recipient-choices.ts';
 import { type SearchHorizon, type UnseenRevisions, unseenBy } from './search-feed.ts';
 
 type RouteRow = Omit<SearchRoute, 'mail'> & {
@@ -12,21 +13,19 @@ type RouteRow = Omit<SearchRoute, 'mail'> & {
   readonly mailAddress: string | null;
   readonly mailKey: string;
   readonly mailFrequency: MailFrequency | null;
+  readonly frequencyChosen: MailFrequency | null;
   readonly hasMailConsent: boolean;
 };
 
-/** Whether a recipient, a row of mail_recipients, must get no e-mails. */
-export const IS_OPPOSED = '(unsubscribed_at is not null or erased_at is not null)';
-
-/** No transaction has the greatest number, so nothing is unseen. */
+/** Selects no revision: no transaction has the greatest number. */
 const NOTHING_UNSEEN: UnseenRevisions = { from: '18446744073709551615', late: [] };
 
 /**
- * The address for e-mails; null where they are off, refused, unsubscribed from or erased. For most searches their own
- * row decides. The opposition is served by the primary key.
+ * The address for e-mails; null if e-mails are off, the address was refused, or its recipient has unsubscribed or was
+ * erased. Most searches have no address, which their own row shows. The choices are served by the primary key.
  */
 const MAIL_ADDRESS = `case when mail_key is not null and mail_refused_at is null
-  and not exists (select from mail_recipients where key = mail_key and ${IS_OPPOSED})
+  and not ${isOpposed('mail_key')} and not ${IS_STOPPED}
   then members ->> 'notificationRecipient' end`;
 
 export interface WantedRoutes {
@@ -38,8 +37,8 @@ export interface WantedRoutes {
 }
 
 /**
- * The searches among `numbers`, and those written since `horizon`, that have notifications, and null for deleted ones;
- * all other searches are silent. Served by the indexes searches_told and searches_revision.
+ * The routes of searches among `numbers`, and of those written since `horizon`. Null for a deleted search; a search
+ * that is not returned has no notifications. Served by the indexes searches_told and searches_revision.
  */
 export async function readRoutes(
   client: Queryable,
@@ -54,6 +53,7 @@ export async function readRoutes(
         deleted_at is not null as "isDeleted", mail_key as "mailKey",
         case when $2 then ${MAIL_ADDRESS} end as "mailAddress",
         case when mail_key is not null then members ->> 'notificationFrequency' end as "mailFrequency",
+        case when mail_key is not null then ${frequencyChosenBy('mail_key')} end as "frequencyChosen",
         mail_key is not null and members ->> 'notificationConsent' is not null as "hasMailConsent",
         event_thresholds as thresholds
       from searches
@@ -66,10 +66,8 @@ export async function readRoutes(
 }
 
 function routeOf({ isDeleted: _deleted, mailAddress, mailKey, mailFrequency, ...row }: RouteRow): SearchRoute {
-  const { hasMailConsent: hasConsent, ...route } = row;
-  const mail =
-    mailAddress === null
-      ? null
-      : { address: mailAddress, key: mailKey, frequency: mailFrequency ?? 'instant', hasConsent };
+  const { hasMailConsent: hasConsent, frequencyChosen, ...route } = row;
+  const frequency = slowerOf(mailFrequency ?? 'instant', frequencyChosen);
+  const mail = mailAddress === null ? null : { address: mailAddress, key: mailKey, frequency, hasConsent };
   return { ...route, mail };
 }

@@ -1,6 +1,6 @@
 /**
  * The totals of each client's searches, and the check of limits. Triggers update the totals in the transaction that
- * writes the search, so they are always exact and no query counts searches.
+ * writes a search, so they are always exact, and no query has to count searches.
  */
 
 import { pause } from '../actor/waiting.ts';
@@ -25,13 +25,13 @@ export class SearchLimitError extends Error {
   }
 }
 
-/** The class of the locks held to the end of a transaction; the second key is the client's. */
+/** The first key of the advisory locks, which last until the end of the transaction; the second key is the client's. */
 const LOCK_CLASS = 0x5ea7;
 
 /**
- * Throws `SearchLimitError` unless `added` stays within the limits; members that are not added are not checked. Until
- * the transaction ends, no other writer of this client continues, so two cannot both take the last free capacity: the
- * other one gets `LockTakenError`.
+ * Throws `SearchLimitError` if `added` would exceed a limit; totals to which nothing is added are not checked. Until
+ * the transaction ends, any other writer of this client gets `LockTakenError`, so two cannot both take the last free
+ * capacity.
  */
 export async function requireRoom(
   connection: Queryable,
@@ -51,7 +51,7 @@ export async function requireRoom(
   }
 }
 
-/** At most 1,000 for each search, which matches an advert once or not at all; corrections might exceed that. */
+/** At most 1,000 per search, which matches an advert once or not at all; corrections could otherwise exceed that. */
 const MATCHES_PER_MILLE = 'coalesce(least(1000 * sum(searches), greatest(sum(matches_per_mille), 0)), 0)';
 const SUMS = `coalesce(sum(searches), 0)::integer as searches,
   coalesce(sum(polygon_corners), 0)::integer as "polygonCorners",
@@ -81,7 +81,7 @@ export interface MatchSample {
   readonly matched: ReadonlyMap<SearchNumber, number>;
 }
 
-/** A sample of this many adverts moves an estimate half of the way to the sample. */
+/** A sample of this many adverts moves an estimate half of the way to the sampled value. */
 const ADVERTS_FOR_HALF = 200;
 /** Smaller totals are not corrected: no client reaches a limit with them. */
 const CORRECTED_MIN = 10_000;
@@ -122,14 +122,14 @@ class LockTakenError extends Error {
 
 const FIRST_PAUSE_MS = 5;
 const PAUSE_MAX_MS = 100;
-/** Longer than any writer holds a lock. */
+/** The tries last longer than any writer holds a lock. */
 const TRIES_MAX = 60;
 
 const lastOf = new Map<Uuid, Promise<unknown>>();
 
 /**
- * Runs `work` when no other writer of the client runs in this process, and retries it while a lock is taken elsewhere
- * (`work` throws `LockTakenError`, and must not have written anything then). Throws the last error.
+ * Runs `work` when no other writer of the client runs in this process. Retries it if another process has the lock:
+ * `work` then throws `LockTakenError`, before it has written anything. Throws the last error.
  */
 export async function withWriteLock<T>(clientId: Uuid, work: () => Promise<T>): Promise<T> {
   const before = lastOf.get(clientId);

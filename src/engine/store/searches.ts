@@ -1,8 +1,8 @@
 /**
  * Saved searches for their owner. Every statement names the client, so no client can see or change another's search.
- * `members` holds only what differs from the defaults: a third of the bytes, which determine how long the matcher takes
- * to load a million of them. So the meaning of a default may change only with a migration that stores the old one in
- * each search.
+ * `members` holds only members that differ from the defaults. That saves two thirds of the bytes, which determine how
+ * long the matcher takes to load a million searches. So the meaning of a default may change only with a migration that
+ * stores the old one in each search.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -10,8 +10,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { CRITERION_MEMBERS, UNASKED } from '../domain/criterion-table.ts';
 import { comparesWithNotified } from '../domain/event-thresholds.ts';
 import { type SearchNumber, timeOrderedUuid, type Uuid } from '../domain/ids.ts';
-import type { MailStanding } from '../domain/mail.ts';
-import { SEARCH_DEFAULTS, type Search, type SearchMembers } from '../domain/search.ts';
+import type { MailRules, MailStanding } from '../domain/mail.ts';
+import { NEW_MATCHES_MAX, SEARCH_DEFAULTS, type Search, type SearchMembers, searchableText } from '../domain/search.ts';
 import { type SearchLimits, weightAdded, weightOf } from '../domain/search-limits.ts';
 import { foldText } from '../domain/text.ts';
 import { SILENCE } from './cancellations.ts';
@@ -19,6 +19,7 @@ import { passed } from './claim-fence.ts';
 import { type Database, type Queryable, transaction } from './database.ts';
 import { WAITING } from './delivery-states.ts';
 import { type KeyedRequest, type MadeOnce, makeOnce } from './idempotency-keys.ts';
+import { frequencyChosenBy, hasChosen, IS_STOPPED } from './recipient-choices.ts';
 import { requireRoom, withWriteLock } from './search-totals.ts';
 
 export interface SearchRow extends Omit<Search, 'members' | 'mail'>, Omit<MailStanding, 'key'> {
@@ -31,22 +32,40 @@ export interface SearchRow extends Omit<Search, 'members' | 'mail'>, Omit<MailSt
 /** The stored `members`: the title, and members that differ from `SEARCH_DEFAULTS`. */
 export type StoredMembers = Partial<Omit<SearchMembers, 'context'>> & Pick<SearchMembers, 'title'>;
 
-/** `MailStanding`. The opposition is served by the primary key, and read where there is an address. */
-export const MAIL_COLUMNS = `mail_key as "mailKey", mail_refused_at is not null as "isRefused",
-  mail_key is not null and exists (
-    select from mail_recipients where key = mail_key and unsubscribed_at is not null) as "isUnsubscribed",
-  mail_key is not null and exists (
-    select from mail_recipients where key = mail_key and erased_at is not null) as "isErased"`;
+/** Choices are read only if there is an address. */
+const IS_UNSUBSCRIBED = `(mail_key is not null and (${hasChosen('mail_key', ['unsubscription'])} or ${IS_STOPPED}))`;
+const IS_ERASED = `mail_key is not null and ${hasChosen('mail_key', ['erasure'])}`;
+const IS_REFUSED = 'mail_refused_at is not null';
+/** `MailStanding`. Choices are served by the primary key. */
+export const MAIL_COLUMNS = `mail_key as "mailKey", ${IS_REFUSED} as "isRefused",
+  ${IS_UNSUBSCRIBED} as "isUnsubscribed",
+  case when mail_key is not null then ${frequencyChosenBy('mail_key')} end as "frequencyChosen", ${IS_ERASED} as "isErased"`;
+
+/** `emailStatusOf` of a search's row. */
+export function emailStatusSql({ isMailAvailable, isConsentRequired }: MailRules): string {
+  const lacksConsent = isConsentRequired ? `or members -> 'notificationConsent' is null` : '';
+  return `case when mail_key is null then 'off' when ${!isMailAvailable} then 'unavailable'
+    when ${IS_UNSUBSCRIBED} then 'unsubscribed' when ${IS_REFUSED} then 'refused'
+    when ${IS_ERASED} ${lacksConsent} then 'consent-missing'
+    when notification_enabled then 'active' else 'off' end`;
+}
+
+/** The number of matches since a moment, at most `NEW_MATCHES_MAX`. Served by matches_search. */
+const matchesSince = (moment: string): string => `(select count(*)::integer from (select from matches
+  where search_number = searches.number and created_at > ${moment} limit ${NEW_MATCHES_MAX}) recent)`;
+
 export const OTHER_COLUMNS = `number, id, client_id as "clientId", token, created_at as "createdAt",
-  updated_at as "updatedAt", last_alert_at as "lastAlertAt", context, ${MAIL_COLUMNS}`;
+  updated_at as "updatedAt", last_alert_at as "lastAlertAt", seen_at as "seenAt",
+  ${matchesSince("coalesce(seen_at, '-infinity')")} as "newSinceSeen",
+  ${matchesSince("now() - interval '7 days'")} as "matchedLast7Days", context, ${MAIL_COLUMNS}`;
 export const SEARCH_COLUMNS = `${OTHER_COLUMNS}, members`;
 
-/** One object that all copy: `{ title, ...SEARCH_DEFAULTS }` takes five times as long. */
+/** The object that `membersOfStored` copies: `{ title, ...SEARCH_DEFAULTS }` takes five times as long. */
 const UNSET_MEMBERS = { title: '', ...SEARCH_DEFAULTS };
 
 /**
- * Assigns name by name: spreading `stored` would give every set of names its own hidden class, and reading the members
- * would be ten times as slow, a million times when the matcher loads.
+ * Assigns member by member: spreading `stored` would give every combination of names its own hidden class in V8.
+ * Reading the members would then be ten times slower, for each of a million searches that the matcher loads.
  */
 export function membersOfStored(stored: StoredMembers): SearchMembers {
   const differing: Readonly<Record<string, unknown>> = stored;
@@ -70,7 +89,7 @@ export const NO_LIMITS: SearchLimits = {
 
 export interface NewSearch {
   readonly members: SearchMembers;
-  /** Estimated number of matching adverts of 1,000. */
+  /** Estimated number of matching adverts per 1,000. */
   readonly matchesPerMille?: number;
   readonly limits?: SearchLimits;
 }
@@ -108,18 +127,21 @@ async function createSearchWithin(connection: Queryable, clientId: Uuid, search:
 }
 
 /**
- * Consent that is dated after the erasure of the address, and saved now, ends the erasure, but not an unsubscription.
- * Retried while the recipient is locked: erasing locks it before its searches. Served by the primary key.
+ * Ends the erasure of an address if newly saved consent is dated after it; an unsubscription stays. Fails while the
+ * recipient is locked, and is retried: an erasure locks the recipient before its searches. Served by the primary keys.
  */
 async function liftErasure(connection: Queryable, clientId: Uuid, members: SearchMembers): Promise<void> {
   const { notificationRecipient: address, notificationConsent: consent } = members;
   if (address === null || consent === null) return;
   await connection.query(
     `with erased as materialized (
-       select key from mail_recipients where key = mail_key_of($1, $2) and erased_at < $3 for update nowait
+       select key from mail_recipients join mail_choices on recipient_key = key
+       where key = mail_key_of($1, $2) and kind = 'erasure' and value = 'true' and at < $3
+       for update of mail_recipients nowait
      )
-     update mail_recipients set erased_at = null, lifted_at = clock_timestamp()
-     from erased where mail_recipients.key = erased.key`,
+     update mail_choices set value = 'false',
+       at = date_trunc('milliseconds', greatest(clock_timestamp(), at + interval '1 millisecond'))
+     from erased where recipient_key = key and kind = 'erasure'`,
     [clientId, address, consent.at],
   );
 }
@@ -135,9 +157,10 @@ async function insertSearch(
     name: 'insert-search',
     text: `
       insert into searches (id, client_id, token, title, title_folded, members, notification_enabled, endpoint_recipient,
-        event_endpoint, subscribed_events, hide_property_contact, context, mail_key, event_thresholds, matches_per_mille)
+        event_endpoint, subscribed_events, hide_property_contact, context, mail_key, event_thresholds, searchable,
+        matches_per_mille)
       select $1::uuid, $2::uuid, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, mail_key_of($2::uuid, $13),
-        case when $14::json is not null then event_thresholds_of($14, $15, null, false) end, $16::smallint
+        case when $14::json is not null then event_thresholds_of($14, $15, null, false) end, $16, $17::smallint
       returning ${SEARCH_COLUMNS}`,
     values: [timeOrderedUuid(new Date()), clientId, token, ...columnsOf(members), matchesPerMille],
   });
@@ -159,7 +182,7 @@ export type EstimateMatches = (members: SearchMembers) => Promise<number>;
 export interface SearchUpdate {
   /** Computes the new members from the current search; an error leaves the search unchanged. */
   readonly merge: (present: Search) => SearchMembers;
-  /** A search that exceeds the limits already may keep its size. */
+  /** A search that already exceeds the limits may keep its size. */
   readonly limits?: SearchLimits;
   readonly estimate?: EstimateMatches;
   /** True if clearing the consent cancels e-mails that wait to be sent. */
@@ -168,8 +191,8 @@ export interface SearchUpdate {
 
 /**
  * Merges under a row lock, so that two concurrent partial updates keep each other's members. Null without such a
- * search. A silenced search is marked, which cancels its open deliveries (cancellations.ts). A refusal applied only to
- * the former address. Throws `SearchLimitError`.
+ * search. If the change silences the search, it is marked, which cancels its open deliveries (cancellations.ts). A new
+ * address clears the refusal of the former one. Throws `SearchLimitError`.
  */
 export async function updateSearch(
   database: Database,
@@ -198,7 +221,8 @@ export async function updateSearch(
            when members ->> 'notificationRecipient' = $4::json ->> 'notificationRecipient' then mail_refused_at end,
          event_thresholds = case when $12::json is not null then
            event_thresholds_of($12, $13, event_thresholds, $5 and not notification_enabled) end,
-         matches_per_mille = coalesce($14, matches_per_mille), version = version + $15::boolean::integer,
+         searchable = $14, matches_per_mille = coalesce($15, matches_per_mille),
+         version = version + $16::boolean::integer,
          updated_at = now(), revision = pg_current_xact_id()
        where number = $1 returning ${SEARCH_COLUMNS}`,
       [present.number, ...columnsOf(members), matches?.after ?? null, isRecorded],
@@ -209,7 +233,7 @@ export async function updateSearch(
   return search;
 }
 
-/** A locked item is being claimed: the claim waits for the search, and then cancels it. Served by mail_items_search. */
+/** A locked item is being claimed: the claim waits for the search, then cancels it. Served by mail_items_search. */
 async function cancelWaitingMail(connection: Queryable, number: SearchNumber): Promise<void> {
   await connection.query(
     `with open as materialized (
@@ -220,7 +244,7 @@ async function cancelWaitingMail(connection: Queryable, number: SearchNumber): P
   );
 }
 
-/** Estimates both with current data, whatever was estimated at the save. Null if the criteria are the same. */
+/** Estimates both with the current data, and ignores the stored estimate. Null if the criteria are the same. */
 async function estimateChange(present: SearchMembers, next: SearchMembers, estimate: EstimateMatches) {
   const isSame = (name: string) => isDeepStrictEqual(Reflect.get(present, name), Reflect.get(next, name));
   if (Object.keys(UNASKED).every(isSame)) return null;
@@ -229,8 +253,8 @@ async function estimateChange(present: SearchMembers, next: SearchMembers, estim
 }
 
 /**
- * Marks the row, which stays until its deliveries are gone; the mark cancels open ones (cancellations.ts). False
- * without such a search. An error of `check` on the current search leaves it unchanged.
+ * Marks the row, which remains until its deliveries are removed; the mark cancels open ones (cancellations.ts). False
+ * if there is no such search. An error of `check` on the current search leaves it unchanged.
  */
 export async function deleteSearch(
   database: Database,
@@ -290,12 +314,21 @@ function columnsOf(members: SearchMembers): unknown[] {
     members.notificationRecipient,
     members.eventThresholds === null ? null : JSON.stringify(members.eventThresholds),
     comparesWithNotified(members.eventThresholds),
+    searchableText(members),
   ];
 }
 
-export function searchOfRow({ mailKey: key, isRefused, isUnsubscribed, isErased, context, ...row }: SearchRow): Search {
+export function searchOfRow({
+  mailKey: key,
+  isRefused,
+  isUnsubscribed,
+  isErased,
+  context,
+  ...rest
+}: SearchRow): Search {
+  const { frequencyChosen, ...row } = rest;
   const members = { ...membersOfStored(row.members), context: context === null ? null : JSON.parse(context) };
-  return { ...row, members, mail: { key, isRefused, isUnsubscribed, isErased } };
+  return { ...row, members, mail: { key, isRefused, isUnsubscribed, isErased, frequencyChosen } };
 }
 
 const RECORDED = [
@@ -308,12 +341,12 @@ const RECORDED = [
   'notificationFrequency',
 ] as const;
 
-/** Maximum versions stored per search, however frequent its changes are. */
+/** Maximum former versions stored per search. */
 const CHANGES_MAX = 200;
 
 /**
- * Records a search as it was before a change that affects what it finds or notifies, so that explanations can show the
- * criteria of that time. Runs in the transaction of the change, before it. Resolves with whether there is such a
+ * Records the former state of a search before a change of what it finds or notifies, so that explanations can show the
+ * criteria of that time. Runs in the transaction of the change, before it. Resolves with true if there is such a
  * change, which increments the version. Served by search_changes_search.
  */
 async function recordSearchChange(
@@ -337,7 +370,7 @@ async function recordSearchChange(
   return true;
 }
 
-/** The former values of members that differ; for an e-mail address only whether there was one. */
+/** The former values of the members that differ; for an e-mail address, only whether there was one. */
 function formerOf(present: SearchMembers, next: SearchMembers): Readonly<Record<string, unknown>> {
   const former: Record<string, unknown> = {};
   for (const name of RECORDED) if (!isDeepStrictEqual(present[name], next[name])) former[name] = present[name];

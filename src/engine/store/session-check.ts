@@ -1,8 +1,8 @@
 /**
  * Checks that connections are sessions of PostgreSQL itself. A pooler in session mode gives each connection its own
- * session. In transaction mode each transaction may run in another session: the leadership lock would belong to no
- * instance, statements would be prepared where they are not executed, and plans and time-outs would be arbitrary. The
- * start refuses that.
+ * session. In transaction mode each transaction may run in another session. The leadership lock would then belong to no
+ * instance, statements would be prepared in one session and executed in another, and planner settings and time-outs
+ * would be arbitrary. So Vigie refuses to start with such a pooler.
  */
 
 import type { PoolClient } from 'pg';
@@ -26,7 +26,7 @@ export async function checkSessions(database: DatabasePool): Promise<void> {
   }
 }
 
-/** Another connection's transaction runs in the session of `first`, or `first` then runs in another session. */
+/** Whether the transaction of another connection runs in the session of `first`, or moves `first` to another. */
 async function isShared(first: PoolClient, pid: number, database: DatabasePool): Promise<boolean> {
   const second = await database.connect();
   try {

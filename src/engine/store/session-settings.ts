@@ -1,7 +1,7 @@
 /**
- * The settings of each of our sessions: a role, a database or the server may have others (installers and administrators
- * set them), and statements, their plans, their durability and the client library's parsers rely on these. Only the
- * compression, `search_path` and server-wide settings are the operator's.
+ * The settings of each of our sessions. Installers and administrators may have set others for a role, a database or the
+ * server, but our statements, their plans and durability, and the client library's parsers rely on these. The operator
+ * decides only compression, `search_path` and server-wide settings.
  */
 
 import type pg from 'pg';
@@ -11,7 +11,7 @@ export const TRANSACTION_IDLE_MAX_MS = 10_000;
 
 export type SessionSettings = Readonly<Record<string, string | number>>;
 
-/** All sessions have these. A setting that the server's version of PostgreSQL lacks is omitted. */
+/** The settings of all sessions. One that the server's version of PostgreSQL lacks is omitted. */
 export const SESSION_SETTINGS: SessionSettings = {
   // Values as text: the client library parses these forms, and statements cast them.
   DateStyle: 'ISO, MDY',
@@ -21,7 +21,7 @@ export const SESSION_SETTINGS: SessionSettings = {
   extra_float_digits: 1,
   standard_conforming_strings: 'on',
   array_nulls: 'on',
-  // Transactions: a statement sees what was committed before it, and a refusal ends no session.
+  // Transactions: a statement sees everything committed before it, and an error does not end the session.
   default_transaction_isolation: 'read committed',
   exit_on_error: 'off',
   // Each kind of work has its own time limit.
@@ -30,13 +30,13 @@ export const SESSION_SETTINGS: SessionSettings = {
   transaction_timeout: 0,
   idle_session_timeout: 0,
   idle_in_transaction_session_timeout: TRANSACTION_IDLE_MAX_MS,
-  // If the process vanishes, PostgreSQL releases its locks and statements within half a minute.
+  // If the process vanishes, PostgreSQL ends its statements and releases its locks within half a minute.
   tcp_keepalives_idle: 10,
   tcp_keepalives_interval: 5,
   tcp_keepalives_count: 3,
   tcp_user_timeout: 25_000,
   client_connection_check_interval: 10_000,
-  // A plan with a forced scan looks expensive, and compiling it takes a hundred times as long as running it.
+  // A plan with a forced scan looks expensive to PostgreSQL; compiling it takes a hundred times as long as running it.
   jit: 'off',
   // Solid-state disks are assumed; the default of 4 is for spinning disks.
   random_page_cost: '1.1',
@@ -49,14 +49,14 @@ export const SESSION_SETTINGS: SessionSettings = {
 
 export const PLANS = {
   /**
-   * Arbitrary statements, planned each time for their parameters. A plan cached while a table was empty would keep
-   * reading all of it: within a minute, deliveries made claims ten times as expensive.
+   * Arbitrary statements, planned for their parameters each time. A plan cached while a table was empty would go on
+   * scanning all of it: within a minute of deliveries, claims became ten times as expensive.
    */
   requests: { plan_cache_mode: 'force_custom_plan' },
   /**
-   * The few statements of the pipeline, each planned once per connection, because planning takes as long as running
-   * one. Indexes serve all of them, so the plan must use indexes, however small a table is at that moment. The keys of
-   * the statement bound the joined rows; by hash a row costs as much in a batch of 200 as in one of 10.
+   * The few statements of the pipeline, each planned once per connection, because planning takes as long as running.
+   * Plans must use indexes, however small a table is when the statement is planned. The keys of a statement bound its
+   * joined rows, so hash joins are allowed: a row costs as much in a batch of 200 as in one of 10.
    */
   pipeline: {
     plan_cache_mode: 'force_generic_plan',
@@ -67,10 +67,10 @@ export const PLANS = {
 } as const satisfies Record<string, SessionSettings>;
 
 /**
- * Applies these settings and `own`; resolves with the process id of the session. By a statement, because a pooler
- * refuses startup settings and reports a process other than PostgreSQL's. Planner methods that `own` does not name have
- * PostgreSQL's defaults. Commits wait for the log as the operator has set it, or at least for this server's own.
- * Compression is lz4 if the server has it (see the end of 0001_schema.sql). The view lists all settings.
+ * Applies these settings and `own`; resolves with the process id of the session. Uses a statement, because a pooler
+ * refuses start-up settings and reports a process id other than PostgreSQL's. Planner methods that `own` does not name
+ * get PostgreSQL's defaults. Commits wait for the WAL as the operator has configured it, but at least for this server's
+ * own disk. Compression is lz4 if the server has it (see the end of 0001_schema.sql). `pg_settings` lists all settings.
  */
 export async function beginSession(client: pg.ClientBase, own: SessionSettings): Promise<number> {
   const settings = { ...SESSION_SETTINGS, ...own };

@@ -13,7 +13,7 @@ export class SiteCategoryInUseError extends Error {
   readonly code = 'SITE_CATEGORY_IN_USE';
 }
 
-/** In the French order of names. A sequential scan of some ten rows. */
+/** In French alphabetical order. A sequential scan of some ten rows. */
 export async function listSiteCategories(database: Queryable): Promise<readonly SiteCategory[]> {
   const { rows } = await database.query<SiteCategory>(
     'select id, name from site_categories order by name collate "fr-x-icu"',
@@ -21,7 +21,7 @@ export async function listSiteCategories(database: Queryable): Promise<readonly 
   return rows;
 }
 
-/** Names by id, as they are now. */
+/** Reads the current names, and returns a function from id to name. */
 export async function siteCategoryNames(database: Queryable): Promise<SiteCategoryName> {
   const names = new Map((await listSiteCategories(database)).map(({ id, name }) => [id, name]));
   return (id) => names.get(id) ?? null;
@@ -51,7 +51,7 @@ export async function setSiteCategories(
   });
 }
 
-/** Scans every search: operators do this rarely, so no write has to maintain an index for it. */
+/** Scans every search. Operators do this so rarely that an index, which every write maintains, would cost more. */
 async function findUsed(client: Queryable, categories: readonly SiteCategory[]): Promise<readonly SiteCategory[]> {
   const { rows } = await client.query<{ readonly id: number }>(
     `select category.id from unnest($1::int[]) as category (id)

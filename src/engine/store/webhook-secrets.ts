@@ -1,17 +1,17 @@
 /**
- * Secrets of a client that sign all its webhooks, in addition to the token of each search (decisions, section 11).
- * Couriers need them for every attempt, so each courier caches them for a few seconds. A change is announced, like that
- * of a key, and known everywhere within `STALENESS_MAX_MS`.
+ * Secrets that sign all webhooks of a client, in addition to the token of each search (decisions, section 11). Every
+ * attempt needs them, so each courier caches them for a few seconds. A change is announced, like that of a key, and
+ * takes effect everywhere within `STALENESS_MAX_MS`.
  */
 
 import type { Uuid } from '../domain/ids.ts';
 import type { Queryable } from './database.ts';
 import { rememberReads } from './gathered-reads.ts';
 
-/** Written as in the index, so that expired secrets are not read. */
+/** The expression of the index, so that expired secrets are not read. */
 export const IS_SECRET_ALIVE = `coalesce(expires_at, 'infinity') > now()`;
 
-interface HeldSecret {
+interface StoredSecret {
   readonly value: string;
   readonly expiresAt: Date | null;
 }
@@ -20,7 +20,7 @@ interface HeldSecret {
 export type SecretsAt = (sentAt: Date) => readonly string[];
 
 export interface WebhookSecrets {
-  /** Reads the secrets of each client; immediate for recently read ones. */
+  /** The secrets of each client; immediate for recently read ones. */
   read(clientIds: readonly Uuid[]): Promise<readonly (readonly [Uuid, SecretsAt])[]>;
   /** Drops the cache. */
   forget(): void;
@@ -49,18 +49,19 @@ const NO_SECRETS: SecretsAt = () => [];
 
 /** Served by webhook_secrets_client. */
 async function readSecrets(database: Queryable, clientIds: readonly Uuid[]): Promise<ReadonlyMap<Uuid, SecretsAt>> {
-  const { rows } = await database.query<HeldSecret & { readonly clientId: Uuid }>({
+  const { rows } = await database.query<StoredSecret & { readonly clientId: Uuid }>({
     name: 'read-webhook-secrets',
     text: `
       select client_id as "clientId", secret as value, expires_at as "expiresAt" from webhook_secrets
       where client_id = any($1::uuid[]) and ${IS_SECRET_ALIVE} order by id`,
     values: [clientIds],
   });
-  const byClient = new Map<Uuid, HeldSecret[]>(clientIds.map((id) => [id, []]));
+  const byClient = new Map<Uuid, StoredSecret[]>(clientIds.map((id) => [id, []]));
   for (const row of rows) byClient.get(row.clientId)?.push(row);
-  return new Map([...byClient].map(([id, held]) => [id, held.length === 0 ? NO_SECRETS : aliveOf(held)]));
+  return new Map([...byClient].map(([id, stored]) => [id, stored.length === 0 ? NO_SECRETS : aliveOf(stored)]));
 }
 
-function aliveOf(held: readonly HeldSecret[]): SecretsAt {
-  return (sentAt) => held.filter(({ expiresAt }) => expiresAt === null || expiresAt > sentAt).map(({ value }) => value);
+function aliveOf(stored: readonly StoredSecret[]): SecretsAt {
+  return (sentAt) =>
+    stored.filter(({ expiresAt }) => expiresAt === null || expiresAt > sentAt).map(({ value }) => value);
 }

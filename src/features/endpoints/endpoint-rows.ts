@@ -1,4 +1,4 @@
-/** The endpoints of a client: those that its searches name, and those where its deliveries wait or that are paused. */
+/** The endpoints of a client: those that its searches name, those with waiting deliveries, and paused ones. */
 
 import { endpointKeyOf } from '../../engine/domain/endpoint.ts';
 import type { Uuid } from '../../engine/domain/ids.ts';
@@ -17,12 +17,12 @@ export interface OwnEndpoint {
 
 type Row = Omit<OwnEndpoint, 'key'> & { readonly key: string | null };
 
-/** The last digits of its id are in the keys of a client's endpoints (domain/endpoint.ts). */
+/** The keys of a client's endpoints contain the last digits of its id (domain/endpoint.ts). */
 const IS_OF_CLIENT = 'length(key) = 32 and substr(key, 17, 8) = right($1::text, 8)';
 
 /**
- * By URL. Served by searches_client; endpoints are read one by one: there are thousands at most. What waits is looked up
- * in open_endpoint.
+ * Ordered by URL. Served by searches_client; endpoints are read one by one: there are thousands at most. Waiting
+ * deliveries are looked up in open_endpoint.
  */
 export async function listOwnEndpoints(
   database: Queryable,
@@ -48,11 +48,11 @@ export async function listOwnEndpoints(
   );
   const [{ total, page } = { total: 0, page: null }] = rows;
   const endpoints = (page ?? []).map((row) => ({ ...row, key: endpointKeyOf(clientId, row.url), stored: row.key }));
-  // Clients whose ids end alike have endpoints of one another's digits.
+  // Keys contain only the last digits of a client's id: clients whose ids end alike match each other's endpoints.
   return { endpoints: endpoints.filter(({ key, stored }) => stored === null || stored === key), total };
 }
 
-/** Null when it is not the client's. Served by searches_client and the primary key of endpoints. */
+/** Null if the endpoint is not the client's. Served by searches_client and the primary key of endpoints. */
 export async function readOwnEndpoint(database: Queryable, clientId: Uuid, url: string): Promise<OwnEndpoint | null> {
   const key = endpointKeyOf(clientId, url);
   const { rows } = await database.query<Omit<OwnEndpoint, 'key' | 'url'> & { isKnown: boolean }>(
@@ -69,7 +69,7 @@ export async function readOwnEndpoint(database: Queryable, clientId: Uuid, url: 
   return { key, url, ...counts };
 }
 
-/** Those that the client has paused itself, others than `key`. Served by endpoints_paused. */
+/** The number of pauses by the client itself, except that of `key`. Served by endpoints_paused. */
 export async function countOwnPauses(database: Queryable, clientId: Uuid, key: string): Promise<number> {
   const { rows } = await database.query<{ count: number }>(
     `select count(*)::integer as count from endpoints

@@ -1,6 +1,6 @@
 /**
- * `/endpoints` (decisions, sections 6 and 7): where the webhooks of a client go, how each does, and its pause. The engine
- * pauses those that are dead and sends nothing to any that is paused; a client ends such a pause, and its own.
+ * `/endpoints` (decisions, sections 6 and 7): the endpoints of a client's webhooks, their states, and their pauses. The
+ * engine pauses dead endpoints, and sends nothing to a paused one. A client ends such a pause, and its own pauses.
  */
 
 import type Router from '@koa/router';
@@ -36,7 +36,8 @@ const OWN_PAUSES_MAX = 1_000;
 
 const ENDPOINT_CHANGE = {
   paused: single(FLAG, {
-    description: 'True: nothing is sent to it. False: your own pause ends, and one after failures.',
+    description:
+      'True pauses the endpoint: nothing is sent to it. False ends your own pause, and a pause after failures.',
   }),
 };
 
@@ -97,7 +98,7 @@ function idOfUrl(url: string): string {
   return Buffer.from(url).toString('base64url');
 }
 
-/** Null when it is none of ours. */
+/** Null if the id is not one of ours. */
 function urlOfId(id: string): string | null {
   const url = Buffer.from(id, 'base64url').toString();
   return idOfUrl(url) === id && !url.includes('\0') ? url : null;
@@ -105,7 +106,7 @@ function urlOfId(id: string): string | null {
 
 type EndpointDocument = ReturnType<typeof endpointDocument>;
 
-/** `health`: undefined when nothing was ever sent there. */
+/** `health`: undefined if nothing was ever sent to the endpoint. */
 function endpointDocument({ url, hasMatches, hasEvents, searches }: OwnEndpoint, health?: EndpointHealth) {
   const { state = 'healthy', pausedBy = null, pausedAt = null, failingSince = null } = health ?? {};
   const since = state === 'paused' ? pausedAt : state === 'failing' ? failingSince : null;
@@ -125,23 +126,22 @@ function endpointDocument({ url, hasMatches, hasEvents, searches }: OwnEndpoint,
 
 const EndpointSchema = z.strictObject({
   ...identity('Endpoint'),
-  url: text('Where webhooks go.'),
+  url: text('The URL that receives webhooks.'),
   channels: z.array(z.enum(WEBHOOK_CHANNELS)).meta({
-    description: 'match: endpointRecipient of a search names it; event: eventEndpoint does.',
+    description: 'match: the endpointRecipient of a search; event: the eventEndpoint of a search.',
   }),
   state: z.enum(['healthy', 'failing', 'paused']).meta({
-    description: 'failing: its last three attempts failed or more; paused: nothing is sent to it, and nothing is lost.',
+    description:
+      'failing: at least its last three attempts failed; paused: nothing is sent to it, and nothing is lost.',
   }),
   pausedBy: z.enum(PAUSE_CAUSES).nullable().meta({
-    description: 'Of several, the first of: an operator, you, or nothing but failures for days.',
+    description: 'Cause of the pause. If there are several, the first of: an operator, you, or only failures for days.',
   }),
-  since: dateTimeOrNull('When the pause or, of a failing one, the series of failures began.'),
-  failingSince: dateTimeOrNull(
-    'When the present series of failures began; the last one before a pause after failures.',
-  ),
+  since: dateTimeOrNull('When the pause began or, for a failing endpoint, the series of failures.'),
+  failingSince: dateTimeOrNull('When the current series of failures began, or the one before a pause after failures.'),
   lastError: z.string().nullable().meta({ description: 'Class of the last failure.' }),
-  waiting: z.int().meta({ description: 'Deliveries that wait for it.' }),
-  searches: z.int().meta({ description: 'Your searches that name it.' }),
+  waiting: z.int().meta({ description: 'Number of deliveries that wait for the endpoint.' }),
+  searches: z.int().meta({ description: 'Number of your searches that name the endpoint.' }),
 });
 
 const ENDPOINT_CONTRACT: Contract = {
@@ -149,9 +149,9 @@ const ENDPOINT_CONTRACT: Contract = {
     route('get /endpoints', 'Endpoint', 'collection', 'Lists your endpoints', {
       parameters: ENDPOINT_LIST_PARAMETERS,
       details:
-        'The URLs that your searches name, and those where webhooks of yours still wait, each with how it does. One that ' +
-        'fails for days without a success, or answers 410 for an hour, is paused: nothing is sent to it, what comes waits ' +
-        'in its order, and nothing is lost.',
+        'The URLs that your searches name, and those for which your webhooks still wait, each with its health. An ' +
+        'endpoint that fails for days without a success, or answers 410 for an hour, is paused: nothing is sent to ' +
+        'it, new webhooks wait in order, and nothing is lost.',
     }),
     route('get /endpoints/{id}', 'Endpoint', 'item', 'Reads an endpoint', {
       details: 'One of your endpoints. The id is its URL in base64url.',
@@ -160,13 +160,14 @@ const ENDPOINT_CONTRACT: Contract = {
       body: 'EndpointChange',
       refusals: [409],
       details:
-        'Pauses an endpoint for all of your searches, or ends your pause and one after failures: what waits is sent from ' +
-        'then on, one at a time until the first 200. What had failed before is sent again by a recovery (`POST ' +
-        '/recoveries` since `failingSince`). 409 while an operator’s pause remains.',
+        'Pauses an endpoint for all your searches, or ends your pause and a pause after failures. When a pause ends, ' +
+        'waiting webhooks are sent one at a time until the first 200. To send webhooks again that had failed before, ' +
+        'start a recovery (`POST /recoveries` since `failingSince`). The answer is 409 while an operator’s pause ' +
+        'lasts.',
     }),
   ],
   resources: { Endpoint: EndpointSchema },
-  groups: { Endpoint: 'Where your webhooks go, and how that does.' },
+  groups: { Endpoint: 'The URLs that receive your webhooks, and their health.' },
   bodies: { EndpointChange: { schema: bodySchema(ENDPOINT_CHANGE), example: { paused: false } } },
   examples: () => ({
     Endpoint: endpointDocument({ key: '', url: EXAMPLE_URL, hasMatches: false, hasEvents: true, searches: 2 }),

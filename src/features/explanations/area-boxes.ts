@@ -1,6 +1,6 @@
 /**
- * Boxes of longitude and latitude that cover the circle and the polygons of a search: what an index of places is asked
- * for before the exact test. A box may be larger than what it covers, never smaller. Degrees.
+ * Boxes of longitude and latitude, in degrees, that cover the circle and the polygons of a search. An index of places is
+ * queried with them before the exact test, so a box may be larger than the area, never smaller.
  */
 
 import type { Areas } from '../../engine/domain/areas.ts';
@@ -13,12 +13,12 @@ export interface Box {
   readonly north: number;
 }
 
-/** Covers rounding, and the tolerance of the edges of polygons. */
+/** Covers rounding errors and the tolerance at the edges of polygons. */
 const MARGIN = 1e-6;
-/** More polygons than this are covered by one box. */
+/** If there are more polygons than this, one box covers all of them. */
 const POLYGONS_MAX = 64;
 
-/** Within the world, none wider than it. */
+/** Boxes within the world; none is wider than it. */
 export function boxesOf({ circle, polygons }: Pick<Areas, 'circle' | 'polygons'>): readonly Box[] {
   const boxes = polygons.map(boxOfPolygon);
   const covering = boxes.length > POLYGONS_MAX ? [around(boxes)] : boxes;
@@ -28,7 +28,7 @@ export function boxesOf({ circle, polygons }: Pick<Areas, 'circle' | 'polygons'>
 function boxOfCircle({ lat, lon, radiusKm }: Circle): Box {
   const arc = radiusKm / EARTH_RADIUS_KM;
   const [south, north] = [lat - arc / RADIANS, lat + arc / RADIANS];
-  // It holds a pole: every longitude.
+  // The area contains a pole and so reaches every longitude.
   if (north >= 90 - MARGIN || south <= -90 + MARGIN) return { west: -180, south, east: 180, north };
   const width = Math.asin(Math.min(1, Math.sin(arc) / Math.cos(lat * RADIANS))) / RADIANS;
   return { west: lon - width, south, east: lon + width, north };
@@ -56,7 +56,7 @@ function around(boxes: readonly Box[]): Box {
   }));
 }
 
-/** What goes on past the date line is met from the other side; a place at ±180 has either name. */
+/** Splits a box at the date line. A place at ±180° is found from both sides. */
 function withinWorld({ west, south, east, north }: Box): readonly Box[] {
   const [low, high] = [Math.max(-90, south - MARGIN), Math.min(90, north + MARGIN)];
   return [0, 360, -360].flatMap((shift) => {

@@ -1,6 +1,7 @@
 /**
- * Evaluates scanned properties one by one by the criteria of a search, texts last: they lie in the documents, and are read
- * for those alone that nothing else decides. And since when a property satisfies a search (decisions, section 11).
+ * Evaluates scanned properties by the criteria of a search. Texts are evaluated last: they are in the documents, which
+ * are read only if all other criteria leave the property relevant. Also computes since when a property satisfies a search
+ * (decisions, section 11).
  */
 
 import { yieldToOthers } from '../../engine/actor/waiting.ts';
@@ -21,29 +22,29 @@ import {
 } from '../../engine/domain/property-summary.ts';
 import { type AdvertTexts, readTexts, type SampledDatabase, type Scan } from './property-scans.ts';
 
-/** A live property that fails at most one criterion, or satisfies the search when no site category is excluded. */
+/** A live property that fails at most one criterion, or that satisfies the search without its excluded site categories. */
 export interface ExaminedProperty {
   readonly uuid: Uuid;
   readonly summary: PropertySummary;
   readonly facts: PropertyFacts;
-  /** The first two. */
+  /** The first two failed criteria. */
   readonly failures: readonly CriterionName[];
-  /** Satisfies the search when no site category is excluded. */
+  /** Whether the property satisfies the search without its excluded site categories. */
   readonly isSatisfiedWithoutExclusions: boolean;
 }
 
-/** Properties whose documents are read at once. */
+/** Number of properties whose documents are read together. */
 const TEXTS_AT_ONCE = 50;
 
-/** The resources of a query. Statements of its database end when the query is cancelled. */
+/** The resources of a query. Its database statements end when the query is cancelled. */
 export interface QueryTools extends SampledDatabase, WorkSlicesOptions {
   readonly median: MedianOf;
   readonly cancellation: Pick<Cancellation, 'throwIfCancelled'>;
 }
 
 /**
- * Resolves with how many properties each evaluated one represents. Once the texts of `textsMax` properties have been read,
- * what was evaluated until then is a fair sample of the rest.
+ * Resolves with the number of properties that each evaluated one represents. Stops after the texts of `textsMax`
+ * properties; the properties evaluated by then are a fair sample of the rest.
  */
 export async function evaluateCandidates(
   scan: Scan,
@@ -58,7 +59,7 @@ export async function evaluateCandidates(
   let textsLeft = textsMax;
   await scan(async (portion) => {
     const slices = createWorkSlices(tools);
-    // Properties whose texts decide.
+    // Properties that only their texts can decide.
     const pending: ExaminedProperty[] = [];
     for (const { uuid, facts } of portion.properties) {
       const one = evaluated(uuid, readSummary(facts), NO_TEXTS, textless, tools.median);
@@ -76,7 +77,7 @@ export async function evaluateCandidates(
   return weight;
 }
 
-/** Evaluates them once more, with their texts. */
+/** Evaluates the properties again, with their texts. */
 async function readOn(
   pending: readonly ExaminedProperty[],
   criteria: Criteria,
@@ -128,11 +129,12 @@ function evaluated(
 
 /**
  * For a property that satisfies `criteria` now: the later of its creation and the last recorded change of price or
- * surface that made it satisfy them, assuming all other facts, its texts and the medians as they are today. ISO 8601.
+ * surface that made it satisfy them. All other facts, its texts and the medians are assumed to have been as they are now.
+ * ISO 8601.
  */
 export function satisfiedSince(criteria: Criteria, summary: PropertySummary, median: MedianOf): string {
-  // Neither its texts nor its place changed: the remaining comparison is of a few numbers.
-  const priced = { ...criteria, areas: NOWHERE, excludedInseeCodes: [], expressions: [] };
+  // Texts and place have not changed, so only a few numbers remain to be compared.
+  const priced = { ...criteria, areas: NOWHERE, excludedAreas: NOWHERE, expressions: [] };
   for (let present = summary; ; ) {
     const former = beforeLastChange(present);
     if (former === null) return summary.createdAt;
@@ -146,8 +148,8 @@ export function satisfiedSince(criteria: Criteria, summary: PropertySummary, med
 
 export interface WorkSlices {
   /**
-   * Called between small pieces of work: returns undefined while the slice lasts, then a promise of the next slice.
-   * Throws when the work is cancelled.
+   * Called between small pieces of work. Returns undefined while the slice lasts, then a promise of the next slice.
+   * Throws if the work is cancelled.
    */
   yieldIfDue(): Promise<void> | undefined;
 }
@@ -157,14 +159,14 @@ const SLICE_MS = 1;
 let lastInLine: Promise<void> = Promise.resolve();
 
 export interface WorkSlicesOptions {
-  /** Milliseconds of a monotonic clock. */
+  /** Clock in milliseconds; must be monotonic. */
   readonly nowMs?: () => number;
   readonly cancellation?: Pick<Cancellation, 'throwIfCancelled'>;
 }
 
 /**
- * Long work in small slices. After a millisecond of work it yields to everything else of the thread, and such works
- * also wait for each other: one of them at a time runs between two polls of the sockets.
+ * Divides long work into slices. After a millisecond it yields to everything else in the thread. Several such works take
+ * turns, and only one of them runs between two polls of the sockets.
  */
 export function createWorkSlices({
   nowMs = () => performance.now(),

@@ -1,4 +1,4 @@
-/** `/searches/{id}/explanation` and `/explanations` (decisions, section 11): why a property is a match, or is not. */
+/** `/searches/{id}/explanation` and `/explanations` (decisions, section 11): why a property is or is not a match. */
 
 import type Router from '@koa/router';
 import { criterionReason, type Evaluation, shortValues } from '../../engine/domain/criteria.ts';
@@ -7,7 +7,7 @@ import type { SearchNumber, Uuid } from '../../engine/domain/ids.ts';
 import { propertyIri } from '../../engine/domain/property-document.ts';
 import type { RetentionDays } from '../../engine/domain/retention.ts';
 import { followMedians } from '../../engine/store/market-medians.ts';
-import { findHeld, type WantedProperty } from '../../engine/store/property-summaries.ts';
+import { findStoredProperty, type WantedProperty } from '../../engine/store/property-summaries.ts';
 import { principalOf } from '../../rest/auth.ts';
 import { acceptable, answer } from '../../rest/content.ts';
 import type { ApiDependencies } from '../../rest/dependencies.ts';
@@ -22,13 +22,13 @@ import { type Explaining, explainPair, matchReasonOf, reasonSentence, type Subje
 import type { PairReason } from './pair-history.ts';
 import { queriesOf } from './queries.ts';
 
-/** Bounded by the length of a request. */
+/** Below the longest request line that the server accepts. */
 const URL_LENGTH_MAX = 15_000;
 
 export const EXPLANATION_PARAMETERS = {
   property: referenceParameter('The property: its UUID or IRI.', 'documents/properties'),
   advert: referenceParameter('One of its adverts: the UUID.', 'adverts'),
-  url: textParameter('The address of one of its adverts on the portal; what follows # is left out.', URL_LENGTH_MAX),
+  url: textParameter('The URL of one of its adverts on the portal; the part after # is ignored.', URL_LENGTH_MAX),
 } as const;
 
 export const EXPLANATION_LIST_PARAMETERS = { ...EXPLANATION_PARAMETERS, ...PAGING } as const;
@@ -48,7 +48,7 @@ export function explanationRoutes(router: Router, dependencies: ApiDependencies,
     const language = languageOf(ctx, settings.mailLanguage);
     const explanation = await limiter.runSingle(ctx, async () => {
       const { number } = await ownSearch(ctx, limiter);
-      return explain(number, await heldOf(query, explaining), language, explaining);
+      return explain(number, await findSubject(query, explaining), language, explaining);
     });
     if (explanation === null) throw new Problem(404, REFUSALS.noSearch);
     answer(ctx, explanation);
@@ -59,7 +59,7 @@ export function explanationRoutes(router: Router, dependencies: ApiDependencies,
     requireOne(query);
     const language = languageOf(ctx, settings.mailLanguage);
     const page = await limiter.run(ctx, async (gone) => {
-      const subject = await heldOf(query, explaining);
+      const subject = await findSubject(query, explaining);
       const { clientId } = principalOf(ctx);
       const numbers = await askQuery('satisfiedSearches', { clientId, facts: subject.facts }, gone);
       const { offset, limit } = offsetOf(query);
@@ -80,14 +80,14 @@ function requireOne({ property, advert, url }: WantedProperty): void {
   throw new Problem(400, REFUSALS.oneWay);
 }
 
-/** Throws a 404 `Problem` when no such property is held. */
-async function heldOf(wanted: WantedProperty, explaining: Explaining): Promise<Subject> {
-  const held = await findHeld(explaining.database, wanted);
-  if (held !== null) return subjectOf(held, explaining);
+/** Throws a 404 `Problem` if no such property is stored. */
+async function findSubject(wanted: WantedProperty, explaining: Explaining): Promise<Subject> {
+  const stored = await findStoredProperty(explaining.database, wanted);
+  if (stored !== null) return subjectOf(stored, explaining);
   throw new Problem(404, REFUSALS.notHeld);
 }
 
-/** Null when the search has gone meanwhile. */
+/** Null if the search has been deleted meanwhile. */
 export async function explain(
   number: SearchNumber,
   subject: Subject,
@@ -97,7 +97,7 @@ export async function explain(
   const explained = await explainPair(number, subject, explaining);
   if (explained === null) return null;
   const { match, deliveries } = explained;
-  const propertyUuid = subject.held.state.uuid;
+  const propertyUuid = subject.stored.state.uuid;
   const found = { matchId: match?.matchId ?? null, deliveryIds: deliveries.map(({ id }) => id) };
   const shown = { ...explained, ...found, propertyUuid };
   return explanationDocument(shown, language);

@@ -1,4 +1,4 @@
-/** The explanations of REST, for operators: of any search, or of every search of a client that a property satisfies. */
+/** Explanations for operators, as in REST: of one search, or of every search of a client that a property satisfies. */
 
 import { followMedians } from '../../engine/store/market-medians.ts';
 import { readAnySearch } from '../../engine/store/pairs.ts';
@@ -10,7 +10,7 @@ import type {
   ExplainPropertyRequest,
   ExplainPropertyResponse,
 } from '../../grpc/generated/vigie/admin/v1/matching.ts';
-import { clientIdOf, heldPropertyOf, uuidOfName } from '../../grpc/names.ts';
+import { clientIdOf, findNamedProperty, uuidOfName } from '../../grpc/names.ts';
 import { pageOfList } from '../../grpc/paging.ts';
 import { type Explaining, subjectOf } from './explanation.ts';
 import { explain } from './explanation-routes.ts';
@@ -26,7 +26,7 @@ export async function explainMatch(
   const search = await readAnySearch(database, uuidOfName('search', 'searches', request.search));
   if (search === null) throw notFound('Search', request.search);
   const explaining = explainingOf(dependencies);
-  const subject = await subjectOf(await heldPropertyOf(request, database), explaining);
+  const subject = await subjectOf(await findNamedProperty(request, database), explaining);
   const explanation = await explain(search.number, subject, LANGUAGE, explaining);
   if (explanation === null) throw notFound('Search', request.search);
   return { explanationJson: JSON.stringify(explanation) };
@@ -41,10 +41,10 @@ export async function explainProperty(
   const { database } = dependencies;
   const clientId = await clientIdOf('client', request.client, database);
   const explaining = explainingOf(dependencies);
-  const subject = await subjectOf(await heldPropertyOf(request, database), explaining);
+  const subject = await subjectOf(await findNamedProperty(request, database), explaining);
   const askQuery = queriesOf(dependencies.askThread);
   const satisfied = await askQuery('satisfiedSearches', { clientId, facts: subject.facts });
-  const conditions = { clientId, uuid: subject.held.state.uuid };
+  const conditions = { clientId, uuid: subject.stored.state.uuid };
   const { rows, nextPageToken } = pageOfList(satisfied, request, conditions, SEARCHES_PER_PAGE);
   const explanationsJson: string[] = [];
   for (const number of rows) {

@@ -1,9 +1,6 @@
-/**
- * Why a property is a match of a search, or is not: the present evaluation, and what was recorded; the same for clients
- * and operators.
- */
+/** Explains why a property is or is not a match of a search, by present evaluation and recorded history. */
 
-import type { HeldProperty } from '../../engine/domain/change.ts';
+import type { StoredProperty } from '../../engine/domain/change.ts';
 import { criterionReason, type Evaluation, evaluate } from '../../engine/domain/criteria.ts';
 import { type Language, shownNumber } from '../../engine/domain/criterion-words.ts';
 import type { SearchNumber, Uuid } from '../../engine/domain/ids.ts';
@@ -30,7 +27,6 @@ import {
   readSearchHistory,
 } from './pair-rows.ts';
 
-/** The resources of an explanation. */
 export interface Explaining {
   readonly database: Queryable;
   readonly reference: Pick<Reference, 'resolvePlace'>;
@@ -39,9 +35,9 @@ export interface Explaining {
   readonly now: () => Date;
 }
 
-/** A property, and what all explanations of it share. */
+/** A property with the data that all its explanations share. */
 export interface Subject {
-  readonly held: HeldProperty;
+  readonly stored: StoredProperty;
   readonly reading: PropertyReading;
   readonly facts: PropertyFacts;
   readonly medians: Medians;
@@ -49,39 +45,38 @@ export interface Subject {
   readonly recorded: RecordedProperty;
 }
 
-/** The leader uses a stored median at most so much later. */
+/** A leader uses a newly stored median after this time at the latest. */
 const MEDIAN_IN_USE_AFTER_MS = 5_000;
 
-export async function subjectOf(held: HeldProperty, explaining: Explaining): Promise<Subject> {
+export async function subjectOf(stored: StoredProperty, explaining: Explaining): Promise<Subject> {
   const { database, reference } = explaining;
-  const reading = readingOf(held.state, held.crawls, reference.resolvePlace);
+  const reading = readingOf(stored.state, stored.crawls, reference.resolvePlace);
   const medians = await explaining.medians();
   const siteCategoryName = await siteCategoryNames(database);
-  const recorded = await readPropertyHistory(database, held.state.uuid);
-  return { held, reading, facts: propertyFacts(reading, medians.median), medians, siteCategoryName, recorded };
+  const recorded = await readPropertyHistory(database, stored.state.uuid);
+  return { stored, reading, facts: propertyFacts(reading, medians.median), medians, siteCategoryName, recorded };
 }
 
 export interface Explanation {
   readonly searchId: Uuid;
   readonly evaluations: readonly Evaluation[];
   readonly match: PairRow | null;
-  /** Newest first. */
   readonly deliveries: readonly AdminDelivery[];
   readonly reasons: readonly PairReason[];
 }
 
-/** Null when the search does not exist any more. */
+/** Null if the search does not exist any more. */
 export async function explainPair(
   number: SearchNumber,
   subject: Subject,
   { database, retentionDays, now }: Explaining,
 ): Promise<Explanation | null> {
-  const { held, facts, siteCategoryName } = subject;
+  const { stored, facts, siteCategoryName } = subject;
   const search = await readSearchHistory(database, number);
   if (search === null) return null;
   const { members } = search.versions.at(-1) as RecordedVersion;
   const evaluations = evaluate(criteriaOf(members, siteCategoryName), facts);
-  const match = await readPair(database, number, held.state.uuid);
+  const match = await readPair(database, number, stored.state.uuid);
   const pair = match && { id: match.matchId, number, updatedAt: match.updatedAt };
   const deliveries = pair === null ? [] : await listPairDeliveries(database, pair);
   const paused = await readPausedOnes(database, deliveries);
@@ -99,16 +94,16 @@ export async function explainPair(
   return { searchId: search.id, evaluations, match, deliveries, reasons };
 }
 
-function pastOf({ held, reading, facts, medians, recorded }: Subject, horizon: Date | null) {
-  const [advert, ...others] = held.state.adverts;
-  const live = held.state.adverts.filter(isLive);
+function pastOf({ stored, reading, facts, medians, recorded }: Subject, horizon: Date | null) {
+  const [advert, ...others] = stored.state.adverts;
+  const live = stored.state.adverts.filter(isLive);
   const isWhole = recorded.messages.some(({ at }) => at <= recorded.heldSince);
   const byAdvert = new Map(live.map(({ uuid }, i) => [uuid, facts.adverts[i]?.texts ?? []]));
   const texts = { own: facts.texts, byAdvert };
   return {
     ...recorded,
     keptSince: isWhole ? null : (recorded.readSince ?? horizon),
-    summary: summaryOf(reading, held.crawls),
+    summary: summaryOf(reading, stored.crawls),
     factsOf: (summary: Parameters<typeof factsOf>[0]) => factsOf(summary, medians.median, texts),
     medianMovedAt: medianMovedAt(reading, medians, recorded.messages[0]?.at ?? recorded.heldSince),
     hasSeveralAdverts: others.length > 0,
@@ -116,7 +111,7 @@ function pastOf({ held, reading, facts, medians, recorded }: Subject, horizon: D
   };
 }
 
-/** See `PairHistory`. */
+/** See `PairHistory.medianMovedAt`. */
 function medianMovedAt({ priced }: PropertyReading, { changedAt }: Medians, lastChangeAt: Date): Date | null {
   const market = marketOf(priced);
   if (market === null || comparablePrice(priced) === null || !isPriceCoherent(priced, null)) return null;
@@ -137,14 +132,14 @@ function versionOf({ version, from, members }: RecordedVersion, siteCategoryName
   };
 }
 
-interface Said {
+interface ReasonFacts {
   readonly at: string | null;
   readonly was: string;
   readonly is: string;
-  /** A criterion. */
+  /** Name of a criterion. */
   readonly what: string;
 }
-type Sentence = (reason: Said) => string;
+type Sentence = (reason: ReasonFacts) => string;
 
 const on = (word: string, at: string | null): string => (at === null ? '' : `${word}${at}`);
 
@@ -227,7 +222,7 @@ export function reasonSentence({ code, at, was, is, criterion }: PairReason, lan
   return WORDS[language][code]({ at: at === null ? null : day(at, language), was: show(was), is: show(is), what });
 }
 
-/** All of them, and which criteria fail. */
+/** All reasons in one text, with the criteria that fail. */
 export function matchReasonOf(
   reasons: readonly PairReason[],
   evaluations: readonly Evaluation[],
@@ -242,8 +237,9 @@ export function matchReasonOf(
     .join(' ');
 }
 
-/** In the time of Paris and the format of the language, to the minute. */
+/** In Paris time and the format of the language, to the minute. */
 function day(at: Date, language: Language): string {
   const locale = language === 'fr' ? 'fr-FR' : 'en-GB';
-  return at.toLocaleString(locale, { timeZone: 'Europe/Paris', dateStyle: 'long', timeStyle: 'short' });
+  const shown = at.toLocaleString(locale, { timeZone: 'Europe/Paris', dateStyle: 'long', timeStyle: 'short' });
+  return `${shown} ${language === 'fr' ? '(heure de Paris)' : '(Paris time)'}`;
 }

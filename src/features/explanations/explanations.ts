@@ -1,6 +1,6 @@
 /**
- * Queries about stored properties: what a search would find or finds, and why a property is a match or is not.
- * Read-only; the engine does not depend on it.
+ * Queries about stored properties: which ones a search finds or would find, and why a property is or is not a match.
+ * Read-only; the engine does not depend on this feature.
  */
 
 import { z } from 'zod';
@@ -17,8 +17,8 @@ import { followMedians } from '../../engine/store/market-medians.ts';
 import type { EstimateMatches } from '../../engine/store/searches.ts';
 import { siteCategoryNames } from '../../engine/store/site-categories.ts';
 import type { Feature } from '../../feature.ts';
-import { dateTime, identity, link, list, text } from '../../rest/description/field-schemas.ts';
-import { PropertyDocument } from '../../rest/description/property-schemas.ts';
+import { dateTime, dateTimeOrNull, identity, link, list, text } from '../../rest/description/field-schemas.ts';
+import { PropertyDocument, PropertyMark } from '../../rest/description/property-schemas.ts';
 import { type Contract, route, type Samples } from '../../rest/route.ts';
 import { SearchChange } from '../../rest/search-schema.ts';
 import { sampleChange } from '../../rest/webhook-tester.ts';
@@ -41,75 +41,80 @@ import {
   previewRoutes,
 } from './query-routes.ts';
 
-/** The values that the criterion compares. */
+/** A value that the criterion compares. */
 const value = (description: string) => z.unknown().meta({ description });
 
-const criterion = z.enum(CRITERION_NAMES).meta({ description: 'The criterion; all geography is `areas`.' });
+const criterion = z.enum(CRITERION_NAMES).meta({ description: 'The criterion; `areas` stands for all areas.' });
 
 const ExplainedCriterion = z.strictObject({
   criterion,
-  expected: value('What was asked for; of a long list the first fifty.'),
-  actual: value('What the property has; null when that is unknown.'),
-  holds: z.boolean().meta({ description: 'True: the property has what was asked for.' }),
-  reason: text('Why, in the language of Accept-Language (fr, en), for people.'),
+  expected: value('The expected value; at most fifty items of a list.'),
+  actual: value('The actual value; null if it is unknown.'),
+  holds: z.boolean().meta({ description: 'True if the property satisfies the criterion.' }),
+  reason: text('Reason as a sentence, in the language of Accept-Language (fr, en).'),
 });
 
-/** A string, so that a code added later breaks no generated client. */
+/** Typed as a string, so that a code added later breaks no generated client. */
 const MatchReason = z.strictObject({
-  code: text(`Stays the same whatever the sentence says: ${PAIR_REASON_CODES.join(', ')}.`),
-  at: dateTime('When it came about; null where that is not known, and for what is so now.').nullable(),
-  reason: text('The same as a sentence, in the language of Accept-Language.'),
+  code: text(`A stable code, independent of the sentence: ${PAIR_REASON_CODES.join(', ')}.`),
+  at: dateTime('When it happened; null if that is unknown, or for a current state.').nullable(),
+  reason: text('The reason as a sentence, in the language of Accept-Language.'),
 });
 
 const Explanation = z.strictObject({
   ...identity('Explanation'),
   search: link('Search', 'The search.'),
   property: link('PropertyDocument', 'The property.'),
-  satisfied: z.boolean().meta({ description: 'True: every criterion holds now.' }),
-  criteria: list(ExplainedCriterion, 'Every criterion that is set, and that an advert is live.'),
-  match: link('Match', 'The match; null when nothing was notified.').nullable(),
-  matchReason: text('What was notified and why, and what holds now, in the language of Accept-Language.'),
-  matchReasons: list(MatchReason, 'The same, one by one, each with a code that stays.'),
-  deliveries: list(link('Delivery', 'A delivery.'), 'What was sent of the property, newest first, at most 1000.'),
+  satisfied: z.boolean().meta({ description: 'True if the property satisfies every criterion now.' }),
+  criteria: list(ExplainedCriterion, 'Every criterion that is set, and the condition that an advert is live.'),
+  match: link('Match', 'The match; null if there is none.').nullable(),
+  matchReason: text('What was notified and why, and the current state, in the language of Accept-Language.'),
+  matchReasons: list(MatchReason, 'The same reasons one by one, each with a stable code.'),
+  deliveries: list(link('Delivery', 'A delivery.'), 'The deliveries about the property, newest first, at most 1000.'),
 });
 
 const PreviewedDay = z.strictObject({
   date: z.iso.date().meta({ description: 'Day in Paris.' }),
-  count: z.int().meta({ description: 'Of those that satisfy it now, how many began to on that day.' }),
+  count: z.int().meta({ description: 'Number of properties that satisfy the search now and started on that day.' }),
 });
 
 const PreviewedProperty = z.strictObject({
   property: link('PropertyDocument', 'The property.'),
-  satisfiedSince: dateTime('Its creation, or the last price or surface that made it satisfy the search.'),
+  satisfiedSince: dateTime(
+    'Time of its creation, or of the last price or surface change that made it satisfy the search.',
+  ),
 });
 
 const margin = z.int().meta({
-  description: 'How far satisfiedNow may be from the truth, either way, with a confidence of 95 %; 0: it is exact.',
+  description: 'Error of satisfiedNow in either direction, with a confidence of 95 %; 0 if it is exact.',
 });
 
 const WiderSearch = z.strictObject({
   criterion: z.enum(CRITERION_NAMES).meta({
-    description: 'What is left out of the search; `liveAdvert` are the excluded site categories.',
+    description: 'The criterion that is left out; `liveAdvert` stands for the excluded site categories.',
   }),
-  satisfiedNow: z.int().meta({ description: 'Properties that satisfy the rest.' }),
+  satisfiedNow: z.int().meta({ description: 'Number of properties that satisfy the other criteria.' }),
   margin,
-  estimated: z.boolean().meta({ description: 'True: worked out from a sample.' }),
+  estimated: z.boolean().meta({ description: 'True if the figure comes from a sample.' }),
 });
 
 const Preview = z.strictObject({
   ...identity('Preview'),
-  satisfiedNow: z.int().meta({ description: 'Properties that satisfy the search now.' }),
+  satisfiedNow: z.int().meta({ description: 'Number of properties that satisfy the search now.' }),
   margin,
-  estimated: z.boolean().meta({ description: 'True: the figures are worked out from a sample.' }),
+  estimated: z.boolean().meta({ description: 'True if the figures come from a sample.' }),
   startedPerDay: list(PreviewedDay, 'Oldest first, today last.'),
-  perDay: z.number().meta({ description: 'The mean of startedPerDay, over those days that the service has known.' }),
+  perDay: z.number().nullable().meta({
+    description: 'Mean of startedPerDay over the days after the first day with data; null if there are none.',
+  }),
   knownSince: z.iso.date().nullable().meta({
-    description: 'The first day that the service has known, in Paris; null: it has known all of startedPerDay.',
+    description: 'First day with data, in Paris time; null if there is data for all of startedPerDay.',
   }),
   sample: list(PreviewedProperty, 'Newest first.'),
   places: list(
     z.tuple([z.number(), z.number()]),
-    'Longitude and latitude of properties that were counted, as many as asked for; of one without a place, its commune’s.',
+    'Longitude and latitude of counted properties, up to `places`; for a property without coordinates, those of its ' +
+      'commune.',
   ),
   withoutCriterion: list(WiderSearch, 'What the search would find without each of its criteria.'),
 });
@@ -117,48 +122,56 @@ const Preview = z.strictObject({
 const FoundProperty = z.strictObject({
   ...PropertyDocument.shape,
   ...identity('FoundProperty'),
-  match: link('Match', 'The match; null while nothing of the property was notified for the search.').nullable(),
-  satisfiedSince: dateTime('Its creation, or the last price or surface that made it satisfy the search.'),
+  match: link('Match', 'The match; null if there is none.').nullable(),
+  matchedAt: dateTimeOrNull('When the match began; null if there is none.'),
+  satisfiedSince: dateTimeOrNull(
+    'Time of its creation, or of the last price or surface change that made it satisfy the search; null while it ' +
+      'does not.',
+  ),
+  mark: PropertyMark.nullable(),
 });
 
 const EXPLANATION_CONTRACT: Contract = {
   routes: [
-    route('post /searches/preview', 'Preview', 'item', 'Tries a search out without saving it', {
+    route('post /searches/preview', 'Preview', 'item', 'Previews a search without saving it', {
       body: 'SearchPreview',
       parameters: PREVIEW_PARAMETERS,
       status: 200,
       details:
-        'What a search would find, without saving it: how many properties satisfy it now, how many began to on each of the ' +
-        'last days, the newest of them, and how many there would be without each criterion. Exact while 20,000 properties ' +
-        'come into question at most; else the figures come from a sample, and `estimated` says so. Two questions of a ' +
-        'client are answered at once.',
+        'What a search would find, without saving it: how many properties satisfy it now, how many began to satisfy ' +
+        'it on each of the last days, the newest of them, and how many would satisfy it without each criterion. ' +
+        'Exact for up to 20,000 candidate properties; above that, the figures come from a sample, and `estimated` is ' +
+        'true. At most two queries of a client run at a time.',
     }),
-    route('get /searches/{id}/explanation', 'Explanation', 'item', 'Explains a search and a property', {
+    route('get /searches/{id}/explanation', 'Explanation', 'item', 'Explains why a property matches a search or not', {
       parameters: EXPLANATION_PARAMETERS,
       takesSome: true,
       details:
-        'Why a property is a match of the search, or is not: criterion by criterion what was asked for and what there is, ' +
-        'when the match began and by what, and what was sent. Send one of `property`, `advert` and `url`. The words ' +
-        'are for people, in French or English as `Accept-Language` prefers.',
+        'Why a property is or is not a match of the search: the expected and the actual value of each criterion, ' +
+        'when and why the match began, and what was sent. Send one of `property`, `advert` and `url`. Sentences are ' +
+        'in French or English, according to `Accept-Language`.',
     }),
     route('get /explanations', 'Explanation', 'collection', 'Lists the searches that a property satisfies', {
       parameters: EXPLANATION_LIST_PARAMETERS,
       takesSome: true,
       details:
-        'Your searches that a property satisfies now, by title, each explained. Send one of `property`, `advert` and `url`.',
+        'Your searches that a property satisfies now, sorted by title, each with its explanation. Send one of ' +
+        '`property`, `advert` and `url`.',
     }),
-    route('get /searches/{id}/properties', 'FoundProperty', 'collection', 'Lists what satisfies a search now', {
+    route('get /searches/{id}/properties', 'FoundProperty', 'collection', 'Lists properties that satisfy a search', {
       parameters: FOUND_PROPERTY_PARAMETERS,
       details:
-        'The live properties that satisfy the search now, notified or not, the last changed first, each with its match if ' +
-        'there is one. Exact while 20,000 properties come into question at most; else those of the 10,000 live properties that ' +
-        'changed last: `estimated` says so, and `margin` how many more there may be. As `text/csv` the page has a line a property, and `Link` leads to the next.',
+        'The live properties that satisfy the search now, notified or not, most recently changed first, each with ' +
+        'its match and your mark, if any. Properties that you have hidden are left out. The list is complete for up ' +
+        'to 20,000 candidate properties. Above that, it covers the 10,000 live properties that changed last: ' +
+        '`estimated` is true, and `margin` is the number of properties that may be missing. As `text/csv`, the page ' +
+        'has one line per property, and the header `Link` leads to the next page.',
     }),
   ],
   resources: { Explanation, Preview, FoundProperty },
   groups: {
-    Explanation: 'Why a property is a match of a search, or is not.',
-    Preview: 'What a search would find, before it is saved.',
+    Explanation: 'Why a property is or is not a match of a search.',
+    Preview: 'What a search would find, without saving it.',
     FoundProperty: 'Properties that satisfy a search now, notified or not.',
   },
   parts: { ExplainedCriterion, PreviewedDay, PreviewedProperty, WiderSearch },
@@ -173,10 +186,10 @@ const EXPLANATION_CONTRACT: Contract = {
   examples,
 };
 
-/** For the sample property, whose price is slightly above the search's maximum. */
+/** The price of the sample property is slightly above the search's maximum. */
 function examples({ at, ids, property, reference }: Samples): Readonly<Record<string, object>> {
   const { resolvePlace } = reference;
-  const { state, crawls } = sampleChange('property.ad.create', at).held;
+  const { state, crawls } = sampleChange('property.ad.create', at).stored;
   const facts = propertyFacts(readingOf(state, crawls, resolvePlace), () => null);
   const budgetMax = Math.round((facts.price ?? 1) / 1.1);
   const members = { ...SEARCH_DEFAULTS, title: '', transactionType: 0, budgetMax };
@@ -220,6 +233,8 @@ function examples({ at, ids, property, reference }: Samples): Readonly<Record<st
       uuid: property,
       satisfiedSince,
       matchId: ids.match,
+      matchedAt: at,
+      mark: { state: 'kept', reason: null, note: 'To visit on Friday', markedAt: at },
     }),
   };
 }
@@ -236,29 +251,29 @@ export const explanations: Feature = {
   estimate: createMatchEstimator,
 };
 
-/** The estimate of a search without criteria, even when no property is stored. */
+/** Size of the sample, also used as the estimate of a search without criteria if no property is stored. */
 const SAMPLE_MAX = 1_000;
-/** Properties whose texts are read: folding one costs more than evaluating all the rest. */
+/** Number of properties whose texts are read: folding a text costs more than evaluating all other criteria. */
 const TEXTS_MAX = 100;
-/** Every search has it by default: not a criterion by itself. */
+/** Every search has it by default, so it does not count as a criterion of the client. */
 const DEFAULT_CRITERION: RemovableCriterion = 'withCoherentPrice';
 const KEPT_MS = 60_000;
-/** Corners, and words, evaluated for one search: with very many, fewer properties represent the others. */
+/** Polygon corners and words compared for one search. Above these limits, fewer properties represent the others. */
 const CORNERS_COMPARED_MAX = 4_000_000;
 const WORDS_COMPARED_MAX = 2_000;
-/** Evaluations between two reads of the clock. */
+/** Evaluations between two readings of the clock. */
 const EVALUATED_AT_ONCE = 8;
 
 interface Sample {
-  /** The first ones with their texts as well. */
+  /** The first properties also have `withTexts`, their facts with texts. */
   readonly properties: readonly { readonly facts: PropertyFacts; readonly withTexts: PropertyFacts | null }[];
   readonly siteCategoryName: SiteCategoryName;
 }
 
 /**
- * Estimates how many of 1,000 adverts a search that is saved will match: it is evaluated against the first thousand
- * properties of the sample. A leader's sample of adverts corrects a client's totals (store/search-totals.ts). Resolves
- * when the sample is in memory, read within the last minute.
+ * Estimates how many of 1,000 adverts a new search will match, by evaluating it against the first thousand properties of
+ * the sample. The leader corrects a client's totals with a sample of adverts (store/search-totals.ts). Resolves when the
+ * sample is in memory; it is reread after a minute.
  */
 export function createMatchEstimator(
   database: Queryable,

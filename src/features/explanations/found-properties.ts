@@ -1,18 +1,22 @@
 /**
- * The live properties that satisfy a search now, notified or not (decisions, section 7). All candidates are evaluated
- * when there are not too many; otherwise those that changed last, never a sample: the result includes a property of a
- * minute ago, and a sample only says how many there may be besides.
+ * The live properties that satisfy a search now, notified or not (decisions, section 7). If there are not too many
+ * candidates, all are evaluated. Otherwise only the recently changed ones are, so that a property changed a minute ago
+ * is found; a sample only estimates how many others there may be.
  */
 
 import { hasAreas } from '../../engine/domain/areas.ts';
-import type { Criteria } from '../../engine/domain/criteria.ts';
-import type { Expressions } from '../../engine/domain/expressions.ts';
+import { type Criteria, satisfies } from '../../engine/domain/criteria.ts';
+import { type Expressions, expressionsHold } from '../../engine/domain/expressions.ts';
 import type { Uuid } from '../../engine/domain/ids.ts';
 import type { PropertyFacts } from '../../engine/domain/property-facts.ts';
+import { factsOf, readSummary } from '../../engine/domain/property-summary.ts';
+import { foldTexts } from '../../engine/domain/word-phrases.ts';
 import { readChangeTimes } from '../../engine/store/properties.ts';
-import { evaluateCandidates, type QueryTools, satisfiedSince } from './examination.ts';
+import type { MarkState } from '../../engine/store/search-marks.ts';
+import { createWorkSlices, evaluateCandidates, type QueryTools, satisfiedSince, textsOf } from './examination.ts';
+import type { FoundPair, MarkedProperty } from './pair-rows.ts';
 import { compareTexts, countSatisfied } from './preview-figures.ts';
-import { type CandidateScan, type Scan, scanAnywhere, scanAreas, scanChanged } from './property-scans.ts';
+import { type CandidateScan, readTexts, type Scan, scanAnywhere, scanAreas, scanChanged } from './property-scans.ts';
 
 export const FOUND_ORDERS = ['updatedAt', 'price', 'surface', 'pricePerMeter'] as const;
 
@@ -21,49 +25,64 @@ export interface FoundOrder {
   readonly direction: 'asc' | 'desc';
 }
 
-export interface FoundQuery extends FoundOrder {
-  readonly criteria: Criteria;
-  /** Words that the texts must contain, each in one of its forms; null for any. */
+/** Parameters of a client's request. */
+export interface AskedProperties extends FoundOrder {
+  /** Lists the properties with this mark, whether they satisfy the search or not; null lists those that are not hidden. */
+  readonly mark: MarkState | null;
+  /** Words that the texts must contain, each in any of its forms; null for no condition. */
   readonly text: string | null;
   readonly offset: number;
   readonly limit: number;
 }
 
+export interface FoundQuery extends AskedProperties {
+  readonly criteria: Criteria;
+  /** Properties with the requested mark; if no mark was requested, the hidden ones. */
+  readonly marked: readonly MarkedProperty[];
+}
+
 export interface FoundProperties {
-  readonly page: readonly { readonly uuid: Uuid; readonly satisfiedSince: string }[];
+  /** `satisfiedSince`: null if the property does not satisfy the search. */
+  readonly page: readonly { readonly uuid: Uuid; readonly satisfiedSince: string | null }[];
   readonly total: number;
-  /** True: only the properties that changed last. */
+  /** True if only recently changed properties were evaluated. */
   readonly estimated: boolean;
-  /** How many more there may be, with a confidence of 95 %. */
+  /** Upper limit of further properties, with a confidence of 95 %. */
   readonly margin: number;
 }
 
-/** As they are answered. */
+/** A page of the response. */
 export interface ListedProperties extends Omit<FoundProperties, 'page'> {
   readonly page: readonly ListedProperty[];
-  /** The search hides contacts. */
+  /** Whether the search hides contacts. */
   readonly hidePropertyContact: boolean;
 }
 
-/** `matchId`: null when the pair was never notified. */
-export type ListedProperty = FoundProperties['page'][number] & { readonly matchId: Uuid | null };
+export type ListedProperty = FoundProperties['page'][number] & FoundPair;
 
 interface Found {
   readonly uuid: Uuid;
-  readonly satisfiedSince: string;
+  readonly satisfiedSince: string | null;
   readonly values: Pick<PropertyFacts, 'price' | 'surface' | 'pricePerMeter'>;
 }
 
 export async function foundProperties(query: FoundQuery, tools: QueryTools): Promise<FoundProperties> {
+  if (query.mark !== null) {
+    const marked = await inOrder(await findMarked(query, tools), query, tools);
+    const page = marked.slice(query.offset, query.offset + query.limit);
+    return { page, total: marked.length, estimated: false, margin: 0 };
+  }
   const criteria = { ...query.criteria, expressions: withWords(query.criteria.expressions, query.text) };
+  const hidden = new Set(query.marked.map(({ uuid }) => uuid));
   const candidates = await (hasAreas(criteria.areas) ? scanAreas : scanAnywhere)(tools, criteria, 0);
-  const found = await find(candidates.isWhole ? candidates.scan : scanChanged(tools, criteria), criteria, tools);
+  const all = await find(candidates.isWhole ? candidates.scan : scanChanged(tools, criteria), criteria, tools);
+  const found = all.filter(({ uuid }) => !hidden.has(uuid));
   const ordered = await inOrder(found, query, tools);
   return {
     page: ordered.slice(query.offset, query.offset + query.limit),
     total: found.length,
     estimated: !candidates.isWhole,
-    margin: candidates.isWhole ? 0 : await countOthers(found.length, candidates, criteria, tools),
+    margin: candidates.isWhole ? 0 : await countOthers(all.length, candidates, criteria, tools),
   };
 }
 
@@ -78,7 +97,34 @@ async function find(scan: Scan, criteria: Criteria, tools: QueryTools): Promise<
   return found;
 }
 
-/** At most, with a confidence of 95 %. */
+/** Number of documents read together. */
+const MARKED_AT_ONCE = 50;
+
+/** The marked properties that contain the words. */
+async function findMarked({ criteria, text, marked }: FoundQuery, tools: QueryTools): Promise<readonly Found[]> {
+  const words = withWords([], text);
+  const hasTexts = words.length + criteria.expressions.length > 0;
+  const found: Found[] = [];
+  const slices = createWorkSlices(tools);
+  for (let from = 0; from < marked.length; from += MARKED_AT_ONCE) {
+    const some = marked.slice(from, from + MARKED_AT_ONCE);
+    const uuids = some.map(({ uuid }) => uuid);
+    const adverts = hasTexts ? await readTexts(tools.database, uuids) : null;
+    for (const { uuid, facts: packed } of some) {
+      const summary = readSummary(packed);
+      const texts = textsOf(summary, adverts?.get(uuid) ?? []);
+      const facts = factsOf(summary, tools.median, texts);
+      const { price, surface, pricePerMeter } = facts;
+      const since = satisfies(criteria, facts) ? satisfiedSince(criteria, summary, tools.median) : null;
+      if (expressionsHold(words, foldTexts([...texts.own, ...[...texts.byAdvert.values()].flat()])))
+        found.push({ uuid, satisfiedSince: since, values: { price, surface, pricePerMeter } });
+      await slices.yieldIfDue();
+    }
+  }
+  return found;
+}
+
+/** Upper limit of properties that were not found, with a confidence of 95 %. */
 async function countOthers(
   foundCount: number,
   candidates: CandidateScan,
@@ -89,7 +135,7 @@ async function countOthers(
   return Math.max(0, satisfiedNow + margin - foundCount);
 }
 
-/** Every alternative must contain them too. */
+/** Adds the words to every alternative. */
 function withWords(expressions: Expressions, text: string | null): Expressions {
   const words = (text ?? '').split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word));
   if (words.length === 0) return expressions;
@@ -98,7 +144,7 @@ function withWords(expressions: Expressions, text: string | null): Expressions {
   return alternatives.map((group) => [...group, ...entries]);
 }
 
-/** Unknown values last; equal ones in the order of their UUIDs, so that pages neither repeat nor skip any. */
+/** Unknown values come last. Equal values are ordered by UUID, so that pages neither repeat nor skip a property. */
 async function inOrder(found: readonly Found[], { by, direction }: FoundOrder, tools: QueryTools): Promise<Found[]> {
   const uuids = by === 'updatedAt' ? found.map(({ uuid }) => uuid) : [];
   const changeTimes = new Map(await readChangeTimes(tools.database, uuids));

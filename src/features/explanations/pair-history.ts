@@ -1,8 +1,8 @@
 /**
- * The history between a search and a property, derived from the records of both: the match with its cause, the versions
- * of the search, and the events of the property. Every answer follows from a record. It is computed backwards from a
- * moment at which the property is known to satisfy the search; facts that may have changed without a record count as
- * unknown, and several possible beginnings count as "not recorded".
+ * Derives the history between a search and a property from their records: the match with its cause, the versions of the
+ * search, and the events of the property. The history is computed backwards from a moment at which the property is known
+ * to satisfy the search. Facts that may have changed without a record count as unknown, and several possible beginnings
+ * count as "not recorded".
  */
 
 import { isDeepStrictEqual } from 'node:util';
@@ -14,7 +14,7 @@ import type { Uuid } from '../../engine/domain/ids.ts';
 import type { PropertyFacts } from '../../engine/domain/property-facts.ts';
 import { beforeLastChange, type PropertySummary } from '../../engine/domain/property-summary.ts';
 
-/** An event of the change that a match came with. */
+/** An event of the change that caused a match. */
 export interface CausingEvent {
   readonly kind: EventKind;
   readonly advert?: Uuid;
@@ -23,16 +23,16 @@ export interface CausingEvent {
   readonly is?: string | null;
 }
 
-/** The changes of one message. */
+/** The changes that one message caused. */
 export interface RecordedMessage {
   readonly at: Date;
   readonly events: readonly CausingEvent[];
 }
 
-/** A search between two of its recorded changes. */
+/** A search between two recorded changes. */
 export interface SearchVersion {
   readonly version: number;
-  /** Null: its beginning is not recorded any more. */
+  /** Null if its beginning is not recorded any more. */
   readonly from: Date | null;
   readonly criteria: Criteria;
   readonly isNotifying: boolean;
@@ -43,13 +43,13 @@ export interface SearchVersion {
 }
 
 export interface PairMatch {
-  /** When it began or, if the property satisfied the search already, when it was first notified. */
+  /** When the match began or, if the property already satisfied the search, when it was first notified. */
   readonly createdAt: Date;
   readonly hasBegun: boolean;
   readonly channel: 'match' | 'event';
   readonly searchVersion: number;
   readonly cause: readonly CausingEvent[];
-  /** The end and the return that it was notified of last. */
+  /** The last notified end of the match (`endedBy`: its cause) and its last notified return. */
   readonly endedAt: Date | null;
   readonly endedBy: string | null;
   readonly resumedAt: Date | null;
@@ -58,35 +58,34 @@ export interface PairMatch {
 export interface PairHistory {
   readonly evaluations: readonly Evaluation[];
   readonly match: PairMatch | null;
-  /** Oldest first, the present one last. */
+  /** Oldest first; the present version is last. */
   readonly versions: readonly SearchVersion[];
   readonly deletedAt: Date | null;
-  /** The recipient of its e-mails takes none. */
+  /** Whether the recipient has unsubscribed from e-mails. */
   readonly isUnsubscribed: boolean;
-  /** Newest first, as far as they are kept. */
+  /** Newest first, as far back as events are kept. */
   readonly messages: readonly RecordedMessage[];
-  /** When the property was first recorded. */
   readonly heldSince: Date;
-  /** Events from before are not kept; null: all are. */
+  /** Earlier events are not kept; null if all are. */
   readonly keptSince: Date | null;
   readonly summary: PropertySummary;
-  /** The facts that matching derives from a summary of this property. */
+  /** Derives the facts that matching uses from a summary of this property. */
   readonly factsOf: (summary: PropertySummary) => PropertyFacts;
-  /** Which advert represents the property changes with crawls, which are not recorded. */
+  /** With several adverts, crawls may change which one represents the property, without a record. */
   readonly hasSeveralAdverts: boolean;
-  /** Events show the former price and surface of the property: it has one advert, and does not state them itself. */
+  /** True if events give the former price and surface: the property has one advert and does not state them itself. */
   readonly isRetraceable: boolean;
   /**
-   * When the median that evaluates the price changed after the last change of the property; null: it did not, or the
-   * price is incoherent or coherent whatever the median.
+   * When the median that decides the price's coherence changed after the last change of the property. Null if it did not,
+   * or if the median does not decide.
    */
   readonly medianMovedAt: Date | null;
   readonly deliveries: readonly { readonly state: DeliveryState; readonly isPaused: boolean }[];
-  /** False: past deliveries are not kept any more. */
+  /** False if past deliveries are no longer kept. */
   readonly areDeliveriesKept: boolean;
 }
 
-/** Stable: clients distinguish reasons by them. */
+/** These codes are stable, because clients distinguish reasons by them. */
 export const PAIR_REASON_CODES = [
   'satisfied',
   'unsatisfied',
@@ -119,11 +118,11 @@ export type PairReasonCode = (typeof PAIR_REASON_CODES)[number];
 
 export interface PairReason {
   readonly code: PairReasonCode;
-  /** When it happened; null: unknown, or a present state. */
+  /** When it happened; null if unknown, or for a present state. */
   readonly at: Date | null;
   readonly was?: string | null;
   readonly is?: string | null;
-  /** Which has failed. */
+  /** The criterion that has failed. */
   readonly criterion?: string | null;
 }
 
@@ -144,7 +143,7 @@ export function pairReasons(history: PairHistory): readonly PairReason[] {
   return [...reasons, ...medianOf(history, reasons), ...sendingOf(history), ...standingOf(history)];
 }
 
-/** In the order in which they were notified. */
+/** In the order of their notifications. */
 function followUpsOf({ endedAt, endedBy, resumedAt }: PairMatch): readonly PairReason[] {
   const end = endedAt === null ? [] : [{ code: 'end-notified', at: endedAt, criterion: endedBy } as const];
   if (resumedAt === null) return end;
@@ -156,7 +155,7 @@ function now(code: PairReasonCode): PairReason {
   return { code, at: null };
 }
 
-/** Why an alert and the present evaluation may disagree: they used different medians. */
+/** An alert and the present evaluation may disagree because they used different medians. */
 function medianOf(
   { evaluations, match, medianMovedAt }: PairHistory,
   reasons: readonly PairReason[],
@@ -167,18 +166,18 @@ function medianOf(
   return coherence.holds && !isUnexplained ? [] : [{ code: 'median-moved', at: medianMovedAt }];
 }
 
-/** Why a property that satisfies the search has no match. */
+/** Explains why a property that satisfies the search has no match. */
 function silenceOf(history: PairHistory): readonly PairReason[] {
   return [beginningOf(walk(history, history.summary, null)), ...unsubscribedOf(history, history.messages)];
 }
 
-/** Whether none of the events in `messages`, as far as the present version was there, is one to which it subscribes. */
+/** Reports that the search subscribes to none of the events in `messages` since its present version began. */
 function unsubscribedOf({ versions }: PairHistory, messages: readonly RecordedMessage[]): readonly PairReason[] {
   const { from, isNotifying, subscribedEvents } = versions.at(-1) as SearchVersion;
   const kinds = messages
     .filter(({ at }) => from !== null && at > from)
     .flatMap(({ events }) => events.map((e) => e.kind));
-  // Where it subscribes to one, the property did not satisfy the search at that time, by medians or crawls of then.
+  // If it does subscribe to one, the property failed the search at that time, because medians or adverts were different.
   const isUnsubscribed = isNotifying && kinds.length > 0 && !kinds.some((kind) => subscribedEvents.includes(kind));
   return isUnsubscribed ? [now('not-subscribed')] : [];
 }
@@ -203,7 +202,7 @@ function startOf(history: PairHistory, match: PairMatch): readonly PairReason[] 
   return [{ code, at, was: decisive.was ?? null, is: decisive.is ?? null }, ...sent];
 }
 
-/** The one value that made the difference; null where none did, or several together. */
+/** The one value that made the property satisfy the search; null if none did, or only several together. */
 function decisiveOf(history: PairHistory, { criteria }: SearchVersion, place: number): CausingEvent | null {
   const { messages, summary, factsOf, isRetraceable } = history;
   if (!isRetraceable) return null;
@@ -215,19 +214,19 @@ function decisiveOf(history: PairHistory, { criteria }: SearchVersion, place: nu
   return decisive.length === 1 ? (decisive[0] as CausingEvent) : null;
 }
 
-/** Why what came after the match was not notified. */
+/** Explains why changes after the match were not notified. */
 function sinceOf(history: PairHistory, match: PairMatch): readonly PairReason[] {
   const returned = returnOf(history, match);
   if (returned.length > 0) return returned;
   return unsubscribedOf(history, history.messages.slice(0, Math.max(0, causeOf(history, match))));
 }
 
-/** A match is notified once: the explanation of a property that left since then and came back. */
+/** A match is notified once. Explains a property that stopped matching and matches again. */
 function returnOf(history: PairHistory, match: PairMatch): readonly PairReason[] {
   if (!match.hasBegun || match.resumedAt !== null) return [];
   const place = causeOf(history, match);
   const messages = history.messages.filter(({ at }, i) => (place === -1 ? at > match.createdAt : i < place));
-  // A return is no match, whether the search notifies or not: each moment at which it may have happened is a candidate.
+  // A return is not a match, even if the search notifies: every moment at which it may have happened is a candidate.
   const versions = history.versions.map((version) => ({ ...version, isNotifying: false }));
   const { end, candidates } = walk({ ...history, messages, versions }, history.summary, null, match.searchVersion);
   return end === null ? [] : [{ code: 'came-back', at: candidates.length === 1 ? end : null }];
@@ -249,7 +248,7 @@ function standingOf({ versions, deletedAt, isUnsubscribed }: PairHistory): reado
   ];
 }
 
-/** The message that a match came with: the nearest in time with the same content; -1: it is not kept any more. */
+/** Index of the message that caused a match: the nearest in time with the same events; -1 if it is not kept any more. */
 function causeOf({ messages, keptSince }: PairHistory, { cause, createdAt }: PairMatch): number {
   if (keptSince !== null && createdAt < keptSince) return -1;
   const away = ({ at }: RecordedMessage): number => Math.abs(at.getTime() - createdAt.getTime());
@@ -258,10 +257,10 @@ function causeOf({ messages, keptSince }: PairHistory, { cause, createdAt }: Pai
   return nearest === undefined ? -1 : messages.indexOf(nearest);
 }
 
-/** Where the property may have begun to satisfy the search. */
+/** Possible beginnings, found by walking back. */
 interface Walk {
   readonly candidates: readonly PairReason[];
-  /** Before it the property certainly did not satisfy the search; null: there is no such moment. */
+  /** The property certainly did not satisfy the search before this moment; null if there is no such moment. */
   readonly end: Date | null;
 }
 
@@ -274,9 +273,9 @@ function beginningOf({ candidates }: Walk): PairReason {
 }
 
 /**
- * Backwards from a moment at which the property, as in `summary`, satisfies the search: from now or, with `match`, from
- * before the change that it came with, to the beginning of version `toVersion`. While a search notifies, a beginning is
- * a match: beginnings without a match happened at other times.
+ * Walks back to the beginning of version `toVersion`, starting at a moment at which the property, as in `summary`,
+ * satisfies the search: now or, with `match`, just before the change that caused it. While a search notifies, every
+ * beginning is a match, so a beginning without a match must lie in another period.
  */
 function walk(history: PairHistory, summary: PropertySummary, match: PairMatch | null, toVersion = -1): Walk {
   const { factsOf, hasSeveralAdverts, isRetraceable, heldSince, keptSince } = history;
@@ -316,25 +315,25 @@ function walk(history: PairHistory, summary: PropertySummary, match: PairMatch |
   return { candidates: [...candidates, now('not-recorded')], end: null };
 }
 
-/** Criteria on what events record the values of. */
+/** Criteria whose values events record. */
 const MEASURED: readonly string[] = ['budget', 'pricePerMeter', 'surface'];
 
 function failsMeasured(criteria: Criteria, facts: PropertyFacts): boolean {
   return failuresOf(criteria, facts, Number.POSITIVE_INFINITY).some((name) => MEASURED.includes(name));
 }
 
-/** The medians of a market had other values at another time. */
+/** Leaves out the coherence of the price, because the medians of a market had other values at another time. */
 function failsNow(criteria: Criteria, facts: PropertyFacts): boolean {
   return failuresOf({ ...criteria, withCoherentPrice: false }, facts, 1).length > 0;
 }
 
-/** What an event records of the former facts: a value, nothing (no fact changed), the presence, or a part. */
+/** What an event reveals about the former facts: a value, nothing (no fact changed), the presence, or only a part. */
 const RETRACES: Readonly<Record<EventKind, 'value' | 'nothing' | 'presence' | 'part'>> = {
   'ad.update.price': 'value',
   'ad.update.surface': 'value',
   'ad.update.pictures': 'nothing',
   'ad.update.expired': 'presence',
-  // The message before it is the expiry.
+  // The preceding message is the expiry.
   'ad.update.reactivated': 'nothing',
   'property.ad.create': 'part',
   'property.ad.update': 'part',
@@ -346,7 +345,7 @@ function isMeasure({ kind }: CausingEvent): boolean {
   return RETRACES[kind] === 'value';
 }
 
-/** The property as it was before `messages`, newest first, as far as events show. */
+/** The property before `messages` (newest first), as far as events show. */
 function retraced(summary: PropertySummary, messages: readonly RecordedMessage[]): PropertySummary {
   return messages.flatMap(({ events }) => events.filter(isMeasure).toReversed()).reduce(undone, summary);
 }

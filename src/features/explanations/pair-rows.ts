@@ -1,24 +1,25 @@
-/** The records of a search, of a property and of both, from which their history is computed. */
+/** Reads the records of a search, a property and their pair, from which their history is computed. */
 
 import type { EventKind } from '../../engine/domain/codes.ts';
 import type { DeliveryState } from '../../engine/domain/delivery.ts';
 import type { SearchNumber, Uuid } from '../../engine/domain/ids.ts';
 import type { SearchMembers } from '../../engine/domain/search.ts';
 import type { Queryable } from '../../engine/store/database.ts';
+import { MARK_COLUMNS, type MarkState, type PropertyMark } from '../../engine/store/search-marks.ts';
 import { MAIL_COLUMNS, membersOfStored, type StoredMembers } from '../../engine/store/searches.ts';
 import type { CausingEvent, PairMatch, RecordedMessage } from './pair-history.ts';
 
 export interface RecordedVersion {
   readonly version: number;
-  /** Null: its beginning is not recorded any more. */
+  /** Null if its beginning is not recorded any more. */
   readonly from: Date | null;
-  /** Only whether there was a former address is recorded. */
+  /** Of a former address, only its presence is recorded. */
   readonly members: SearchMembers & { readonly hasNotificationRecipient?: boolean };
 }
 
 export interface RecordedSearch {
   readonly id: Uuid;
-  /** Oldest first, the present one last. */
+  /** Oldest first; the present version is last. */
   readonly versions: readonly RecordedVersion[];
   readonly deletedAt: Date | null;
   readonly isUnsubscribed: boolean;
@@ -34,7 +35,7 @@ interface SearchHistoryRow {
   readonly changes: readonly { readonly version: number; readonly at: string; readonly former: object }[];
 }
 
-/** Null when there is none. Served by the primary key and search_changes_search. */
+/** Null if there is no such search. Served by the primary key and search_changes_search. */
 export async function readSearchHistory(database: Queryable, number: SearchNumber): Promise<RecordedSearch | null> {
   const { rows } = await database.query<SearchHistoryRow>(
     `select id, version, members, created_at as "createdAt", deleted_at as "deletedAt", ${MAIL_COLUMNS},
@@ -57,7 +58,7 @@ export async function readSearchHistory(database: Queryable, number: SearchNumbe
   return { id, versions, deletedAt, isUnsubscribed };
 }
 
-/** Events that are read of one property: nobody reads of more. */
+/** Maximum number of events read of one property, more than a reader can use. */
 const EVENTS_MAX = 2_000;
 
 interface EventRow {
@@ -72,15 +73,15 @@ interface EventRow {
 
 export interface RecordedProperty {
   readonly heldSince: Date;
-  /** Newest first, as far as they are kept and read. */
+  /** Newest first, as far back as events are kept and read. */
   readonly messages: readonly RecordedMessage[];
-  /** The time of the last one that was left out because too many are kept; null: none was. */
+  /** Time of the newest message that was left out because the limit was reached; null if none was. */
   readonly readSince: Date | null;
 }
 
 /** Served by events_property and the primary key of properties. */
 export async function readPropertyHistory(database: Queryable, uuid: Uuid): Promise<RecordedProperty> {
-  const held = await database.query<{ at: Date }>('select created_at as at from properties where uuid = $1', [uuid]);
+  const stored = await database.query<{ at: Date }>('select created_at as at from properties where uuid = $1', [uuid]);
   const { rows } = await database.query<EventRow>(
     `select advert_uuid as advert, kind, field_name as field, field_old_value as was, field_new_value as is,
        created_at as "crawledAt", recorded_at as at
@@ -97,12 +98,12 @@ export async function readPropertyHistory(database: Queryable, uuid: Uuid): Prom
     messages.at(-1)?.events.unshift(field === null ? { kind, advert } : { kind, advert, field, was, is });
     last = row;
   }
-  // Some events of the oldest message read may be missing.
+  // Some events of the oldest message may be missing, so that message is left out.
   const readSince = rows.length === EVENTS_MAX ? (messages.pop()?.at ?? null) : null;
-  return { heldSince: held.rows[0]?.at ?? new Date(0), messages, readSince };
+  return { heldSince: stored.rows[0]?.at ?? new Date(0), messages, readSince };
 }
 
-/** The ones of `deliveries` that wait for a paused endpoint. Served by the primary key of endpoints. */
+/** Those of `deliveries` that wait for a paused endpoint. Served by the primary key of endpoints. */
 export async function readPausedOnes(
   database: Queryable,
   deliveries: readonly { readonly id: Uuid; readonly endpointKey: string; readonly state: DeliveryState }[],
@@ -122,7 +123,7 @@ export interface PairRow extends PairMatch {
   readonly updatedAt: Date;
 }
 
-/** Null when it was never notified. Served by the unique index of matches. */
+/** Null if the pair was never notified. Served by the unique index of matches. */
 export async function readPair(
   database: Queryable,
   searchNumber: SearchNumber,
@@ -138,15 +139,53 @@ export async function readPair(
   return rows[0] ?? null;
 }
 
-/** The pairs of a search that are matches, by property. Served by the unique index of matches. */
-export async function readMatchIds(
+export interface FoundPair {
+  /** Null if the pair was never notified. */
+  readonly matchId: Uuid | null;
+  readonly matchedAt: Date | null;
+  readonly mark: PropertyMark | null;
+}
+
+interface FoundPairRow extends Omit<FoundPair, 'mark'>, PropertyMark {
+  readonly uuid: Uuid;
+}
+
+/** Matches and marks of properties in a search. Served by the unique index of matches and the primary key of marks. */
+export async function readFoundPairs(
   database: Queryable,
   searchNumber: SearchNumber,
   propertyUuids: readonly Uuid[],
-): Promise<ReadonlyMap<Uuid, Uuid>> {
-  const { rows } = await database.query<{ id: Uuid; uuid: Uuid }>(
-    'select id, property_uuid as uuid from matches where property_uuid = any($1::uuid[]) and search_number = $2',
+): Promise<ReadonlyMap<Uuid, FoundPair>> {
+  const { rows } = await database.query<FoundPairRow>(
+    `select uuid, id as "matchId", created_at as "matchedAt", ${MARK_COLUMNS}
+     from unnest($1::uuid[]) as found(uuid)
+     left join matches m on m.property_uuid = uuid and m.search_number = $2
+     left join search_marks k on k.property_uuid = uuid and k.search_number = $2`,
     [propertyUuids, searchNumber],
   );
-  return new Map(rows.map(({ id, uuid }) => [uuid, id]));
+  return new Map(
+    rows.map(({ uuid, matchId, matchedAt, ...mark }) => {
+      return [uuid, { matchId, matchedAt, mark: mark.markedAt === null ? null : mark }];
+    }),
+  );
+}
+
+export interface MarkedProperty {
+  readonly uuid: Uuid;
+  /** See `readSummary`. */
+  readonly facts: string;
+}
+
+/** Live and expired properties that have a mark in the search. Served by the primary keys. */
+export async function readMarked(
+  database: Queryable,
+  searchNumber: SearchNumber,
+  state: MarkState,
+): Promise<readonly MarkedProperty[]> {
+  const { rows } = await database.query<MarkedProperty>(
+    `select property_uuid as uuid, facts from search_marks join property_summaries using (property_uuid)
+     where search_number = $1 and state = $2`,
+    [searchNumber, state],
+  );
+  return rows;
 }

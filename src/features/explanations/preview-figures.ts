@@ -1,4 +1,4 @@
-/** What a search would find, counted over the summaries of properties (decisions, section 11). Read-only. */
+/** Figures of what a search would find, counted over property summaries (decisions, section 11). Read-only. */
 
 import { hasAreas } from '../../engine/domain/areas.ts';
 import { type Criteria, removableCriteria, withoutCriterion } from '../../engine/domain/criteria.ts';
@@ -20,34 +20,36 @@ export interface PreviewQuery {
 
 export interface PreviewFigures {
   readonly satisfiedNow: number;
-  /** The error of `satisfiedNow`, either way, with a confidence of 95 %; 0 where everything was counted. */
+  /** Error of `satisfiedNow` in either direction, with a confidence of 95 %; 0 if everything was counted. */
   readonly margin: number;
-  /** Some figure was extrapolated from a part of the properties. */
+  /** True if a figure was extrapolated from a part of the properties. */
   readonly estimated: boolean;
-  /** When those that satisfy it now began to do so. Oldest first, today last. */
+  /** When the properties that satisfy the search now began to do so. Oldest day first, today last. */
   readonly startedPerDay: readonly { readonly date: string; readonly count: number }[];
-  /** Over the days for which the service has data. */
-  readonly perDay: number;
-  /** The first day with data, where there is not data for all days. */
+  /** Mean over the days with data, without the first, whose count includes the initial stock; null if there is no such day. */
+  readonly perDay: number | null;
+  /** First day with data; null if there is data for all requested days. */
   readonly knownSince: string | null;
-  /** Newest first. */
   readonly sample: readonly { readonly uuid: Uuid; readonly satisfiedSince: string }[];
-  /** The coordinates of the counted ones, in the order of the sample. */
+  /** Coordinates of the counted properties, in sample order. */
   readonly places: readonly CountedPlace[];
   readonly withoutCriterion: readonly ({ readonly criterion: RemovableCriterion } & Estimate)[];
 }
 
-/** Without coordinates of its own a property is at its commune's centre. */
+/** A property without coordinates is shown at the centre of its commune. */
 export interface CountedPlace extends Pick<PropertyFacts, 'lat' | 'lon'> {
   readonly insee: string | null;
 }
 
 type Estimate = Pick<PreviewFigures, 'satisfiedNow' | 'margin' | 'estimated'>;
 
-/** Properties whose texts are read at most for an estimate. */
+/** Maximum number of properties whose texts are read for an estimate. */
 const ESTIMATE_TEXTS_MAX = 2_000;
 
-/** A search that names a place is counted there, and anywhere for the figure without its areas; any other search anywhere. */
+/**
+ * If a search names areas, its figures are counted within them, and the figure without its areas is counted everywhere.
+ * Other searches are counted everywhere.
+ */
 export async function previewFigures(
   { criteria, days, sampleMax, placesMax, now }: PreviewQuery,
   tools: QueryTools,
@@ -65,16 +67,18 @@ export async function previewFigures(
   const anywhere = hasPlace ? await countAnywhere(criteria, tools) : null;
   const here = estimate(tally.counts.satisfied, weight);
   const dates = lastDays(now, days);
-  // Retention may have removed the first events: the tally may have an earlier day than the first event that is left.
+  // Retention may have removed the first events, so the tally may contain an earlier day than the first remaining event.
   const firstDay = dayInParis((await readFirstEventAt(tools.database)) ?? now);
   const knownSince = [firstDay, ...tally.startedOn.keys()].reduce((one, other) => (one < other ? one : other));
-  const known = dates.filter((date) => date >= knownSince);
+  const isCut = knownSince > (dates[0] as string);
+  // The count of the first day includes the initial stock.
+  const known = dates.filter((date) => (isCut ? date > knownSince : true));
   const started = known.reduce((sum, date) => sum + (tally.startedOn.get(date) ?? 0), 0);
   return {
     ...here,
     startedPerDay: dates.map((date) => ({ date, count: Math.round((tally.startedOn.get(date) ?? 0) * weight) })),
-    perDay: Number(((started * weight) / Math.max(1, known.length)).toFixed(3)),
-    knownSince: known.length < days ? knownSince : null,
+    perDay: known.length === 0 ? null : Number(((started * weight) / known.length).toFixed(3)),
+    knownSince: isCut ? knownSince : null,
     sample: tally.newest(),
     places: tally.places,
     withoutCriterion: removableCriteria(criteria).map((criterion) => {
@@ -86,13 +90,12 @@ export async function previewFigures(
   };
 }
 
-/** Without its areas the search names no place. */
+/** Counts the search without its areas. */
 async function countAnywhere(criteria: Criteria, tools: QueryTools): Promise<Estimate> {
   const wider = withoutCriterion(criteria, 'areas');
   return countSatisfied(await scanAnywhere(tools, wider, 0), wider, tools);
 }
 
-/** How many of the candidates satisfy the search. */
 export async function countSatisfied(
   { scan, isWhole }: CandidateScan,
   criteria: Criteria,
@@ -106,12 +109,12 @@ export async function countSatisfied(
   return estimate(satisfied, weight);
 }
 
-/** 95 % of a normal distribution lie within this many standard deviations. */
+/** 95 % of a normal distribution are within this many standard deviations. */
 const DEVIATIONS = 1.96;
-/** Added to the counts: none in a sample does not mean that there are none (Agresti and Coull, 1998). */
+/** Added to the counts, because a zero in a sample does not prove that there are none (Agresti and Coull, 1998). */
 const COUNTED_MORE = 2;
 
-/** For `count` in a sample in which each property represents `weight`. */
+/** Extrapolates `count` from a sample in which each property represents `weight`. */
 export function estimate(count: number, weight: number): Estimate {
   const deviation = Math.sqrt((count + COUNTED_MORE) * (1 - 1 / weight));
   return {
@@ -126,7 +129,7 @@ function createTally(
   { sampleMax, placesMax }: Pick<PreviewQuery, 'sampleMax' | 'placesMax'>,
   median: MedianOf,
 ) {
-  /** By day in Paris. */
+  /** Count by day in Paris. */
   const startedOn = new Map<string, number>();
   const places: CountedPlace[] = [];
   const failing = new Map<string, number>();
@@ -170,14 +173,14 @@ export function compareTexts(a: string, b: string): number {
 
 const PARIS_DAY = new Intl.DateTimeFormat('en-CA', { timeZone: 'Europe/Paris', dateStyle: 'short' });
 
-/** `2026-03-10`. */
+/** For example `2026-03-10`. */
 export function dayInParis(at: Date): string {
   return PARIS_DAY.format(at);
 }
 
 const DAY_MS = 86_400_000;
 
-/** By the calendar: a day with a clock change is one day as well. */
+/** Calendar days, so that a day with a clock change counts as one. */
 function lastDays(now: Date, count: number): readonly string[] {
   const today = Date.parse(`${dayInParis(now)}T12:00:00Z`);
   return Array.from({ length: count }, (_, i) => new Date(today - (count - 1 - i) * DAY_MS).toISOString().slice(0, 10));

@@ -1,8 +1,8 @@
 /**
- * Reads the summaries of live properties that satisfy a search or fail by little. PostgreSQL finds the place and
- * excludes properties that fail twice by the criteria that have columns; `domain/criteria` evaluates its answer, so it
- * may return too much and never too little. Answers are in the order of a sample: a part of one is a fair sample of
- * all. That order is a circle of hashes with another start in each hour: a later query gets other properties.
+ * Reads the summaries of live properties that satisfy a search or nearly do. PostgreSQL selects by place and excludes
+ * properties that fail two of the criteria that have columns; it may return too many properties, never too few, and
+ * `domain/criteria` evaluates them. Results are in sample order, so that a part is a fair sample of the whole. Sample
+ * order is a circle of hashes whose start changes every hour, so that later queries sample other properties.
  */
 
 import { NOWHERE_CODE } from '../../engine/domain/areas.ts';
@@ -18,61 +18,61 @@ import { type Box, boxesOf } from './area-boxes.ts';
 
 export interface ScannedProperty {
   readonly uuid: Uuid;
-  /** See `readSummary`. */
   readonly facts: string;
 }
 
-/** The next properties of a scan. */
 export interface ScannedPortion {
   readonly properties: readonly ScannedProperty[];
-  /** How many properties each one read so far, in this portion or earlier ones, represents: 1 when these are all. */
+  /** Number of properties that each property read so far, in any portion, represents; 1 if all were read. */
   readonly weight: number;
 }
 
-/** Reads until the end, or until `take` resolves with false. */
+/** Reads to the end, or until `take` resolves with false. */
 export type Scan = (take: (portion: ScannedPortion) => Promise<boolean>) => Promise<void>;
 
 export interface SampledDatabase {
   readonly database: Queryable;
-  /** The first sample key (`sampleStartAt`). */
+  /** The sample key to start from (`sampleStartAt`). */
   readonly sampleStart: number;
 }
 
 export interface CandidateScan {
   readonly scan: Scan;
-  /** It reads every candidate, and not a sample of them. */
+  /** True if every candidate is read, not a sample. */
   readonly isWhole: boolean;
 }
 
-/** All candidates are evaluated up to this number (decisions, section 7). */
+/** Up to this number of candidates, all are evaluated (decisions, section 7). */
 const WHOLE_MAX = 20_000;
-/** Above it, this many are: a sample, or those that changed last. */
+/** Above it, this many are evaluated: a sample, or the most recently changed. */
 const PART_MAX = 10_000;
-/** Corners, and words, that are compared for one search: some seconds of work. */
+/** Limits of polygon corners and words compared for one search: some seconds of work. */
 const CORNERS_COMPARED_MAX = 20_000_000;
 const WORDS_COMPARED_MAX = 4_000_000;
-/** Summaries that are read, or evaluated, before `take` is asked whether to continue. */
+/** Number of summaries read or evaluated before `take` decides whether to continue. */
 const PORTION_ROWS = 500;
 
 const EVENTS_AT_ONCE = 1_000;
-/** Events that are read at most to find them: a few properties may change all the time. */
+/** Maximum number of events read to find them, because a few properties may change all the time. */
 const EVENTS_MAX = 100_000;
 /** The largest bigint of PostgreSQL. */
 const LAST_EVENT_ID = String(2n ** 63n - 1n);
 
 /**
- * How many candidates of a search are evaluated. The bound depends on the search alone, never on the clock: a busy machine
- * answers later, and the same.
+ * Number of candidates to evaluate. It depends on the search alone, never on the clock, so that a busy machine gives the
+ * same answer later.
  */
-function boundsOf({ areas, expressions }: Criteria): { readonly wholeMax: number; readonly partMax: number } {
-  const corners = areas.polygons.flat().reduce((sum, { length }) => sum + length, 0);
+function boundsOf({ areas, excludedAreas, expressions }: Criteria): {
+  readonly wholeMax: number;
+  readonly partMax: number;
+} {
+  const corners = [...areas.polygons, ...excludedAreas.polygons].flat().reduce((sum, { length }) => sum + length, 0);
   const words = expressions.reduce((sum, { length }) => sum + length, 0);
   const most = Math.min(CORNERS_COMPARED_MAX / (corners + 1), WORDS_COMPARED_MAX / (words + 1));
   const wholeMax = Math.max(1, Math.min(WHOLE_MAX, Math.floor(most)));
   return { wholeMax, partMax: Math.min(PART_MAX, wholeMax) };
 }
 
-/** Parameters of a statement under construction. */
 class Parameters {
   readonly values: unknown[] = [];
 
@@ -89,10 +89,10 @@ interface KeyRow {
 }
 
 /**
- * Those in the areas that may fail `failuresMax` criteria; a sample where there are very many. Only keys are sorted, and each
- * summary is fetched in its turn: they are wide, and many stay unread. Sorting by an expression keeps PostgreSQL from
- * scanning all properties in the order of the sample. Served by property_summaries_keys (communes, departments, zip codes)
- * and property_summaries_location (circles, polygons).
+ * Candidates in the areas that may fail at most `failuresMax` criteria, or a sample if there are very many. Only keys are
+ * sorted; summaries are wide, and many stay unread, so they are fetched by portion. Sorting by an expression keeps
+ * PostgreSQL from scanning all properties in sample order. Served by property_summaries_keys (communes, departments, zip
+ * codes) and property_summaries_location (circles, polygons).
  */
 export async function scanAreas(
   { database, sampleStart }: SampledDatabase,
@@ -114,8 +114,8 @@ export async function scanAreas(
 }
 
 /**
- * Those anywhere that may fail `failuresMax` criteria, areas not counted; of a sample where there are very many. Served by
- * property_summaries_sample.
+ * Candidates anywhere that may fail at most `failuresMax` criteria besides the areas, or a sample if there are very many.
+ * Served by property_summaries_sample.
  */
 export async function scanAnywhere(
   { database, sampleStart }: SampledDatabase,
@@ -129,7 +129,7 @@ export async function scanAnywhere(
   const isWhole = rowCount === 0;
   const max = isWhole ? wholeMax : partMax;
   const rows: KeyRow[] = [];
-  // From the start on, then from the smallest key on.
+  // First from the start to the end of the circle, then from the smallest key.
   for (const side of ['>=', '<'] as const) {
     const { rows: half } = await database.query<KeyRow>(
       `select ${positionFrom(sampleStart)} as key, property_uuid as uuid from property_summaries
@@ -162,7 +162,7 @@ function scanKeys(
   };
 }
 
-/** The live ones among the properties of the newest events, the last changed first, as many as are evaluated at most. */
+/** The live properties of the newest events, most recently changed first, up to the number that is evaluated. */
 export function scanChanged({ database }: SampledDatabase, criteria: Criteria): Scan {
   const { partMax } = boundsOf(criteria);
   return async (take) => {
@@ -181,7 +181,7 @@ export function scanChanged({ database }: SampledDatabase, criteria: Criteria): 
   };
 }
 
-/** Backwards over the events: each property once. Served by the primary key. */
+/** Reads events backwards and returns each property once. Served by the primary key. */
 async function* readChanged(database: Queryable): AsyncGenerator<readonly Uuid[]> {
   const known = new Set<Uuid>();
   let before = LAST_EVENT_ID;
@@ -198,7 +198,7 @@ async function* readChanged(database: Queryable): AsyncGenerator<readonly Uuid[]
   }
 }
 
-/** The first `count` of the sample of all. Served by property_summaries_sample. */
+/** The first `count` live properties in sample order. Served by property_summaries_sample. */
 export async function readSample(database: Queryable, count: number): Promise<readonly ScannedProperty[]> {
   const { rows } = await database.query<ScannedProperty>(
     `select property_uuid as uuid, facts from property_summaries where is_live order by sample_key limit $1`,
@@ -207,7 +207,7 @@ export async function readSample(database: Queryable, count: number): Promise<re
   return rows;
 }
 
-/** Summaries of the properties with `uuids` that are still live, in any order. Served by the primary key. */
+/** Summaries of the live properties among `uuids`, in any order. Served by the primary key. */
 async function readSummaries(
   database: Queryable,
   uuids: string,
@@ -220,24 +220,24 @@ async function readSummaries(
   return rows;
 }
 
-/** Sample keys are signed 32-bit integers. */
+/** Number of sample keys, which are signed 32-bit integers. */
 const KEYS = 2 ** 32;
 
 const HOUR_MS = 3_600_000;
-/** Odd, so that consecutive hours begin far from each other and none twice in 2³² (Knuth, The Art, 6.4). */
+/** Odd, so that consecutive hours start far apart and no start repeats within 2³² hours (Knuth, The Art, 6.4). */
 const HOUR_STEP = 2_654_435_769;
 
-/** The sample key at which the samples of an hour begin. */
+/** Sample key at which the samples of an hour start. */
 export function sampleStartAt(now: Date): number {
   return Math.imul(Math.floor(now.getTime() / HOUR_MS), HOUR_STEP);
 }
 
-/** The position of a row on the circle, counted from `start` on: 0 to 2³² - 1. */
+/** Position of a row on the circle, counted from `start`: 0 to 2³² - 1. */
 function positionFrom(start: number): string {
   return `((sample_key::bigint - (${start}) + ${KEYS}) % ${KEYS})::float8`;
 }
 
-/** For each property up to `position`: the share of the circle that was read is the share of the properties. */
+/** How many properties each read one represents: the share of the circle read up to `position` is their share too. */
 function weightOf(position: number): number {
   return KEYS / (position + 1);
 }
@@ -259,10 +259,7 @@ function boxesIn(boxes: readonly Box[], parameters: Parameters): readonly string
   });
 }
 
-/**
- * At most so many of the criteria that have columns fail. Unknown, which is null, is a failure, unless the search accepts
- * it.
- */
+/** Condition: at most `failuresMax` criteria with columns fail. Null (unknown) fails unless the search accepts it. */
 function fitting(criteria: Criteria, failuresMax: 0 | 1, parameters: Parameters): string {
   const failures: string[] = [];
   const count = (name: CriterionName, condition: string): void => {
@@ -294,7 +291,7 @@ const RANGE_COLUMNS = [
   ['bedroom', 'bedroom'],
 ] as const;
 
-/** UUID, the title and description that the advert states for the property, and its own. Nulls are kept. */
+/** UUID; title and description stated for the property; the advert's own title and description. Null if absent. */
 export type AdvertTexts = readonly [
   uuid: Uuid,
   title: string | null,
@@ -305,7 +302,7 @@ export type AdvertTexts = readonly [
 
 const PICKED = PACKED_TEXTS.map((path) => `advert #>> '${path}'`).join();
 
-/** Texts of every advert of the properties that still exist; states stay where they are. Served by the primary key. */
+/** Texts of every advert of the properties that still exist. Reads no complete state. Served by the primary key. */
 export async function readTexts(
   database: Queryable,
   uuids: readonly Uuid[],

@@ -1,24 +1,21 @@
 /**
- * Queries about many properties or searches. They are answered in a worker thread with its own connections
- * to PostgreSQL: a second of evaluation blocks no event loop of clients, and neither requests nor recording wait for it.
+ * Queries about many properties or searches. A worker thread with its own connections to PostgreSQL answers them, so that
+ * a second of evaluation delays neither requests nor recording.
  */
 
 import type { AskThread } from '../../engine/actor/worker-thread.ts';
 import type { Answers } from './query-thread.ts';
 
-/**
- * Rejects with what answering throws, with a statement timeout among it; with the signal's reason when it is aborted; with
- * `WorkerLostError`.
- */
+/** Rejects with the query's error (e.g. a statement timeout), the signal's abort reason, or `WorkerLostError`. */
 export type AskQuery = <Kind extends keyof Answers>(
   kind: Kind,
-  asked: Parameters<Answers[Kind]>[0],
+  requested: Parameters<Answers[Kind]>[0],
   signal?: AbortSignal,
 ) => ReturnType<Answers[Kind]>;
 
-/** Summaries and texts of twenty thousand properties are some twenty megabytes, and eight queries run at once. */
+/** Summaries and texts of twenty thousand properties take about twenty megabytes, and eight queries run at a time. */
 const THREAD = { entry: new URL('./query-thread', import.meta.url), heapMaxMb: 512 };
 
 export function queriesOf(askThread: AskThread): AskQuery {
-  return ((kind, asked, signal) => askThread(THREAD, { kind, asked }, signal)) as AskQuery;
+  return ((kind, requested, signal) => askThread(THREAD, { kind, requested }, signal)) as AskQuery;
 }

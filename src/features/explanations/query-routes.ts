@@ -1,6 +1,7 @@
 /**
- * The results of a search, from the query thread: `/searches/{id}/properties` (decisions, section 7), what satisfies it now,
- * notified or not, as CSV on request, and `POST /searches/preview`, what it would find before it is saved (section 11).
+ * Results of a search, computed by the query thread: `/searches/{id}/properties` (decisions, section 7) lists what
+ * satisfies it now, as CSV on request; `POST /searches/preview` counts what it would find before it is saved (section
+ * 11).
  */
 
 import type Router from '@koa/router';
@@ -8,15 +9,18 @@ import type { Context } from 'koa';
 import { csvCell } from '../../csv.ts';
 import { type PropertyDocument, propertyDocument, propertyIri } from '../../engine/domain/property-document.ts';
 import type { Reference } from '../../engine/reference/communes.ts';
-import { readHeldProperties } from '../../engine/store/properties.ts';
+import { readStoredProperties } from '../../engine/store/properties.ts';
+import type { PropertyMark } from '../../engine/store/search-marks.ts';
 import { principalOf } from '../../rest/auth.ts';
-import { acceptable, acceptableAs, answer, answerBytes, isAsked } from '../../rest/content.ts';
+import { acceptable, acceptableAs, answer, answerBytes, isRequested } from '../../rest/content.ts';
 import type { ApiDependencies } from '../../rest/dependencies.ts';
 import { collection, identityOf, offsetOf } from '../../rest/hydra.ts';
 import { jsonBody } from '../../rest/json-body.ts';
 import type { QueryLimiter } from '../../rest/limits.ts';
 import { notFound } from '../../rest/problem.ts';
+import { markMembers } from '../../rest/properties.ts';
 import {
+  markParameter,
   numberParameter,
   orderParameter,
   PAGING,
@@ -33,8 +37,9 @@ import type { CountedPlace, PreviewFigures } from './preview-figures.ts';
 import { queriesOf } from './queries.ts';
 
 export const FOUND_PROPERTY_PARAMETERS = {
-  text: textParameter('Words that title or description have, each in one of its forms.'),
-  'order[updatedAt]': orderParameter('updatedAt', '; `desc` unless another order is asked for'),
+  mark: markParameter(', whether they satisfy the search or not'),
+  text: textParameter('Words that the title or description must contain, each in any of its forms.'),
+  'order[updatedAt]': orderParameter('updatedAt', '; `desc` unless another order is requested'),
   'order[price]': orderParameter('price'),
   'order[surface]': orderParameter('surface'),
   'order[pricePerMeter]': orderParameter('pricePerMeter'),
@@ -50,9 +55,9 @@ export function foundPropertyRoutes(
   router.get('/searches/:id/properties', acceptableAs(CSV_TYPE), async (ctx) => {
     const query = readQuery(ctx, FOUND_PROPERTY_PARAMETERS);
     const search = { clientId: principalOf(ctx).clientId, searchId: idOf(ctx, THINGS.search) };
-    const asked = { ...search, ...orderOf(query), ...offsetOf(query), text: query.text };
+    const requested = { ...search, ...orderOf(query), ...offsetOf(query), mark: query.mark, text: query.text };
     const { found, members } = await limiter.run(ctx, async (gone) => {
-      const listed = await askQuery('foundProperties', asked, gone);
+      const listed = await askQuery('foundProperties', requested, gone);
       if (listed === null) throw notFound(THINGS.search);
       return { found: listed, members: await documentsOf(listed, { database, reference }) };
     });
@@ -66,7 +71,7 @@ export function foundPropertyRoutes(
       paging: query,
       parameters,
     });
-    if (isAsked(ctx, CSV_TYPE)) answerCsv(ctx, members);
+    if (isRequested(ctx, CSV_TYPE)) answerCsv(ctx, members);
     else answer(ctx, page);
   });
 }
@@ -79,14 +84,14 @@ function orderOf(query: ParsedQuery<typeof FOUND_PROPERTY_PARAMETERS>): FoundOrd
   return orders[0] ?? { by: 'updatedAt', direction: 'desc' };
 }
 
-/** The documents of the properties that are still stored. */
+/** Documents of the properties that still exist. */
 async function documentsOf(
   { page, hidePropertyContact }: ListedProperties,
   { database, reference }: Pick<ApiDependencies, 'database' | 'reference'>,
 ): Promise<readonly PropertyDocument[]> {
   const listed = new Map(page.map((one) => [one.uuid, one]));
-  const held = await readHeldProperties(database, [...listed.keys()]);
-  return held.map(({ state, crawls }) => {
+  const stored = await readStoredProperties(database, [...listed.keys()]);
+  return stored.map(({ state, crawls }) => {
     const options = { withContacts: !hidePropertyContact };
     const document = propertyDocument(state, crawls, reference.resolvePlace, options);
     return foundPropertyDocument(document, listed.get(state.uuid) as ListedProperty);
@@ -98,7 +103,9 @@ export function foundPropertyDocument(document: PropertyDocument, found: ListedP
     ...document,
     ...identityOf('FoundProperty', propertyIri(found.uuid)),
     match: found.matchId === null ? null : `/matches/${found.matchId}`,
+    matchedAt: found.matchedAt?.toISOString() ?? null,
     satisfiedSince: found.satisfiedSince,
+    mark: found.mark && markMembers(found.mark),
   };
 }
 
@@ -110,22 +117,24 @@ const VALUES = [
   ...['uuid', 'title', 'transactionType', 'propertyType', 'price', 'pricePerMeter', 'surface', 'landSurface', 'room'],
   ...['bedroom', 'createdAt', 'updatedAt', 'satisfiedSince', 'match'],
 ] as const;
-const COLUMNS = [...VALUES, 'zipcode', 'city', 'lat', 'lon', 'url'];
+const COLUMNS = [...VALUES, 'zipcode', 'city', 'lat', 'lon', 'url', 'mark', 'reason', 'note'];
 
 function rowOf(document: PropertyDocument): readonly unknown[] {
-  const { city, locations, adverts } = document as {
+  const { city, locations, adverts, mark } = document as {
+    readonly mark: PropertyMark | null;
     readonly city: ReturnType<Reference['city']>;
     readonly locations: { readonly lat: number; readonly lon: number } | null;
     readonly adverts: readonly { readonly uuid: string; readonly url: string | null }[];
   };
   const url = adverts.find(({ uuid }) => uuid === document.lastCrawledAdvert)?.url;
-  return [...VALUES.map((name) => document[name]), city?.zipcode, city?.name, locations?.lat, locations?.lon, url];
+  const place = [city?.zipcode, city?.name, locations?.lat, locations?.lon];
+  return [...VALUES.map((name) => document[name]), ...place, url, mark?.state, mark?.reason, mark?.note];
 }
 
-/** Comma-separated values (RFC 4180), in UTF-8. */
+/** RFC 4180, in UTF-8. */
 const CSV_TYPE = 'text/csv';
 
-/** Absent values are empty. */
+/** Absent values become empty fields. */
 function csvOf(columns: readonly string[], rows: readonly (readonly unknown[])[]): string {
   return [columns, ...rows].map((row) => `${row.map(fieldOf).join(',')}\r\n`).join('');
 }
@@ -140,9 +149,9 @@ const SAMPLE = 20;
 const PLACES_MAX = 2_000;
 
 export const PREVIEW_PARAMETERS = {
-  days: numberParameter('Days that `startedPerDay` goes back, today included.', integer(1, 90), DAYS),
-  sample: numberParameter('Properties that are shown, the newest ones.', integer(0, 100), SAMPLE),
-  places: numberParameter('Properties whose places are answered, for a map.', integer(0, PLACES_MAX), 0),
+  days: numberParameter('Number of days in `startedPerDay`, including today.', integer(1, 90), DAYS),
+  sample: numberParameter('Maximum number of properties to show, the newest ones.', integer(0, 100), SAMPLE),
+  places: numberParameter('Maximum number of places to return for a map.', integer(0, PLACES_MAX), 0),
 } as const;
 
 export function previewRoutes(router: Router, dependencies: ApiDependencies, limiter: QueryLimiter): void {

@@ -1,7 +1,4 @@
-/**
- * The thread that answers queries (queries.ts). Besides its connections it holds the medians, which it reloads when
- * they have changed.
- */
+/** The thread that answers queries (queries.ts). It holds connections and the medians, reloaded after a change. */
 
 import { platform, setPriority } from 'node:os';
 import { answerRequests, type Cancellation, settingsOfThread } from '../../engine/actor/worker-thread.ts';
@@ -16,15 +13,15 @@ import { followMedians } from '../../engine/store/market-medians.ts';
 import { membersOfStored, readSearch, type StoredMembers } from '../../engine/store/searches.ts';
 import { siteCategoryNames } from '../../engine/store/site-categories.ts';
 import { createWorkSlices, type QueryTools } from './examination.ts';
-import { type FoundQuery, foundProperties, type ListedProperties } from './found-properties.ts';
-import { readMatchIds } from './pair-rows.ts';
+import { type AskedProperties, foundProperties, type ListedProperties } from './found-properties.ts';
+import { type FoundPair, readFoundPairs, readMarked } from './pair-rows.ts';
 import { type PreviewQuery, previewFigures } from './preview-figures.ts';
 import { sampleStartAt } from './property-scans.ts';
 
-/** On Linux a thread has a priority of its own: where processors are scarce, recording and requests take precedence. */
+/** On Linux each thread has its own priority: if processors are scarce, recording and requests take precedence. */
 const NICENESS = 10;
 if (platform() === 'linux') setPriority(0, NICENESS);
-// A query that looks words up would delay those beside it by that time.
+// Reading the forms during a query would delay that query and others that run at the same time.
 readFrenchForms();
 
 const { databaseUrl, ...settings } = settingsOfThread() as {
@@ -32,18 +29,18 @@ const { databaseUrl, ...settings } = settingsOfThread() as {
   readonly connectionsMax: number;
   readonly statementTimeoutMs: number;
 };
-// An idle connection that breaks costs nothing: the next statement opens another.
+// A broken idle connection needs no report: the next statement opens another.
 const pool = openDatabase({ url: databaseUrl, ...settings, onConnectionLost: () => undefined });
 
 const medians = followMedians(pool);
 
-/** Names a client's search. */
+/** Identifies a search of a client. */
 interface OfSearch {
   readonly clientId: Uuid;
   readonly searchId: Uuid;
 }
 
-/** By the name of the query. Null: there is no such search. */
+/** By query name. Null if the search does not exist. */
 const ANSWERS = {
   async preview(
     { members, ...query }: Omit<PreviewQuery, 'criteria'> & { readonly members: SearchMembers },
@@ -53,21 +50,22 @@ const ANSWERS = {
   },
 
   async foundProperties(
-    { clientId, searchId, ...query }: OfSearch & Omit<FoundQuery, 'criteria'>,
+    { clientId, searchId, mark, ...query }: OfSearch & AskedProperties,
     tools: QueryTools,
   ): Promise<ListedProperties | null> {
     const search = await readSearch(tools.database, clientId, searchId);
     if (search === null) return null;
-    const found = await foundProperties({ ...query, criteria: await criteriaIn(search.members, tools) }, tools);
+    const { database } = tools;
+    const criteria = await criteriaIn(search.members, tools);
+    const marked = await readMarked(database, search.number, mark ?? 'hidden');
+    const found = await foundProperties({ ...query, criteria, mark, marked }, tools);
     const uuids = found.page.map(({ uuid }) => uuid);
-    const matchIds = await readMatchIds(tools.database, search.number, uuids);
-    const page = found.page.map(({ uuid, satisfiedSince }) => {
-      return { uuid, satisfiedSince, matchId: matchIds.get(uuid) ?? null };
-    });
+    const pairs = await readFoundPairs(database, search.number, uuids);
+    const page = found.page.map((one) => ({ ...one, ...(pairs.get(one.uuid) as FoundPair) }));
     return { ...found, page, hidePropertyContact: search.members.hidePropertyContact };
   },
 
-  /** The client's searches that a property satisfies, by title. */
+  /** The client's searches that the property satisfies, ordered by title. */
   async satisfiedSearches(
     { clientId, facts }: { readonly clientId: Uuid; readonly facts: PropertyFacts },
     { database, cancellation }: QueryTools,
@@ -89,11 +87,11 @@ export type Answers = typeof ANSWERS;
 
 interface Query {
   readonly kind: keyof Answers;
-  readonly asked: unknown;
+  readonly requested: unknown;
 }
 
 answerRequests(async (query, cancellation: Cancellation) => {
-  const { kind, asked } = query as Query;
+  const { kind, requested } = query as Query;
   const database = cancellable(pool, cancellation.signal);
   const tools: QueryTools = {
     database,
@@ -101,8 +99,8 @@ answerRequests(async (query, cancellation: Cancellation) => {
     sampleStart: sampleStartAt(new Date()),
     median: (await medians.renew()).median,
   };
-  const answer = ANSWERS[kind] as (asked: unknown, tools: QueryTools) => Promise<unknown>;
-  return answer(asked, tools);
+  const answer = ANSWERS[kind] as (requested: unknown, tools: QueryTools) => Promise<unknown>;
+  return answer(requested, tools);
 });
 
 async function criteriaIn(members: SearchMembers, { database }: QueryTools): Promise<Criteria> {
@@ -115,13 +113,10 @@ interface ListedSearch {
 }
 
 const SEARCHES_PER_PAGE = 500;
-/** Compressed members, as they are stored. */
+/** Size of a page of members, compressed as they are stored. */
 const PAGE_BYTES = 512 * 1_024;
 
-/**
- * A client's searches in the order of their numbers; each page is read when the previous one was consumed. Served by
- * searches_client.
- */
+/** A client's searches by number, each page read after the previous one is consumed. Served by searches_client. */
 async function* readMembersOf(database: Queryable, clientId: Uuid): AsyncGenerator<readonly ListedSearch[]> {
   for (let after = 0; ; ) {
     const { rows } = await database.query<{ number: SearchNumber; members: StoredMembers }>(
@@ -141,7 +136,7 @@ async function* readMembersOf(database: Queryable, clientId: Uuid): AsyncGenerat
   }
 }
 
-/** Without those that have gone meanwhile. Served by searches_client_title. */
+/** Leaves out searches that have been deleted meanwhile. Served by searches_client_title. */
 async function inTitleOrder(
   database: Queryable,
   clientId: Uuid,

@@ -1,8 +1,8 @@
 /**
- * The feed for its client. Transactions commit in another order than they are numbered, so a read ends where the oldest
- * running one begins (`pg_snapshot_xmin`, as in search-feed.ts): nothing before a returned position can be recorded any
- * more, whichever instance records. Batches of an epoch that is over are all settled, because the epoch is changed
- * after the transactions that record in it. Read side only.
+ * Reads of the feed. Transactions do not commit in the order of their numbers, so a read ends where the oldest running
+ * one begins (`pg_snapshot_xmin`, as in search-feed.ts): no instance can record anything before a returned position any
+ * more. All batches of an earlier epoch are settled, because the epoch changes only after the transactions that record
+ * in it have ended.
  */
 
 import { createHmac, timingSafeEqual } from 'node:crypto';
@@ -13,10 +13,10 @@ import type { Queryable } from '../../engine/store/database.ts';
 export interface FeedQuery {
   readonly clientId: Uuid;
   readonly after: FeedPosition;
-  /** Null: of all searches. */
+  /** Null for all searches. */
   readonly searchNumber: SearchNumber | null;
   readonly limit: number;
-  /** Bytes of bodies; the first item is sent whatever its size. */
+  /** Maximum bytes of bodies. The first item is returned whatever its size. */
   readonly bytesMax: number;
 }
 
@@ -25,30 +25,30 @@ export interface FedDelivery {
   readonly id: Uuid;
   readonly sequence: number;
   readonly searchId: Uuid;
-  /** Of the search as it is now, JSON; null when it has none. */
+  /** The present context of the search, as JSON; null if it has none. */
   readonly context: string | null;
   readonly channel: WebhookChannel;
   readonly createdAt: Date;
-  /** The two parts of the body. */
+  /** The body is `head` followed by `document`. */
   readonly head: string;
   readonly document: string;
-  /** The search hides contacts now. */
+  /** Whether the search hides contacts now. */
   readonly hidesContacts: boolean;
 }
 
 export interface FeedPage {
   readonly deliveries: readonly FedDelivery[];
-  /** Everything up to here was read. */
+  /** All items up to here were read. */
   readonly upTo: FeedPosition;
-  /** There may be more after it. */
+  /** True if there may be further items. */
   readonly isCut: boolean;
 }
 
-/** Batches read at once. One search's items are selected from the batches of all searches, so more are read. */
+/** Batches read together: more for one search, whose items are selected from the batches of all searches. */
 const BATCHES_MAX = 64;
 const BATCHES_SEARCHED_MAX = 2_000;
 
-/** The next part of the feed: it may be empty and still incomplete, where one search is selected. */
+/** The next part of the feed. If one search is selected, the page may be empty although more items follow. */
 export async function readFeed(database: Queryable, query: FeedQuery): Promise<FeedPage> {
   const entries: FeedPosition[] = [];
   let upTo = query.after;
@@ -68,7 +68,7 @@ export async function readFeed(database: Queryable, query: FeedQuery): Promise<F
 interface EntryRow {
   readonly epoch: number;
   readonly transaction: string;
-  /** Null for a batch that has nothing to show. */
+  /** Null for a batch without items to show. */
   readonly id: Uuid | null;
 }
 
@@ -111,13 +111,13 @@ async function readEntries(
 
 type BodyRow = Omit<FedDelivery, 'position'> & { readonly position: number };
 
-/** Deliveries and undelivered items, as one table. */
+/** Deliveries and undelivered items as one table. */
 const ITEMS = `(
   select id, search_number, sequence, channel, head, snapshot_id, created_at from deliveries
   union all
   select id, search_number, sequence, channel, head, snapshot_id, created_at from feed_items)`;
 
-/** Those that are still kept, as far as there is room. Served by the primary keys; sizes are read off the rows. */
+/** Reads the items still kept, up to the size limit. Served by the primary keys; sizes are taken from the rows. */
 async function readBodies(
   database: Queryable,
   places: readonly FeedPosition[],
@@ -146,11 +146,11 @@ async function readBodies(
   return { deliveries, isCut: rows[0]?.hasMore ?? false };
 }
 
-/** The state against which a cursor is checked. */
+/** The state against which cursors are validated. */
 export interface FeedBounds {
-  /** The present one: a cursor from another epoch is from before a restoration. */
+  /** The present epoch. A cursor of another epoch was issued before a restore. */
   readonly epoch: number;
-  /** The last removed one: kept items begin after it. */
+  /** Position of the last removed item: kept items come after it. */
   readonly floor: FeedPosition;
 }
 
@@ -176,7 +176,7 @@ export async function readFeedBounds(database: Queryable, clientId: Uuid): Promi
   };
 }
 
-/** After everything that can be shown now: what is recorded later, or is being recorded, comes after it. One row. */
+/** Position after all items that can be shown now; items still being recorded come after it. Reads one row. */
 export async function readFeedEnd(database: Queryable): Promise<FeedPosition> {
   const { rows } = await database.query<{ epoch: number; begins: string }>({
     name: 'read-feed-end',
@@ -187,15 +187,15 @@ export async function readFeedEnd(database: Queryable): Promise<FeedPosition> {
   return endOfTransaction(epoch, BigInt(begins) - 1n);
 }
 
-/** One row. */
+/** Reads one row. */
 export async function readFeedKey(database: Queryable): Promise<Buffer> {
   const { rows } = await database.query<{ key: Buffer }>('select key from feed_keys');
   return (rows[0] as { key: Buffer }).key;
 }
 
 /**
- * Seconds that recorded items have waited to be shown: since the oldest batch after the position where all feeds end, 0
- * without one. Served by the primary key, once for each client; intake_leader has one row.
+ * Age in seconds of the oldest batch that cannot be shown yet because an earlier transaction is running; 0 if there is
+ * none. Served by the primary key, once per client; intake_leader has one row.
  */
 export async function readFeedDelay(database: Queryable): Promise<number> {
   const { rows } = await database.query<{ seconds: number }>({
@@ -213,26 +213,22 @@ export async function readFeedDelay(database: Queryable): Promise<number> {
   return Math.max(0, rows[0]?.seconds ?? 0);
 }
 
-/**
- * A position, signed with a key of the installation and bound to the client and the filter. Its holder learns nothing from
- * it and cannot forge one.
- */
+/** A position, signed by the installation for one client and filter. It discloses nothing and cannot be forged. */
 interface FeedCursor {
-  /** The epoch in which the cursor was issued. */
+  /** Epoch in which the cursor was issued. */
   readonly givenIn: number;
   readonly position: FeedPosition;
 }
 
-/** The scope of a cursor. */
 export interface FeedScope {
   readonly clientId: Uuid;
-  /** Null: all searches. */
+  /** Null for all searches. */
   readonly searchId: Uuid | null;
 }
 
 const VERSION = 1;
 const PLACE_BYTES = 1 + 4 + 4 + 8 + 16;
-/** Bytes of the HMAC-SHA256: half of it cannot be guessed. */
+/** Length of the truncated HMAC-SHA256; 128 bits cannot be guessed. */
 const SEAL_BYTES = 16;
 
 export function writeCursor({ givenIn, position }: FeedCursor, scope: FeedScope, key: Buffer): string {
@@ -245,7 +241,7 @@ export function writeCursor({ givenIn, position }: FeedCursor, scope: FeedScope,
   return Buffer.concat([bytes, sealOf(bytes, scope, key)]).toString('base64url');
 }
 
-/** Null when it was not issued for this scope. */
+/** Null if the cursor was not issued for this scope. */
 export function readCursor(text: string, scope: FeedScope, key: Buffer): FeedCursor | null {
   const bytes = Buffer.from(text, 'base64url');
   if (bytes.length !== PLACE_BYTES + SEAL_BYTES || bytes.toString('base64url') !== text) return null;
@@ -265,8 +261,8 @@ function sealOf(content: Buffer, { clientId, searchId }: FeedScope, key: Buffer)
 }
 
 /**
- * Places in the feed of a client, which are in the order of recording: the epoch (it grows with each restoration of the
- * database, after which transactions may count anew), the transaction, and the delivery within it.
+ * A position in a client's feed. Positions are ordered by the time of recording: by epoch (it grows with each restore
+ * of the database, after which transaction numbers may repeat), transaction, and delivery.
  */
 export interface FeedPosition {
   readonly epoch: number;
@@ -278,10 +274,9 @@ export interface FeedPosition {
 const LOWEST_ID = uuidOf('00000000-0000-0000-0000-000000000000');
 const HIGHEST_ID = uuidOf('ffffffff-ffff-ffff-ffff-ffffffffffff');
 
-/** Before all items. */
 export const FEED_START: FeedPosition = { epoch: 0, transaction: 0n, id: LOWEST_ID };
 
-/** After everything that a transaction has recorded. */
+/** Position after all items that the transaction has recorded. */
 function endOfTransaction(epoch: number, transaction: bigint): FeedPosition {
   return { epoch, transaction, id: HIGHEST_ID };
 }

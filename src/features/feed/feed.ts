@@ -1,6 +1,6 @@
 /**
- * Everything that webhooks carry, to be read instead of received: the engine writes down what each transaction added, and
- * this feature only reads it (decisions, section 11).
+ * The feed contains everything that webhooks send, for clients that read instead of receiving. The engine records what
+ * each transaction added; this feature only reads (decisions, section 11).
  */
 
 import type Router from '@koa/router';
@@ -45,45 +45,46 @@ const LIMIT_MAX = 1_000;
 const LIMIT_DEFAULT = 100;
 const WAIT_SECONDS_MAX = 30;
 const CURSOR_LENGTH_MAX = 255;
-/** Instead of a cursor, which is longer. */
+/** Accepted in place of a cursor; any cursor is longer. */
 const LATEST = 'latest';
 
 const FEED_PARAMETERS = {
   after: textParameter(
-    'A cursor: what comes behind it is shown. `latest`: what comes from now on. Without it, from the oldest kept.',
+    'A cursor: the items after it are returned. `latest`: items recorded from now on. Without it, the feed begins ' +
+      'with the oldest item kept.',
     CURSOR_LENGTH_MAX,
   ),
-  search: referenceParameter('The search whose feed it is; without it, that of all searches.', 'searches'),
-  limit: numberParameter('Items at most.', integerRule(1, LIMIT_MAX), LIMIT_DEFAULT),
-  wait: numberParameter('Seconds to wait while there is nothing new.', integerRule(0, WAIT_SECONDS_MAX), 0),
+  search: referenceParameter('Only items of this search; all searches by default.', 'searches'),
+  limit: numberParameter('Maximum number of items.', integerRule(1, LIMIT_MAX), LIMIT_DEFAULT),
+  wait: numberParameter('Seconds to wait for a new item.', integerRule(0, WAIT_SECONDS_MAX), 0),
 } as const;
 
-/** A page is held in memory until its client has read it, so few are large at a time. */
+/** A page stays in memory until its client has received it, so only few large pages are allowed at a time. */
 const PAGE_BYTES_MAX = 8 * 1_024 * 1_024;
 const SMALL_PAGE_BYTES_MAX = 512 * 1_024;
 const LARGE_PAGES = { perClientMax: 1, allMax: 8 };
 const WAITING_PER_CLIENT_MAX = 4;
-/** Where one search is selected among all others, a request continues for at most this long. */
+/** Maximum time of a request that selects one search among all others. */
 const SEARCHING_MAX_MS = 2_000;
 
 interface FeedRequest {
   readonly scope: FeedScope;
   readonly searchNumber: SearchNumber | null;
-  /** The client's position; null: the oldest kept item. */
+  /** The client's position; null for the oldest kept item. */
   readonly after: FeedPosition | null;
   readonly limit: number;
   readonly waitMs: number;
 }
 
 /**
- * A long poll may wait for news: the announcement of a recorded batch wakes it, it reads a few times more until the
- * transactions before that one have ended, and reads periodically anyway, because an announcement may be lost.
+ * A long poll waits for news. The announcement of a recorded batch wakes it; it then reads repeatedly until the preceding
+ * transactions have ended. It also reads periodically, because an announcement may be lost.
  */
 function feedRoute(router: Router, dependencies: ApiDependencies): void {
   const { database, settings, onFeed, onKeyChange, ending } = dependencies;
   const waits = createFeedWaits(ending);
   onFeed?.(waits.wake);
-  // One of them may be the last of its key.
+  // The change may have revoked the client's last key.
   onKeyChange?.(() => waits.wake(null));
   const polls = new ConcurrencyLimit(LIMITED.feedPolls, {
     perClientMax: WAITING_PER_CLIENT_MAX,
@@ -115,7 +116,7 @@ function feedRoute(router: Router, dependencies: ApiDependencies): void {
   });
 }
 
-/** The `Problem` of an invalid cursor names the position to restart from. */
+/** For an invalid cursor, throws a `Problem` that names the position to restart from. */
 async function readRequest(ctx: Context, dependencies: ApiDependencies, key: Buffer): Promise<FeedRequest> {
   const query = readQuery(ctx, FEED_PARAMETERS);
   const { clientId } = principalOf(ctx);
@@ -139,7 +140,7 @@ interface Page {
   readonly upTo: FeedPosition;
   readonly bounds: FeedBounds;
   readonly isEmpty: boolean;
-  /** There may be further items to read. */
+  /** True if there may be further items. */
   readonly isCut: boolean;
 }
 
@@ -157,7 +158,7 @@ async function readPage(
     position = read.upTo;
     const isEmpty = read.deliveries.length === 0;
     if (isEmpty && read.isCut && performance.now() - startedAt < SEARCHING_MAX_MS) continue;
-    // Read after the items: items removed meanwhile are reported as removed.
+    // Read after the items, so that items removed meanwhile are reported as removed.
     const bounds = await readFeedBounds(database, clientId);
     return { deliveries: read.deliveries, upTo: position, bounds, isEmpty, isCut: read.isCut };
   }
@@ -182,13 +183,13 @@ function outdated(why: Sentence, bounds: FeedBounds, scope: FeedScope, key: Buff
   return new Problem(410, REFUSALS.beginAgain(why), { members: { oldest } });
 }
 
-/** `items`: JSON. */
+/** `items`: JSON of each item. */
 function feedJson(items: readonly string[], next: string): string {
   const identity = '"@context":"/contexts/Feed","@id":"/feed","@type":"Feed"';
   return `{${identity},"items":[${items.join()}],"next":${JSON.stringify(next)}}`;
 }
 
-/** The body is embedded as the webhook carries it, byte for byte. */
+/** Embeds the body byte for byte as the webhook sends it. */
 function feedItemJson(delivery: Omit<FedDelivery, 'position'>, cursor: string): string {
   const { id, sequence, searchId, context, channel, createdAt, head, document, hidesContacts } = delivery;
   const members = JSON.stringify({ cursor, id, sequence, search: searchIri(searchId) });
@@ -198,19 +199,19 @@ function feedItemJson(delivery: Omit<FedDelivery, 'position'>, cursor: string): 
   return `${members.slice(0, -1)},"context":${context ?? 'null'},${more.slice(1, -1)},"body":${body}}`;
 }
 
-/** After an announcement, earlier transactions may still run; the interval between reads doubles. */
+/** Pause before the next read after an announcement, because earlier transactions may still run; it doubles each time. */
 const POLL_FIRST_MS = 20;
-/** An announcement may be lost. */
+/** Maximum pause, because an announcement may be lost. */
 const POLL_MAX_MS = 5_000;
 
 interface Poll {
-  /** An announcement came since its last read. */
+  /** An announcement has arrived since its last read. */
   hasNews: boolean;
-  /** Ends its present pause. */
+  /** Ends the current pause. */
   readonly wakeUp: Signal;
 }
 
-/** Long polls of the feed, by client, and what wakes them. */
+/** Long polls by client, and their wake-up calls. */
 function createFeedWaits(ending: AbortSignal = new AbortController().signal) {
   const polls = new Map<Uuid, Set<Poll>>();
   const notifyAll = (clientIds: Iterable<Uuid>): void => {
@@ -224,13 +225,13 @@ function createFeedWaits(ending: AbortSignal = new AbortController().signal) {
   ending.addEventListener('abort', () => notifyAll(polls.keys()), { once: true });
 
   return {
-    /** True once the process ends: polls no longer wait. */
+    /** True once the process is shutting down: polls no longer wait. */
     get isOver() {
       return ending.aborted;
     },
-    /** These clients have news; null: all clients. */
+    /** Wakes the polls of these clients; null: of all clients. */
     wake: (clientIds: readonly Uuid[] | null): void => notifyAll(clientIds ?? polls.keys()),
-    /** Reads repeatedly, after `page`, until an item comes, the time is over, the client is gone or the process ends. */
+    /** Reads again after `page` until an item arrives, time is over, the client leaves or the process shuts down. */
     async until(clientId: Uuid, waitMs: number, gone: AbortSignal, page: Page, read: (last: Page) => Promise<Page>) {
       const endsAt = performance.now() + waitMs;
       const poll: Poll = { hasNews: false, wakeUp: new Signal() };
@@ -240,7 +241,7 @@ function createFeedWaits(ending: AbortSignal = new AbortController().signal) {
       gone.addEventListener('abort', leave, { once: true });
       try {
         let last = page;
-        // An announcement before it waited was missed.
+        // An announcement before this poll was registered was missed, so the first pause is short.
         for (let restMs = POLL_FIRST_MS; last.isEmpty; ) {
           const leftMs = endsAt - performance.now();
           if (leftMs <= 0 || gone.aborted || ending.aborted) break;
@@ -261,44 +262,45 @@ function createFeedWaits(ending: AbortSignal = new AbortController().signal) {
 }
 
 const FeedItem = z.strictObject({
-  cursor: text('Asks for what comes behind the item.'),
-  id: uuid('Of the delivery: `webhook-id` of its webhook.'),
+  cursor: text('Cursor of the item: send it as `after` to continue after the item.'),
+  id: uuid('Id of the delivery, the `webhook-id` of its webhook.'),
   sequence: integer('`Vigie-Sequence` of its webhook.'),
   search: link('Search', 'The search.'),
-  context: z.unknown().meta({ description: 'Of the search, as it is now.' }),
+  context: z.unknown().meta({ description: 'Current context of the search.' }),
   channel: z.enum(WEBHOOK_CHANNELS).meta({ description: 'match or event.' }),
   createdAt: dateTime('When the change was recorded.'),
   body: z.unknown().meta({
-    description: 'What the webhook carries, byte for byte; null when it is withheld.',
+    description: 'The body of the webhook, byte for byte; null if it is withheld.',
   }),
   withheld: z
     .boolean()
     .optional()
-    .meta({ description: 'True: it was recorded with contacts, which the search hides by now.' }),
+    .meta({ description: 'True if it was recorded with contacts, which the search now hides.' }),
 });
 
 const Feed = z.strictObject({
   ...identity('Feed'),
   items: list(FeedItem, 'In the order of recording.'),
-  next: text('To go on with, as `after`, whether there are items or not.'),
+  next: text('Cursor to send as `after` in the next request, also if there are no items.'),
 });
 
 const FEED_CONTRACT: Contract = {
   routes: [
-    route('get /feed', 'Feed', 'item', 'Reads what webhooks carry, in order', {
+    route('get /feed', 'Feed', 'item', 'Reads the content of all webhooks, in order', {
       parameters: FEED_PARAMETERS,
       isUntagged: true,
       refusals: [410],
       details:
-        'Everything that your webhooks carry, byte for byte, in the order in which it was recorded: also what was cancelled, ' +
-        'and what searches that notify would get if they had an endpoint. Begin without `after`, then go on with `next`, which `Link` leads to as well: ' +
-        'nothing is ever added before a cursor that you have. With `wait` the answer comes as soon as there is something. At ' +
-        'most 1000 items and 8 MiB a page. The feed reaches back as far as deliveries are kept: an older cursor is a 410, ' +
-        'whose `oldest` is where to begin again.',
+        'Everything that your webhooks carry, byte for byte, in the order of recording. The feed also has cancelled ' +
+        'webhooks, and those of searches that notify but have no endpoint. Start without `after`, then send `next` ' +
+        'of each answer as `after`; the header `Link` has the same URL. Nothing is ever added before a cursor that ' +
+        'you have received. With `wait`, the answer arrives as soon as there is a new item. A page has at most 1000 ' +
+        'items and 8 MiB. The feed reaches back as far as deliveries are kept. The answer to an older cursor is 410: ' +
+        'start again at its `oldest`.',
     }),
   ],
   resources: { Feed },
-  groups: { Feed: 'Everything that webhooks carry, in order, to be read instead of received.' },
+  groups: { Feed: 'The content of all webhooks, in order, for clients that poll.' },
   parts: { FeedItem },
   examples: (samples) => ({ Feed: feedExample(samples) }),
 };

@@ -1,4 +1,4 @@
-/** Dates as files write them: of ISO 8601, else day first as in France, or in the order that a mapping names. */
+/** Dates in feed files: ISO 8601, day first as in France, or the order given in the mapping. */
 
 import { z } from 'zod';
 
@@ -6,7 +6,7 @@ const ISO = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?))?(Z|[+-]\d
 const TIME = '(?:(?:T| (?:à )?)(?<hour>\\d{1,2})[:h](?<minute>\\d\\d)(?::(?<second>\\d\\d))?)?';
 const DAY_FIRST = new RegExp(`^(?<dd>\\d{1,2})([/.-])(?<MM>\\d{1,2})\\2(?<yyyy>\\d{4})${TIME}$`);
 
-/** Of an order such as `MM/dd/yyyy`; null: it does not name day, month and year once each. A time may follow in any case. */
+/** `written`: an order such as `MM/dd/yyyy`, optionally followed by a time. Null if it does not name day, month and year once each. */
 export function dateForm(written: string): RegExp | null {
   const order = written.replace(/[T ]HH:mm(?::ss)?$/, '');
   const parts = order.match(/yyyy|MM|dd|[\p{L}\d]/gu) ?? [];
@@ -19,7 +19,7 @@ export function dateForm(written: string): RegExp | null {
   return new RegExp(`^${day}${TIME}$`);
 }
 
-/** A day alone is midnight in UTC, and so is a time of ISO 8601 without an offset; any other time is that of Paris. */
+/** A date without a time is midnight in UTC. An ISO 8601 time without an offset is in UTC; any other time is in Paris time. */
 export function instantOf(text: string, form = DAY_FIRST): string | undefined {
   const [, date, time = '00:00:00', offset = 'Z'] = ISO.exec(text) ?? [];
   if (date !== undefined) return utcOf(date, time, offset)?.toISOString();
@@ -32,7 +32,7 @@ export function instantOf(text: string, form = DAY_FIRST): string | undefined {
 
 function utcOf(day: string, time: string, offset: string): Date | undefined {
   const instant = new Date(`${day}T${time}${offset}`);
-  // JavaScript takes the 30th of February for a day in March.
+  // JavaScript reads 30 February as a day in March.
   return z.regexes.date.test(day) && !Number.isNaN(instant.getTime()) ? instant : undefined;
 }
 

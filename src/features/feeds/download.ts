@@ -1,7 +1,7 @@
 /**
- * Downloads a source's file to disk, bounded in size, time, rate and redirects. Every address, redirects included, must be
- * public: agencies name them, and must not reach the internal network. User and password go to the named host only, and
- * into no message.
+ * Downloads a source's file to disk, with limits on size, duration, rate and redirects. Every address, redirects
+ * included, must be public, because agencies supply the URLs and must not reach the internal network. User and password
+ * are sent only to the named host and never appear in a message.
  */
 
 import { createWriteStream } from 'node:fs';
@@ -17,7 +17,7 @@ import { SnapshotRefusedError } from './feed-row.ts';
 
 export interface DownloadOptions extends Omit<ConnectorOptions, 'connectTimeoutMs' | 'answerBytesMax'> {
   readonly stopping: AbortSignal;
-  /** The header of that name. */
+  /** Value of the `Authorization` header. */
   readonly authorization?: string | null;
   /** Called with the bytes received so far. */
   readonly onBytes?: (bytes: number) => void;
@@ -28,7 +28,7 @@ export interface DownloadOptions extends Omit<ConnectorOptions, 'connectTimeoutM
 
 export interface Download {
   readonly path: string;
-  /** The server's version of the file; sent with the next request. */
+  /** The server's version of the file, sent with the next request. */
   readonly version: string;
   dispose(): Promise<void>;
 }
@@ -38,25 +38,25 @@ const TIMEOUT_MS = 600_000;
 const SILENCE_MS = 30_000;
 const BYTES_MAX = 1_024 ** 3;
 const RATE_CHECK_EVERY_MS = 60_000;
-/** Of the file, from the request on. */
+/** Minimum rate of the download, measured from the request on. */
 const BYTES_PER_SECOND_MIN = 1_024;
 
-/** Null: the file still has `version`. Throws `SnapshotRefusedError` with the reason for a failure. */
+/** Null if the server answers that the file still has `version`. Throws `SnapshotRefusedError` with the reason for a failure. */
 export async function download(
   url: string,
   version: string | null,
   options: DownloadOptions,
 ): Promise<Download | null> {
   const { stopping, timeoutMs = TIMEOUT_MS, bytesMax = BYTES_MAX } = options;
-  // A server may frame its bytes in small chunks.
+  // A server may send its bytes in small chunks, whose framing also counts.
   const connect = createConnector({ connectTimeoutMs: SILENCE_MS, answerBytesMax: 8 * bytesMax, ...options });
   const agent = new Agent({ connect, headersTimeout: SILENCE_MS, bodyTimeout: SILENCE_MS });
   const dispatcher = agent.compose(interceptors.redirect({ maxRedirections: REDIRECTS_MAX }));
-  const late = (): Error => new Error(`it took longer than ${timeoutMs} ms`);
+  const late = (): Error => new Error(`the download took longer than ${timeoutMs} ms`);
   let bytes = 0;
   const count = (length: number): void => {
     bytes += length;
-    if (bytes > bytesMax) throw new Error(`it has more than ${bytesMax} bytes`);
+    if (bytes > bytesMax) throw new Error(`the file has more than ${bytesMax} bytes`);
     options.onBytes?.(bytes);
   };
   try {
@@ -72,13 +72,13 @@ export async function download(
     });
   } catch (cause) {
     stopping.throwIfAborted();
-    throw new SnapshotRefusedError(`${url} cannot be fetched: ${(cause as Error).message}`, { cause });
+    throw new SnapshotRefusedError(`Cannot download ${url}: ${(cause as Error).message}.`, { cause });
   } finally {
     await agent.destroy();
   }
 }
 
-/** Ends a download that has received too little since the check before. */
+/** Aborts a download that has received too few bytes since the previous check. */
 function watchRate(received: () => number, ending: AbortController, everyMs = RATE_CHECK_EVERY_MS) {
   const leastBytes = (BYTES_PER_SECOND_MIN * everyMs) / 1_000;
   let before = 0;
@@ -88,7 +88,7 @@ function watchRate(received: () => number, ending: AbortController, everyMs = RA
     work() {
       const bytes = received();
       if (bytes - before < leastBytes)
-        ending.abort(new Error(`it sends too slowly: ${bytes - before} bytes in ${everyMs / 1_000} s`));
+        ending.abort(new Error(`the server sends too slowly: ${bytes - before} bytes in ${everyMs / 1_000} s`));
       before = bytes;
     },
   });
@@ -97,7 +97,7 @@ function watchRate(received: () => number, ending: AbortController, everyMs = RA
 interface Fetching extends Pick<DownloadOptions, 'authorization'> {
   readonly dispatcher: Dispatcher;
   readonly signal: AbortSignal;
-  /** Throws when there are too many. */
+  /** Throws if the download exceeds its limit. */
   readonly count: (bytes: number) => void;
 }
 
@@ -109,11 +109,11 @@ async function fetchFile(url: string, version: string | null, fetching: Fetching
   const { statusCode } = answer;
   if (statusCode === 200) return keep(answer, count, signal);
   if (statusCode === 304 && Object.keys(conditions).length > 0) return null;
-  if (statusCode === 304) throw new Error('it answers 304 to a request without conditions');
+  if (statusCode === 304) throw new Error('the server answers 304 to a request without conditions');
   throw new Error(statusCode < 400 ? `it redirects more than ${REDIRECTS_MAX} times` : `it answers ${statusCode}`);
 }
 
-/** `versionOf` creates versions. */
+/** Inverse of `versionOf`. */
 function conditionsOf(version: string | null): Record<string, string> {
   const { etag, modified } = JSON.parse(version ?? '{}') as { etag?: string; modified?: string };
   return { ...(etag && { 'if-none-match': etag }), ...(modified && { 'if-modified-since': modified }) };
@@ -127,14 +127,14 @@ async function keep(answer: Dispatcher.ResponseData, count: Fetching['count'], s
   const directory = await mkdtemp(join(tmpdir(), 'vigie-feed-'));
   const path = join(directory, 'snapshot');
   const dispose = () => rm(directory, { recursive: true, force: true });
-  async function* counted(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  async function* countBytes(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     for await (const chunk of chunks) {
       count(chunk.length);
       yield chunk;
     }
   }
   try {
-    await pipeline(answer.body, counted, createWriteStream(path, { mode: 0o600 }), { signal });
+    await pipeline(answer.body, countBytes, createWriteStream(path, { mode: 0o600 }), { signal });
     return { path, version: versionOf(answer), dispose };
   } catch (error) {
     await dispose();

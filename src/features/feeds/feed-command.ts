@@ -1,4 +1,4 @@
-/** `vigie feed`: reads one snapshot of a source, shows what it would do, or ends a source. */
+/** `vigie feed`: publishes one snapshot of a source, shows what publishing it would change, or ends a source. */
 
 import { type Input, UsageError } from '../../cli/command.ts';
 import { natsUrlOf, withDatabase } from '../../cli/connect.ts';
@@ -33,7 +33,7 @@ function optionsOf({ args, text, flag }: Input) {
   return { source, file, format: text('format'), mapping: text('mapping'), ...choices };
 }
 
-/** Sets the exit code 2 when rows were not understood, or many adverts have lost a member. Throws `CommandError` when the snapshot is refused. */
+/** Sets exit code 2 if rows were not understood or many adverts have lost a member. Throws `CommandError` if the snapshot is refused. */
 async function feed(config: Config, options: FeedOptions, stopping: AbortSignal): Promise<void> {
   assertUsable(options);
   const { source, file, isDryRun, isEnd } = options;
@@ -44,7 +44,7 @@ async function feed(config: Config, options: FeedOptions, stopping: AbortSignal)
       if (isEnd) await end(database, broker as Broker, source, stopping);
       else await readSnapshot(database, broker, options, stopping);
     } catch (error) {
-      if (stopping.aborted) throw new InterruptedError(stopping, 'the same command goes on where this one was');
+      if (stopping.aborted) throw new InterruptedError(stopping, 'Run the same command again to continue.');
       throw inWords(error as Error, file);
     } finally {
       await broker?.close();
@@ -53,17 +53,17 @@ async function feed(config: Config, options: FeedOptions, stopping: AbortSignal)
 }
 
 function assertUsable({ source, file, format, mapping, isEnd, isDryRun }: FeedOptions): void {
-  if (!isSourceName(source)) throw new UsageError(`${SOURCE_RULE}; ${JSON.stringify(source)} is none`);
-  if (isEnd && (file !== null || isDryRun)) throw new UsageError('--end takes neither FILE nor --dry-run');
+  if (!isSourceName(source)) throw new UsageError(`The source ${JSON.stringify(source)} ${SOURCE_RULE}.`);
+  if (isEnd && (file !== null || isDryRun)) throw new UsageError('--end takes neither FILE nor --dry-run.');
   if (isEnd) return;
-  if (file === null) throw new UsageError('feed needs FILE, or --end');
+  if (file === null) throw new UsageError('Name a FILE, or end the source with --end.');
   assertFormat(format, mapping);
 }
 
 function assertFormat(format: string, mapping: string): asserts format is FormatName {
-  if (!FORMATS.includes(format as FormatName)) throw new UsageError(`feed needs --format, ${FORMATS.join(' or ')}`);
+  if (!FORMATS.includes(format as FormatName)) throw new UsageError(`Set --format to ${FORMATS.join(' or ')}.`);
   if ((format === 'mapping') !== (mapping !== ''))
-    throw new UsageError('--format mapping needs --mapping FILE, and no other does');
+    throw new UsageError('--format mapping needs --mapping FILE. Other formats do not take it.');
 }
 
 function connect(url: string): Promise<Broker> {
@@ -72,7 +72,7 @@ function connect(url: string): Promise<Broker> {
 
 function inWords(error: Error, file: string | null): Error {
   if (error instanceof SnapshotRefusedError)
-    return new CommandError(`${file} is refused: ${error.message}`, { cause: error });
+    return new CommandError(`${file} was refused. ${error.message}`, { cause: error });
   if (error instanceof SourceBusyError) return new CommandError(error.message, { cause: error });
   return 'syscall' in error && 'path' in error ? cannotRead(String(error.path), error) : error;
 }
@@ -80,7 +80,7 @@ function inWords(error: Error, file: string | null): Error {
 async function end(database: Database, broker: Broker, source: string, stopping: AbortSignal): Promise<void> {
   const clock = () => new Date();
   const count = await withSource(database, source, () => endSource({ database, broker, source, stopping, clock }));
-  print(`${source}: ${count} adverts expire, and nothing is known of it any more`);
+  print(`The source ${source} was removed. ${count} of its adverts expire.`);
 }
 
 async function readSnapshot(
@@ -129,21 +129,21 @@ function summarise({ counts, complaints, notices, warnings }: SnapshotOutcome, s
   if (notUnderstood > 0 || warnings.length > 0) process.exitCode = NOT_UNDERSTOOD;
 }
 
-/** Throws `UsageError`, and `CommandError` for a mapping that cannot work. */
+/** Throws `UsageError`, or `CommandError` if the mapping is invalid. */
 export async function openAdverts(format: string, mapping: string): Promise<PublishAdverts> {
   const source = 'demo';
   assertFormat(format, mapping);
   const opened = await openFormat(format, mapping || null, source).catch((error: Error) => {
     throw inWords(error, mapping);
   });
-  // Adverts that were published before are no news, and nothing of them is delivered a second time.
+  // Adverts that were published before count as known, so that unchanged ones are not published again.
   return async (path, { onAdvert: onDifference, ...where }) => {
     const options = { source, path, isAll: false, isForced: true, clock: () => new Date(), onDifference };
     return (await readOnce({ ...where, ...options, format: async () => opened })).counts;
   };
 }
 
-/** The changes, compared with what the daemon holds. */
+/** Describes a planned change by comparing it with the content that the daemon stores. */
 async function describe(
   database: Database,
   source: string,
@@ -156,11 +156,11 @@ async function describe(
   const title = after.advert.title ?? '';
   if (change === 'new') return `new      ${reference}  ${title}`;
   const identity = identityOf(source, first);
-  const held = await readProperty(database, identity.property);
-  const before = held?.state.adverts.find(({ uuid }) => uuid === identity.advert);
+  const stored = await readProperty(database, identity.property);
+  const before = stored?.state.adverts.find(({ uuid }) => uuid === identity.advert);
   if (before === undefined) return `changed  ${reference}  ${title}`;
   const members = [...changesOf(before.content, after.advert), ...changesOf(before.property, after.property)];
-  return `changed  ${reference}  ${members.length === 0 ? 'it comes back' : members.join(', ')}`;
+  return `changed  ${reference}  ${members.length === 0 ? 'published again' : members.join(', ')}`;
 }
 
 function changesOf(before: object, after: object): readonly string[] {

@@ -1,17 +1,17 @@
 /**
- * The output of the formats: one row after the other, an advert or an error. A format knows nothing about sources,
- * earlier publications, or the intake contract beyond the names of its members.
+ * Rows that the formats return one by one: an advert, a complaint, or a row that is left out. A format knows nothing
+ * about sources or earlier publications, and only the member names of the intake contract.
  */
 
 import { decodeHTML } from 'entities';
 import { type IntakeViolation, type SentMessage, VALIDATORS, violationsOf } from '../../engine/domain/intake-schema.ts';
 import type { DecimalHabits, NumberReader } from './numbers.ts';
 
-/** The snapshot cannot be taken; the message is the reported sentence. */
+/** The snapshot cannot be accepted. The message consists of whole sentences. */
 export class SnapshotRefusedError extends Error {
   readonly code = 'SNAPSHOT_REFUSED';
 
-  /** In one line, and harmless to a terminal, whatever the names in a file are. */
+  /** The message is made one line without control characters, because names in a file may contain some. */
   constructor(sentence: string, options?: ErrorOptions) {
     super(sentence.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '\ufffd'), options);
   }
@@ -20,20 +20,20 @@ export class SnapshotRefusedError extends Error {
 type Members = Readonly<Record<string, unknown>>;
 type Lose = (loss: Loss) => void;
 
-/** In the intake contract's form, without identity; unknown values are null, undefined, empty, or absent. */
+/** An advert in the form of the intake contract, without ids. Unknown values are null, undefined, empty or absent. */
 export interface FeedContent {
   readonly property: Members;
   readonly advert: Members;
 }
 
-/** A value that was left out: of `price`, `"abc"` is `no number`. */
+/** A value that was left out, e.g. `"abc"` of `price` with the fault `no number`. */
 export interface Loss {
   readonly member: string;
   readonly fault: string;
   readonly value: string;
 }
 
-/** What else identifies an advert of Poliris: its agency's own reference and the technical id; empty: none. */
+/** Other keys of a Poliris advert: the agency's own reference and the technical id. Empty if absent. */
 export interface OtherKeys {
   readonly own: string;
   readonly technical: string;
@@ -41,58 +41,58 @@ export interface OtherKeys {
 
 export interface AdvertRow {
   readonly kind: 'advert';
-  /** From 1; of the file's lines or, where it has none, of its adverts. */
+  /** Line of the file, from 1, or the position of the advert if the format has no lines. */
   readonly line: number;
   readonly reference: string;
   readonly keys?: OtherKeys;
   readonly content: FeedContent;
   readonly losses: readonly Loss[];
-  /** Items of its `features` that earlier versions did not read: no release begins with events. */
+  /** Items of `features` that earlier versions did not read; they cause no events after an upgrade. */
   readonly laterFeatures?: readonly string[];
 }
 
 export interface ComplaintRow {
   readonly kind: 'complaint';
   readonly line: number;
-  /** Null when the row does not even identify its advert. */
+  /** Null if the row does not identify its advert. */
   readonly reference: string | null;
   readonly reason: string;
   readonly losses?: readonly Loss[];
 }
 
-/** A row that is no advert of the source. */
+/** A row that is not an advert of the source. */
 export interface LeftOutRow {
   readonly kind: 'left out';
   readonly line: number;
   readonly reference: null;
-  /** The same for all rows that are left out for it. */
+  /** A clause. Rows with the same reason are counted together. */
   readonly reason: string;
 }
 
 export type FeedRow = AdvertRow | ComplaintRow | LeftOutRow;
 
-export const NAMES_COLUMNS = 'it names columns';
-export const NOTHING_UNDERSTOOD = 'none of its values is understood';
+export const NAMES_COLUMNS = 'the row names columns';
+export const NOTHING_UNDERSTOOD = 'none of the values is understood';
 
-/** `habits`: what the numbers of the source have shown; the reading returns what they show now. */
+/** `habits`: the decimal signs learned from the source so far. The result returns the updated ones. */
 export type FeedFormat = (bytes: AsyncIterable<Buffer>, habits: DecimalHabits) => FeedReading;
 
 export interface FeedReading {
-  /** Throws `SnapshotRefusedError` when the bytes are not of the format, or end too early. */
+  /** Throws `SnapshotRefusedError` if the bytes are not in this format or end too early. */
   readonly rows: AsyncIterable<FeedRow>;
   readonly numbers: NumberReader;
 }
 
 const REFERENCE_LENGTH_MAX = 200;
 
-/** Null: it can identify an advert. */
+/** Null if the reference can identify an advert. */
 export function referenceFault(reference: string): string | null {
-  if (reference === '') return 'it has no reference';
-  if (reference.length > REFERENCE_LENGTH_MAX) return `its reference is longer than ${REFERENCE_LENGTH_MAX} characters`;
+  if (reference === '') return 'the reference is missing';
+  if (reference.length > REFERENCE_LENGTH_MAX) return `the reference is longer than ${REFERENCE_LENGTH_MAX} characters`;
   return null;
 }
 
-/** Without unknown values; the rest is JSON in the same order every time. */
+/** The members without unknown values. Equal contents give equal JSON, because the order of members is kept. */
 export function known(members: Members): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(members).flatMap(([name, value]) => {
@@ -111,7 +111,7 @@ function isRecord(value: unknown): value is Members {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The known members of a content: `price`, `contact.phone`. A list counts its items. */
+/** Calls `found` for each known member and submember (`price`, `contact.phone`). A list counts its items. */
 export function eachKnown(content: FeedContent, found: (member: string, count: number) => void): void {
   for (const half of [content.property, content.advert]) {
     for (const [name, value] of Object.entries(half)) {
@@ -121,16 +121,16 @@ export function eachKnown(content: FeedContent, found: (member: string, count: n
   }
 }
 
-/** As much as tells one value from others. */
+/** Longest excerpt of a lost value in a report, in characters. */
 export const LOST_LENGTH_MAX = 60;
 
 const NOWHERE = '00000000-0000-4000-8000-000000000000';
 
-/** Without the values that the contract refuses: `dropped` is called for each. */
+/** The content without the values that the contract refuses. Calls `dropped` for each of these. */
 export function withinBounds(content: FeedContent, dropped: Lose): FeedContent {
   const kept = { property: known(content.property), advert: known(content.advert) };
   dropHalfPlace(kept.property, dropped);
-  // The validator completes its input.
+  // The validator adds default values to its input.
   const copy = structuredClone(kept);
   const message = {
     kind: 'upsert',
@@ -140,7 +140,7 @@ export function withinBounds(content: FeedContent, dropped: Lose): FeedContent {
   };
   if (isValid(message)) return kept;
   for (const violation of violationsOf(VALIDATORS.upsert.errors ?? [])) dropAt(kept, violation, dropped);
-  // One of the two may have been dropped.
+  // One of the two coordinates may have been dropped.
   dropHalfPlace(kept.property, dropped);
   return { property: known(kept.property), advert: known(kept.advert) };
 }
@@ -159,7 +159,7 @@ function dropHalfPlace(property: Record<string, unknown>, dropped: Lose): void {
 function dropAt(kept: FeedContent, { propertyPath, message }: IntakeViolation, dropped: Lose) {
   const [half, ...path] = propertyPath.split('.');
   let members = kept[half as keyof FeedContent] as Record<string, unknown>;
-  // A list is dropped as a whole, a record by its member.
+  // A list is dropped as a whole; in a record, only the faulty member is dropped.
   while (path.length > 1 && isRecord(members[path[0] as string]))
     members = members[path.shift() as string] as Record<string, unknown>;
   const name = path[0] as string;
@@ -170,20 +170,20 @@ function dropAt(kept: FeedContent, { propertyPath, message }: IntakeViolation, d
   dropped({ member, fault: `left out: it ${message}`, value });
 }
 
-/** An advert with thirty photos and texts in five languages has a hundredth of it. */
+/** An advert with thirty photos and texts in five languages takes a hundredth of this. */
 const LINE_BYTES_MAX = 4 * 1_024 * 1_024;
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 
 export interface Line {
   readonly number: number;
-  /** Without its end. */
+  /** Without the line end. */
   readonly bytes: Buffer;
-  /** False: the file ends here, without the end of a line. */
+  /** False for a last line without a line end. */
   readonly isEnded: boolean;
 }
 
-/** Throws `SnapshotRefusedError` at a line that is too long for an advert. A byte order mark is left out. */
+/** Throws `SnapshotRefusedError` if a line is longer than an advert can be. Removes a byte order mark. */
 export async function* linesOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<Line> {
   let parts: Buffer[] = [];
   let length = 0;
@@ -196,7 +196,7 @@ export async function* linesOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<Li
   };
   const add = (part: Buffer): void => {
     length += part.length;
-    if (length > LINE_BYTES_MAX) throw new SnapshotRefusedError(`line ${number} has more than ${LINE_BYTES_MAX} bytes`);
+    if (length > LINE_BYTES_MAX) throw new SnapshotRefusedError(`Line ${number} has over ${LINE_BYTES_MAX} bytes.`);
     parts.push(part);
   };
   for await (const chunk of chunks) {
@@ -221,7 +221,7 @@ const TAGS = /<\/?[a-z][^<>]*>|<!--[^<>]*-->/gi;
 // oxlint-disable-next-line eslint/no-control-regex -- exactly those
 const CONTROLS = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\ufeff]/g;
 
-/** Lines are kept, at most one empty one between two. */
+/** Converts HTML to plain text. Line breaks are kept, with at most one empty line in a row. */
 export function plainText(written: string): string {
   const text = /[<&]/.test(written) ? decodeHTML(written.replaceAll(LINE_ENDS, '\n').replaceAll(TAGS, '')) : written;
   return text
@@ -237,7 +237,7 @@ export function plainLine(written: string): string {
   return plainText(written).replaceAll('\n', ' ');
 }
 
-/** Null: it cannot be followed. */
+/** Null if the text is not a web address. */
 export function webAddress(written: string): string | null {
   const address = written.trim();
   return /^https?:\/\/[^\s/]/i.test(address) ? address : null;

@@ -1,7 +1,7 @@
 /**
- * Agencies' files as adverts: an instance with the role `feeds` reads its sources, and `vigie feed` one file; both
- * publish to the intake like a crawler. Operators list, show and run feeds: a request to read one is written to its row,
- * which the reader polls every few seconds.
+ * Publishes agencies' files as adverts. An instance with the role `feeds` reads its sources and `vigie feed` reads one
+ * file; both publish to the intake like a crawler. Operators list, show and run feeds: a request to run one is written to
+ * its row, which the reader polls every few seconds.
  */
 
 import type { Feature, Parts } from '../../feature.ts';
@@ -27,7 +27,7 @@ export const feeds: Feature = {
   openAdverts: async (format, mapping) => (await import('./feed-command.ts')).openAdverts(format, mapping),
 };
 
-/** Throws `FeedsFileError` when `VIGIE_FEEDS_FILE` is wrong. */
+/** Throws `FeedsFileError` if the file named by `VIGIE_FEEDS_FILE` is invalid. */
 async function openFeeds(parts: Parts): Promise<void> {
   const { config, log, database, broker, draining, onTransientError } = parts;
   const sources = config.feedsFile === null ? [] : readFeedsFile(config.feedsFile);
@@ -41,16 +41,16 @@ async function openFeeds(parts: Parts): Promise<void> {
     clock: () => new Date(),
     nowMs: () => performance.now(),
     onRead(source, { counts, warnings }) {
-      log.info({ source, ...counts }, 'feed read');
-      if (warnings.length > 0) log.warn({ source, warnings }, 'adverts of a feed have lost values');
+      log.info({ source, ...counts }, 'The feed file was read.');
+      if (warnings.length > 0) log.warn({ source, warnings }, 'Many adverts of the feed have lost a value.');
     },
-    onRefused: (source, reason) => log.warn({ source, reason }, 'feed refused'),
+    onRefused: (source, reason) => log.warn({ source, reason }, 'The feed file was refused.'),
   });
   draining('feeds', watch.stop);
   measureFeeds(parts, sources);
 }
 
-/** Every instance reads the same: take the maximum over instances. */
+/** Every instance reports the same values: aggregate them by the maximum over instances. */
 function measureFeeds({ metrics, database }: Parts, sources: readonly FeedSource[]): void {
   const beganAt = Date.now();
   const names = sources.map(({ name }) => name);

@@ -1,10 +1,10 @@
-/** The ids of an advert, made of its source and its reference, and its content as the message has it. */
+/** The ids of an advert, derived from its source and reference, and its content as message JSON. */
 
 import { createHash } from 'node:crypto';
 import { type Uuid, uuidOf } from '../../engine/domain/ids.ts';
 import { type FeedContent, known } from './feed-row.ts';
 
-/** The same file read twice, on any machine, gives the same ids: UUIDs of version 5 (RFC 9562, section 5.5). */
+/** The same reference of the same source gives the same ids on any machine: version 5 UUIDs (RFC 9562, section 5.5). */
 const NAMESPACE = Buffer.from('6f9c1d3e4b0a4d6f9f57c2a8e1b3d504', 'hex');
 
 export interface FeedIdentity {
@@ -12,7 +12,7 @@ export interface FeedIdentity {
   readonly advert: Uuid;
 }
 
-/** `reference`: the first one that is known of the advert. */
+/** `reference`: the first known reference of the advert. */
 export function identityOf(source: string, reference: string): FeedIdentity {
   const named = (kind: string): Uuid => nameBasedUuid(`${kind}:${source}:${reference}`);
   return { property: named('property'), advert: named('advert') };
@@ -26,18 +26,18 @@ function nameBasedUuid(name: string): Uuid {
   return uuidOf(`${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`);
 }
 
-/** 132 bits of a SHA-256. */
+/** The first 132 bits of the text's SHA-256. */
 export function hashOf(text: string): string {
   return createHash('sha256').update(text).digest('base64url').slice(0, 22);
 }
 
-/** The message's members beside kind and time, as JSON: equal for equal adverts. */
+/** The members of the message other than kind and time, as JSON. Equal adverts give equal JSON. */
 export function contentJson({ property, advert }: FeedIdentity, content: FeedContent): string {
   const halves = { property: { uuid: property, ...content.property }, advert: { uuid: advert, ...content.advert } };
   return JSON.stringify(halves).slice(1);
 }
 
-/** Without the items that a later version reads, while nothing else has changed since an earlier one published the row. */
+/** Removes features that earlier versions did not read if the rest equals what was published, so that an upgrade causes no change. */
 export function asPublished(
   content: FeedContent,
   laterFeatures: readonly string[] | undefined,

@@ -1,4 +1,4 @@
-/** CSV, NDJSON, JSON and XML, one advert at a time, in bounded memory. */
+/** Reads CSV, NDJSON, JSON and XML one advert at a time, in bounded memory. */
 
 import { pipeline, Readable } from 'node:stream';
 import { JSONParser, TokenType } from '@streamparser/json';
@@ -23,10 +23,10 @@ type Chunks = AsyncIterable<Buffer>;
 
 const RECORD_LENGTH_MAX = 4 * 1_024 * 1_024;
 const DEPTH_MAX = 64;
-/** In one line. Each costs more, the longer the value before it is. */
+/** Stray quotation marks allowed in one line. The cost of each grows with the length of the value before it. */
 const STRAY_QUOTES_MAX = 200;
 
-/** Throws `SnapshotRefusedError`, also for a path that occurs in no advert: usually an error of the mapping. */
+/** Throws `SnapshotRefusedError`, also if a path occurs in no advert: usually a mistake in the mapping. */
 export async function* readMapped(
   bytes: Chunks,
   mapping: Mapping,
@@ -58,12 +58,12 @@ function wrongPaths(missing: Iterable<string>, names: Iterable<string>): Snapsho
     return nearest === null ? path : `${path} (the nearest one is ${nearest})`;
   });
   return new SnapshotRefusedError(
-    `no advert has ${faults.slice(0, 5).join(', ')}: correct the mapping, or say "optional": true beside the path`,
+    `No advert has ${faults.slice(0, 5).join(', ')}. Correct the path in the mapping, or add "optional": true to it.`,
   );
 }
 
 interface NamedRecord extends FileRecord {
-  /** Every path that occurred. */
+  /** Every path that occurred in the file. */
   readonly names: Iterable<string>;
 }
 
@@ -76,25 +76,25 @@ const READERS: Readonly<Record<Mapping['format'], Read>> = {
   xml: readXml,
 };
 
-/** The lines with a quotation mark within a value: their rows are read to the end, and left out. */
+/** Collects lines with a quotation mark inside a value. Their rows are parsed to the end and then left out. */
 function createStrayQuotes() {
   const rows = new Map<number, ComplaintRow>();
   let [line, count] = [0, 0];
-  const reason = 'a quotation mark within a value is not written twice';
+  const reason = 'a quotation mark within a value is not doubled';
   return {
-    /** Those since the last call. */
+    /** The complaints since the last call. */
     *take() {
       yield* rows.values();
       rows.clear();
     },
-    /** Throws any other error, one of the names of columns, and `SnapshotRefusedError` for a line with too many. */
+    /** Rethrows errors in the header and errors of another kind. Throws `SnapshotRefusedError` if a line has too many. */
     skip(error: CsvError | undefined): undefined {
       const isStray = error?.code === 'INVALID_OPENING_QUOTE' || error?.code === 'CSV_INVALID_CLOSING_QUOTE';
       if (!isStray || error.records === 0) throw error;
       count = error.lines === line ? count + 1 : 1;
       line = Number(error.lines);
       if (count > STRAY_QUOTES_MAX) {
-        const many = `line ${line} has more than ${STRAY_QUOTES_MAX} quotation marks within values: write each of them twice`;
+        const many = `Line ${line} has more than ${STRAY_QUOTES_MAX} quotation marks within values. Double each of them.`;
         throw new SnapshotRefusedError(many);
       }
       rows.set(line, { kind: 'complaint', line, reference: null, reason });
@@ -128,10 +128,10 @@ async function* readCsv(bytes: Chunks, { delimiter, encoding, paths }: Mapping):
       yield* strayQuotes.take();
       if (short !== null) yield short;
       short = null;
-      const reason = `it has ${values.length} values for ${columns.length} columns`;
+      const reason = `the row has ${values.length} values for ${columns.length} columns`;
       const complaint: ComplaintRow = { kind: 'complaint', line: info.lines, reference: null, reason };
       if (values.length < columns.length) short = complaint;
-      // A separator at the end of each line is harmless; one within a value shifts all that follow.
+      // Lines may end with a separator, which adds an empty value; any other extra value shows that columns have shifted.
       else if (values.slice(columns.length).some((value) => value !== '')) yield complaint;
       else if (values.every((value, at) => value === (columns[at] ?? '')))
         yield { kind: 'left out', line: info.lines, reference: null, reason: NAMES_COLUMNS };
@@ -141,7 +141,7 @@ async function* readCsv(bytes: Chunks, { delimiter, encoding, paths }: Mapping):
       }
     }
     yield* strayQuotes.take();
-    if (short !== null) throw new SnapshotRefusedError(`it is cut off: of the last row, ${short.reason}`);
+    if (short !== null) throw new SnapshotRefusedError(`The file is cut off. Line ${short.line}: ${short.reason}.`);
   } catch (error) {
     throw asRefused(error, 'CSV');
   }
@@ -149,7 +149,7 @@ async function* readCsv(bytes: Chunks, { delimiter, encoding, paths }: Mapping):
 
 async function* readNdjson(bytes: Chunks, { encoding }: Mapping): ReturnType<Read> {
   const decoder = new TextDecoder(encoding ?? 'utf-8');
-  // Node.js 20 takes Windows-1252 for Latin-1 without `stream`; of UTF-8 every line is whole.
+  // Without `stream`, Node.js 20 decodes Windows-1252 as Latin-1. In UTF-8, a line never splits a character.
   const textIn = (line: Buffer): string =>
     decoder.encoding === 'utf-8' ? utf8Text(line) : decoder.decode(line, { stream: true });
   for await (const { number: line, bytes: written, isEnded } of linesOf(bytes)) {
@@ -159,8 +159,8 @@ async function* readNdjson(bytes: Chunks, { encoding }: Mapping): ReturnType<Rea
       if (text === '') continue;
       value = JSON.parse(text);
     } catch (cause) {
-      if (!isEnded) throw new SnapshotRefusedError(`it is cut off: line ${line}, the last one, is no JSON`, { cause });
-      yield { kind: 'complaint', line, reference: null, reason: `it is no JSON: ${(cause as Error).message}` };
+      if (!isEnded) throw new SnapshotRefusedError(`The last line, ${line}, is cut off: it is not JSON.`, { cause });
+      yield { kind: 'complaint', line, reference: null, reason: `the JSON is invalid: ${(cause as Error).message}` };
       continue;
     }
     yield treeRecord(line, value);
@@ -177,7 +177,7 @@ async function* readJson(bytes: Chunks, { adverts = '', encoding }: Mapping): Re
   parser.onToken = ({ token }) => {
     if (token === TokenType.LEFT_BRACE || token === TokenType.LEFT_BRACKET) open += 1;
     else if (token === TokenType.RIGHT_BRACE || token === TokenType.RIGHT_BRACKET) open -= 1;
-    if (open > DEPTH_MAX) throw new SnapshotRefusedError(`it nests deeper than ${DEPTH_MAX} levels`);
+    if (open > DEPTH_MAX) throw new SnapshotRefusedError(`The file nests deeper than ${DEPTH_MAX} levels.`);
   };
   parser.onValue = ({ value }) => {
     found.push(value);
@@ -187,7 +187,7 @@ async function* readJson(bytes: Chunks, { adverts = '', encoding }: Mapping): Re
     for await (const text of decoded(bytes, encoding)) {
       sinceAdvert += text.length;
       if (sinceAdvert > RECORD_LENGTH_MAX)
-        throw new SnapshotRefusedError(`advert ${count + 1} has no end, or "adverts" leads nowhere`);
+        throw new SnapshotRefusedError(`Advert ${count + 1} has no end, or no list matches "adverts" of the mapping.`);
       parser.write(text);
       for (const value of found.splice(0)) yield treeRecord(++count, value);
     }
@@ -197,7 +197,7 @@ async function* readJson(bytes: Chunks, { adverts = '', encoding }: Mapping): Re
   }
 }
 
-/** Entities of a file's own are not expanded: an advert that names them is reported. */
+/** Custom entities of a file are not expanded. An advert that uses one is reported. */
 async function* readXml(bytes: Chunks, { adverts = '', encoding }: Mapping): ReturnType<Read> {
   const element = adverts.replaceAll(/^\/|\/$/g, '');
   const path: string[] = [];
@@ -209,7 +209,7 @@ async function* readXml(bytes: Chunks, { adverts = '', encoding }: Mapping): Ret
       onopentag(name, attributes) {
         path.push(name);
         openedAt = parser.endIndex;
-        if (path.length > DEPTH_MAX) throw new SnapshotRefusedError(`it nests deeper than ${DEPTH_MAX} levels`);
+        if (path.length > DEPTH_MAX) throw new SnapshotRefusedError(`The file nests deeper than ${DEPTH_MAX} levels.`);
         if (nodes.length === 0) length = 0;
         if (nodes.length === 0 && path.join('/') !== element) return;
         const entries = Object.entries(attributes).map(([attribute, value]) => [`@${attribute}`, xmlText(value)]);
@@ -225,7 +225,7 @@ async function* readXml(bytes: Chunks, { adverts = '', encoding }: Mapping): Ret
       oncdataend: () => void (isLiteral = false),
       onclosetag(name, isImplied) {
         if (isEnding) throw new Error(`it is cut off within <${name}>`);
-        // An element without an end tag, unless it is one that needs none.
+        // An implied end tag is an error, except for an element that is closed where it opens.
         if (isImplied && openedAt !== parser.endIndex) throw new Error(`<${name}> has no end before line ${line}`);
         path.pop();
         const node = nodes.pop();
@@ -242,7 +242,7 @@ async function* readXml(bytes: Chunks, { adverts = '', encoding }: Mapping): Ret
   try {
     for await (const text of wholeTags(decoded(bytes, encoding))) {
       length += text.length;
-      if (length > RECORD_LENGTH_MAX) throw new SnapshotRefusedError(`what begins at line ${line} has no end`);
+      if (length > RECORD_LENGTH_MAX) throw new SnapshotRefusedError(`The element at line ${line} has no end.`);
       for (const written of text.split(/(?<=\n)/)) {
         parser.write(written);
         if (written.endsWith('\n')) line += 1;
@@ -256,7 +256,7 @@ async function* readXml(bytes: Chunks, { adverts = '', encoding }: Mapping): Ret
   }
 }
 
-/** An element that has a text alone is that text. */
+/** An element that contains only text becomes that text. */
 function withoutWrapping(node: Tree): unknown {
   const names = Object.keys(node);
   if (names.length === 0) return '';
@@ -299,5 +299,5 @@ function asRefused(error: unknown, format: string): unknown {
   if (error instanceof SnapshotRefusedError) return error;
   const isParsers = error instanceof Error && !('errno' in error) && !('syscall' in error);
   if (!isParsers) return error;
-  return new SnapshotRefusedError(`it cannot be read as ${format}: ${error.message.split('\n')[0]}`, { cause: error });
+  return new SnapshotRefusedError(`Cannot read the ${format}: ${error.message.split('\n')[0]}.`, { cause: error });
 }

@@ -1,4 +1,4 @@
-/** Values of a file as members of the intake contract, according to its mapping. */
+/** Converts values of a file to members of the intake contract according to its mapping. */
 
 import { instantOf } from './dates.ts';
 import {
@@ -20,12 +20,12 @@ import { textFault } from './readable-text.ts';
 
 export type Tree = { [name: string]: unknown };
 
-/** One advert as its file has it. */
+/** One advert as read from its file. */
 export interface FileRecord {
   readonly line: number;
-  /** The value at a path; undefined without one. */
+  /** The value at a path; undefined if the path does not occur. */
   readonly at: (path: string) => unknown;
-  /** Why its text cannot be read; null: it can. */
+  /** Null if the text is readable. */
   readonly fault: string | null;
 }
 
@@ -33,12 +33,12 @@ const UNKNOWN = null;
 const TRUE = /^(?:true|1|yes|y|oui|o|ja|si|sí|sim)$/i;
 const FALSE = /^(?:false|0|no|n|non|nein|não|nao)$/i;
 
-/** Converts an advert of a file of another format. */
+/** Converts an advert of a file in another format. */
 export function mappedRow(record: FileRecord, mapping: Mapping, numbers: NumberReader): FeedRow {
   const { line } = record;
   for (const [path, accepted] of mapping.only)
     if (!accepted.has(textOf(textOfElement(record.at(path))).trim()))
-      return { kind: 'left out', line, reference: null, reason: `its ${path} is none of those in "only"` };
+      return { kind: 'left out', line, reference: null, reason: `the value of ${path} is not in the list of "only"` };
   const reference = plainLine(textOf(textOfElement(record.at(mapping.reference))));
   const fault = referenceFault(reference) ?? textFault(reference);
   if (fault !== null) return { kind: 'complaint', line, reference: null, reason: fault };
@@ -92,14 +92,14 @@ function valueOf(
     return UNKNOWN;
   }
   if (!ADDRESSES.has(name)) return value;
-  for (const each of [value].flat()) if (webAddress(textOf(each)) === null) lose('no web address', each);
+  for (const each of [value].flat()) if (webAddress(textOf(each)) === null) lose('not a web address', each);
   if (!Array.isArray(value)) return webAddress(textOf(value));
   return value.filter((each) => webAddress(textOf(each)) !== null);
 }
 
 const ADDRESSES: ReadonlySet<string> = new Set(['url', 'virtualTour', 'pictures', 'picturesRemote']);
 
-/** Of several items those that are meant, and what is meant of them. */
+/** Applies `where` and `take`: selects items and the part of each that is read. */
 function chosen(found: unknown, { where, take }: MappedPath): unknown {
   if (where === undefined && take === undefined) return textOfElement(found);
   const items = [found].flat().filter((item) => where === undefined || isMeant(item, where));
@@ -115,7 +115,7 @@ function isMeant(item: unknown, where: NonNullable<MappedPath['where']>): boolea
   });
 }
 
-/** Why a value cannot be converted; members are texts, numbers, flags and lists. */
+/** Why a value cannot be converted. A value is a text, a number, a flag or a list. */
 interface Fault {
   readonly fault: string;
 }
@@ -137,25 +137,25 @@ function asMember(
   const orFault = (value: unknown): unknown => value ?? { fault: faultOf(schema) };
   if (types.includes('array')) return orFault(listOf(found, split));
   if (isObject && !Array.isArray(found)) return orFault(undefined);
-  // An element or a member may occur several times, for example per language: the first counts.
+  // If an element or member occurs several times, for example once per language, the first one counts.
   const first: unknown = Array.isArray(found) ? found[0] : found;
   const text = textOf(first).trim();
   if (text === '') return UNKNOWN;
   if (schema.enum !== undefined) return orFault(schema.enum.find((code) => textOf(code) === text));
   if (types.includes('boolean')) return orFault(TRUE.test(text) ? true : FALSE.test(text) ? false : undefined);
   if (types.includes('number') || types.includes('integer')) {
-    // A number of JSON has one meaning.
+    // A JSON number is unambiguous.
     const number = typeof first === 'number' ? first : numbers.read(text, name);
     return typeof number === 'number' ? number : { fault: number };
   }
   if (schema.format === 'instant') return orFault(instantOf(text, dates));
-  // HTML has names without an end, such as &copy, which an address has for parameters.
+  // HTML accepts entities without a semicolon, such as &copy, which would change the parameters of an address.
   if (ADDRESSES.has(name)) return text.replaceAll('&amp;', '&');
   return schema.format === 'text' ? plainText(text) : text;
 }
 
 function faultOf({ enum: codes, type, format }: Schema): string {
-  if (codes !== undefined) return 'none of its codes: say in `values` what it stands for';
+  if (codes !== undefined) return 'not a valid code: add it to `values` of the mapping';
   if (format === 'instant') return 'no date';
   const [kind = 'value'] = [type ?? []].flat();
   return kind === 'number' || kind === 'integer' ? NO_NUMBER : `no ${kind}`;
@@ -172,7 +172,7 @@ function listOf(found: unknown, split: string | undefined): readonly unknown[] |
       const parsed: unknown = JSON.parse(text);
       if (Array.isArray(parsed)) return listOf(parsed, undefined);
     } catch {
-      // A text that begins like a list, and is none.
+      // A text that starts like a JSON list but is not one.
     }
   }
   return (split === undefined ? [text] : text.split(split)).map((item) => item.trim()).filter((item) => item !== '');
@@ -182,7 +182,7 @@ function textOf(value: unknown): string {
   return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? String(value) : '';
 }
 
-/** A list on the way gives what all its items have. */
+/** A list on the path yields the values of all its items. */
 export function valueAt(tree: unknown, [step, ...rest]: readonly string[]): unknown {
   if (step === undefined) return tree;
   if (Array.isArray(tree)) {
@@ -193,7 +193,7 @@ export function valueAt(tree: unknown, [step, ...rest]: readonly string[]): unkn
   return valueAt((tree as Tree)[step], rest);
 }
 
-/** The text of an element with attributes. */
+/** The text of an element that has attributes. */
 function textOfElement(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(textOfElement);
   const isElement = typeof value === 'object' && value !== null && '#text' in value;

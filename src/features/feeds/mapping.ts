@@ -1,6 +1,6 @@
 /**
- * A mapping: a small JSON file that locates the members of the intake contract in files of another format. Its errors
- * are reported before anything is read, with the nearest known name.
+ * A mapping is a small JSON file that locates the members of the intake contract in files of another format. Its errors
+ * are reported before any advert is read, with the nearest known name.
  */
 
 import { z } from 'zod';
@@ -20,34 +20,31 @@ const value = z.union([z.string(), z.number(), z.boolean(), z.null()]);
 const accepted = z.union([value, z.array(value)]);
 const placeSchema = z.strictObject({
   path: z.string().min(1),
-  /**
-   * The meaning of values of the file. If the member has codes, a value that is neither listed here nor a code is
-   * unknown.
-   */
+  /** Replacements for values of the file. If the member has codes, a value that is neither listed here nor a code is unknown. */
   values: z.record(z.string(), value).optional(),
-  /** Of several items, those whose values are among these. */
+  /** Keeps only the items whose values at these paths are listed here. */
   where: z.record(z.string(), accepted).optional(),
-  /** What is meant of an item: a path within it. */
+  /** Path of the value within an item. */
   take: z.string().min(1).optional(),
-  /** Where the currency of the number is. */
+  /** Path of the number's currency. */
   currency: z.string().min(1).optional(),
-  /** Separates the items of a list in one text. */
+  /** Separator of the list items in one text. */
   split: z.string().min(1).optional(),
-  /** The order of its dates, such as `MM/dd/yyyy`. */
+  /** Order of the dates, such as `MM/dd/yyyy`. */
   dates: z.string().optional(),
-  /** It may be absent from every advert. */
+  /** True if the member may be absent from every advert. */
   optional: z.boolean().optional(),
 });
 const constantSchema = z.strictObject({ value });
 const mappingSchema = z.strictObject({
   format: z.enum(['csv', 'ndjson', 'json', 'xml']),
-  /** Where the adverts are: the path of the list (JSON), or of the element that repeats (XML). */
+  /** Path of the list of adverts (JSON), or of the element that repeats (XML). */
   adverts: z.string().optional(),
   encoding: z.enum(['utf-8', 'windows-1252', 'iso-8859-15']).optional(),
   delimiter: z.string().length(1).optional(),
-  /** The sign before decimals, where a number of the file has it. */
+  /** Decimal sign of the numbers in the file. */
   decimal: z.enum(['.', ',']).optional(),
-  /** Values by path: other rows are left out. Null is the value of a row without the path. */
+  /** Accepted values by path; other rows are left out. Null is the value of a row without the path. */
   only: z.record(z.string(), accepted).optional(),
   reference: z.string().min(1),
   members: z.record(z.string(), z.union([z.string().min(1), placeSchema, constantSchema])),
@@ -56,23 +53,23 @@ const mappingSchema = z.strictObject({
 export type MappedPath = z.output<typeof placeSchema>;
 
 export interface MappedMember {
-  /** Such as `contact.phone`. */
+  /** For example `contact.phone`. */
   readonly name: string;
   readonly half: 'property' | 'advert';
   readonly schema: MemberSchema;
   readonly from: MappedPath | z.output<typeof constantSchema>;
-  /** Where the mapping names the order of its dates. */
+  /** Pattern of the dates, if the mapping gives their order. */
   readonly dates?: RegExp | undefined;
 }
 
 export interface Mapping extends Omit<z.output<typeof mappingSchema>, 'members' | 'only'> {
   readonly only: ReadonlyMap<string, ReadonlySet<string>>;
   readonly members: readonly MappedMember[];
-  /** Paths that must occur in some advert, the reference's first. */
+  /** Paths that must occur in at least one advert; the path of the reference is first. */
   readonly paths: readonly string[];
 }
 
-/** A member that both halves of a message may state belongs to the advert. */
+/** A member that both halves of a message accept belongs to the advert. */
 const KNOWN: ReadonlyMap<string, Pick<MappedMember, 'half' | 'schema'>> = new Map(
   (['property', 'advert'] as const).flatMap((half) => {
     const { properties } = MESSAGE_SCHEMAS.upsert as unknown as { properties: Record<string, MemberSchema> };
@@ -85,13 +82,13 @@ const KNOWN: ReadonlyMap<string, Pick<MappedMember, 'half' | 'schema'>> = new Ma
   }),
 );
 
-/** `path`: the mapping's, for error messages. Throws `SnapshotRefusedError`. */
+/** `path`: file name of the mapping, for error messages. Throws `SnapshotRefusedError`. */
 export function parseMapping(text: string, path: string): Mapping {
   let sent: unknown;
   try {
     sent = JSON.parse(text);
   } catch (cause) {
-    throw new SnapshotRefusedError(`${path} is no JSON: ${(cause as Error).message}`, { cause });
+    throw new SnapshotRefusedError(`${path} is not valid JSON: ${(cause as Error).message}.`, { cause });
   }
   const parsed = mappingSchema.safeParse(sent);
   if (!parsed.success) throw refused(path, parsed.error.issues.map(issueText));
@@ -100,7 +97,7 @@ export function parseMapping(text: string, path: string): Mapping {
   if (unknown.length > 0)
     throw refused(
       path,
-      unknown.map((name) => `${name} is no member of an advert${nearestHint(name, [...KNOWN.keys()])}`),
+      unknown.map((name) => `${name} is not a member of an advert${nearestHint(name, [...KNOWN.keys()])}`),
     );
   if (rest.format === 'xml' && !rest.adverts) throw refused(path, ['`adverts` must name the element that repeats']);
   const mapped = Object.entries(members).map(([name, from]) => {
@@ -108,12 +105,12 @@ export function parseMapping(text: string, path: string): Mapping {
     const order = typeof from === 'object' && 'path' in from ? from.dates : undefined;
     const dates = order === undefined || known.schema.format !== 'instant' ? null : dateForm(order);
     if (order !== undefined && dates === null)
-      throw refused(path, [`${name}: \`dates\` is the order of a date, with yyyy, MM and dd, such as MM/dd/yyyy`]);
+      throw refused(path, [`${name}: \`dates\` must be an order of yyyy, MM and dd, such as MM/dd/yyyy`]);
     return { ...known, name, from: typeof from === 'string' ? { path: from } : from, dates: dates ?? undefined };
   });
   const itemed = mapped.find(({ from }) => 'path' in from && (from.where ?? from.take) !== undefined);
   if (rest.format === 'csv' && itemed !== undefined)
-    throw refused(path, [`${itemed.name}: \`where\` and \`take\` choose among items, and a column of a CSV has none`]);
+    throw refused(path, [`${itemed.name}: \`where\` and \`take\` select items, and a CSV column has none`]);
   const needed = mapped.flatMap(({ from }) => ('path' in from && from.optional !== true ? pathsOf(from) : []));
   const accepting = Object.entries(only).map(
     ([at, values]) => [at, new Set([values].flat().map((each) => String(each ?? '')))] as const,
@@ -134,5 +131,5 @@ function issueText({ path, message, ...issue }: z.core.$ZodIssue): string {
 }
 
 function refused(path: string, faults: readonly string[]): SnapshotRefusedError {
-  return new SnapshotRefusedError(`${path}: ${faults.slice(0, 5).join('; ')}`);
+  return new SnapshotRefusedError(`The mapping ${path} is invalid: ${faults.slice(0, 5).join('; ')}.`);
 }

@@ -1,34 +1,34 @@
 /**
- * Numbers as people and programs write them: with currencies and units, digits in groups, a dot or a comma for decimals.
- * One of these before exactly three digits is ambiguous: the mapping decides, else what the source's other numbers have
- * shown, else it is no number. What they have shown is kept with the source, so that no value depends on the other rows
- * of the day.
+ * Numbers as people and programs write them: with currencies and units, grouped digits, and a dot or comma as the decimal
+ * sign. A number such as 1.250, with one sign before exactly three digits, is ambiguous. The mapping decides; otherwise
+ * the habit learned from the source's other numbers; otherwise the value is unknown. Habits are stored with the source,
+ * so that no value depends on the day's other rows.
  */
 
 import { floorsIn } from './floors.ts';
 
 export type DecimalSign = '.' | ',';
 
-/** The decimal sign by member, and of the source as a whole under the empty name. */
+/** Decimal sign by member; the empty name holds the sign of the whole source. */
 export type DecimalHabits = Readonly<Record<string, DecimalSign>>;
 
-/** Completes the sentence that begins with `"…" is`. */
-export const NO_NUMBER = 'no number';
+/** Completes a sentence that begins with `"…" is`. */
+export const NO_NUMBER = 'not a number';
 const OTHER_CURRENCY = 'in another currency than euro';
-const AMBIGUOUS = 'no number for certain: a dot or comma before three digits may group them or part decimals';
+const AMBIGUOUS = 'ambiguous: a dot or comma before three digits may group digits or separate decimals';
 
 type Parsed =
   | { readonly kind: 'number'; readonly value: number; readonly shows: DecimalSign | null }
-  /** `sign` groups the digits, or parts the decimals. */
+  /** `sign` either groups digits (`grouped`) or separates decimals (`parted`). */
   | { readonly kind: 'ambiguous'; readonly sign: DecimalSign; readonly grouped: number; readonly parted: number }
   | { readonly kind: 'fault'; readonly fault: string };
 
 export type NumberReader = ReturnType<typeof createNumberReader>;
 
-/** `decimal`: of the mapping; it decides alone. */
+/** `decimal`: the mapping's sign, which overrides the habits. */
 export function createNumberReader(habits: DecimalHabits = {}, decimal?: DecimalSign) {
   const shown = new Map<string, { '.': number; ',': number }>();
-  /** How often a member had an ambiguous value, and by which habit one was decided. */
+  /** Number of ambiguous values by member; `decided`: the habit that was applied to them. */
   const ambiguous = new Map<string, number>();
   const decided = new Map<string, DecimalSign>();
   const show = (name: string, sign: DecimalSign): void => {
@@ -41,11 +41,11 @@ export function createNumberReader(habits: DecimalHabits = {}, decimal?: Decimal
       const sign = clearSign(counts, habits[name], ambiguous.get(name));
       return sign === null ? [] : [[name, sign] as const];
     });
-    // From now on the source's other numbers say nothing about a member that they have decided.
+    // Once a habit has decided a member, the source's other members no longer affect that member.
     return { ...habits, ...Object.fromEntries(decided), ...Object.fromEntries(changed) };
   };
   return {
-    /** A number, or why the text is none. */
+    /** The number, or the reason why the text is not one. */
     read(written: string, member: string): number | string {
       const parsed = parseNumber(written, member);
       if (parsed.kind === 'fault')
@@ -58,14 +58,14 @@ export function createNumberReader(habits: DecimalHabits = {}, decimal?: Decimal
       if (decimal !== undefined) return decimal === sign ? parted : grouped;
       ambiguous.set(member, (ambiguous.get(member) ?? 0) + 1);
       const habit = habitOf(habits, member);
-      // No price has three decimals: 350.000 is never 350 € because surfaces have decimals with a dot.
+      // A price never has three decimals: 350.000 is not 350 €, even if the source's surfaces use a decimal dot.
       if (habit === null || (habit === sign && MONEY.has(member))) return AMBIGUOUS;
       decided.set(member, habit);
       return habit === sign ? parted : grouped;
     },
-    /** The habits after the values that were read. */
+    /** The habits including the values that were read. */
     learned,
-    /** By these, a value that was read would be another. */
+    /** True if the updated habits would change a value that was already read. */
     isOutdated: () => {
       const now = learned();
       return [...ambiguous.keys()].some((member) => habitOf(now, member) !== habitOf(habits, member));
@@ -80,8 +80,8 @@ function habitOf(habits: DecimalHabits, member: string): DecimalSign | null {
 const CLEAR_FROM = 10;
 
 /**
- * A few values that somebody typed otherwise do not change the habit of a source, also when none shows it today: it counts
- * as one value, or as a hundredth of those that are read by it.
+ * Decides the sign that the counts show. A few values typed differently do not change a source's habit: the habit counts
+ * as one value, or as a hundredth of the values that were read by it, even if no value shows it today.
  */
 function clearSign(
   counts: Readonly<Record<DecimalSign, number>>,
@@ -112,7 +112,7 @@ const MONEY: ReadonlyMap<string, RegExp> = new Map([
   ['condominiumFees', money(A_YEAR)],
 ]);
 
-/** What may follow a number: the contract's own unit of the member, in any case. */
+/** Accepted after a number: the unit that the contract uses for the member, in any case. */
 const UNITS: ReadonlyMap<string, RegExp> = new Map([
   ...MONEY,
   ['surface', SQUARE_METRES],
@@ -133,15 +133,15 @@ const UNITS: ReadonlyMap<string, RegExp> = new Map([
 
 const CURRENCIES =
   /(?![€])\p{Sc}|(?<!\p{L})(?:chf|s?fr\.?|gbp|usd|cad|aud|pln|czk|kč|sek|nok|dkk|kr\.?|huf|ft|ron|bgn|mad|tnd|xpf|f ?cfp|try|jpy|cny|aed)(?!\p{L})/iu;
-/** Of a currency that stands apart from its number; null: it is the euro, or not stated. */
+/** Checks a currency in a separate value. Null if it is the euro or not stated. */
 export function currencyFault(written: string): string | null {
   return written === '' || new RegExp(`^${EURO}$`, 'i').test(written) ? null : OTHER_CURRENCY;
 }
 
-/** As in `1.250,-` and `1'250.--`. */
+/** Matches "no cents", as in `1.250,-` and `1'250.--`. */
 const NO_CENTS = /([.,]) ?[-–—]{1,2}$/;
 
-/** With its unit and terms; the forms of these are not all linear. */
+/** Longest accepted text of a number with its unit. Some of the patterns for units are not linear. */
 const WRITTEN_LENGTH_MAX = 100;
 
 function parseNumber(written: string, member: string): Parsed {
@@ -164,7 +164,7 @@ function withoutUnit(text: string, member: string): string {
   return MONEY.has(member) ? bare.replace(new RegExp(`^${EURO} ?(?=[\\d+-])`, 'i'), '') : bare;
 }
 
-/** Null: no decimals were shown. */
+/** `shows`: null if the number shows no decimals. */
 const numberOf = (sign: string, digits: string, shows: DecimalSign | null): Parsed => ({
   kind: 'number',
   value: Number(sign + digits),
@@ -187,7 +187,7 @@ function parseDigits(text: string, isDecimal: boolean): Parsed {
     const [grouped, value] = [Number(minus + whole + decimals), Number(minus + parted)];
     return { kind: 'ambiguous', sign: sign as DecimalSign, grouped, parted: value };
   }
-  // Several groups, or groups and decimals by the other sign.
+  // Several groups, or groups followed by decimals after the other sign.
   const [, groups = '', group = '', rest = ''] =
     /^([1-9]\d{0,2}(?:([.,])\d{3})(?:\2\d{3})*)((?:[.,]\d*)?)$/.exec(body) ?? [];
   const isGrouped = groups !== '' && rest[0] !== group && (rest !== '' || groups.length > 7);

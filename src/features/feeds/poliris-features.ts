@@ -1,12 +1,12 @@
-/** The features that a record of Poliris states, as items of the advert in French words. */
+/** Features stated by a Poliris record, as items of the advert in French words. */
 
 import { FEATURE_VOCABULARY } from '../../engine/domain/feature-vocabulary.ts';
 import { FEATURE_NAMES } from '../../engine/domain/features.ts';
 
 interface StatingRecord {
-  /** The field is `OUI`, or a number above 0. */
+  /** True if the field is `OUI` or a number above 0. */
   readonly has: (field: number) => boolean;
-  /** The field, folded. */
+  /** The text of the field, folded. */
   readonly word: (field: number) => string;
 }
 
@@ -14,7 +14,7 @@ export function featuresOf(record: StatingRecord): readonly string[] {
   return [...FEATURES].filter(([field]) => record.has(field)).map(([, feature]) => feature);
 }
 
-/** Terraces by their number, a fitted kitchen by its type, and what `NON` or 0 denies of the vocabulary: `cave : non`. */
+/** Features that earlier versions did not read: terraces, fitted kitchens, and those denied by `NON` or 0 (`cave : non`). */
 export function laterFeaturesOf(record: StatingRecord, stated: readonly string[]): readonly string[] {
   const terraces = record.has(NUMBER_OF_TERRACES) && !stated.includes('terrasse') ? ['terrasse'] : [];
   const kitchens = FITTED_KITCHENS.has(record.word(TYPE_OF_KITCHEN)) ? ['cuisine équipée'] : [];
@@ -25,7 +25,7 @@ export function laterFeaturesOf(record: StatingRecord, stated: readonly string[]
   return [...terraces, ...kitchens, ...new Set(denied)];
 }
 
-/** By field: the feature that a property has when the field is `OUI`, or a number above 0. */
+/** Feature by field number; the property has it if the field is `OUI` or a number above 0. */
 const FEATURES: ReadonlyMap<number, string> = new Map([
   [13, 'charges comprises'],
   [28, 'refait à neuf'],
@@ -73,7 +73,7 @@ const FEATURES: ReadonlyMap<number, string> = new Map([
 
 const NUMBER_OF_TERRACES = 244;
 const TYPE_OF_KITCHEN = 34;
-/** Open, separate or in a corner, or of no stated kind, each fitted. */
+/** Codes of fitted kitchens: open, separate, in a corner, or of no stated kind. */
 const FITTED_KITCHENS: ReadonlySet<string> = new Set(['6', '7', '8', '9']);
 
 /** The fields that state a feature of the vocabulary, each with its item. */

@@ -1,4 +1,4 @@
-/** Poliris 4, the format of nearly all French portals: a record's fields as the members of the intake contract. */
+/** Poliris 4, the format of nearly all French portals: converts the fields of a record to members of the intake contract. */
 
 import { isUtf8 } from 'node:buffer';
 import {
@@ -19,7 +19,7 @@ import { floorsIn } from './floors.ts';
 import { createNumberReader, type NumberReader } from './numbers.ts';
 import { featuresOf, laterFeaturesOf } from './poliris-features.ts';
 
-/** `source`: whose name stands for a publisher that gives none. */
+/** `source`: publisher name for records that state none. */
 export async function* readPoliris(
   bytes: AsyncIterable<Buffer>,
   source: string,
@@ -32,7 +32,7 @@ export async function* readPoliris(
   }
 }
 
-/** A line of column names has at least as many values that mean nothing: kinds, price, surface. */
+/** A line of column names has at least this many values that are not understood: kind, price, surface. */
 const NAMES_FROM = 3;
 
 function rowOf(
@@ -44,7 +44,7 @@ function rowOf(
   const record = createReader(fields, numbers);
   const [agency, own] = [record.line(1), record.line(2)];
   const reference = agency === '' ? own : `${agency}/${own}`;
-  // The last field of an incomplete record may be cut.
+  // The last field of an incomplete record may be truncated.
   const isNamed = fields.length > 2 && referenceFault(reference) === null;
   if (fault !== null) return { kind: 'complaint', line, reference: isNamed ? reference : null, reason: fault };
   const nameless = referenceFault(own) ?? referenceFault(reference);
@@ -68,7 +68,7 @@ function rowOf(
 
 type Reader = ReturnType<typeof createReader>;
 
-/** By the numbers of the format, from 1. A value that is not understood is reported, and unknown. */
+/** Reads fields by their number in the format, from 1. A value that is not understood is reported and left unknown. */
 function createReader(fields: readonly string[], numbers: NumberReader) {
   const losses: Loss[] = [];
   let understood = 0;
@@ -97,17 +97,17 @@ function createReader(fields: readonly string[], numbers: NumberReader) {
     number,
     /** Programs write 0 for an empty field. */
     amount: (field: number, member: string) => number(field, member) || null,
-    /** Undefined means nothing; null is a word that has no code. */
+    /** `codeOf` returns undefined for a word that is not understood, and null for a known word without a code. */
     code(field: number, member: string, codeOf: (word: string) => number | null | undefined): number | null {
       const word = folded(raw(field));
       if (word === '') return null;
       const code = codeOf(word);
-      return code === undefined ? lose(field, member, 'no word that is known') : keep(code);
+      return code === undefined ? lose(field, member, 'not a known word') : keep(code);
     },
     rating(field: number, member: string): string | null {
       const letter = raw(field).toUpperCase();
       if (/^[A-G]$/.test(letter)) return keep(letter);
-      return letter === '' || NO_RATING.test(letter) ? null : lose(field, member, 'none of its codes');
+      return letter === '' || NO_RATING.test(letter) ? null : lose(field, member, 'not a valid code');
     },
     flag(field: number, member: string): boolean | null {
       const word = folded(raw(field));
@@ -120,16 +120,16 @@ function createReader(fields: readonly string[], numbers: NumberReader) {
       const written = plainLine(raw(field));
       return /^\d{4,5}$/.test(written) ? keep(written) : written;
     },
-    /** A photo may be a file beside the adverts, which nobody can be sent to. */
+    /** A photo may be the name of a file in the archive, which has no public address. */
     address(field: number, member: string): string | null {
       if (raw(field) === '') return null;
       const address = webAddress(raw(field));
-      return address === null ? lose(field, member, 'no web address') : keep(address);
+      return address === null ? lose(field, member, 'not a web address') : keep(address);
     },
   };
 }
 
-/** Not subject to a rating, one without figures, none, or an empty field. */
+/** Exempt from the rating, rated without figures, not rated, or empty. */
 const NO_RATING = /^(?:NS|VI|N|0)$/;
 const YES = /^(?:oui|o|1|vrai|true)$/;
 const NO = /^(?:non|n|faux|false)$/;
@@ -148,7 +148,7 @@ function propertyOf(record: Reader) {
     propertyType: record.code(4, 'propertyType', propertyTypeOf),
     room: record.amount(18, 'room'),
     bedroom: record.amount(19, 'bedroom'),
-    // When one of them is 0 it is empty, and the other means nothing.
+    // Programs write 0 for an empty coordinate, and one coordinate alone is useless.
     locations: lat === null || lon === null ? null : { lat, lon },
     city: { zipcode: record.zipcode(108) || record.zipcode(5), name: record.line(109) || record.line(6) },
   };
@@ -181,7 +181,7 @@ function advertOf(record: Reader, source: string) {
 function moneyOf(record: Reader) {
   const isRent = transactionTypeOf(record.word(3)) === 1;
   return {
-    // The rent with its charges where field 13 says so, the price without VAT where 14 or 245 does.
+    // The rent includes charges if field 13 says so; the price excludes VAT if field 14 or 245 does.
     price: record.amount(11, 'price'),
     priceExcludingFees: record.amount(303, 'priceExcludingFees'),
     feesPercentage: record.amount(257, 'feesPercentage'),
@@ -192,7 +192,7 @@ function moneyOf(record: Reader) {
   };
 }
 
-/** Field 302 by the contract's codes. Other numbers mean both, or nobody. */
+/** Field 302 as a code of the contract. Other values mean both parties or neither. */
 function responsibleOf(word: string): number | null | undefined {
   const [, name = word] = /^(?:(?:a la )?charges? )?(?:de l.|du )?(acquereur|vendeur)$/.exec(word) ?? [];
   if (name === '1' || name === 'acquereur') return 1;
@@ -200,40 +200,40 @@ function responsibleOf(word: string): number | null | undefined {
   return /^\d+$/.test(word) ? null : undefined;
 }
 
-/** A consumption of 0 is none; emissions of 0 are valid, where they are rated. */
+/** A consumption of 0 means empty. Emissions of 0 are valid if the property is rated. */
 function ratingOf(record: Reader, field: number, member: string) {
   const category = record.rating(field + 1, `${member}.category`);
   const value = record.number(field, `${member}.value`);
   return { category, value: value === 0 && (member === 'energy' || category === null) ? null : value };
 }
 
-/** The number of fields in version 4.1, the oldest in use; real exports have one or two more. */
+/** Number of fields in version 4.1, the oldest in use. Real exports have one or two more. */
 const POLIRIS_FIELDS = 333;
 const SEPARATOR = '"!#"';
 const QUOTE = 0x22;
 const LINE_END = Buffer.from('\n');
-/** Within a field: of a record with too few fields, which the next one follows. */
+/** Found inside a field if a record with too few fields precedes the next record. */
 const RECORD_END = /"(?:!#)?\s*\n"/;
 const RECORD_LINES_MAX = 1_000;
 const RECORD_BYTES_MAX = 4 * 1_024 * 1_024;
 
 const windows1252 = new TextDecoder('windows-1252');
-/** Without it, Node.js 20 takes the encoding for Latin-1, and loses apostrophes and euros. */
+/** Without `stream`, Node.js 20 decodes Windows-1252 as Latin-1 and loses apostrophes and euro signs. */
 const STREAMED = { stream: true };
 
 interface PolirisRecord {
-  /** Where it begins. */
+  /** Line where the record begins. */
   readonly line: number;
-  /** From 0: field n of the format is the one at n − 1. Of an incomplete record, those before its end. */
+  /** Zero-based: field n of the format is at index n − 1. For an incomplete record, the fields before its end. */
   readonly fields: readonly string[];
-  /** Null: it is readable. */
+  /** Null if the record is readable. */
   readonly fault: string | null;
 }
 
 /**
- * The records of a Poliris file (`"value"!#"value"!#…`, one a line): values may hold line ends, so a record ends where
- * it has all its fields. Each record has an encoding of its own: programs write Windows-1252 or UTF-8, and text in
- * UTF-8 is hardly ever valid text in the former. Throws `SnapshotRefusedError` when it is another format, or is cut
+ * Splits a Poliris file (`"value"!#"value"!#…`, one record per line) into records. Values may contain line breaks, so a
+ * record ends once it has all its fields. The encoding is detected per record: programs write Windows-1252 or UTF-8, and
+ * Windows-1252 text is hardly ever valid UTF-8. Throws `SnapshotRefusedError` if the file has another format or is cut
  * off.
  */
 async function* polirisRecords(bytes: AsyncIterable<Buffer>): AsyncGenerator<PolirisRecord> {
@@ -255,23 +255,23 @@ async function* polirisRecords(bytes: AsyncIterable<Buffer>): AsyncGenerator<Pol
     openBytes += line.bytes.length;
     separators += separatorsHere;
     if (fieldsUsual === 0 && separators === 0)
-      throw new SnapshotRefusedError(`it is not Poliris: line ${line.number} has no fields joined by !#`);
+      throw new SnapshotRefusedError(`The file is not Poliris: line ${line.number} has no fields joined by !#.`);
     if (isWhole(open[0] as Line, line, separators)) {
       const record = close(false);
       if (!line.isEnded && record.fields.length < fieldsUsual) throw cutOff(line);
       yield record;
     } else if (open.length > RECORD_LINES_MAX || openBytes > RECORD_BYTES_MAX)
-      throw new SnapshotRefusedError(`the record that begins at line ${(open[0] as Line).number} has no end`);
+      throw new SnapshotRefusedError(`The record that begins at line ${(open[0] as Line).number} has no end.`);
   }
   if (open.length > 0) throw cutOff(open.at(-1) as Line);
 }
 
-/** Also the mark that DOS puts at the end of a text. */
+/** Includes the end-of-file mark of DOS (0x1a). */
 function isBlank(byte: number): boolean {
   return byte <= 0x20 && byte !== 0;
 }
 
-/** All its fields, and nothing behind them. */
+/** True if the record has all its fields and no text after them. */
 function isWhole(first: Line, last: Line, separators: number): boolean {
   if (separators < POLIRIS_FIELDS - 1 || first.bytes[0] !== QUOTE) return false;
   return /"(?:!#)?\s*$/.test(last.bytes.toString('latin1', Math.max(0, last.bytes.length - 16)));
@@ -293,18 +293,18 @@ function recordOf(lines: readonly Line[], isBroken: boolean, fieldsUsual: number
     fields.length >= 2 * POLIRIS_FIELDS - 1 || fields.some((each) => RECORD_END.test(each));
   const isTwo = fieldsUsual > 0 ? fields.length > fieldsUsual : isJoined();
   if (isTwo) return { line, fields: [], fault: 'records run into each other' };
-  return { line, fields, fault: isBroken ? `it ends after ${fields.length} fields` : faultOf(bytes) };
+  return { line, fields, fault: isBroken ? `the record ends after ${fields.length} fields` : faultOf(bytes) };
 }
 
 function faultOf(bytes: Buffer): string | null {
-  if (bytes.includes(0)) return 'it holds a NUL, as what a disk has lost does';
+  if (bytes.includes(0)) return 'the record contains NUL bytes, a sign of a damaged disk';
   if (isUtf8(bytes)) return null;
-  // What Windows-1252 has for an accent is hardly ever followed by what continues a character of UTF-8.
+  // An accented Windows-1252 character is hardly ever followed by a continuation byte of UTF-8.
   const { whole, broken } = sequencesOf(bytes.toString('latin1'));
-  return whole > broken ? 'its bytes are neither UTF-8 nor Windows-1252' : null;
+  return whole > broken ? 'the bytes are neither UTF-8 nor Windows-1252' : null;
 }
 
-/** Characters of UTF-8 beyond ASCII, whole ones and bytes that belong to none. */
+/** Counts valid UTF-8 characters beyond ASCII, and bytes that belong to none. */
 function sequencesOf(latin1: string): { readonly whole: number; readonly broken: number } {
   let whole = 0;
   const rest = latin1.replaceAll(/[\xc3-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}/g, () => {
@@ -315,10 +315,10 @@ function sequencesOf(latin1: string): { readonly whole: number; readonly broken:
 }
 
 function cutOff({ number }: Line): SnapshotRefusedError {
-  return new SnapshotRefusedError(`it is cut off: line ${number}, the last one, is not whole`);
+  return new SnapshotRefusedError(`The file is cut off: its last line, ${number}, is incomplete.`);
 }
 
-/** Types of property by how the folded words of Poliris begin (columns as SeLoger names them, version 4.09 too). */
+/** Property types by the start of the folded Poliris word (columns as in SeLoger's version 4.09). */
 const PROPERTY_TYPES: readonly RegExp[] = [
   /^(?:appartement|loft|duplex|studio)s?\b/,
   /^(?:maison|villa|chateau|hotel particulier|chalet|ferme|manoir|mas|moulin|modele de maison)s?\b/,
@@ -329,7 +329,7 @@ const PROPERTY_TYPES: readonly RegExp[] = [
   /^(?:boutique|local|locaux)s?\b/,
 ];
 
-/** Words that say that it is none of these, or not known. */
+/** Words for another type of property, or an unknown one. */
 const OTHER_TYPES = /^(?:inconnu|divers|autres?)$/;
 
 function propertyTypeOf(word: string): number | null | undefined {
@@ -338,7 +338,7 @@ function propertyTypeOf(word: string): number | null | undefined {
   return OTHER_TYPES.test(word) ? null : undefined;
 }
 
-/** A lease that is handed over, a business or an investment is neither a sale nor a rent of the property. */
+/** The transfer of a lease, a business or an investment product is neither a sale nor a rental of the property. */
 function transactionTypeOf(word: string): number | null | undefined {
   if (/fonds?[ -]de[ -]commerce|^cession|^produits? d.investissement/.test(word)) return null;
   if (/^(?:vente|viager)s?\b/.test(word)) return 0;
@@ -348,5 +348,5 @@ function transactionTypeOf(word: string): number | null | undefined {
 const fields = (from: number, to: number): readonly number[] =>
   Array.from({ length: to - from + 1 }, (_, at) => from + at);
 
-/** In their order. */
+/** Numbers of the photo fields, in the order of the photos. */
 const PHOTO_FIELDS = [...fields(85, 93), ...fields(164, 174), ...fields(264, 273)];

@@ -1,6 +1,6 @@
 /**
- * The last publications, the feature's one table: a row for each advert that a source contains, and one without a
- * reference for the source itself, with the results of its last snapshot. Any machine continues from here.
+ * Stores the last publications in the feature's only table: one row per advert of a source, and one row without a
+ * reference for the source, with the results of its last snapshot. Any machine can continue from these rows.
  */
 
 import { storable } from '../../engine/domain/text.ts';
@@ -10,68 +10,68 @@ import type { DecimalHabits } from './numbers.ts';
 import type { Planned } from './spool.ts';
 import type { SnapshotOutcome } from './tally.ts';
 
-/** For one source, held while a snapshot is read: a hundred thousand of them take twenty megabytes. */
+/** One advert of a source, in memory while a snapshot is read. A hundred thousand take twenty megabytes. */
 export interface Publication {
-  /** Null: its first publication may not have arrived. */
+  /** Null if its first publication may not have arrived. */
   readonly hash: string | null;
   readonly publishedAtMs: number;
-  /** The reference that its ids are made of, where it has another one since; else null. */
+  /** The reference from which its ids were derived, if it has changed since; otherwise null. */
   readonly first: string | null;
   readonly keys: OtherKeys;
-  /** The members that it had, joined by blanks. */
+  /** Names of its members, separated by spaces. */
   readonly members: string;
   readonly price: number | null;
 }
 
-/** An advert by its reference of today, and the first one that is known; `before`: the one that it had until today. */
+/** An advert by its present reference and its first known one; `before`: its reference in the previous snapshot. */
 export interface Carried {
   readonly reference: string;
   readonly first: string;
   readonly before?: string;
 }
 
-export function firstReference(reference: string, held: ReadonlyMap<string, Publication>): string {
-  return held.get(reference)?.first ?? reference;
+export function firstReference(reference: string, stored: ReadonlyMap<string, Publication>): string {
+  return stored.get(reference)?.first ?? reference;
 }
 
-/** The results of the last snapshot of a source, for operators, and the input of the next check. */
+/** The results of a source's last snapshot: shown to operators, and used by the next check. */
 export interface SourceReport extends Partial<Omit<SnapshotOutcome, 'gone'>> {
-  /** When the source was last checked, and when it last gave a file. */
+  /** When the source was last checked; `gaveAt`: when it last gave a file. */
   readonly lookedAt?: string;
   readonly gaveAt?: string;
-  /** The hash of the last snapshot that was read. */
+  /** When its last snapshot was read. */
   readonly readAt?: string;
-  /** Its path or address, and its version. */
+  /** Path or address of the file; `version`: its version. */
   readonly from?: string;
   readonly version?: string | undefined;
-  /** What the source's numbers have shown. */
+  /** Decimal signs learned from the source's numbers. */
   readonly decimals?: DecimalHabits;
-  /** Why the last snapshot was refused; null when it was taken. */
+  /** Why the last snapshot was refused; null if it was accepted. */
   readonly refusal?: string | null;
-  /** An operator requests a snapshot now. */
+  /** When an operator requested a snapshot; null once it has been read. */
   readonly requestedAt?: string | null;
 }
 
 export interface Source {
   readonly name: string;
   readonly adverts: number;
-  /** The last snapshot that was published; null: none was. */
+  /** Time of the last published snapshot; null if there is none. */
   readonly crawledAt: Date | null;
-  /** A hash of the bytes of a snapshot that is being published, or was when its process ended. */
+  /** Hash of a snapshot whose publication is running or was interrupted. */
   readonly openHash: string | null;
   readonly report: SourceReport;
-  /** Since when it is being read, and the bytes received; null: it is not being read. */
+  /** Start of the current reading and the bytes received; null if the source is not being read. */
   readonly reading: { readonly since: string; readonly bytes: number } | null;
 }
 
-/** Another instance, or another command, reads the source. */
+/** Another instance or command is reading the source. */
 export class SourceBusyError extends Error {
   readonly code = 'SOURCE_BUSY';
 }
 
 /**
- * Runs `work` while no other process reads the source. The lock is the session's, so it ends with the process; no
- * transaction stays open meanwhile.
+ * Runs `work` while no other process reads the source. The lock belongs to the session, so it ends with the process, and
+ * no transaction stays open.
  */
 export async function withSource<T>(database: Database, source: string, work: () => Promise<T>): Promise<T> {
   const client = await database.connect();
@@ -80,7 +80,7 @@ export async function withSource<T>(database: Database, source: string, work: ()
   let isFree = false;
   try {
     const { rows } = await lock('pg_try_advisory_lock');
-    if (rows[0]?.isHeld !== true) throw new SourceBusyError(`${source} is being read elsewhere: try again later`);
+    if (rows[0]?.isHeld !== true) throw new SourceBusyError(`Another process is reading ${source}. Try again later.`);
     try {
       return await work();
     } finally {
@@ -88,7 +88,7 @@ export async function withSource<T>(database: Database, source: string, work: ()
       isFree = true;
     }
   } finally {
-    // Only the end of the session certainly releases a lock.
+    // Only the end of the session certainly releases the lock.
     client.release(!isFree);
   }
 }
@@ -100,10 +100,10 @@ interface PublicationRow extends OtherKeys, Pick<Publication, 'hash' | 'first' |
   readonly publishedAt: Date;
 }
 
-/** Served by the primary key, a page at a time. */
+/** Read in pages, by the primary key. */
 export async function readPublications(client: Queryable, source: string): Promise<Map<string, Publication>> {
   const found = new Map<string, Publication>();
-  // Most adverts have the members of others: one text for all of these.
+  // Most adverts have the same members as others: keep one copy of each text.
   const texts = new Map<string, string>();
   const shared = (text: string): string => texts.get(text) ?? (texts.set(text, text) && text);
   for (let after = ''; ; ) {
@@ -123,7 +123,7 @@ export async function readPublications(client: Queryable, source: string): Promi
   }
 }
 
-/** Before their first publication: whatever happens then, they are known. Served by the primary key. */
+/** Stored before the first publication, so that adverts are known even after a crash. Served by the primary key. */
 export async function announcePublications(client: Queryable, source: string, references: readonly string[]) {
   if (references.length === 0) return;
   await client.query(
@@ -133,7 +133,7 @@ export async function announcePublications(client: Queryable, source: string, re
   );
 }
 
-/** After their acknowledgement. Served by the primary key. */
+/** Stored after the acknowledgement. Served by the primary key. */
 export async function recordPublications(
   client: Queryable,
   source: string,
@@ -160,7 +160,7 @@ export async function recordPublications(
   );
 }
 
-/** Gives adverts their references of today; the first ones stay. Served by the primary key. */
+/** Gives adverts their present references; the first ones stay. Served by the primary key. */
 export async function carryPublications(client: Queryable, source: string, carried: readonly Carried[]) {
   if (carried.length === 0) return;
   await client.query(
@@ -184,7 +184,7 @@ export async function removePublications(client: Queryable, source: string, refe
   ]);
 }
 
-/** The snapshot that is published from now on; null: its publication is complete. Served by the primary key. */
+/** Marks the snapshot that is being published; `openHash` null: its publication is complete. Served by the primary key. */
 export async function markSnapshot(client: Queryable, source: string, crawledAt: Date, openHash: string | null) {
   await client.query(
     `insert into feed_publications (source, reference, hash, published_at) values ($1, '', $2, $3)
@@ -193,7 +193,7 @@ export async function markSnapshot(client: Queryable, source: string, crawledAt:
   );
 }
 
-/** Members of `report` replace the stored ones. Served by the primary key. */
+/** Members of `report` replace the stored ones; others stay. Served by the primary key. */
 export async function writeReport(client: Queryable, source: string, report: SourceReport): Promise<void> {
   await client.query(
     `insert into feed_publications (source, reference, published_at, report) values ($1, '', '-infinity', $2)
@@ -203,7 +203,8 @@ export async function writeReport(client: Queryable, source: string, report: Sou
 }
 
 /**
- * Null: it is no longer being read. By PostgreSQL's clock, because another machine may show it. Served by the primary key.
+ * `reading` null: the source is no longer being read. Times are PostgreSQL's, because another machine may show them.
+ * Served by the primary key.
  */
 export async function noteReading(
   client: Queryable,
@@ -219,7 +220,7 @@ export async function noteReading(
   );
 }
 
-/** The process that reads a source notes it every five seconds: an older note is of a process that has died. */
+/** The reading process renews its note every five seconds: an older note belongs to a process that has died. */
 const READING = `case when (report #>> '{reading,at}')::timestamptz > now() - interval '30 seconds' then report -> 'reading' end`;
 
 const SOURCES = `
@@ -229,19 +230,19 @@ const SOURCES = `
      where advert.source = source.source and reference <> '') as adverts
   from feed_publications source where reference = ''`;
 
-/** Null: the source is unknown. Served by the primary key. */
+/** Null if the source is unknown. Served by the primary key. */
 export async function readSource(client: Queryable, name: string): Promise<Source | null> {
   const { rows } = await client.query<Source>(`${SOURCES} and source = $1`, [name]);
   return rows[0] ?? null;
 }
 
-/** By name, a source a row. Served by `feed_publications_sources`. */
+/** Ordered by name, one row per source. Served by `feed_publications_sources`. */
 export async function listSources(client: Queryable, after: string, limit: number): Promise<readonly Source[]> {
   const { rows } = await client.query<Source>(`${SOURCES} and source > $1 order by source limit $2`, [after, limit]);
   return rows;
 }
 
-/** By source. Served by the primary key. */
+/** Reports by source. Served by the primary key. */
 export async function readReports(
   client: Queryable,
   names: readonly string[],

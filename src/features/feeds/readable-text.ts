@@ -1,20 +1,20 @@
 /**
- * Bytes as text of which one bad character spoils one advert, not the file: what cannot be read is marked, and the
- * advert that holds it is reported. Of XML names of HTML, a bare `&` or `<`, and a character written as two references (a
- * surrogate pair) are what a browser shows.
+ * Decodes bytes so that an unreadable character affects one advert, not the whole file: it is marked, and the advert that
+ * contains it is reported. In XML, HTML entities, a bare `&` or `<`, and surrogate pairs written as two references are
+ * read as a browser shows them.
  */
 
 import { isUtf8 } from 'node:buffer';
 import { decodeHTMLStrict } from 'entities';
 import { SnapshotRefusedError } from './feed-row.ts';
 
-/** Codes that Unicode assigns to no character: in place of bytes, and of what XML does not have. */
+/** Noncharacters of Unicode: `DAMAGED` replaces undecodable bytes, `UNREADABLE` replaces characters that XML does not allow. */
 const DAMAGED = '\ufdd0';
 const UNREADABLE = '\ufdd1';
-export const DAMAGED_REASON = 'it holds bytes that are no character of the encoding';
-const UNREADABLE_REASON = 'it holds a character or an entity that XML does not have';
+export const DAMAGED_REASON = 'the advert contains bytes that are not valid in the encoding';
+const UNREADABLE_REASON = 'the advert contains a character or an entity that XML does not allow';
 
-/** Why a text cannot be read as it was meant; null: it can. */
+/** Why a text is not readable as it was meant; null if it is. */
 export function textFault(text: string): string | null {
   if (text.includes(DAMAGED)) return DAMAGED_REASON;
   return text.includes(UNREADABLE) ? UNREADABLE_REASON : null;
@@ -22,7 +22,7 @@ export function textFault(text: string): string | null {
 
 const UTF8 = 'utf-8';
 
-/** Throws `SnapshotRefusedError` when the text ends within a character. */
+/** Throws `SnapshotRefusedError` if the text ends within a character. */
 export async function* decoded(bytes: AsyncIterable<Buffer>, encoding = UTF8): AsyncGenerator<string> {
   if (encoding !== UTF8) {
     const decoder = new TextDecoder(encoding);
@@ -41,10 +41,10 @@ export async function* decoded(bytes: AsyncIterable<Buffer>, encoding = UTF8): A
     isStart = false;
   }
   if (open.length > 0)
-    throw new SnapshotRefusedError(`it is not ${encoding} throughout: it is cut off within a character`);
+    throw new SnapshotRefusedError(`The file is not ${encoding} throughout: it is cut off within a character.`);
 }
 
-/** The bytes at the end that begin a character. */
+/** Number of bytes at the end that begin an incomplete character. */
 function openLength(bytes: Buffer): number {
   for (let length = 1; length <= Math.min(3, bytes.length); length++) {
     const byte = bytes[bytes.length - length] as number;
@@ -59,18 +59,18 @@ export function utf8Text(bytes: Buffer): string {
   return isUtf8(bytes) ? text : text.replaceAll('\ufffd', DAMAGED);
 }
 
-/** Of an encoding that is wrong, most texts hold some. */
+/** With a wrong encoding, most adverts contain damaged characters. */
 export function refuseWrongEncoding(damaged: number, all: number, encoding = UTF8): void {
   if (damaged * 2 > all)
     throw new SnapshotRefusedError(
-      `it is not ${encoding} throughout (${damaged} of ${all} adverts): it is damaged, or the mapping's "encoding" is wrong`,
+      `The file is not ${encoding} throughout (${damaged} of ${all} adverts). It is damaged, or the mapping's "encoding" is wrong.`,
     );
 }
 
-/** In place of a `<` that begins no tag. */
+/** Replaces a `<` that begins no tag. */
 const LESS = '\ufdd2';
 
-/** Chunks of XML in which a bare `<` is marked, as a browser shows it. */
+/** Replaces each bare `<` in chunks of XML, so that it is kept as text as in a browser. */
 export async function* wholeTags(texts: AsyncIterable<string>): AsyncGenerator<string> {
   let open = '';
   for await (const text of texts) {
@@ -83,10 +83,10 @@ export async function* wholeTags(texts: AsyncIterable<string>): AsyncGenerator<s
 
 const PAIR = '&#(?:[xX][dD][89abAB][0-9a-fA-F]{2}|5[56]\\d{3});&#(?:[xX][dD][c-fC-F][0-9a-fA-F]{2}|5[67]\\d{3});';
 const REFERENCES = new RegExp(`${PAIR}|&(?:#[xX]?[0-9a-fA-F]{1,8}|[A-Za-z][A-Za-z0-9]{1,31});`, 'g');
-// oxlint-disable-next-line eslint/no-control-regex -- XML has no such characters
+// oxlint-disable-next-line eslint/no-control-regex -- XML does not allow these characters
 const CONTROLS = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g;
 
-/** A text of XML as a browser shows it: with names of HTML, and a character written as two references. */
+/** Text of XML as a browser shows it, with HTML entities and surrogate pairs written as two references. */
 export function xmlText(written: string): string {
   return written.replaceAll(CONTROLS, UNREADABLE).replaceAll(REFERENCES, meaningOf).replaceAll(LESS, '<');
 }

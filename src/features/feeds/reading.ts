@@ -1,7 +1,4 @@
-/**
- * Reads a source once: passes its file through its format into a snapshot, and stores the results in the source's
- * report.
- */
+/** Reads a source once: parses its file into a snapshot, publishes it, and stores the results in the source's report. */
 
 import { readFile, stat } from 'node:fs/promises';
 import { type FeedFormat, SnapshotRefusedError } from './feed-row.ts';
@@ -10,28 +7,27 @@ import { parseMapping } from './mapping.ts';
 import { createNumberReader } from './numbers.ts';
 import { readPoliris } from './poliris.ts';
 import { type SourceReport, withSource, writeReport } from './publications.ts';
-import { type SnapshotOptions, takeSnapshot } from './snapshot.ts';
+import { publishSnapshot, type SnapshotOptions } from './snapshot.ts';
 import { openSnapshot } from './snapshot-file.ts';
 import type { SnapshotOutcome } from './tally.ts';
 
 export interface Reading extends Omit<SnapshotOptions, 'onProgress'> {
-  /** Throws `SnapshotRefusedError` when it cannot work. */
+  /** Throws `SnapshotRefusedError` if the format or its mapping is invalid. */
   readonly format: () => Promise<FeedFormat>;
-  /** The path of the file. */
   readonly path: string;
-  /** The origin, for operators; default the path. */
+  /** Origin shown to operators; default: the path. */
   readonly from?: string;
-  /** Distinguishes it from the previous version; default the file's own. */
+  /** Identifies this version of the file; default: derived from the file. */
   readonly version?: string;
-  /** False: the source gave the same file before. */
+  /** False if the source gave the same file before. */
   readonly isGiven?: boolean;
-  /** Called with the bytes of the file that have been read. */
+  /** Called with the number of bytes of the file read so far. */
   readonly onBytes?: (bytes: number) => void;
-  /** `share`: of the file, 0 to 1; null while it is published. */
+  /** `share`: part of the file that has been read, 0 to 1; null during publication. */
   readonly onProgress?: (doing: string, count: number, share: number | null) => void;
 }
 
-/** Throws `SnapshotRefusedError`, `SourceBusyError`, and errors of the file, PostgreSQL and NATS. */
+/** Throws `SnapshotRefusedError`, `SourceBusyError`, and errors of the file system, PostgreSQL and NATS. */
 export function readOnce(reading: Reading): Promise<SnapshotOutcome> {
   const { database, source } = reading;
   return withSource(database, source, async () => {
@@ -50,7 +46,7 @@ async function readSnapshotFile(reading: Reading): Promise<SnapshotOutcome> {
   const format = await reading.format();
   const file = await openSnapshot(path);
   try {
-    const outcome = await takeSnapshot(
+    const outcome = await publishSnapshot(
       { rows: (habits) => format(file.content(), habits), hash: file.hash },
       {
         ...reading,
@@ -81,7 +77,7 @@ export type FormatName = (typeof FORMATS)[number];
 
 const MAPPING_BYTES_MAX = 1_024 * 1_024;
 
-/** `mapping`: the path of its file, where the format has one. Throws `SnapshotRefusedError` for an invalid one. */
+/** `mapping`: path of the mapping file, for the format `mapping`. Throws `SnapshotRefusedError` if it is invalid. */
 export async function openFormat(name: FormatName, mapping: string | null, source: string): Promise<FeedFormat> {
   if (name === 'poliris')
     return (bytes, habits) => {
@@ -89,9 +85,9 @@ export async function openFormat(name: FormatName, mapping: string | null, sourc
       return { rows: readPoliris(bytes, source, numbers), numbers };
     };
   if (mapping === null)
-    throw new SnapshotRefusedError('the format mapping needs the file that says where everything is');
+    throw new SnapshotRefusedError('The format "mapping" needs a mapping. Give the path of a mapping file.');
   const { size } = await stat(mapping);
-  if (size > MAPPING_BYTES_MAX) throw new SnapshotRefusedError(`${mapping} has more than ${MAPPING_BYTES_MAX} bytes`);
+  if (size > MAPPING_BYTES_MAX) throw new SnapshotRefusedError(`${mapping} has more than ${MAPPING_BYTES_MAX} bytes.`);
   const parsed = parseMapping(await readFile(mapping, 'utf8'), mapping);
   return (bytes, habits) => {
     const numbers = createNumberReader(habits, parsed.decimal);
@@ -101,7 +97,7 @@ export async function openFormat(name: FormatName, mapping: string | null, sourc
 
 const SOURCE_NAME = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 const SOURCE_LENGTH_MAX = 64;
-export const SOURCE_RULE = `a source is named by lower-case letters, digits and hyphens between them, at most ${SOURCE_LENGTH_MAX}`;
+export const SOURCE_RULE = `must have only lower-case letters, digits and inner hyphens, at most ${SOURCE_LENGTH_MAX}`;
 
 export function isSourceName(name: string): boolean {
   return name.length <= SOURCE_LENGTH_MAX && SOURCE_NAME.test(name);

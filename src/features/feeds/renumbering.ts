@@ -1,7 +1,7 @@
 /**
- * Adverts whose agency has another number since (field 1 of Poliris, part of the reference): an agency has gone whole, and
- * most of its own references (field 2), or of its technical ids (field 175), return under one number that was unknown.
- * Where two unknown numbers have most of them, nothing is carried over.
+ * Detects agencies that have received another number (field 1 of Poliris, part of the reference): all adverts of one
+ * agency are missing, and most of its own references (field 2) or technical ids (field 175) return under one new number.
+ * If two new numbers have most of them, no advert is carried over.
  */
 
 import type { OtherKeys } from './feed-row.ts';
@@ -10,7 +10,7 @@ import type { Carried, Publication } from './publications.ts';
 export type Strangers = ReturnType<typeof createStrangers>;
 
 const KEYS = ['own', 'technical'] as const;
-/** A value that more adverts share identifies none; the bound keeps the comparison linear. */
+/** A value shared by more adverts than this identifies none. The bound keeps the comparison linear. */
 const SHARED_MAX = 100;
 
 interface Advert {
@@ -18,43 +18,43 @@ interface Advert {
   readonly keys: OtherKeys;
 }
 
-/** Field 1; empty: it is empty, or the advert is not of Poliris. */
+/** The agency's number (field 1). Empty if the field is empty or the advert is not from Poliris. */
 export function agencyOf(reference: string, { own }: OtherKeys): string {
   return own !== '' && reference.endsWith(`/${own}`) ? reference.slice(0, -own.length - 1) : '';
 }
 
-/** The adverts of a snapshot that have no publication by their reference. */
-export function createStrangers(held: ReadonlyMap<string, Publication>) {
-  const firsts = new Set([...held.values()].flatMap(({ first }) => first ?? []));
+/** Collects the adverts of a snapshot whose references are not stored. */
+export function createStrangers(stored: ReadonlyMap<string, Publication>) {
+  const firsts = new Set([...stored.values()].flatMap(({ first }) => first ?? []));
   const unknown: Advert[] = [];
   return {
     unknown,
-    /** Why the advert cannot be one of its own; null: it can. */
+    /** Why the advert's reference cannot be accepted; null if it can. */
     meet(reference: string, keys: OtherKeys | undefined): string | null {
-      if (held.has(reference)) return null;
+      if (stored.has(reference)) return null;
       if (keys !== undefined) unknown.push({ reference, keys });
-      return firsts.has(reference) ? "its reference was another advert's, which has another one now" : null;
+      return firsts.has(reference) ? "another advert's ids were derived from the reference" : null;
     },
   };
 }
 
 export interface Renumbering {
-  /** By the references of today. */
-  readonly held: ReadonlyMap<string, Publication>;
+  /** By present reference. */
+  readonly stored: ReadonlyMap<string, Publication>;
   readonly carried: readonly Carried[];
-  /** A sentence for each agency. */
+  /** One sentence per agency. */
   readonly renumbered: readonly string[];
 }
 
-/** `shown`: all references of the snapshot. Null: every agency has the number that it had. */
+/** `shown`: all references of the snapshot. Null if no agency was renumbered. */
 export function carriedOver(
-  held: ReadonlyMap<string, Publication>,
+  stored: ReadonlyMap<string, Publication>,
   shown: ReadonlySet<string>,
   { unknown }: Strangers,
 ): Renumbering | null {
   if (unknown.length === 0) return null;
   const former = groupsOf(
-    [...held].map(([reference, { keys }]) => ({ reference, keys })),
+    [...stored].map(([reference, { keys }]) => ({ reference, keys })),
     ({ reference, keys }) => [agencyOf(reference, keys)],
   );
   const newcomers = unknown.filter(({ reference, keys }) => !former.has(agencyOf(reference, keys)));
@@ -63,7 +63,7 @@ export function carriedOver(
     if (adverts.some(({ reference }) => shown.has(reference))) return [];
     return returnOf(adverts, shown, sharing, KEYS) ?? returnOf(adverts, shown, sharing, ['technical']) ?? [];
   });
-  // An advert that two may have become is neither.
+  // A new advert that two former ones may have become is assigned to neither.
   const claims = new Map<string, number>();
   for (const now of returning.flatMap((returned) => [...returned.values()]))
     claims.set(now, (claims.get(now) ?? 0) + 1);
@@ -71,20 +71,20 @@ export function carriedOver(
   const renumbered = returning.flatMap((returned) => {
     const certain = [...returned].filter(([, reference]) => claims.get(reference) === 1);
     for (const [before, reference] of certain)
-      carried.set(before, { reference, first: held.get(before)?.first ?? before, before });
+      carried.set(before, { reference, first: stored.get(before)?.first ?? before, before });
     if (certain[0] === undefined) return [];
     const example = certain[0].join(' as ');
-    return [`${certain.length} adverts return under another agency's number (${example}): they stay the same adverts`];
+    return [`${certain.length} adverts return under another agency number (${example}) and keep their identity.`];
   });
   if (carried.size === 0) return null;
-  const renamed = [...held].map(([reference, publication]): [string, Publication] => {
+  const renamed = [...stored].map(([reference, publication]): [string, Publication] => {
     const now = carried.get(reference);
     return now === undefined ? [reference, publication] : [now.reference, { ...publication, first: now.first }];
   });
-  return { held: new Map(renamed), carried: [...carried.values()], renumbered };
+  return { stored: new Map(renamed), carried: [...carried.values()], renumbered };
 }
 
-/** An agency's adverts by their former references, as most of them return under one number; null: there is none, or several. */
+/** Maps an agency's former references to new ones if most return under exactly one number; otherwise null. */
 function returnOf(
   adverts: readonly Advert[],
   shown: ReadonlySet<string>,
@@ -105,7 +105,7 @@ function returnOf(
   const most = [...returned].filter(([, { size }]) => size * 2 > adverts.length);
   if (most.length !== 1) return null;
   const [[agency, found]] = most as [[string, Map<string, string>]];
-  // A row that is not understood has a reference, and neither expires nor changes its advert.
+  // A row with errors still has a reference: its advert neither expires nor changes.
   for (const { reference, keys } of adverts) {
     const same = agency === '' ? keys.own : `${agency}/${keys.own}`;
     if (!found.has(reference) && shown.has(same)) found.set(reference, same);

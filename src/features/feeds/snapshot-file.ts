@@ -1,6 +1,6 @@
 /**
- * The bytes of a snapshot: of a regular file, unpacked from a ZIP or gzip. No claim of the file is trusted: bytes are
- * counted, a ZIP's checksum is compared, and a file that changes meanwhile is refused.
+ * Reads the bytes of a snapshot from a regular file, unpacking ZIP and gzip. Sizes stated in the file are not trusted:
+ * bytes are counted, a ZIP entry's checksum is compared, and a file that changes while it is read is refused.
  */
 
 import { createHash } from 'node:crypto';
@@ -17,18 +17,18 @@ export const CONTENT_BYTES_MAX = 2 * 1_024 ** 3;
 const ENTRIES_MAX = 100_000;
 const HEAD_BYTES = 4;
 
-/** A link or a pipe in place of a file is not followed, and does not block. */
+/** Does not follow a symbolic link, and does not block on a pipe. */
 const FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
-/** Throws `SnapshotRefusedError` for what is no file, and the system's error for one that cannot be read. */
+/** Throws `SnapshotRefusedError` if the path is not a regular file, and the system's error if it cannot be read. */
 export async function openSnapshot(path: string) {
   const handle = await open(path, FLAGS).catch((error: NodeJS.ErrnoException) => {
-    throw error.code === 'ELOOP' ? new SnapshotRefusedError(`${path} is a link: name the file itself`) : error;
+    throw error.code === 'ELOOP' ? new SnapshotRefusedError(`${path} is a link. Give the path of its file.`) : error;
   });
   const stats = await handle.stat({ bigint: true });
   if (!stats.isFile()) {
     await handle.close();
-    throw new SnapshotRefusedError(`${path} is no file`);
+    throw new SnapshotRefusedError(`${path} is not a regular file.`);
   }
   const version = versionOf(stats);
   let hash = createHash('sha256');
@@ -40,22 +40,22 @@ export async function openSnapshot(path: string) {
     for await (const chunk of await unpacked(handle, path, (count) => (bytesRead += count))) {
       contentBytes += chunk.length;
       if (contentBytes > CONTENT_BYTES_MAX)
-        throw new SnapshotRefusedError(`it holds more than ${CONTENT_BYTES_MAX} bytes`);
+        throw new SnapshotRefusedError(`The file contains more than ${CONTENT_BYTES_MAX} bytes. Split it.`);
       hash.update(chunk);
       yield chunk;
     }
     if (versionOf(await handle.stat({ bigint: true })) !== version)
-      throw new SnapshotRefusedError('it changed while it was read: try again when it has been written');
+      throw new SnapshotRefusedError('The file changed while it was read. Try again when it is completely written.');
   }
   return {
     /** Changes when the file is written again. */
     version,
-    /** From its beginning; throws `SnapshotRefusedError`. */
+    /** Starts at the beginning of the file. Throws `SnapshotRefusedError`. */
     content,
     bytesRead: () => bytesRead,
-    /** The share that has been read, 0 to 1. */
+    /** Share of the file that has been read, 0 to 1. */
     shareRead: () => (stats.size === 0n ? 1 : Math.min(1, bytesRead / Number(stats.size))),
-    /** Of the content that was read. */
+    /** Hash of the content that was read. */
     hash: () => hash.copy().digest('base64url'),
     close: () => handle.close(),
   };
@@ -65,7 +65,7 @@ function versionOf(stats: { readonly ino: bigint; readonly size: bigint; readonl
   return `${stats.ino}-${stats.size}-${stats.mtimeNs}`;
 }
 
-/** A file, or the newest one of a folder; links, pipes and hidden files do not count. Null: there is none. */
+/** The file itself, or the newest file of a folder. Links, pipes and hidden files are ignored. Null if there is none. */
 export async function newestFile(path: string): Promise<{ readonly path: string; readonly version: string } | null> {
   const stats = await lstat(path, { bigint: true });
   if (!stats.isDirectory()) return { path, version: versionOf(stats) };
@@ -100,26 +100,26 @@ async function* checked(stream: Readable, sentence: string): AsyncGenerator<Buff
   try {
     for await (const chunk of stream) yield chunk as Buffer;
   } catch (cause) {
-    throw new SnapshotRefusedError(`${sentence} (${(cause as Error).message})`, { cause });
+    throw new SnapshotRefusedError(`${sentence} (${(cause as Error).message}).`, { cause });
   }
 }
 
 async function* zipped(handle: FileHandle, onRead: (count: number) => void): AsyncGenerator<Buffer> {
-  const damaged = 'the ZIP is cut off or damaged';
+  const damaged = 'The ZIP is cut off or damaged';
   const archive = await new Promise<ZipFile>((resolve, reject) => {
     fromFd(handle.fd, { lazyEntries: true, autoClose: false }, (error, opened) =>
       error ? reject(error) : resolve(opened),
     );
   }).catch((cause: Error) => {
-    throw new SnapshotRefusedError(`${damaged} (${cause.message})`, { cause });
+    throw new SnapshotRefusedError(`${damaged} (${cause.message}).`, { cause });
   });
   const entry = await snapshotEntry(archive).catch((cause: Error) => {
-    throw cause instanceof SnapshotRefusedError ? cause : new SnapshotRefusedError(`${damaged} (${cause.message})`);
+    throw cause instanceof SnapshotRefusedError ? cause : new SnapshotRefusedError(`${damaged} (${cause.message}).`);
   });
   const stream = await new Promise<Readable>((resolve, reject) => {
     archive.openReadStream(entry, (error, opened) => (error ? reject(error) : resolve(opened)));
   }).catch((cause: Error) => {
-    throw new SnapshotRefusedError(`${entry.fileName} in the ZIP cannot be read (${cause.message})`, { cause });
+    throw new SnapshotRefusedError(`Cannot read ${entry.fileName} in the ZIP (${cause.message}).`, { cause });
   });
   let sum = 0;
   for await (const chunk of checked(stream, damaged)) {
@@ -127,10 +127,10 @@ async function* zipped(handle: FileHandle, onRead: (count: number) => void): Asy
     onRead(Math.round((chunk.length * entry.compressedSize) / Math.max(1, entry.uncompressedSize)));
     yield chunk;
   }
-  if (sum >>> 0 !== entry.crc32 >>> 0) throw new SnapshotRefusedError(`${damaged} (its checksum is another one)`);
+  if (sum >>> 0 !== entry.crc32 >>> 0) throw new SnapshotRefusedError(`${damaged} (its checksum does not match).`);
 }
 
-/** `Annonces.csv`, else the only file that holds text for machines. */
+/** `Annonces.csv`, otherwise the only data file of the archive. */
 async function snapshotEntry(archive: ZipFile): Promise<Entry> {
   const candidates = await new Promise<readonly Entry[]>((resolve, reject) => {
     const found: Entry[] = [];
@@ -150,6 +150,6 @@ async function snapshotEntry(archive: ZipFile): Promise<Entry> {
   if (entry !== undefined) return entry;
   const names = candidates.map(({ fileName }) => fileName).join(', ');
   throw new SnapshotRefusedError(
-    names === '' ? 'the ZIP holds no Annonces.csv' : `the ZIP holds several files (${names}), and none is Annonces.csv`,
+    names === '' ? 'The ZIP has no Annonces.csv.' : `The ZIP has several files (${names}), but no Annonces.csv.`,
   );
 }

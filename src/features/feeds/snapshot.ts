@@ -1,7 +1,8 @@
 /**
- * A snapshot of a source becomes messages of the intake contract: new and changed adverts are published, missing ones
- * expire, equal ones are published again once a day. All of it is read before anything is published, so that a bad file
- * changes nothing; publications are stored after their acknowledgement, so a crash causes repetitions, not losses.
+ * Turns a snapshot of a source into messages of the intake contract: new and changed adverts are published, missing ones
+ * expire, and unchanged ones are published again once a day. The whole snapshot is read before anything is published, so
+ * that a bad file changes nothing. Publications are stored after their acknowledgement, so a crash causes repetitions,
+ * not losses.
  */
 
 import type { Broker } from '../../engine/broker/connection.ts';
@@ -31,29 +32,28 @@ import { createTally, type SnapshotOutcome, type Tally, TOLD_MAX } from './tally
 
 export interface SnapshotOptions {
   readonly database: Database;
-  /** Null: a dry run, which publishes nothing and writes nothing down. */
+  /** Null for a dry run, which neither publishes nor stores anything. */
   readonly broker: Broker | null;
   readonly source: string;
-  /** Publishes equal adverts, too. */
+  /** Also publishes unchanged adverts. */
   readonly isAll: boolean;
-  /** Accepts a snapshot that would be refused. */
+  /** Accepts a snapshot that the checks would refuse. */
   readonly isForced: boolean;
   readonly clock: () => Date;
   readonly stopping: AbortSignal;
   readonly onProgress?: (doing: string, count: number) => void;
-  /** Called for each advert that is new or changed, once the snapshot has been read. */
+  /** Called for each new or changed advert, once the snapshot has been read. */
   readonly onDifference?: (difference: Planned) => void;
 }
 
-/** The input of a snapshot. */
 export interface SnapshotInput {
-  /** `habits`: what the source's numbers have shown. Called again when these show something else. */
+  /** `habits`: decimal signs learned from the source. Called again if reading the rows changes them. */
   readonly rows: (habits: DecimalHabits) => FeedReading;
-  /** Hash of all bytes, once the rows have been read. */
+  /** Hash of all bytes; available once the rows have been read. */
   readonly hash: () => string;
 }
 
-/** Nearly a day: the clock of the file's writer may differ from ours. */
+/** Slightly less than a day, because the clock of the file's writer may differ from ours. */
 export const REPUBLISHED_AFTER_MS = 20 * 3_600_000;
 const ADVERTS_MAX = 300_000;
 const CONTENT_LENGTH_MAX = 256 * 1_024;
@@ -62,11 +62,11 @@ const GONE_CHECKED_FROM = 20;
 const BATCH_MAX = 256;
 const BATCH_LENGTH_MAX = 4 * 1_024 * 1_024;
 const PROGRESS_EVERY = 100;
-/** Replaces the hash of a snapshot. */
+/** Stored in place of a snapshot's hash when a source ends. */
 const END_DIGEST = 'end';
 
-/** Throws `SnapshotRefusedError`, and errors of PostgreSQL and NATS. `withSource` holds the source. */
-export async function takeSnapshot(input: SnapshotInput, options: SnapshotOptions): Promise<SnapshotOutcome> {
+/** Throws `SnapshotRefusedError` and errors of PostgreSQL and NATS. The caller holds the source by `withSource`. */
+export async function publishSnapshot(input: SnapshotInput, options: SnapshotOptions): Promise<SnapshotOutcome> {
   const { database, broker, source, clock, onDifference } = options;
   const readAt = clock();
   const plan = await planSnapshot(input, readAt, options);
@@ -91,9 +91,9 @@ export async function takeSnapshot(input: SnapshotInput, options: SnapshotOption
 }
 
 /**
- * The time of the snapshot's reading. An interrupted one that is repeated within the stream's duplicate window keeps
- * its time, and so the ids of its messages. Later than the previous one even if the clock was set back: an older state has no
- * effect.
+ * The time when the snapshot was read. If an interrupted snapshot is repeated within the stream's duplicate window, it
+ * keeps its time and so its message ids. The time is later than the previous snapshot's even if the clock was set back,
+ * because an older state has no effect.
  */
 async function crawledAtOf(database: Database, source: string, openHash: string, readAt: Date): Promise<Date> {
   const before = await readSource(database, source);
@@ -111,16 +111,16 @@ interface Plan {
   readonly carried: readonly Carried[];
 }
 
-/** What a snapshot is read by; reading it may show that it has to be read by something else. */
+/** What a reading starts from. The reading may show that another basis is needed. */
 interface Basis extends Renumbering {
   readonly habits: DecimalHabits;
 }
 
-/** At most three readings: what one shows about numbers and references decides the next. */
+/** Reads at most three times: numbers or references seen in one reading can change how the next one reads. */
 async function planSnapshot(input: SnapshotInput, readAt: Date, options: SnapshotOptions): Promise<Plan> {
   const { database, source } = options;
   const habits = (await readSource(database, source))?.report.decimals ?? {};
-  let basis: Basis = { held: await readPublications(database, source), habits, carried: [], renumbered: [] };
+  let basis: Basis = { stored: await readPublications(database, source), habits, carried: [], renumbered: [] };
   for (;;) {
     const spool = await createSpool();
     try {
@@ -143,51 +143,51 @@ async function planBy(
   options: SnapshotOptions,
 ): Promise<Plan | Basis> {
   const { source, isForced, stopping, onProgress } = options;
-  const { held, carried } = basis;
+  const { stored, carried } = basis;
   const tally = createTally();
-  const seen: Seen = { shown: new Set(), strangers: createStrangers(held) };
-  const compare = createComparison(held, spool, readAt, tally, options);
+  const seen: Seen = { shown: new Set(), strangers: createStrangers(stored) };
+  const compare = createComparison(stored, spool, readAt, tally, options);
   const { rows, numbers } = input.rows(basis.habits);
   let isWhole = true;
   try {
     for await (const row of rows) {
       tally.rows += 1;
-      if (tally.rows > ADVERTS_MAX) throw new SnapshotRefusedError(`it has more than ${ADVERTS_MAX} adverts`);
+      if (tally.rows > ADVERTS_MAX) throw new SnapshotRefusedError(`The file has over ${ADVERTS_MAX} adverts.`);
       if (tally.rows % PROGRESS_EVERY === 0) {
         stopping.throwIfAborted();
         onProgress?.(`reading ${source}`, tally.rows);
       }
-      await takeRow(row, seen, tally, compare);
+      await publishRow(row, seen, tally, compare);
     }
   } catch (error) {
-    // A forced snapshot that cannot be read to its end says nothing about missing adverts.
+    // A forced snapshot that could not be read to its end says nothing about missing adverts.
     if (!(isForced && error instanceof SnapshotRefusedError && seen.shown.size > 0)) throw error;
     isWhole = false;
-    tally.notice(`nothing expires: ${error.message}`);
+    tally.notice(`No advert expires. ${error.message}`);
   }
   const habits = numbers.learned();
   if (numbers.isOutdated()) return { ...basis, habits };
-  const missing = [...held.keys()].filter((reference) => !seen.shown.has(reference));
-  const renumbering = carried.length > 0 ? null : carriedOver(held, seen.shown, seen.strangers);
+  const missing = [...stored.keys()].filter((reference) => !seen.shown.has(reference));
+  const renumbering = carried.length > 0 ? null : carriedOver(stored, seen.shown, seen.strangers);
   if (renumbering !== null) return { ...renumbering, habits: basis.habits };
   for (const sentence of basis.renumbered.slice(0, TOLD_MAX)) tally.notice(sentence);
   if (tally.nameless > 0 && missing.length > 0 && !isForced)
-    tally.notice('nothing expires: a row that was not understood does not say whose it is');
+    tally.notice('No advert expires, because a row that was not understood has no reference.');
   const gone = isWhole && (tally.nameless === 0 || isForced) ? missing : [];
   tally.counts.gone = gone.length;
-  if (!isForced) refuseBad(tally, held.size, gone.length);
-  const expiring = gone.map((reference) => ({ reference, first: firstReference(reference, held) }));
+  if (!isForced) refuseBad(tally, stored.size, gone.length);
+  const expiring = gone.map((reference) => ({ reference, first: firstReference(reference, stored) }));
   return { gone: expiring, spool, habits, carried, outcome: { ...tally.outcome(), gone: gone.slice(0, TOLD_MAX) } };
 }
 
-function refuseBad({ rows, counts, firstComplaint, priceJumps }: Tally, heldCount: number, goneCount: number): void {
-  if (rows === 0) throw new SnapshotRefusedError('it is empty, or in another format than was named');
+function refuseBad({ rows, counts, firstComplaint, priceJumps }: Tally, storedCount: number, goneCount: number): void {
+  if (rows === 0) throw new SnapshotRefusedError('The file is empty, or not in the given format.');
   if (counts.adverts === 0)
-    throw new SnapshotRefusedError(`none of its ${rows} rows is understood: ${firstComplaint() ?? 'all are left out'}`);
-  if (heldCount >= GONE_CHECKED_FROM && goneCount > heldCount * GONE_SHARE_MAX)
-    throw new SnapshotRefusedError(`${goneCount} of ${heldCount} adverts are gone from it: --force takes it`);
+    throw new SnapshotRefusedError(`None of the ${rows} rows is valid. ${firstComplaint() ?? 'All are left out.'}`);
+  if (storedCount >= GONE_CHECKED_FROM && goneCount > storedCount * GONE_SHARE_MAX)
+    throw new SnapshotRefusedError(`${goneCount} of ${storedCount} adverts are missing. Use --force to accept this.`);
   const jumps = priceJumps();
-  if (jumps !== null) throw new SnapshotRefusedError(`${jumps}: --force takes it`);
+  if (jumps !== null) throw new SnapshotRefusedError(`${jumps} Use --force to accept this.`);
 }
 
 interface Seen {
@@ -195,7 +195,7 @@ interface Seen {
   readonly strangers: Strangers;
 }
 
-async function takeRow(
+async function publishRow(
   row: FeedRow,
   { shown, strangers }: Seen,
   tally: Tally,
@@ -207,23 +207,23 @@ async function takeRow(
   for (const loss of row.losses ?? []) tally.lose(loss, line);
   if (row.kind === 'complaint') {
     tally.complain(line, reference, row.reason);
-    // Left as it was.
+    // The advert is left unchanged.
     if (row.reference === null) tally.nameless += 1;
     else shown.add(copyOf(row.reference));
     return;
   }
-  if (shown.has(row.reference)) return tally.complain(line, reference, 'its reference is there twice');
+  if (shown.has(row.reference)) return tally.complain(line, reference, 'the reference occurs twice');
   shown.add(copyOf(row.reference));
   const fault = strangers.meet(copyOf(row.reference), row.keys);
   if (fault !== null) return tally.complain(line, reference, fault);
   await compare(row);
 }
 
-/** A copy: a part of the row's text would keep the whole of it in memory. */
+/** Copies the text: a substring would keep the whole row in memory. */
 const copyOf = (text: string): string => Buffer.from(text).toString();
 
 function createComparison(
-  held: ReadonlyMap<string, Publication>,
+  stored: ReadonlyMap<string, Publication>,
   spool: Spool,
   readAt: Date,
   tally: Tally,
@@ -233,17 +233,17 @@ function createComparison(
   const staleMs = readAt.getTime() - REPUBLISHED_AFTER_MS;
   return async (row: AdvertRow): Promise<void> => {
     const { line, reference, keys = NO_KEYS } = row;
-    const first = firstReference(reference, held);
+    const first = firstReference(reference, stored);
     const identity = identityOf(source, first);
     const whole = withinBounds(row.content, (loss) => tally.lose(loss, line));
-    const content = asPublished(whole, row.laterFeatures, identity, held.get(reference)?.hash);
+    const content = asPublished(whole, row.laterFeatures, identity, stored.get(reference)?.hash);
     const json = contentJson(identity, content);
     if (json.length > CONTENT_LENGTH_MAX)
-      return tally.complain(line, reference, `it has more than ${CONTENT_LENGTH_MAX} characters`);
+      return tally.complain(line, reference, `the advert has more than ${CONTENT_LENGTH_MAX} characters`);
     counts.adverts += 1;
     const members = tally.state(content);
     const hash = hashOf(json);
-    const before = held.get(reference);
+    const before = stored.get(reference);
     const price = typeof content.advert.price === 'number' ? content.advert.price : null;
     if (before !== undefined) tally.compare(before, { members, price }, agencyOf(reference, keys));
     const isEqual = before?.hash === hash;
@@ -302,22 +302,22 @@ async function publishBatch(
   await recordPublications(database, source, batch, crawledAt);
 }
 
-/** Ends a source: expires all its adverts, and removes it. Resolves with their number. */
+/** Ends a source: expires and removes all its adverts. Resolves with their number. */
 export async function endSource(options: Omit<Publishing, 'isAll' | 'isForced'>): Promise<number> {
   const { database, source, clock } = options;
   const publications = await readPublications(database, source);
-  const held = [...publications.keys()].map((reference) => ({
+  const stored = [...publications.keys()].map((reference) => ({
     reference,
     first: firstReference(reference, publications),
   }));
   const crawledAt = await crawledAtOf(database, source, END_DIGEST, clock());
   await markSnapshot(database, source, crawledAt, END_DIGEST);
-  await expirePublished(held, crawledAt, options);
+  await expirePublished(stored, crawledAt, options);
   await removePublications(database, source, ['']);
-  return held.length;
+  return stored.length;
 }
 
-/** Expires adverts, and removes them. */
+/** Publishes the expiry of adverts, then removes them. */
 async function expirePublished(
   expiring: readonly Carried[],
   crawledAt: Date,

@@ -1,8 +1,7 @@
 /**
- * The role `feeds`: checks its sources every few seconds, and reads their files. A file is read when it has been
- * unchanged for a minute, because uploads take time; an address is requested at the source's interval. Sources are read
- * independently, four at a time and one a host, so that a slow server delays no other source; but one snapshot at a time
- * is in memory.
+ * The role `feeds`: checks its sources every few seconds and reads their files. A file is read once it is unchanged for
+ * a minute, because uploads take time; an address is requested at the source's interval. Up to four sources are read at
+ * once, one per host, so that a slow server delays no other; only one snapshot is in memory at a time.
  */
 
 import { readFileSync } from 'node:fs';
@@ -31,7 +30,7 @@ export interface FeedsOptions {
   readonly onRefused: (source: string, reason: string) => void;
   readonly onTransientError: (what: string, error: Error) => void;
   readonly checkEveryMs?: number;
-  /** How long a file must be unchanged. */
+  /** How long a file must be unchanged before it is read. */
   readonly settledAfterMs?: number;
 }
 
@@ -39,13 +38,13 @@ const CHECK_EVERY_MS = 5_000;
 const SETTLED_AFTER_MS = 60_000;
 const TURNS = { allMax: 4, perKeyMax: 1 };
 
-/** What the sources of a process share. */
+/** State shared by all sources of a process. */
 interface Watch extends FeedsOptions {
   readonly isSettled: ReturnType<typeof createSettling>;
   readonly snapshots: Turns;
 }
 
-/** Each source is listed for operators from the start. */
+/** Stores a row for each source at the start, so that operators see all of them. */
 export async function startFeeds(options: FeedsOptions): Promise<Pick<Task, 'run' | 'stop'>> {
   const { database, sources, onTransientError, onRefused, checkEveryMs: everyMs = CHECK_EVERY_MS } = options;
   for (const { name } of sources) await writeReport(database, name, {});
@@ -76,7 +75,7 @@ export async function startFeeds(options: FeedsOptions): Promise<Pick<Task, 'run
   };
 }
 
-/** By this process's clock: the file's timestamp is its writer's. */
+/** Uses this process's clock, because the file's timestamp comes from its writer. */
 function createSettling({ nowMs, settledAfterMs = SETTLED_AFTER_MS }: FeedsOptions) {
   const seen = new Map<string, { readonly version: string; readonly sinceMs: number }>();
   return (name: string, version: string): boolean => {
@@ -105,17 +104,17 @@ async function checkFile(
   if (found === null) return;
   const isWritten = watch.isSettled(source.name, found.version);
   const isNew = found.version !== known.version;
-  const isAsked = Boolean(known.requestedAt);
-  if (!isWritten && !isAsked) return;
+  const isRequested = Boolean(known.requestedAt);
+  if (!isWritten && !isRequested) return;
   // The adverts of an unchanged file are kept alive until the source counts as silent.
   const isShown = isOlder(known.readAt, REPUBLISHED_AFTER_MS, watch) && !isSilent(known, source, watch);
-  if (!isNew && !isAsked && !isShown) return;
+  if (!isNew && !isRequested && !isShown) return;
   await noted(source, watch, (onBytes) => read(source, { ...found, isGiven: isNew, onBytes }, stopping, watch));
 }
 
 async function askAddress(source: FeedSource, known: SourceReport, stopping: AbortSignal, watch: Watch) {
   if (!known.requestedAt && !isOlder(known.lookedAt, source.everyMs, watch)) return;
-  // An unconditional request returns the file whose adverts are to be published again.
+  // A conditional request would not return an unchanged file, whose adverts must be published again.
   const version = isOlder(known.readAt, REPUBLISHED_AFTER_MS, watch) ? null : (known.version ?? null);
   await noted(source, watch, (onBytes) => readAddress(source, version, onBytes, stopping, watch));
 }
@@ -146,7 +145,7 @@ async function readAddress(
 
 type OnBytes = (bytes: number) => void;
 
-/** Meanwhile operators see since when the source is being read, and how many bytes of it have been received. */
+/** While `work` runs, operators see when the reading began and how many bytes have been received. */
 async function noted(source: FeedSource, watch: Watch, work: (onBytes: OnBytes) => Promise<void>): Promise<void> {
   const { database, onTransientError } = watch;
   const startedAt = performance.now();
@@ -195,7 +194,7 @@ function isOlder(at: string | undefined, ageMs: number, { clock }: FeedsOptions)
   return at === undefined || clock().getTime() - Date.parse(at) >= ageMs;
 }
 
-/** It has given no file for twice its interval. */
+/** True if the source has given no file for twice its interval. */
 function isSilent({ gaveAt }: SourceReport, { everyMs }: FeedSource, options: FeedsOptions): boolean {
   return isOlder(gaveAt, 2 * everyMs, options);
 }
@@ -203,15 +202,15 @@ function isSilent({ gaveAt }: SourceReport, { everyMs }: FeedSource, options: Fe
 export interface FeedSource {
   readonly name: string;
   readonly format: FormatName;
-  /** The path of its mapping. */
+  /** Path of its mapping. */
   readonly mapping: string | null;
-  /** A file, or a folder whose newest file counts; null: `url`. */
+  /** A file, or a folder of which the newest file is read; null if `url` is set. */
   readonly path: string | null;
-  /** Without user and password. */
+  /** Address without user and password. */
   readonly url: string | null;
-  /** The header that sends them (RFC 7617); null: the address has none. */
+  /** `Authorization` header with user and password (RFC 7617); null if the address has none. */
   readonly authorization: string | null;
-  /** The interval of its snapshots; an address is requested as often. */
+  /** Interval of its snapshots, and of requests to its address. */
   readonly everyMs: number;
 }
 
@@ -240,13 +239,13 @@ const source = z
   .refine((each) => (each.path === undefined) !== (each.url === undefined), 'needs either path or url')
   .refine(
     (each) => (each.format === 'mapping') === (each.mapping !== undefined),
-    'mapping goes with the format mapping',
+    'mapping is required by the format "mapping", and not allowed for others',
   );
 const file = z.record(z.string().refine(isSourceName, SOURCE_RULE), source);
 
 /**
- * The file of sources for the role `feeds` (`VIGIE_FEEDS_FILE`). Relative paths are relative to the file. Throws
- * `FeedsFileError` that names every error.
+ * Reads the file of sources for the role `feeds` (`VIGIE_FEEDS_FILE`). Its relative paths are resolved from its folder.
+ * Throws `FeedsFileError`, which names every error.
  */
 export function readFeedsFile(path: string): readonly FeedSource[] {
   const sent = readJson(path);

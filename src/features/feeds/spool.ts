@@ -1,4 +1,4 @@
-/** The planned messages of a snapshot, kept on disk until all of it has been read: a bad file publishes nothing. */
+/** Planned messages of a snapshot, kept on disk until the whole snapshot has been read, so that a bad file publishes nothing. */
 
 import { mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -7,15 +7,15 @@ import { linesOf, type OtherKeys } from './feed-row.ts';
 
 export interface Planned {
   readonly reference: string;
-  /** The reference that its ids are made of. */
+  /** The reference from which its ids are derived. */
   readonly first: string;
   readonly keys: OtherKeys;
-  /** Its known members, joined by blanks. */
+  /** Names of its known members, separated by spaces. */
   readonly members: string;
   readonly price: number | null;
   readonly hash: string;
   readonly change: 'new' | 'changed' | 'none';
-  /** `contentJson` of it. */
+  /** The result of `contentJson`. */
   readonly content: string;
 }
 
@@ -23,7 +23,7 @@ export type Spool = Awaited<ReturnType<typeof createSpool>>;
 
 const BUFFERED_MAX = 1_024 * 1_024;
 
-/** The file has no name, so that it disappears with the process. */
+/** The file is unlinked at once, so that it disappears with the process. */
 export async function createSpool() {
   const directory = await mkdtemp(join(tmpdir(), 'vigie-feed-'));
   const file = await open(join(directory, 'spool'), 'wx+', 0o600);
@@ -36,7 +36,7 @@ export async function createSpool() {
   };
   return {
     async add({ content, ...head }: Planned): Promise<void> {
-      // JSON has neither tabs nor line ends.
+      // JSON contains neither tabs nor line breaks.
       buffered += `${JSON.stringify(head)}\t${content}\n`;
       if (buffered.length > BUFFERED_MAX) await flush();
     },

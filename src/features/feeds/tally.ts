@@ -1,4 +1,4 @@
-/** What a snapshot brought: counts, and what was not understood, the losses of values by kind. */
+/** Counts of a snapshot, the rows that were not understood, and the lost values by kind. */
 
 import { eachKnown, type FeedContent, type Loss } from './feed-row.ts';
 
@@ -7,22 +7,22 @@ export type SnapshotCounts = { readonly [count in keyof typeof COUNTS]: number }
 
 export interface SnapshotOutcome {
   readonly counts: SnapshotCounts;
-  /** The first rows with errors, a sentence each. */
+  /** The first rows with errors, one sentence each. */
   readonly complaints: readonly string[];
-  /** What is unusual about the snapshot, and the values that were left out, a sentence for each kind. */
+  /** Unusual facts about the snapshot, and the values that were left out: one sentence per kind. */
   readonly notices: readonly string[];
   /** Members that many adverts have lost. */
   readonly warnings: readonly string[];
-  /** The number of values that were left out, by member. */
+  /** Number of values that were left out, by member. */
   readonly lost: Readonly<Record<string, number>>;
-  /** The first of those that expire. */
+  /** The first adverts that expire. */
   readonly gone: readonly string[];
 }
 
 export const TOLD_MAX = 50;
-/** Of the adverts that were there before. */
+/** Share of the adverts known before; above it, a lost member causes a warning. */
 const LOSING_SHARE_MAX = 0.1;
-/** More than half of the adverts, and as many, may not change their price by more than a fifth: references were reused. */
+/** So many price changes above a fifth, in more than half of the adverts, suggest reused references: the snapshot is refused. */
 const JUMPS_REFUSED_FROM = 3;
 
 export type Tally = ReturnType<typeof createTally>;
@@ -34,7 +34,7 @@ export function createTally() {
   const leftOut = new Map<string, { readonly line: number; count: number }>();
   const missed = new Map<string, number>();
   const losses = createLosses();
-  /** By agency; those of the whole source under the empty name. */
+  /** Counts by agency; the empty name holds those of the whole source. */
   const jumps = new Map<string, { readonly of: number; readonly count: number }>();
   let returned = 0;
   return {
@@ -44,7 +44,7 @@ export function createTally() {
     complain(line: number, reference: string | null, reason: string) {
       counts.notUnderstood += 1;
       if (complaints.length < TOLD_MAX)
-        complaints.push(`line ${line}${reference === null ? '' : `, ${reference}`}: ${reason}`);
+        complaints.push(`Line ${line}${reference === null ? '' : `, ${reference}`}: ${reason}.`);
     },
     notice: (text: string): void => void notices.push(text),
     leaveOut(line: number, reason: string) {
@@ -53,7 +53,7 @@ export function createTally() {
     },
     lose: losses.add,
     state: losses.state,
-    /** `before`, `now`: what an advert of the agency had, and has. */
+    /** `before`, `now`: the stored and the new advert of the agency. */
     compare(before: Compared, now: Compared, agency: string) {
       returned += 1;
       const isJump =
@@ -66,21 +66,21 @@ export function createTally() {
       const known = new Set(now.members.split(' '));
       for (const member of before.members.split(' ')) if (member !== '' && !known.has(member)) increase(missed, member);
     },
-    /** Of most adverts of the source, or of an agency in it; null: there are none. */
+    /** A sentence if most adverts of the source or of an agency have changed their price by more than a fifth; otherwise null. */
     priceJumps(): string | null {
       const found = [...jumps].find(([, { of, count }]) => count >= JUMPS_REFUSED_FROM && count * 2 > of);
       if (found === undefined) return null;
       const [agency, { of, count }] = found;
-      return `${count} of ${of} adverts${agency && ` of the agency ${agency}`} change their price by more than a fifth at once`;
+      return `${count} of ${of} adverts${agency && ` of the agency ${agency}`} change their price by more than a fifth at once.`;
     },
-    /** Of a file with nothing else. */
+    /** Explains a file in which no row was understood. */
     firstComplaint: (): string | undefined => complaints[0],
     outcome(): Omit<SnapshotOutcome, 'gone'> {
       const left = [...leftOut].map(
-        ([reason, { line, count }]) => `${count} left out: ${reason} (first: line ${line})`,
+        ([reason, { line, count }]) => `Rows left out: ${count}, because ${reason} (first: line ${line}).`,
       );
       const losing = [...missed].filter(([, count]) => count > returned * LOSING_SHARE_MAX);
-      const warnings = losing.map(([member, count]) => `${count} of ${returned} adverts have lost ${member}`);
+      const warnings = losing.map(([member, count]) => `${count} of ${returned} adverts have lost ${member}.`);
       const { sentences, lost } = losses.outcome();
       return { counts, complaints, notices: [...notices, ...left, ...sentences], warnings, lost };
     },
@@ -92,7 +92,7 @@ interface Compared {
   readonly price: number | null;
 }
 
-/** Values that were left out, by member and fault. */
+/** Counts values that were left out, by member and fault. */
 function createLosses() {
   const stated = new Map<string, number>();
   const lost = new Map<string, number>();
@@ -105,7 +105,7 @@ function createLosses() {
       kind.count += 1;
       if (kinds.size < TOLD_MAX) kinds.set(name, kind);
     },
-    /** Returns the names of the known members, joined by blanks. */
+    /** Returns the names of the known members, separated by spaces. */
     state(content: FeedContent): string {
       const names: string[] = [];
       eachKnown(content, (member, count) => {
@@ -117,7 +117,7 @@ function createLosses() {
     outcome() {
       const sentences = [...kinds.values()].map(({ loss: { member, fault, value }, line, count }) => {
         const all = (stated.get(member) ?? 0) + (lost.get(member) ?? 0);
-        return `${member}: ${count} of ${all} ${count === 1 ? 'is' : 'are'} ${fault} (first: line ${line}, ${value})`;
+        return `${count} of ${all} values of ${member} ${count === 1 ? 'is' : 'are'} ${fault} (first: line ${line}, ${value}).`;
       });
       return { sentences, lost: Object.fromEntries(lost) };
     },

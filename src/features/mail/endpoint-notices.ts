@@ -1,7 +1,8 @@
 /**
- * E-mails to a client's notice address: an endpoint is about to be paused after failures (at half of that time), or has
- * been (decisions, section 6). One e-mail names all of a client, at most one an hour, at least once: what is marked as
- * notified was sent before. An attempt that fails is made again an hour later.
+ * E-mails to a client's notice address: an endpoint is about to be paused after failures (half of that time has
+ * passed), or has been paused (decisions, section 6). One e-mail names all such endpoints of a client. A client gets at
+ * most one an hour. Each notice is sent at least once: endpoints are marked as notified afterwards. A failed attempt is
+ * repeated an hour later.
  */
 
 import { startTask } from '../../engine/actor/task.ts';
@@ -13,6 +14,7 @@ import { arrayLiteral } from '../../engine/store/array-literal.ts';
 import type { Queryable } from '../../engine/store/database.ts';
 import { isFaultOfItsOwn, isHalfDead } from '../../engine/store/endpoints.ts';
 import type { FeatureTask } from '../../feature.ts';
+import { both, inLanguage } from '../../languages.ts';
 import { messageBytes } from './mail-letter.ts';
 import type { MailOutcome } from './mail-sender.ts';
 import { cleanText, MAIL_WORDS } from './mail-words.ts';
@@ -27,7 +29,7 @@ export interface NoticeDependencies extends Pick<MailingDependencies, Shared> {
 }
 
 const CHECK_EVERY_MS = 60_000;
-/** What is beyond it is named an hour later. */
+/** Further endpoints are named an hour later. */
 const ENDPOINTS_MAX = 1_000;
 const SHOWN_MAX = 20;
 const URL_LENGTH_MAX = 200;
@@ -67,7 +69,7 @@ export async function sendEndpointNotices(dependencies: NoticeDependencies, stop
       unsubscribeUrl: null,
     });
     const outcome = await sender.send({ from: from.address, to: address, bytes }, new Date());
-    // What is refused for good would be refused again.
+    // A permanent refusal would only be repeated, so it also marks the endpoints as notified.
     if (outcome.error === null || outcome.isFinal) await markNoticed(database, endpoints);
     onNotice(clientId, endpoints.length, outcome);
   }
@@ -82,15 +84,15 @@ interface DueNotice {
   readonly pausedAt: Date | null;
   readonly failingSince: Date | null;
   readonly lastError: string | null;
-  /** By PostgreSQL, to the microsecond: a pause of the same millisecond may be told already. */
+  /** By PostgreSQL's clock, in microseconds: cut to milliseconds, it could precede a pause that this e-mail names. */
   readonly readAt: string;
 }
 
-/** A client has an address for notices, and none was tried within the last hour. */
+/** The client has a notice address, and no e-mail to it was tried within the last hour. */
 const IS_NOTICE_DUE = `notice_address is not null
   and coalesce(notice_tried_at, '-infinity') < statement_timestamp() - interval '1 hour'`;
 
-/** Reads all endpoints, where a notice of a client is due. */
+/** Reads all endpoints if a notice of any client is due. */
 async function readDueNotices(database: Queryable, pauseDays: number): Promise<readonly DueNotice[]> {
   const { rows } = await database.query<DueNotice>(
     `select c.id as "clientId", c.name as "clientName", c.notice_address as address, e.key, e.url,
@@ -104,11 +106,11 @@ async function readDueNotices(database: Queryable, pauseDays: number): Promise<r
      order by c.id, e.url limit ${ENDPOINTS_MAX}`,
     [pauseDays],
   );
-  // Clients whose ids end alike have endpoints of one another's digits.
+  // Keys contain only the last digits of a client's id: clients whose ids end alike match each other's endpoints.
   return rows.filter(({ clientId, key, url }) => endpointKeyOf(clientId, url) === key);
 }
 
-/** False when another instance has sent one, or the address was removed. Served by the primary key. */
+/** False if another instance has claimed the notice, or the address was removed. Served by the primary key. */
 async function claimNotice(database: Queryable, clientId: Uuid): Promise<boolean> {
   const { rowCount } = await database.query(
     `update clients set notice_tried_at = clock_timestamp() where id = $1 and ${IS_NOTICE_DUE}`,
@@ -117,7 +119,7 @@ async function claimNotice(database: Queryable, clientId: Uuid): Promise<boolean
   return rowCount === 1;
 }
 
-/** What has happened since they were read is notified later. Served by the primary key. */
+/** Records the time of the reading: later changes are notified later. Served by the primary key. */
 async function markNoticed(database: Queryable, endpoints: readonly DueNotice[]): Promise<void> {
   await database.query('update endpoints set noticed_at = $2 where key = any($1::text[])', [
     arrayLiteral(endpoints.map(({ key }) => key)),
@@ -125,33 +127,34 @@ async function markNoticed(database: Queryable, endpoints: readonly DueNotice[])
   ]);
 }
 
-const WORDS = {
-  fr: {
-    subject: (client: string, hasPaused: boolean) =>
-      `Webhooks de ${client} : adresses ${hasPaused ? 'suspendues' : 'en échec'}`,
-    paused: (at: string) => `suspendue depuis le ${at} ; rien n’y est envoyé, rien n’est perdu`,
-    failing: (at: string, until: string) => `échoue depuis le ${at} ; sera suspendue le ${until} sans réponse 200`,
-    lastError: (error: string) => `dernier échec : ${error}`,
-    more: (count: number) => `Et ${count} autres.`,
-    advice:
-      'Corrigez l’adresse, puis reprenez-la dans la console ou par PATCH /endpoints : ce qui attend part alors, dans son ordre.',
-  },
-  en: {
-    subject: (client: string, hasPaused: boolean) =>
+const TEXTS = {
+  subject: (client: string, hasPaused: boolean) =>
+    both(
       `Webhooks of ${client}: endpoints ${hasPaused ? 'are paused' : 'fail'}`,
-    paused: (at: string) => `paused since ${at}; nothing is sent to it, nothing is lost`,
-    failing: (at: string, until: string) => `fails since ${at}; will be paused on ${until} without an answer of 200`,
-    lastError: (error: string) => `last failure: ${error}`,
-    more: (count: number) => `And ${count} more.`,
-    advice:
-      'Mend the endpoint, then resume it in the console or by PATCH /endpoints: what waits is sent then, in its order.',
-  },
-} as const;
+      `Webhooks de ${client} : adresses ${hasPaused ? 'suspendues' : 'en échec'}`,
+    ),
+  paused: (at: string) =>
+    both(
+      `paused since ${at}; nothing is sent to it, nothing is lost`,
+      `suspendue depuis le ${at} ; rien n’y est envoyé, rien n’est perdu`,
+    ),
+  failing: (at: string, until: string) =>
+    both(
+      `fails since ${at}; will be paused on ${until} without an answer of 200`,
+      `échoue depuis le ${at} ; sera suspendue le ${until} sans réponse 200`,
+    ),
+  lastError: (error: string) => both(`last failure: ${error}`, `dernier échec : ${error}`),
+  more: (count: number) => both(`And ${count} more.`, `Et ${count} autres.`),
+  advice: both(
+    'Mend the endpoint, then resume it in the console or by PATCH /endpoints: what waits is sent then, in its order.',
+    'Corrigez l’adresse, puis reprenez-la dans la console ou par PATCH /endpoints : ce qui attend part alors, dans son ordre.',
+  ),
+};
 
 const DAY_MS = 86_400_000;
 
 function noticeText(client: string, endpoints: readonly DueNotice[], pauseDays: number, language: MailLanguage) {
-  const words = WORDS[language];
+  const words = inLanguage(TEXTS, language);
   const { locale } = MAIL_WORDS[language];
   const at = (ms: number): string =>
     new Date(ms).toLocaleString(locale, { dateStyle: 'long', timeStyle: 'long', timeZone: 'Europe/Paris' });
@@ -166,7 +169,7 @@ function noticeText(client: string, endpoints: readonly DueNotice[], pauseDays: 
   return { subject: words.subject(cleanText(client), hasPaused), text: `${[...lines, words.advice].join('\n\n')}\n` };
 }
 
-/** Without its query, which may have a password. */
+/** Without its query and fragment, which may contain a password. */
 function shownUrl(url: string): string {
   const [address = ''] = url.split(/[?#]/, 1);
   return cleanText(address).slice(0, URL_LENGTH_MAX);

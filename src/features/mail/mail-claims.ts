@@ -1,25 +1,25 @@
 /**
  * Claims an e-mail for an attempt, and counts the attempt before any byte is sent. A claim locks the row of the
- * recipient, so two instances never gather the same items into two e-mails, and after an answered unsubscription no
- * e-mail begins. Locks are taken in one order everywhere: recipient, mailbox, client, items, searches. One query finds the due
- * e-mails of every client that has some, so that none waits behind the many of another.
+ * recipient, so two instances never gather the same items into two e-mails, and no e-mail begins after an
+ * unsubscription was answered. Locks are taken in one order everywhere: recipient, mailbox, client, items, searches.
+ * One query finds the due e-mails of every client, so no client waits behind the many e-mails of another.
  */
 
 import { randomBytes } from 'node:crypto';
 import { timeOrderedUuid, type Uuid } from '../../engine/domain/ids.ts';
-import { CLIENT_MAILS_MAX, MAILBOX_MAILS_MAX, nextMorning, parisDayOf } from '../../engine/domain/mail.ts';
+import { CLIENT_MAILS_MAX, MAILBOX_MAILS_MAX, parisDayOf } from '../../engine/domain/mail.ts';
 import { type Database, type Queryable, transaction } from '../../engine/store/database.ts';
 import { WAITING } from '../../engine/store/delivery-states.ts';
-import { IS_OPPOSED } from '../../engine/store/search-routes.ts';
+import { frequencyChosenBy, IS_STOPPED, isOpposed } from '../../engine/store/recipient-choices.ts';
+import { isMarked } from '../../engine/store/search-marks.ts';
 import type { MailItem } from './mail-contents.ts';
 import type { MailReason } from './mail-items.ts';
 import { tokenHash } from './mail-recipients.ts';
 import { mailboxOf } from './mailboxes.ts';
+import { morningAfter } from './mornings.ts';
 
 export interface ClaimedItem extends MailItem {
   readonly matchId: Uuid;
-  /** The number of e-mails in which it found no room. */
-  readonly postponedCount: number;
 }
 
 export interface ClaimedMail {
@@ -29,32 +29,32 @@ export interface ClaimedMail {
   readonly address: string;
   /** Never empty; oldest first. */
   readonly items: readonly ClaimedItem[];
-  /** Counted within the present series, from 1. */
+  /** From 1, within the current series of attempts. */
   readonly attempt: number;
   readonly startedAt: Date;
-  /** The bytes of an earlier attempt, when it had exactly these items. */
+  /** The bytes of an earlier attempt; null without one, or if the items differ or a search now hides a contact. */
   readonly letter: Buffer | null;
   /** For the link to unsubscribe: 128 random bits in base64url. */
   readonly token: string;
-  /** The day and the mailbox that its beginning counts for; null for a further attempt. */
+  /** The day and mailbox in whose counts the e-mail is included; null for a retry, which is not counted again. */
   readonly counted: { readonly day: string; readonly mailboxKey: string } | null;
 }
 
 export interface MailClaimOptions {
   readonly leaseMs: number;
-  /** Null: PostgreSQL's clock. */
+  /** Null for PostgreSQL's clock. */
   readonly now: Date | null;
-  /** Items of searches without consent are cancelled. */
+  /** True to cancel items of searches without consent. */
   readonly isConsentRequired?: boolean;
 }
 
-/** Items of one e-mail; further ones go into the next one. */
+/** Items per e-mail; the others go into the next one. */
 const ITEMS_MAX = 5_000;
 const TOKEN_BYTES = 16;
 
 /**
- * Null when there is nothing to send: another instance has it, the recipient or the client has reached the daily
- * limit and is postponed to the next morning, or its items were cancelled.
+ * Null if there is nothing to send: another instance has the e-mail, its items were cancelled, or the recipient or the
+ * client has reached the daily limit and is postponed to the next morning.
  */
 export async function claimMail(
   database: Database,
@@ -64,55 +64,54 @@ export async function claimMail(
   return transaction(database, async (client) => {
     const now = given ?? (await client.query<{ now: Date }>('select now()')).rows[0]?.now ?? new Date();
     const today = parisDayOf(now);
-    const recipient = await lockRecipient(client, key, clientId);
-    if (recipient === null) return null;
-    const { isOpposed } = recipient;
+    const isOpposed = await lockRecipient(client, key, clientId);
+    if (isOpposed === null) return null;
     const mailbox = mailId === null ? await countedMailbox(client, { clientId, key }, today) : null;
     if (mailbox === undefined) return null;
     const isBelowLimit =
       mailbox === null || (mailbox.mails < MAILBOX_MAILS_MAX && (await isClientBelowLimit(client, clientId, today)));
     const counted = mailbox === null ? null : { day: today, mailboxKey: mailbox.key };
-    const postponedUntil = isBelowLimit ? null : nextMorning('daily', now);
+    const postponedFrom = isBelowLimit ? null : now;
     const id = mailId ?? timeOrderedUuid(now);
-    const claim = { key, mailId, id, leaseMs, postponedUntil, isConsentRequired, isOpposed };
-    const rows = await claimItems(client, claim);
+    const values = [key, isOpposed, postponedFrom, id, leaseMs, mailId, isConsentRequired];
+    const rows = await claimItems(client, mailId === null ? 'gathered' : 'again', values);
     const [first] = rows;
     if (first === undefined) return null;
     const token = randomBytes(TOKEN_BYTES).toString('base64url');
     const { address, attempt, startedAt } = first;
     const letter = first.letterItems === rows.length ? first.letter : null;
     await countMail(client, { clientId, counted }, 1);
-    // The link of a repeated e-mail has been recorded.
-    if (letter === null) await insertToken(client, token, key);
+    // The token in the link of a repeated e-mail is already stored.
+    if (letter === null) await insertToken(client, token, key, id);
     const items = rows.map(({ reason, ...item }) => ({ ...item, reason: JSON.parse(reason) as MailReason }));
     return { id, clientId, key, address, attempt, startedAt, token, letter, items, counted };
   });
 }
 
-async function insertToken(client: Queryable, token: string, key: string): Promise<void> {
-  await client.query('insert into mail_tokens (hash, recipient_key) values ($1, $2)', [tokenHash(token), key]);
+async function insertToken(client: Queryable, token: string, key: string, mailId: Uuid): Promise<void> {
+  const text = 'insert into mail_tokens (hash, recipient_key, mail_id) values ($1, $2, $3)';
+  await client.query(text, [tokenHash(token), key, mailId]);
 }
 
-interface Recipient {
-  readonly isOpposed: boolean;
-}
-
-/** Null when another one holds it: an erasure may be long, and no slot waits for it. Served by the primary key. */
-async function lockRecipient(client: Queryable, key: string, clientId: Uuid): Promise<Recipient | null> {
+/**
+ * Whether the recipient must get no e-mails. Null if another process holds the lock: an erasure may take long, and no
+ * slot waits for it. Served by the primary key.
+ */
+async function lockRecipient(client: Queryable, key: string, clientId: Uuid): Promise<boolean | null> {
   await client.query({
     name: 'insert-mail-recipient',
     text: 'insert into mail_recipients (key, client_id) values ($1, $2) on conflict do nothing',
     values: [key, clientId],
   });
-  const { rows } = await client.query<Recipient>({
+  const { rows } = await client.query<{ isOpposed: boolean }>({
     name: 'lock-mail-recipient',
-    text: `select ${IS_OPPOSED} as "isOpposed" from mail_recipients where key = $1 for update skip locked`,
+    text: `select ${isOpposed('key')} as "isOpposed" from mail_recipients where key = $1 for update skip locked`,
     values: [key],
   });
-  return rows[0] ?? null;
+  return rows[0]?.isOpposed ?? null;
 }
 
-/** Its row stays locked: recipients may share a mailbox. Undefined without items. Served by mail_items_notified. */
+/** Keeps the row locked: recipients may share a mailbox. Undefined without items. Served by mail_items_notified. */
 async function countedMailbox(
   client: Queryable,
   { clientId, key }: Pick<MailTurn, 'clientId' | 'key'>,
@@ -137,7 +136,7 @@ async function countedMailbox(
   return rows[0];
 }
 
-/** The client's row stays locked, so that only one e-mail is the last one of the day. Served by the primary key. */
+/** Keeps the row locked, so that only one e-mail is the last one of the client's day. Served by the primary key. */
 async function isClientBelowLimit(client: Queryable, clientId: Uuid, today: string): Promise<boolean> {
   const { rows } = await client.query<{ mails: number }>({
     name: 'lock-mail-client',
@@ -151,18 +150,6 @@ async function isClientBelowLimit(client: Queryable, clientId: Uuid, today: stri
   return (rows[0]?.mails ?? 0) < CLIENT_MAILS_MAX;
 }
 
-interface ItemClaim {
-  readonly isOpposed: boolean;
-  readonly key: string;
-  /** Null for a new e-mail. */
-  readonly mailId: Uuid | null;
-  /** Equal to `mailId` for a further attempt. */
-  readonly id: Uuid;
-  readonly leaseMs: number;
-  readonly postponedUntil: Date | null;
-  readonly isConsentRequired: boolean;
-}
-
 interface ClaimedRow extends Omit<ClaimedItem, 'reason'> {
   /** JSON. */
   readonly reason: string;
@@ -173,39 +160,47 @@ interface ClaimedRow extends Omit<ClaimedItem, 'reason'> {
   readonly startedAt: Date;
 }
 
-/** Gathered items: served by mail_items_recipient. Retried ones: by mail_items_mail. */
+/** The open items of one e-mail. Gathered items: served by mail_items_recipient. Retried ones: by mail_items_mail. */
 const OPEN = {
-  gathered: `select id, search_number, generation from mail_items
+  gathered: `select id, search_number, generation, property_uuid, created_at from mail_items
     where endpoint_key = $1 and state = 'queued' and gathers_from <= clock_timestamp() and $6::uuid is null
     order by id limit ${ITEMS_MAX} for update`,
-  again: `select id, search_number, generation from mail_items
+  again: `select id, search_number, generation, property_uuid, created_at from mail_items
     where mail_id = $6 and endpoint_key = $1 and state = 'retry_wait' and due_at <= statement_timestamp()
     order by id for update`,
 } as const;
 
 /**
- * Decides each item: cancelled with its search, when that or its client is gone, or it is silent, was silenced since its
- * recording, sends no e-mails, or lacks a required consent; redirected to the search's present address; postponed; or claimed. The searches are
- * locked meanwhile, so after the answer to a change no attempt begins that contradicts it. What a mail server answered
- * about the former address goes with that. Served by the primary keys and `OPEN`.
+ * Decides each item. It is cancelled if its search or client is gone; if the search is silent, was silenced after the
+ * recording, sends no e-mails, or lacks a required consent; if the client has hidden the property in it; or if the
+ * recipient wants no e-mails of it. Otherwise it is redirected to the search's present address, postponed (also until
+ * the morning that the recipient chose), or claimed. The searches stay locked, so no attempt that contradicts a change
+ * begins after the change was answered. A redirection also deletes what a mail server answered about the former
+ * address. Served by the primary keys and `OPEN`.
  */
 function claimText(open: string): string {
   return `
     with open as materialized (${open}), subscription as materialized (
-      select number, generation as present_generation, mail_key, members ->> 'notificationRecipient' as mail_to from searches
+      select number, generation as present_generation, mail_key, members ->> 'notificationRecipient' as mail_to,
+        hide_property_contact as is_contact_hidden from searches
       where number = any(array(select search_number from open)) and deleted_at is null and notification_enabled
-        and mail_key is not null and mail_refused_at is null
+        and mail_key is not null and mail_refused_at is null and not ${IS_STOPPED}
         and not ($7 and members ->> 'notificationConsent' is null)
         and not exists (select from clients where clients.id = client_id and clients.deleted_at is not null)
       order by number for key share
+    ), chosen as materialized (
+      -- A retry is not postponed.
+      select case when $6::uuid is null then ${frequencyChosenBy('$1')} end as frequency
     ), decided as materialized (
       select open.id, mail_key, mail_to, case
-        when mail_key is null or generation < present_generation then 'cancelled'
+        when mail_key is null or generation < present_generation or ${isMarked('open', 'hidden')} then 'cancelled'
         when mail_key <> $1 then 'redirected'
         when $2 then 'cancelled'
-        when $3::timestamptz is not null then 'postponed'
-        else 'claimed' end as decision
-      from open left join subscription on number = search_number
+        when $3::timestamptz is not null or earliest > clock_timestamp() then 'postponed'
+        else 'claimed' end as decision,
+        coalesce(${morningAfter("'daily'", '$3::timestamptz')}, earliest) as postponed_until
+      from open left join subscription on number = search_number, chosen,
+        lateral (select ${morningAfter('frequency', 'created_at')} as earliest) as mornings
     ), started as materialized (
       -- Of all items of the e-mail, by which it is given back: the clock advances from row to row.
       select max(clock_timestamp()) as at from decided
@@ -218,9 +213,10 @@ function claimText(open: string): string {
         attempt_count = attempt_count + (decision = 'claimed')::integer,
         attempts_spent = case decision when 'redirected' then attempt_count else attempts_spent end,
         attempt_started_at = case decision when 'claimed' then at else attempt_started_at end,
-        gathers_from = case decision when 'redirected' then clock_timestamp() when 'postponed' then $3 else gathers_from end,
+        gathers_from = case decision when 'redirected' then clock_timestamp() when 'postponed' then postponed_until
+          else gathers_from end,
         due_at = case decision when 'claimed' then clock_timestamp() + $5 * interval '1 millisecond'
-          when 'redirected' then clock_timestamp() when 'postponed' then $3 else due_at end,
+          when 'redirected' then clock_timestamp() when 'postponed' then postponed_until else due_at end,
         finished_at = case decision when 'cancelled' then clock_timestamp() end
       from decided, started where mail_items.id = any(array(select id from decided)) and mail_items.id = decided.id
       returning mail_items.*, decision, mail_to
@@ -229,26 +225,25 @@ function claimText(open: string): string {
       where delivery_id in (select id from decided where decision = 'redirected') and response_head is not null
     )
     select id, search_number as "searchNumber", match_id as "matchId", property_uuid as "propertyUuid",
-      postponed_count as "postponedCount", reason, letter, letter_items as "letterItems", mail_to as address,
-      attempt_count - attempts_spent as attempt, attempt_started_at as "startedAt"
+      reason, letter_items as "letterItems", mail_to as address,
+      attempt_count - attempts_spent as attempt, attempt_started_at as "startedAt", case when not exists (
+        select from subscription where is_contact_hidden and number = any(letter_contacts)) then letter end as letter
     from claimed where decision = 'claimed' order by id`;
 }
 
-async function claimItems(client: Queryable, claim: ItemClaim): Promise<readonly ClaimedRow[]> {
-  const { key, isOpposed, postponedUntil, id, leaseMs, mailId, isConsentRequired } = claim;
-  const kind = mailId === null ? 'gathered' : 'again';
-  const { rows } = await client.query<ClaimedRow>({
-    name: `claim-mail-items-${kind}`,
-    text: claimText(OPEN[kind]),
-    values: [key, isOpposed, postponedUntil, id, leaseMs, mailId, isConsentRequired],
-  });
-  return rows;
+async function claimItems(
+  client: Queryable,
+  kind: keyof typeof OPEN,
+  values: unknown[],
+): Promise<readonly ClaimedRow[]> {
+  const query = { name: `claim-mail-items-${kind}`, text: claimText(OPEN[kind]), values };
+  return (await client.query<ClaimedRow>(query)).rows;
 }
 
-type Counted = Pick<ClaimedMail, 'clientId' | 'counted'>;
+type CountedMail = Pick<ClaimedMail, 'clientId' | 'counted'>;
 
-/** Adds to the e-mails of a mailbox and a client on their day. Served by the primary keys. */
-async function countMail(client: Queryable, { clientId, counted }: Counted, added: 1 | -1): Promise<void> {
+/** Adds to the day's e-mail counts of a mailbox and a client. Served by the primary keys. */
+async function countMail(client: Queryable, { clientId, counted }: CountedMail, added: 1 | -1): Promise<void> {
   if (counted === null) return;
   const { day, mailboxKey } = counted;
   const change = 'set mails = mails + $3 where day = $2 and';
@@ -257,8 +252,8 @@ async function countMail(client: Queryable, { clientId, counted }: Counted, adde
 }
 
 /**
- * An e-mail that began and is not sent does not count for its day, if `work` says so. Recipient and counts are locked before
- * the items that `work` changes. Served by the primary keys.
+ * If `work` resolves with true, an e-mail that began but was not sent no longer counts for its day. Recipient and
+ * counts are locked before the items that `work` changes. Served by the primary keys.
  */
 export async function uncountMail(
   database: Database,
@@ -274,9 +269,9 @@ export async function uncountMail(
 }
 
 /**
- * Undoes the claim of an e-mail that was not sent: due now and uncounted, a new one without the bytes that were written,
- * because further items may join it. An attempt that has ended otherwise, or a later one, stays. Served by the primary
- * keys and mail_items_mail.
+ * Undoes the claim of an e-mail that was not sent: it is due now and uncounted. A new e-mail also loses the bytes that
+ * were written, because further items may join it. An attempt that has ended otherwise, or a later one, is left
+ * unchanged. Served by the primary keys and mail_items_mail.
  */
 export async function giveBackMail(database: Database, mail: ClaimedMail): Promise<void> {
   const { id, startedAt, counted } = mail;
@@ -301,7 +296,7 @@ export interface MailTurn {
   readonly clientId: Uuid;
   /** Identifies the recipient. */
   readonly key: string;
-  /** A retried e-mail; null for items to gather into a new one. */
+  /** The e-mail to retry; null to gather items into a new one. */
   readonly mailId: Uuid | null;
 }
 
@@ -309,9 +304,9 @@ export interface MailTurn {
 const ITEMS_PER_CLIENT = 64;
 
 /**
- * The first of every client, then the second of every client, and so on. Clients with open items are found by a loose
- * scan of index `mail_items_due`, which also serves each client's due items: the oldest first, so that postponed ones
- * come first.
+ * The first due e-mail of every client, then the second of every client, and so on. A loose scan of index
+ * `mail_items_due` finds the clients with open items. The index also serves each client's due items: the oldest first,
+ * so that postponed ones come first.
  */
 export async function readMailTurns(client: Queryable, limit: number): Promise<readonly MailTurn[]> {
   const { rows } = await client.query<MailTurn>({
@@ -346,13 +341,13 @@ export async function readMailTurns(client: Queryable, limit: number): Promise<r
 export interface AbandonedMail {
   readonly id: Uuid;
   readonly key: string;
-  /** Counted within the present series, from 1. */
+  /** From 1, within the current series of attempts. */
   readonly attempt: number;
   readonly startedAt: Date;
   readonly startedAgoMs: number;
 }
 
-/** E-mails whose lease ended without an outcome: their process died. Served by index `mail_items_sending`. */
+/** E-mails whose lease ended without an outcome, because their process died. Served by index `mail_items_sending`. */
 export async function readAbandonedMails(client: Queryable, limit: number): Promise<readonly AbandonedMail[]> {
   const { rows } = await client.query<AbandonedMail>({
     name: 'read-abandoned-mails',
@@ -366,7 +361,7 @@ export async function readAbandonedMails(client: Queryable, limit: number): Prom
   return rows;
 }
 
-/** When the most overdue item was due; null without one. Reads each that waits, by mail_items_due. */
+/** When the most overdue item was due; null if none is. Reads each waiting item, by mail_items_due. */
 export async function readOldestDue(database: Queryable): Promise<Date | null> {
   const { rows } = await database.query<{ dueAt: Date | null }>(
     `select min(due_at) as "dueAt" from mail_items where state in ${WAITING}`,

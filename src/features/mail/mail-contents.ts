@@ -1,10 +1,10 @@
 /**
- * What an e-mail says of a property: its state when the e-mail is written, and what has changed since this recipient was
- * last notified of it. What an e-mail shows is kept for each advert, and an advert is compared with itself alone.
- * Neither the document nor a contact is kept for it; only http and https addresses are taken over.
+ * What an e-mail says about a property: its state when the e-mail is written, and the changes since this recipient was
+ * last notified of it. For this comparison each advert is stored as the last e-mail showed it, without the document; an
+ * advert is compared only with itself. Of the addresses in adverts, only http and https ones are used.
  */
 
-import type { HeldProperty } from '../../engine/domain/change.ts';
+import type { StoredProperty } from '../../engine/domain/change.ts';
 import type { ResolvePlace } from '../../engine/domain/city.ts';
 import type { EventKind } from '../../engine/domain/codes.ts';
 import { isInRange } from '../../engine/domain/criterion-kinds.ts';
@@ -13,15 +13,16 @@ import {
   type OfProperty,
   plainCriteria,
   type RowOf,
-  rangeAsked,
+  requestedRange,
 } from '../../engine/domain/criterion-table.ts';
 import { homeOf } from '../../engine/domain/home-facts.ts';
 import type { SearchNumber, Uuid } from '../../engine/domain/ids.ts';
 import type { MailLanguage } from '../../engine/domain/mail.ts';
-import { type HeldAdvert, isLive } from '../../engine/domain/property.ts';
+import { isLive, type StoredAdvert } from '../../engine/domain/property.ts';
 import { pricePerMeterOf, propertyDocument } from '../../engine/domain/property-document.ts';
 import type { SearchMembers } from '../../engine/domain/search.ts';
 import { cut, type MailReason, NAME_LENGTH_MAX } from './mail-items.ts';
+import { cleanText } from './mail-words.ts';
 import { chargesOf } from './rental-charges.ts';
 
 /** A live advert of a property, as an e-mail shows it. */
@@ -45,7 +46,7 @@ type MailDocument = Readonly<Record<OfProperty<RowOf<'range'>>['source']['fact']
 
 /** The document, with the price of the advert that the entry shows. */
 export interface MailProperty extends MailDocument, MailAdvert {
-  /** The price of this advert that the recipient was last notified of; null when it is the same, or there was none. */
+  /** The price of this advert in the last notification; null if it is the same, or there was none. */
   readonly priceBefore: number | null;
   /** Whether the rent includes the charges; null when that is unknown. */
   readonly hasCharges: boolean | null;
@@ -53,12 +54,29 @@ export interface MailProperty extends MailDocument, MailAdvert {
   readonly energyClass: string | null;
   readonly picture: string | null;
   readonly link: string | null;
+  /** For a property without a link; null if it has one, or a search that found it hides contacts. */
+  readonly contact: MailContact | null;
+}
+
+/** From the shown advert. Each member may be empty. */
+export interface MailContact {
+  /** The agency, or else the person. */
+  readonly name: string;
+  readonly phone: string;
+  readonly email: string;
+  readonly reference: string;
+}
+
+/** A search as its recipient knows it. */
+export interface MailSearch {
+  readonly name: string;
+  /** Its criteria in words, unless the name already gives them. */
+  readonly criteria: string | null;
 }
 
 const TITLE_LENGTH_MAX = 200;
 const URL_LENGTH_MAX = 2_048;
 
-/** An item of an e-mail. */
 export interface MailItem {
   readonly id: Uuid;
   readonly searchNumber: SearchNumber;
@@ -66,28 +84,28 @@ export interface MailItem {
   readonly reason: MailReason;
 }
 
-/** What an e-mail shows of an advert; of an expired one, what the last e-mail before showed. */
+/** An advert as an e-mail shows it; an expired one as the last e-mail before showed it. */
 interface NotifiedAdvert {
   readonly price: number | null;
   readonly surface: number | null;
   readonly isExpired: boolean;
 }
 
-/** What the recipient was last notified of about a property, by advert. */
+/** The adverts of a property as the recipient was last notified of them. */
 export type Notified = Readonly<Record<Uuid, NotifiedAdvert>>;
 
 export interface MailEntry {
   readonly property: MailProperty;
-  /** The other live adverts that have another price, the cheapest first. */
+  /** The other live adverts whose price differs, the cheapest first. */
   readonly others: readonly MailAdvert[];
   /** Empty for an expired property. */
   readonly causes: readonly MailCause[];
   readonly notified: Notified;
 }
 
-/** A search that found the property, and the facts of which it is notified: the match first, each fact once. */
+/** A search that found the property, and the facts to report: the match first, each fact once. */
 export interface MailCause {
-  readonly searchTitle: string;
+  readonly searchName: string;
   readonly facts: readonly MailFact[];
   /** Sentences about the criteria that the property has ceased to satisfy. */
   readonly misses: readonly string[];
@@ -96,31 +114,32 @@ export interface MailCause {
 export interface MailFact {
   readonly type: 'match' | 'event';
   readonly kind: EventKind;
-  /** Of an advert that is live again, the days that it was away. */
+  /** The former value. For an advert that is live again: the number of days it was away. */
   readonly before: number | null;
   readonly now: number | null;
-  /** An expired advert that is live again. */
+  /** The advert had expired and is live again. */
   readonly isBack: boolean;
   /** Why the match has ended. */
   readonly why: string | null;
-  /** Null for the one that the entry shows. */
+  /** The changed advert; null for the one that the entry shows. */
   readonly advert: MailAdvert | null;
 }
 
 export interface MailSources {
-  readonly held: HeldProperty;
+  readonly stored: StoredProperty;
   readonly resolvePlace: ResolvePlace;
-  /** By the last e-mail with the property to the recipient; null without one. */
+  /** From the last e-mail with the property to the recipient; null without one. */
   readonly notified: Notified | null;
-  /** An e-mail announced the property, even if that is no longer kept. */
+  /** An e-mail has announced the property, even if that e-mail is no longer kept. */
   readonly isAnnounced: boolean;
   readonly searches: ReadonlyMap<SearchNumber, SearchMembers>;
+  readonly names: ReadonlyMap<SearchNumber, MailSearch>;
   readonly language: MailLanguage;
 }
 
 /**
- * The items of a property that an e-mail may speak of: of those about a match with one search, which says that it began,
- * ended or returned, the last state. One that ended and returned needs no words.
+ * The items of a property that an e-mail may mention. Of the items about a match with one search, only one remains: its
+ * beginning if the match continues, otherwise its last state. A match that ended and returned needs no words.
  */
 export function news<Item extends MailItem>(items: readonly Item[]): readonly Item[] {
   const isEnd = ({ reason }: MailItem): boolean => reason.kind === 'property.match.end';
@@ -143,19 +162,17 @@ const MATCH_STATES: Partial<Readonly<Record<EventKind, true>>> = {
   'property.match.resume': true,
 };
 
-/** `all`: all items of one property, the oldest first. Null when they say nothing that the recipient does not know. */
+/** `all`: all items of one property, the oldest first. Null if the recipient already knows everything they say. */
 export function mailEntry(all: readonly MailItem[], sources: MailSources): MailEntry | null {
   const items = news(all);
-  const { held, resolvePlace, notified, isAnnounced, searches, language } = sources;
-  const { state, crawls } = held;
-  const document = {
-    ...propertyDocument(state, crawls, resolvePlace, { withContacts: false }),
-    floor: homeOf(state, crawls).floor,
-  } as unknown as MailDocument;
+  const { stored, resolvePlace, notified, isAnnounced, searches, names, language } = sources;
+  const { state } = stored;
+  const document = documentOf(stored, resolvePlace);
   const lead = leadOf(items, state.adverts, document.lastCrawledAdvert);
   const reasons = items.map(({ reason }) => reason);
   const isNews = !isAnnounced && reasons.some(({ type }) => type === 'match');
-  const property = mailProperty(document, state.adverts, lead, isNews ? null : priceBefore(lead, notified, reasons));
+  const before = isNews ? null : priceBefore(lead, notified, reasons);
+  const property = mailProperty(document, state.adverts, lead, before, isContactHidden(all, searches));
   const notifiedNow = notifiedOf(state.adverts, notified);
   if (document.expired) {
     const isNew = isAnnounced && (notified === null || Object.values(notified).some(({ isExpired }) => !isExpired));
@@ -167,7 +184,7 @@ export function mailEntry(all: readonly MailItem[], sources: MailSources): MailE
     const members = searches.get(number);
     const isEnded = facts.some(({ why }) => why !== null);
     const misses = members === undefined || isEnded ? [] : missesOf(members, document, language);
-    return facts.length === 0 ? [] : [{ searchTitle: members?.title ?? '', facts, misses }];
+    return facts.length === 0 ? [] : [{ searchName: names.get(number)?.name ?? '', facts, misses }];
   });
   causes.sort((a, b) => Number(hasMatch(b)) - Number(hasMatch(a)));
   return causes.length === 0
@@ -175,36 +192,59 @@ export function mailEntry(all: readonly MailItem[], sources: MailSources): MailE
     : { property, others: othersOf(state.adverts, lead), causes, notified: notifiedNow };
 }
 
+/** The property as an e-mail with these items would show it now, without their news. */
+export function homeEntry(
+  items: readonly MailItem[],
+  { stored, resolvePlace, searches }: Pick<MailSources, 'stored' | 'resolvePlace' | 'searches'>,
+): MailEntry {
+  const { adverts } = stored.state;
+  const document = documentOf(stored, resolvePlace);
+  const lead = leadOf(items, adverts, document.lastCrawledAdvert);
+  const property = mailProperty(document, adverts, lead, null, isContactHidden(items, searches));
+  return { property, others: othersOf(adverts, lead), causes: [], notified: {} };
+}
+
+function isContactHidden(items: readonly MailItem[], searches: MailSources['searches']): boolean {
+  return items.some(({ searchNumber }) => searches.get(searchNumber)?.hidePropertyContact !== false);
+}
+
+function documentOf({ state, crawls }: StoredProperty, resolvePlace: ResolvePlace): MailDocument {
+  return {
+    ...propertyDocument(state, crawls, resolvePlace, { withContacts: false }),
+    floor: homeOf(state, crawls).floor,
+  } as unknown as MailDocument;
+}
+
 function hasMatch({ facts }: MailCause): boolean {
   return facts[0]?.type === 'match';
 }
 
-/** The live advert of the last reason, otherwise the one that stands for the property. */
-function leadOf(items: readonly MailItem[], adverts: readonly HeldAdvert[], last: Uuid): HeldAdvert {
+/** The live advert of the last reason, otherwise `last`, the advert that represents the property. */
+function leadOf(items: readonly MailItem[], adverts: readonly StoredAdvert[], last: Uuid): StoredAdvert {
   const live = new Map(adverts.filter(isLive).map((advert) => [advert.uuid, advert]));
   const found = items.findLast(({ reason }) => reason.advertUuid !== undefined && live.has(reason.advertUuid));
   const uuid = found?.reason.advertUuid ?? last;
-  return (live.get(uuid) ?? adverts.find((advert) => advert.uuid === uuid)) as HeldAdvert;
+  return (live.get(uuid) ?? adverts.find((advert) => advert.uuid === uuid)) as StoredAdvert;
 }
 
-function priceOf({ content, property }: HeldAdvert): number | null {
+function priceOf({ content, property }: StoredAdvert): number | null {
   return content.price ?? property.price;
 }
 
-function shownOf(advert: HeldAdvert): MailAdvert {
+function shownOf(advert: StoredAdvert): MailAdvert {
   const { publisher } = advert.content;
   return { price: priceOf(advert), publisher: cut(publisher?.name ?? publisher?.category ?? null, NAME_LENGTH_MAX) };
 }
 
-/** As the last e-mail showed it, or else as it was before the first of the reasons. */
-function priceBefore(advert: HeldAdvert, notified: Notified | null, reasons: readonly MailReason[]): number | null {
+/** The price in the last e-mail, or else the price before the first of the reasons. */
+function priceBefore(advert: StoredAdvert, notified: Notified | null, reasons: readonly MailReason[]): number | null {
   const last = notified?.[advert.uuid];
   if (last !== undefined) return last.price;
   const first = reasons.find(({ kind, advertUuid }) => kind === 'ad.update.price' && advertUuid === advert.uuid);
   return first === undefined ? null : numberOf(first.oldValue);
 }
 
-function notifiedOf(adverts: readonly HeldAdvert[], notified: Notified | null): Notified {
+function notifiedOf(adverts: readonly StoredAdvert[], notified: Notified | null): Notified {
   const now: Record<Uuid, NotifiedAdvert> = {};
   for (const advert of adverts) {
     const last = notified?.[advert.uuid];
@@ -215,15 +255,15 @@ function notifiedOf(adverts: readonly HeldAdvert[], notified: Notified | null): 
   return now;
 }
 
-function othersOf(adverts: readonly HeldAdvert[], lead: HeldAdvert): readonly MailAdvert[] {
+function othersOf(adverts: readonly StoredAdvert[], lead: StoredAdvert): readonly MailAdvert[] {
   return adverts
     .filter((advert) => isLive(advert) && priceOf(advert) !== null && priceOf(advert) !== priceOf(lead))
     .map(shownOf)
     .sort((a, b) => Number(a.price) - Number(b.price));
 }
 
-/** Changes of one kind in one advert are one fact, from before the first to now; one that ends where it began is none. */
-function factsOf(items: readonly MailItem[], lead: HeldAdvert, sources: MailSources): readonly MailFact[] {
+/** One fact for all changes of a kind in one advert, from the first value to the present; none if these are equal. */
+function factsOf(items: readonly MailItem[], lead: StoredAdvert, sources: MailSources): readonly MailFact[] {
   const facts = new Map<string, MailFact>();
   for (const { reason } of items) {
     const { type, kind, advertUuid } = reason;
@@ -237,15 +277,15 @@ function factsOf(items: readonly MailItem[], lead: HeldAdvert, sources: MailSour
     .sort((a, b) => Number(b.type === 'match') - Number(a.type === 'match'));
 }
 
-/** What of an advert a change is compared by. */
+/** The member of an advert that a change compares. */
 const COMPARED: Partial<Readonly<Record<EventKind, 'price' | 'surface'>>> = {
   'ad.update.price': 'price',
   'ad.update.surface': 'surface',
 };
 
-/** Null when the recipient knows it, it no longer holds, or another item says it. */
-function factOf(reason: MailReason, lead: HeldAdvert, sources: MailSources): MailFact | null {
-  const { held, notified, isAnnounced, language } = sources;
+/** Null if the recipient already knows it, it is no longer true, or another item says it. */
+function factOf(reason: MailReason, lead: StoredAdvert, sources: MailSources): MailFact | null {
+  const { stored, notified, isAnnounced, language } = sources;
   const { type, kind, oldValue, newValue, advertUuid } = reason;
   const fact: MailFact = {
     type,
@@ -257,7 +297,7 @@ function factOf(reason: MailReason, lead: HeldAdvert, sources: MailSources): Mai
     advert: null,
   };
   if (type === 'match' || kind in MATCH_STATES) return fact;
-  const advert = held.state.adverts.find(({ uuid }) => uuid === advertUuid);
+  const advert = stored.state.adverts.find(({ uuid }) => uuid === advertUuid);
   if (advert === undefined) return null;
   const last = notified?.[advert.uuid];
   const shown = advert === lead ? null : shownOf(advert);
@@ -279,12 +319,12 @@ function factOf(reason: MailReason, lead: HeldAdvert, sources: MailSources): Mai
   return { ...fact, before, now: compared === 'price' ? priceOf(advert) : advert.content.surface, advert: shown };
 }
 
-/** Only bounds of the property's own values: they are what an e-mail shows. */
+/** Only bounds on the property's own values: an e-mail shows no others. */
 function missesOf(members: SearchMembers, document: MailDocument, language: MailLanguage): readonly string[] {
   return plainCriteria('range')
     .filter(isOfProperty)
     .flatMap((row) => {
-      const expected = rangeAsked(row, members);
+      const expected = requestedRange(row, members);
       const actual = document[row.source.fact];
       return isInRange(expected, actual) ? [] : [row.reason({ holds: false, expected, actual: [actual] }, language)];
     });
@@ -292,14 +332,16 @@ function missesOf(members: SearchMembers, document: MailDocument, language: Mail
 
 function mailProperty(
   document: MailDocument,
-  adverts: readonly HeldAdvert[],
-  lead: HeldAdvert,
+  adverts: readonly StoredAdvert[],
+  lead: StoredAdvert,
   before: number | null,
+  isContactHidden: boolean,
 ): MailProperty {
   const { publisher, price: own } = shownOf(lead);
   const price = own ?? document.price;
   // The link of an expired advert is dead.
   const linked = [lead, ...adverts].filter(isLive);
+  const link = firstOf(linked.map(({ content }) => webUrl(content.url)));
   return {
     ...document,
     title: cut(document.title, TITLE_LENGTH_MAX),
@@ -310,8 +352,21 @@ function mailProperty(
     energyClass: lead.content.energy?.category ?? null,
     publisher,
     picture: firstOf(document.pictures.map(webUrl)),
-    link: firstOf(linked.map(({ content }) => webUrl(content.url))),
+    link,
+    contact: link === null && !isContactHidden ? contactOf(lead) : null,
   };
+}
+
+function contactOf({ content: { contact } }: StoredAdvert): MailContact | null {
+  if (contact === null) return null;
+  const textOf = (text: string | null): string => cut(cleanText(text ?? ''), NAME_LENGTH_MAX);
+  const shown = {
+    name: textOf(contact.agency) || textOf(contact.name),
+    phone: textOf(contact.phone),
+    email: textOf(contact.email),
+    reference: textOf(contact.reference),
+  };
+  return Object.values(shown).every((text) => text === '') ? null : shown;
 }
 
 function numberOf(value: string | null): number | null {
@@ -326,15 +381,4 @@ function webUrl(text: string | null): string | null {
 
 function firstOf(found: readonly (string | null)[]): string | null {
   return found.find((each) => each !== null) ?? null;
-}
-
-/** The items of each property, the oldest first; the property that changed last comes first. */
-export function itemsByProperty<Item extends MailItem>(items: readonly Item[]): ReadonlyMap<Uuid, readonly Item[]> {
-  const byProperty = new Map<Uuid, Item[]>();
-  for (const item of [...items].sort((a, b) => (a.id < b.id ? 1 : -1))) {
-    const known = byProperty.get(item.propertyUuid);
-    if (known === undefined) byProperty.set(item.propertyUuid, [item]);
-    else known.unshift(item);
-  }
-  return byProperty;
 }

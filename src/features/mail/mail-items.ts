@@ -7,7 +7,7 @@ import { type SearchNumber, type Uuid, uuidAfter } from '../../engine/domain/ids
 import type { MailRoute } from '../../engine/domain/mail.ts';
 import type { NotifiedPair } from '../../engine/intake/alerts.ts';
 
-/** `match`: it began to satisfy the search. */
+/** `match`: the property began to satisfy the search. */
 export interface MailReason {
   readonly type: 'match' | 'event';
   readonly kind: EventKind;
@@ -17,13 +17,12 @@ export interface MailReason {
   readonly advertUuid?: Uuid | undefined;
   /** Why a match has ended. */
   readonly why?: InLanguages<string> | undefined;
-  /** Of an advert that is live again. */
+  /** Only for an advert that is live again. */
   readonly daysAway?: number | undefined;
-  /** Another item of the same change says it more precisely. */
+  /** Another item of the same change describes it more precisely. */
   readonly isCovered?: boolean;
 }
 
-/** An item as the recorder writes it. */
 export interface NewMailItem {
   readonly id: Uuid;
   readonly clientId: Uuid;
@@ -31,7 +30,7 @@ export interface NewMailItem {
   readonly matchId: Uuid;
   readonly propertyUuid: Uuid;
   readonly route: MailRoute;
-  /** The search's, incremented when that is silenced. */
+  /** The generation of the search, which is incremented when the search is silenced. */
   readonly generation: number;
   readonly reason: MailReason;
 }
@@ -41,7 +40,7 @@ export const NAME_LENGTH_MAX = 100;
 const NONE: readonly MailReason[] = [];
 const IMPRECISE: readonly EventKind[] = ['property.ad.create', 'property.ad.update'];
 
-/** What a search is notified of by e-mail: a match that begins, and events of its subscribed kinds. */
+/** The reasons to notify a search by e-mail: a match that begins, and events of its subscribed kinds. */
 export function mailReasonsOf(
   route: { readonly mail: MailRoute | null; readonly subscribedEvents: readonly EventKind[] },
   events: readonly AdvertEvent[],
@@ -66,9 +65,9 @@ export function mailReasonsOf(
   return reasons;
 }
 
-/** One for each reason of each pair. */
+/** One item for each reason of each pair. */
 export function newMailItems(pairs: readonly NotifiedPair[]): readonly NewMailItem[] {
-  // The changes of a batch have one time: ids above each other keep their order.
+  // The changes of a batch share one time: ascending ids keep their order.
   let id: Uuid | null = null;
   return pairs.flatMap(({ route, match, change, events, hasBegun }) => {
     const { clientId, generation, mail } = route;
@@ -90,7 +89,7 @@ export function newMailItems(pairs: readonly NotifiedPair[]): readonly NewMailIt
   });
 }
 
-/** By code points, so that no pair of surrogates is cut in two. */
+/** Cuts between code points, so that no surrogate pair is split. */
 export function cut<Text extends string | null>(text: Text, lengthMax: number): Text | string {
   return text === null || text.length <= lengthMax
     ? text

@@ -1,34 +1,34 @@
 /**
- * Writes an e-mail from the present documents, the property that changed last first, until its HTML is full: the others
- * leave it before it is sent, and go into the next one. What a daily or weekly one has postponed twice is only counted.
+ * Writes an e-mail from the present documents. It shows at most twenty properties, fewer if its HTML has no room. The
+ * others are counted in it, listed on the recipient's page, and count as delivered.
  */
 
 import MailComposer from 'nodemailer/lib/mail-composer';
 import type { ResolvePlace } from '../../engine/domain/city.ts';
 import { createdAtOf, type SearchNumber, type Uuid } from '../../engine/domain/ids.ts';
 import type { MailLanguage } from '../../engine/domain/mail.ts';
-import type { SearchMembers } from '../../engine/domain/search.ts';
 import type { Database } from '../../engine/store/database.ts';
 import { readMembers } from '../../engine/store/pairs.ts';
-import { readHeldProperties } from '../../engine/store/properties.ts';
+import { readStoredProperties } from '../../engine/store/properties.ts';
 import { type ClaimedItem, type ClaimedMail, uncountMail } from './mail-claims.ts';
-import { itemsByProperty, type MailEntry, mailEntry, type Notified, news } from './mail-contents.ts';
+import { type MailEntry, type MailSources, mailEntry, type Notified, news } from './mail-contents.ts';
+import { inOrder, type NewsKind } from './mail-order.ts';
 import { keepMail, type Leaves, readNotified } from './mail-outcomes.ts';
-import { entryBytes, type MailFoot, type MailText, mailText, roomFor } from './mail-text.ts';
+import { entryBytes, type MailText, mailText, roomFor } from './mail-text.ts';
+import { type CityNames, namedSearch } from './search-words.ts';
 
-/** Database work that is retried until it succeeds. */
+/** Runs work in the database, and repeats it until it succeeds. */
 export type Retrying = <T>(work: () => Promise<T>) => Promise<T>;
 
 export interface LetterDependencies {
   readonly database: Database;
   readonly from: Mailbox;
-  /** The prefix of links, without a slash at its end. */
+  /** The prefix of links, without a trailing slash. */
   readonly publicUrl: string;
   readonly language: MailLanguage;
   readonly resolvePlace: ResolvePlace;
-  /** Until what found no room is due. */
-  readonly gatherMs: number;
-  /** Deliveries before it are no longer kept; null: all are. */
+  readonly cityNames: CityNames;
+  /** Deliveries from before this time are no longer kept; null: all are kept. */
   readonly keptSince: () => Date | null;
 }
 
@@ -38,8 +38,8 @@ export interface WrittenLetter {
 }
 
 /**
- * The bytes of an earlier attempt, if there was one with these items: a recipient must not receive an e-mail twice with
- * different content. Null when nothing remains to be said.
+ * Uses the bytes of an earlier attempt with these items, if there was one: a recipient must not receive an e-mail twice
+ * with different content. Null if nothing remains to be said.
  */
 export async function writeLetter(
   mail: ClaimedMail,
@@ -47,100 +47,110 @@ export async function writeLetter(
   retrying: Retrying,
 ): Promise<WrittenLetter | null> {
   if (mail.letter !== null) return { bytes: mail.letter, itemCount: mail.items.length };
-  const { database, from, publicUrl, language, gatherMs } = dependencies;
+  const { database, from, publicUrl, language, cityNames } = dependencies;
   const unsubscribeUrl = `${publicUrl}/unsubscribe/${mail.token}`;
   const foot = { unsubscribeUrl, sender: from.name || from.address };
   const searches = await retrying(() =>
     readMembers(database, [...new Set(mail.items.map(({ searchNumber }) => searchNumber))]),
   );
-  const { entries, shown, notified, leaving, rest } = await fill(mail, foot, searches, dependencies, retrying);
-  const counted = rest.filter((items) => items.every((item) => isLastTime(item, searches)));
-  const items = [...shown, ...counted.flat()].sort((a, b) => (a.id < b.id ? -1 : 1));
+  const names = new Map([...searches].map(([number, members]) => [number, namedSearch(members, cityNames, language)]));
+  const room = roomFor([...names.values()], foot, language);
+  const filled = await fill(mail, room, { searches, names }, dependencies, retrying);
+  const { entries, shown, rest, contactSearches, notified, leaving } = filled;
+  const items = [...shown, ...rest.flatMap(({ items: counted }) => counted)].sort((a, b) => (a.id < b.id ? -1 : 1));
   let bytes: Buffer | null = null;
   if (items.length > 0) {
-    const named = items.flatMap(({ searchNumber }) => searches.get(searchNumber) ?? []);
-    const searchTitles = new Set(named.map(({ title }) => title));
-    const replyTo = [...new Set(named.flatMap(({ notificationReplyTo }) => notificationReplyTo ?? []))];
-    const text = mailText({ entries, moreCount: counted.length, searchTitles }, foot, language);
+    const numbers = [...new Set(items.map(({ searchNumber }) => searchNumber))];
+    const replyTo = new Set(numbers.flatMap((number) => searches.get(number)?.notificationReplyTo ?? []));
+    const byName = new Map(numbers.flatMap((number) => names.get(number) ?? []).map((each) => [each.name, each]));
+    const frame = { searches: [...byName.values()], canReply: replyTo.size > 0 };
+    const more = new Map<NewsKind, number>();
+    for (const { kind } of rest) more.set(kind, (more.get(kind) ?? 0) + 1);
+    const text = mailText({ ...frame, entries, more }, foot, language);
     bytes = await messageBytes({
       id: mail.id,
       from,
       to: mail.address,
-      replyTo: replyTo.slice(0, REPLY_TO_MAX),
+      replyTo: [...replyTo].slice(0, REPLY_TO_MAX),
       text,
       unsubscribeUrl,
     });
   }
-  for (const { id } of rest.filter((each) => !counted.includes(each)).flat()) leaving.set(id, 'postponed');
-  const written = { mailId: mail.id, bytes, items: items.map(({ id }) => id), notified, leaving };
+  const written = { mailId: mail.id, bytes, items: items.map(({ id }) => id), contactSearches, notified, leaving };
   if (bytes === null) {
-    await retrying(() => uncountMail(database, mail, (client) => keepMail(client, written, gatherMs)));
+    await retrying(() => uncountMail(database, mail, (client) => keepMail(client, written)));
     return null;
   }
-  await retrying(() => keepMail(database, written, gatherMs));
+  await retrying(() => keepMail(database, written));
   return { bytes, itemCount: items.length };
 }
 
-/** Of the searches of one e-mail, each with an address of its own. */
+/** Addresses for answers per e-mail: each of its searches may name another one. */
 const REPLY_TO_MAX = 5;
-/** E-mails of a morning that postpone a property; the next one only counts it. */
-const POSTPONED_MAX = 2;
+/** Properties that an e-mail shows. */
+const SHOWN_MAX = 20;
 
-function isLastTime(
-  { searchNumber, postponedCount }: ClaimedItem,
-  searches: ReadonlyMap<SearchNumber, SearchMembers>,
-): boolean {
-  return postponedCount >= POSTPONED_MAX && searches.get(searchNumber)?.notificationFrequency !== 'instant';
-}
-
-/** Properties read at once: each may be large. */
-const PAGE = 50;
-
-/** The entries that find room, with their items; `rest`: the items of each property that found none. */
+/** The entries that fit, with their items; `rest`: the other properties with news. */
 async function fill(
   mail: ClaimedMail,
-  foot: MailFoot,
-  searches: ReadonlyMap<SearchNumber, SearchMembers>,
-  { database, language, resolvePlace, keptSince }: LetterDependencies,
+  roomBytes: number,
+  named: Pick<MailSources, 'searches' | 'names'>,
+  dependencies: LetterDependencies,
   retrying: Retrying,
 ) {
-  const properties = [...itemsByProperty(mail.items)];
+  const { language, resolvePlace, keptSince } = dependencies;
+  const isOld = ({ matchId }: ClaimedItem): boolean => createdAtOf(matchId) < (keptSince() ?? new Date(0));
   const entries: MailEntry[] = [];
   const shown: ClaimedItem[] = [];
   const notified = new Map<Uuid, Notified>();
   const leaving = new Map<Uuid, Leaves>();
-  let rest: readonly (readonly ClaimedItem[])[] = [];
-  let room = roomFor(foot, language);
-  const isOld = ({ matchId }: ClaimedItem): boolean => createdAtOf(matchId) < (keptSince() ?? new Date(0));
-  for (let start = 0; start < properties.length; start += PAGE) {
-    const page = properties.slice(start, start + PAGE);
-    const uuids = page.map(([uuid]) => uuid);
-    const [found, notifiedBefore] = await retrying(() =>
-      Promise.all([readHeldProperties(database, uuids), readNotified(database, mail, uuids)]),
-    );
-    const states = new Map(found.map((held) => [held.state.uuid, held]));
-    for (const [index, [uuid, items]] of page.entries()) {
-      const held = states.get(uuid);
-      const before = notifiedBefore.get(uuid) ?? null;
+  const contactSearches = new Set<SearchNumber>();
+  const leave = (items: readonly ClaimedItem[], why: Leaves): void => {
+    for (const { id } of items) leaving.set(id, why);
+  };
+  let rest = inOrder(mail.items);
+  let room = roomBytes;
+  while (rest.length > 0 && entries.length < SHOWN_MAX && room > 0) {
+    const page = rest.slice(0, SHOWN_MAX);
+    const states = await readStates(mail, page, dependencies, retrying);
+    let taken = 0;
+    for (const { uuid, items } of page) {
+      const { stored, before = null } = states.get(uuid) ?? {};
       const isAnnounced = before !== null || items.some(isOld);
-      const sources = { resolvePlace, notified: before, isAnnounced, searches, language };
-      const entry = held === undefined ? null : mailEntry(items, { held, ...sources });
-      if (entry === null) {
-        const leaves = news(items).length === 0 ? 'settled' : 'obsolete';
-        for (const { id } of items) leaving.set(id, leaves);
-        continue;
+      const sources = { resolvePlace, notified: before, isAnnounced, ...named, language };
+      const entry = stored === undefined ? null : mailEntry(items, { stored, ...sources });
+      if (entry === null) leave(items, news(items).length === 0 ? 'settled' : 'obsolete');
+      else {
+        room -= entryBytes(entry, language);
+        if (entries.length === SHOWN_MAX || (room < 0 && entries.length > 0)) break;
+        entries.push(entry);
+        shown.push(...items);
+        notified.set((items.at(-1) as ClaimedItem).id, entry.notified);
+        if (entry.property.contact !== null) for (const { searchNumber } of items) contactSearches.add(searchNumber);
       }
-      room -= entryBytes(entry, language);
-      if (room < 0 && entries.length > 0) {
-        rest = properties.slice(start + index).map(([, each]) => each);
-        return { entries, shown, notified, leaving, rest };
-      }
-      entries.push(entry);
-      shown.push(...items);
-      notified.set((items.at(-1) as ClaimedItem).id, entry.notified);
+      taken += 1;
     }
+    rest = rest.slice(taken);
   }
-  return { entries, shown, notified, leaving, rest };
+  for (const { items } of rest) if (news(items).length === 0) leave(items, 'settled');
+  const counted = rest.filter(({ items }) => news(items).length > 0);
+  return { entries, shown, rest: counted, contactSearches: [...contactSearches], notified, leaving };
+}
+
+/** The stored properties of a page, and what the recipient was last notified of about each. */
+async function readStates(
+  mail: ClaimedMail,
+  page: readonly { readonly uuid: Uuid }[],
+  { database }: LetterDependencies,
+  retrying: Retrying,
+) {
+  const uuids = page.map(({ uuid }) => uuid);
+  const [found, notified] = await retrying(() =>
+    Promise.all([readStoredProperties(database, uuids), readNotified(database, mail, uuids)]),
+  );
+  return new Map(
+    found.map((stored) => [stored.state.uuid, { stored, before: notified.get(stored.state.uuid) ?? null }]),
+  );
 }
 
 export interface Mailbox {
@@ -154,10 +164,10 @@ export interface MailMessage {
   readonly from: Mailbox;
   /** The recipient's address. */
   readonly to: string;
-  /** Where answers go; none: to the sender. */
+  /** Addresses for answers; without them, answers go to the sender. */
   readonly replyTo?: readonly string[];
   readonly text: Pick<MailText, 'subject' | 'text'> & Partial<MailText>;
-  /** Null: it is no recipient of a search. */
+  /** Null if the addressee is not the recipient of a search. */
   readonly unsubscribeUrl: string | null;
 }
 
@@ -168,7 +178,7 @@ export interface MailMessage {
 export function messageBytes({ id, from, to, replyTo = [], text, unsubscribeUrl }: MailMessage): Promise<Buffer> {
   const domain = from.address.slice(from.address.lastIndexOf('@') + 1);
   return new MailComposer({
-    // The library writes into it.
+    // The library modifies the object.
     from: { ...from },
     to: { name: '', address: to },
     replyTo: replyTo.map((address) => ({ name: '', address })),
@@ -189,7 +199,7 @@ export function messageBytes({ id, from, to, replyTo = [], text, unsubscribeUrl 
     .build();
 }
 
-/** RFC 8058, section 3.1: one click needs https. Without it mail programs show the page. */
+/** RFC 8058, section 3.1: one click requires https. Without the header, mail programs open the page. */
 function unsubscribeHeaders(url: string): Readonly<Record<string, string>> {
   const oneClick = url.startsWith('https:') ? { 'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click' } : {};
   return { 'List-Unsubscribe': `<${url}>`, ...oneClick };

@@ -1,7 +1,7 @@
 /** The outcome of an attempt at an e-mail, recorded for each of its items: they share attempts and outcome. */
 
 import type { AfterAttempt, AttemptOutcome } from '../../engine/domain/delivery.ts';
-import type { Uuid } from '../../engine/domain/ids.ts';
+import type { SearchNumber, Uuid } from '../../engine/domain/ids.ts';
 import type { Queryable } from '../../engine/store/database.ts';
 import { NOT_YET_DELIVERED } from '../../engine/store/delivery-states.ts';
 import type { Notified } from './mail-contents.ts';
@@ -10,20 +10,20 @@ export interface SettledMail {
   readonly id: Uuid;
   /** Identifies the recipient. */
   readonly key: string;
-  /** Counted within the present series, from 1. */
+  /** From 1, within the current series of attempts. */
   readonly attempt: number;
   readonly outcome: AttemptOutcome;
   readonly after: AfterAttempt;
-  /** From the moment of recording, by PostgreSQL's clock: applies when `after` is a retry. */
+  /** From the moment of recording, by PostgreSQL's clock. Used only if `after` is a retry. */
   readonly retryInMs: number;
   /** The recipient's server permanently refuses the address. */
   readonly isRecipientRefused: boolean;
 }
 
 /**
- * Like the outcomes of webhooks (attempts.ts): an item that was cancelled meanwhile stays so and its attempt is logged,
- * a success wins over an earlier abort, and locks are taken in key order. One statement. Served by mail_items_mail,
- * searches_mail and the primary keys.
+ * Like the outcomes of webhooks (attempts.ts): an item that was cancelled meanwhile stays cancelled and its attempt is
+ * logged, a success wins over an earlier abort, and locks are taken in key order. One statement. Served by
+ * mail_items_mail, searches_mail and the primary keys.
  */
 export async function recordMail(client: Queryable, settled: SettledMail): Promise<void> {
   const { id, key, attempt, outcome, after, retryInMs, isRecipientRefused } = settled;
@@ -72,8 +72,8 @@ const RECORD = `
       or $9 = 'delivered' and held_state in ${NOT_YET_DELIVERED})`;
 
 /**
- * What the last other e-mail with each property showed the recipient; one that is retried counts, because it is sent as it
- * is. Served by mail_items_notified.
+ * What the last other e-mail with each property showed the recipient. An e-mail that waits for a retry counts too,
+ * because it is sent unchanged. Served by mail_items_notified.
  */
 export async function readNotified(
   client: Queryable,
@@ -93,55 +93,53 @@ export async function readNotified(
 }
 
 /**
- * Why an item leaves its e-mail: its property found no room and goes into the next one; it says nothing that the recipient
- * does not know; or its match ended and returned, which needs no words, and it counts as delivered.
+ * Why an item is removed from its e-mail. `obsolete`: the recipient already knows what it says. `settled`: its match
+ * ended and returned, which needs no words; it counts as delivered.
  */
-export type Leaves = 'postponed' | 'obsolete' | 'settled';
+export type Leaves = 'obsolete' | 'settled';
 
 export interface WrittenMail {
   readonly mailId: Uuid;
   /** Null when there is nothing to send. */
   readonly bytes: Buffer | null;
-  /** The items that it contains, the oldest first, which stores the e-mail and the number of its items. */
+  /** The items in the e-mail, the oldest first. The oldest one stores the bytes and the number of items. */
   readonly items: readonly Uuid[];
-  /** By item, the last one of each property that it shows. */
+  /** Searches that found a property whose contact the e-mail shows. */
+  readonly contactSearches: readonly SearchNumber[];
+  /** Keyed by the last item of each property that the e-mail shows. */
   readonly notified: ReadonlyMap<Uuid, Notified>;
   readonly leaving: ReadonlyMap<Uuid, Leaves>;
 }
 
 /**
- * Stores the bytes of the first attempt, for later attempts, before they are sent; an item that is not in the e-mail leaves
- * it, and its attempt does not count. False when that was done before. Served by mail_items_mail.
+ * Stores the bytes of the first attempt before they are sent, for later attempts. Items that are not in the e-mail are
+ * removed from it, and their attempt does not count. False if that was done before. Served by mail_items_mail.
  */
-export async function keepMail(client: Queryable, written: WrittenMail, gatherMs: number): Promise<boolean> {
-  const { mailId, bytes, items, notified, leaving } = written;
+export async function keepMail(client: Queryable, written: WrittenMail): Promise<boolean> {
+  const { mailId, bytes, items, contactSearches, notified, leaving } = written;
   const { rowCount } = await client.query({
     name: 'keep-mail',
     text: `
       with open as materialized (
         select id from mail_items where mail_id = $1 and state = 'sending' order by id for update
       ), kept as (
-        select id, leaves, leaves is not distinct from 'postponed' as is_postponed,
-          clock_timestamp() + $7 * interval '1 millisecond' as next_at
-        from open, lateral (select $6::jsonb ->> id::text as leaves) as decided
+        select id, leaves from open, lateral (select $6::jsonb ->> id::text as leaves) as decided
       )
       update mail_items set
         letter = case when mail_items.id = $2 then $3::bytea end,
         letter_items = case when mail_items.id = $2 then $4::integer end,
+        letter_contacts = case when mail_items.id = $2 then $7::integer[] end,
         notified = $5::jsonb -> mail_items.id::text,
-        state = case leaves when 'postponed' then 'queued' when 'obsolete' then 'cancelled' when 'settled' then 'delivered'
-          else state end,
+        state = case leaves when 'obsolete' then 'cancelled' when 'settled' then 'delivered' else state end,
         mail_id = case when leaves is null then mail_id end,
         attempt_count = attempt_count - (leaves is not null)::integer,
         attempts_spent = case when leaves is null then attempts_spent else attempt_count - 1 end,
-        postponed_count = postponed_count + is_postponed::integer,
-        gathers_from = case when is_postponed then next_at else gathers_from end,
-        due_at = case when is_postponed then next_at else due_at end,
-        finished_at = case when leaves in ('obsolete', 'settled') then clock_timestamp() end
+        finished_at = case when leaves is not null then clock_timestamp() end
       from kept where mail_items.id = any(array(select id from open)) and mail_items.id = kept.id`,
     values: [
       ...[mailId, items[0] ?? null, bytes, items.length],
-      ...[JSON.stringify(Object.fromEntries(notified)), JSON.stringify(Object.fromEntries(leaving)), gatherMs],
+      ...[JSON.stringify(Object.fromEntries(notified)), JSON.stringify(Object.fromEntries(leaving))],
+      contactSearches,
     ],
   });
   return rowCount !== 0;

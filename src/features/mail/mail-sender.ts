@@ -1,8 +1,8 @@
 /**
- * Sends an e-mail to the mail server, one connection each, within the time limits of SMTP (RFC 5321, 4.5.3.2): a server
- * that is still checking a message after the final dot will take it, and a sender that gives up would send it twice.
- * The server's answers are classified here: 4yz and failures on our side are retried; 5yz to the recipient or the
- * message is final. A refused login or sender is not the recipient's fault: an operator can correct it.
+ * Sends each e-mail to the mail server over its own connection, within the time limits of SMTP (RFC 5321, 4.5.3.2): a
+ * server that is still checking a message after the final dot will accept it, and a sender that gives up would send it
+ * twice. The server's answers are classified here: 4yz and failures on our side are retried; 5yz to the recipient or
+ * the message is final. A refused login or sender is not the recipient's fault: an operator can correct it.
  */
 
 import SMTPConnection, { type SMTPConnectionAuth, type SMTPConnectionOptions } from 'nodemailer/lib/smtp-connection';
@@ -14,22 +14,21 @@ export interface MailSenderOptions {
   readonly url: string;
   /** Milliseconds for the whole of an attempt; `MAIL_ATTEMPT_TIMEOUT_MS` when absent. */
   readonly timeoutMs?: number;
-  /** PEM of the only accepted authorities; with them a server on the loopback is verified like any other one. */
+  /** PEM of the only accepted authorities. If set, even a server on the loopback is verified. */
   readonly authorities?: string;
   /** Accepts any certificate. */
   readonly isInsecure?: boolean;
 }
 
 const MINUTE_MS = 60_000;
-/** For connection and encryption, for which SMTP has no limit. */
+/** For connecting and encrypting, for which SMTP sets no limit. */
 const CONNECTION_TIMEOUT_MS = MINUTE_MS;
 const GREETING_TIMEOUT_MS = 5 * MINUTE_MS;
 /** A silent server is given the longest limit of SMTP, that after the final dot. */
 const SILENCE_TIMEOUT_MS = 10 * MINUTE_MS;
-/** As long as a server may take that is late with every answer, except those before the message, which cost nothing. */
+/** Enough for a server that is late with every answer to the message; giving up before the message costs nothing. */
 export const MAIL_ATTEMPT_TIMEOUT_MS = 20 * MINUTE_MS;
 
-/** The sender, the recipient, and the bytes. */
 export interface Letter {
   readonly from: string;
   readonly to: string;
@@ -39,7 +38,7 @@ export interface Letter {
 export interface MailOutcome extends AttemptOutcome {
   /** A permanent refusal: another attempt is useless. */
   readonly isFinal: boolean;
-  /** Because of the recipient. */
+  /** The recipient is the reason. */
   readonly isRecipientRefused: boolean;
 }
 
@@ -48,7 +47,7 @@ export interface MailSender {
   send(letter: Letter, startedAt: Date): Promise<MailOutcome>;
 }
 
-/** After an answer the server may close the connection late; nothing waits for it. */
+/** A server may take long to close the connection after its answer; nothing waits for it. */
 const CLOSE_TIMEOUT_MS = 1_000;
 const RESPONSE_HEAD_MAX = 2_048;
 
@@ -65,7 +64,7 @@ export function createMailSender(server: MailSenderOptions): MailSender {
   };
 }
 
-/** Connects, encrypts and logs in as for an e-mail, and sends none. Returns why that fails, in words, or null. */
+/** Connects, encrypts and logs in as for an e-mail, but sends none. Returns why that fails, in words, or null. */
 export async function checkMailServer(server: MailSenderOptions): Promise<string | null> {
   const { timeoutMs = MAIL_ATTEMPT_TIMEOUT_MS } = server;
   const { options, auth } = connectionOf(server, timeoutMs);
@@ -75,7 +74,7 @@ export async function checkMailServer(server: MailSenderOptions): Promise<string
   );
 }
 
-/** The loopback cannot be intercepted, and servers there present unknown certificates. */
+/** Certificates on the loopback are not verified: it cannot be intercepted, and servers there use unknown ones. */
 function connectionOf({ url, authorities, isInsecure = false }: MailSenderOptions, timeoutMs: number) {
   const { protocol, hostname, port, username, password } = new URL(url);
   const host = hostname.replace(/^\[|\]$/g, '');
@@ -114,7 +113,7 @@ function sendWithin(
     }, timeoutMs);
     const end = (error: Error | null, answer = ''): void => {
       clearTimeout(timer);
-      // A server that accepted the message and then sends nothing has it all the same.
+      // A server that accepted the message has it, even if it sends nothing afterwards.
       if (error === null) {
         resolve(answer);
         connection.quit();
@@ -131,7 +130,7 @@ function sendWithin(
         end(error ?? null, info?.response),
       );
     };
-    // Also emitted after the answer, when the connection breaks while it is closed.
+    // Also emitted if the connection breaks while it is being closed after the answer.
     connection.on('error', end);
     connection.connect((error) => {
       if (error) end(error);
@@ -163,7 +162,7 @@ interface SmtpFailure {
   readonly responseCode?: number;
 }
 
-/** The reason goes into the log, so it is in our own words: a server's answer contains the address. */
+/** The reason is logged, so it is in our own words: a server's answer contains the address. */
 function failed(error: SmtpFailure): Result {
   const { code = '', originalCode = '', command = '', response = null, responseCode } = error;
   const isAnswer = responseCode !== undefined && responseCode >= 400;
@@ -207,7 +206,7 @@ function errorOf(code: string, originalCode: string): AttemptError {
   return ERRORS[originalCode] ?? ERRORS[code] ?? 'protocol';
 }
 
-/** A server's answer repeats the recipient's address, which is kept in one place. */
+/** Removes the recipient's address, which is stored in one place only, from a server's answer. */
 function withoutAddress(text: string | null, address: string): string | null {
   return text?.replaceAll(new RegExp(address.replaceAll(/[^\w@]/g, '\\$&'), 'gi'), '…') ?? null;
 }

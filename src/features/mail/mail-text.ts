@@ -1,13 +1,24 @@
 /**
- * An e-mail in words: subject, plain text and HTML with the same content (decisions, section 12). All text of adverts
- * and clients is cleaned first and escaped where it is inserted; writing an e-mail makes no requests.
+ * The text of an e-mail: subject, plain text and HTML (mail-html.ts) with the same content (decisions, section 12). All
+ * text of adverts and clients is cleaned first and escaped where it is inserted. Writing an e-mail makes no requests.
  */
 
 import { type EventKind, RENT } from '../../engine/domain/codes.ts';
 import type { MailLanguage } from '../../engine/domain/mail.ts';
 import { escapeHtml } from '../../rest/content.ts';
-import type { MailAdvert, MailCause, MailEntry, MailFact, MailProperty } from './mail-contents.ts';
+import type { MailAdvert, MailCause, MailEntry, MailFact, MailProperty, MailSearch } from './mail-contents.ts';
+import {
+  type Badge,
+  type EntryLines,
+  htmlEntry,
+  htmlReason,
+  htmlSearch,
+  htmlText,
+  type MailParts,
+  type PriceLine,
+} from './mail-html.ts';
 import { cut } from './mail-items.ts';
+import { NEWS_KINDS, type NewsKind } from './mail-order.ts';
 import { cleanText, MAIL_WORDS, type MailWords } from './mail-words.ts';
 
 export interface MailText {
@@ -17,20 +28,25 @@ export interface MailText {
 }
 
 const SUBJECT_LENGTH_MAX = 150;
-/** Mail programs cut off an e-mail of more than 102 KiB of HTML, and with it the link to unsubscribe. UTF-8. */
+/** Bytes of UTF-8. Mail programs cut off HTML above 102 KiB, and with it the link to unsubscribe. */
 export const HTML_BYTES_MAX = 90 * 1_024;
-/** What an entry says beside its reasons takes less than half of an e-mail. */
+/** For the reasons of one entry; its other content takes less than half of an e-mail. */
 const REASONS_BYTES_MAX = 40 * 1_024;
 const REASON_LENGTH_MAX = 1_000;
 const OTHERS_MAX = 3;
+/** Searches that an e-mail names before its properties. */
+const SEARCHES_MAX = 5;
+const PREHEADER_MAX = 3;
 
 export interface MailContents {
-  /** Expired ones are named at the end. */
+  /** All searches that found one of the properties. */
+  readonly searches: readonly MailSearch[];
+  /** Answers go to a client. */
+  readonly canReply: boolean;
+  /** Expired properties are named at the end. */
   readonly entries: readonly MailEntry[];
-  /** Properties that are not shown and will not be. */
-  readonly moreCount: number;
-  /** All searches that led to one of the properties. */
-  readonly searchTitles: ReadonlySet<string>;
+  /** The number of properties that are not shown, by kind of news. The recipient's page lists them. */
+  readonly more: ReadonlyMap<NewsKind, number>;
 }
 
 export interface MailFoot {
@@ -44,21 +60,32 @@ export function mailText(contents: MailContents, foot: MailFoot, language: MailL
   const { live, expired, ended } = byExpiry(contents);
   const titles = expired.map(({ property }) => titleOf(property, words));
   const subject = cut(subjectOf(contents, words), SUBJECT_LENGTH_MAX);
-  const parts = {
+  const count = totalOf(contents.more);
+  const parts: MailParts = {
+    headline: cut(headlineOf(contents, words), SUBJECT_LENGTH_MAX),
+    preheader: cut(preheaderOf(live, words), SUBJECT_LENGTH_MAX),
+    searches: contents.searches.slice(0, SEARCHES_MAX),
+    remarks: [
+      ...(contents.searches.length > SEARCHES_MAX ? [words.moreSearches(contents.searches.length - SEARCHES_MAX)] : []),
+      ...(contents.canReply ? [words.reply] : []),
+    ],
     entries: live.map((entry) => linesOf(entry, words)),
     notes: [
       ...(ended.length === 0
         ? []
         : [`${words.noMatch}${words.colon}${ended.map((entry) => endedText(entry, words)).join(words.semicolon)}`]),
       ...(titles.length === 0 ? [] : [words.expired(titles.join(words.semicolon))]),
-      ...(contents.moreCount === 0 ? [] : [words.more(contents.moreCount)]),
     ],
+    more: count === 0 ? null : { text: words.more(count), show: words.showAll },
     why: [words.why, words.from(cleanText(foot.sender))].join(' '),
     link: { text: words.unsubscribe, url: foot.unsubscribeUrl },
     words,
   };
   return { subject, text: plainText(parts), html: htmlText(subject, parts, language) };
 }
+
+const totalOf = (counts: ReadonlyMap<NewsKind, number>): number =>
+  [...counts.values()].reduce((sum, one) => sum + one, 0);
 
 function byExpiry({ entries }: Pick<MailContents, 'entries'>) {
   return {
@@ -68,7 +95,7 @@ function byExpiry({ entries }: Pick<MailContents, 'entries'>) {
   };
 }
 
-/** Nothing is said of it but that it satisfies no search any more. */
+/** The only news is that the property no longer satisfies any search. */
 function isEnded({ property, causes }: MailEntry): boolean {
   return !property.expired && causes.every(({ facts }) => facts.every(({ why }) => why !== null));
 }
@@ -78,15 +105,23 @@ function endedText({ property, causes }: MailEntry, words: MailWords): string {
   return cut(`${titleOf(property, words)} (${[...reasons].join(' ')})`, REASON_LENGTH_MAX);
 }
 
-/** Bytes of HTML that the entries of an e-mail may take, at least `entryBytes` of any one. */
-export function roomFor(foot: MailFoot, language: MailLanguage): number {
-  const empty = { entries: [], moreCount: Number.MAX_SAFE_INTEGER, searchTitles: new Set<string>() };
+/** Bytes of HTML left for entries, if the e-mail names the longest searches. Any one entry fits (`entryBytes`). */
+export function roomFor(searches: readonly MailSearch[], foot: MailFoot, language: MailLanguage): number {
+  const bytesOf = (search: MailSearch): number => Buffer.byteLength(htmlSearch(search));
+  const longestFirst = [...searches].sort((a, b) => bytesOf(b) - bytesOf(a));
+  const empty = {
+    searches: longestFirst,
+    canReply: true,
+    entries: [],
+    more: new Map([['match', Number.MAX_SAFE_INTEGER] as const]),
+  };
   const { expired, noMatch, colon } = MAIL_WORDS[language];
-  const longest = SUBJECT_LENGTH_MAX * LONGEST_CHARACTER + `${expired('')}${noMatch}${colon}<p></p>`.length;
+  // Subject, headline and the texts that follow them.
+  const longest = 3 * SUBJECT_LENGTH_MAX * LONGEST_CHARACTER + `${expired('')}${noMatch}${colon}<p></p>`.length * 2;
   return HTML_BYTES_MAX - Buffer.byteLength(mailText(empty, foot, language).html) - longest;
 }
 
-/** In bytes of UTF-8, as `escapeHtml` writes it: `&quot;`. */
+/** `&quot;`, as `escapeHtml` writes it, in bytes of UTF-8. */
 const LONGEST_CHARACTER = 6;
 
 /** Bytes of HTML that an entry takes. */
@@ -101,69 +136,89 @@ export function entryBytes(entry: MailEntry, language: MailLanguage): number {
   return Buffer.byteLength(html);
 }
 
-interface EntryLines {
-  readonly title: string;
-  /** What the property is and where. */
-  readonly kind: string;
-  readonly price: PriceLine | null;
-  /** The prices of its other adverts. */
-  readonly others: string;
-  readonly facts: readonly string[];
-  readonly reasons: readonly string[];
-  readonly link: string | null;
-  readonly picture: string | null;
+/** What is new, and in which town or for which search. */
+function headlineOf(contents: MailContents, words: MailWords): string {
+  const { entries, more, searches } = contents;
+  const { live, expired, ended } = byExpiry(contents);
+  const [entry, ...others] = entries;
+  if (entry !== undefined && totalOf(more) === 0 && live.length === 0) {
+    const title = titleOf(entry.property, words);
+    if (expired.length === entries.length) {
+      return others.length === 0 ? words.expired(title) : words.expiredCount(entries.length);
+    }
+    if (ended.length === 1 && others.length === 0) return `${words.noMatch}${words.colon}${title}`;
+  }
+  const counts = new Map(more);
+  for (const each of entries) counts.set(newsOf(each), (counts.get(newsOf(each)) ?? 0) + 1);
+  const news = NEWS_KINDS.flatMap((kind) => (counts.has(kind) ? [words.news[kind](counts.get(kind) as number)] : []));
+  const towns = new Set(live.map(({ property }) => cleanText(property.city?.name ?? '')));
+  const [town = ''] = towns;
+  const where =
+    towns.size === 1 && town !== '' && more.size === 0 ? town : searches.length === 1 ? searches[0]?.name : '';
+  const what = new Intl.ListFormat(words.locale).format(news);
+  return where ? `${what} – ${where}` : what;
 }
 
-/** `250 000 € → 239 000 € (−4,4 %), 3 855 €/m²`, in its parts. */
-interface PriceLine {
-  readonly before: string | null;
-  readonly now: string;
-  /** Null where the former value is unknown, there was none, or the change rounds to nothing. */
-  readonly change: { readonly percent: string; readonly isCut: boolean } | null;
-  readonly perMeter: string;
+function newsOf({ property, causes }: MailEntry): NewsKind {
+  if (property.expired) return 'gone';
+  const facts = causes.flatMap((cause) => cause.facts);
+  if (facts.some(({ type }) => type === 'match')) return 'match';
+  if (property.price !== null && property.price < (property.priceBefore ?? 0)) return 'cut';
+  return facts.some(({ isBack }) => isBack) ? 'back' : 'change';
 }
 
-interface MailParts {
-  readonly entries: readonly EntryLines[];
-  /** Behind the entries. */
-  readonly notes: readonly string[];
-  readonly why: string;
-  readonly link: { readonly text: string; readonly url: string };
-  readonly words: MailWords;
-}
-
+/** For one property: its title, price and town. */
 function subjectOf(contents: MailContents, words: MailWords): string {
-  const { entries, moreCount, searchTitles } = contents;
-  const { expired } = byExpiry(contents);
-  const count = entries.length + moreCount;
-  const titles = new Set([...searchTitles].map(cleanText));
-  const [search = ''] = titles;
-  const [entry] = entries;
-  if (entry !== undefined && count === expired.length) {
-    return count === 1 ? words.expired(titleOf(entry.property, words)) : words.subjectOfExpired(count);
-  }
-  if (count === 1 && entry !== undefined && isEnded(entry)) {
-    return `${words.noMatch}${words.colon}${titleOf(entry.property, words)}`;
-  }
-  if (count === 1 && entry !== undefined) {
-    const [title, price] = [titleOf(entry.property, words), priceOf(entry.property, words)];
-    const what = price === null ? title : `${title}, ${priceText({ ...price, perMeter: '' })}`;
-    return titles.size === 1 ? words.subjectOfOne(what, search) : what;
-  }
-  return titles.size === 1 ? words.subjectOfSearch(count, search) : words.subjectOfMany(count);
+  const { live } = byExpiry(contents);
+  const [entry] = live;
+  if (entry === undefined || contents.entries.length + totalOf(contents.more) > 1) return headlineOf(contents, words);
+  const [title, price] = [titleOf(entry.property, words), priceOf(entry.property, words)];
+  const what = price === null ? title : `${title}, ${priceText({ ...price, perMeter: '' })}`;
+  const town = cleanText(entry.property.city?.name ?? '');
+  return town === '' || title.includes(town) ? what : `${what} – ${town}`;
 }
 
-function linesOf({ property, others, causes }: MailEntry, words: MailWords): EntryLines {
+/** After a subject that counts properties: the first of them. After the subject of one property: its description. */
+function preheaderOf(live: readonly MailEntry[], words: MailWords): string {
+  const [one] = live;
+  if (live.length === 1 && one !== undefined) {
+    const badges = badgesOf(one.causes, priceOf(one.property, words), words);
+    return [...badges.map(({ text }) => text), ...factsOf(one.property, words)].join(' · ');
+  }
+  const shown = live.slice(0, PREHEADER_MAX).map(({ property }) => {
+    const price = priceOf(property, words);
+    return price === null ? titleOf(property, words) : `${titleOf(property, words)}, ${price.now}`;
+  });
+  return shown.join(' · ');
+}
+
+export function linesOf({ property, others, causes }: MailEntry, words: MailWords): EntryLines {
+  const price = priceOf(property, words);
+  const { link, picture, contact } = property;
   return {
+    badges: badgesOf(causes, price, words),
     title: titleOf(property, words),
     kind: [kindOf(property, words), placeOf(property)].filter((part) => part !== '').join(', '),
-    price: priceOf(property, words),
+    price,
     others: othersOf(others, words),
     facts: factsOf(property, words),
     reasons: reasonsOf(causes, words),
-    link: property.link,
-    picture: property.picture,
+    link,
+    contact,
+    picture,
   };
+}
+
+function badgesOf(causes: readonly MailCause[], price: PriceLine | null, words: MailWords): readonly Badge[] {
+  const facts = causes.flatMap((cause) => cause.facts);
+  const badges: Badge[] = [];
+  if (facts.some(({ type }) => type === 'match')) badges.push({ kind: 'match', text: words.badges.match });
+  if (price?.change) {
+    const kind = price.change.isCut ? 'cut' : 'rise';
+    badges.push({ kind, text: words.badges[kind](price.change.percent) });
+  }
+  if (facts.some(({ isBack }) => isBack)) badges.push({ kind: 'back', text: words.badges.back });
+  return badges;
 }
 
 function titleOf(property: MailProperty, words: MailWords): string {
@@ -180,7 +235,7 @@ function titleOf(property: MailProperty, words: MailWords): string {
   return known.length === 1 && known[0] === words.property ? words.untitled : known.join(', ');
 }
 
-/** One advert with each price. */
+/** One advert for each price. */
 function othersOf(others: readonly MailAdvert[], words: MailWords): string {
   const offers = new Map(
     others.map(({ price, publisher }) => [price, `${eurosOf(Number(price), words)}${whereOf(publisher, words)}`]),
@@ -193,14 +248,14 @@ function whereOf(publisher: string | null, words: MailWords): string {
   return name === '' ? '' : words.at(name);
 }
 
-/** One sentence for what several searches are notified of alike, in as many lines as find room. */
+/** Facts that several searches share become one sentence; returns as many lines as fit. */
 function reasonsOf(causes: readonly MailCause[], words: MailWords): readonly string[] {
   const titles = new Map<string, Set<string>>();
-  for (const { searchTitle, facts, misses } of causes) {
-    const said = facts.map((fact) => factText(fact, misses.length > 0, words));
+  for (const { searchName, facts, misses } of causes) {
+    const factTexts = facts.map((fact) => factText(fact, misses.length > 0, words));
     const left = misses.length === 0 ? [] : [`${words.noMatch}${words.colon}${misses.join(' ')}`];
-    const text = [...new Set([...said, ...left])].join(words.semicolon);
-    titles.set(text, (titles.get(text) ?? new Set()).add(cleanText(searchTitle)));
+    const text = [...new Set([...factTexts, ...left])].join(words.semicolon);
+    titles.set(text, (titles.get(text) ?? new Set()).add(cleanText(searchName)));
   }
   let room = REASONS_BYTES_MAX;
   return [...titles].flatMap(([text, found]) => {
@@ -225,8 +280,7 @@ function priceOf(property: MailProperty, words: MailWords): PriceLine | null {
   const before = priceBefore === null ? null : eurosOf(priceBefore, words);
   if (price === null) return { before, now: words.unknownPrice, change: null, perMeter: '' };
   const ratio = priceBefore === null || priceBefore === 0 ? 0 : price / priceBefore - 1;
-  const signed = { style: 'percent', maximumFractionDigits: 1, signDisplay: 'exceptZero' } as const;
-  const percent = new Intl.NumberFormat(words.locale, signed).format(ratio).replace('-', '−');
+  const percent = FORMATS[words.language].percent.format(ratio).replace('-', '−');
   return {
     before,
     now: `${eurosOf(price, words)}${transactionType === RENT ? words.perMonth(hasCharges) : ''}`,
@@ -238,7 +292,7 @@ function priceOf(property: MailProperty, words: MailWords): PriceLine | null {
   };
 }
 
-function priceText({ before, now, change, perMeter }: PriceLine): string {
+export function priceText({ before, now, change, perMeter }: PriceLine): string {
   const old = before === null ? '' : `${before} → `;
   const percent = change === null ? '' : ` (${change.percent})`;
   return `${old}${now}${percent}${perMeter === '' ? '' : `, ${perMeter}`}`;
@@ -249,7 +303,7 @@ function factsOf(property: MailProperty, words: MailWords): readonly string[] {
   return [
     surface === null ? '' : squareMetres(surface, words),
     room === null ? '' : words.rooms(room),
-    // A studio has none.
+    // A studio has no bedroom.
     bedroom === null || bedroom === 0 ? '' : words.bedrooms(bedroom),
     landSurface === null ? '' : words.land(squareMetres(landSurface, words)),
     energyClass === null ? '' : words.energy(cleanText(energyClass)),
@@ -257,11 +311,11 @@ function factsOf(property: MailProperty, words: MailWords): readonly string[] {
   ].filter((fact) => fact !== '');
 }
 
-function squareMetres(value: number, { locale }: MailWords): string {
-  return `${new Intl.NumberFormat(locale).format(value)}\u00a0m²`;
+function squareMetres(value: number, { language }: MailWords): string {
+  return `${FORMATS[language].number.format(value)}\u00a0m²`;
 }
 
-/** How the values of a change are shown; those of the entry's own price stand beside it. */
+/** Formats the values of a change. Changes of the entry's own price are shown with that price instead. */
 const SHOWN_VALUES: Partial<Readonly<Record<EventKind, (value: number, words: MailWords) => string>>> = {
   'ad.update.price': eurosOf,
   'ad.update.surface': squareMetres,
@@ -288,84 +342,38 @@ function factText(fact: MailFact, hasLeft: boolean, words: MailWords): string {
   return `${what}${where} (${old} → ${present})`;
 }
 
-/** With cents where it has some: 749,50 is not 750. */
-function eurosOf(value: number, { locale }: MailWords): string {
-  const options = { style: 'currency', currency: 'EUR', trailingZeroDisplay: 'stripIfInteger' } as const;
-  return new Intl.NumberFormat(locale, options).format(value);
+/** Shows cents if there are any: 749,50 is not 750. */
+function eurosOf(value: number, { language }: MailWords): string {
+  return FORMATS[language].euros.format(value);
 }
 
-function plainText({ entries, notes, why, link: { text, url }, words }: MailParts): string {
-  const blocks = entries.map(({ title, kind, price, others, facts, reasons, link }) =>
-    [title, kind, price === null ? '' : priceText(price), others, facts.join(' · '), ...reasons, link]
+/** Creating a format takes longer than writing a property. */
+const FORMATS = { fr: formatsOf(MAIL_WORDS.fr), en: formatsOf(MAIL_WORDS.en) };
+
+function formatsOf({ locale }: MailWords) {
+  const euros = { style: 'currency', currency: 'EUR', trailingZeroDisplay: 'stripIfInteger' } as const;
+  const percent = { style: 'percent', maximumFractionDigits: 1, signDisplay: 'exceptZero' } as const;
+  return {
+    euros: new Intl.NumberFormat(locale, euros),
+    percent: new Intl.NumberFormat(locale, percent),
+    number: new Intl.NumberFormat(locale),
+  };
+}
+
+function plainText(parts: MailParts): string {
+  const { headline, searches, remarks, entries, notes, more, why, words } = parts;
+  const { text, url } = parts.link;
+  const named = searches.map(({ name, criteria }) => [name, ...(criteria === null ? [] : [criteria])].join('\n'));
+  const blocks = entries.map(({ badges, title, kind, price, others, facts, reasons, link, contact }) =>
+    [
+      badges.map((badge) => badge.text).join(' · '),
+      ...[title, kind, price === null ? '' : priceText(price), others, facts.join(' · '), ...reasons, link],
+      ...(contact === null ? [] : [contact.name, contact.phone, contact.email, words.reference(contact.reference)]),
+    ]
       .filter((line) => line)
       .join('\n'),
   );
+  const counted = more === null ? [] : [`${more.text} ${more.show}${words.colon}${url}`];
   const foot = `-- \n${why}\n${text}${words.colon}${url}`;
-  return `${[...blocks, ...notes, foot].join('\n\n')}\n`;
-}
-
-/** Text and background follow the light or dark mode; a coloured element has its own background, legible in both. */
-const STYLES = {
-  body: 'margin:0;padding:16px;font-family:sans-serif;font-size:15px;line-height:1.45',
-  page: 'max-width:600px;margin:0 auto;overflow-wrap:anywhere',
-  card: 'margin:0 0 16px;border:1px solid #999;border-radius:12px;overflow:hidden',
-  picture: 'display:block;width:100%;height:auto;max-height:300px;object-fit:cover;border:0',
-  lines: 'padding:14px 18px 18px',
-  title: 'margin:0;font-size:17px;font-weight:bold',
-  price: 'margin:8px 0;font-size:20px;font-weight:bold',
-  before: 'font-weight:normal;text-decoration:line-through;opacity:0.75',
-  cut: 'padding:1px 9px;border-radius:12px;background:#0b6e3a;color:#fff;font-size:14px;white-space:nowrap',
-  rise: 'padding:1px 9px;border-radius:12px;background:#a3340b;color:#fff;font-size:14px;white-space:nowrap',
-  perMeter: 'font-size:14px;font-weight:normal;opacity:0.75;white-space:nowrap',
-  quiet: 'margin-top:6px;font-size:13px;opacity:0.75',
-  show: 'display:inline-block;margin-top:12px;padding:8px 16px;border-radius:8px;background:#0d5c68;color:#fff;text-decoration:none',
-} as const;
-
-function htmlText(subject: string, parts: MailParts, language: MailLanguage): string {
-  const { entries, notes, why, words } = parts;
-  const { text, url } = parts.link;
-  const link = `<a href="${escapeHtml(url)}" style="color:inherit">${escapeHtml(text)}</a>`;
-  return `<!doctype html>
-<html lang="${language}">
-<head><meta charset="utf-8"><title>${escapeHtml(subject)}</title><meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark"></head>
-<body style="${STYLES.body}"><main style="${STYLES.page}">
-${entries.map((entry) => htmlEntry(entry, words)).join('\n')}
-${notes.map((note) => `<p>${escapeHtml(note)}</p>\n`).join('')}<p style="${STYLES.quiet}">${escapeHtml(why)}<br>${link}</p>
-</main></body>
-</html>
-`;
-}
-
-function htmlEntry(lines: EntryLines, words: MailWords): string {
-  const { title, kind, price, others, facts, reasons, link, picture } = lines;
-  return [
-    `<div style="${STYLES.card}">`,
-    picture === null ? null : `<img src="${escapeHtml(picture)}" alt="" style="${STYLES.picture}">`,
-    `<div style="${STYLES.lines}">`,
-    `<h1 style="${STYLES.title}">${escapeHtml(title)}</h1>`,
-    `<div>${escapeHtml(kind)}</div>`,
-    price === null ? null : `<div style="${STYLES.price}">${htmlPrice(price)}</div>`,
-    others === '' ? null : `<div>${escapeHtml(others)}</div>`,
-    facts.length === 0 ? null : `<div>${escapeHtml(facts.join(' · '))}</div>`,
-    ...reasons.map(htmlReason),
-    link === null ? null : `<a href="${escapeHtml(link)}" style="${STYLES.show}">${escapeHtml(words.show)}</a>`,
-    '</div></div>',
-  ]
-    .filter((line) => line !== null)
-    .join('\n');
-}
-
-function htmlReason(reason: string): string {
-  return `<div style="${STYLES.quiet}">${escapeHtml(reason)}</div>`;
-}
-
-function htmlPrice({ before, now, change, perMeter }: PriceLine): string {
-  return [
-    before === null ? '' : `<span style="${STYLES.before}">${escapeHtml(before)}</span> → `,
-    escapeHtml(now),
-    change === null
-      ? ''
-      : ` <span style="${change.isCut ? STYLES.cut : STYLES.rise}">${escapeHtml(change.percent)}</span>`,
-    perMeter === '' ? '' : ` <span style="${STYLES.perMeter}">${escapeHtml(perMeter)}</span>`,
-  ].join('');
+  return `${[headline, ...named, ...remarks, ...blocks, ...notes, ...counted, foot].join('\n\n')}\n`;
 }

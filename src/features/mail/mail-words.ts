@@ -1,146 +1,133 @@
-/**
- * The phrases of e-mails and of the page to unsubscribe, in each language. Inserted texts must be cleaned: see
- * `cleanText`.
- */
+/** The phrases of e-mails, in each language. Inserted texts must be cleaned: see `cleanText`. */
 
 import type { EventKind } from '../../engine/domain/codes.ts';
 import type { MailLanguage } from '../../engine/domain/mail.ts';
 import { isBlank } from '../../engine/domain/text.ts';
+import { both, counted, english, french, inLanguage } from '../../languages.ts';
 
-const FRENCH_EVENTS: Readonly<Record<EventKind, string>> = {
-  'ad.update.price': 'Le prix a changé',
-  'ad.update.surface': 'La surface a changé',
-  'ad.update.pictures': 'Les photos ont changé',
-  'ad.update.expired': 'Une annonce a expiré',
-  'ad.update.reactivated': 'Une annonce est de nouveau en ligne',
-  'property.ad.create': 'Une annonce est parue',
-  'property.ad.update': 'Une annonce a changé',
-  'property.match.end': 'Ne correspond plus à votre recherche',
-  'property.match.resume': 'Correspond de nouveau à votre recherche',
-};
-
-const FRENCH = {
-  locale: 'fr-FR',
-  untitled: 'Bien sans titre',
-  /** By code. */
-  propertyTypes: ['Appartement', 'Maison', 'Immeuble', 'Parking', 'Bureau', 'Terrain', 'Commerce'],
-  property: 'Bien',
-  toSell: 'à vendre',
-  toRent: 'à louer',
-  colon: ' : ',
-  semicolon: ' ; ',
+const WORDS = {
+  locale: both('en-GB', 'fr-FR'),
+  untitled: both('Untitled property', 'Bien sans titre'),
+  /** Indexed by code. */
+  propertyTypes: [
+    both('Apartment', 'Appartement'),
+    both('House', 'Maison'),
+    both('Building', 'Immeuble'),
+    both('Parking', 'Parking'),
+    both('Office', 'Bureau'),
+    both('Land', 'Terrain'),
+    both('Shop', 'Commerce'),
+  ],
+  property: both('Property', 'Bien'),
+  toSell: both('for sale', 'à vendre'),
+  toRent: both('to rent', 'à louer'),
+  colon: both(': ', ' : '),
+  semicolon: both('; ', ' ; '),
   /** Whether charges are included; null: unknown. */
   perMonth: (hasCharges: boolean | null) =>
-    ` par mois${hasCharges === null ? '' : hasCharges ? ' charges comprises' : ' hors charges'}`,
-  unknownPrice: 'prix inconnu',
-  rooms: (count: number) => (count === 1 ? '1 pièce' : `${count} pièces`),
-  bedrooms: (count: number) => (count === 1 ? '1 chambre' : `${count} chambres`),
-  land: (surface: string) => `terrain ${surface}`,
-  energy: (category: string) => `DPE ${category}`,
-  expired: (titles: string) => `N'est plus en ligne : ${titles}`,
-  from: (sender: string) => `Envoyé par ${sender}.`,
-  newMatch: 'Nouvelle annonce qui correspond à votre recherche',
-  changedMatch: 'Correspond désormais à votre recherche',
-  /** These three are about a property that has ceased to satisfy the search. */
-  newAdvert: 'Nouvelle annonce',
-  formerMatch: 'A correspondu à votre recherche',
-  noMatch: 'Ne correspond plus à votre recherche',
+    both(
+      ` a month${hasCharges === null ? '' : hasCharges ? ', charges included' : ', charges not included'}`,
+      ` par mois${hasCharges === null ? '' : hasCharges ? ' charges comprises' : ' hors charges'}`,
+    ),
+  unknownPrice: both('price unknown', 'prix inconnu'),
+  rooms: counted(['room', 'rooms'], ['pièce', 'pièces']),
+  bedrooms: counted(['bedroom', 'bedrooms'], ['chambre', 'chambres']),
+  land: (surface: string) => both(`land ${surface}`, `terrain ${surface}`),
+  energy: (category: string) => both(`energy class ${category}`, `DPE ${category}`),
+  expired: (titles: string) => both(`No longer online: ${titles}`, `N'est plus en ligne : ${titles}`),
+  from: (sender: string) => both(`Sent by ${sender}.`, `Envoyé par ${sender}.`),
+  newMatch: both('New advert that fits your search', 'Nouvelle annonce qui correspond à votre recherche'),
+  changedMatch: both('Fits your search from now on', 'Correspond désormais à votre recherche'),
+  /** For a property that no longer satisfies the search: these three. */
+  newAdvert: both('New advert', 'Nouvelle annonce'),
+  formerMatch: both('Fitted your search', 'A correspondu à votre recherche'),
+  noMatch: both('No longer fits your search', 'Ne correspond plus à votre recherche'),
   /** An expired advert is live again. */
   back: (days: number) =>
-    `Une annonce est de nouveau en ligne${days < 1 ? '' : days === 1 ? ' après un jour' : ` après ${days} jours`}`,
-  /** Either may be empty. */
-  gone: (price: string, where: string) => `L'annonce${price === '' ? '' : ` à ${price}`}${where} n'est plus en ligne`,
-  /** Behind a price or a change. */
-  at: (publisher: string) => ` chez ${publisher}`,
-  also: (offers: readonly string[]) => `Aussi à ${offers.join(', à ')}`,
-  events: FRENCH_EVENTS,
-  searches: (titles: readonly string[]) =>
-    `${titles.length === 1 ? 'Recherche' : 'Recherches'} ${titles.map((title) => `« ${title} »`).join(', ')}`,
-  subjectOfOne: (what: string, search: string) => `${what} – ${search}`,
-  subjectOfExpired: (count: number) => `${count} biens ne sont plus en ligne`,
-  subjectOfMany: (count: number) => `${count} biens pour vos recherches`,
-  subjectOfSearch: (count: number, search: string) => `${count} biens pour « ${search} »`,
-  more: (count: number) => (count === 1 ? 'Et 1 autre bien.' : `Et ${count} autres biens.`),
-  show: "Voir l'annonce",
-  why: 'Vous recevez cet e-mail parce que des recherches enregistrées portent votre adresse.',
-  unsubscribe: 'Ne plus recevoir ces e-mails',
-  page: {
-    title: 'Désinscription',
-    question: 'Ne plus recevoir par e-mail les annonces de ces recherches ?',
-    confirm: 'Ne plus rien recevoir',
-    done: "C'est fait : plus aucune annonce ne sera envoyée à cette adresse.",
-    takeBack: 'Recevoir à nouveau ces e-mails',
-    again: "C'est fait : les annonces seront de nouveau envoyées à cette adresse.",
-    unknown: "Ce lien n'est pas ou n'est plus valable.",
-  },
-};
-
-export type MailWords = typeof FRENCH;
-
-const ENGLISH: MailWords = {
-  locale: 'en-GB',
-  untitled: 'Untitled property',
-  propertyTypes: ['Apartment', 'House', 'Building', 'Parking', 'Office', 'Land', 'Shop'],
-  property: 'Property',
-  toSell: 'for sale',
-  toRent: 'to rent',
-  colon: ': ',
-  semicolon: '; ',
-  perMonth: (hasCharges) =>
-    ` a month${hasCharges === null ? '' : hasCharges ? ', charges included' : ', charges not included'}`,
-  unknownPrice: 'price unknown',
-  rooms: (count) => (count === 1 ? '1 room' : `${count} rooms`),
-  bedrooms: (count) => (count === 1 ? '1 bedroom' : `${count} bedrooms`),
-  land: (surface) => `land ${surface}`,
-  energy: (category) => `energy class ${category}`,
-  expired: (titles) => `No longer online: ${titles}`,
-  from: (sender) => `Sent by ${sender}.`,
-  newMatch: 'New advert that fits your search',
-  changedMatch: 'Fits your search from now on',
-  newAdvert: 'New advert',
-  formerMatch: 'Fitted your search',
-  noMatch: 'No longer fits your search',
-  back: (days) => `An advert is online again${days < 1 ? '' : days === 1 ? ' after a day' : ` after ${days} days`}`,
-  gone: (price, where) => `The advert${price === '' ? '' : ` for ${price}`}${where} is no longer online`,
-  at: (publisher) => ` at ${publisher}`,
-  also: (offers) => `Also for ${offers.join(', for ')}`,
+    both(
+      `An advert is online again${days < 1 ? '' : days === 1 ? ' after a day' : ` after ${days} days`}`,
+      `Une annonce est de nouveau en ligne${days < 1 ? '' : days === 1 ? ' après un jour' : ` après ${days} jours`}`,
+    ),
+  /** Either argument may be empty. */
+  gone: (price: string, where: string) =>
+    both(
+      `The advert${price === '' ? '' : ` for ${price}`}${where} is no longer online`,
+      `L'annonce${price === '' ? '' : ` à ${price}`}${where} n'est plus en ligne`,
+    ),
+  /** Follows a price or a change. */
+  at: (publisher: string) => both(` at ${publisher}`, ` chez ${publisher}`),
+  also: (offers: readonly string[]) => both(`Also for ${offers.join(', for ')}`, `Aussi à ${offers.join(', à ')}`),
   events: {
-    'ad.update.price': 'The price has changed',
-    'ad.update.surface': 'The surface has changed',
-    'ad.update.pictures': 'The pictures have changed',
-    'ad.update.expired': 'An advert has expired',
-    'ad.update.reactivated': 'An advert is online again',
-    'property.ad.create': 'An advert has appeared',
-    'property.ad.update': 'An advert has changed',
-    'property.match.end': 'No longer fits your search',
-    'property.match.resume': 'Fits your search again',
+    'ad.update.price': both('The price has changed', 'Le prix a changé'),
+    'ad.update.surface': both('The surface has changed', 'La surface a changé'),
+    'ad.update.pictures': both('The pictures have changed', 'Les photos ont changé'),
+    'ad.update.expired': both('An advert has expired', 'Une annonce a expiré'),
+    'ad.update.reactivated': both('An advert is online again', 'Une annonce est de nouveau en ligne'),
+    'property.ad.create': both('An advert has appeared', 'Une annonce est parue'),
+    'property.ad.update': both('An advert has changed', 'Une annonce a changé'),
+    'property.match.end': both('No longer fits your search', 'Ne correspond plus à votre recherche'),
+    'property.match.resume': both('Fits your search again', 'Correspond de nouveau à votre recherche'),
+  } satisfies Readonly<Record<EventKind, unknown>>,
+  searches: (titles: readonly string[]) =>
+    both(
+      `${titles.length === 1 ? 'Search' : 'Searches'} ${titles.map((title) => `“${title}”`).join(', ')}`,
+      `${titles.length === 1 ? 'Recherche' : 'Recherches'} ${titles.map((title) => `« ${title} »`).join(', ')}`,
+    ),
+  expiredCount: (count: number) =>
+    both(`${count} properties are no longer online`, `${count} biens ne sont plus en ligne`),
+  /** The number of properties for each kind of news. */
+  news: {
+    match: counted(['new property', 'new properties'], ['nouveauté', 'nouveautés']),
+    cut: counted(['price cut', 'price cuts'], ['baisse de prix', 'baisses de prix']),
+    back: counted(
+      ['available again', 'available again'],
+      ['bien de nouveau disponible', 'biens de nouveau disponibles'],
+    ),
+    change: counted(['change', 'changes'], ['changement', 'changements']),
+    gone: counted(
+      ['no longer online', 'no longer online'],
+      ["bien qui n'est plus en ligne", 'biens qui ne sont plus en ligne'],
+    ),
   },
-  searches: (titles) =>
-    `${titles.length === 1 ? 'Search' : 'Searches'} ${titles.map((title) => `“${title}”`).join(', ')}`,
-  subjectOfOne: (what, search) => `${what} – ${search}`,
-  subjectOfExpired: (count) => `${count} properties are no longer online`,
-  subjectOfMany: (count) => `${count} properties for your searches`,
-  subjectOfSearch: (count, search) => `${count} properties for “${search}”`,
-  more: (count) => (count === 1 ? 'And 1 more property.' : `And ${count} more properties.`),
-  show: 'See the advert',
-  why: 'You receive this e-mail because saved searches have your address.',
-  unsubscribe: 'Receive no more of these e-mails',
-  page: {
-    title: 'Unsubscribe',
-    question: 'Receive no more adverts of these searches by e-mail?',
-    confirm: 'Receive nothing more',
-    done: 'Done: no more adverts will be sent to this address.',
-    takeBack: 'Receive these e-mails again',
-    again: 'Done: adverts will be sent to this address again.',
-    unknown: 'This link is not valid, or not any more.',
+  badges: {
+    match: both('New', 'Nouveau'),
+    cut: (percent: string) => both(`Price cut ${percent}`, `Prix en baisse ${percent}`),
+    rise: (percent: string) => both(`Price rise ${percent}`, `Prix en hausse ${percent}`),
+    back: both('Available again', 'De nouveau disponible'),
   },
+  reply: both('Answer this e-mail to visit.', 'Répondez à cet e-mail pour visiter.'),
+  picture: (title: string) => both(`Picture: ${title}`, `Photo : ${title}`),
+  /** Empty if the reference is. */
+  reference: (reference: string) =>
+    both(reference === '' ? '' : `Reference ${reference}`, reference === '' ? '' : `Référence ${reference}`),
+  moreSearches: (count: number) =>
+    both(
+      `And ${english(count, 'more search', 'more searches')}.`,
+      `Et ${french(count, 'autre recherche', 'autres recherches')}.`,
+    ),
+  more: (count: number) =>
+    both(
+      `And ${english(count, 'more property', 'more properties')}.`,
+      `Et ${french(count, 'autre bien', 'autres biens')}.`,
+    ),
+  showAll: both('See all properties of this e-mail', 'Voir tous les biens de cet e-mail'),
+  show: both('See the advert', "Voir l'annonce"),
+  why: both(
+    'You receive this e-mail because saved searches have your address.',
+    'Vous recevez cet e-mail parce que des recherches enregistrées portent votre adresse.',
+  ),
+  unsubscribe: both('Receive no more of these e-mails', 'Ne plus recevoir ces e-mails'),
 };
 
-export const MAIL_WORDS: Readonly<Record<MailLanguage, MailWords>> = { fr: FRENCH, en: ENGLISH };
+const wordsIn = (language: MailLanguage) => ({ ...inLanguage(WORDS, language), language });
+
+export type MailWords = ReturnType<typeof wordsIn>;
+
+export const MAIL_WORDS: Readonly<Record<MailLanguage, MailWords>> = { fr: wordsIn('fr'), en: wordsIn('en') };
 
 /**
- * Without characters that end a line, control a terminal, change the direction, or are half a surrogate pair. Empty when
- * nobody would see anything of it.
+ * Removes characters that end a line, control a terminal, change the direction, or are half of a surrogate pair.
+ * Returns an empty text if nothing visible remains.
  */
 export function cleanText(text: string): string {
   const clean = text

@@ -1,8 +1,8 @@
-/** Deliveries by e-mail: the engine decides which pairs are notified, and this folder does everything else. */
+/** Deliveries by e-mail. The engine decides which pairs are notified; this folder does everything else. */
 
 import { readFileSync } from 'node:fs';
 import { firstUuidAt, type Uuid } from '../../engine/domain/ids.ts';
-import { MAIL_HOUR, type MailLanguage } from '../../engine/domain/mail.ts';
+import type { MailLanguage } from '../../engine/domain/mail.ts';
 import { horizonsOf } from '../../engine/domain/retention.ts';
 import type { Database, Queryable, Statement } from '../../engine/store/database.ts';
 import { WAITING } from '../../engine/store/delivery-states.ts';
@@ -18,6 +18,8 @@ import { mailReasonsOf, type NewMailItem, newMailItems } from './mail-items.ts';
 import type { SettledMail } from './mail-outcomes.ts';
 import { checkMailServer, createMailSender, MAIL_ATTEMPT_TIMEOUT_MS, type MailSenderOptions } from './mail-sender.ts';
 import { startMailing } from './mailing.ts';
+import { morningAfter } from './mornings.ts';
+import { cityNamesOf } from './search-words.ts';
 import { unsubscribeRoutes } from './unsubscribe.ts';
 
 export const mail: Feature = {
@@ -42,9 +44,7 @@ export const mail: Feature = {
     yield* removeMailRecipients(database);
     yield* removeMailboxCounts(database);
   },
-  routes(router, dependencies) {
-    unsubscribeRoutes(router, dependencies);
-  },
+  routes: unsubscribeRoutes,
   requeue: requeueMailItem,
   async checkServer({ mail }) {
     return mail === null ? null : checkMailServer({ ...serverOf(mail), timeoutMs: CHECK_TIMEOUT_MS });
@@ -52,7 +52,7 @@ export const mail: Feature = {
   start(parts, gate) {
     const { config, log, metrics, pipelineDatabase, reference, supervisor, onTransientError } = parts;
     if (config.mail === null) return null;
-    const { from, publicUrl, gatherMs } = config.mail;
+    const { from, publicUrl } = config.mail;
     const language: MailLanguage = config.mailLanguage;
     const sender = createMailSender(serverOf(config.mail));
     const drainTimeoutMs = config.attemptTimeoutMs;
@@ -61,16 +61,16 @@ export const mail: Feature = {
       ...shared,
       pauseDays: config.endpointPauseDays,
       onNotice(client, endpointCount, { error, statusCode, reason }) {
-        log.info({ client, endpoints: endpointCount, statusCode, error, reason }, 'notice of endpoints that fail');
+        log.info({ client, endpoints: endpointCount, statusCode, error, reason }, 'notice of failing endpoints');
       },
     });
     const mailing = startMailing({
       ...shared,
       publicUrl: publicUrl.replace(/(?<!\/)\/+$/, ''),
-      gatherMs,
       isConsentRequired: config.isMailConsentRequired,
       keptSince: () => horizonsOf(config.retentionDays, new Date()).deliveries,
       resolvePlace: (place) => reference.resolvePlace(place),
+      cityNames: cityNamesOf(reference),
       retryDelayMs: config.retryDelayMs,
       attemptTimeoutMs: MAIL_ATTEMPT_TIMEOUT_MS,
       onMail: (settled, itemCount) => reportMail(metrics, log, settled, itemCount),
@@ -95,7 +95,7 @@ interface ServerSettings {
   readonly isTlsInsecure: boolean;
 }
 
-/** Throws when the file of the authorities cannot be read. */
+/** Throws if the file of certificate authorities cannot be read. */
 function serverOf({ url, authoritiesFile, isTlsInsecure }: ServerSettings): MailSenderOptions {
   return {
     url,
@@ -104,7 +104,7 @@ function serverOf({ url, authoritiesFile, isTlsInsecure }: ServerSettings): Mail
   };
 }
 
-/** Every instance reads the same: take the maximum over instances. */
+/** Every instance reports the same value: take the maximum over instances. */
 function measureMail(metrics: Metrics, database: Database): void {
   const read = keptForScrapes(() => readOldestDue(database));
   metrics.gauge('vigie_mail_oldest_due_seconds', 'How long the most overdue item of an e-mail has waited', async () => {
@@ -113,7 +113,7 @@ function measureMail(metrics: Metrics, database: Database): void {
   });
 }
 
-/** Logs no address and no key of the recipient, and no answer of the mail server. */
+/** Logs neither the address or key of the recipient nor the answer of the mail server. */
 function reportMail(metrics: Metrics, log: Log, { id, attempt, outcome, after }: SettledMail, items: number): void {
   const { statusCode, error, reason } = outcome;
   metrics.mailAttempts.inc({ result: error ?? 'delivered' });
@@ -122,16 +122,9 @@ function reportMail(metrics: Metrics, log: Log, { id, attempt, outcome, after }:
   log[error === null ? 'debug' : 'info'](line, 'mail');
 }
 
-/** As SQL, the first seven o'clock in Paris after the timestamp `at`: of any day, or of a Monday. */
-function nextMorning(unit: 'day' | 'week', at: string): string {
-  const hour = `interval '${MAIL_HOUR} hours'`;
-  const begun = `date_trunc('${unit}', (${at} at time zone 'Europe/Paris') - ${hour})`;
-  return `(${begun} + interval '1 ${unit}' + ${hour}) at time zone 'Europe/Paris'`;
-}
-
 /**
- * Recorded at `now`; null: at the present time of PostgreSQL's clock, by which they become due. Instant ones gather for
- * `gatherMs`; the others wait for their morning, when they begin to gather as well.
+ * `now`: the time of recording; null for the present time of PostgreSQL's clock, which also decides when items are due.
+ * Instant items are gathered for `gatherMs`; the others wait for their morning, and are gathered from then on.
  */
 export function insertMailItems(
   items: readonly NewMailItem[],
@@ -149,15 +142,14 @@ export function insertMailItems(
         coalesce(morning, now() + $2 * interval '1 millisecond')
       from json_to_recordset($1) as written(id uuid, "clientId" uuid, "searchNumber" integer, "matchId" uuid,
           "propertyUuid" uuid, route json, reason json, generation integer),
-        lateral (select case route ->> 'frequency' when 'daily' then ${nextMorning('day', 'coalesce($3::timestamptz, now())')}
-          when 'weekly' then ${nextMorning('week', 'coalesce($3::timestamptz, now())')} end as morning) as due`,
+        lateral (select ${morningAfter("route ->> 'frequency'", 'coalesce($3::timestamptz, now())')} as morning) as due`,
     values: [`[${share.join()}]`, gatherMs, now],
   }));
 }
 
 /**
- * An operator's resend: a failed item joins a new e-mail; one that waits to be gathered, or the whole e-mail that waits
- * for a retry, is due now. Null without such an item. Served by the primary key and mail_items_mail.
+ * Resends at an operator's request. A failed item joins a new e-mail. An item that waits to be gathered, or a whole
+ * e-mail that waits for a retry, is due now. Null without such an item. Served by the primary key and mail_items_mail.
  */
 export async function requeueMailItem(client: Queryable, id: Uuid): Promise<Requeued | null> {
   const { rows } = await client.query<Requeued>(
@@ -180,8 +172,8 @@ export async function requeueMailItem(client: Queryable, id: Uuid): Promise<Requ
 }
 
 /**
- * Final before `before`, with their attempts, or due before it and still unsent: the mail server is gone, and the news
- * is obsolete. Served by the primary keys.
+ * Removes items that became final before `before`, with their attempts, and items that were due before it and are still
+ * unsent: the mail server is gone, and their news is obsolete. Served by the primary keys.
  */
 export async function* removeMailItems(client: Queryable, before: Date): Batches {
   for await (const { after, last } of ranges(client, 'mail_items', firstUuidAt(new Date(0)), firstUuidAt(before))) {
@@ -200,26 +192,26 @@ export async function* removeMailItems(client: Queryable, before: Date): Batches
 }
 
 /**
- * Recipients without a link. Those with a choice stay. Reads each recipient and token; items by
+ * Removes recipients without a link, except those with a choice. Reads each recipient and token; items by
  * mail_items_recipient.
  */
 export async function* removeMailRecipients(client: Queryable): Batches {
   const { rowCount } = await client.query(
     `delete from mail_recipients
-     where greatest(erased_at, lifted_at, unsubscribed_at, resubscribed_at) is null
+     where not exists (select from mail_choices where recipient_key = key)
        and not exists (select from mail_tokens where recipient_key = key)
        and not exists (select from mail_items where endpoint_key = key and state = 'queued')`,
   );
   yield { mail_recipients: rowCount ?? 0 };
 }
 
-/** Those of the day before last have ended wherever the clocks stand. Reads each. */
+/** Days before yesterday have ended in every time zone. Reads each row. */
 export async function* removeMailboxCounts(client: Queryable): Batches {
   const { rowCount } = await client.query('delete from mail_mailboxes where day < current_date - 1');
   yield { mail_mailboxes: rowCount ?? 0 };
 }
 
-/** A link to unsubscribe works for a year. Served by mail_tokens_created. */
+/** Removes expired links: a link to unsubscribe works for a year. Served by mail_tokens_created. */
 export function removeMailTokens(client: Queryable): Batches {
   return fullBatches('mail_tokens', async (limit) => {
     const { rowCount } = await client.query(

@@ -1,9 +1,9 @@
 /**
- * The mailbox that an address leads to, for the number of e-mails a day: people write plus parts and dots into addresses of
- * one mailbox. Who a recipient is, and what one has decided, goes by the exact address.
+ * The mailbox of an address, for the limit of e-mails a day: people write plus parts and dots into addresses of one
+ * mailbox. The identity and the choices of a recipient depend on the exact address instead.
  */
 
-/** Large providers that ignore dots: all domains of one lead to the same mailboxes. */
+/** Large providers that ignore dots. All domains of a provider lead to the same mailboxes. */
 const WITHOUT_DOTS: readonly (readonly string[])[] = [
   // https://support.google.com/mail/answer/7436150
   ['gmail.com', 'googlemail.com'],

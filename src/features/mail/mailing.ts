@@ -1,8 +1,8 @@
 /**
- * From recorded items to the mail server: polls for due items every second, serves the clients in turn, and for each
- * recipient claims an e-mail, which counts the attempt, writes it, sends it and records its outcome. JetStream is not
- * involved: e-mails wait for minutes or days, and an index serves the poll. An attempt whose process died counts as
- * aborted when its lease ends; the e-mail may have been sent, and is sent again under the same Message-ID.
+ * Sends recorded items to the mail server. It polls for due items every second and serves the clients in turn. For each
+ * recipient it claims an e-mail, which counts the attempt, writes it, sends it and records the outcome. JetStream is
+ * not involved: e-mails wait for minutes or days, and an index serves the poll. If a process dies, its attempt counts
+ * as aborted when the lease ends; the e-mail may have been sent, and is sent again under the same Message-ID.
  */
 
 import {
@@ -33,11 +33,11 @@ export interface MailingDependencies extends LetterDependencies {
   readonly isConsentRequired?: boolean;
   readonly retryDelayMs: number;
   readonly attemptTimeoutMs: number;
-  /** How long a stop waits for attempts; a longer one counts as aborted when its lease ends. */
+  /** How long a stop waits for attempts. A longer attempt counts as aborted when its lease ends. */
   readonly drainTimeoutMs: number;
   /** While closed, no attempt starts. */
   readonly gate: Pick<PauseGate, 'isOpen'>;
-  /** The time of a claim, for tests; PostgreSQL's clock otherwise, by which items become due. */
+  /** The time of a claim, for tests. Default: PostgreSQL's clock, which also decides when items become due. */
   readonly clock?: () => Date;
   /** Monotonic milliseconds; default: this process's. */
   readonly nowMs?: () => number;
@@ -47,13 +47,13 @@ export interface MailingDependencies extends LetterDependencies {
 }
 
 export interface Mailing {
-  /** E-mails claimed and not yet recorded. */
+  /** E-mails that are claimed and not yet recorded. */
   readonly inFlight: number;
-  /** Starts nothing further; resolves when the attempts under way are recorded. */
+  /** Starts no further attempt; resolves when those under way are recorded. */
   drain(): Promise<void>;
 }
 
-/** Concurrent attempts: one server takes all e-mails. */
+/** Concurrent attempts: all go to one server. */
 const SLOTS = 8;
 const CHECK_EVERY_MS = 1_000;
 const TURNS_MAX = 256;
@@ -61,7 +61,7 @@ const ABANDONED_MAX = 100;
 /** How much longer than an attempt its claim lasts: time to write the e-mail and to record the outcome. */
 const LEASE_MARGIN_MS = 15_000;
 const CLAIM_USED_WITHIN_MS = LEASE_MARGIN_MS / 2;
-/** Before a recipient that a bug blocks is retried. */
+/** How long a recipient that a bug blocks waits to be retried. */
 const BROKEN_REST_MS = 60_000;
 
 export function startMailing(dependencies: MailingDependencies): Mailing {
@@ -72,10 +72,10 @@ export function startMailing(dependencies: MailingDependencies): Mailing {
   const retrying: Retrying = (work) => retryUntilDone(work, watch, budget);
   const report = (error: Error) => void (error instanceof RetryAbandonedError || onTransientError('mail', error));
   const attempts = new InFlight();
-  /** Until when no e-mail of a recipient begins: for ever while one is under way, for a time after a bug stopped one. */
+  /** No e-mail of a recipient begins before this time: infinite while one is under way, a minute later after a bug. */
   const blockedUntil = new Map<string, number>();
 
-  /** Whether an e-mail was started. */
+  /** Whether any e-mail was started. */
   async function startDue(): Promise<boolean> {
     for (const abandoned of await readAbandonedMails(database, ABANDONED_MAX)) {
       await settleAbandoned(abandoned, dependencies);
@@ -103,7 +103,7 @@ export function startMailing(dependencies: MailingDependencies): Mailing {
     }
   }
 
-  /** Polls at once when one has ended; before, it would only find the same ones again. */
+  /** Polls again as soon as an e-mail has ended: an earlier poll would only find the same ones. */
   async function poll(): Promise<number | void> {
     const hasStarted = gate.isOpen && (await retrying(startDue).catch(report)) === true;
     if (!hasStarted) return;
@@ -130,7 +130,7 @@ async function mailOnce(turn: MailTurn, dependencies: MailingDependencies, retry
   const { nowMs = () => performance.now(), isConsentRequired = false } = dependencies;
   const options = { leaseMs: attemptTimeoutMs + LEASE_MARGIN_MS, now: clock?.() ?? null, isConsentRequired };
   let claimedAt = 0;
-  // A claim whose answer was lost lasts until its lease ends.
+  // If the answer to a claim is lost, the claim lasts until its lease ends.
   const mail = await retrying(() => {
     claimedAt = nowMs();
     return claimMail(database, turn, options);
@@ -144,11 +144,11 @@ async function mailOnce(turn: MailTurn, dependencies: MailingDependencies, retry
   if (letter === null) return;
   let outcome: MailOutcome;
   if (letter === 'unwritable') {
-    // A failed attempt: the others continue, and this one is not retried for ever.
+    // Counts as a failed attempt, so that the others continue and this one is not retried for ever.
     const reason = 'the e-mail could not be written';
     outcome = { ...abortedOutcome(mail.startedAt, reason), error: 'protocol', ...OF_NO_SERVER };
   } else if (nowMs() - claimedAt > CLAIM_USED_WITHIN_MS) {
-    // Its lease could end during the attempt, and another process send the e-mail as well.
+    // The lease could end during the attempt, and another process would send the e-mail as well.
     await retrying(() => giveBackMail(database, mail));
     const late = `not sent within ${CLAIM_USED_WITHIN_MS} ms of its claim, and given back: this machine is too busy`;
     return onTransientError('mail', new Error(late));
@@ -158,7 +158,7 @@ async function mailOnce(turn: MailTurn, dependencies: MailingDependencies, retry
   onMail(settled, letter === 'unwritable' ? mail.items.length : letter.itemCount);
 }
 
-/** Of an attempt that no mail server has answered. */
+/** For an attempt that no mail server has answered. */
 const OF_NO_SERVER = { isFinal: false, isRecipientRefused: false } as const;
 
 function settledOf(

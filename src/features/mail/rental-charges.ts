@@ -1,4 +1,4 @@
-/** Whether a rent includes its charges: no member of an advert says so, but its words often do. */
+/** Whether a rent includes its charges: adverts have no member for this, but their texts often say so. */
 
 import type { AdvertContent } from '../../engine/domain/advert.ts';
 
@@ -7,7 +7,7 @@ const INCLUDED =
 const EXCLUDED =
   /\bhors charges|\bcharges (?:locatives )?(?:non comprises|en sus)|€(?: ?\/ ?mois| par mois)? ?h\.?c\b|charges not included/iu;
 
-/** Null when the advert says neither, or both. */
+/** Null if the advert says neither, or both. */
 export function chargesOf({ title, description, features }: AdvertContent): boolean | null {
   const words = [title, description, ...features].join('\n').replace(/[\u00a0\u202f]/g, ' ');
   const isIncluded = INCLUDED.test(words);

@@ -1,14 +1,14 @@
 /**
- * An address within a text: where it surely stands as itself, and is erased, and where it may be a part of another address,
- * and is only shown. Patterns are for PostgreSQL and heed the case of letters: a title-case word behind a full stop or hyphen
- * begins a sentence or names a place, a lower-case one continues the domain.
+ * An address within a text. Where it certainly stands alone, it is erased; where it may be part of another address, it
+ * is only shown. The patterns are for PostgreSQL and distinguish the case of letters: behind a full stop or hyphen, a
+ * title-case word begins a sentence or names a place, and a lower-case one continues the domain.
  */
 
-/** Of the part of an address before its @. */
+/** Characters of the part of an address before its @. */
 const LOCAL = "A-Za-z0-9._+'-";
 /** Characters that no address has, percent-encoded. */
 const ENCODED_OTHER = '%(?:[01][0-9A-Fa-f]|2[0-689AaCcFf]|3[A-Fa-f]|40|5[B-Eb-e]|60|7[B-Fb-f]|[89A-Fa-f][0-9A-Fa-f])';
-/** Of JSON: a context is stored as such. */
+/** Escape sequences of JSON, in which contexts are stored. */
 const ESCAPED = '\\\\(?:[bfnrt]|u[0-9A-Fa-f]{4})';
 const OUTSIDE = `(?:^|[^${LOCAL}]|${ENCODED_OTHER}|${ESCAPED})`;
 /** French words that an apostrophe joins to the next one. */
@@ -20,12 +20,12 @@ const AFTER = [
   '(?:[.]|%2[Ee])(?:[a-z0-9]|[A-Z][A-Z0-9-]))',
 ].join('|');
 
-/** Finds the address as itself, as it is or percent-encoded, in any case. */
+/** Finds the address where it stands alone, plain or percent-encoded, in any case. */
 export function addressPattern(address: string): string {
   return `${BEFORE}${charactersOf(address)}${AFTER}`;
 }
 
-/** Finds it as well where it may be a part of another address: behind a separator that addresses have. */
+/** Also finds the address where it may be part of another one: behind a separator that addresses may contain. */
 export function partPattern(address: string): string {
   return `(?:(?<![A-Za-z0-9])|(?<=%[0-9A-Fa-f]{2}|${ESCAPED}))${charactersOf(address)}(?![A-Za-z0-9])`;
 }
@@ -42,14 +42,14 @@ function anyCase(pattern: string): string {
   return pattern.replace(/[a-z]/gi, (letter) => `[${letter.toUpperCase()}${letter.toLowerCase()}]`);
 }
 
-/** A run of characters in a text that ends with an address, as it is or percent-encoded, with what may belong to it. */
+/** Characters in a text that end with an address, plain or percent-encoded, including what may belong to it. */
 export const RUN_PATTERN = String.raw`(?:${ESCAPED})?([^\s"<>()\[\]{},;:=?&/\\]+(?:@|%40)[A-Za-z0-9.-]+)`;
 
 const ADDRESS_LENGTH_MAX = 320;
-/** What addresses and sentences have is less; it bounds the work of texts that are made of separators. */
+/** More than real addresses and sentences need: it bounds the work for texts that consist of separators. */
 const CUTS_MAX = 12;
 
-/** Every address that a run may have, in lower case, and some that it has not. */
+/** Every address that a run may contain, in lower case, and some that it does not contain. */
 export function addressesIn(run: string): readonly string[] {
   const decoded = run.replace(/(?:%[0-9a-f]{2})+/gi, (encoded) =>
     Buffer.from(encoded.replaceAll('%', ''), 'hex').toString(),

@@ -1,11 +1,12 @@
 /**
- * Erases a recipient of e-mails (decisions, section 12): takes the address out of every row of its client, gives the
- * recipient's items keys that nothing derives from the address, and keeps the opposition under its salted hash. Locks are
- * taken in the order of claims: recipient, items, searches.
+ * Erases a recipient of e-mails (decisions, section 12): removes the address from every row of its client, gives the
+ * recipient's items keys that cannot be derived from the address, and keeps the objection to e-mails under the salted
+ * hash. Locks are taken in the order of claims: recipient, items, searches.
  */
 
 import { pause } from '../../engine/actor/waiting.ts';
 import type { Uuid } from '../../engine/domain/ids.ts';
+import { type SearchTexts, searchableText } from '../../engine/domain/search.ts';
 import { foldText } from '../../engine/domain/text.ts';
 import { type Database, type Queryable, transaction } from '../../engine/store/database.ts';
 import { OPEN, WAITING } from '../../engine/store/delivery-states.ts';
@@ -18,24 +19,25 @@ import {
   IS_REPLY_TO,
   KEY,
   NAMING_SEARCHES,
+  PUBLIC_TITLE,
   type Recipient,
   readClients,
   readRecipient,
 } from './holdings.ts';
 
-/** What was done, in numbers of rows. */
+/** The numbers of rows that the erasure has changed. */
 export interface Erasure {
-  /** Searches that wrote to the address, or mentioned it. */
+  /** Searches that sent e-mails to the address, or mentioned it. */
   readonly searchCount: number;
   /** Items of e-mails to it. */
   readonly itemCount: number;
-  /** Those that are not sent any more. */
+  /** The items among these that will not be sent any more. */
   readonly cancelledCount: number;
-  /** It was the client's address for notices, and is it no longer. */
+  /** The address was the client's notice address, and was removed. */
   readonly hadNotices: boolean;
 }
 
-/** Null when nothing of it was ever held. May be repeated. */
+/** Null if nothing was ever stored about the recipient. May be repeated. */
 export async function eraseRecipient(
   database: Database,
   recipient: Recipient,
@@ -47,7 +49,7 @@ export async function eraseRecipient(
     const items = await eraseItems(client, '$1::text', [key]);
     await forgetLetters(client, recipient);
     const { searchCount, consentAtMs } = await eraseSearches(client, recipient);
-    const at = await oppose(client, key, consentAtMs);
+    const at = await oppose(client, key, recipient.clientId, consentAtMs);
     await keep(client, { key, clientId: recipient.clientId, kind: 'erasure', scope: 'sender', value: true, at });
     return { key, ...items, searchCount };
   });
@@ -60,7 +62,7 @@ export async function eraseRecipient(
   return { ...erasure, hadNotices: noticeCount === 1 };
 }
 
-/** At all clients, or one; those that never held it are left out. */
+/** Erases at all clients, or at one. Clients that never stored anything about the address are left out. */
 export async function eraseAtClients(
   database: Database,
   address: string,
@@ -75,7 +77,7 @@ export async function eraseAtClients(
   return erased;
 }
 
-/** Waits for an e-mail of the recipient that is being claimed. Resolves with its key. Served by the primary key. */
+/** Waits for a claim of an e-mail to the recipient. Resolves with the recipient's key. Served by the primary key. */
 async function lockRecipient(client: Queryable, { clientId, address }: Recipient): Promise<string> {
   await client.query(`insert into mail_recipients (key, client_id) values (${KEY}, $1) on conflict do nothing`, [
     clientId,
@@ -89,23 +91,24 @@ async function lockRecipient(client: Queryable, { clientId, address }: Recipient
 }
 
 /**
- * From now on only consent that is dated later lifts it: later than any that was stored, whatever the clocks say. In whole
- * milliseconds, as files have times. Served by the primary key.
+ * From now on, only consent with a later date ends the objection. Its time is later than any stored consent, whatever
+ * the clocks say, and in whole milliseconds, like the times in files. Served by the primary key.
  */
-async function oppose(client: Queryable, key: string, consentAtMs: number): Promise<Date> {
+async function oppose(client: Queryable, key: string, clientId: Uuid, consentAtMs: number): Promise<Date> {
   const { rows } = await client.query<{ at: Date }>(
-    `update mail_recipients set lifted_at = null,
-       erased_at = date_trunc('milliseconds', greatest(clock_timestamp(), $2)) + interval '1 millisecond'
-     where key = $1 returning erased_at as at`,
-    [key, new Date(consentAtMs)],
+    `insert into mail_choices (recipient_key, client_id, kind, scope, value, at)
+     values ($1, $2, 'erasure', 'sender', 'true',
+       date_trunc('milliseconds', greatest(clock_timestamp(), $3)) + interval '1 millisecond')
+     on conflict (recipient_key, kind, scope) do update set value = excluded.value, at = excluded.at returning at`,
+    [key, clientId, new Date(consentAtMs)],
   );
   return (rows[0] as { at: Date }).at;
 }
 
 /**
- * Takes the address out of the items of recipients with `keys`, an expression. What waits is cancelled, or follows its
- * search to another address; what is being sent is the last, and its outcome is recorded without the server's answer
- * naming the address (mail-sender.ts). Served by mail_items_notified and the primary keys.
+ * Removes the address from the items of recipients with `keys`, an SQL expression. Waiting items are cancelled, or
+ * follow their search to another address. An attempt under way is the last one, and its outcome is recorded without the
+ * address in the server's answer (mail-sender.ts). Served by mail_items_notified and the primary keys.
  */
 export async function eraseItems(
   client: Queryable,
@@ -147,8 +150,8 @@ export async function eraseItems(
 }
 
 /**
- * E-mails to others that wait for another attempt and may mention the address are written anew. Reads each of the client's
- * that are open, by mail_items_due and mail_items_sending, and then by mail_items_mail.
+ * E-mails to others may mention the address: those that wait for another attempt are written again. Reads each open
+ * item of the client, by mail_items_due and mail_items_sending, and then by mail_items_mail.
  */
 async function forgetLetters(client: Queryable, { clientId, address }: Recipient): Promise<void> {
   await client.query(
@@ -164,15 +167,15 @@ async function forgetLetters(client: Queryable, { clientId, address }: Recipient
 const without = (text: string): string => `regexp_replace(${text}, $3, '…', 'g')`;
 
 /**
- * Takes the address out of searches, deleted ones as well. Endpoints and `notificationEnabled` stay: webhooks go on. The key
- * of an idempotent request may be the address, and the hash of its body one of a text with it. `consentAtMs`: of the latest
- * consent to e-mails to the address. Served by the primary keys.
+ * Removes the address from searches and their marks, including deleted searches. Endpoints and `notificationEnabled`
+ * stay: webhooks continue. The key of an idempotent request may be the address, and the hash of its body may be that of
+ * a text with the address. `consentAtMs`: the time of the latest consent to e-mails to it. Served by the primary keys.
  */
 async function eraseSearches(
   client: Queryable,
   { clientId, address }: Recipient,
 ): Promise<{ readonly searchCount: number; readonly consentAtMs: number }> {
-  const { rows } = await client.query<{ number: number; title: string; consentAt: string | null }>(
+  const { rows } = await client.query<SearchTexts & { number: number; consentAt: string | null }>(
     `with named as materialized (
        select number, id, version, ${IS_RECIPIENT} as is_recipient,
          case when ${IS_RECIPIENT} then members -> 'notificationConsent' ->> 'at' end as consent_at
@@ -180,6 +183,9 @@ async function eraseSearches(
      ), changed as (
        insert into search_changes (search_number, version, former)
        select number, version + 1, '{"hasNotificationRecipient":true}' from named where is_recipient
+     ), unnamed as (
+       update search_marks set reason = ${without('reason')}, note = ${without('note')}
+       where search_number = any(array(select number from named)) and (reason ~ $3 or note ~ $3)
      ), forgotten as (
        delete from idempotency_keys
        where client_id = $1 and (key ~ $3 or resource_id = any(array(select id from named)))
@@ -189,29 +195,32 @@ async function eraseSearches(
          else coalesce(
            jsonb_set(members::jsonb, '{notificationConsent,source}', to_jsonb(${without(CONSENT_SOURCE)})), members::jsonb)
          end) - case when ${IS_REPLY_TO} then 'notificationReplyTo' else '' end
-         || jsonb_build_object('title', ${without('title')}))::json,
+         || jsonb_strip_nulls(jsonb_build_object(
+           'title', ${without('title')}, 'publicTitle', ${without(PUBLIC_TITLE)})))::json,
        mail_key = case when is_recipient then null else mail_key end,
        mail_refused_at = case when is_recipient then null else mail_refused_at end,
        version = searches.version + is_recipient::integer, updated_at = now()
      from named where searches.number = named.number
-     returning searches.number, title, consent_at as "consentAt"`,
+     returning searches.number, title, consent_at as "consentAt", context::json as context,
+       ${PUBLIC_TITLE} as "publicTitle", members ->> 'notificationRecipient' as "notificationRecipient"`,
     [clientId, address, addressPattern(address)],
   );
   await client.query(
-    `update searches set title_folded = folded from unnest($1::integer[], $2::text[]) as named(number, folded)
-     where searches.number = named.number and title_folded <> folded`,
-    [rows.map(({ number }) => number), rows.map(({ title }) => foldText(title))],
+    `update searches set title_folded = folded, searchable = texts
+     from unnest($1::integer[], $2::text[], $3::text[]) as named(number, folded, texts)
+     where searches.number = named.number and (title_folded <> folded or searchable <> texts)`,
+    [rows.map(({ number }) => number), rows.map(({ title }) => foldText(title)), rows.map(searchableText)],
   );
   const consentAtMs = rows.reduce((latest, { consentAt }) => Math.max(latest, Date.parse(consentAt ?? '') || 0), 0);
   return { searchCount: rows.length, consentAtMs };
 }
 
 const CHECK_EVERY_MS = 5;
-/** Longer than any recording transaction takes; what a longer one writes goes with retention. */
+/** Longer than any recording transaction takes. What a longer one writes is erased by retention. */
 const WRITERS_END_WITHIN_MS = 10_000;
 
 /**
- * Resolves when every transaction has ended that was writing when it was called: one may have read the address before the
+ * Resolves when every transaction that was writing at the call has ended: one may have read the address before the
  * erasure was committed, and record an item with it afterwards.
  */
 async function writersEnded(database: Database): Promise<void> {

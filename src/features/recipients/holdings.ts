@@ -1,10 +1,11 @@
 /**
- * Where the address of a recipient of e-mails is: alone in `notificationRecipient` of a search and `endpoint` of an item,
- * which have its key beside it, in `notificationReplyTo`, as the client's address for notices, and within the texts of
- * searches. What a client holds is read and erased by these places.
+ * Where the address of a recipient of e-mails is stored: alone in `notificationRecipient` of a search and `endpoint` of
+ * an item, next to its key; in `notificationReplyTo`; as the client's notice address; and within the texts of searches.
+ * Clients' stored data about a recipient is read and erased in these places.
  */
 
 import type { Uuid } from '../../engine/domain/ids.ts';
+import type { RecipientChoice } from '../../engine/domain/mail.ts';
 import { readAttempts } from '../../engine/store/attempts.ts';
 import type { Queryable } from '../../engine/store/database.ts';
 import { identityOf } from '../../rest/hydra.ts';
@@ -18,23 +19,27 @@ export interface Recipient {
 
 export const EMAILS_MAX = 10_000;
 
-/** As a search takes it. */
+/** Whether the rule for the recipient of a search accepts the text. */
 export function isAddress(text: string): boolean {
   return !(RECIPIENT_ADDRESS.read(text) instanceof Fault);
 }
 
 export const CONSENT_SOURCE = "members -> 'notificationConsent' ->> 'source'";
 const REPLY_TO = "members ->> 'notificationReplyTo'";
-const TEXTS = ['title', 'context', CONSENT_SOURCE];
-/** An address and nothing else. Parameters: as of `NAMING_SEARCHES`. */
+export const PUBLIC_TITLE = "members ->> 'publicTitle'";
+/** The texts of a search's marks, served by their primary key. */
+const MARKS =
+  "(select string_agg(concat_ws(E'\\n', reason, note), E'\\n') from search_marks where search_number = number)";
+const TEXTS = ['title', PUBLIC_TITLE, 'context', CONSENT_SOURCE, MARKS];
+/** The whole value is the address. Parameters: those of `NAMING_SEARCHES`. */
 export const IS_REPLY_TO = `lower(${REPLY_TO}) is not distinct from lower($2)`;
 
 /** The key of a recipient. Parameters: the client, the address. */
 export const KEY = '(select mail_key_of($1, $2))';
 export const IS_RECIPIENT = `mail_key is not distinct from ${KEY}`;
 /**
- * The numbers of searches, deleted ones as well, that write to a recipient or mention it. Parameters: the client, the
- * address, a pattern of it. Reads each search of the client, by searches_client and searches_deleted.
+ * The numbers of searches, including deleted ones, that send e-mails to a recipient or mention it. Parameters: the
+ * client, the address, a pattern of it. Reads each search of the client, by searches_client and searches_deleted.
  */
 export const NAMING_SEARCHES = ['is null', 'is not null']
   .map(
@@ -46,26 +51,53 @@ export const NAMING_SEARCHES = ['is null', 'is not null']
 /** Parameters: the client, the address. Served by the primary key. */
 export const IS_NOTICE_ADDRESS = 'id = $1 and lower(notice_address) = lower($2)';
 
-/** The address may be a part of another one. Parameters: the third finds it there as well, the fourth as itself alone. */
+/** The address may be part of another one. Parameters: $3 finds it there as well, $4 only where it stands alone. */
 const MAY_CONTAIN = TEXTS.map((text) => `coalesce(regexp_replace(${text}, $4, '…', 'g') ~ $3, false)`).join(' or ');
 
-const NO_CHOICES = { unsubscribedAt: null, resubscribedAt: null, erasedAt: null, liftedAt: null };
+/** The recipient's choices on the page, and its erasure; null for an unknown recipient. Served by the primary keys. */
+async function readChoices(database: Queryable, { clientId, address }: Recipient) {
+  const { rows } = await database.query<Omit<RecipientChoice, 'key' | 'clientId'>>(
+    `select kind, scope, value, at from mail_recipients left join mail_choices on recipient_key = key
+     where key = ${KEY} order by at`,
+    [clientId, address],
+  );
+  const [unsubscription, erasure, frequency] = (['unsubscription', 'erasure', 'frequency'] as const).map((kind) =>
+    rows.find((choice) => choice.kind === kind && choice.scope === 'sender'),
+  );
+  return {
+    isKnown: rows.length > 0,
+    ...timesOf(unsubscription, 'unsubscribedAt', 'resubscribedAt'),
+    ...timesOf(erasure, 'erasedAt', 'liftedAt'),
+    emailFrequencyChosen: frequency?.value || null,
+    emailFrequencyChosenAt: frequency?.at ?? null,
+    searchUnsubscriptions: rows
+      .filter((choice) => choice.kind === 'unsubscription' && choice !== unsubscription)
+      .map((choice) => ({
+        search: choice.scope.replace('search:', '/searches/'),
+        ...timesOf(choice, 'unsubscribedAt', 'resubscribedAt'),
+      })),
+  };
+}
+
+/** The time when the choice was made, as member `made`, or taken back, as member `takenBack`. */
+function timesOf(choice: Pick<RecipientChoice, 'value' | 'at'> | undefined, made: string, takenBack: string) {
+  const { value, at = null } = choice ?? {};
+  return { [made]: value === true ? at : null, [takenBack]: value === false ? at : null };
+}
 
 export function recipientDocument(address: string, holding: object) {
   return { ...identityOf('Recipient', `/recipients/${encodeURIComponent(address)}`), address, ...holding };
 }
 
-/** The document of `/recipients/{address}`; null when nothing was ever held. Oppositions are served by the primary key. */
+/** The document of `/recipients/{address}`; null if nothing was ever stored. */
 export async function readRecipient(database: Queryable, { clientId, address }: Recipient) {
-  const { rows: oppositions } = await database.query(
-    `select unsubscribed_at as "unsubscribedAt", resubscribed_at as "resubscribedAt", erased_at as "erasedAt", lifted_at as "liftedAt"
-     from mail_recipients where key = ${KEY}`,
-    [clientId, address],
-  );
   const { rows: searches } = await database.query(
-    `select '/searches/' || id as search, title, not (${IS_RECIPIENT}) as "mentionsOnly",
+    `select '/searches/' || id as search, title, ${PUBLIC_TITLE} as "publicTitle", not (${IS_RECIPIENT}) as "mentionsOnly",
        ${MAY_CONTAIN} as "mayContain", members -> 'notificationConsent' as "notificationConsent", mail_refused_at as "refusedAt",
-       deleted_at as "deletedAt"
+       deleted_at as "deletedAt", coalesce((
+         select json_agg(json_build_object('property', '/documents/properties/' || property_uuid, 'reason', reason, 'note', note)
+           order by property_uuid)
+         from search_marks where search_number = number and concat_ws(E'\\n', reason, note) ~ $3), '[]') as marks
      from searches where number = any(array(${NAMING_SEARCHES})) order by number`,
     [clientId, address, partPattern(address), addressPattern(address)],
   );
@@ -74,13 +106,13 @@ export async function readRecipient(database: Queryable, { clientId, address }: 
     address,
   ]);
   const { emails, emailCount } = await readEmails(database, clientId, address);
+  const { isKnown, ...choices } = await readChoices(database, { clientId, address });
   const receivesNotices = noticeCount === 1;
-  if (oppositions.length + searches.length + emailCount === 0 && !receivesNotices) return null;
-  const [opposition = NO_CHOICES] = oppositions;
-  return recipientDocument(address, { ...opposition, receivesNotices, searches, emails, emailCount });
+  if (!isKnown && searches.length + emailCount === 0 && !receivesNotices) return null;
+  return recipientDocument(address, { ...choices, receivesNotices, searches, emails, emailCount });
 }
 
-/** The items of an e-mail in one state, which share its attempts, or those that are in none. Served by mail_items_notified. */
+/** Items of an e-mail with the same state share its attempts, so they are one row. Served by mail_items_notified. */
 async function readEmails(database: Queryable, clientId: Uuid, address: string) {
   const { rows } = await database.query<{ firstItem: Uuid; emailCount: number }>(
     `select state as status, count(*)::integer as items, min(created_at) as "createdAt",
@@ -100,7 +132,7 @@ async function readEmails(database: Queryable, clientId: Uuid, address: string) 
   return { emails, emailCount: rows[0]?.emailCount ?? 0 };
 }
 
-/** For operators, by name; deleted ones, whose searches are still being removed, as well. `clientId`: this one alone. */
+/** For operators, by name, with deleted clients whose searches are still being removed. `clientId`: only this one. */
 export async function readClients(database: Queryable, clientId: Uuid | null) {
   // Served by the primary key; without an id it reads every client.
   const { rows } = await database.query<{ client: Uuid; name: string }>(
@@ -110,7 +142,7 @@ export async function readClients(database: Queryable, clientId: Uuid | null) {
   return rows;
 }
 
-/** What clients hold, those that do; null when none ever did. */
+/** The stored data of the clients that have any; null if none ever had. */
 export async function documentOfClients(database: Queryable, address: string, clientId: Uuid | null) {
   const clients: object[] = [];
   for (const client of await readClients(database, clientId)) {
@@ -121,8 +153,8 @@ export async function documentOfClients(database: Queryable, address: string, cl
 }
 
 /**
- * The addresses of recipients whose keys alone are known, by key. Served by searches_mail and mail_items_notified; reads
- * each search with an @.
+ * The addresses of recipients of whom only the keys are known, by key. Served by searches_mail and mail_items_notified;
+ * reads each search with an @.
  */
 export async function readAddresses(
   database: Queryable,

@@ -1,4 +1,4 @@
-/** `vigie recipients`: what is held about a recipient of e-mails, as text or as one JSON file, and its erasure. */
+/** `vigie recipients`: shows the stored data of a recipient of e-mails, as text or as one JSON file, and erases it. */
 
 import { type Input, UsageError } from '../../cli/command.ts';
 import { withDatabase } from '../../cli/connect.ts';
@@ -13,23 +13,23 @@ import { documentOfClients, isAddress } from './holdings.ts';
 import { keepBeside } from './recipient-journal.ts';
 
 export function showRecipient(input: Input): Promise<void> {
-  return withRecipient(input, async (...asked) => {
-    const document = JSON.stringify(found(await documentOfClients(...asked)));
+  return withRecipient(input, async (...requested) => {
+    const document = JSON.stringify(found(await documentOfClients(...requested)));
     for (const line of linesOf(JSON.parse(document), '')) print(printable(line));
   });
 }
 
 export function exportRecipient(input: Input): Promise<void> {
-  return withRecipient(input, async (...asked) => {
-    print(escapedJson(JSON.stringify(found(await documentOfClients(...asked)), null, 2)));
+  return withRecipient(input, async (...requested) => {
+    print(escapedJson(JSON.stringify(found(await documentOfClients(...requested)), null, 2)));
   });
 }
 
 export function eraseRecipientOf(input: Input): Promise<void> {
-  return withRecipient(input, async (...asked) => {
+  return withRecipient(input, async (...requested) => {
     const directory = (): string => dataDirectoryPath(readConfig().dataDir);
     const keep = keepBeside(directory, (reason) => void process.stderr.write(`vigie: ${reason}\n`));
-    const erased = await eraseAtClients(...asked, keep);
+    const erased = await eraseAtClients(...requested, keep);
     for (const { name, searchCount, itemCount, cancelledCount, hadNotices } of found(
       erased.length === 0 ? null : erased,
     )) {
@@ -47,7 +47,7 @@ async function withRecipient(
   { args: [address = ''], text }: Input,
   work: (database: Database, address: string, clientId: Uuid | null) => Promise<void>,
 ): Promise<void> {
-  if (!isAddress(address)) throw new UsageError('ADDRESS must be an e-mail address');
+  if (!isAddress(address)) throw new UsageError('ADDRESS must be an e-mail address.');
   await withDatabase(readConfig(), async (database) => {
     const name = text('client').trim();
     const client = name === '' ? null : await findClientByName(database, name);
@@ -61,7 +61,7 @@ function found<T>(result: T | null): T {
   return result;
 }
 
-/** A member a line, what is in it indented; without what is empty. */
+/** One line for each member, nested members indented; empty members are left out. */
 function* linesOf(members: object, indent: string): Generator<string> {
   for (const [name, value] of Object.entries(members)) {
     for (const part of [value].flat()) {

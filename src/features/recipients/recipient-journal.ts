@@ -1,9 +1,10 @@
 /**
- * Choices of recipients beside the data: a database that is restored from before an erasure or an unsubscription would write
- * to those people again. A file of the data directory for each database (`recipients.<its id>.jsonl`) has its salt, and a
- * line for each choice (`RecipientChoice`): what a person decides before the answer, everything else within a minute. What
- * the database lacks is applied at the start, before anything is sent, and what a restored standby lacks within a minute.
- * Lines that later ones replace are dropped. Lines of a kind or scope that only a later version knows are kept.
+ * Keeps the choices of recipients outside the database: a database that is restored from before an erasure or an
+ * unsubscription would send e-mails to those people again. The data directory has a file for each database
+ * (`recipients.<its id>.jsonl`), with its salt and a line for each choice (`RecipientChoice`). A person's own choice is
+ * written before the answer, everything else within a minute. Choices that the database lacks are applied at the start,
+ * before anything is sent; those that a restored standby lacks, within a minute. Lines that later ones replace are
+ * dropped. Lines of a kind or scope that only a later version knows are kept.
  */
 
 import { constants } from 'node:fs';
@@ -21,12 +22,12 @@ import { readAddresses } from './holdings.ts';
 interface Journal {
   readonly path: string;
   readonly salt: string;
-  /** Another one after a restart of the server, or with another database. */
+  /** Differs after a restart of the server, and for another database. */
   readonly server: string;
   readonly now: Date;
 }
 
-/** A file of another salt belongs to another database. */
+/** A file with another salt belongs to another database. */
 class SaltError extends Error {
   readonly code = 'CHOICES_OF_ANOTHER_SALT';
 }
@@ -41,11 +42,11 @@ async function journalOf(database: Queryable, directory: string): Promise<Journa
   return { ...journal, path: join(directory, `recipients.${id}.jsonl`) };
 }
 
-/** An arbitrary number that nothing else in the database locks: shared by those who append, alone for who replaces the file. */
+/** An arbitrary number that nothing else in the database locks: shared to append, exclusive to replace the file. */
 const REPLACEMENT_LOCK = 4_215_007_336n;
 const APPEND = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND;
 
-/** On disk when it resolves. The file is created with its first line. `client`: in a transaction. */
+/** Resolves when the choices are on disk. The first choice creates the file. `client`: in a transaction. */
 async function append(
   client: Queryable,
   { path, salt }: Pick<Journal, 'path' | 'salt'>,
@@ -57,11 +58,11 @@ async function append(
   try {
     const isNew = (await file.stat()).size === 0;
     if (isNew && process.geteuid?.() === 0) {
-      // Root's command in the directory of another user, whose daemon writes on.
+      // If root runs a command in another user's directory, that user's daemon must be able to write on.
       const { uid, gid } = await stat(dirname(path));
       await file.chown(uid, gid);
     }
-    // A line that a crash has cut ends before the next one.
+    // The leading line break ends a line that a crash has cut.
     const lines = isNew ? [{ salt }, ...choices] : choices;
     await file.appendFile(lines.map((line) => `\n${JSON.stringify(line)}\n`).join(''));
     await file.sync();
@@ -86,7 +87,7 @@ interface Written {
   readonly lineCount: number;
 }
 
-/** From `start` on, line by line: a long file holds nobody up. */
+/** Reads from `start` on, line by line, so that a long file does not block the process. */
 async function read({ path, salt }: Journal, start = 0): Promise<Written> {
   const choices: Choices = new Map();
   let lineCount = 0;
@@ -98,14 +99,14 @@ async function read({ path, salt }: Journal, start = 0): Promise<Written> {
       if ('salt' in line && line.salt !== salt) {
         throw new SaltError(`${path} has the salt of another database, and is not applied`);
       }
-      // A restored backup may have added older ones.
+      // The database of a restored backup may have added older choices.
       if ('key' in line && (choices.get(idOf(line)) ?? line).at <= line.at) choices.set(idOf(line), line);
     }
   }
   return { choices, lineCount };
 }
 
-/** None for a line that a crash has cut: its choice was not answered. */
+/** Empty for a line that a crash has cut: its choice was not answered. */
 function parsed(line: string): readonly (RecipientChoice | { readonly salt: string })[] {
   const time = (name: string, value: unknown): unknown =>
     name === 'at' && typeof value === 'string' ? new Date(value) : value;
@@ -121,14 +122,14 @@ function nullIfMissing(error: NodeJS.ErrnoException): null {
   throw error;
 }
 
-/** A file of fewer is left as it is. */
+/** Up to this many superfluous lines are kept. */
 const REPLACED_LINES_MIN = 1_000;
 
 function mayReplace(lineCount: number, choiceCount: number): boolean {
   return lineCount > REPLACED_LINES_MIN + 2 * choiceCount;
 }
 
-/** Repeated choices do not let the file grow. Rejects before anything is replaced. */
+/** Removes replaced lines, so that repeated choices do not let the file grow. Rejects before anything is replaced. */
 async function replace(database: Database, journal: Journal): Promise<void> {
   await transaction(database, async (client) => {
     await client.query(`select pg_advisory_xact_lock(${REPLACEMENT_LOCK})`);
@@ -143,22 +144,11 @@ async function replace(database: Database, journal: Journal): Promise<void> {
   });
 }
 
-/** The columns of each kind in `mail_recipients`: since when it holds, and when it was taken back. */
-const COLUMNS: Readonly<Record<RecipientChoice['kind'], readonly [string, string]>> = {
-  erasure: ['erased_at', 'lifted_at'],
-  unsubscription: ['unsubscribed_at', 'resubscribed_at'],
-};
-const KINDS = Object.keys(COLUMNS) as readonly RecipientChoice['kind'][];
-
-const CHOSEN_AT = `greatest(${Object.values(COLUMNS).join()})`;
-
-/** Those of recipients who chose since then. Served by mail_recipients_chosen. */
+/** All choices of the recipients who have chosen since then. Served by mail_choices_at. */
 async function readStored(database: Queryable, since: Date | null): Promise<Choices> {
-  const chosen = KINDS.map((kind) => `('${kind}', ${COLUMNS[kind][0]} is not null, greatest(${COLUMNS[kind].join()}))`);
   const { rows } = await database.query<RecipientChoice>(
-    `select key, client_id as "clientId", kind, 'sender' as scope, value, at
-     from mail_recipients, lateral (values ${chosen.join()}) as chosen(kind, value, at)
-     where ${CHOSEN_AT} > coalesce($1, '-infinity'::timestamptz) and at is not null`,
+    `select recipient_key as key, client_id as "clientId", kind, scope, value, at from mail_choices
+     where at > coalesce($1, '-infinity'::timestamptz)`,
     [since],
   );
   return new Map(rows.map((choice) => [idOf(choice), choice]));
@@ -166,26 +156,30 @@ async function readStored(database: Queryable, since: Date | null): Promise<Choi
 
 const NOBODY: ReadonlyMap<string, readonly string[]> = new Map();
 
-/** What this database does not have, because it was restored from before: erases what it holds of the recipients. */
+/** Applies choices that this database lacks because it was restored: erases its data of these recipients. */
 async function apply(database: Database, choices: readonly RecipientChoice[]): Promise<void> {
   const erased = choices.filter(({ kind }) => kind === 'erasure');
   const keys = erased.map(({ key }) => key);
   const addresses = keys.length === 0 ? NOBODY : await readAddresses(database, keys);
-  // Written beside the data already.
+  // The choices are in the file already.
   const keep = async (): Promise<void> => undefined;
   for (const { key, clientId } of erased) {
     for (const address of addresses.get(key) ?? []) await eraseRecipient(database, { clientId, address }, keep);
   }
-  for (const kind of KINDS) {
-    const [on, off] = COLUMNS[kind];
-    await database.query(
-      `insert into mail_recipients (key, client_id, ${on}, ${off})
-       select key, "clientId", case when value then at end, case when not value then at end
-       from json_to_recordset($1) as chosen(key text, "clientId" uuid, value boolean, at timestamptz) order by key
-       on conflict (key) do update set ${on} = excluded.${on}, ${off} = excluded.${off}`,
-      [JSON.stringify(choices.filter((choice) => choice.kind === kind))],
-    );
-  }
+  await database.query(
+    `with chosen as materialized (
+       select * from json_to_recordset($1)
+         as chosen(key text, "clientId" uuid, kind text, scope text, value jsonb, at timestamptz)
+       order by key, kind, scope
+     ), known as (
+       insert into mail_recipients (key, client_id) select distinct key, "clientId" from chosen order by key
+       on conflict do nothing
+     )
+     insert into mail_choices (recipient_key, client_id, kind, scope, value, at)
+     select key, "clientId", kind, scope, value, at from chosen
+     on conflict (recipient_key, kind, scope) do update set value = excluded.value, at = excluded.at`,
+    [JSON.stringify(choices)],
+  );
 }
 
 /** How far file and database are known to agree. */
@@ -196,7 +190,7 @@ interface Agreement {
   readonly at: Date;
   readonly lineCount: number;
   readonly choiceCount: number;
-  /** In the file, of the last `OVERLAP_MS`. */
+  /** The choices in the file from the last `OVERLAP_MS`. */
   readonly recent: Choices;
 }
 
@@ -204,8 +198,8 @@ interface Agreement {
 const OVERLAP_MS = 10 * 60_000;
 
 /**
- * A function that resolves with the number of choices applied: what the database lacks is applied, and what the file lacks
- * is written. All of both is compared at first and where either was exchanged, afterwards only what has come since.
+ * Returns a function that applies what the database lacks, writes what the file lacks, and resolves with the number of
+ * choices applied. It compares everything at first, and after either was exchanged; otherwise only what is new.
  */
 export function createChoiceSync(database: Database, directory: () => string): () => Promise<number> {
   let agreement: Agreement | null = null;
@@ -240,14 +234,16 @@ export function createChoiceSync(database: Database, directory: () => string): (
   };
 }
 
-/** Those of the file that are later than what is stored, or that a later version of Vigie wrote. */
+/** Choices in the file that are later than the stored ones, or that a later version of Vigie wrote. */
 function lackingIn(stored: Choices, written: Choices): readonly RecipientChoice[] {
   return [...written.values()].filter(
-    (line) => line.kind in COLUMNS && line.scope === 'sender' && isReplacedBy(stored.get(idOf(line)), line),
+    (line) => KNOWN.test(`${line.kind} ${line.scope}`) && isReplacedBy(stored.get(idOf(line)), line),
   );
 }
 
-/** Services without embedded servers may have no data directory, or one that they may only read. */
+const KNOWN = /^(?:(?:erasure|unsubscription|frequency) sender|unsubscription search:.+)$/;
+
+/** Services without embedded servers may have no data directory, or may only read it. */
 const UNWRITABLE = ['DATA_DIRECTORY_UNUSABLE', 'EACCES', 'ENOTDIR', 'EPERM', 'EROFS'];
 
 type Warn = (sentence: string) => void;
@@ -259,7 +255,7 @@ function warnIfUnwritable(warn: Warn, error: NodeJS.ErrnoException): void {
   );
 }
 
-/** `warn` is called where a choice cannot be kept. */
+/** `warn` is called if a choice cannot be kept. */
 export function keepBeside(directory: () => string, warn: Warn): KeepChoice {
   return async (client, choice) => {
     try {
@@ -272,14 +268,14 @@ export function keepBeside(directory: () => string, warn: Warn): KeepChoice {
 
 const SYNC_EVERY_MS = 60_000;
 
-/** Before any role opens: nothing is sent to who was erased, or unsubscribed, before a restore. */
+/** Runs before any role opens: nothing is sent to recipients who were erased or unsubscribed before a restore. */
 export async function startChoiceSync(parts: Parts): Promise<void> {
   const { database, dataDirectory, log, closing, onTransientError } = parts;
   const sync = createChoiceSync(database, dataDirectory);
   const work = async (): Promise<void> => {
     const applied = await sync();
     if (applied > 0)
-      log.warn({ choices: applied }, 'the database was restored: choices of recipients are applied again');
+      log.warn({ choices: applied }, 'The database was restored. The choices of recipients were applied again.');
   };
   await work().catch((error: Error) => warnIfUnwritable((reason) => log.warn(reason), error));
   const task = startTask({ what: 'choices of recipients', everyMs: SYNC_EVERY_MS, work, onTransientError });

@@ -1,6 +1,7 @@
 /**
- * People who receive e-mails: what a client holds about one, handed out and erased (decisions, sections 7 and 12). Clients
- * have `/recipients/{address}` for their own, operators `vigie recipients` and two calls for those of all.
+ * People who receive e-mails: shows and erases what a client stores about one of them (decisions, sections 7 and 12).
+ * Clients use `/recipients/{address}` for their own recipients; operators use `vigie recipients` and two RPCs for the
+ * recipients of all clients.
  */
 
 import type Router from '@koa/router';
@@ -23,6 +24,7 @@ import type { ApiDependencies } from '../../rest/dependencies.ts';
 import {
   dateTime,
   dateTimeOrNull,
+  emailFrequencyChosen,
   identity,
   integer,
   link,
@@ -46,8 +48,15 @@ import {
   recipientDocument,
 } from './holdings.ts';
 import { keepBeside, startChoiceSync } from './recipient-journal.ts';
+import {
+  answerRecipients,
+  Consent,
+  RECIPIENT_LIST_ROUTE,
+  RecipientSummary,
+  summaryDocument,
+} from './recipient-list.ts';
 
-/** Throws a 404 `Problem` for what is no address: nothing is held about it. */
+/** Throws a 404 `Problem` if the text is no address: nothing is stored about it. */
 function recipientOf(ctx: Context): Recipient {
   const address = String(ctx.params.address);
   if (!isAddress(address)) throw notFound(THINGS.recipient);
@@ -55,7 +64,11 @@ function recipientOf(ctx: Context): Recipient {
 }
 
 function recipientRoutes(router: Router, dependencies: ApiDependencies, limiter: QueryLimiter): void {
-  const { database, keepChoice = async () => undefined } = dependencies;
+  const { database, settings, keepChoice = async () => undefined } = dependencies;
+
+  router.get('/recipients', acceptable, async (ctx) => {
+    answer(ctx, await limiter.runSingle(ctx, () => answerRecipients(ctx, limiter.database, settings)));
+  });
 
   router.get('/recipients/:address', acceptable, async (ctx) => {
     const recipient = recipientOf(ctx);
@@ -112,90 +125,124 @@ function neverHeld() {
   return grpcNotFound('Recipient', 'recipients/…', 'nothing was ever held about this address');
 }
 
-const Consent = z
-  .strictObject({ source: text('Where and how it was given.'), at: dateTime('When.') })
-  .nullable()
-  .meta({ description: 'What the recipient has agreed to.' });
+const RecipientMark = z.strictObject({
+  property: link('PropertyDocument', 'The property.'),
+  reason: textOrNull('Reason of the mark.'),
+  note: textOrNull('Note of the mark.'),
+});
 
 const RecipientSearch = z.strictObject({
   search: link('Search', 'The search.'),
-  title: text('Its title.'),
+  title: text('Title of the search.'),
+  publicTitle: textOrNull('Public title of the search.'),
   mentionsOnly: z.boolean().meta({
-    description: 'True: it has the address in its title, context or consent, or may have it, and does not write to it.',
+    description:
+      'True if the search sends no e-mails to the address, but has it, or may have it, in its titles, context, ' +
+      'consent or marks.',
   }),
   mayContain: z.boolean().meta({
-    description: 'True: one of these has it as part of what may be another address. Erasing leaves that.',
+    description:
+      'True if one of these has the address as part of text that may be another address. An erasure keeps that text.',
   }),
   notificationConsent: Consent,
-  refusedAt: dateTimeOrNull('Since when the server of the recipient refuses the address.'),
-  deletedAt: dateTimeOrNull('When it was deleted; its row stays until its deliveries are gone.'),
+  refusedAt: dateTimeOrNull('When the recipient’s server began to refuse the address.'),
+  deletedAt: dateTimeOrNull('When the search was deleted; it is listed until its deliveries are removed.'),
+  marks: list(RecipientMark, 'Your marks whose reason or note contains the address.'),
 });
 
 const RecipientAttempt = z.strictObject({
   startedAt: dateTime('When it started.'),
   statusCode: integer('SMTP code of the answer.'),
-  error: textOrNull('Class of the failure; null when it was delivered.'),
-  reason: textOrNull('In words.'),
+  error: textOrNull('Class of the failure; null if the e-mail was delivered.'),
+  reason: textOrNull('Reason of the failure in words.'),
 });
 
 const RecipientEmail = z.strictObject({
-  status: text('As of a delivery.'),
-  items: z.int().meta({ description: 'Items of the e-mail in that state.' }),
-  createdAt: dateTime('When the first of them was recorded.'),
-  finishedAt: dateTimeOrNull('When they became final.'),
+  status: text('Status, as in a delivery.'),
+  items: z.int().meta({ description: 'Number of items of the e-mail in that state.' }),
+  createdAt: dateTime('When the first item was recorded.'),
+  finishedAt: dateTimeOrNull('When the items were delivered, failed or cancelled.'),
   attempts: list(RecipientAttempt, 'Attempts, oldest first.'),
+});
+
+const SearchUnsubscription = z.strictObject({
+  search: link('Search', 'The search, which may have been deleted.'),
+  unsubscribedAt: dateTimeOrNull('When the recipient unsubscribed from the search.'),
+  resubscribedAt: dateTimeOrNull('When the recipient subscribed again.'),
 });
 
 const RecipientSchema = z.strictObject({
   ...identity('Recipient'),
-  address: text('As it was asked.'),
-  unsubscribedAt: dateTimeOrNull('Since when the recipient wants no e-mails of yours.'),
-  resubscribedAt: dateTimeOrNull('When an unsubscription was last taken back.'),
-  erasedAt: dateTimeOrNull('When it was erased; it is not written to since. Null once later consent has lifted that.'),
+  address: text('The address, as requested.'),
+  unsubscribedAt: dateTimeOrNull('When the recipient unsubscribed from all your e-mails.'),
+  resubscribedAt: dateTimeOrNull('When the recipient last subscribed again.'),
+  erasedAt: dateTimeOrNull(
+    'When the address was erased; no e-mail is sent to it since. Null once a later consent has lifted the erasure.',
+  ),
   liftedAt: dateTimeOrNull('When consent last lifted an erasure.'),
+  emailFrequencyChosen,
+  emailFrequencyChosenAt: dateTimeOrNull('When the recipient last chose that frequency, or cancelled the choice.'),
+  searchUnsubscriptions: list(
+    SearchUnsubscription,
+    'Searches from which the recipient has unsubscribed, or to which the recipient has subscribed again.',
+  ),
   receivesNotices: z.boolean().meta({
-    description: 'True: an operator has set it as your address for notices of endpoints that fail.',
+    description: 'True if an operator has set it as your address for notices of failing endpoints.',
   }),
-  searches: list(RecipientSearch, 'Your searches that write to it, or mention it.'),
-  emails: list(RecipientEmail, `The newest ${EMAILS_MAX}, and what waits to be sent.`),
-  emailCount: z.int().meta({ description: 'How many there are.' }),
+  searches: list(RecipientSearch, 'Your searches that send e-mails to the address, or mention it.'),
+  emails: list(RecipientEmail, `The newest ${EMAILS_MAX} e-mails, and those that wait to be sent.`),
+  emailCount: z.int().meta({ description: 'Total number of e-mails.' }),
 });
 
 const RECIPIENT_CONTRACT: Contract = {
   routes: [
+    RECIPIENT_LIST_ROUTE,
     route('get /recipients/{address}', 'Recipient', 'item', 'Reads what you hold about an e-mail address', {
       details:
-        'What you hold about a recipient of e-mails: the searches, with consent and refusals, an unsubscription or erasure, ' +
-        'and the e-mails with times and outcomes. The address is percent-encoded, in any case. What you never held is a 404; ' +
-        'an erased address is held as its opposition alone.',
+        'What you hold about a recipient of e-mails: the searches with consent and refusals, any unsubscription or ' +
+        'erasure, and the e-mails with times and outcomes. Percent-encode the address; case is ignored. The answer ' +
+        'is 404 for an address that you never held. Of an erased address, only the opposition remains.',
     }),
     route('delete /recipients/{address}', 'Recipient', 'nothing', 'Erases an e-mail address', {
       details:
-        'Takes the address out of everything of yours: `notificationRecipient` becomes null and `emailStatus` off, what waits ' +
-        'is cancelled, titles, contexts and consents do without it, and it receives no notices. What may be part of another address stays. Webhooks go on. An e-mail that is being sent is the ' +
-        'last. The opposition stays as a salted hash: only `notificationConsent` that is dated and saved later lifts it, and ' +
-        'never an unsubscription. It may be repeated.',
+        'Removes the address from all your data: `notificationRecipient` becomes null and `emailStatus` off, pending ' +
+        'e-mails are cancelled, the address is removed from titles, contexts, consents and marks, and it receives no ' +
+        'notices. Text that may be part of another address is kept. Webhooks continue. An e-mail that is already ' +
+        'being sent is the last one. The opposition is kept as a salted hash. Only a `notificationConsent` that is ' +
+        'dated and saved later lifts it; it never lifts an unsubscription. The request may be repeated.',
     }),
   ],
-  resources: { Recipient: RecipientSchema },
-  parts: { RecipientSearch, RecipientEmail, RecipientAttempt },
-  groups: { Recipient: 'People who receive e-mails: what you hold about them, and their erasure.' },
+  resources: { RecipientSummary, Recipient: RecipientSchema },
+  parts: { RecipientSearch, RecipientMark, RecipientEmail, RecipientAttempt, SearchUnsubscription },
+  groups: {
+    RecipientSummary: 'The list of the people who receive e-mails.',
+    Recipient: 'The data that you hold about recipients of e-mails, and its erasure.',
+  },
   examples: ({ at, ids }) => ({
+    RecipientSummary: summaryDocument({
+      ...{ address: 'jo@example.org', searches: 1, status: 'active', lastMailAt: at.toISOString() },
+      consent: { source: 'form on example.org', at: at.toISOString() },
+    }),
     Recipient: recipientDocument('jo@example.org', {
       unsubscribedAt: null,
       resubscribedAt: null,
       erasedAt: null,
       liftedAt: null,
+      emailFrequencyChosen: null,
+      emailFrequencyChosenAt: null,
+      searchUnsubscriptions: [],
       receivesNotices: false,
       searches: [
         {
           search: searchIri(ids.search),
           title: 'T3 à Toulon',
+          publicTitle: null,
           mentionsOnly: false,
           mayContain: false,
           notificationConsent: { source: 'form on example.org', at: at.toISOString() },
           refusedAt: null,
           deletedAt: null,
+          marks: [],
         },
       ],
       emails: [],
@@ -208,9 +255,9 @@ export const recipients: Feature = {
   name: 'recipients',
   prepare: startChoiceSync,
   keepChoice: ({ dataDirectory, log }) => keepBeside(dataDirectory, (reason) => log.warn(reason)),
-  /** What a long transaction recorded after an erasure that it had not seen. */
+  /** Erases what a long transaction recorded after an erasure that it had not seen. */
   async *forget(database) {
-    await eraseItems(database, 'key from mail_recipients where erased_at is not null');
+    await eraseItems(database, "recipient_key from mail_choices where kind = 'erasure' and value = 'true'");
     yield {};
   },
   contract: RECIPIENT_CONTRACT,

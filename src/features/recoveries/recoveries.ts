@@ -1,8 +1,8 @@
 /**
- * Recoveries: everything since a moment is resent. This file processes the recoveries that clients have requested, and
- * answers operators, who can request the same for them. It makes fitting deliveries due, oldest first, at most a
- * quarter of the slots at a time, of which every open recovery has an equal share: one whose endpoints hang delays no
- * other. Every delivering process tries, and one at a time has the lock.
+ * A recovery resends everything since a moment. This file processes the recoveries that clients have requested, and
+ * answers operators, who can request recoveries for clients. It makes fitting deliveries due, oldest first. Together
+ * the open recoveries use at most a quarter of the slots, each an equal share, so one whose endpoints hang delays no
+ * other. Every delivering process tries to work, and one at a time has the lock.
  */
 
 import { startTask, type Task } from '../../engine/actor/task.ts';
@@ -143,9 +143,9 @@ async function startRecovery(request: StartRecoveryRequest, dependencies: AdminD
   if (request.validateOnly) {
     const matchedCount = await countFitting(database, recovery);
     const none = { state: Recovery_State.STATE_UNSPECIFIED, sentCount: 0, deliveredCount: 0, failedCount: 0 };
-    const asked = { ...request, client: nameOf.client(clientId), startTime: since, endTime: recovery.until };
+    const requested = { ...request, client: nameOf.client(clientId), startTime: since, endTime: recovery.until };
     return {
-      ...asked,
+      ...requested,
       ...none,
       name: '',
       matchedCount,
@@ -158,12 +158,12 @@ async function startRecovery(request: StartRecoveryRequest, dependencies: AdminD
     return recoveryMessage(await createRecovery(database, recovery));
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
-    const description = 'the client has a recovery that is not finished: wait for its end, or stop it';
+    const description = 'The client has a recovery that is not finished. Wait for its end, or stop it.';
     throw failedPrecondition('RECOVERY_OPEN', nameOf.client(clientId), description);
   }
 }
 
-/** Null when the field is empty: of all searches. */
+/** Null if the field is empty: the recovery covers all searches. */
 async function numberOfSearch(
   name: string,
   clientId: Uuid,

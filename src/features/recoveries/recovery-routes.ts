@@ -1,4 +1,6 @@
-/** `/recoveries`: resends everything since a moment that has failed, waits or was delivered (decisions, section 11). */
+/**
+ * `/recoveries` resends failed, waiting or (on request) delivered deliveries since a moment (decisions, section 11).
+ */
 
 import type Router from '@koa/router';
 import type { Context } from 'koa';
@@ -39,15 +41,15 @@ const RECOVERY_PARAMETERS = { ...TIME_ORDERS, ...PAGING } as const;
 
 const RECOVERY_CREATION = {
   since: single(INSTANT, {
-    ...{ format: 'date-time', description: 'From when on, ISO 8601 with an offset; within what is kept.' },
+    ...{
+      format: 'date-time',
+      description: 'Start of the period, ISO 8601 with an offset, within the days for which deliveries are kept.',
+    },
   }),
-  until: unlessSaid(single(INSTANT, { format: 'date-time' }), 'Up to when; now unless said otherwise.'),
-  search: unlessSaid(
-    single(uuidIn('searches')),
-    'The search whose webhooks are sent again; all unless said otherwise.',
-  ),
-  endpoint: unlessSaid(single(ENDPOINT_URL), 'Where they went, as the deliveries say; anywhere unless said otherwise.'),
-  includeDelivered: unlessSaid(single(FLAG), 'True: what was delivered as well.'),
+  until: unlessSaid(single(INSTANT, { format: 'date-time' }), 'End of the period; now by default.'),
+  search: unlessSaid(single(uuidIn('searches')), 'The search whose webhooks are sent again; all by default.'),
+  endpoint: unlessSaid(single(ENDPOINT_URL), 'The endpoint of the deliveries; all by default.'),
+  includeDelivered: unlessSaid(single(FLAG), 'True if delivered webhooks are sent again too.'),
 };
 
 function unlessSaid<Value>(rule: MemberRule<Value>, description: string) {
@@ -71,8 +73,9 @@ export function recoveryRoutes(router: Router, dependencies: ApiDependencies): v
     const { clientId } = principalOf(ctx);
     const { made: recovery } = await once(ctx, database, {
       prepare: () => readNewRecovery(ctx, dependencies),
-      make: (asked) => createRecovery(database, asked),
-      makeOnce: (request, asked) => makeOnce(database, request, (connection) => createRecovery(connection, asked)),
+      make: (requested) => createRecovery(database, requested),
+      makeOnce: (request, requested) =>
+        makeOnce(database, request, (connection) => createRecovery(connection, requested)),
       readAgain: (id) => readRecovery(database, clientId, id),
     });
     const document = recoveryDocument(recovery);
@@ -105,7 +108,7 @@ async function readNewRecovery(ctx: Context, dependencies: ApiDependencies): Pro
   if (!isWithinKept(since, present, deliveriesKeptDays))
     violations.add(['since'], FAULTS.withinKept(deliveriesKeptDays), 'too_old');
   if (since > until) violations.add(['since'], FAULTS.afterUntil, 'min_above_max');
-  // A later end is cut to the present.
+  // An end in the future is moved to the present.
   else if (since > present) violations.add(['since'], FUTURE, 'min_above_max');
   const { clientId } = principalOf(ctx);
   const isKnown =
@@ -149,22 +152,24 @@ const count = (description: string) => z.int().min(0).meta({ description });
 
 const RecoverySchema = z.strictObject({
   ...identity('Recovery'),
-  since: dateTime('From when on.'),
-  until: dateTime('Up to when.'),
-  search: link('Search', 'The search whose webhooks are sent again; null: of all.').nullable(),
-  endpoint: textOrNull('Where they went; null: anywhere.'),
-  includeDelivered: z.boolean().meta({ description: 'True: what was delivered as well.' }),
+  since: dateTime('Start of the period.'),
+  until: dateTime('End of the period.'),
+  search: link('Search', 'The search whose webhooks are sent again; null: all searches.').nullable(),
+  endpoint: textOrNull('The endpoint of the deliveries; null: all endpoints.'),
+  includeDelivered: z.boolean().meta({ description: 'True if delivered webhooks are sent again too.' }),
   state: z.enum([...RECOVERY_STATES, 'paused']).meta({
     description:
-      'counting, then running, and finished when each was attempted; or stopped. paused: all that is under way waits for ' +
-      'an endpoint that is paused.',
+      'counting, then running, then finished when every webhook was attempted; or stopped. paused: all remaining ' +
+      'webhooks wait for a paused endpoint.',
   }),
-  matched: count('Webhooks that fit; grows while they are counted.'),
-  sent: count('Of these, attempted for the recovery.'),
-  delivered: count('Of those, the ones that were answered with 200.'),
-  failed: count('The others: they are tried again an hour later, as long as they have attempts left.'),
-  remaining: count('Not sent yet.'),
-  createdAt: dateTime('When it was asked for.'),
+  matched: count('Number of matching webhooks; grows while they are counted.'),
+  sent: count('Number of these that were attempted for the recovery.'),
+  delivered: count('Number of attempted webhooks that were answered with 200.'),
+  failed: count(
+    'Number of attempted webhooks that failed. They are tried again one hour later while they have attempts left.',
+  ),
+  remaining: count('Number of webhooks that are not sent yet.'),
+  createdAt: dateTime('When it was requested.'),
   finishedAt: dateTimeOrNull('When it was finished or stopped.'),
 });
 
@@ -172,27 +177,28 @@ export const RECOVERY_CONTRACT: Contract = {
   routes: [
     route('get /recoveries', 'Recovery', 'collection', 'Lists your recoveries, newest first', {
       parameters: RECOVERY_PARAMETERS,
-      details: 'What you have had sent again, the newest first, with how far each has come.',
+      details: 'Your recoveries, newest first, each with its progress.',
     }),
-    route('post /recoveries', 'Recovery', 'item', 'Sends everything since again', {
+    route('post /recoveries', 'Recovery', 'item', 'Sends failed webhooks again', {
       body: 'RecoveryCreation',
       status: 202,
       isIdempotent: true,
       refusals: [404, 409, 410],
       details:
-        'Sends everything since a moment again that has failed or waits for its hour, and on request what was delivered: the ' +
-        'oldest first, with the same ids, bytes and sequences, beside what is new. E-mails are not sent again, nor what its ' +
-        'search does not want any more. One at a time.',
+        'Sends all webhooks again that have failed or wait for a retry since a given time and, on request, those ' +
+        'that were delivered. The oldest are sent first, in parallel with new webhooks, with the same ids, bytes and ' +
+        'sequence numbers. E-mails are not sent again, nor webhooks that their search no longer wants. Only one ' +
+        'recovery can run at a time.',
     }),
-    route('get /recoveries/{id}', 'Recovery', 'item', 'Reads how far a recovery has come', {
-      details: 'How far a recovery has come.',
+    route('get /recoveries/{id}', 'Recovery', 'item', 'Reads the progress of a recovery', {
+      details: 'The progress of a recovery.',
     }),
-    route('delete /recoveries/{id}', 'Recovery', 'nothing', 'Stops a recovery; what is under way goes on', {
-      details: 'Stops a recovery: nothing more is brought forward, and what is under way goes on.',
+    route('delete /recoveries/{id}', 'Recovery', 'nothing', 'Stops a recovery; attempts in progress continue', {
+      details: 'Stops a recovery: no further webhook is sent again, and attempts in progress continue.',
     }),
   ],
   resources: { Recovery: RecoverySchema },
-  groups: { Recovery: 'Webhooks that failed since a moment, sent again.' },
+  groups: { Recovery: 'Bulk resends of the webhooks that failed since a given time.' },
   bodies: {
     RecoveryCreation: {
       schema: bodySchema(RECOVERY_CREATION),

@@ -10,13 +10,13 @@ import { isInAnyLane } from '../../engine/store/delivery-states.ts';
 import { Problem } from '../../rest/problem.ts';
 import { REFUSALS } from '../../rest/sentences.ts';
 
-/** `counting` → `running` → `finished`, or `stopped` by its client; clients see that it is paused as well. */
+/** `counting` → `running` → `finished`, or `stopped` by its client. Clients also see whether it is paused. */
 export const RECOVERY_STATES = ['counting', 'running', 'finished', 'stopped'] as const;
 export type RecoveryState = (typeof RECOVERY_STATES)[number];
 
 const DAY_MS = 86_400_000;
 
-/** Whether what was created at `since` is still kept, `keptDays` long; 0 keeps for ever. */
+/** Whether rows created at `since` are still kept. Rows are kept for `keptDays` days; 0 keeps them for ever. */
 export function isWithinKept(since: Date, now: Date, keptDays: number): boolean {
   return keptDays === 0 || now.getTime() - since.getTime() <= keptDays * DAY_MS;
 }
@@ -24,9 +24,9 @@ export function isWithinKept(since: Date, now: Date, keptDays: number): boolean 
 export interface NewRecovery {
   readonly id: Uuid;
   readonly clientId: Uuid;
-  /** Null: of all searches. */
+  /** Null for all searches. */
   readonly searchNumber: SearchNumber | null;
-  /** Null: of all endpoints. */
+  /** Null for all endpoints. */
   readonly endpoint: string | null;
   readonly since: Date;
   readonly until: Date;
@@ -36,9 +36,9 @@ export interface NewRecovery {
 export interface Recovery extends Omit<NewRecovery, 'searchNumber'> {
   readonly searchId: Uuid | null;
   readonly state: RecoveryState;
-  /** What fits; grows while it is counted. */
+  /** The number of fitting deliveries; grows while they are counted. */
   readonly matched: number;
-  /** Of these, attempted for it, by the outcome of that attempt. */
+  /** The number of these that were attempted for the recovery, in total and by outcome. */
   readonly sent: number;
   readonly delivered: number;
   readonly failed: number;
@@ -46,7 +46,7 @@ export interface Recovery extends Omit<NewRecovery, 'searchNumber'> {
   readonly skipped: number;
   readonly createdAt: Date;
   readonly finishedAt: Date | null;
-  /** Everything under way waits for a paused endpoint. */
+  /** All deliveries under way wait for a paused endpoint. */
   readonly isPaused: boolean;
 }
 
@@ -55,10 +55,10 @@ export function remainingOf({ state, matched, sent, skipped }: Recovery): number
   return state === 'finished' ? 0 : Math.max(0, matched - sent - skipped);
 }
 
-/** Ids are created by the clocks of processes, times by PostgreSQL's: they differ by less. */
+/** Clocks of processes create the ids, PostgreSQL's clock the times. The clocks differ by less than this. */
 export const CLOCKS_APART_MS = 3_600_000;
 
-/** `fitting`: a condition and an order. Served by the primary keys beside what serves that. */
+/** `fitting`: a condition and an order. Served by the primary keys and the index that serves `fitting`. */
 async function readRecoveries(
   database: Queryable,
   fitting: string,
@@ -82,7 +82,7 @@ export function startOf({ since }: Pick<NewRecovery, 'since'>): Uuid {
   return firstUuidAt(new Date(Math.max(0, since.getTime() - CLOCKS_APART_MS)));
 }
 
-/** Throws a 409 `Problem` when the client has an open one. Served by recoveries_open. */
+/** Throws a 409 `Problem` if the client has an open recovery. Served by recoveries_open. */
 export async function createRecovery(database: Queryable, recovery: NewRecovery): Promise<Recovery> {
   const { id, clientId, searchNumber, endpoint, since, until, includesDelivered } = recovery;
   const { rowCount } = await database.query(
@@ -95,7 +95,7 @@ export async function createRecovery(database: Queryable, recovery: NewRecovery)
   return (await readRecovery(database, clientId, id)) as Recovery;
 }
 
-/** Whether any delivery was or is to be sent there. Served by the primary key of endpoints, and open_endpoint. */
+/** Whether a delivery was sent to it, or waits for it. Served by the primary key of endpoints, and open_endpoint. */
 export async function isEndpointKnown(database: Queryable, key: string): Promise<boolean> {
   const { rows } = await database.query<{ isKnown: boolean }>(
     `select exists (select from endpoints where key = $1)
@@ -105,7 +105,7 @@ export async function isEndpointKnown(database: Queryable, key: string): Promise
   return rows[0]?.isKnown === true;
 }
 
-/** `clientId`: null for operators. Null when there is none, or it is another client's. Served by the primary key. */
+/** `clientId`: null for operators. Null if it is unknown, or another client's. Served by the primary key. */
 export async function readRecovery(database: Queryable, clientId: Uuid | null, id: Uuid): Promise<Recovery | null> {
   const fitting = 'r.id = $1 and ($2::uuid is null or r.client_id = $2)';
   const [recovery = null] = await readRecoveries(database, fitting, [id, clientId]);
@@ -139,7 +139,10 @@ export function listAnyRecoveries(
   return readRecoveries(database, fitting, [clientId, belowId, limit]);
 }
 
-/** Deliveries under way continue. `clientId`: null for operators. False for an unknown recovery, or another client's. Served by the primary keys. */
+/**
+ * `clientId`: null for operators. False if it is unknown, or another client's. Deliveries under way continue. Served by
+ * the primary keys.
+ */
 export async function stopRecovery(database: Queryable, clientId: Uuid | null, id: Uuid): Promise<boolean> {
   const { rowCount } = await database.query(
     `with known as (
@@ -156,7 +159,7 @@ export async function stopRecovery(database: Queryable, clientId: Uuid | null, i
   return rowCount === 1;
 }
 
-/** Finished before `before`. Reads all of them: clients request few, and one at a time. */
+/** Removes those that finished before `before`. Reads all of them: clients request few, and one at a time. */
 export async function removeRecoveries(client: Queryable, before: Date): Promise<number> {
   const { rowCount } = await client.query('delete from recoveries where finished_at < $1', [before]);
   return rowCount ?? 0;

@@ -1,6 +1,6 @@
 /**
- * The steps of recoveries. A step is one transaction under a lock that one process at a time holds, and its state is in
- * the rows: the next step continues where the last one ended, in any process.
+ * The steps of recoveries. A step is one transaction under a lock that one process at a time holds. Its state is in the
+ * rows: the next step continues where the last one ended, in any process.
  */
 
 import type { DueDelivery } from '../../engine/domain/delivery.ts';
@@ -13,17 +13,17 @@ import { CLOCKS_APART_MS, type NewRecovery, type RecoveryState, startOf } from '
 
 export interface OpenRecovery extends NewRecovery {
   readonly state: RecoveryState;
-  /** What comes after it has not been read. */
+  /** Deliveries after it have not been read. */
   readonly place: Uuid;
 }
 
 /** An arbitrary number that nothing else in the database locks. */
 const STEP_LOCK = 7_640_891_577;
 const OPEN_MAX = 256;
-/** Deliveries of all clients that one step reads: some ten milliseconds. */
+/** Deliveries of all clients that one step reads, in about ten milliseconds. */
 const PAGE_ROWS = 10_000;
 
-/** Longest open first; null when another process holds the lock. Served by recoveries_open. */
+/** The recovery that is open longest comes first. Null if another process holds the lock. Served by recoveries_open. */
 export async function lockOpenRecoveries(connection: Queryable): Promise<readonly OpenRecovery[] | null> {
   const { rows: locked } = await connection.query<{ isMine: boolean }>(
     `select pg_try_advisory_xact_lock(${STEP_LOCK}) as "isMine"`,
@@ -39,8 +39,8 @@ export async function lockOpenRecoveries(connection: Queryable): Promise<readonl
 
 const UNDELIVERED = ['failed', 'retry_wait'] as const;
 /**
- * For a delivery `d` and its search `s`. A first attempt that has not been made needs no recovery: it will be made. Times
- * are answered in milliseconds and kept in microseconds.
+ * For a delivery `d` and its search `s`. A first attempt that has not been made needs no recovery: it will be made.
+ * Times are in milliseconds in answers, and in microseconds in rows.
  */
 const FITS = `s.client_id = $3 and d.created_at >= $4 and d.created_at < $5::timestamptz + interval '1 millisecond'
   and ($6::integer is null or d.search_number = $6) and ($7::text is null or d.endpoint_key = $7)
@@ -51,15 +51,15 @@ interface RecoveryPage {
   /** The last delivery of the page, fitting or not; null without one. */
   readonly last: Uuid | null;
   /**
-   * The page is not full. Deliveries that come after it later need no recovery, though they may look as old: they are
-   * on their way.
+   * The page is not full. Deliveries that are added after it need no recovery, even if they look as old: their first
+   * attempts are still to come.
    */
   readonly isLastPage: boolean;
   /** Fitting ones, oldest first. */
   readonly ids: readonly Uuid[];
 }
 
-/** The next page of deliveries after the place. Served by the primary keys. */
+/** The next page of deliveries after `place`. Served by the primary keys. */
 async function readRecoveryPage(connection: Queryable, recovery: Omit<OpenRecovery, 'state'>): Promise<RecoveryPage> {
   const { place, clientId, since, until, searchNumber, includesDelivered } = recovery;
   const endpointKey = recovery.endpoint === null ? null : endpointKeyOf(clientId, recovery.endpoint);
@@ -88,7 +88,7 @@ export async function countFitting(database: Queryable, recovery: NewRecovery): 
   }
 }
 
-/** Counts another page, and begins to send when that was the last. */
+/** Counts another page, and begins to send if it was the last one. */
 export async function countPage(connection: Queryable, recovery: OpenRecovery): Promise<void> {
   const { last, isLastPage, ids } = await readRecoveryPage(connection, recovery);
   await connection.query('update recoveries set matched = matched + $2, place = $3, state = $4 where id = $1', [
@@ -101,11 +101,11 @@ export async function countPage(connection: Queryable, recovery: OpenRecovery): 
 
 interface UnderWay {
   readonly count: number;
-  /** Those whose match has nothing else under way any more, oldest first. */
+  /** Deliveries whose match has nothing else under way any more, oldest first. */
   readonly next: readonly Uuid[];
 }
 
-/** Records what has been attempted, and resolves with what is still under way. Served by the primary keys. */
+/** Records the attempts that have ended, and resolves with what is still under way. Served by the primary keys. */
 export async function settleItems(connection: Queryable, { id }: OpenRecovery): Promise<UnderWay> {
   const { rows } = await connection.query<UnderWay>(
     `with now_so as materialized (
@@ -142,7 +142,7 @@ export async function settleItems(connection: Queryable, { id }: OpenRecovery): 
   return rows[0] as UnderWay;
 }
 
-/** Resends those of `ids` that may still be sent; resolves with them, and with the due ones. */
+/** Resends those of `ids` that may still be sent; resolves with these, and with the deliveries that are due. */
 async function send(
   connection: Queryable,
   recovery: OpenRecovery,
@@ -155,7 +155,7 @@ async function send(
   return { sent, due: await resend(connection, sent) };
 }
 
-/** Admits those that waited for an earlier one of their match; resolves with the due ones. Served by the primary keys. */
+/** Sends those that waited for an earlier one of the match; resolves with the due ones. Served by the primary keys. */
 export async function sendWaiting(
   connection: Queryable,
   recovery: OpenRecovery,
@@ -184,8 +184,8 @@ export async function sendWaiting(
 }
 
 /**
- * Takes up to `room` more, oldest first, sends the first one of each match and queues its others behind it; resolves
- * with the due ones. A recovery with nothing left, and nothing under way, is finished.
+ * Takes up to `room` more deliveries, oldest first. It sends the first one of each match, queues its others behind it,
+ * and resolves with the due ones. A recovery with nothing left, and nothing under way, is finished.
  */
 export async function sendNext(
   connection: Queryable,

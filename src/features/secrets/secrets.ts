@@ -1,4 +1,4 @@
-/** Secrets that sign all webhooks of a client: how they are created and expired. The engine signs with them. */
+/** Secrets that sign all webhooks of a client: their creation and expiry. The engine signs with them. */
 
 import { randomBytes } from 'node:crypto';
 import type Router from '@koa/router';
@@ -32,7 +32,7 @@ const SECRET_CREATION = {
   overlapHours: optional(
     nullable(
       single(integer(0, OVERLAP_HOURS_MAX)),
-      `For how long the older secrets sign on, hours; ${OVERLAP_HOURS_DEFAULT} unless said otherwise.`,
+      `Number of hours for which the older secrets continue to sign; ${OVERLAP_HOURS_DEFAULT} by default.`,
       OVERLAP_HOURS_DEFAULT,
     ),
   ),
@@ -73,7 +73,7 @@ function secretRoutes(router: Router, { database, secretsChanged }: ApiDependenc
   });
 }
 
-/** No cache may store a value that is shown once, not even the client's own. */
+/** No cache may store a value that is shown only once, not even the client's own cache. */
 function answerSecret(ctx: Context, secret: WebhookSecret, value: string): void {
   const document = webhookSecretDocument(secret, value);
   ctx.set('Location', document['@id']);
@@ -95,37 +95,32 @@ function webhookSecretDocument({ id, createdAt, expiresAt, hint }: WebhookSecret
 const WebhookSecretSchema = z.strictObject({
   ...identity('WebhookSecret'),
   id: uuid('As its IRI has it.'),
-  createdAt: dateTime('When it was made; webhooks are signed with it from then on, within seconds.'),
-  expiresAt: dateTimeOrNull('When it signs no more; null: never.'),
+  createdAt: dateTime('When it was created; webhooks are signed with it a few seconds later.'),
+  expiresAt: dateTimeOrNull('When it stops signing; null: never.'),
   hint: text('Its last characters, to distinguish secrets.'),
-  secret: text('The secret itself (Standard Webhooks), answered once, when it is made.').optional(),
+  secret: text('The secret itself (Standard Webhooks), returned only when it is created.').optional(),
 });
 
 const SECRET_CONTRACT: Contract = {
   routes: [
     route('get /webhook-secrets', 'WebhookSecret', 'collection', 'Lists the secrets that sign all your webhooks', {
       parameters: WEBHOOK_SECRET_PARAMETERS,
-      details: 'The secrets that sign every webhook of yours beside the token of its search, the oldest first.',
+      details: 'The secrets that sign each of your webhooks, in addition to the token of its search, oldest first.',
     }),
-    route('post /webhook-secrets', 'WebhookSecret', 'item', 'Makes a secret, and lets the older ones expire', {
+    route('post /webhook-secrets', 'WebhookSecret', 'item', 'Creates a secret and lets the older ones expire', {
       ...{ body: 'WebhookSecretCreation', refusals: [409] },
       details:
-        'Makes a secret that signs every webhook of yours, for any search, beside the token of the search: a receiver needs ' +
-        'this one alone. It is answered once, here. The older ones expire `overlapHours` later (24 unless said otherwise), so ' +
-        'that receivers can change to the new one meanwhile. At most three are alive at a time.',
+        'Creates a secret that signs the webhooks of all your searches, in addition to the token of each search: a ' +
+        'receiver needs only this secret. It is returned only once, in this answer. The older secrets expire after ' +
+        '`overlapHours` (24 by default), so that receivers have time to switch to the new one. At most three secrets ' +
+        'are valid at a time.',
     }),
     route('get /webhook-secrets/{id}', 'WebhookSecret', 'item', 'Reads a secret without its value', {
-      details: 'One of your secrets, without its value: that was answered when it was made.',
+      details: 'One of your secrets, without its value, which was returned only at its creation.',
     }),
-    route(
-      'delete /webhook-secrets/{id}',
-      'WebhookSecret',
-      'nothing',
-      'Deletes a secret: nothing is signed with it any more',
-      {
-        details: 'Deletes a secret. Within five seconds nothing is signed with it any more.',
-      },
-    ),
+    route('delete /webhook-secrets/{id}', 'WebhookSecret', 'nothing', 'Deletes a secret: it no longer signs anything', {
+      details: 'Deletes a secret. Within five seconds, it no longer signs anything.',
+    }),
   ],
   resources: { WebhookSecret: WebhookSecretSchema },
   groups: { WebhookSecret: 'Secrets that sign all of your webhooks.' },
@@ -148,22 +143,22 @@ export const secrets: Feature = {
 
 const WEBHOOK_SECRETS_MAX = 3;
 
-/** Without its value, which only its client has. */
+/** A secret without its value, which is shown only when it is created. */
 interface WebhookSecret {
   readonly id: Uuid;
   readonly createdAt: Date;
   /** Null: never. */
   readonly expiresAt: Date | null;
-  /** Its last characters, by which people distinguish secrets. */
+  /** The last characters of its value, by which people distinguish secrets. */
   readonly hint: string;
 }
 
-/** `=`, the last character of all, carries no information. */
+/** The last character of every value is `=`, which carries no information. */
 const COLUMNS = `id, created_at as "createdAt", expires_at as "expiresAt", right(rtrim(secret, '='), 4) as hint`;
-/** Of locks that are held to the end of a transaction; the second key is the client's. */
+/** The class of advisory locks that are held until the end of a transaction; the second key is the client's. */
 const LOCK_CLASS = 0x5ec4;
 
-/** Those that are alive, oldest first. Served by webhook_secrets_client. */
+/** The unexpired secrets, oldest first. Served by webhook_secrets_client. */
 async function listWebhookSecrets(database: Queryable, clientId: Uuid): Promise<readonly WebhookSecret[]> {
   const { rows } = await database.query<WebhookSecret>(
     `select ${COLUMNS} from webhook_secrets where client_id = $1 and ${IS_SECRET_ALIVE} order by id`,
@@ -172,7 +167,7 @@ async function listWebhookSecrets(database: Queryable, clientId: Uuid): Promise<
   return rows;
 }
 
-/** Null when there is none, it has expired, or it is another client's. Served by the primary key. */
+/** Null if it does not exist, has expired, or is another client's. Served by the primary key. */
 async function readWebhookSecret(database: Queryable, clientId: Uuid, id: Uuid): Promise<WebhookSecret | null> {
   const { rows } = await database.query<WebhookSecret>(
     `select ${COLUMNS} from webhook_secrets where id = $1 and client_id = $2 and ${IS_SECRET_ALIVE}`,
@@ -182,9 +177,8 @@ async function readWebhookSecret(database: Queryable, clientId: Uuid, id: Uuid):
 }
 
 /**
- * The only moment at which the value exists outside its owner's hands. The older ones expire `overlapHours` from now,
- * or earlier if they do anyway. Throws a 409 `Problem` when
- * the client has the maximum number. Served by webhook_secrets_client.
+ * The only call that answers the value. The older secrets expire `overlapHours` from now, unless they expire earlier.
+ * Throws a 409 `Problem` if the client has the maximum number. Served by webhook_secrets_client.
  */
 export async function createWebhookSecret(
   database: Database,
@@ -193,7 +187,7 @@ export async function createWebhookSecret(
 ): Promise<{ readonly secret: WebhookSecret; readonly value: string }> {
   const value = `whsec_${randomBytes(32).toString('base64')}`;
   return transaction(database, async (connection) => {
-    // Two concurrent requests cannot both take the last place.
+    // Two concurrent requests must not both create the last secret that the maximum allows.
     await connection.query('select pg_advisory_xact_lock($1, hashtext($2))', [LOCK_CLASS, clientId]);
     await connection.query(
       `update webhook_secrets set expires_at = least(expires_at, now() + $2 * interval '1 hour')
@@ -212,7 +206,7 @@ export async function createWebhookSecret(
   });
 }
 
-/** False when there is none, it has expired, or it is another client's. Served by the primary key. */
+/** False if it does not exist, has expired, or is another client's. Served by the primary key. */
 export async function deleteWebhookSecret(database: Queryable, clientId: Uuid, id: Uuid): Promise<boolean> {
   const { rowCount } = await database.query(
     `delete from webhook_secrets where id = $1 and client_id = $2 and ${IS_SECRET_ALIVE}`,
@@ -221,7 +215,7 @@ export async function deleteWebhookSecret(database: Queryable, clientId: Uuid, i
   return rowCount === 1;
 }
 
-/** Expired ones, and those of deleted clients. Reads every secret: a client has at most three. */
+/** Removes expired secrets, and those of deleted clients. Reads every secret: a client has at most three. */
 async function removeWebhookSecrets(database: Queryable): Promise<number> {
   const { rowCount } = await database.query(
     `delete from webhook_secrets where not ${IS_SECRET_ALIVE}

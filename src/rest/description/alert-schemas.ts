@@ -17,7 +17,7 @@ const AlertedMatch = z
 
 function alert<Kind extends EventKind>(kind: Kind, adEvent?: z.ZodObject) {
   return z.strictObject({
-    event: z.literal(kind).meta({ description: 'What has happened.' }),
+    event: z.literal(kind).meta({ description: 'Kind of the event.' }),
     ...(adEvent === undefined ? {} : { adEvent }),
     match: AlertedMatch,
   });
@@ -40,7 +40,7 @@ const Rejection = z.strictObject({
   receivedAt: dateTime('When the stream took it.'),
 });
 
-/** By the name that the contracts give them. */
+/** The messages, by their names in the contracts. */
 export const ALERTS = {
   PriceAlert: alert('ad.update.price', AdEvent),
   SurfaceAlert: alert('ad.update.surface', AdEvent),
@@ -94,22 +94,20 @@ export const CHANNELS: Readonly<Record<WebhookChannel, { readonly member: string
   },
   event: {
     member: 'eventEndpoint',
-    when:
-      'Sent to eventEndpoint of a search that the property satisfied before or after the change, when its ' +
-      'notificationEnabled is true and subscribedEvents lists the kind.',
+    when: 'Sent to eventEndpoint of a search that the property satisfied before or after the change, if notificationEnabled is true and subscribedEvents lists the event.',
   },
 };
 
-/** Such as `eventAdUpdatePrice`. */
+/** The name of the webhook in OpenAPI, such as `eventAdUpdatePrice`. */
 export function webhookName(kind: EventKind, channel: WebhookChannel): string {
   const words = kind.split('.').map((word) => word.charAt(0).toUpperCase() + word.slice(1));
   return `${channel}${words.join('')}`;
 }
 
-/** Which statuses count as success, for both channels. */
+/** The rule for successful statuses, on both channels. */
 export const ACKNOWLEDGEMENT =
-  'HTTP 200 is the only success. Any other answer, or none within the deadline, is tried again one hour after the ' +
-  'attempt, at most five times, with the same webhook-id and the same bytes.';
+  'HTTP 200 is the only success. After any other answer, or none within the deadline, the delivery is tried again ' +
+  'one hour after the attempt, at most five times, with the same webhook-id and the same bytes.';
 
 export interface AlertHeader {
   readonly description: string;
@@ -121,32 +119,33 @@ export interface AlertHeader {
 /** The headers of each webhook, in lower case, in addition to those of HTTP itself. */
 export const ALERT_HEADERS: Readonly<Record<string, AlertHeader>> = {
   'webhook-id': {
-    description: 'Of the delivery, equal on every retry: by it repeats are recognised (Standard Webhooks 1.0).',
+    description: 'Id of the delivery, the same on every retry, to recognise repeats (Standard Webhooks 1.0).',
     schema: { type: 'string', format: 'uuid' },
     isRequired: true,
     example: '0199a2f4-7c1e-7d3a-9b1c-2f4e6a8c0d1b',
   },
   'webhook-timestamp': {
-    description: 'Of the attempt, in seconds since 1970.',
+    description: 'Time of the attempt, in seconds since 1970.',
     schema: { type: 'string', pattern: '^[0-9]+$' },
     isRequired: true,
     example: '1773130501',
   },
   'webhook-signature': {
     description:
-      'HMAC-SHA256 of `id.timestamp.body`, `v1,` and base64: with the token of the search, then, after a space each, with ' +
-      'every secret of the client (`/webhook-secrets`). One that you can verify is enough.',
+      'Signatures separated by spaces: one with the token of the search, then one with each secret of the client ' +
+      '(`/webhook-secrets`). Each is `v1,` and the HMAC-SHA256 of `id.timestamp.body` in base64. It is enough to ' +
+      'verify one of them.',
     schema: { type: 'string', pattern: '^v1,[A-Za-z0-9+/=]+( v1,[A-Za-z0-9+/=]+)*$' },
     isRequired: true,
     example: 'v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=',
   },
   'vigie-sequence': {
     description:
-      'Counts the webhooks of a match (`match.@id`), over both endpoints of its search, and what the feed alone has of ' +
-      'it, from 1 in the order in which things happened; the same on every attempt and whenever it is resent. Keep the ' +
-      'highest number seen with the state of a match, and drop what comes with a lower one; never wait for a missing ' +
-      'number: a cancelled delivery leaves a gap, and a restored service goes on far above. Only a webhook of ' +
-      '`/webhook-tester` has none.',
+      'Number of the webhook among those of its match (`match.@id`), from 1 in the order of events, including those ' +
+      'that only the feed has. Both endpoints of a search share this sequence. The number is the same on every ' +
+      'attempt and resend. Keep the highest number of each match, and discard webhooks with a lower number. Do not ' +
+      'wait for a missing number: a cancelled delivery leaves a gap, and a restored service continues with much ' +
+      'higher numbers. Only a webhook of `/webhook-tester` has none.',
     schema: { type: 'string', pattern: '^[1-9][0-9]*$' },
     isRequired: false,
     example: '2',
@@ -164,13 +163,13 @@ export const ALERT_HEADERS: Readonly<Record<string, AlertHeader>> = {
     example: 'Vigie/0.1.0',
   },
   traceparent: {
-    description: 'The trace that the advert’s message was part of, if it was (W3C Trace Context).',
+    description: 'The trace of the advert’s message, if it had one (W3C Trace Context).',
     schema: { type: 'string' },
     isRequired: false,
     example: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
   },
   tracestate: {
-    description: 'What came with that traceparent, at most 512 characters.',
+    description: 'The tracestate that came with that traceparent, at most 512 characters.',
     schema: { type: 'string' },
     isRequired: false,
     example: 'agency=t61rcWkgMzE',

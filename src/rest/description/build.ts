@@ -19,9 +19,14 @@ interface Described extends JsonSchema {
   readonly enum?: readonly unknown[];
 }
 
+/** Without the suffix, many names would be those of components or of the browser. */
+function typeNamed(name: string): string {
+  return name.endsWith('Document') ? name : `${name}Document`;
+}
+
 function typeOf(schema: Described): string {
   const name = nameOfReference(schema);
-  if (name !== null) return name;
+  if (name !== null) return typeNamed(name);
   if (schema.const !== undefined) return JSON.stringify(schema.const);
   if (schema.enum !== undefined) return schema.enum.map((value) => JSON.stringify(value)).join(' | ');
   if (schema.anyOf !== undefined) return schema.anyOf.map(typeOf).join(' | ');
@@ -49,23 +54,17 @@ const LISTS = {
   FLAG_CRITERIA: plainCriteria('flag').map(({ name }) => name),
   REQUIREMENTS: plainCriteria('requirement').map(({ name }) => name),
   CRITERION_MEMBERS: Object.fromEntries(ASKED_CRITERIA.map(({ name, members }) => [name, Object.keys(members)])),
+  FLAG_LABELS: eachFlag((name) => PROPERTY_FLAGS[name].label),
+  FEATURE_LABELS: Object.fromEntries(FEATURE_NAMES.map((name) => [name, FEATURE_VOCABULARY[name].label])),
 };
-const labels = (language: 'fr' | 'en') => JSON.stringify(eachFlag((name) => PROPERTY_FLAGS[name].label[language]));
-
-const featureLabels = (language: 'fr' | 'en') =>
-  JSON.stringify(Object.fromEntries(FEATURE_NAMES.map((name) => [name, FEATURE_VOCABULARY[name].label[language]])));
 
 const names = Object.keys({ ...RESOURCES, ...PARTS });
 const written = [
   '// Written by src/rest/description/build.ts.\n',
-  ...names.map((name) => `export interface ${name} ${membersOf(JSON_SCHEMAS[name] ?? {})}\n`),
+  ...names.map((name) => `export interface ${typeNamed(name)} ${membersOf(JSON_SCHEMAS[name] ?? {})}\n`),
   ...Object.entries(LISTS).map(([name, list]) => `export const ${name} = ${JSON.stringify(list)} as const;\n`),
-  `const fr = ${labels('fr')};\n`,
-  `export const FLAG_LABELS: Readonly<Record<'fr' | 'en', typeof fr>> = { fr, en: ${labels('en')} };\n`,
-  `const features = ${featureLabels('fr')};\n`,
-  `export const FEATURE_LABELS: Readonly<Record<'fr' | 'en', typeof features>> = { fr: features, en: ${featureLabels('en')} };\n`,
 ].join('\n');
 
 if (!process.argv.includes('--check')) await writeFile(TARGET, written);
 else if ((await readFile(TARGET, 'utf8')) !== written)
-  throw new Error('run npm run generate: the documents have changed');
+  throw new Error('the generated documents are outdated: run npm run generate');

@@ -35,7 +35,7 @@ const CATEGORY = { id: 1, name: 'Agence' };
 const TOULON = '83137';
 const VAR = '83';
 
-/** By kind of message. */
+/** Keyed by kind of message. */
 export const INTAKE_EXAMPLES = sampleMessages(AT);
 
 /** Bodies that succeed when they are sent unchanged. */
@@ -149,14 +149,13 @@ function itemExamples(reference: Reference): Readonly<Record<string, object>> {
     },
     Location: locationDocument(present(reference.completePlaces('Toulon', { offset: 0, limit: 1 }).places[0])),
     ...Object.assign({}, ...FEATURES.map(({ contract }) => contract?.examples?.(samples))),
-    User: { ...identityOf('User', `/users/${ID.client}`), name: 'acme' },
+    User: { ...identityOf('User', `/users/${ID.client}`), name: 'acme', publicName: 'Agence du port' },
   };
 }
 
 /** The reference data always has the codes that the examples use. */
 function present<Place>(place: Place | null | undefined): Place {
-  if (place === null || place === undefined)
-    throw new Error('an example is of a place that the reference does not have');
+  if (place === null || place === undefined) throw new Error('the reference data lacks the place of an example');
   return place;
 }
 
@@ -171,23 +170,23 @@ function searchExample(): Search {
     expressions:
       'expressions[0][0][word]=vue%20mer&expressions[0][0][options][includes]=true&expressions[0][0][options][strict]=true',
   };
-  const at = { createdAt: AT, updatedAt: AT, lastAlertAt: AT };
-  const mail = { key: null, isRefused: false, isUnsubscribed: false, isErased: false };
+  const at = { createdAt: AT, updatedAt: AT, lastAlertAt: AT, seenAt: AT, newSinceSeen: 0, matchedLast7Days: 2 };
+  const mail = { key: null, isRefused: false, isUnsubscribed: false, isErased: false, frequencyChosen: null };
   return { id: ID.search, number: searchNumberOf(1), clientId: ID.client, token: token(), members, mail, ...at };
 }
 
 function matchExample(kind: EventKind, { resolvePlace }: Reference): object {
-  const { held } = sampleChange(kind, AT);
+  const { stored } = sampleChange(kind, AT);
   const match = { id: ID.match, propertyUuid: PROPERTY, searchId: ID.search, createdAt: AT, updatedAt: AT };
-  return matchDocument({ ...match, held, hidePropertyContact: false }, { resolvePlace });
+  return matchDocument({ ...match, stored, hidePropertyContact: false }, { resolvePlace });
 }
 
 /** The body of a webhook, as the pipeline writes it. */
 function alertExample(kind: EventKind, channel: WebhookChannel, { resolvePlace }: Reference): object {
-  const { held, event } = sampleChange(kind, AT);
+  const { stored, event } = sampleChange(kind, AT);
   const field = channel === 'match' || event.field === null ? null : { ...event.field, createdAt: event.createdAt };
   const match = { id: ID.match, createdAt: AT.toISOString(), updatedAt: AT.toISOString() };
-  const document = propertyDocument(held.state, held.crawls, resolvePlace, { withContacts: true });
+  const document = propertyDocument(stored.state, stored.crawls, resolvePlace, { withContacts: true });
   return JSON.parse(bodyOf(bodyHead({ kind, field }, ID.search, PROPERTY, match), JSON.stringify(document)));
 }
 

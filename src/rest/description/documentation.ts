@@ -7,6 +7,7 @@ import { readFile } from 'node:fs/promises';
 import type Router from '@koa/router';
 import type { Context, Middleware } from 'koa';
 import { EVENT_KINDS } from '../../engine/domain/codes.ts';
+import { typeset } from '../../values.ts';
 import {
   acceptable,
   answer,
@@ -48,7 +49,7 @@ const FENCE = /^```\w+ ([\w-]+)\n([^]*?)\n```$/gm;
 const PLACEHOLDER = /\{\{([\w-]+)\}\}/g;
 
 const PAGES: Readonly<Record<Language, string>> = { en: textOf('guides.en.md'), fr: textOf('guides.fr.md') };
-/** By name. The page's script replaces `$KEY` and `$SEARCH` by the reader's key and search. */
+/** The samples by name. The page's script replaces `$KEY` and `$SEARCH` by the reader's key and search. */
 const SAMPLES = Object.fromEntries(
   [...PAGES.en.matchAll(FENCE)].map(([, name, code = '']) => [name, requestSamples(code)]),
 );
@@ -121,12 +122,11 @@ function tableOf(rows: Readonly<Record<string, Sentence>>, language: Language): 
   return `<table>\n${lines.join('\n')}\n</table>`;
 }
 
-/** Renders code, bold, and the non-breaking space before French punctuation. */
+/** Renders code, bold, and French typography. */
 function inline(text: string): string {
-  return escapeHtml(text)
+  return escapeHtml(typeset(text))
     .replace(/`([^`]+)`/g, '<code>$1</code>')
-    .replace(/\*\*(.+?)\*\*/g, '<strong>$1</strong>')
-    .replace(/ (?=[;:?!»])/g, '\u00a0');
+    .replace(/\*\*(.+?)\*\*/g, '<strong>$1</strong>');
 }
 
 export function documentationRoutes(router: Router, dependencies: ApiDependencies): void {
@@ -179,7 +179,7 @@ const welcomeTo = (hasConsole: boolean): string => `<!doctype html>
 </head>
 <body>
 <h1>Vigie</h1>
-<p>Saved real-estate searches, the alerts they raise and where they went. This is the address of its REST interface.</p>
+<p>Saved real-estate searches, their alerts, and the deliveries of these alerts. This is the address of its REST interface.</p>
 <ul>${hasConsole ? '\n<li><a href="/console">Console</a>: your searches on a map, and what they find</li>' : ''}
 <li><a href="/docs">Documentation</a>, to read and to try</li>
 <li><a href="/openapi.json">OpenAPI</a></li>
@@ -310,8 +310,8 @@ function pageRoutes(router: Router, { settings, reference }: ApiDependencies): v
   const guides = new Map<Language, Guides>();
 
   router.get(['/docs', '/docs/'], secureDocument, (ctx) => {
-    const { language: asked } = ctx.query;
-    const language = asked === 'fr' || asked === 'en' ? asked : languageOf(ctx, 'en');
+    const { language: requested } = ctx.query;
+    const language = requested === 'fr' || requested === 'en' ? requested : languageOf(ctx, 'en');
     ctx.set('Content-Language', language);
     const shown = guides.get(language) ?? guidePage(language, factsOf(settings), contractExamples(reference));
     guides.set(language, shown);
@@ -329,13 +329,10 @@ function pageRoutes(router: Router, { settings, reference }: ApiDependencies): v
   });
 }
 
-/** Stands for the base URL in cached documents: a reserved name, which no request uses (RFC 2606). */
+/** Replaces the base URL in cached documents: a reserved name, which no request uses (RFC 2606). */
 const STAND_IN = 'https://vigie.invalid';
 
-/**
- * Answers the JSON of `build(baseUrl)`. A document whose base URL is its only variable part is built once, whatever the
- * number of URLs.
- */
+/** Returns the JSON of `build(baseUrl)`, which is built once: only the base URL varies in it. */
 export function standingDocument(build: (baseUrl: string) => object): (baseUrl: string) => string {
   let built: string | null = null;
   let withoutUrl: string | null = null;

@@ -1,6 +1,7 @@
 /** The kinds of members in answers, with the description that OpenAPI and Hydra publish. */
 
 import { z } from 'zod';
+import { MAIL_FREQUENCIES } from '../../engine/domain/mail.ts';
 
 export const text = (description: string) => z.string().meta({ description });
 export const textOrNull = (description: string) => z.string().nullable().meta({ description });
@@ -11,6 +12,10 @@ export const dateTime = (description: string) => z.iso.datetime({ offset: true }
 export const dateTimeOrNull = (description: string) =>
   z.iso.datetime({ offset: true }).nullable().meta({ description });
 export const uuid = (description: string) => z.guid().meta({ description });
+
+export const emailFrequencyChosen = z.enum(MAIL_FREQUENCIES).nullable().meta({
+  description: 'Maximum frequency that the recipient has chosen for your e-mails; null: the frequency that you set.',
+});
 
 /** An IRI of another resource: `class` is its Hydra class. */
 export function link(className: string, description: string) {

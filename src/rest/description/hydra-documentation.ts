@@ -31,7 +31,7 @@ export function hydraDocumentation(baseUrl: string): object {
     '@id': '/docs.jsonld',
     '@type': 'hydra:ApiDocumentation',
     'hydra:title': 'Vigie',
-    'hydra:description': 'Saved real-estate searches, the alerts they raise and where they went.',
+    'hydra:description': 'Saved real-estate searches, their alerts, and the deliveries of these alerts.',
     'hydra:entrypoint': { '@id': '/' },
     'hydra:supportedClass': [
       ...resources.map(resourceClass),
@@ -117,7 +117,7 @@ const RANGES: Readonly<Record<string, string>> = {
   string: 'xmls:string',
 };
 
-/** For an array of objects the range of its items, for one of values `array`; for alternatives that of the first. */
+/** For an array of objects, the range of its items; for one of values, `array`; for alternatives, the first range. */
 function rangeOf(schema: JsonSchema): string {
   const value = withoutNull(schema);
   const name = nameOfReference(value);

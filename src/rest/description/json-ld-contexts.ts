@@ -1,8 +1,8 @@
 /**
  * The JSON-LD contexts, derived from the JSON Schemas so that every member of every answer has an IRI and expanding an
  * answer loses nothing (JSON-LD 1.1): objects without an identity of their own get a scoped context, arrays of values
- * keep their order as lists, and free-form JSON stays JSON. The members of a collection are a set, as in Hydra. No term
- * is defined by itself: streaming processors would report a cycle.
+ * keep their order as lists, and free-form JSON stays JSON. The members of a collection are a set, as in Hydra. No
+ * definition of a term uses the term itself: streaming processors would report a cycle.
  */
 
 import { collectionPath } from '../routes.ts';
@@ -79,7 +79,7 @@ function termOf(id: string, schema: JsonSchema): Term {
 /** Clients that show the violations of a form search for the nodes themselves. */
 const VIOLATIONS = 'ConstraintViolationList/violations';
 
-/** True for objects with unknown members, and for alternatives of which one is an object or contains one. */
+/** True for objects with unknown members, and for alternatives if one of them is an object or contains one. */
 function isFreeForm({ anyOf, type, properties }: JsonSchema): boolean {
   if (anyOf !== undefined) return anyOf.some((variant) => !isPlain(variant.items ?? variant));
   return type === 'object' && properties === undefined;

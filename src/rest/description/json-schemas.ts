@@ -30,13 +30,13 @@ const violationListSchema = z.strictObject({
   violations: z
     .array(
       z.strictObject({
-        propertyPath: z.string().meta({ description: 'Such as includedCities[2]; empty for the body as a whole.' }),
+        propertyPath: z.string().meta({ description: 'For example includedCities[2]; empty for the whole body.' }),
         message: z.string(),
         code: z.string().meta({ description: 'Stable, for programs.' }),
       }),
     )
     .meta({ description: `The first ${VIOLATIONS_MAX} at most.` }),
-  violationCount: z.int().meta({ description: 'How many there are in all.' }),
+  violationCount: z.int().meta({ description: 'Total number of violations.' }),
 });
 
 export interface JsonSchema {
@@ -90,7 +90,7 @@ function partOf({ anyOf, properties, required: _required, ...schema }: JsonSchem
 function convert(schemas: Readonly<Record<string, z.ZodType>>, io: 'input' | 'output'): Record<string, JsonSchema> {
   const registry = z.registry<{ id: string }>();
   for (const [id, schema] of Object.entries(schemas)) registry.add(schema, { id });
-  // Descriptions of members live in zod's own registry, names in ours.
+  // zod's own registry has the descriptions of members, our registry has the names.
   const converted = z.toJSONSchema(registry, {
     io,
     unrepresentable: 'any',

@@ -118,9 +118,9 @@ const PLACE = {
 };
 
 /**
- * The schema of the running validator in JSON Schema 2020-12. Both accept the same messages, with two exceptions that
- * JSON Schema cannot express: half a surrogate pair in a text, and an instant that leaves the years 1 to 9999 when its
- * offset is subtracted. By kind of message.
+ * The schema of the running validator in JSON Schema 2020-12, by kind of message. Both accept the same messages, with
+ * two exceptions that JSON Schema cannot express: half a surrogate pair in a text, and an instant that leaves the years
+ * 1 to 9999 when its offset is subtracted.
  */
 const INTAKE_CONTRACT = {
   upsert: withPlace(published(MESSAGE_SCHEMAS.upsert)),

@@ -23,20 +23,20 @@ import {
 } from './resource-schemas.ts';
 
 const ERRORS: Readonly<Record<number, string>> = {
-  400: 'Malformed parameters or body.',
+  400: 'The parameters or the body are malformed.',
   401: 'The API key is missing, unknown or revoked.',
-  403: 'You have as much as you may have; `limit`, `maximum` and `used` say of what.',
-  404: 'There is no such resource, or it is not yours.',
+  403: 'A limit is reached: see `limit`, `maximum` and `used`.',
+  404: 'The resource does not exist, or belongs to another client.',
   406: 'None of the accepted media types is served.',
-  409: 'It cannot be done as things stand; `detail` says why.',
-  410: 'It was there once, and has gone; of a cursor, `oldest` is where to begin again.',
-  412: 'The resource is not the one that If-Match or If-None-Match describe.',
+  409: 'The request conflicts with the current state; `detail` says why.',
+  410: 'The resource no longer exists. If it is a cursor, start again at `oldest`.',
+  412: 'The current version of the resource does not meet If-Match or If-None-Match.',
   413: 'The body is larger than 1 MiB.',
-  415: 'The media type of the body is not taken.',
-  422: 'The body has violations.',
+  415: 'The media type of the body is not accepted.',
+  422: 'The body is invalid; `violations` lists the faults.',
   429: 'Too many requests; see Retry-After.',
-  431: 'The line and the headers of the request are larger than 16 KiB.',
-  503: 'Not available now; see Retry-After.',
+  431: 'The request line and headers are larger than 16 KiB.',
+  503: 'Temporarily unavailable; see Retry-After.',
 };
 
 const string = { type: 'string' };
@@ -55,8 +55,9 @@ export function openApiDocument(version: string, examples: ContractExamples): ob
       title: 'Vigie',
       version,
       description:
-        'Saved real-estate searches, the alerts they raise and where they went. Answers are `application/json` unless ' +
-        '`application/ld+json` is requested, requests may be either: the same members. Answers may gain members at any time.',
+        'Saved real-estate searches, their alerts, and the deliveries of these alerts. Answers are ' +
+        '`application/json` unless `application/ld+json` is requested; requests may be either. The members are the ' +
+        'same. Answers may gain members at any time.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     security: [{ apiKey: [] }],
@@ -108,15 +109,16 @@ const NUMBERED: readonly string[] = ['City', 'Department', 'SiteCategory'];
 
 const ADDRESS = { schema: { type: 'string', format: 'email' }, example: 'jo@example.org' };
 
-function pathParameter(name: string, { resource }: Route): object {
-  if (name === 'address') return { name, in: 'path', required: true, description: 'As the IRI has it.', ...ADDRESS };
+function pathParameter(name: string, { resource: answered }: Route): object {
+  const resource = name === 'uuid' ? 'PropertyDocument' : answered;
+  if (name === 'address') return { name, in: 'path', required: true, description: 'As in the IRI.', ...ADDRESS };
   const isNumber = NUMBERED.includes(resource);
   const isUuid = !isNumber && resource !== 'Endpoint' && resource !== 'Feature';
   const names = resource === 'Feature' ? { enum: FEATURE_NAMES } : {};
   const schema = isNumber
     ? { type: 'integer', minimum: 0 }
     : { type: 'string', ...names, ...(isUuid ? { format: 'uuid' } : {}) };
-  const description = isUuid ? 'UUID, as the IRI has it.' : 'As the IRI has it.';
+  const description = isUuid ? 'UUID, as in the IRI.' : 'As in the IRI.';
   return { name, in: 'path', required: true, description, schema, example: idExample(resource) };
 }
 
@@ -141,16 +143,17 @@ function conditionParameters(route: Route): object[] {
   const header = (name: string, description: string) => ({ name, in: 'header', description, schema: string });
   if (route.isUntagged === true) return [];
   if (route.isIdempotent === true) return [{ ...header('Idempotency-Key', IDEMPOTENCY), schema: KEY }];
-  if (route.method === 'get') return [header('If-None-Match', 'ETags that you have: 304 when one is still right.')];
-  return isChange(route) ? [header('If-Match', 'The ETag that you read: 412 when it is no longer right.')] : [];
+  if (route.method === 'get') return [header('If-None-Match', 'Your ETags; the answer is 304 if one is current.')];
+  return isChange(route) ? [header('If-Match', 'Your ETag; the answer is 412 if it is outdated.')] : [];
 }
 
 const IDEMPOTENCY =
-  'Of your making. The same request under the same key is answered, for a day, with what the first one made, as it is now.';
+  'A value of your choice. For one day, the same request with the same key returns the resource that the first ' +
+  'request created, in its current state.';
 const KEY = { type: 'string', minLength: 1, maxLength: 255 };
 
-function isChange({ method, resource }: Route): boolean {
-  if (resource !== 'Search') return false;
+function isChange({ method, path, resource }: Route): boolean {
+  if (resource !== 'Search' || !path.endsWith('}')) return false;
   return method === 'put' || method === 'patch' || method === 'delete';
 }
 
@@ -194,17 +197,17 @@ function success(route: Route, { item, collection }: ContractExamples): object {
   const answer = { schema, example: answers === 'collection' ? collection(route) : item(resource) };
   const [json, linked] = ANSWER_TYPES;
   const content = { [json]: answer, [linked]: { schema } };
-  const headers = { ETag: { description: 'Of the answer; for If-None-Match and If-Match.', schema: string } };
-  if (method === 'get') return { 200: { description: 'OK.', headers, content }, 304: { description: 'You have it.' } };
+  const headers = { ETag: { description: 'ETag of the answer, for If-None-Match and If-Match.', schema: string } };
+  if (method === 'get') return { 200: { description: 'OK.', headers, content }, 304: { description: 'Not modified.' } };
   if (method === 'patch' || method === 'put' || status === 200)
     return { 200: { description: 'OK.', headers, content } };
   if (isUntagged) return { 200: { description: 'OK.', content } };
   if (status === 202) return { 202: { description: 'Accepted.', content } };
-  const location = { description: 'Path of what was created.', schema: { type: 'string', format: 'uri-reference' } };
+  const location = { description: 'Path of the new resource.', schema: { type: 'string', format: 'uri-reference' } };
   return { 201: { description: 'Created.', headers: { ...headers, Location: location }, content } };
 }
 
-/** Node.js sends it before there is a request to answer, without a body. */
+/** Node.js answers this status itself, without a body, before the service receives the request. */
 const BARE_ERROR = '431';
 
 function errorResponse(status: string, description: string): object {
@@ -312,9 +315,9 @@ function webhookOperation(kind: EventKind, channel: WebhookChannel, example: obj
       content: { 'application/json': { schema: JSON_SCHEMAS[schema], example } },
     },
     responses: {
-      200: { description: 'You have it.' },
-      '4XX': { description: 'You do not have it: tried again in one hour.' },
-      '5XX': { description: 'You do not have it: tried again in one hour.' },
+      200: { description: 'The delivery succeeded.' },
+      '4XX': { description: 'The delivery failed. The next attempt follows in one hour.' },
+      '5XX': { description: 'The delivery failed. The next attempt follows in one hour.' },
     },
   };
 }

@@ -3,6 +3,7 @@
 import { z } from 'zod';
 import { ADVERT_EVENT_KINDS } from '../../engine/domain/codes.ts';
 import { eachFlag, PROPERTY_FLAGS } from '../../engine/domain/property-flags.ts';
+import { MARK_STATES } from '../../engine/store/search-marks.ts';
 import {
   dateTime,
   dateTimeOrNull,
@@ -81,8 +82,8 @@ const Advert = z.strictObject({
   contact: Contact.nullable().optional(),
   publisher: Publisher.nullable(),
   createdAt: dateTime('When it appeared.'),
-  updatedAt: dateTime('When it changed last.'),
-  lastCrawledAt: dateTime('When it was seen last.'),
+  updatedAt: dateTime('When it last changed.'),
+  lastCrawledAt: dateTime('When it was last seen.'),
   events: list(AdvertEvent, 'The newest 50.'),
   features: list(z.string(), 'Features.'),
   energy: EnergyRating.nullable(),
@@ -125,29 +126,41 @@ export const PropertyDocument = z.strictObject({
   bedroom: integer('Bedrooms.'),
   floor: integer('Floor.'),
   ...FLAGS,
-  expired: z.boolean().meta({ description: 'All its adverts have expired.' }),
-  expiredAt: dateTimeOrNull('When the last one did.'),
+  expired: z.boolean().meta({ description: 'True if all its adverts have expired.' }),
+  expiredAt: dateTimeOrNull('When the last advert expired.'),
   createdAt: dateTimeOrNull('When it appeared.'),
-  updatedAt: dateTimeOrNull('When it changed last.'),
-  lastCrawledAt: dateTimeOrNull('When a live advert was seen last.'),
-  lastCrawledAdvert: uuid('Which advert that was.').nullable(),
+  updatedAt: dateTimeOrNull('When it last changed.'),
+  lastCrawledAt: dateTimeOrNull('When a live advert was last seen.'),
+  lastCrawledAdvert: uuid('UUID of that advert.').nullable(),
   locations: Coordinates.nullable(),
   pictures: list(z.string(), 'URLs.'),
   city: PropertyCity.nullable(),
   stations: list(Station, 'Stations nearby.'),
 });
 
+/** A client's mark of a property in a search. */
+export const PropertyMark = z.strictObject({
+  state: z.enum(MARK_STATES).nullable().meta({
+    description: 'kept or hidden. A hidden property is in no e-mail and, unless requested, in no list of the search.',
+  }),
+  reason: textOrNull('Reason in a few words.'),
+  note: textOrNull('Your own note.'),
+  markedAt: dateTimeOrNull('When you last marked the property.'),
+});
+
 /** A change, as a delivery carries it (specification, section 6.2). */
 export const AdEvent = z.strictObject({
   fieldName: text(
-    'What changed: price, surface, pictures or expired; of `property.match.end` the first criterion that fails, with its values.',
+    'The field that changed: price, surface, pictures or expired. For `property.match.end`: the first criterion that ' +
+      'fails, with its values.',
   ),
   fieldOldValue: z.string().nullable(),
   fieldNewValue: z.string().nullable(),
   percentVariation: z.string().nullable(),
   createdAt: dateTime('When the crawler saw the change.'),
   daysAway: z.int().min(0).optional().meta({
-    description: 'Of `ad.update.reactivated`: whole days from its expiry to the crawl that found it live again.',
+    description:
+      'Only for `ad.update.reactivated`: whole days from the expiry to the crawl that found the advert again.',
   }),
 });
 
@@ -158,6 +171,7 @@ export const PROPERTY_PARTS = {
   Contact,
   Publisher,
   EnergyRating,
+  PropertyMark,
   PropertyCity,
   CodedPlace,
   Coordinates,

@@ -7,15 +7,27 @@
 import { z } from 'zod';
 import { EVENT_KINDS } from '../../engine/domain/codes.ts';
 import type { Form, Member } from '../../engine/domain/criterion-kinds.ts';
-import { ASKED_CRITERION_NAMES, CRITERION_MEMBERS } from '../../engine/domain/criterion-table.ts';
+import { CRITERION_MEMBERS, REQUESTED_CRITERION_NAMES } from '../../engine/domain/criterion-table.ts';
 import { ATTEMPT_ERRORS, DELIVERY_CHANNELS, DELIVERY_STATES } from '../../engine/domain/delivery.ts';
 import { FEATURE_NAMES } from '../../engine/domain/features.ts';
 import { EMAIL_STATUSES, MAIL_FREQUENCIES } from '../../engine/domain/mail.ts';
+import { NEW_MATCHES_MAX } from '../../engine/domain/search.ts';
 import { FEATURES } from '../../features.ts';
 import { EVENT_THRESHOLDS } from '../event-threshold-schema.ts';
 import type { Contract } from '../route.ts';
 import { TITLE_LENGTH_MAX } from '../search-schema.ts';
-import { dateTime, dateTimeOrNull, flag, identity, integer, link, list, text, textOrNull } from './field-schemas.ts';
+import {
+  dateTime,
+  dateTimeOrNull,
+  emailFrequencyChosen,
+  flag,
+  identity,
+  integer,
+  link,
+  list,
+  text,
+  textOrNull,
+} from './field-schemas.ts';
 import { AdEvent, PROPERTY_PARTS, PropertyCity, PropertyDocument } from './property-schemas.ts';
 
 /** A city inside a search; a `City` itself also has the members of a property document (specification, 2.2, 2.6). */
@@ -28,7 +40,7 @@ const CityReference = z.strictObject({
   zipcode: text('First zip code.'),
 });
 
-const matchedName = textOrNull('The name of a former commune or locality that was asked for in place of its own.');
+const matchedName = textOrNull('The name of the former commune or locality that matched, instead of the city’s own.');
 
 const City = z.strictObject({ ...PropertyCity.shape, ...CityReference.shape, matchedName });
 
@@ -42,7 +54,7 @@ const Department = z.strictObject({
 
 const SiteCategory = z.strictObject({
   ...identity('SiteCategory'),
-  name: text('Name, as publisher.category states it.'),
+  name: text('Name, as in publisher.category.'),
 });
 
 const inLanguages = <Value extends z.ZodType>(value: Value, description: string) =>
@@ -50,28 +62,32 @@ const inLanguages = <Value extends z.ZodType>(value: Value, description: string)
 
 const Feature = z.strictObject({
   ...identity('Feature'),
-  name: z.enum(FEATURE_NAMES).meta({ description: 'Name, as searches have it.' }),
-  label: inLanguages(z.string(), 'For people, French and English.'),
-  words: inLanguages(z.array(z.string()), 'What it is called in the features of adverts.'),
+  name: z.enum(FEATURE_NAMES).meta({ description: 'Name, as used in searches.' }),
+  label: inLanguages(z.string(), 'Labels in French and English.'),
+  words: inLanguages(z.array(z.string()), 'Words that name it in the features of adverts.'),
 });
 
 const Location = z.strictObject({
   ...identity('Location'),
-  type: z.enum(['city', 'department', 'zipcode']).meta({ description: 'What it is.' }),
-  label: text('For people: Toulon (83000).'),
-  name: text('Name; of a zip code, itself.'),
+  type: z.enum(['city', 'department', 'zipcode']).meta({ description: 'Kind of place.' }),
+  label: text('Label, such as Toulon (83000).'),
+  name: text('Name; for a zip code, the code.'),
   code: text('INSEE code, department code or zip code.'),
   zipcode: textOrNull('First zip code; null for a department.'),
-  population: z.int().meta({ description: 'Inhabitants; 0 when unknown.' }),
+  population: z.int().meta({ description: 'Number of inhabitants; 0 if unknown.' }),
   matchedName,
-  cities: list(link('City', 'A city.'), 'Of a zip code, the cities that have it.'),
+  cities: list(link('City', 'A city.'), 'For a zip code: the cities that have it.'),
   criterion: z
     .enum(['includedCities', 'includedDepartments', 'includedZipcodes'])
-    .meta({ description: 'The member of a search that takes it.' }),
-  value: text('What to put there.'),
+    .meta({ description: 'The member of a search that accepts it.' }),
+  value: text('The value for that member.'),
 });
 
-const User = z.strictObject({ ...identity('User'), name: text('Name of the API client.') });
+const User = z.strictObject({
+  ...identity('User'),
+  name: text('Name of the API client.'),
+  publicName: text('Name that recipients of the client’s e-mails see.'),
+});
 
 type Answers = { readonly [F in Form]: (member: Member<F>) => z.ZodType };
 
@@ -99,7 +115,7 @@ const ANSWERS: Answers = {
   inseeCodes: texts,
   polygons: ({ answered }) => list(z.array(z.array(z.tuple([z.number(), z.number()]))), answered),
   features: ({ answered }) => list(z.enum(FEATURE_NAMES), answered),
-  criteria: ({ answered }) => list(z.enum(ASKED_CRITERION_NAMES), answered),
+  criteria: ({ answered }) => list(z.enum(REQUESTED_CRITERION_NAMES), answered),
   expressions: ({ answered }) => textOrNull(answered),
 };
 
@@ -112,35 +128,53 @@ const criteria = Object.fromEntries(
 );
 
 const consentOrNull = z
-  .strictObject({ source: text('Where and how it was given.'), at: dateTime('When.') })
+  .strictObject({ source: text('Where and how the consent was given.'), at: dateTime('When the consent was given.') })
   .nullable()
-  .meta({ description: 'What the recipient has agreed to, as it was stated.' });
+  .meta({ description: 'Consent of the recipient, as it was sent.' });
 
 const Search = z.strictObject({
   ...identity('Search'),
-  title: z.string().max(TITLE_LENGTH_MAX).meta({ description: 'Title of the search.' }),
+  title: z
+    .string()
+    .max(TITLE_LENGTH_MAX)
+    .meta({ description: 'Title of the search. Recipients of its e-mails never see it.' }),
+  publicTitle: textOrNull('Title that recipients of its e-mails see; null: its criteria in words.'),
   token: text('Signing secret of its deliveries (Standard Webhooks).'),
   user: link('User', 'Owner.'),
   createdAt: dateTime('When it was created.'),
-  updatedAt: dateTime('When it was changed last.'),
-  lastAlertAt: dateTimeOrNull('Its last successful delivery.'),
+  updatedAt: dateTime('When it was last changed.'),
+  lastAlertAt: dateTimeOrNull('Time of its last successful delivery.'),
+  seenAt: dateTimeOrNull('Up to when you have seen its matches (`PUT …/seen`); null: never.'),
+  newSinceSeen: z
+    .int()
+    .min(0)
+    .max(NEW_MATCHES_MAX)
+    .meta({ description: `Matches created since then. ${NEW_MATCHES_MAX} means that many or more.` }),
+  matchedLast7Days: z
+    .int()
+    .min(0)
+    .max(NEW_MATCHES_MAX)
+    .meta({
+      description: `Matches that began in the last seven days; ${NEW_MATCHES_MAX} means that many or more.`,
+    }),
   emailStatus: z.enum(EMAIL_STATUSES).meta({
     description:
-      'Whether e-mails go to notificationRecipient. off: no address, or no notifications; unavailable: ' +
-      'the service has no mail server; refused: the server of the recipient refuses the address for good; ' +
-      'unsubscribed: the recipient wants no more; consent-missing: the service requires notificationConsent, or the ' +
-      'address was erased and no later consent was saved.',
+      'Whether e-mails are sent to notificationRecipient. off: no address, or no notifications; unavailable: the ' +
+      'service has no mail server; refused: the recipient’s server permanently refuses the address; unsubscribed: ' +
+      'the recipient has unsubscribed; consent-missing: the service requires notificationConsent, or the address was ' +
+      'erased and no later consent was saved.',
   }),
+  emailFrequencyChosen,
   ...criteria,
-  hidePropertyContact: z.boolean().meta({ description: 'Leaves contacts out of what it receives.' }),
-  notificationEnabled: z.boolean().meta({ description: 'True: matches and events are delivered.' }),
+  hidePropertyContact: z.boolean().meta({ description: 'Removes contacts from its webhooks and e-mails.' }),
+  notificationEnabled: z.boolean().meta({ description: 'True if matches and events are delivered.' }),
   notificationRecipient: textOrNull('E-mail address.'),
   notificationConsent: consentOrNull,
   notificationReplyTo: textOrNull('Address for answers to its e-mails.'),
-  notificationFrequency: z.enum(MAIL_FREQUENCIES).meta({ description: 'How often e-mails go.' }),
+  notificationFrequency: z.enum(MAIL_FREQUENCIES).meta({ description: 'How often e-mails are sent.' }),
   endpointRecipient: textOrNull('URL that receives matches.'),
   eventEndpoint: textOrNull('URL that receives events.'),
-  subscribedEvents: list(z.enum(EVENT_KINDS), 'Event kinds that go to eventEndpoint.'),
+  subscribedEvents: list(z.enum(EVENT_KINDS), 'Kinds of event that are sent to eventEndpoint.'),
   eventThresholds: EVENT_THRESHOLDS.schema,
   context: z.unknown().meta({ description: 'Your own JSON; its webhooks carry it in Vigie-Context.' }),
 });
@@ -151,7 +185,7 @@ const PointOfInterest = z.strictObject({
   name: textOrNull('Name.'),
   type: text('Category, such as school.'),
   attributes: z.unknown().meta({
-    description: 'What else is known; an empty list when nothing is. School: schoolType, operatorType.',
+    description: 'Further attributes; an empty list if there are none. For a school: schoolType, operatorType.',
   }),
 });
 
@@ -160,7 +194,7 @@ const Match = z.strictObject({
   property: link('PropertyDocument', 'The property.'),
   search: link('Search', 'The search.'),
   createdAt: dateTime('When the match began.'),
-  updatedAt: dateTime('Its last event.'),
+  updatedAt: dateTime('Time of its last event.'),
   propertyDocument: PropertyDocument.nullable(),
 });
 
@@ -168,20 +202,20 @@ const Attempt = z.strictObject({
   number: z.int().meta({ description: 'From 1; at most 6.' }),
   startedAt: dateTime('When it started.'),
   durationMs: integer('Milliseconds.'),
-  statusCode: integer('HTTP status of the answer; of an e-mail, the SMTP code.'),
-  error: z.enum(ATTEMPT_ERRORS).nullable().meta({ description: 'Null when delivered.' }),
-  reason: textOrNull('What went wrong.'),
+  statusCode: integer('HTTP status of the answer; for an e-mail, the SMTP code.'),
+  error: z.enum(ATTEMPT_ERRORS).nullable().meta({ description: 'Class of the failure; null if delivered.' }),
+  reason: textOrNull('Reason of the failure.'),
   responseHead: textOrNull('First 2 KiB of the answer.'),
 });
 
 /** The health of the URL itself, for all clients. */
 const EndpointHealth = z.strictObject({
-  state: z.enum(['healthy', 'failing', 'paused']).meta({ description: 'How the endpoint does.' }),
+  state: z.enum(['healthy', 'failing', 'paused']).meta({ description: 'State of the endpoint.' }),
   failureStreak: z.int().meta({ description: 'Failed attempts since the last success.' }),
-  backlog: z.int().meta({ description: 'Deliveries that wait for it.' }),
-  oldestDueAt: dateTimeOrNull('When the oldest of them is or was due.'),
-  lastSuccessAt: dateTimeOrNull('Its last 200.'),
-  lastFailureAt: dateTimeOrNull('Its last failure.'),
+  backlog: z.int().meta({ description: 'Number of deliveries that wait for the endpoint.' }),
+  oldestDueAt: dateTimeOrNull('When the oldest of these deliveries is or was due.'),
+  lastSuccessAt: dateTimeOrNull('When it last answered 200.'),
+  lastFailureAt: dateTimeOrNull('When it last failed.'),
   lastError: z.string().nullable().meta({ description: 'Class of the last failure.' }),
 });
 
@@ -192,29 +226,29 @@ const Delivery = z.strictObject({
   channel: z.enum(DELIVERY_CHANNELS).meta({
     description: 'match: to endpointRecipient; event: to eventEndpoint; email: an item of an e-mail.',
   }),
-  event: z.enum(EVENT_KINDS).meta({ description: 'Event kind.' }),
-  endpoint: text('Where it goes: a URL, mailto: for an e-mail.'),
+  event: z.enum(EVENT_KINDS).meta({ description: 'Kind of event.' }),
+  endpoint: text('Destination: a URL, or a `mailto:` address for an e-mail.'),
   endpointHealth: EndpointHealth.nullable().meta({ description: 'Null before the first attempt.' }),
   status: z.enum(DELIVERY_STATES).meta({ description: 'State of the delivery.' }),
-  exhausted: z.boolean().meta({ description: 'True: all retries failed.' }),
-  attemptCount: z.int().meta({ description: 'Attempts so far.' }),
-  dueAt: dateTimeOrNull('When the next attempt is due; null when there is none.'),
+  exhausted: z.boolean().meta({ description: 'True if all retries have failed.' }),
+  attemptCount: z.int().meta({ description: 'Number of attempts so far.' }),
+  dueAt: dateTimeOrNull('When the next attempt is due; null if there is none.'),
   createdAt: dateTime('When the change was recorded.'),
   finishedAt: dateTimeOrNull('When it was delivered, failed or cancelled.'),
   deliveredAt: dateTimeOrNull(
-    'When it was first answered with 200: it stays delivered, also when it is sent again in vain.',
+    'When it was first answered with 200. It stays delivered, even if it is sent again and fails.',
   ),
   attempts: list(Attempt, 'Oldest first.'),
   body: z.unknown().optional().meta({
-    description: 'Of a single delivery: what the webhook carries, byte for byte; null for an e-mail.',
+    description: 'Only for a single delivery: the body of the webhook, byte for byte; null for an e-mail.',
   }),
   headers: z.record(z.string(), z.string()).nullable().optional().meta({
     description:
-      'Of a single delivery: headers of its last attempt, without the signature; `vigie-context` is the search’s as it is now.',
+      'Only for a single delivery: headers of its last attempt, without signature; `vigie-context` is the search’s current one.',
   }),
   withheld: z.boolean().optional().meta({
     description:
-      'Of a single delivery. True: it was recorded with contacts, which the search hides by now, and `body` lacks.',
+      'Only for a single delivery: true if it was recorded with contacts that the search now hides and `body` lacks.',
   }),
 });
 
@@ -224,12 +258,12 @@ const WebhookTest = z.strictObject({
   adEvent: AdEvent.optional(),
   match: Match,
   delivery: z.strictObject({
-    delivered: z.boolean().meta({ description: 'True: the endpoint answered 200.' }),
+    delivered: z.boolean().meta({ description: 'True if the endpoint answered 200.' }),
     statusCode: z.int().nullable(),
     durationMs: z.number(),
     error: z.string().nullable(),
     responseBody: z.string().nullable(),
-    token: z.string().nullable().meta({ description: 'What it was signed with, when no search was named.' }),
+    token: z.string().nullable().meta({ description: 'The token that signed it, if no search was named.' }),
   }),
 });
 
@@ -252,18 +286,18 @@ const CONTRACTS: readonly Contract[] = FEATURES.flatMap(({ contract }) => contra
 
 /** The description of each group. */
 const OWN_GROUPS: Readonly<Record<keyof typeof OWN, string>> = {
-  Search: 'What you look for, and where its alerts go.',
+  Search: 'The criteria of a saved search, and where its alerts are sent.',
   Match: 'Properties that began to satisfy a search.',
   PropertyDocument: 'Properties with all their adverts, as they are now.',
-  Delivery: 'What was sent or will be, with every attempt.',
+  Delivery: 'Deliveries, sent or pending, with every attempt.',
   City: 'Communes and arrondissements, by INSEE code.',
   Department: 'Departments of France.',
-  SiteCategory: 'Kinds of sites that adverts come from.',
-  Feature: 'What a home may have, by the words of adverts.',
-  Location: 'Places whose names begin as one types.',
-  PointOfInterest: 'Schools, restaurants, hospitals and the like near a place.',
+  SiteCategory: 'Categories of the sites that publish adverts.',
+  Feature: 'Features of homes, recognised by the words of adverts.',
+  Location: 'Places whose names begin with the typed text.',
+  PointOfInterest: 'Schools, restaurants, hospitals and other points of interest near a place.',
   WebhookTest: 'An example sent to an endpoint, signed like a real webhook.',
-  User: 'You, as the key says.',
+  User: 'The client that the API key belongs to.',
 };
 
 /** The description of each group, by class name. */
@@ -272,7 +306,7 @@ export const GROUPS: Readonly<Record<string, string>> = {
   ...Object.assign({}, ...CONTRACTS.map(({ groups }) => groups)),
 };
 
-/** By class name. The order is that of the documentation. */
+/** Keyed by class name, in the order of the documentation. */
 export const RESOURCES: typeof OWN & Readonly<Record<string, z.ZodObject>> = {
   ...OWN,
   ...Object.assign({}, ...CONTRACTS.map(({ resources }) => resources)),

@@ -11,7 +11,7 @@ import org.openapitools.client.model.ConstraintViolationList;
 import org.openapitools.client.model.Search;
 import org.openapitools.client.model.SearchCreation;
 
-/** What a client in Java does with the generated package: creates, lists and reads searches, and an error. */
+/** A Java client that uses the generated package: it creates, lists and reads searches, and reads an error. */
 public class Main {
   public static void main(String[] args) throws Exception {
     ApiClient client = new ApiClient();
@@ -22,7 +22,7 @@ public class Main {
     SearchCreation creation = new SearchCreation().title("From Java").propertyTypes(List.of(0L, 1L)).budgetMax(25500001L);
     ApiResponse<Search> created = searches.postSearchesWithHttpInfo(creation, null);
     Map<String, Object> types = new LinkedHashMap<>();
-    for (Search search : searches.getSearches(null, null, null, null, null, null, null, null).getHydraMember())
+    for (Search search : searches.getSearches(null, null, null, null, null, null, null, null, null, null, null).getHydraMember())
       types.put(search.getTitle(), search.getPropertyTypes());
     String city = new CityApi(client).getCities(null, null, "Toulon", null, null, null, null, null).getHydraMember().get(0).getName();
     Map<String, Object> print = new LinkedHashMap<>();

@@ -4,7 +4,7 @@ import java.security.KeyStore;
 import java.security.cert.Certificate;
 import java.security.cert.CertificateFactory;
 
-/** Makes of a file of certificates (PEM) the store of those that Java trusts. */
+/** Converts a PEM file of certificates to a trust store for Java. */
 public class TrustStore {
   public static void main(String[] args) throws Exception {
     KeyStore store = KeyStore.getInstance("JKS");

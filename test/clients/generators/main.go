@@ -1,4 +1,4 @@
-// What a client in Go does with the generated package: creates, lists and reads searches, and an error.
+// A Go client that uses the generated package: it creates, lists and reads searches, and reads an error.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// What a client in Go does with the package of oapi-codegen: creates, lists and reads searches, and an error.
+// A Go client that uses the package of oapi-codegen: it creates, lists and reads searches, and reads an error.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// What a client in Go does with the package of ogen: creates, lists and reads searches, and an error.
+// A Go client that uses the package of ogen: it creates, lists and reads searches, and reads an error.
 package main
 
 import (

@@ -1,6 +1,6 @@
 /**
- * Walks the API with alcaeus, from the entrypoint to the collections, their pages and members, and prints what it found.
- * Arguments: the address of the API, the key, and paths to load beside.
+ * Follows the API with alcaeus from the entrypoint to the collections, their pages and members, and prints what it
+ * found. Arguments: the address of the API, the key, and further paths to load.
  */
 
 import formats from '@rdfjs/formats';
@@ -24,7 +24,7 @@ const describe = (resource) => ({
   operations: operationsOf(resource).sort(),
 });
 
-/** Values of our own vocabulary, by member. */
+/** The values of the API's own vocabulary, by member. */
 function valuesOf(resource) {
   const values = {};
   for (const { predicate, object } of resource.pointer.dataset.match(resource.id)) {

@@ -1,5 +1,5 @@
-// Decodes Kubernetes manifests from standard input strictly: an unknown or repeated member is an error. Prints the kind
-// and name of each.
+// Decodes Kubernetes manifests from standard input strictly: an unknown or repeated member is an error. Prints each
+// one's kind and name.
 package main
 
 import (

@@ -1,12 +1,11 @@
-/** The fields for criteria: of the home, of money, of the advert. What few need is folded; what is set shows as chips. */
+/** The fields for criteria: of the home, of money, of the advert. Rare ones are folded; set values show as chips. */
 
 import { type ComponentChildren, Fragment } from 'preact';
-import { Check, Chips, type Choices, ManyChips, SelectField, TextField } from '../controls.tsx';
+import { Check, Chips, type Choices, ManyChips, SelectField } from '../controls.tsx';
 import { Fold, Violation } from '../elements.tsx';
 import { ENERGY_CATEGORIES, FLAG_CRITERIA, LETTER_MEMBERS, RANGE_MEMBERS } from '../generated/documents.ts';
 import { useModel } from '../model-context.ts';
 import { useValue } from '../observable.ts';
-import { useFormats } from '../words/formats.ts';
 import { useWords } from '../words/language.ts';
 import {
   type Draft,
@@ -14,7 +13,7 @@ import {
   type FlagMember,
   HOME_CRITERIA,
   type HomeCriterion,
-  isAsked,
+  isRequested,
   isUnset,
   type LetterMember,
   NEW_DRAFT,
@@ -22,11 +21,12 @@ import {
   type RangeMember,
   type RequirementMember,
 } from './draft.ts';
+import { type FieldsProps, MemberField } from './member-field.tsx';
 import { memberName, memberText } from './member-text.ts';
-import { Chosen, type FieldsProps } from './place-fields.tsx';
+import { Chosen } from './place-fields.tsx';
 
 interface HomeFieldsProps extends FieldsProps {
-  /** What is preselected in a new search says so. */
+  /** True to point out the preselected value of a new search. */
   readonly isNew: boolean;
 }
 
@@ -54,8 +54,8 @@ export function HomeFields(props: HomeFieldsProps) {
       <ManyChips
         label={words.members.propertyTypes}
         choices={coded(words.propertyTypes)}
-        chosen={draft.propertyTypes.map(String)}
-        onChange={(codes) => change({ propertyTypes: codes.map(Number) })}
+        chosen={draft.propertyTypes}
+        onChange={(propertyTypes) => change({ propertyTypes })}
       />
       <Violation text={violations.of('propertyTypes')} />
       {(['surface', 'room', 'bedroom'] as const).map((name) => (
@@ -120,23 +120,14 @@ const ADVERT: readonly (keyof Draft)[] = [
   ...(['withVirtualTour', 'hidePropertyContact'] as const),
 ];
 
-/** Criteria of the advert itself, beside its words. */
+/** Criteria of the advert itself, except its words. */
 export function AdvertCriteria(props: FieldsProps) {
   const words = useWords();
-  const { draft, change } = props;
   const categories = useValue(useModel().siteCategories);
   const choices = categories.map(({ '@id': iri, name }) => [iri, name] as const);
   return (
     <FoldedCriteria {...props} title={words.moreCriteria} members={ADVERT}>
-      <div class="field">
-        <span class="label">{words.members.publisherTypes}</span>
-        <ManyChips
-          label={words.members.publisherTypes}
-          choices={coded(words.publisherTypes)}
-          chosen={draft.publisherTypes.map(String)}
-          onChange={(codes) => change({ publisherTypes: codes.map(Number) })}
-        />
-      </div>
+      <Several {...props} member="publisherTypes" choices={coded(words.publisherTypes)} />
       <Several {...props} member="includedSiteCategories" choices={choices} />
       <Several {...props} member="excludedSiteCategories" choices={choices} />
       <Requirement {...props} member="withVirtualTour" />
@@ -151,10 +142,9 @@ interface FoldedProps extends FieldsProps {
   readonly children: ComponentChildren;
 }
 
-/** What is set of them is shown beside the fold, to be cleared there. */
+/** Values that are set are shown next to the fold, where they can be cleared. */
 function FoldedCriteria({ draft, change, violations, title, members, children }: FoldedProps) {
   const words = useWords();
-  const formats = useFormats();
   const siteCategories = new Map(useValue(useModel().siteCategories).map(({ '@id': iri, name }) => [iri, name]));
   const set = members.filter((member) => !isUnset(draft, [member]));
   return (
@@ -166,7 +156,7 @@ function FoldedCriteria({ draft, change, violations, title, members, children }:
         label={title}
         places={set.map((member) => ({
           value: member,
-          label: words.named(memberName(member, words), memberText(draft, member, { words, formats, siteCategories })),
+          label: words.ofMember(memberName(member, words), memberText(draft, member, { words, siteCategories })),
         }))}
         violation={undefined}
         onChange={(left) => {
@@ -178,15 +168,15 @@ function FoldedCriteria({ draft, change, violations, title, members, children }:
   );
 }
 
-/** Whether homes whose adverts do not state it are found too; shown where the search asks for it. */
+/** Whether homes are also found if their adverts do not state it; shown if the search sets the criterion. */
 function OrMissing({ draft, change, criterion }: FieldsProps & { readonly criterion: HomeCriterion }) {
   const words = useWords();
   const { orMissing } = draft;
-  if (!isAsked(draft, criterion)) return null;
+  if (!isRequested(draft, criterion)) return null;
   const others = orMissing.filter((name) => name !== criterion);
   return (
     <Check
-      aria-label={words.named(words.criteria[criterion], words.members.orMissing)}
+      aria-label={words.ofMember(words.criteria[criterion], words.members.orMissing)}
       checked={orMissing.includes(criterion)}
       onChange={(isChecked) => change({ orMissing: isChecked ? [...others, criterion] : others })}
     >
@@ -244,20 +234,8 @@ function membersOf(names: readonly RangeCriterion[]): readonly RangeMember[] {
   return RANGE_MEMBERS.filter((member) => names.some((name) => member === `${name}Min` || member === `${name}Max`));
 }
 
-function Range(props: FieldsProps & { readonly name: RangeCriterion }) {
-  const { draft, change, violations, name } = props;
+function Range({ name, ...fields }: FieldsProps & { readonly name: RangeCriterion }) {
   const words = useWords();
-  const bound = (member: RangeMember, label: string) => (
-    <TextField
-      key={member}
-      label={label}
-      violation={violations.of(member)}
-      inputMode="numeric"
-      name={member}
-      value={draft[member]}
-      onText={(text) => change({ [member]: text })}
-    />
-  );
   const title = `${words.members[name]}${UNITS[name] === '' ? '' : ` (${UNITS[name]})`}`;
   const home = HOME_CRITERIA.find((criterion) => criterion === name);
   return (
@@ -265,23 +243,22 @@ function Range(props: FieldsProps & { readonly name: RangeCriterion }) {
       <div class="pair" role="group" aria-label={title}>
         {membersOf([name]).map((member, at) => {
           const end = member.endsWith('Min') ? words.min : words.max;
-          return bound(member, at === 0 ? `${title}, ${end}` : end);
+          const label = at === 0 ? `${title}, ${end}` : end;
+          return <MemberField key={member} {...fields} member={member} label={label} inputMode="numeric" />;
         })}
       </div>
-      {home !== undefined && <OrMissing {...props} criterion={home} />}
+      {home !== undefined && <OrMissing {...fields} criterion={home} />}
     </>
   );
 }
 
-/** By code. */
+/** The value of a choice is the position of its name. */
 function coded(names: readonly string[]): Choices {
   return names.map((name, code) => [String(code), name]);
 }
 
 type SeveralProps = FieldsProps & {
-  readonly member:
-    | LetterMember
-    | keyof Pick<Draft, 'includedFeatures' | 'excludedFeatures' | 'includedSiteCategories' | 'excludedSiteCategories'>;
+  readonly member: LetterMember | 'publisherTypes' | `${'included' | 'excluded'}${'Features' | 'SiteCategories'}`;
   readonly choices: Choices;
 };
 

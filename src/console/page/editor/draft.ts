@@ -15,7 +15,7 @@ export interface ChosenPlace {
   /** As the interface expects it: an IRI or a zip code. */
   readonly value: string;
   readonly label: string;
-  /** INSEE's code of a commune or a department; a zip code. */
+  /** The INSEE code of a commune or a department, or a zip code. */
   readonly code: string;
 }
 
@@ -27,8 +27,8 @@ export interface Word {
 
 export type RangeCriterion = (typeof RANGE_CRITERIA)[number];
 export type RangeMember = (typeof RANGE_MEMBERS)[number];
-export type FeatureName = keyof typeof FEATURE_LABELS.fr;
-export const FEATURE_NAMES = Object.keys(FEATURE_LABELS.fr) as readonly FeatureName[];
+export type FeatureName = keyof typeof FEATURE_LABELS;
+export const FEATURE_NAMES = Object.keys(FEATURE_LABELS) as readonly FeatureName[];
 export type LetterMember = (typeof LETTER_MEMBERS)[number];
 export type FlagMember = (typeof FLAG_CRITERIA)[number];
 export type RequirementMember = (typeof REQUIREMENTS)[number];
@@ -37,7 +37,7 @@ function each<Name extends string, Value>(names: readonly Name[], valueOf: (name
   return Object.fromEntries(names.map((name) => [name, valueOf(name)])) as Record<Name, Value>;
 }
 
-/** Criteria that a new search accepts unknown values of: few adverts state all of them. */
+/** Criteria for which a new search accepts unknown values: few adverts state all of them. */
 export const HOME_CRITERIA = [
   'landSurface',
   ...FLAG_CRITERIA,
@@ -63,7 +63,7 @@ function textOrNull(text: string): string | null {
   return text.trim() === '' ? null : text.trim();
 }
 
-/** Invalid numbers are sent unchanged: the violation of the service is shown at the field. */
+/** Invalid numbers are sent unchanged: the service's violation is shown at the field. */
 function numberOrNull(text: string): number | string | null {
   const written = numeral(text);
   return written === '' ? null : Number.isNaN(Number(written)) ? written : Number(written);
@@ -73,12 +73,12 @@ function asIs<Value>(unset: Value): Editing<Value> {
   return { unset, read: (answered) => answered as Value, write: (value) => value };
 }
 
-/** One is sent by itself. */
-function several<Value>(itemOf: (answered: unknown) => Value): Editing<readonly Value[]> {
+/** A single item is sent without a list. */
+function several(itemOf: (text: string) => unknown): Editing<readonly string[]> {
   return {
     unset: [],
-    read: (answered) => codesOf(answered).map(itemOf),
-    write: (list) => (list.length === 0 ? null : list.length === 1 ? list[0] : list),
+    read: (answered) => codesOf(answered).map(String),
+    write: (list) => (list.length === 0 ? null : list.length === 1 ? itemOf(list[0] as string) : list.map(itemOf)),
   };
 }
 
@@ -106,6 +106,20 @@ const REQUIREMENT: Editing<boolean> = {
 const CITIES = places((city: SearchDocument['includedCities'][number]) => {
   return { value: city['@id'], label: cityLabel(city), code: city.insee };
 });
+const DEPARTMENTS = places((department: SearchDocument['includedDepartments'][number]) => {
+  const { '@id': value, name, departmentCode: code } = department;
+  return { value, label: `${name} (${code})`, code };
+});
+const ZIPCODES = places((code: string) => ({ value: code, label: code, code }));
+const INSEE_CODES: Editing<string> = {
+  ...TEXT,
+  read: (answered) => (answered as readonly string[]).join(', '),
+  write: inseeCodesOf,
+};
+const SHAPES: Editing<readonly (readonly Ring[])[]> = {
+  ...asIs<readonly (readonly Ring[])[]>([]),
+  write: (shapes) => (shapes.length === 0 ? [] : { type: 'MultiPolygon', coordinates: shapes }),
+};
 const CATEGORIES: Editing<readonly string[]> = {
   ...asIs<readonly string[]>([]),
   read: (answered) => (answered as SearchDocument['includedSiteCategories']).map((category) => category['@id']),
@@ -117,6 +131,7 @@ const EDITED = {
   ...each(REQUIREMENTS, (name) => ({ ...REQUIREMENT, unset: name === 'withCoherentPrice' })),
   ...each(LETTER_MEMBERS, () => several(String)),
   title: { ...TEXT, write: (title: string) => title },
+  publicTitle: TEXT,
   transactionType: { ...TEXT, unset: '0' },
   propertyTypes: several(Number),
   publisherTypes: several(Number),
@@ -129,24 +144,17 @@ const EDITED = {
   radius: DECIMAL,
   includedCities: CITIES,
   excludedCities: CITIES,
-  includedDepartments: places((department: SearchDocument['includedDepartments'][number]) => {
-    const { '@id': value, name, departmentCode: code } = department;
-    return { value, label: `${name} (${code})`, code };
-  }),
-  includedZipcodes: places((code: string) => ({ value: code, label: code, code })),
-  includedInseeCodes: {
-    ...TEXT,
-    read: (answered: unknown) => (answered as readonly string[]).join(', '),
-    write: (includedInseeCodes: string): unknown => inseeCodesOf({ includedInseeCodes }),
-  },
+  includedDepartments: DEPARTMENTS,
+  excludedDepartments: DEPARTMENTS,
+  includedZipcodes: ZIPCODES,
+  excludedZipcodes: ZIPCODES,
+  includedInseeCodes: INSEE_CODES,
+  excludedInseeCodes: INSEE_CODES,
   includedSiteCategories: CATEGORIES,
   excludedSiteCategories: CATEGORIES,
-  shapes: {
-    ...asIs<readonly (readonly Ring[])[]>([]),
-    write: (shapes: readonly (readonly Ring[])[]): unknown =>
-      shapes.length === 0 ? [] : { type: 'MultiPolygon', coordinates: shapes },
-  },
-  /** Groups are alternatives; the words of one must all hold. */
+  shapes: SHAPES,
+  excludedShapes: SHAPES,
+  /** Groups are alternatives; all words of a group must hold. */
   groups: { unset: [], read: groupsOf, write: expressionsOf } as Editing<readonly (readonly Word[])[]>,
   notificationEnabled: asIs<boolean>(true),
   notificationRecipient: TEXT,
@@ -171,23 +179,27 @@ export type Draft = {
 
 /** Members of a search that are not edited here; a member that is in neither list does not compile. */
 type Shown =
-  | ('@context' | '@id' | '@type' | 'token' | 'user' | 'createdAt' | 'updatedAt' | 'lastAlertAt' | 'emailStatus')
-  | ('geoShapes' | 'expressions');
+  | ('@context' | '@id' | '@type' | 'token' | 'user' | 'createdAt' | 'updatedAt' | 'lastAlertAt')
+  | ('emailStatus' | 'emailFrequencyChosen')
+  | ('seenAt' | 'newSinceSeen' | 'matchedLast7Days')
+  | RenamedMember;
 type Forgotten = Exclude<keyof SearchDocument, keyof Draft | Shown>;
 true satisfies [Forgotten] extends [never] ? true : Forgotten;
 
 export type ChangeDraft = (change: Partial<Draft>) => void;
 
 const MEMBERS = Object.keys(EDITED) as (keyof Draft)[];
+type RenamedMember = 'geoShapes' | 'excludedGeoShapes' | 'expressions';
 /** The members of a search whose fields have other names. */
-const MEMBER_OF: Partial<Record<keyof Draft, 'geoShapes' | 'expressions'>> = {
+const MEMBER_OF: Partial<Record<keyof Draft, RenamedMember>> = {
   shapes: 'geoShapes',
+  excludedShapes: 'excludedGeoShapes',
   groups: 'expressions',
 };
 
 export const NEW_DRAFT = each(MEMBERS, (name) => EDITED[name].unset) as Draft;
 
-/** The thresholds with a percentage of the price, none where that is not a number; compared with the last notified one. */
+/** Sets the percentage of the price, or removes it if NaN. It is compared with the last notified price. */
 export function withPricePercent(
   thresholds: SearchDocument['eventThresholds'],
   percent: number,
@@ -200,28 +212,29 @@ export function withPricePercent(
 
 /** Whether these members are as in a new search. */
 export function isUnset(draft: Draft, members: readonly (keyof Draft)[]): boolean {
-  return members.every((member) => JSON.stringify(draft[member]) === JSON.stringify(NEW_DRAFT[member]));
+  return members.every((member) => isSame(draft[member], NEW_DRAFT[member]));
 }
 
-const FIELD_OF: Readonly<Record<string, keyof Draft>> = { geoShapes: 'shapes', expressions: 'groups' };
+function isSame(some: unknown, other: unknown): boolean {
+  return JSON.stringify(some) === JSON.stringify(other);
+}
 
-/** Whether the search sets the criterion. A bound of 0 is none, except of floors. */
-export function isAsked(draft: Draft, criterion: Draft['orMissing'][number]): boolean {
-  return CRITERION_MEMBERS[criterion].some((member) => {
-    const value = draft[FIELD_OF[member] ?? (member as keyof Draft)];
+/** Whether the search sets the criterion. A bound of 0 does not count, except for floors. */
+export function isRequested(draft: Draft, criterion: Draft['orMissing'][number]): boolean {
+  const members: readonly string[] = CRITERION_MEMBERS[criterion];
+  return MEMBERS.some((name) => {
+    if (!members.includes(MEMBER_OF[name] ?? name)) return false;
+    const value = draft[name];
     if (typeof value !== 'string') return Array.isArray(value) ? value.length > 0 : value === true;
     return value.trim() !== '' && (criterion === 'floor' || Number(numeral(value)) !== 0);
   });
 }
 
-/** The members that differ. */
 export function differingMembers(some: Draft, others: Draft): readonly (keyof Draft)[] {
-  return (Object.keys(NEW_DRAFT) as (keyof Draft)[]).filter(
-    (member) => JSON.stringify(some[member]) !== JSON.stringify(others[member]),
-  );
+  return MEMBERS.filter((member) => !isSame(some[member], others[member]));
 }
 
-/** A code is answered by itself where it was sent so. */
+/** A single code is answered without a list if it was sent so. */
 export function codesOf(answered: unknown): readonly number[] {
   return Array.isArray(answered) ? answered : [answered as number].filter((code) => code !== null);
 }
@@ -249,10 +262,10 @@ function groupsOf(answered: unknown): readonly (readonly Word[])[] {
 
 export type Body = Readonly<Record<string, unknown>>;
 
-/** The context is no JSON. */
+/** The context is not valid JSON. */
 export class ContextError extends Error {}
 
-/** Words that were left empty are none. */
+/** Empty words are left out. */
 function expressionsOf(groups: readonly (readonly Word[])[]) {
   return groups
     .map((group) => group.filter(({ word }) => word.trim() !== ''))
@@ -266,17 +279,20 @@ export function bodyOf(draft: Draft): Body {
     const { write } = EDITED[name] as Editing<unknown>;
     return [MEMBER_OF[name] ?? name, write(draft[name])] as const;
   });
-  return { ...Object.fromEntries(written), orMissing: draft.orMissing.filter((name) => isAsked(draft, name)) };
+  return { ...Object.fromEntries(written), orMissing: draft.orMissing.filter((name) => isRequested(draft, name)) };
 }
 
-export function inseeCodesOf({ includedInseeCodes }: { readonly includedInseeCodes: string }): readonly string[] {
-  return includedInseeCodes.split(/[\s,;]+/).filter(Boolean);
+export function inseeCodesOf(text: string): readonly string[] {
+  return text.split(/[\s,;]+/).filter(Boolean);
 }
 
-/** Converts `250 000` and `2,5`, as people in France type numbers. */
+/** Converts `250 000 €` and `2,5`, as people in France type numbers. */
 export function numeral(text: string): string {
-  const trimmed = text.trim();
-  if (/^\d{1,3}(?:\s\d{3})+$/.test(trimmed)) return trimmed.replaceAll(/\s/g, '');
+  const trimmed = text
+    .trim()
+    .replace(/(?:€|m²|m2|euros?)$/i, '')
+    .trim();
+  if (/^\d{1,3}(?:\s\d{3})+(?:,\d+)?$/.test(trimmed)) return trimmed.replaceAll(/\s/g, '').replace(',', '.');
   return /^-?\d+,\d+$/.test(trimmed) ? trimmed.replace(',', '.') : trimmed;
 }
 
@@ -289,31 +305,26 @@ function contextOf(text: string): unknown {
   }
 }
 
-/** The members that differ: the changes of others stay. */
+/** The members that differ: changes by others to the remaining members are kept. */
 export function changesOf(before: Body, after: Body): Body {
-  return Object.fromEntries(
-    Object.entries(after).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name])),
-  );
+  return Object.fromEntries(Object.entries(after).filter(([name, value]) => !isSame(value, before[name])));
 }
 
 /** The members that a preview depends on. */
 export function criteriaOf(body: Body): Body {
-  const { title: _title, context: _context, ...others } = body;
+  const { title: _title, publicTitle: _publicTitle, context: _context, ...others } = body;
   const isCriterion = ([name]: [string, unknown]): boolean =>
     !/^(?:notification|endpoint|event|subscribed|hide)/.test(name);
   return Object.fromEntries(Object.entries(others).filter(isCriterion));
 }
 
-/** The body of a preview by the words alone; null without a word. */
+/** The body of a preview of the words alone; null if there are none. */
 export function wordCriteriaOf({ expressions }: Body): Body | null {
   return Array.isArray(expressions) && expressions.length > 0 ? { expressions, withCoherentPrice: null } : null;
 }
 
-/** The member of a draft that stores a completed place. */
-export const PLACE_MEMBERS: Readonly<
-  Record<LocationDocument['type'], 'includedCities' | 'includedDepartments' | 'includedZipcodes'>
-> = {
-  city: 'includedCities',
-  department: 'includedDepartments',
-  zipcode: 'includedZipcodes',
-};
+/** The members of a draft that store completed places. */
+export const PLACE_MEMBERS = {
+  included: { city: 'includedCities', department: 'includedDepartments', zipcode: 'includedZipcodes' },
+  excluded: { city: 'excludedCities', department: 'excludedDepartments', zipcode: 'excludedZipcodes' },
+} as const satisfies Record<string, Readonly<Record<LocationDocument['type'], keyof Draft>>>;

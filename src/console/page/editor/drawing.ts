@@ -1,6 +1,6 @@
 /**
- * Circles and polygons, drawn on the map and moved by their handles. Two clicks are a circle; a polygon takes a click a
- * corner, and ends on its first one, with Enter or a double click. Escape leaves.
+ * Circles and polygons, drawn on the map and moved by their handles. Two clicks draw a circle. A polygon takes a click
+ * for each corner, and ends with a click on the first one, Enter or a double click. Escape cancels.
  */
 
 import {
@@ -82,12 +82,13 @@ function radiusOf(metres: number): number {
 export function showPolygons(
   map: LeafletMap,
   shapes: readonly (readonly Ring[])[],
+  className: string,
   onChange: (shapes: readonly (readonly Ring[])[]) => void,
 ): () => void {
   const group = layerGroup().addTo(map);
   for (const [at, rings] of shapes.entries()) {
     const corners = rings.map((ring) => ring.slice(0, -1).map(([lng, lat]) => ({ lat, lng })));
-    const shape = polygon(corners, { className: 'draft', interactive: false }).addTo(group);
+    const shape = polygon(corners, { className, interactive: false }).addTo(group);
     const [outer = []] = corners;
     if (outer.length > HANDLES_MAX) continue;
     for (const [corner, place] of outer.entries()) {

@@ -1,8 +1,7 @@
 /** Creates or edits a search: every criterion of the interface, with a preview of what it would find. */
 
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { type Mutation, useAnswer, useMutation } from '../answer.ts';
-import { TextField } from '../controls.tsx';
+import { useAnswer, useMutation } from '../answer.ts';
 import { idOf, type SearchDocument } from '../documents.ts';
 import { Confirmation, Icon, Loading, Problem } from '../elements.tsx';
 import type { Model } from '../model.ts';
@@ -25,12 +24,13 @@ import {
   draftOf,
   wordCriteriaOf,
 } from './draft.ts';
-import { type HeldSearch, keepMade, readHeld, removeHeld, saveHeld, takeMade } from './held-search.ts';
+import { MemberField } from './member-field.tsx';
 import { memberName } from './member-text.ts';
 import { destinationsOf, NotificationFields } from './notification-fields.tsx';
 import { PlaceFields } from './place-fields.tsx';
 import { Preview, usePreview } from './preview.tsx';
 import { Sketch } from './sketch.tsx';
+import { consumeMade, keepMade, readStored, removeStored, type StoredSearch, saveStored } from './stored-search.ts';
 import { useUnsaved, type Writing } from './unsaved.ts';
 import { violationsOf } from './violations.ts';
 import { WordFields } from './word-fields.tsx';
@@ -42,7 +42,7 @@ const PLACES = 2_000;
 export function Editor({ id }: { readonly id: string }) {
   const model = useModel();
   const read = useAnswer(
-    async (signal) => (id === 'new' ? null : readHeld(model.rest, `/searches/${id}`, signal)),
+    async (signal) => (id === 'new' ? null : readStored(model.rest, `/searches/${id}`, signal)),
     [id],
   );
   const isReady = id === 'new' || read.value !== null;
@@ -56,10 +56,10 @@ export function Editor({ id }: { readonly id: string }) {
   );
 }
 
-function Form({ id, read }: { readonly id: string; readonly read: HeldSearch | null }) {
+function Form({ id, read }: { readonly id: string; readonly read: StoredSearch | null }) {
   const words = useWords();
-  const [held, setHeld] = useState(read);
-  const saved = held?.search ?? null;
+  const [stored, setStored] = useState(read);
+  const saved = stored?.search ?? null;
   const writing = useUnsaved(id, saved);
   const { draft } = writing;
   const sharedMap = useSharedMap();
@@ -81,20 +81,13 @@ function Form({ id, read }: { readonly id: string; readonly read: HeldSearch | n
     ...context,
     ...preview.violations.filter(({ propertyPath }) => !refused.some((one) => one.propertyPath === propertyPath)),
   ];
-  const violations = violationsOf(all, Object.keys(draft).concat('geoShapes', 'expressions'));
+  const violations = violationsOf(all, Object.keys(draft).concat('geoShapes', 'excludedGeoShapes', 'expressions'));
   const fields = { draft, change, violations };
   useFirstWrong(refused);
   return (
     <div class="editor">
       <Head saved={saved} />
-      <TextField
-        label={words.members.title}
-        violation={violations.of('title')}
-        name="title"
-        value={draft.title}
-        placeholder={words.titleExample}
-        onText={(title) => change({ title })}
-      />
+      <MemberField {...fields} member="title" placeholder={words.titleExample} />
       <Preview state={preview} />
       {sharedMap !== null && <Sketch sharedMap={sharedMap} draft={draft} preview={preview.preview} />}
       <PlaceFields {...fields} />
@@ -108,7 +101,7 @@ function Form({ id, read }: { readonly id: string; readonly read: HeldSearch | n
         <Problem key={text} text={text} />
       ))}
       {refused.length > 0 && <Problem text={words.violationsAbove(refused.length)} />}
-      <SaveBar held={held} body={body} writing={writing} onSaved={setHeld} onRefused={setRefused} />
+      <SaveBar stored={stored} body={body} writing={writing} onSaved={setStored} onRefused={setRefused} />
     </div>
   );
 }
@@ -137,7 +130,7 @@ function Head({ saved }: { readonly saved: SearchDocument | null }) {
   );
 }
 
-/** Null while the context is no JSON. */
+/** Null if the context is not valid JSON. */
 function useBody(draft: Draft): Body | null {
   return useMemo(() => {
     try {
@@ -149,46 +142,38 @@ function useBody(draft: Draft): Body | null {
   }, [draft]);
 }
 
-/** The first field with a violation gets the focus. */
+/** Moves the focus to the first field with a violation. */
 function useFirstWrong(refused: readonly Violation[]): void {
   useEffect(() => {
     if (refused.length === 0) return;
     const wrong = document.querySelector<HTMLElement>('.editor [aria-invalid=true]');
-    // An element in a closed part takes no focus.
+    // An element in a closed part cannot take the focus.
     wrong?.closest('details')?.setAttribute('open', '');
     wrong?.focus();
   }, [refused]);
 }
 
 interface SaveBarProps {
-  readonly held: HeldSearch | null;
+  readonly stored: StoredSearch | null;
   readonly body: Body | null;
   readonly writing: Writing;
-  onSaved(held: HeldSearch): void;
+  onSaved(stored: StoredSearch): void;
   onRefused(violations: readonly Violation[]): void;
 }
 
-/** The search as the service has it. */
+/** The maximum that the service accepts. */
 const TITLE_LENGTH_MAX = 255;
 
-interface Saving {
-  readonly mutation: Mutation;
-  readonly isSaved: boolean;
-  save(): void;
-  copy(): void;
-  remove(): void;
-}
-
-/** The actions of the bar's buttons; violations go to their fields. */
-function useSaving(props: SaveBarProps): Saving {
-  const { held, body, writing, onSaved, onRefused } = props;
+/** The actions of the bar's buttons; violations are shown at their fields. */
+function useSaving(props: SaveBarProps) {
+  const { stored, body, writing, onSaved, onRefused } = props;
   const words = useWords();
   const model = useModel();
   const title = (body?.title ?? '') as string;
   const mutation = useMutation();
   const newKey = useIdempotencyKey();
-  const saved = held?.search ?? null;
-  const [isDone, setDone] = useState(() => takeMade(saved?.['@id']));
+  const saved = stored?.search ?? null;
+  const [isDone, setDone] = useState(() => consumeMade(saved?.['@id']));
   useEffect(() => {
     if (writing.isChanged) setDone(false);
   }, [writing.isChanged]);
@@ -201,8 +186,8 @@ function useSaving(props: SaveBarProps): Saving {
     keepMade(search['@id']);
     open('searches', idOf(search['@id']));
   };
-  const change = async (before: HeldSearch, draft: Draft): Promise<void> => {
-    const { isRefused, present } = await saveHeld(model.rest, before, draft);
+  const change = async (before: StoredSearch, draft: Draft): Promise<void> => {
+    const { isRefused, present } = await saveStored(model.rest, before, draft);
     model.putSearch(present.search);
     onSaved(present);
     if (isRefused)
@@ -216,7 +201,7 @@ function useSaving(props: SaveBarProps): Saving {
     save: () =>
       send(async () => {
         if (body === null) return;
-        await (held === null ? create(body) : change(held, writing.draft));
+        await (stored === null ? create(body) : change(stored, writing.draft));
       }),
     copy: () =>
       send(() =>
@@ -226,21 +211,21 @@ function useSaving(props: SaveBarProps): Saving {
   };
 }
 
-/** What somebody else has changed; the reader's own changes stay on top of it. */
-function changedNames(before: HeldSearch, present: HeldSearch, words: Words): string {
+/** The names of members that another user has changed; the reader's own changes are kept on top of these. */
+function changedNames(before: StoredSearch, present: StoredSearch, words: Words): string {
   const changed = differingMembers(draftOf(before.search), draftOf(present.search));
   return changed.map((member) => memberName(member, words)).join(', ');
 }
 
 /** Overwrites only a version that the reader has seen: another one is shown first. */
-async function removeSeen({ held, writing, onSaved }: SaveBarProps, model: Model, words: Words): Promise<void> {
-  if (held === null) return;
-  const { isRefused, present } = await removeHeld(model.rest, held);
+async function removeSeen({ stored, writing, onSaved }: SaveBarProps, model: Model, words: Words): Promise<void> {
+  if (stored === null) return;
+  const { isRefused, present } = await removeStored(model.rest, stored);
   if (isRefused) {
     onSaved(present);
     throw new Refusal(412, { detail: words.changedUnread }, null);
   }
-  model.dropSearch(held.search['@id']);
+  model.dropSearch(stored.search['@id']);
   writing.discard();
   open('searches');
 }
@@ -255,7 +240,7 @@ async function reporting(work: () => Promise<void>, onRefused: SaveBarProps['onR
   }
 }
 
-/** The same key for the same body: a creation that is retried without an answer happens once. */
+/** Returns the same key for the same body, so that a creation that is retried without an answer happens once. */
 function useIdempotencyKey(): (body: Body) => string {
   const last = useRef({ text: '', key: '' });
   return (body) => {
@@ -265,15 +250,15 @@ function useIdempotencyKey(): (body: Body) => string {
   };
 }
 
-/** Says so when nothing will be notified. */
+/** Adds the reason if nothing will be notified. */
 function savedWords(saved: SearchDocument, words: Words): string {
   const { will, willNot } = outlookOf(saved, words);
   return will === null && willNot !== null ? `${words.saved} ${willNot}` : words.saved;
 }
 
 function SaveBar(props: SaveBarProps) {
-  const { held, body, writing } = props;
-  const saved = held?.search ?? null;
+  const { stored, body, writing } = props;
+  const saved = stored?.search ?? null;
   const words = useWords();
   const { mutation, isSaved, save, copy, remove } = useSaving(props);
   const [isAsking, setAsking] = useState(false);

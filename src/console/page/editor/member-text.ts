@@ -1,12 +1,12 @@
 /** The members of an edited search in words: their names and values. */
 
 import { FLAG_CRITERIA, RANGE_MEMBERS } from '../generated/documents.ts';
-import type { Formats } from '../words/formats.ts';
 import type { Words } from '../words/language.ts';
 import type { Draft, FlagMember, RangeMember } from './draft.ts';
 
 export function memberName(member: keyof Draft, words: Words): string {
   if (member === 'shapes') return words.polygons;
+  if (member === 'excludedShapes') return words.members.excludedGeoShapes;
   if (member === 'groups') return words.wordsLegend;
   if (isFlag(member)) return words.flags[member];
   if (!isRange(member)) return words.members[member];
@@ -22,16 +22,16 @@ function isRange(member: keyof Draft): member is RangeMember {
   return (RANGE_MEMBERS as readonly string[]).includes(member);
 }
 
-/** The value of a member that is set, of those that are folded. `siteCategories`: their names by IRI. */
+/** The value of a set member that belongs to a fold. `siteCategories`: their names by IRI. */
 export function memberText(
   draft: Draft,
   member: keyof Draft,
-  { words, formats, siteCategories }: { words: Words; formats: Formats; siteCategories: ReadonlyMap<string, string> },
+  { words, siteCategories }: { words: Words; siteCategories: ReadonlyMap<string, string> },
 ): string {
   const value = draft[member];
   if (isFlag(member)) return value === '' ? words.either : value === 'true' ? words.yes : words.no;
   const isNumber = isRange(member) && value !== '' && Number.isFinite(Number(value));
-  if (isNumber) return formats.number(Number(value));
+  if (isNumber) return words.number(Number(value));
   if (typeof value === 'boolean') return value ? words.yes : words.no;
   const names: Partial<Record<keyof Draft, (value: string) => string | undefined>> = {
     publisherTypes: (code) => words.publisherTypes[Number(code)],
@@ -42,7 +42,7 @@ export function memberText(
   };
   return [value]
     .flat()
-    .filter((each) => typeof each !== 'object')
-    .map((each) => names[member]?.(String(each)) ?? String(each))
+    .filter((each) => typeof each === 'string')
+    .map((each) => names[member]?.(each) ?? each)
     .join(', ');
 }

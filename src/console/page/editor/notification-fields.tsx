@@ -4,13 +4,15 @@ import { Check, ManyChips, SelectField, TextField } from '../controls.tsx';
 import type { SearchDocument } from '../documents.ts';
 import { Field, Fold, Violation } from '../elements.tsx';
 import { EVENT_KINDS } from '../generated/documents.ts';
+import { useModel } from '../model-context.ts';
+import { useValue } from '../observable.ts';
 import { type Destinations, OutlookLines } from '../outlook.tsx';
 import { SETTINGS } from '../session.ts';
-import { useFormats } from '../words/formats.ts';
 import { useWords } from '../words/language.ts';
 import { type Draft, isUnset, withPricePercent } from './draft.ts';
-import type { FieldsProps } from './place-fields.tsx';
+import { type FieldsProps, MemberField } from './member-field.tsx';
 
+const ADDRESS = { spellcheck: false, autocomplete: 'off' } as const;
 const FREQUENCIES = ['instant', 'daily', 'weekly'] as const;
 
 interface NotificationFieldsProps extends FieldsProps {
@@ -33,9 +35,17 @@ export function NotificationFields({ search, ...fields }: NotificationFieldsProp
       <p role="status">
         <OutlookLines search={search} />
       </p>
-      <Address {...fields} member="notificationRecipient" type="email" />
+      <MemberField
+        {...fields}
+        {...ADDRESS}
+        member="notificationRecipient"
+        inputMode="email"
+        // Consent belongs to the address: another address begins without consent.
+        onText={(notificationRecipient) => change({ notificationRecipient, notificationConsent: null })}
+      />
       <Consent {...fields} />
-      <Address {...fields} member="notificationReplyTo" type="email" />
+      <MemberField {...fields} member="publicTitle" hint={words.publicTitleHint} />
+      <MemberField {...fields} {...ADDRESS} member="notificationReplyTo" inputMode="email" />
       <SelectField
         label={words.members.notificationFrequency}
         violation={violations.of('notificationFrequency')}
@@ -43,8 +53,8 @@ export function NotificationFields({ search, ...fields }: NotificationFieldsProp
         choices={FREQUENCIES.map((one) => [one, words.frequencies[one]])}
         onChoose={(notificationFrequency) => change({ notificationFrequency })}
       />
-      <Address {...fields} member="endpointRecipient" type="url" />
-      <Address {...fields} member="eventEndpoint" type="url" />
+      <MemberField {...fields} {...ADDRESS} member="endpointRecipient" inputMode="url" />
+      <MemberField {...fields} {...ADDRESS} member="eventEndpoint" inputMode="url" />
       <ManyChips
         label={words.members.subscribedEvents}
         choices={EVENT_KINDS.map((kind) => [kind, words.events[kind]])}
@@ -70,6 +80,11 @@ export function NotificationFields({ search, ...fields }: NotificationFieldsProp
   );
 }
 
+function PublicName() {
+  const [words, name] = [useWords(), useValue(useModel().publicName)];
+  return name === '' ? null : <p class="hint">{words.publicNameHint(name)}</p>;
+}
+
 function PriceThreshold({ draft: { eventThresholds }, change, violations }: FieldsProps) {
   const words = useWords();
   return (
@@ -86,13 +101,14 @@ function PriceThreshold({ draft: { eventThresholds }, change, violations }: Fiel
 }
 
 function Consent({ draft, change, violations }: FieldsProps) {
-  const [words, formats] = [useWords(), useFormats()];
+  const words = useWords();
   if (draft.notificationRecipient.trim() === '') return null;
   const { notificationConsent: consent } = draft;
   const state = (source: string): void =>
     change({ notificationConsent: source === '' ? null : { source, at: new Date().toISOString() } });
   return (
     <>
+      <PublicName />
       <TextField
         label={words.members.notificationConsent}
         hint={words.consentHint}
@@ -102,7 +118,7 @@ function Consent({ draft, change, violations }: FieldsProps) {
         value={consent?.source ?? ''}
         onText={state}
       />
-      {consent !== null && <p class="hint">{words.consentOf(formats.day(consent.at))}</p>}
+      {consent !== null && <p class="hint">{words.consentOf(words.day(consent.at))}</p>}
     </>
   );
 }
@@ -132,28 +148,4 @@ function expectedStatus(recipient: string, hasConsent: boolean): Destinations['e
   if (recipient === '') return 'off';
   if (!SETTINGS.sendsMail) return 'unavailable';
   return SETTINGS.requiresConsent && !hasConsent ? 'consent-missing' : 'active';
-}
-
-interface AddressProps extends FieldsProps {
-  readonly member: 'endpointRecipient' | 'eventEndpoint' | 'notificationRecipient' | 'notificationReplyTo';
-  readonly type: 'url' | 'email';
-}
-
-function Address({ draft, change, violations, member, type }: AddressProps) {
-  const words = useWords();
-  return (
-    <TextField
-      label={words.members[member]}
-      violation={violations.of(member)}
-      inputMode={type}
-      name={member}
-      spellcheck={false}
-      autocomplete="off"
-      value={draft[member]}
-      // Consent belongs to the address: another one begins without.
-      onText={(text) =>
-        change({ [member]: text, ...(member === 'notificationRecipient' && { notificationConsent: null }) })
-      }
-    />
-  );
 }

@@ -2,37 +2,60 @@
 
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { Completion } from '../completion.tsx';
-import { TextField } from '../controls.tsx';
 import type { LocationDocument, Ring } from '../documents.ts';
 import { Field, Fold, Violation } from '../elements.tsx';
 import { useSharedMap } from '../shared-map.ts';
 import { useWords } from '../words/language.ts';
 import { type ChangeDraft, type ChosenPlace, type Draft, isUnset, numeral, PLACE_MEMBERS } from './draft.ts';
 import { drawCircle, drawPolygon, showCircle, showPolygons } from './drawing.ts';
-import type { Violations } from './violations.ts';
+import { type FieldsProps, MemberField } from './member-field.tsx';
 
-export interface FieldsProps {
-  readonly draft: Draft;
-  readonly change: ChangeDraft;
-  readonly violations: Violations;
-}
-
-const MORE: readonly (keyof Draft)[] = ['includedInseeCodes', 'excludedCities'];
-
-type PlaceMember = (typeof PLACE_MEMBERS)[LocationDocument['type']] | 'excludedCities';
+const EXCLUDED = Object.values(PLACE_MEMBERS.excluded);
+const MORE: readonly (keyof Draft)[] = ['includedInseeCodes', ...EXCLUDED, 'excludedInseeCodes', 'excludedShapes'];
 
 export function PlaceFields({ draft, change, violations }: FieldsProps) {
   const words = useWords();
-  const add = (member: PlaceMember, { value, label, code }: LocationDocument): void => {
-    if (draft[member].every((one) => one.value !== value))
-      change({ [member]: [...draft[member], { value, label, code }] });
-  };
+  const [tool, setTool] = useState<Tool>(null);
+  useDrawing(tool, draft, change, () => setTool(null));
+  const fields = { draft, change, violations };
+  const tools = { tool, setTool };
   return (
     <fieldset>
       <legend>{words.where}</legend>
       <p class="hint">{words.whereHint}</p>
-      <Completion label={words.addPlace} onChoose={(place) => add(PLACE_MEMBERS[place.type], place)} />
-      {(['includedCities', 'includedDepartments', 'includedZipcodes'] as const).map((member) => (
+      <NamedPlaces {...fields} label={words.addPlace} side="included" />
+      <Shapes {...fields} {...tools} />
+      <Fold
+        title={words.moreWhere}
+        isNeeded={!isUnset(draft, MORE) || violations.ofAny(MORE) || violations.of('excludedGeoShapes') !== undefined}
+      >
+        <MemberField {...fields} member="includedInseeCodes" hint={words.inseeHint} />
+        <NamedPlaces {...fields} label={words.excludePlace} side="excluded" />
+        <MemberField {...fields} member="excludedInseeCodes" hint={words.inseeHint} />
+        <ExcludedShapes {...fields} {...tools} />
+      </Fold>
+    </fieldset>
+  );
+}
+
+function NamedPlaces({
+  draft,
+  change,
+  violations,
+  label,
+  side,
+}: FieldsProps & { readonly label: string; readonly side: keyof typeof PLACE_MEMBERS }) {
+  const words = useWords();
+  const members = PLACE_MEMBERS[side];
+  const add = ({ type, value, label: name, code }: LocationDocument): void => {
+    const places = draft[members[type]];
+    if (places.every((one) => one.value !== value))
+      change({ [members[type]]: [...places, { value, label: name, code }] });
+  };
+  return (
+    <>
+      <Completion label={label} onChoose={add} />
+      {Object.values(members).map((member) => (
         <Chosen
           key={member}
           label={words.members[member]}
@@ -41,24 +64,7 @@ export function PlaceFields({ draft, change, violations }: FieldsProps) {
           onChange={(places) => change({ [member]: places })}
         />
       ))}
-      <Shapes draft={draft} change={change} violations={violations} />
-      <Fold title={words.moreWhere} isNeeded={!isUnset(draft, MORE) || violations.ofAny(MORE)}>
-        <TextField
-          label={words.members.includedInseeCodes}
-          hint={words.inseeHint}
-          violation={violations.of('includedInseeCodes')}
-          value={draft.includedInseeCodes}
-          onText={(includedInseeCodes) => change({ includedInseeCodes })}
-        />
-        <Completion label={words.excludePlace} types={['city']} onChoose={(place) => add('excludedCities', place)} />
-        <Chosen
-          label={words.members.excludedCities}
-          places={draft.excludedCities}
-          violation={violations.of('excludedCities')}
-          onChange={(excludedCities) => change({ excludedCities })}
-        />
-      </Fold>
-    </fieldset>
+    </>
   );
 }
 
@@ -89,7 +95,7 @@ export function Chosen<Place extends Pick<ChosenPlace, 'value' | 'label'>>({
             class="quiet"
             aria-label={words.removeOne(text)}
             onClick={({ currentTarget, detail }) => {
-              // On press, not on click: the focus is not lost with the button.
+              // A press with the keyboard (`detail` 0) would lose the focus with the button.
               if (detail === 0) goOnBeside(currentTarget);
               onChange(places.filter((one) => one.value !== value));
             }}
@@ -104,7 +110,7 @@ export function Chosen<Place extends Pick<ChosenPlace, 'value' | 'label'>>({
   );
 }
 
-/** Moves the focus to the next chosen one, the previous one, the field that adds places, or what is folded. */
+/** Moves the focus to the next chosen place, the previous one, the field that adds places, or the fold. */
 function goOnBeside(button: HTMLButtonElement): void {
   const chip = button.parentElement;
   const [next, previous] = [chip?.nextElementSibling, chip?.previousElementSibling];
@@ -116,14 +122,39 @@ function goOnBeside(button: HTMLButtonElement): void {
   (next?.querySelector('button') ?? previous?.querySelector('button') ?? above.at(-1) ?? fold)?.focus();
 }
 
-type Tool = 'circle' | 'polygon' | null;
+type Tool = 'circle' | 'polygon' | 'excluded' | null;
+
+interface ToolsProps extends FieldsProps {
+  readonly tool: Tool;
+  setTool(tool: Tool): void;
+}
 
 const CIRCLE = ['lat', 'lon', 'radius'] as const;
 
-function Shapes({ draft, change, violations }: FieldsProps) {
+interface ToolBarProps extends Pick<ToolsProps, 'tool' | 'setTool'> {
+  readonly label: string;
+  readonly tools: readonly NonNullable<Tool>[];
+}
+
+function ToolBar({ label, tools, tool, setTool }: ToolBarProps) {
   const words = useWords();
-  const [tool, setTool] = useState<Tool>(null);
-  useDrawing(tool, draft, change, () => setTool(null));
+  const isOwn = tool !== null && tools.includes(tool);
+  return (
+    <div class="line" role="group" aria-label={label}>
+      {tools.map((own) => (
+        <button key={own} type="button" aria-pressed={tool === own} onClick={() => setTool(tool === own ? null : own)}>
+          {words.drawingTools[own]}
+        </button>
+      ))}
+      <span class="hint" role="status">
+        {isOwn ? words.drawingHints[tool === 'circle' ? tool : 'polygon'] : ''}
+      </span>
+    </div>
+  );
+}
+
+function Shapes({ draft, change, violations, ...tools }: ToolsProps) {
+  const words = useWords();
   useShownShapes(draft, change);
   const drawn = [
     ...(isUnset(draft, CIRCLE) ? [] : [{ value: 'circle', label: words.circleOf(draft.radius) }]),
@@ -131,25 +162,7 @@ function Shapes({ draft, change, violations }: FieldsProps) {
   ];
   return (
     <>
-      <div class="line" role="group" aria-label={words.drawOnMap}>
-        <button
-          type="button"
-          aria-pressed={tool === 'circle'}
-          onClick={() => setTool(tool === 'circle' ? null : 'circle')}
-        >
-          {words.drawCircle}
-        </button>
-        <button
-          type="button"
-          aria-pressed={tool === 'polygon'}
-          onClick={() => setTool(tool === 'polygon' ? null : 'polygon')}
-        >
-          {words.drawPolygon}
-        </button>
-        <span class="hint" role="status">
-          {tool === null ? '' : words.drawingHints[tool]}
-        </span>
-      </div>
+      <ToolBar {...tools} label={words.drawOnMap} tools={['circle', 'polygon']} />
       <Chosen
         label={words.drawOnMap}
         places={drawn}
@@ -162,71 +175,68 @@ function Shapes({ draft, change, violations }: FieldsProps) {
           });
         }}
       />
-      <Coordinates draft={draft} change={change} violations={violations} />
+      {/* For readers without a mouse, or with known coordinates. */}
+      <Fold title={words.coordinates} isNeeded={violations.ofAny(CIRCLE)}>
+        <div class="pair three">
+          {CIRCLE.map((member) => (
+            <MemberField key={member} {...{ draft, change, violations, member }} inputMode="decimal" />
+          ))}
+        </div>
+        <PolygonFields shapes={draft.shapes} onChange={(shapes) => change({ shapes })} />
+      </Fold>
       <Violation text={violations.of('geoShapes')} />
     </>
   );
 }
 
-/** For readers without a mouse, or with coordinates at hand. */
-function Coordinates({ draft, change, violations }: FieldsProps) {
+function ExcludedShapes({ draft, change, violations, ...tools }: ToolsProps) {
   const words = useWords();
-  const coordinate = (member: (typeof CIRCLE)[number]) => (
-    <TextField
-      key={member}
-      label={words.members[member]}
-      violation={violations.of(member)}
-      inputMode="decimal"
-      value={draft[member]}
-      onText={(text) => change({ [member]: text })}
-    />
-  );
+  const { excludedShapes } = draft;
   return (
-    <Fold title={words.coordinates} isNeeded={violations.ofAny(CIRCLE)}>
-      <div class="pair three">{CIRCLE.map(coordinate)}</div>
-      {draft.shapes.map((rings, at) => (
-        <PolygonField
-          key={at}
-          at={at}
-          rings={rings}
-          onChange={(next) => change({ shapes: draft.shapes.with(at, next) })}
-        />
-      ))}
-    </Fold>
+    <>
+      <ToolBar {...tools} label={words.members.excludedGeoShapes} tools={['excluded']} />
+      <Chosen
+        label={words.members.excludedGeoShapes}
+        places={excludedShapes.map((_, at) => ({ value: String(at), label: words.polygon(at + 1, 0) }))}
+        violation={violations.of('excludedGeoShapes')}
+        onChange={(kept) => change({ excludedShapes: kept.map(({ value }) => excludedShapes[Number(value)] ?? []) })}
+      />
+      <PolygonFields shapes={excludedShapes} onChange={(shapes) => change({ excludedShapes: shapes })} />
+    </>
   );
 }
 
-/** Corners as text, `lon,lat;lon,lat`: drawing without a mouse. */
-function PolygonField({
-  at,
-  rings,
-  onChange,
-}: {
-  readonly at: number;
-  readonly rings: readonly Ring[];
-  onChange(rings: readonly Ring[]): void;
-}) {
+interface PolygonFieldsProps {
+  readonly shapes: Draft['shapes'];
+  onChange(shapes: Draft['shapes']): void;
+}
+
+/** Corners as text, `lon,lat;lon,lat`, to draw without a mouse. */
+function PolygonFields({ shapes, onChange }: PolygonFieldsProps) {
   const words = useWords();
-  const text = (rings[0] ?? []).map((corner) => corner.join(',')).join(';');
-  const read = (typed: string): void => {
+  const read = (at: number, typed: string): void => {
     const corners = typed.split(/;\s*/).map((corner) => corner.split(',').map(Number));
     const isRing =
       corners.length >= 4 &&
       corners.every(([lon, lat, ...more]) => Number.isFinite(lon) && Number.isFinite(lat) && more.length === 0);
-    if (isRing) onChange([corners as unknown as Ring, ...rings.slice(1)]);
+    if (isRing) onChange(shapes.with(at, [corners as unknown as Ring, ...(shapes[at] ?? []).slice(1)]));
   };
   return (
-    <Field label={words.polygon(at + 1, (rings[0]?.length ?? 1) - 1)}>
-      {(ids) => (
-        <input
-          {...ids}
-          type="text"
-          spellcheck={false}
-          value={text}
-          onChange={({ currentTarget }) => read(currentTarget.value)}
-        />
-      )}
-    </Field>
+    <>
+      {shapes.map(([outer = []], at) => (
+        <Field key={at} label={words.polygon(at + 1, outer.length - 1)}>
+          {(ids) => (
+            <input
+              {...ids}
+              type="text"
+              spellcheck={false}
+              value={outer.map((corner) => corner.join(',')).join(';')}
+              onChange={({ currentTarget }) => read(at, currentTarget.value)}
+            />
+          )}
+        </Field>
+      ))}
+    </>
   );
 }
 
@@ -244,7 +254,8 @@ function useDrawing(tool: Tool, draft: Draft, change: ChangeDraft, leave: () => 
             leave();
           })
         : drawPolygon(sharedMap.map, (ring) => {
-            change({ shapes: [...present.current.shapes, [ring]] });
+            const member = tool === 'excluded' ? 'excludedShapes' : 'shapes';
+            change({ [member]: [...present.current[member], [ring]] });
             leave();
           });
     const press = ({ key }: KeyboardEvent): void => {
@@ -258,7 +269,7 @@ function useDrawing(tool: Tool, draft: Draft, change: ChangeDraft, leave: () => 
   }, [sharedMap, tool]);
 }
 
-function useShownShapes({ lat, lon, radius, shapes }: Draft, change: ChangeDraft): void {
+function useShownShapes({ lat, lon, radius, shapes, excludedShapes }: Draft, change: ChangeDraft): void {
   const sharedMap = useSharedMap();
   useEffect(() => {
     const [latitude, longitude, radiusKm] = [lat, lon, radius].map((text) =>
@@ -272,6 +283,10 @@ function useShownShapes({ lat, lon, radius, shapes }: Draft, change: ChangeDraft
   }, [sharedMap, lat, lon, radius]);
   useEffect(() => {
     if (sharedMap === null || shapes.length === 0) return;
-    return showPolygons(sharedMap.map, shapes, (moved) => change({ shapes: moved }));
+    return showPolygons(sharedMap.map, shapes, 'draft', (moved) => change({ shapes: moved }));
   }, [sharedMap, shapes]);
+  useEffect(() => {
+    if (sharedMap === null || excludedShapes.length === 0) return;
+    return showPolygons(sharedMap.map, excludedShapes, 'draft excluded', (moved) => change({ excludedShapes: moved }));
+  }, [sharedMap, excludedShapes]);
 }

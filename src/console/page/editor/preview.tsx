@@ -1,14 +1,14 @@
 /** Shows what the edited search would find: how many now, how many a day, and which criterion excludes most. */
 
 import type { ComponentChildren, JSX } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { useAnswer } from '../answer.ts';
 import type { PreviewDocument } from '../documents.ts';
 import { Problem } from '../elements.tsx';
 import { useModel } from '../model-context.ts';
 import { pause } from '../now.ts';
 import { useValue } from '../observable.ts';
-import { type Query, Refusal, type Rest, Unreachable, type Violation } from '../rest.ts';
-import { type Formats, useFormats } from '../words/formats.ts';
+import { type Query, Refusal, type Rest, type Violation } from '../rest.ts';
 import { language, useWords, type Words } from '../words/language.ts';
 import type { Body } from './draft.ts';
 import { floodOf } from './flood.ts';
@@ -17,51 +17,44 @@ const TYPING_MS = 350;
 const AGAIN_MS = 1_000;
 const VIOLATIONS_SHOWN = 3;
 
-export interface PreviewState {
+interface Previewed {
   readonly preview: PreviewDocument | null;
-  readonly isAsking: boolean;
-  readonly problem: string | null;
   readonly violations: readonly Violation[];
 }
 
-const NOTHING: PreviewState = { preview: null, isAsking: true, problem: null, violations: [] };
-
-/**
- * Requests a preview when typing has stopped; violations are shown at their fields. Null: no answer yet. `places`: the
- * number of coordinates to request.
- */
-export function usePreview(criteria: Body | null, places = 0): PreviewState {
-  const { rest, connection } = useModel();
-  const words = useWords();
-  const tag = useValue(language);
-  const isLost = useValue(connection) === 'lost';
-  const [state, setState] = useState(NOTHING);
-  const text = JSON.stringify(criteria);
-  useEffect(() => {
-    if (criteria === null) return;
-    const leaving = new AbortController();
-    const { signal } = leaving;
-    setState((before) => ({ ...before, isAsking: true }));
-    const ask = async (): Promise<void> => {
-      await pause(TYPING_MS, signal);
-      const preview = await readPreview(rest, criteria, { sample: 0, places }, signal);
-      if (!signal.aborted) setState({ ...NOTHING, preview, isAsking: false });
-    };
-    ask().catch((error: unknown) => {
-      if (signal.aborted) return;
-      if (error instanceof Refusal) {
-        const problem = error.violations.length > 0 ? null : error.message;
-        setState({ preview: null, isAsking: false, problem, violations: error.violations });
-      } else if (error instanceof Unreachable) {
-        setState({ ...NOTHING, isAsking: false, problem: words.unreachable });
-      } else throw error;
-    });
-    return () => leaving.abort();
-  }, [text, isLost, tag]);
-  return state;
+export interface PreviewState extends Previewed {
+  readonly isAsking: boolean;
+  readonly problem: string | null;
 }
 
-/** A client has two previews at once; a 429 is retried after its delay. */
+const NOTHING: Previewed = { preview: null, violations: [] };
+
+/**
+ * Requests a preview when typing has stopped; violations are shown at their fields. The preview is null before the
+ * first answer. `places`: the number of coordinates to request.
+ */
+export function usePreview(criteria: Body | null, places = 0): PreviewState {
+  const { rest } = useModel();
+  const tag = useValue(language);
+  const last = useRef(NOTHING);
+  const { value, problem, isLoading } = useAnswer(
+    async (signal) => {
+      if (criteria === null) return last.current;
+      await pause(TYPING_MS, signal);
+      try {
+        return { ...NOTHING, preview: await readPreview(rest, criteria, { sample: 0, places }, signal) };
+      } catch (error) {
+        if (!(error instanceof Refusal) || error.violations.length === 0) throw error;
+        return { ...NOTHING, violations: error.violations };
+      }
+    },
+    [JSON.stringify(criteria), tag],
+  );
+  last.current = (problem === null ? value : null) ?? NOTHING;
+  return { ...last.current, problem, isAsking: isLoading };
+}
+
+/** A client may run two previews at once; a 429 is retried after its delay. */
 async function readPreview(rest: Rest, body: Body, query: Query, signal: AbortSignal): Promise<PreviewDocument> {
   for (;;) {
     try {
@@ -82,7 +75,6 @@ function memberName(propertyPath: string, { members }: Words): string {
 
 export function Preview({ state }: { readonly state: PreviewState }) {
   const words = useWords();
-  const formats = useFormats();
   const { preview, isAsking, problem, violations } = state;
   const knownSince = preview?.knownSince ?? null;
   const flood = preview === null ? null : floodOf(preview.perDay);
@@ -101,23 +93,27 @@ export function Preview({ state }: { readonly state: PreviewState }) {
         </>
       )}
       {isAsking && preview === null && <p class="hint">{words.loading}</p>}
-      <Problem text={flood === null ? null : words.flood(formats.number(flood))} />
+      <Problem text={flood === null ? null : words.flood(words.number(flood))} />
       {preview !== null && (
         <Folded
           line={
             <span class="figures" role="status">
               <span>
-                <strong>{`${about}${formats.number(preview.satisfiedNow)}`}</strong>{' '}
-                {preview.margin > 0 && `(± ${formats.number(preview.margin)}) `}
+                <strong>{`${about}${words.number(preview.satisfiedNow)}`}</strong>{' '}
+                {preview.margin > 0 && `(± ${words.number(preview.margin)}) `}
                 {words.satisfyNow(preview.satisfiedNow)}
               </span>
-              <span>
-                <strong>{`${about}${dailyOf(preview, words, formats)}`}</strong> {words.perDay}
-              </span>
+              {preview.perDay !== null && (
+                <span>
+                  <strong>{`${about}${dailyOf(preview.perDay, words)}`}</strong> {words.perDay}
+                </span>
+              )}
             </span>
           }
         >
-          {knownSince !== null && <p class="hint">{words.knownSince(formats.day(knownSince))}</p>}
+          {knownSince !== null && (
+            <p class="hint">{words.knownSince(words.day(knownSince), preview.perDay !== null)}</p>
+          )}
           <Costs preview={preview} />
         </Folded>
       )}
@@ -157,16 +153,15 @@ function Folded({ line, children }: { readonly line: JSX.Element; readonly child
 const DAILY_SHOWN_MIN = 0.1;
 
 /** A small number is not rounded to zero. */
-function dailyOf({ perDay: daily }: PreviewDocument, words: Words, formats: Formats): string {
-  if (daily > 0 && daily < DAILY_SHOWN_MIN) return words.lessThan(formats.number(DAILY_SHOWN_MIN));
-  return formats.number(Number(daily.toFixed(1)));
+function dailyOf(daily: number, words: Words): string {
+  if (daily > 0 && daily < DAILY_SHOWN_MIN) return words.lessThan(words.number(DAILY_SHOWN_MIN));
+  return words.number(Number(daily.toFixed(1)));
 }
 
 const COSTS_SHOWN = 5;
 
 function Costs({ preview }: { readonly preview: PreviewDocument }) {
   const words = useWords();
-  const formats = useFormats();
   const costs = preview.withoutCriterion
     .map(({ criterion, satisfiedNow, estimated }) => ({
       criterion,
@@ -184,7 +179,7 @@ function Costs({ preview }: { readonly preview: PreviewDocument }) {
         {costs.map(({ criterion, gain, estimated }) => (
           <li key={criterion}>
             <span>{words.without(words.criteria[criterion])}</span>
-            <strong>{`+${estimated ? `${words.about} ` : ''}${formats.number(gain)}`}</strong>
+            <strong>{`+${estimated ? `${words.about} ` : ''}${words.number(gain)}`}</strong>
             <span class="bar" aria-hidden="true" style={{ width: `${(100 * gain) / (costs[0]?.gain ?? gain)}%` }} />
           </li>
         ))}

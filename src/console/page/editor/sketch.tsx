@@ -7,11 +7,20 @@ import { sketch } from '../filters.ts';
 import { NO_BASE_MAP } from '../map/base-map.ts';
 import { departmentOf } from '../map/commune-map.ts';
 import { latitudeOf, worldX, worldY } from '../map/projection.ts';
-import { type AreaShape, boxOfShape, communeShapes, departmentShapes, drawnShapes, hull } from '../map/search-areas.ts';
+import {
+  type AreaShape,
+  boxOfShape,
+  communeShapes,
+  departmentShapes,
+  drawnShapes,
+  hatched,
+  hull,
+  polygonOf,
+} from '../map/search-areas.ts';
 import { useModel } from '../model-context.ts';
 import { useValue } from '../observable.ts';
 import type { SharedMap } from '../shared-map.ts';
-import { type Draft, inseeCodesOf, numeral } from './draft.ts';
+import { type Draft, inseeCodesOf, numeral, type PLACE_MEMBERS } from './draft.ts';
 
 interface SketchProps {
   readonly sharedMap: SharedMap;
@@ -19,16 +28,24 @@ interface SketchProps {
   readonly preview: PreviewDocument | null;
 }
 
-/** Draws on the map only, and moves it to a chosen place. */
+/** Only draws on the map, and moves it to a chosen place. */
 export function Sketch({ sharedMap, draft, preview }: SketchProps) {
-  const shapes = useChosenShapes(sharedMap, draft);
+  const shapes = useChosenShapes(sharedMap, draft, 'included');
+  const excludedPlaces = useChosenShapes(sharedMap, draft, 'excluded');
+  const excluded = useMemo(
+    () => hatched([...draft.excludedShapes.map(polygonOf), ...(excludedPlaces ?? [])]),
+    [draft.excludedShapes, excludedPlaces],
+  );
+  // Until the new outlines are known, the former ones stay.
+  const present = useRef<readonly AreaShape[]>([]);
+  present.current = shapes ?? present.current;
   useEffect(() => {
     const transactionType = draft.transactionType === '' ? null : Number(draft.transactionType);
     const dots = (preview?.places ?? []).map(([lon, lat]) => {
       return { x: worldX(lon), y: worldY(latitudeOf(lat)), transactionType, isExpired: false };
     });
-    sketch.set({ shapes: shapes ?? sketch.get()?.shapes ?? [], dots });
-  }, [shapes, preview]);
+    sketch.set({ shapes: [...present.current, ...excluded], dots });
+  }, [shapes, excluded, preview]);
   useEffect(() => () => sketch.set(null), []);
   const shown = useRef<ReadonlySet<string> | null>(null);
   useEffect(() => {
@@ -47,30 +64,34 @@ function keyOf(shape: AreaShape): string {
   return 'code' in shape ? shape.code : JSON.stringify(shape);
 }
 
-/** Places of one search that are drawn at most. */
+/** Maximum places of one search that are drawn. */
 const COMMUNES_MAX = 100;
 
-/** Outlines of the towns, zip codes and departments; null while they are unknown. */
-function useChosenShapes(sharedMap: SharedMap, draft: Draft): readonly AreaShape[] | null {
+/** Outlines of the towns, zip codes and departments; null while unknown. */
+function useChosenShapes(
+  sharedMap: SharedMap,
+  draft: Draft,
+  side: keyof typeof PLACE_MEMBERS,
+): readonly AreaShape[] | null {
   const { rest } = useModel();
   const base = useValue(sharedMap.base);
-  const departments = draft.includedDepartments.map(({ code }) => code);
-  const insees = [...draft.includedCities.map(({ code }) => code), ...inseeCodesOf(draft)];
-  const asked = { 'inseeCodes[]': insees, 'zipcodes[]': draft.includedZipcodes.map(({ code }) => code) };
+  const departments = draft[`${side}Departments`].map(({ code }) => code);
+  const insees = [...draft[`${side}Cities`].map(({ code }) => code), ...inseeCodesOf(draft[`${side}InseeCodes`])];
+  const requested = { 'inseeCodes[]': insees, 'zipcodes[]': draft[`${side}Zipcodes`].map(({ code }) => code) };
   const communes = useAnswer(
     async (signal) => {
-      const read = Object.entries(asked).map(async ([name, codes]) => {
+      const read = Object.entries(requested).map(async ([name, codes]) => {
         if (codes.length === 0) return [];
         const query = { [name]: codes.slice(0, COMMUNES_MAX), itemsPerPage: COMMUNES_MAX };
         const found = (await rest.read<Collection<CityDocument>>('/cities', query, signal))['hydra:member'];
-        // A zip code of Paris is one arrondissement's, and leads to the whole city as well.
+        // A zip code of Paris belongs to one arrondissement, but also finds the whole city.
         return found.filter(({ insee }) => insees.includes(insee) || !(insee in FIRST_ARRONDISSEMENTS));
       });
       const cities = (await Promise.all(read)).flat();
       await sharedMap.readCommunes([...departments, ...cities.map(({ insee }) => departmentOf(insee))]);
       return cities;
     },
-    [JSON.stringify([departments, asked]), base === NO_BASE_MAP],
+    [JSON.stringify([departments, requested]), base === NO_BASE_MAP],
   );
   return useMemo(() => {
     if (communes.value === null || communes.isLoading || base === NO_BASE_MAP) return null;
@@ -79,5 +100,5 @@ function useChosenShapes(sharedMap: SharedMap, draft: Draft): readonly AreaShape
       return communeShapes(insee, base, centre);
     });
     return [...departmentShapes(departments, base), ...towns];
-  }, [communes.value, communes.isLoading, base, draft.includedDepartments]);
+  }, [communes.value, communes.isLoading, base, draft[`${side}Departments`]]);
 }

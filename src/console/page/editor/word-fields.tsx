@@ -7,22 +7,20 @@ import type { ComponentChildren } from 'preact';
 import { Select } from '../controls.tsx';
 import type { PreviewDocument } from '../documents.ts';
 import { Violation } from '../elements.tsx';
-import { useFormats } from '../words/formats.ts';
 import { useWords, type Words } from '../words/language.ts';
 import type { Word } from './draft.ts';
-import type { FieldsProps } from './place-fields.tsx';
+import type { FieldsProps } from './member-field.tsx';
 
 const NEW_WORD: Word = { word: '', includes: true, strict: false };
 
 interface WordFieldsProps extends FieldsProps {
-  /** Found by these words alone; null while that is unknown. */
+  /** The properties that these words alone find; null while unknown. */
   readonly found: PreviewDocument | null;
   readonly children: ComponentChildren;
 }
 
 export function WordFields({ draft, change, violations, found, children }: WordFieldsProps) {
   const words = useWords();
-  const formats = useFormats();
   const { groups } = draft;
   const set = (group: number, list: readonly Word[]): void => {
     change({ groups: list.length === 0 ? groups.toSpliced(group, 1) : groups.with(group, list) });
@@ -52,7 +50,7 @@ export function WordFields({ draft, change, violations, found, children }: WordF
         {sentenceOf(groups, words)}{' '}
         {found !== null && (
           <span class="word-hits" role="status">
-            {words.wordHits(`${found.estimated ? `${words.about} ` : ''}${formats.number(found.satisfiedNow)}`)}
+            {words.wordHits(`${found.estimated ? `${words.about} ` : ''}${words.number(found.satisfiedNow)}`)}
           </span>
         )}
       </p>

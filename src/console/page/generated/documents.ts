@@ -1,16 +1,21 @@
 // Written by src/rest/description/build.ts.
 
-export interface Search {
+export interface SearchDocument {
 readonly '@context': "/contexts/Search";
 readonly '@id': string;
 readonly '@type': "Search";
 readonly 'title': string;
+readonly 'publicTitle': string | null;
 readonly 'token': string;
 readonly 'user': string;
 readonly 'createdAt': string;
 readonly 'updatedAt': string;
 readonly 'lastAlertAt': string | null;
+readonly 'seenAt': string | null;
+readonly 'newSinceSeen': number;
+readonly 'matchedLast7Days': number;
 readonly 'emailStatus': "off" | "active" | "unavailable" | "refused" | "unsubscribed" | "consent-missing";
+readonly 'emailFrequencyChosen': "instant" | "daily" | "weekly" | null;
 readonly 'transactionType': "0" | "1" | null;
 readonly 'propertyTypes': unknown;
 readonly 'budgetMin': number | null;
@@ -29,7 +34,7 @@ readonly 'advertPriceMin': number | null;
 readonly 'advertPriceMax': number | null;
 readonly 'furnished': boolean | null;
 readonly 'publisherTypes': unknown;
-readonly 'includedSiteCategories': readonly (SiteCategory)[];
+readonly 'includedSiteCategories': readonly (SiteCategoryDocument)[];
 readonly 'withVirtualTour': boolean | null;
 readonly 'withCoherentPrice': boolean | null;
 readonly 'floorMin': number | null;
@@ -47,15 +52,19 @@ readonly 'excludedFeatures': readonly ("balcony" | "terrace" | "garden" | "cella
 readonly 'lat': string | null;
 readonly 'lon': string | null;
 readonly 'radius': string | null;
-readonly 'includedCities': readonly (CityReference)[];
-readonly 'includedDepartments': readonly (Department)[];
+readonly 'includedCities': readonly (CityReferenceDocument)[];
+readonly 'includedDepartments': readonly (DepartmentDocument)[];
 readonly 'includedZipcodes': readonly (string)[];
 readonly 'includedInseeCodes': readonly (string)[];
 readonly 'geoShapes': readonly (readonly (readonly (readonly [number, number])[])[])[];
-readonly 'excludedCities': readonly (CityReference)[];
+readonly 'excludedCities': readonly (CityReferenceDocument)[];
+readonly 'excludedDepartments': readonly (DepartmentDocument)[];
+readonly 'excludedZipcodes': readonly (string)[];
+readonly 'excludedInseeCodes': readonly (string)[];
+readonly 'excludedGeoShapes': readonly (readonly (readonly (readonly [number, number])[])[])[];
 readonly 'expressions': string | null;
-readonly 'excludedSiteCategories': readonly (SiteCategory)[];
-readonly 'orMissing': readonly ("transactionType" | "propertyTypes" | "budget" | "pricePerMeter" | "surface" | "landSurface" | "room" | "bedroom" | "advertPrice" | "furnished" | "publisherTypes" | "includedSiteCategories" | "withVirtualTour" | "withCoherentPrice" | "floor" | "lastFloor" | "elevator" | "constructionYear" | "condominiumFees" | "rentalCharges" | "energy" | "greenHouseGas" | "includedFeatures" | "excludedFeatures" | "areas" | "excludedCities" | "expressions" | "liveAdvert")[];
+readonly 'excludedSiteCategories': readonly (SiteCategoryDocument)[];
+readonly 'orMissing': readonly ("transactionType" | "propertyTypes" | "budget" | "pricePerMeter" | "surface" | "landSurface" | "room" | "bedroom" | "advertPrice" | "furnished" | "publisherTypes" | "includedSiteCategories" | "withVirtualTour" | "withCoherentPrice" | "floor" | "lastFloor" | "elevator" | "constructionYear" | "condominiumFees" | "rentalCharges" | "energy" | "greenHouseGas" | "includedFeatures" | "excludedFeatures" | "areas" | "excludedAreas" | "expressions" | "liveAdvert")[];
 readonly 'hidePropertyContact': boolean;
 readonly 'notificationEnabled': boolean;
 readonly 'notificationRecipient': string | null;
@@ -85,7 +94,7 @@ readonly 'since'?: "last" | "told";
 readonly 'context': unknown;
 }
 
-export interface Match {
+export interface MatchDocument {
 readonly '@context': "/contexts/Match";
 readonly '@id': string;
 readonly '@type': "Match";
@@ -102,7 +111,7 @@ readonly '@id': string;
 readonly '@type': "PropertyDocument";
 readonly 'uuid': string;
 readonly 'property': string;
-readonly 'adverts': readonly (Advert)[];
+readonly 'adverts': readonly (AdvertDocument)[];
 readonly 'title': string | null;
 readonly 'description': string | null;
 readonly 'transactionType': number | null;
@@ -123,13 +132,13 @@ readonly 'createdAt': string | null;
 readonly 'updatedAt': string | null;
 readonly 'lastCrawledAt': string | null;
 readonly 'lastCrawledAdvert': string | null;
-readonly 'locations': Coordinates | null;
+readonly 'locations': CoordinatesDocument | null;
 readonly 'pictures': readonly (string)[];
-readonly 'city': PropertyCity | null;
-readonly 'stations': readonly (Station)[];
+readonly 'city': PropertyCityDocument | null;
+readonly 'stations': readonly (StationDocument)[];
 }
 
-export interface Delivery {
+export interface DeliveryDocument {
 readonly '@context': "/contexts/Delivery";
 readonly '@id': string;
 readonly '@type': "Delivery";
@@ -138,7 +147,7 @@ readonly 'match': string;
 readonly 'channel': "match" | "event" | "email";
 readonly 'event': "ad.update.price" | "ad.update.surface" | "ad.update.pictures" | "ad.update.expired" | "ad.update.reactivated" | "property.ad.create" | "property.ad.update" | "property.match.end" | "property.match.resume";
 readonly 'endpoint': string;
-readonly 'endpointHealth': EndpointHealth | null;
+readonly 'endpointHealth': EndpointHealthDocument | null;
 readonly 'status': "queued" | "sending" | "retry_wait" | "delivered" | "failed" | "cancelled";
 readonly 'exhausted': boolean;
 readonly 'attemptCount': number;
@@ -146,7 +155,7 @@ readonly 'dueAt': string | null;
 readonly 'createdAt': string;
 readonly 'finishedAt': string | null;
 readonly 'deliveredAt': string | null;
-readonly 'attempts': readonly (Attempt)[];
+readonly 'attempts': readonly (AttemptDocument)[];
 readonly 'body'?: unknown;
 readonly 'headers'?: {
 
@@ -154,22 +163,22 @@ readonly 'headers'?: {
 readonly 'withheld'?: boolean;
 }
 
-export interface City {
+export interface CityDocument {
 readonly 'id': number;
 readonly 'cityParentId': number | null;
 readonly 'insee': string;
 readonly 'name': string;
 readonly 'originalName': string;
 readonly 'zipcode': string;
-readonly 'country': CodedPlace;
-readonly 'department': CodedPlace;
-readonly 'region': CodedPlace;
+readonly 'country': CodedPlaceDocument;
+readonly 'department': CodedPlaceDocument;
+readonly 'region': CodedPlaceDocument;
 readonly 'groupedCityNames': readonly (string)[];
 readonly 'groupedCityZipcodes': readonly (string)[];
 readonly 'hasGroupedByName': boolean;
 readonly 'hasGroupedByZipcode': boolean;
 readonly 'open': boolean;
-readonly 'location': Coordinates | null;
+readonly 'location': CoordinatesDocument | null;
 readonly '@context': "/contexts/City";
 readonly '@id': string;
 readonly '@type': "City";
@@ -178,7 +187,7 @@ readonly 'libelle': string;
 readonly 'matchedName': string | null;
 }
 
-export interface Department {
+export interface DepartmentDocument {
 readonly '@context': "/contexts/Department";
 readonly '@id': string;
 readonly '@type': "Department";
@@ -188,14 +197,14 @@ readonly 'name': string;
 readonly 'nameClean': string;
 }
 
-export interface SiteCategory {
+export interface SiteCategoryDocument {
 readonly '@context': "/contexts/SiteCategory";
 readonly '@id': string;
 readonly '@type': "SiteCategory";
 readonly 'name': string;
 }
 
-export interface Feature {
+export interface FeatureDocument {
 readonly '@context': "/contexts/Feature";
 readonly '@id': string;
 readonly '@type': "Feature";
@@ -210,7 +219,7 @@ readonly 'en': readonly (string)[];
 };
 }
 
-export interface Location {
+export interface LocationDocument {
 readonly '@context': "/contexts/Location";
 readonly '@id': string;
 readonly '@type': "Location";
@@ -226,7 +235,7 @@ readonly 'criterion': "includedCities" | "includedDepartments" | "includedZipcod
 readonly 'value': string;
 }
 
-export interface PointOfInterest {
+export interface PointOfInterestDocument {
 readonly 'lat': number;
 readonly 'lon': number;
 readonly 'name': string | null;
@@ -234,13 +243,13 @@ readonly 'type': string;
 readonly 'attributes': unknown;
 }
 
-export interface WebhookTest {
+export interface WebhookTestDocument {
 readonly '@context': "/contexts/WebhookTest";
 readonly '@id': string;
 readonly '@type': "WebhookTest";
 readonly 'event': "ad.update.price" | "ad.update.surface" | "ad.update.pictures" | "ad.update.expired" | "ad.update.reactivated" | "property.ad.create" | "property.ad.update" | "property.match.end" | "property.match.resume";
-readonly 'adEvent'?: AdEvent;
-readonly 'match': Match;
+readonly 'adEvent'?: AdEventDocument;
+readonly 'match': MatchDocument;
 readonly 'delivery': {
 readonly 'delivered': boolean;
 readonly 'statusCode': number | null;
@@ -251,14 +260,29 @@ readonly 'token': string | null;
 };
 }
 
-export interface User {
+export interface UserDocument {
 readonly '@context': "/contexts/User";
 readonly '@id': string;
 readonly '@type': "User";
 readonly 'name': string;
+readonly 'publicName': string;
 }
 
-export interface Recipient {
+export interface RecipientSummaryDocument {
+readonly '@context': "/contexts/RecipientSummary";
+readonly '@id': string;
+readonly '@type': "RecipientSummary";
+readonly 'address': string;
+readonly 'searches': number;
+readonly 'status': "off" | "active" | "unavailable" | "refused" | "unsubscribed" | "consent-missing";
+readonly 'lastMailAt': string | null;
+readonly 'consent': {
+readonly 'source': string;
+readonly 'at': string;
+} | null;
+}
+
+export interface RecipientDocument {
 readonly '@context': "/contexts/Recipient";
 readonly '@id': string;
 readonly '@type': "Recipient";
@@ -267,13 +291,16 @@ readonly 'unsubscribedAt': string | null;
 readonly 'resubscribedAt': string | null;
 readonly 'erasedAt': string | null;
 readonly 'liftedAt': string | null;
+readonly 'emailFrequencyChosen': "instant" | "daily" | "weekly" | null;
+readonly 'emailFrequencyChosenAt': string | null;
+readonly 'searchUnsubscriptions': readonly (SearchUnsubscriptionDocument)[];
 readonly 'receivesNotices': boolean;
-readonly 'searches': readonly (RecipientSearch)[];
-readonly 'emails': readonly (RecipientEmail)[];
+readonly 'searches': readonly (RecipientSearchDocument)[];
+readonly 'emails': readonly (RecipientEmailDocument)[];
 readonly 'emailCount': number;
 }
 
-export interface Recovery {
+export interface RecoveryDocument {
 readonly '@context': "/contexts/Recovery";
 readonly '@id': string;
 readonly '@type': "Recovery";
@@ -292,14 +319,14 @@ readonly 'createdAt': string;
 readonly 'finishedAt': string | null;
 }
 
-export interface Explanation {
+export interface ExplanationDocument {
 readonly '@context': "/contexts/Explanation";
 readonly '@id': string;
 readonly '@type': "Explanation";
 readonly 'search': string;
 readonly 'property': string;
 readonly 'satisfied': boolean;
-readonly 'criteria': readonly (ExplainedCriterion)[];
+readonly 'criteria': readonly (ExplainedCriterionDocument)[];
 readonly 'match': string | null;
 readonly 'matchReason': string;
 readonly 'matchReasons': readonly ({
@@ -310,28 +337,28 @@ readonly 'reason': string;
 readonly 'deliveries': readonly (string)[];
 }
 
-export interface Preview {
+export interface PreviewDocument {
 readonly '@context': "/contexts/Preview";
 readonly '@id': string;
 readonly '@type': "Preview";
 readonly 'satisfiedNow': number;
 readonly 'margin': number;
 readonly 'estimated': boolean;
-readonly 'startedPerDay': readonly (PreviewedDay)[];
-readonly 'perDay': number;
+readonly 'startedPerDay': readonly (PreviewedDayDocument)[];
+readonly 'perDay': number | null;
 readonly 'knownSince': string | null;
-readonly 'sample': readonly (PreviewedProperty)[];
+readonly 'sample': readonly (PreviewedPropertyDocument)[];
 readonly 'places': readonly (readonly [number, number])[];
-readonly 'withoutCriterion': readonly (WiderSearch)[];
+readonly 'withoutCriterion': readonly (WiderSearchDocument)[];
 }
 
-export interface FoundProperty {
+export interface FoundPropertyDocument {
 readonly '@context': "/contexts/FoundProperty";
 readonly '@id': string;
 readonly '@type': "FoundProperty";
 readonly 'uuid': string;
 readonly 'property': string;
-readonly 'adverts': readonly (Advert)[];
+readonly 'adverts': readonly (AdvertDocument)[];
 readonly 'title': string | null;
 readonly 'description': string | null;
 readonly 'transactionType': number | null;
@@ -352,23 +379,25 @@ readonly 'createdAt': string | null;
 readonly 'updatedAt': string | null;
 readonly 'lastCrawledAt': string | null;
 readonly 'lastCrawledAdvert': string | null;
-readonly 'locations': Coordinates | null;
+readonly 'locations': CoordinatesDocument | null;
 readonly 'pictures': readonly (string)[];
-readonly 'city': PropertyCity | null;
-readonly 'stations': readonly (Station)[];
+readonly 'city': PropertyCityDocument | null;
+readonly 'stations': readonly (StationDocument)[];
 readonly 'match': string | null;
-readonly 'satisfiedSince': string;
+readonly 'matchedAt': string | null;
+readonly 'satisfiedSince': string | null;
+readonly 'mark': PropertyMarkDocument | null;
 }
 
-export interface Feed {
+export interface FeedDocument {
 readonly '@context': "/contexts/Feed";
 readonly '@id': string;
 readonly '@type': "Feed";
-readonly 'items': readonly (FeedItem)[];
+readonly 'items': readonly (FeedItemDocument)[];
 readonly 'next': string;
 }
 
-export interface WebhookSecret {
+export interface WebhookSecretDocument {
 readonly '@context': "/contexts/WebhookSecret";
 readonly '@id': string;
 readonly '@type': "WebhookSecret";
@@ -379,7 +408,7 @@ readonly 'hint': string;
 readonly 'secret'?: string;
 }
 
-export interface Endpoint {
+export interface EndpointDocument {
 readonly '@context': "/contexts/Endpoint";
 readonly '@id': string;
 readonly '@type': "Endpoint";
@@ -394,7 +423,19 @@ readonly 'waiting': number;
 readonly 'searches': number;
 }
 
-export interface CityReference {
+export interface MarkDocument {
+readonly '@context': "/contexts/Mark";
+readonly '@id': string;
+readonly '@type': "Mark";
+readonly 'search': string;
+readonly 'property': string;
+readonly 'state': "kept" | "hidden" | null;
+readonly 'reason': string | null;
+readonly 'note': string | null;
+readonly 'markedAt': string | null;
+}
+
+export interface CityReferenceDocument {
 readonly '@context': "/contexts/City";
 readonly '@id': string;
 readonly '@type': "City";
@@ -405,21 +446,21 @@ readonly 'name': string;
 readonly 'zipcode': string;
 }
 
-export interface Advert {
+export interface AdvertDocument {
 readonly 'uuid': string;
 readonly 'title': string | null;
 readonly 'description': string | null;
 readonly 'url': string | null;
 readonly 'virtualTour': string | null;
-readonly 'contact'?: Contact | null;
-readonly 'publisher': Publisher | null;
+readonly 'contact'?: ContactDocument | null;
+readonly 'publisher': PublisherDocument | null;
 readonly 'createdAt': string;
 readonly 'updatedAt': string;
 readonly 'lastCrawledAt': string;
-readonly 'events': readonly (AdvertEvent)[];
+readonly 'events': readonly (AdvertEventDocument)[];
 readonly 'features': readonly (string)[];
-readonly 'energy': EnergyRating | null;
-readonly 'greenHouseGas': EnergyRating | null;
+readonly 'energy': EnergyRatingDocument | null;
+readonly 'greenHouseGas': EnergyRatingDocument | null;
 readonly 'constructionYear': number | null;
 readonly 'floorQuantity': number | null;
 readonly 'floor': number | null;
@@ -441,7 +482,7 @@ readonly 'pictures': readonly (string)[];
 readonly 'picturesRemote': readonly (string)[];
 }
 
-export interface AdvertEvent {
+export interface AdvertEventDocument {
 readonly 'event': "ad.update.price" | "ad.update.surface" | "ad.update.pictures" | "ad.update.expired" | "ad.update.reactivated" | "property.ad.create" | "property.ad.update";
 readonly 'createdAt': string;
 readonly 'fieldName': string | null;
@@ -450,7 +491,7 @@ readonly 'fieldNewValue': string | null;
 readonly 'percentVariation': number | null;
 }
 
-export interface AdEvent {
+export interface AdEventDocument {
 readonly 'fieldName': string;
 readonly 'fieldOldValue': string | null;
 readonly 'fieldNewValue': string | null;
@@ -459,7 +500,7 @@ readonly 'createdAt': string;
 readonly 'daysAway'?: number;
 }
 
-export interface Contact {
+export interface ContactDocument {
 readonly 'agency': string | null;
 readonly 'email': string | null;
 readonly 'fax': string | null;
@@ -468,53 +509,60 @@ readonly 'phone': string | null;
 readonly 'reference': string | null;
 }
 
-export interface Publisher {
+export interface PublisherDocument {
 readonly 'category': string | null;
 readonly 'name': string | null;
 readonly 'type': number | null;
 }
 
-export interface EnergyRating {
+export interface EnergyRatingDocument {
 readonly 'category': string | null;
 readonly 'value': number | null;
 }
 
-export interface PropertyCity {
+export interface PropertyMarkDocument {
+readonly 'state': "kept" | "hidden" | null;
+readonly 'reason': string | null;
+readonly 'note': string | null;
+readonly 'markedAt': string | null;
+}
+
+export interface PropertyCityDocument {
 readonly 'id': number;
 readonly 'cityParentId': number | null;
 readonly 'insee': string;
 readonly 'name': string;
 readonly 'originalName': string;
 readonly 'zipcode': string | null;
-readonly 'country': CodedPlace;
-readonly 'department': CodedPlace;
-readonly 'region': CodedPlace;
+readonly 'country': CodedPlaceDocument;
+readonly 'department': CodedPlaceDocument;
+readonly 'region': CodedPlaceDocument;
 readonly 'groupedCityNames': readonly (string)[];
 readonly 'groupedCityZipcodes': readonly (string)[];
 readonly 'hasGroupedByName': boolean;
 readonly 'hasGroupedByZipcode': boolean;
 readonly 'open': boolean;
-readonly 'location': Coordinates | null;
+readonly 'location': CoordinatesDocument | null;
 }
 
-export interface CodedPlace {
+export interface CodedPlaceDocument {
 readonly 'code': string;
 readonly 'id': number;
 readonly 'name': string;
 }
 
-export interface Coordinates {
+export interface CoordinatesDocument {
 readonly 'lat': number;
 readonly 'lon': number;
 }
 
-export interface Station {
+export interface StationDocument {
 readonly 'id': number | null;
 readonly 'name': string | null;
-readonly 'lines': readonly (Line)[];
+readonly 'lines': readonly (LineDocument)[];
 }
 
-export interface Line {
+export interface LineDocument {
 readonly 'id': number | null;
 readonly 'name': string | null;
 readonly 'number': string | null;
@@ -522,7 +570,7 @@ readonly 'color': string | null;
 readonly 'routeName': string | null;
 }
 
-export interface Attempt {
+export interface AttemptDocument {
 readonly 'number': number;
 readonly 'startedAt': string;
 readonly 'durationMs': number | null;
@@ -532,7 +580,7 @@ readonly 'reason': string | null;
 readonly 'responseHead': string | null;
 }
 
-export interface EndpointHealth {
+export interface EndpointHealthDocument {
 readonly 'state': "healthy" | "failing" | "paused";
 readonly 'failureStreak': number;
 readonly 'backlog': number;
@@ -542,9 +590,10 @@ readonly 'lastFailureAt': string | null;
 readonly 'lastError': string | null;
 }
 
-export interface RecipientSearch {
+export interface RecipientSearchDocument {
 readonly 'search': string;
 readonly 'title': string;
+readonly 'publicTitle': string | null;
 readonly 'mentionsOnly': boolean;
 readonly 'mayContain': boolean;
 readonly 'notificationConsent': {
@@ -553,49 +602,62 @@ readonly 'at': string;
 } | null;
 readonly 'refusedAt': string | null;
 readonly 'deletedAt': string | null;
+readonly 'marks': readonly (RecipientMarkDocument)[];
 }
 
-export interface RecipientEmail {
+export interface RecipientMarkDocument {
+readonly 'property': string;
+readonly 'reason': string | null;
+readonly 'note': string | null;
+}
+
+export interface RecipientEmailDocument {
 readonly 'status': string;
 readonly 'items': number;
 readonly 'createdAt': string;
 readonly 'finishedAt': string | null;
-readonly 'attempts': readonly (RecipientAttempt)[];
+readonly 'attempts': readonly (RecipientAttemptDocument)[];
 }
 
-export interface RecipientAttempt {
+export interface RecipientAttemptDocument {
 readonly 'startedAt': string;
 readonly 'statusCode': number | null;
 readonly 'error': string | null;
 readonly 'reason': string | null;
 }
 
-export interface ExplainedCriterion {
-readonly 'criterion': "liveAdvert" | "transactionType" | "propertyTypes" | "budget" | "pricePerMeter" | "surface" | "landSurface" | "room" | "bedroom" | "advertPrice" | "furnished" | "publisherTypes" | "includedSiteCategories" | "withVirtualTour" | "withCoherentPrice" | "floor" | "lastFloor" | "elevator" | "constructionYear" | "condominiumFees" | "rentalCharges" | "energy" | "greenHouseGas" | "includedFeatures" | "excludedFeatures" | "areas" | "excludedCities" | "expressions";
+export interface SearchUnsubscriptionDocument {
+readonly 'search': string;
+readonly 'unsubscribedAt': string | null;
+readonly 'resubscribedAt': string | null;
+}
+
+export interface ExplainedCriterionDocument {
+readonly 'criterion': "liveAdvert" | "transactionType" | "propertyTypes" | "budget" | "pricePerMeter" | "surface" | "landSurface" | "room" | "bedroom" | "advertPrice" | "furnished" | "publisherTypes" | "includedSiteCategories" | "withVirtualTour" | "withCoherentPrice" | "floor" | "lastFloor" | "elevator" | "constructionYear" | "condominiumFees" | "rentalCharges" | "energy" | "greenHouseGas" | "includedFeatures" | "excludedFeatures" | "areas" | "excludedAreas" | "expressions";
 readonly 'expected': unknown;
 readonly 'actual': unknown;
 readonly 'holds': boolean;
 readonly 'reason': string;
 }
 
-export interface PreviewedDay {
+export interface PreviewedDayDocument {
 readonly 'date': string;
 readonly 'count': number;
 }
 
-export interface PreviewedProperty {
+export interface PreviewedPropertyDocument {
 readonly 'property': string;
 readonly 'satisfiedSince': string;
 }
 
-export interface WiderSearch {
-readonly 'criterion': "liveAdvert" | "transactionType" | "propertyTypes" | "budget" | "pricePerMeter" | "surface" | "landSurface" | "room" | "bedroom" | "advertPrice" | "furnished" | "publisherTypes" | "includedSiteCategories" | "withVirtualTour" | "withCoherentPrice" | "floor" | "lastFloor" | "elevator" | "constructionYear" | "condominiumFees" | "rentalCharges" | "energy" | "greenHouseGas" | "includedFeatures" | "excludedFeatures" | "areas" | "excludedCities" | "expressions";
+export interface WiderSearchDocument {
+readonly 'criterion': "liveAdvert" | "transactionType" | "propertyTypes" | "budget" | "pricePerMeter" | "surface" | "landSurface" | "room" | "bedroom" | "advertPrice" | "furnished" | "publisherTypes" | "includedSiteCategories" | "withVirtualTour" | "withCoherentPrice" | "floor" | "lastFloor" | "elevator" | "constructionYear" | "condominiumFees" | "rentalCharges" | "energy" | "greenHouseGas" | "includedFeatures" | "excludedFeatures" | "areas" | "excludedAreas" | "expressions";
 readonly 'satisfiedNow': number;
 readonly 'margin': number;
 readonly 'estimated': boolean;
 }
 
-export interface FeedItem {
+export interface FeedItemDocument {
 readonly 'cursor': string;
 readonly 'id': string;
 readonly 'sequence': number | null;
@@ -621,12 +683,8 @@ export const FLAG_CRITERIA = ["furnished","elevator"] as const;
 
 export const REQUIREMENTS = ["withVirtualTour","withCoherentPrice","lastFloor"] as const;
 
-export const CRITERION_MEMBERS = {"transactionType":["transactionType"],"propertyTypes":["propertyTypes"],"budget":["budgetMin","budgetMax"],"pricePerMeter":["pricePerMeterMin","pricePerMeterMax"],"surface":["surfaceMin","surfaceMax"],"landSurface":["landSurfaceMin","landSurfaceMax"],"room":["roomMin","roomMax"],"bedroom":["bedroomMin","bedroomMax"],"advertPrice":["advertPriceMin","advertPriceMax"],"furnished":["furnished"],"publisherTypes":["publisherTypes"],"includedSiteCategories":["includedSiteCategories"],"withVirtualTour":["withVirtualTour"],"withCoherentPrice":["withCoherentPrice"],"floor":["floorMin","floorMax"],"lastFloor":["lastFloor"],"elevator":["elevator"],"constructionYear":["constructionYearMin","constructionYearMax"],"condominiumFees":["condominiumFeesMax"],"rentalCharges":["rentalChargesMax"],"energy":["energyCategories"],"greenHouseGas":["greenHouseGasCategories"],"includedFeatures":["includedFeatures"],"excludedFeatures":["excludedFeatures"],"areas":["lat","lon","radius","includedCities","includedDepartments","includedZipcodes","includedInseeCodes","geoShapes"],"excludedCities":["excludedCities"],"expressions":["expressions"],"liveAdvert":["excludedSiteCategories"]} as const;
+export const CRITERION_MEMBERS = {"transactionType":["transactionType"],"propertyTypes":["propertyTypes"],"budget":["budgetMin","budgetMax"],"pricePerMeter":["pricePerMeterMin","pricePerMeterMax"],"surface":["surfaceMin","surfaceMax"],"landSurface":["landSurfaceMin","landSurfaceMax"],"room":["roomMin","roomMax"],"bedroom":["bedroomMin","bedroomMax"],"advertPrice":["advertPriceMin","advertPriceMax"],"furnished":["furnished"],"publisherTypes":["publisherTypes"],"includedSiteCategories":["includedSiteCategories"],"withVirtualTour":["withVirtualTour"],"withCoherentPrice":["withCoherentPrice"],"floor":["floorMin","floorMax"],"lastFloor":["lastFloor"],"elevator":["elevator"],"constructionYear":["constructionYearMin","constructionYearMax"],"condominiumFees":["condominiumFeesMax"],"rentalCharges":["rentalChargesMax"],"energy":["energyCategories"],"greenHouseGas":["greenHouseGasCategories"],"includedFeatures":["includedFeatures"],"excludedFeatures":["excludedFeatures"],"areas":["lat","lon","radius","includedCities","includedDepartments","includedZipcodes","includedInseeCodes","geoShapes"],"excludedAreas":["excludedCities","excludedDepartments","excludedZipcodes","excludedInseeCodes","excludedGeoShapes"],"expressions":["expressions"],"liveAdvert":["excludedSiteCategories"]} as const;
 
-const fr = {"elevator":"Ascenseur","furnished":"Meublé"};
+export const FLAG_LABELS = {"elevator":{"fr":"Ascenseur","en":"Elevator"},"furnished":{"fr":"Meublé","en":"Furnished"}} as const;
 
-export const FLAG_LABELS: Readonly<Record<'fr' | 'en', typeof fr>> = { fr, en: {"elevator":"Elevator","furnished":"Furnished"} };
-
-const features = {"balcony":"Balcon","terrace":"Terrasse","garden":"Jardin","cellar":"Cave","parking":"Parking","garage":"Garage","pool":"Piscine","fireplace":"Cheminée","airConditioning":"Climatisation","accessible":"Accessible aux personnes à mobilité réduite","furnishedKitchen":"Cuisine équipée","newBuild":"Neuf","renovated":"Rénové","toRenovate":"À rénover","quiet":"Calme","unobstructedView":"Vue dégagée","caretaker":"Gardien","intercom":"Interphone","alarm":"Alarme"};
-
-export const FEATURE_LABELS: Readonly<Record<'fr' | 'en', typeof features>> = { fr: features, en: {"balcony":"Balcony","terrace":"Terrace","garden":"Garden","cellar":"Cellar","parking":"Parking","garage":"Garage","pool":"Pool","fireplace":"Fireplace","airConditioning":"Air conditioning","accessible":"Accessible","furnishedKitchen":"Fitted kitchen","newBuild":"New build","renovated":"Renovated","toRenovate":"To renovate","quiet":"Quiet","unobstructedView":"Unobstructed view","caretaker":"Caretaker","intercom":"Intercom","alarm":"Alarm"} };
+export const FEATURE_LABELS = {"balcony":{"fr":"Balcon","en":"Balcony"},"terrace":{"fr":"Terrasse","en":"Terrace"},"garden":{"fr":"Jardin","en":"Garden"},"cellar":{"fr":"Cave","en":"Cellar"},"parking":{"fr":"Parking","en":"Parking"},"garage":{"fr":"Garage","en":"Garage"},"pool":{"fr":"Piscine","en":"Pool"},"fireplace":{"fr":"Cheminée","en":"Fireplace"},"airConditioning":{"fr":"Climatisation","en":"Air conditioning"},"accessible":{"fr":"Accessible aux personnes à mobilité réduite","en":"Accessible"},"furnishedKitchen":{"fr":"Cuisine équipée","en":"Fitted kitchen"},"newBuild":{"fr":"Neuf","en":"New build"},"renovated":{"fr":"Rénové","en":"Renovated"},"toRenovate":{"fr":"À rénover","en":"To renovate"},"quiet":{"fr":"Calme","en":"Quiet"},"unobstructedView":{"fr":"Vue dégagée","en":"Unobstructed view"},"caretaker":{"fr":"Gardien","en":"Caretaker"},"intercom":{"fr":"Interphone","en":"Intercom"},"alarm":{"fr":"Alarme","en":"Alarm"}} as const;

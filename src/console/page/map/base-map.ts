@@ -1,6 +1,6 @@
 /**
- * The base map: outlines of the departments (IGN Admin Express, Licence Ouverte), the neighbouring countries (Natural
- * Earth) and the names of the larger communes, both files of this server, in the world's coordinates. The communes of a
+ * The base map in world coordinates: outlines of the departments (IGN Admin Express, Licence Ouverte), the neighbouring
+ * countries (Natural Earth) and the names of the larger communes, from two files of this server. The communes of a
  * department are read when they are shown.
  */
 
@@ -41,18 +41,18 @@ export interface CommuneMap extends Land {
   /** Lines with other countries. */
   readonly borders: readonly Float64Array[];
   readonly places: readonly NamedPlace[];
-  /** Null: it has no outline. */
+  /** Null if it has no outline. */
   ringsOf(insee: string): readonly Float64Array[] | null;
 }
 
 export interface BaseMap {
   readonly outlines: ReadonlyMap<string, Outline>;
-  /** Those read so far, by code of the department. */
+  /** The communes that were read so far, by code of the department. */
   readonly communes: ReadonlyMap<string, CommuneMap>;
   readonly neighbours: readonly Land[];
-  /** France by the source of its neighbours, right to about a kilometre: what lies between them and `outlines`. */
+  /** France from the source of its neighbours, accurate to a kilometre: fills the gap between these and `outlines`. */
   readonly france: readonly Land[];
-  /** Lakes that belong to the land of both sources. */
+  /** Lakes that both sources count as land. */
   readonly lakes: readonly Land[];
   /** Lines between departments. */
   readonly divisions: readonly Float64Array[];

@@ -9,10 +9,10 @@ import type { AreaShape, SearchArea } from './search-areas.ts';
 export interface BasePicture {
   readonly base: BaseMap;
   readonly areas: readonly SearchArea[];
-  /** IRI of the chosen search. */
+  /** The IRI of the chosen search. */
   readonly chosen: string | null;
   readonly colours: Colours;
-  /** A tile server shows land and names. */
+  /** True if a tile server shows land and names: names are then not painted. */
   readonly hasTiles: boolean;
 }
 
@@ -21,9 +21,9 @@ export function paintBase(frame: Frame, picture: BasePicture): void {
   if (!picture.hasTiles) paintNames(frame, picture);
 }
 
-/** Some 600 metres, as far as the departments' outlines are from the shore here and there. */
+/** About 600 metres: in some places the outlines of departments are this far from the shore. */
 const SHORE_REACH = 0.00002;
-/** Four kilometres on each side: the sources of the two sides of a border differ. */
+/** Four kilometres on each side: the two sides of a border come from different sources. */
 const BORDER_REACH = 0.0003;
 
 export function paintLand(frame: Frame, { base, colours }: BasePicture): void {
@@ -34,7 +34,7 @@ export function paintLand(frame: Frame, { base, colours }: BasePicture): void {
   context.lineCap = 'butt';
   context.fillStyle = context.strokeStyle = colours.land;
   paintAbroad(frame, base);
-  // Around a drawn area the shore counts as land: the outlines would cut off harbours.
+  // A broad line along each outline paints the shore as land: the outlines cut off harbours.
   context.lineWidth = SHORE_REACH * scale;
   for (const outline of base.outlines.values()) {
     if (!hasCommunes || !base.communes.has(outline.code)) fillLand(frame, outline);
@@ -49,19 +49,19 @@ export function paintLand(frame: Frame, { base, colours }: BasePicture): void {
   strokeLines(frame, hasCommunes ? communes.flatMap((one) => one.borders) : base.borders);
 }
 
-/** The neighbouring countries, what lies between them and France, and the lakes in both. */
+/** Paints the neighbouring countries and the gap between them and France, without the lakes. */
 function paintAbroad(frame: Frame, { neighbours, france, lakes, borders }: BaseMap): void {
   const { context, scale } = frame;
   const fillRings = (lands: readonly Land[], operation: GlobalCompositeOperation): void => {
     const rings = lands.flatMap((land) => land.rings);
-    trace(context, frame, rings);
+    trace(frame, rings);
     context.globalCompositeOperation = operation;
     context.fill('evenodd');
     context.globalCompositeOperation = 'source-over';
   };
   context.lineWidth = BORDER_REACH * scale;
   strokeLines(frame, borders);
-  // The sea beside a border's end is none of it.
+  // Only the part within France is kept: the rest would cover the sea at the end of a border.
   fillRings(france, 'destination-in');
   context.lineWidth = 1;
   for (const land of neighbours) fillLand(frame, land);
@@ -70,23 +70,18 @@ function paintAbroad(frame: Frame, { neighbours, france, lakes, borders }: BaseM
 
 function fillLand(frame: Frame, { rings, box }: Land): void {
   if (!boxesMeet(box, frame.box)) return;
-  trace(frame.context, frame, rings);
+  trace(frame, rings);
   frame.context.fill('evenodd');
   frame.context.stroke();
 }
 
 function strokeLines(frame: Frame, lines: readonly Float64Array[]): void {
-  trace(frame.context, frame, lines, false);
+  trace(frame, lines, false);
   frame.context.stroke();
 }
 
-/** Corners less than a pixel from the one before are left out: a coast has thousands. */
-function trace(
-  context: CanvasRenderingContext2D,
-  { scale, originX, originY }: Omit<Frame, 'context'>,
-  rings: readonly Float64Array[],
-  isClosed = true,
-): void {
+/** Leaves out corners less than a pixel from the one before: a coast has thousands. */
+function trace({ context, scale, originX, originY }: Frame, rings: readonly Float64Array[], isClosed = true): void {
   context.beginPath();
   for (const ring of rings) {
     let [lastX, lastY] = [-Infinity, -Infinity];
@@ -102,7 +97,7 @@ function trace(
   }
 }
 
-/** An outline once for all searches; the chosen search last, over the others. */
+/** Paints an outline once for all searches, and the chosen search last, over the others. */
 function paintAreas(frame: Frame, { areas, chosen, colours }: BasePicture): void {
   const { context } = frame;
   const painted = new Set<string>();
@@ -113,8 +108,9 @@ function paintAreas(frame: Frame, { areas, chosen, colours }: BasePicture): void
   for (const { shapes, search } of visible) {
     if (search === chosen) continue;
     for (const shape of shapes) {
-      if (shape.type === 'outline' && painted.has(shape.code)) continue;
-      if (shape.type === 'outline') painted.add(shape.code);
+      const outline = shape.type === 'outline' ? `${shape.code} ${shape.isExcluded}` : null;
+      if (outline !== null && painted.has(outline)) continue;
+      if (outline !== null) painted.add(outline);
       paintShape(frame, shape, 0.55);
     }
   }
@@ -129,19 +125,44 @@ function paintAreas(frame: Frame, { areas, chosen, colours }: BasePicture): void
 
 const DOT_PIXELS = 9;
 
-function paintShape({ context, ...frame }: Frame, shape: AreaShape, strokeAlpha: number): void {
+function paintShape(frame: Frame, shape: AreaShape, strokeAlpha: number): void {
+  const { context } = frame;
   if (shape.type === 'circle' || shape.type === 'dot') {
     const radius = shape.type === 'circle' ? Math.max(3, shape.radius * frame.scale) : DOT_PIXELS;
     context.beginPath();
     context.arc(shape.x * frame.scale - frame.originX, shape.y * frame.scale - frame.originY, radius, 0, 2 * Math.PI);
   } else {
-    trace(context, frame, shape.rings);
+    trace(frame, shape.rings);
+  }
+  context.save();
+  if (shape.isExcluded === true) {
+    context.globalAlpha = strokeAlpha;
+    context.fillStyle = hatching(context) ?? context.fillStyle;
+    context.setLineDash(DASHES);
   }
   context.fill('evenodd');
-  const before = context.globalAlpha;
   context.globalAlpha = strokeAlpha;
   context.stroke();
-  context.globalAlpha = before;
+  context.restore();
+}
+
+const DASHES = [6, 4];
+const HATCH_PIXELS = 8;
+
+/** Diagonal lines in the colour of the strokes. */
+function hatching(context: CanvasRenderingContext2D): CanvasPattern | null {
+  const tile = document.createElement('canvas');
+  tile.width = tile.height = HATCH_PIXELS;
+  const pen = tile.getContext('2d');
+  if (pen === null) return null;
+  pen.strokeStyle = context.strokeStyle;
+  // The ends lie in the corners, where the lines of neighbouring tiles meet.
+  for (const start of [-HATCH_PIXELS, 0, HATCH_PIXELS]) {
+    pen.moveTo(start, HATCH_PIXELS);
+    pen.lineTo(start + HATCH_PIXELS, 0);
+  }
+  pen.stroke();
+  return context.createPattern(tile, 'repeat');
 }
 
 const NAMES_MAX = 90;
@@ -152,7 +173,7 @@ const ALL_NAMES_FROM_ZOOM = 11;
 
 function paintNames(frame: Frame, { base, colours }: BasePicture): void {
   const { context, zoom } = frame;
-  const taken: { x: number; y: number; half: number }[] = [];
+  const occupied: { x: number; y: number; half: number }[] = [];
   context.textAlign = 'center';
   context.lineJoin = 'round';
   context.lineWidth = 3;
@@ -163,11 +184,11 @@ function paintNames(frame: Frame, { base, colours }: BasePicture): void {
     const y = worldY * frame.scale - frame.originY + dy;
     if (x < 0 || y < 0 || x > frame.width || y > frame.height) return;
     const half = (name.length * NAME_PIXELS) / 3.4;
-    const isTaken = taken.some(
+    const isTaken = occupied.some(
       (one) => Math.abs(one.x - x) < one.half + half + 6 && Math.abs(one.y - y) < NAME_PIXELS * 1.7,
     );
     if (isTaken) return;
-    taken.push({ x, y, half });
+    occupied.push({ x, y, half });
     context.strokeText(name, x, y);
     context.fillText(name, x, y);
   };
@@ -178,7 +199,7 @@ function paintNames(frame: Frame, { base, colours }: BasePicture): void {
     const others = zoom < ALL_NAMES_FROM_ZOOM ? [] : [...base.communes.values()].flatMap(({ places }) => places);
     const small = others.filter(({ insee }) => !base.placeByInsee.has(insee));
     for (const { name, x, y } of [...base.places.slice(0, known), ...small]) {
-      if (taken.length < NAMES_MAX) write(name, x, y, -6);
+      if (occupied.length < NAMES_MAX) write(name, x, y, -6);
     }
   }
   if (zoom >= 8 && zoom <= 10) {

@@ -1,7 +1,7 @@
 /**
- * A Leaflet layer that is one canvas. Ten thousand pins as Leaflet objects would take a tenth of a second for each move;
- * here they are painted from a list after a move, with a margin for the next one. While the map zooms the picture is
- * stretched, as tiles are.
+ * A Leaflet layer that is one canvas. Ten thousand pins as Leaflet objects would take a tenth of a second for each
+ * move. Here they are painted from a list after a move, with a margin for the next one. During a zoom, the picture is
+ * stretched like tiles.
  */
 
 import { DomUtil, Layer, type Map as LeafletMap, type ZoomAnimEvent } from 'leaflet';
@@ -11,7 +11,7 @@ import type { Box } from './base-map.ts';
 export interface Frame {
   readonly context: CanvasRenderingContext2D;
   readonly zoom: number;
-  /** Pixels of the world's side. */
+  /** The side of the world in pixels. */
   readonly scale: number;
   readonly originX: number;
   readonly originY: number;
@@ -33,11 +33,11 @@ export class CanvasLayer extends Layer {
   readonly #pane: string;
   readonly #frames: number;
   #map: LeafletMap | null = null;
-  #asked = 0;
-  /** The surface that was painted last. */
+  #requested = 0;
+  /** The centre and zoom of the picture. */
   #painted: { readonly center: L.LatLng; readonly zoom: number } | null = null;
 
-  /** `frames`: how many animation frames after the request it is painted. */
+  /** `frames`: the number of animation frames between a request and the painting. */
   constructor(pane: string, frames: number, paint: Paint) {
     super();
     this.#frames = frames;
@@ -55,8 +55,8 @@ export class CanvasLayer extends Layer {
   }
 
   override onRemove(): this {
-    cancelAnimationFrame(this.#asked);
-    this.#asked = 0;
+    cancelAnimationFrame(this.#requested);
+    this.#requested = 0;
     this.#map = null;
     this.#canvas.remove();
     return this;
@@ -73,12 +73,12 @@ export class CanvasLayer extends Layer {
 
   /** Paints once in a later frame for all requests until then; each layer has a frame of its own. */
   redraw(): void {
-    if (this.#asked === 0) this.#await(this.#frames);
+    if (this.#requested === 0) this.#await(this.#frames);
   }
 
   #await(frames: number): void {
-    this.#asked = requestAnimationFrame(() => {
-      this.#asked = 0;
+    this.#requested = requestAnimationFrame(() => {
+      this.#requested = 0;
       if (frames > 1) this.#await(frames - 1);
       else this.#draw();
     });
@@ -112,7 +112,7 @@ export class CanvasLayer extends Layer {
     this.#paint({ context, zoom, scale, originX: origin.x, originY: origin.y, width, height, box });
   }
 
-  /** Moves it to its position after the animation. */
+  /** Moves and scales the picture to its position after the zoom. */
   #stretch(event: L.LeafletEvent): void {
     const { center, zoom } = event as ZoomAnimEvent;
     const map = this.#map;

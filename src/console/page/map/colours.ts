@@ -1,23 +1,11 @@
 /** The map's colours, as the style sheet has them for light and dark. */
 
-export interface Colours {
-  readonly sea: string;
-  readonly land: string;
-  readonly border: string;
-  readonly label: string;
-  readonly halo: string;
-  readonly area: string;
-  readonly chosen: string;
-  readonly sale: string;
-  readonly rent: string;
-  readonly expired: string;
-  readonly rim: string;
-}
-
 const NAMES = [
-  ...(['sea', 'land', 'border', 'label', 'halo'] as const),
+  ...(['land', 'border', 'label', 'halo'] as const),
   ...(['area', 'chosen', 'sale', 'rent', 'expired', 'rim'] as const),
 ];
+
+export type Colours = Readonly<Record<(typeof NAMES)[number], string>>;
 
 /** As the browser resolves them for the reader's scheme. */
 export function readColours(): Colours {
@@ -27,5 +15,5 @@ export function readColours(): Colours {
     return [name, getComputedStyle(probe).color] as const;
   });
   probe.remove();
-  return Object.fromEntries(read) as unknown as Colours;
+  return Object.fromEntries(read) as Colours;
 }

@@ -1,6 +1,6 @@
 /**
- * The communes of a department by their outlines (IGN Admin Express, Licence Ouverte). One file of this server, which
- * has each line between two of them once; outlines are joined from those lines where one is drawn.
+ * The outlines of the communes of a department (IGN Admin Express, Licence Ouverte). One file of this server has each
+ * line between two communes once; an outline is joined from these lines when it is drawn.
  */
 
 import type { Observable } from '../observable.ts';
@@ -10,7 +10,7 @@ import { worldX, worldY } from './projection.ts';
 
 /** The zoom from which communes are shown. */
 export const COMMUNES_FROM_ZOOM = 9;
-/** Departments that are read for one search at most. */
+/** Maximum departments that are read for one search. */
 const DEPARTMENTS_AT_ONCE = 20;
 
 /** `83` of `83137`, `974` of `97411`. */
@@ -18,17 +18,10 @@ export function departmentOf(insee: string): string {
   return insee.slice(0, insee.startsWith('97') ? 3 : 2);
 }
 
-export interface CommuneReader {
-  /** Resolves when those departments are in `base`, or could not be read: a later call tries again. */
-  read(codes: Iterable<string>): Promise<void>;
-  /** Reads the departments in this part of the world. */
-  readIn(box: Box): void;
-}
-
-export function createCommuneReader(base: Observable<BaseMap>): CommuneReader {
+export function createCommuneReader(base: Observable<BaseMap>) {
   const reading = new Map<string, Promise<void>>();
   const readOne = async (code: string): Promise<void> => {
-    // Null: the service is away, and the next move of the map asks again.
+    // Null if the service is away: the next move of the map retries.
     const file = await fetch(new URL(`console/communes/${code}`, BASE))
       .then((response) => (response.ok ? (response.json() as Promise<OutlinesFile>) : null))
       .catch(() => null);
@@ -36,15 +29,17 @@ export function createCommuneReader(base: Observable<BaseMap>): CommuneReader {
     const map = communeMap(file);
     base.set({ ...base.get(), communes: new Map([...base.get().communes, [code, map]]) });
   };
+  /** Resolves when the departments are in `base`, or could not be read; a later call retries them. */
   const read = async (codes: Iterable<string>): Promise<void> => {
     const known = [...new Set(codes)].filter((code) => base.get().outlines.has(code)).slice(0, DEPARTMENTS_AT_ONCE);
-    const asked = known.map((code) => {
+    const requested = known.map((code) => {
       const answer = reading.get(code) ?? readOne(code);
       reading.set(code, answer);
       return answer;
     });
-    await Promise.all(asked);
+    await Promise.all(requested);
   };
+  /** Reads the departments in this part of the world. */
   const readIn = (box: Box): void => {
     const seen = [...base.get().outlines.values()].filter((outline) => boxesMeet(outline.box, box));
     void read(seen.map(({ code }) => code));
@@ -56,11 +51,11 @@ interface OutlinesFile {
   readonly scale: readonly [number, number];
   readonly translate: readonly [number, number];
   readonly communes: readonly (readonly [insee: string, name: string])[];
-  /** The commune on one side, that on the other or a code, and steps from corner to corner. */
+  /** The index of the commune on one side, that of the other or a code, and the steps from corner to corner. */
   readonly lines: readonly (readonly number[])[];
 }
 
-/** Beyond a line lies another country; with another negative number the sea, or a lake. */
+/** The code for another country; other negative codes mean the sea or a lake. */
 const BORDER = -2;
 
 function communeMap({ scale, translate, communes, lines }: OutlinesFile): CommuneMap {
@@ -85,7 +80,7 @@ function communeMap({ scale, translate, communes, lines }: OutlinesFile): Commun
     else outer.push(line);
     if (beyond === BORDER) borders.push(line);
   }
-  const rings = joined(outer);
+  const rings = joinLines(outer);
   const places = communes.map(([insee, name], at) => {
     const { minX, maxX, minY, maxY } = boxOf(byCommune[at] ?? []);
     return { insee, name, x: (minX + maxX) / 2, y: (minY + maxY) / 2 };
@@ -93,13 +88,13 @@ function communeMap({ scale, translate, communes, lines }: OutlinesFile): Commun
   const indexOf = new Map(communes.map(([insee], at) => [insee, at]));
   const ringsOf = (insee: string): readonly Float64Array[] | null => {
     const parts = byCommune[indexOf.get(insee) ?? -1];
-    return parts === undefined ? null : joined(parts);
+    return parts === undefined ? null : joinLines(parts);
   };
   return { rings, box: boxOf(rings), divisions, borders, places, ringsOf };
 }
 
-/** Rings of lines that meet at their ends, whichever way each of them runs. */
-function joined(lines: readonly Float64Array[]): Float64Array[] {
+/** Joins lines into rings where their ends meet; each line may run in either direction. */
+function joinLines(lines: readonly Float64Array[]): Float64Array[] {
   const atCorner = new Map<string, Set<Float64Array>>();
   const cornersOf = (line: Float64Array): [string, string] => [line.slice(0, 2).join(), line.slice(-2).join()];
   for (const line of lines) {

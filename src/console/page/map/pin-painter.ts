@@ -1,19 +1,13 @@
-/** Paints matches, ten thousand of them in some milliseconds: each kind of pin is drawn once, and stamped. */
+/** Paints matches, ten thousand in some milliseconds: each kind of pin is drawn once and copied as a stamp. */
 
 import type { Pin } from '../pins.ts';
 import type { Frame } from './canvas-layer.ts';
 import type { Colours } from './colours.ts';
 
-export interface PinPicture {
-  /** Newest first. */
-  readonly pins: readonly Dot[];
-  readonly colours: Colours;
-}
-
 export type PinKind = 'sale' | 'rent' | 'expired';
 
 /** The painted members of a pin. */
-export type Dot = Pick<Pin, 'x' | 'y' | 'transactionType' | 'isExpired'>;
+export type Dot = Pick<Pin, 'x' | 'y' | 'transactionType' | 'isExpired' | 'isNew'>;
 
 export function kindOf({ isExpired, transactionType }: Omit<Dot, 'x' | 'y'>): PinKind {
   if (isExpired) return 'expired';
@@ -21,20 +15,31 @@ export function kindOf({ isExpired, transactionType }: Omit<Dot, 'x' | 'y'>): Pi
 }
 
 /**
- * Paints the oldest first, so that the newest lie on top. Of pins that nearly cover each other only the newest is painted,
- * on whole pixels, where a stamp is copied without resampling.
+ * `pins`: newest first. The oldest are painted first, so that the newest lie on top. Of pins that nearly cover each
+ * other, only the newest is painted. Pins lie on whole pixels, where a stamp is copied without resampling.
  */
-export function paintPins(frame: Frame, { pins, colours }: PinPicture): void {
+export function paintPins(frame: Frame, pins: readonly Dot[], colours: Colours): void {
   const { context, scale, originX, originY, zoom } = frame;
   const radius = zoom < 7 ? 4 : zoom < 10 ? 5 : 6.5;
-  const stamps = { sale: stamp(colours.sale, colours.rim, radius), rent: stamp(colours.rent, colours.rim, radius) };
-  const all = { ...stamps, expired: stamp(colours.expired, colours.rim, radius * 0.8) };
+  const stampsWith = (rim: string, rimPixels: number) => ({
+    sale: stamp(colours.sale, radius, rim, rimPixels),
+    rent: stamp(colours.rent, radius, rim, rimPixels),
+    expired: stamp(colours.expired, radius * 0.8, rim, rimPixels),
+  });
+  const known = stampsWith(colours.rim, 1.5);
+  const fresh = stampsWith(colours.chosen, 3);
   const shown = uncovered(frame, pins, radius);
   context.imageSmoothingEnabled = false;
   for (let at = shown.length - 1; at >= 0; at--) {
     const pin = shown[at] as PlacedPin;
     const left = Math.round(pin.x * scale - originX - SIDE / 2);
-    context.drawImage(all[kindOf(pin)], left, Math.round(pin.y * scale - originY - SIDE / 2), SIDE, SIDE);
+    context.drawImage(
+      (pin.isNew === true ? fresh : known)[kindOf(pin)],
+      left,
+      Math.round(pin.y * scale - originY - SIDE / 2),
+      SIDE,
+      SIDE,
+    );
   }
 }
 
@@ -47,8 +52,8 @@ function uncovered(
   radius: number,
 ): readonly PlacedPin[] {
   const columns = Math.ceil(width / radius) + 1;
-  const taken = { sale: new Uint8Array(columns * (Math.ceil(height / radius) + 1)) };
-  const squares = { ...taken, rent: taken.sale.slice(), expired: taken.sale.slice() };
+  const occupied = { sale: new Uint8Array(columns * (Math.ceil(height / radius) + 1)) };
+  const squares = { ...occupied, rent: occupied.sale.slice(), expired: occupied.sale.slice() };
   const shown: PlacedPin[] = [];
   for (const pin of pins) {
     const { x, y } = pin;
@@ -63,10 +68,10 @@ function uncovered(
   return shown;
 }
 
-/** Pixels of a stamp, rim included. */
+/** Pixels of a stamp with its rim. */
 const SIDE = 18;
 
-function stamp(fill: string, rim: string, radius: number): HTMLCanvasElement {
+function stamp(fill: string, radius: number, rim: string, rimPixels: number): HTMLCanvasElement {
   const canvas = document.createElement('canvas');
   const density = window.devicePixelRatio;
   canvas.width = canvas.height = SIDE * density;
@@ -78,7 +83,7 @@ function stamp(fill: string, rim: string, radius: number): HTMLCanvasElement {
   context.fillStyle = fill;
   context.fill();
   context.strokeStyle = rim;
-  context.lineWidth = 1.5;
+  context.lineWidth = rimPixels;
   context.stroke();
   return canvas;
 }

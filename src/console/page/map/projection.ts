@@ -22,7 +22,7 @@ export function worldLength(km: number, lat: number): number {
   return km / (2 * Math.PI * EARTH_RADIUS_KM * Math.cos((latitudeOf(lat) * Math.PI) / 180));
 }
 
-/** Great-circle, as the service measures (decisions, section 3). */
+/** The great-circle distance, as the service measures it (decisions, section 3). */
 export function distanceKm(a: { lat: number; lon: number }, b: { lat: number; lon: number }): number {
   const radians = (degrees: number): number => (degrees * Math.PI) / 180;
   const half = (from: number, to: number): number => Math.sin(radians(to - from) / 2) ** 2;

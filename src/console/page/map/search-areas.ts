@@ -5,43 +5,53 @@ import { type BaseMap, type Box, boxOf, type NamedPlace, projected } from './bas
 import { departmentOf } from './commune-map.ts';
 import { worldLength, worldX, worldY } from './projection.ts';
 
-export type AreaShape =
+/** Excluded areas are hatched. */
+export type AreaShape = { readonly isExcluded?: true } & (
   | { readonly type: 'circle'; readonly x: number; readonly y: number; readonly radius: number }
   | { readonly type: 'polygon'; readonly rings: readonly Float64Array[] }
-  /** Of a department or a commune. */
+  /** The outline of a department or a commune. */
   | { readonly type: 'outline'; readonly code: string; readonly rings: readonly Float64Array[] }
-  /** A commune whose outline is not known. */
-  | { readonly type: 'dot'; readonly code: string; readonly x: number; readonly y: number };
+  /** A commune whose outline is unknown. */
+  | { readonly type: 'dot'; readonly code: string; readonly x: number; readonly y: number }
+);
 
 export interface SearchArea {
   readonly search: string;
   readonly shapes: readonly AreaShape[];
-  /** Null: the search has no area, or one that the map does not know. */
+  /** Null if the search has no area, or none that the map knows. */
   readonly box: Box | null;
 }
 
-/** Communes of one search that are drawn at most. */
+/** Maximum communes of one search that are drawn. */
 const COMMUNES_SHOWN_MAX = 200;
 
 export function areaOf(search: SearchDocument, base: BaseMap): SearchArea {
-  const departments = departmentShapes(
-    search.includedDepartments.map(({ departmentCode }) => departmentCode),
-    base,
-  );
   const { placeByInsee } = base;
-  // The file of names has the first arrondissements of Paris, Lyon and Marseille.
-  const communes = inseesOf(search).flatMap((insee) =>
-    communeShapes(insee, base, placeByInsee.get(insee) ?? placeByInsee.get(FIRST_ARRONDISSEMENTS[insee] ?? '') ?? null),
-  );
-  const shapes = [...drawnShapes(search), ...departments, ...communes];
-  return areaOfShapes(search['@id'], shapes);
+  const named = (codes: PlaceCodes): AreaShape[] => [
+    ...departmentShapes(codes.departments, base),
+    // The file of names has the first arrondissements of Paris, Lyon and Marseille.
+    ...codes.insees.flatMap((insee) => {
+      const place = placeByInsee.get(insee) ?? placeByInsee.get(FIRST_ARRONDISSEMENTS[insee] ?? '');
+      return communeShapes(insee, base, place ?? null);
+    }),
+  ];
+  const excluded = [...search.excludedGeoShapes.map(polygonOf), ...named(codesOf(search, 'excluded'))];
+  const included = [...drawnShapes(search), ...named(codesOf(search, 'included'))];
+  return areaOfShapes(search['@id'], [...included, ...hatched(excluded)]);
 }
 
+export function hatched(shapes: readonly AreaShape[]): AreaShape[] {
+  return shapes.map((shape) => ({ ...shape, isExcluded: true }));
+}
+
+/** Its box is that of the included shapes, if there are any. */
 export function areaOfShapes(search: string, shapes: readonly AreaShape[]): SearchArea {
-  return { search, shapes, box: shapes.length === 0 ? null : hull(shapes.map(boxOfShape)) };
+  const included = shapes.filter(({ isExcluded }) => isExcluded !== true);
+  const seen = included.length === 0 ? shapes : included;
+  return { search, shapes, box: seen.length === 0 ? null : hull(seen.map(boxOfShape)) };
 }
 
-/** Null when no dot has coordinates. */
+/** Empty if no dot has coordinates. */
 export function boxOfDots(dots: readonly { readonly x: number | null; readonly y: number | null }[]): readonly Box[] {
   const placed = Float64Array.from(dots.flatMap(({ x, y }) => (x === null || y === null ? [] : [x, y])));
   return placed.length === 0 ? [] : [boxOf([placed])];
@@ -50,7 +60,7 @@ export function boxOfDots(dots: readonly { readonly x: number | null; readonly y
 type Drawn = Pick<SearchDocument, 'lat' | 'lon' | 'radius' | 'geoShapes'>;
 
 export function drawnShapes(search: Drawn): AreaShape[] {
-  return [...circleOf(search), ...search.geoShapes.map((rings) => polygonOf(rings))];
+  return [...circleOf(search), ...search.geoShapes.map(polygonOf)];
 }
 
 function circleOf({ lat, lon, radius }: Drawn): AreaShape[] {
@@ -59,20 +69,29 @@ function circleOf({ lat, lon, radius }: Drawn): AreaShape[] {
   return [{ type: 'circle', ...place, radius: worldLength(Number(radius), Number(lat)) }];
 }
 
-function polygonOf(rings: Drawn['geoShapes'][number]): AreaShape {
+export function polygonOf(rings: Drawn['geoShapes'][number]): AreaShape {
   return { type: 'polygon', rings: rings.map(projected) };
 }
 
 /** Codes of the departments whose communes a search shows. */
-export function departmentsShown({ includedDepartments, ...search }: SearchDocument): readonly string[] {
-  return [...includedDepartments.map(({ departmentCode }) => departmentCode), ...inseesOf(search).map(departmentOf)];
+export function departmentsShown(search: SearchDocument): readonly string[] {
+  return (['included', 'excluded'] as const).flatMap((side) => {
+    const { departments, insees } = codesOf(search, side);
+    return [...departments, ...insees.map(departmentOf)];
+  });
 }
 
-function inseesOf({
-  includedCities,
-  includedInseeCodes,
-}: Pick<SearchDocument, 'includedCities' | 'includedInseeCodes'>) {
-  return [...includedCities.map(({ insee }) => insee), ...includedInseeCodes].slice(0, COMMUNES_SHOWN_MAX);
+interface PlaceCodes {
+  readonly departments: readonly string[];
+  readonly insees: readonly string[];
+}
+
+function codesOf(search: SearchDocument, side: 'included' | 'excluded'): PlaceCodes {
+  const insees = [...search[`${side}Cities`].map(({ insee }) => insee), ...search[`${side}InseeCodes`]];
+  return {
+    departments: search[`${side}Departments`].map(({ departmentCode }) => departmentCode),
+    insees: insees.slice(0, COMMUNES_SHOWN_MAX),
+  };
 }
 
 export function departmentShapes(codes: readonly string[], { outlines, communes }: BaseMap): AreaShape[] {
@@ -96,7 +115,7 @@ export function boxOfShape(shape: AreaShape): Box {
   return { minX: x - radius, minY: y - radius, maxX: x + radius, maxY: y + radius };
 }
 
-/** Some three kilometres. */
+/** About three kilometres. */
 const COMMUNE_REACH = 0.0001;
 
 export function hull(boxes: readonly Box[]): Box {

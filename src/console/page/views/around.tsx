@@ -4,35 +4,33 @@ import { circle, circleMarker, layerGroup } from 'leaflet';
 import { useEffect, useState } from 'preact/hooks';
 import { useAnswer } from '../answer.ts';
 import { TextField } from '../controls.tsx';
-import type { Collection, Place, PointDocument } from '../documents.ts';
+import type { Collection, CoordinatesDocument, PointDocument } from '../documents.ts';
 import { Loading, Problem } from '../elements.tsx';
 import { distanceKm } from '../map/projection.ts';
 import { useModel } from '../model-context.ts';
 import { useSharedMap } from '../shared-map.ts';
-import { useFormats } from '../words/formats.ts';
 import { useWords } from '../words/language.ts';
 
 const FACILITIES = ['kindergarten', 'school', 'restaurant', 'hospital', 'parking'] as const;
 const RADIUS_KM_MAX = 50;
 const NONE: readonly PointDocument[] = [];
 
-export function Around({ place: { lat, lon } }: { readonly place: Place }) {
+export function Around({ place: { lat, lon } }: { readonly place: CoordinatesDocument }) {
   const words = useWords();
-  const formats = useFormats();
   const { rest } = useModel();
   const [radiusKm, setRadiusKm] = useState(1);
-  const asked = useAnswer(
+  const requested = useAnswer(
     (signal) =>
       rest.read<Collection<PointDocument>>('/indicators/points_of_interest', { lat, lon, radius: radiusKm }, signal),
     [lat, lon, radiusKm],
   );
-  const points = asked.value?.['hydra:member'] ?? NONE;
+  const points = requested.value?.['hydra:member'] ?? NONE;
   usePointMarks(lat, lon, radiusKm, points);
   return (
     <section class="around">
       <h2>{words.around}</h2>
       <TextField
-        label={words.radiusKm}
+        label={words.members.radius}
         type="number"
         min="0.1"
         max={RADIUS_KM_MAX}
@@ -40,9 +38,9 @@ export function Around({ place: { lat, lon } }: { readonly place: Place }) {
         value={radiusKm}
         onText={(text) => setRadiusKm(Math.min(RADIUS_KM_MAX, Number(text) || 1))}
       />
-      <Problem text={asked.problem} again={asked.again} />
-      <Loading isShown={asked.isLoading} />
-      {asked.value !== null && <p class="hint">{words.pointCount(points.length)}</p>}
+      <Problem text={requested.problem} again={requested.again} />
+      <Loading isShown={requested.isLoading} />
+      {requested.value !== null && <p class="hint">{words.pointCount(points.length)}</p>}
       <ul class="list">
         {FACILITIES.map((facility) => {
           // The nearest first, as they are answered.
@@ -52,9 +50,9 @@ export function Around({ place: { lat, lon } }: { readonly place: Place }) {
             <li key={facility} class="row">
               <span class="dot" data-facility={facility} aria-hidden="true" />
               <span class="row-title">{words.facilities[facility]}</span>
-              <span class="row-aside">{formats.number(others.length + 1)}</span>
+              <span class="row-aside">{words.number(others.length + 1)}</span>
               <span class="row-more">
-                {`${nearest.name ?? words.unnamed} · ${formats.number(distanceKm({ lat, lon }, nearest))} km`}
+                {`${nearest.name ?? words.unnamed} · ${words.number(distanceKm({ lat, lon }, nearest))} km`}
               </span>
             </li>
           );

@@ -1,4 +1,4 @@
-/** Rows of a long list, rendered near the visible part only: ten thousand of them would block the page. */
+/** Renders the rows of a long list only near the visible part: ten thousand of them would block the page. */
 
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
@@ -7,7 +7,7 @@ const CHUNK_ROWS = 20;
 
 interface ChunksProps<Row> {
   readonly rows: readonly Row[];
-  /** The estimated height of one that was not rendered yet. */
+  /** The estimated height of a row that has not been rendered yet. */
   readonly rowPixels: number;
   /** `props`: the row's position in the list. */
   row(row: Row, props: { readonly 'aria-setsize': number; readonly 'aria-posinset': number }): JSX.Element;
@@ -30,7 +30,7 @@ export function Chunks<Row>({ rows, rowPixels, row }: ChunksProps<Row>) {
   );
 }
 
-/** Observes an element in the scrolling view; returns a function that ends it. */
+/** Observes an element in the scrolling view; returns a function that stops it. */
 export function watchNear(element: Element | null, onChange: (entry: IntersectionObserverEntry) => void): () => void {
   const root = element?.closest('main') ?? null;
   const observer = new IntersectionObserver(([entry]) => entry && onChange(entry), { root, rootMargin: '800px' });
@@ -44,7 +44,7 @@ interface ChunkProps {
   children(): JSX.Element[];
 }
 
-/** Far from the visible part it is a gap of the same height. A chunk with the focus stays rendered. */
+/** Far from the visible part, it is a gap of the same height. A chunk with the focus stays rendered. */
 function Chunk({ isFirst, pixels, children }: ChunkProps) {
   const element = useRef<HTMLDivElement>(null);
   const [gapPixels, setGap] = useState<number | null>(isFirst ? null : pixels);

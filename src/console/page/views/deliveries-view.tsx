@@ -18,21 +18,21 @@ export function DeliveriesView({ search }: { readonly search: string | null }) {
   const words = useWords();
   const model = useModel();
   const { query } = useValue(route);
-  const asked: Asked = {
+  const requested: Requested = {
     search: search ?? '',
     status: query.status ?? '',
     channel: query.channel ?? '',
     event: query.event ?? '',
     page: Number(query.page ?? 1) || 1,
   };
-  const choose = ({ search: next, page: at, ...others }: Asked): void =>
+  const choose = ({ search: next, page: at, ...others }: Requested): void =>
     open('deliveries', next || null, { ...others, page: at > 1 ? String(at) : '' });
   const connection = useValue(model.connection);
-  const beat = useNow(CHECK_EVERY_MS);
+  const now = useNow(CHECK_EVERY_MS);
   const latest = useValue(model.latest);
   const page = useAnswer(
     async (signal) => {
-      const wanted = { ...asked, itemsPerPage: PER_PAGE };
+      const wanted = { ...requested, itemsPerPage: PER_PAGE };
       const read = await model.rest.read<Collection<DeliveryDocument>>('/deliveries', wanted, signal);
       await model.readMatches(
         read['hydra:member'].map(({ match }) => match),
@@ -40,15 +40,15 @@ export function DeliveriesView({ search }: { readonly search: string | null }) {
       );
       return read;
     },
-    [JSON.stringify(asked)],
-    [beat, latest, connection],
+    [JSON.stringify(requested)],
+    [now, latest, connection],
   );
   const list = page.value?.['hydra:member'] ?? [];
   const total = page.value?.['hydra:totalItems'] ?? 0;
   return (
     <div class="wide">
       <h1>{words.views.deliveries}</h1>
-      <DeliveryFilters asked={asked} onChange={(change) => choose({ ...asked, page: 1, ...change })} />
+      <DeliveryFilters requested={requested} onChange={(change) => choose({ ...requested, page: 1, ...change })} />
       <Problem text={connection === 'lost' ? null : page.problem} again={page.again} />
       <Loading isShown={page.value === null && page.isLoading} />
       {page.value !== null && list.length === 0 && (
@@ -62,14 +62,14 @@ export function DeliveriesView({ search }: { readonly search: string | null }) {
         ))}
       </ul>
       {total > PER_PAGE && (
-        <Pages page={asked.page} total={total} onPage={(next) => choose({ ...asked, page: next })} />
+        <Pages page={requested.page} total={total} onPage={(next) => choose({ ...requested, page: next })} />
       )}
     </div>
   );
 }
 
 /** The filters of the address. */
-interface Asked {
+interface Requested {
   readonly search: string;
   readonly status: string;
   readonly channel: string;
@@ -77,14 +77,20 @@ interface Asked {
   readonly page: number;
 }
 
-function DeliveryFilters({ asked, onChange }: { readonly asked: Asked; onChange(change: Partial<Asked>): void }) {
+function DeliveryFilters({
+  requested,
+  onChange,
+}: {
+  readonly requested: Requested;
+  onChange(change: Partial<Requested>): void;
+}) {
   const words = useWords();
   const { list } = useValue(useModel().searches);
   const searches = list.map(({ '@id': iri, title }) => [idOf(iri), title] as const);
-  const choice = (member: Exclude<keyof Asked, 'page'>, label: string, all: string, choices: Choices) => (
+  const choice = (member: Exclude<keyof Requested, 'page'>, label: string, all: string, choices: Choices) => (
     <Select
       aria-label={label}
-      value={asked[member]}
+      value={requested[member]}
       choices={[['', all], ...choices]}
       onChoose={(value) => onChange({ [member]: value })}
     />

@@ -8,7 +8,6 @@ import { useModel } from '../model-context.ts';
 import { useNow } from '../now.ts';
 import { useValue } from '../observable.ts';
 import { hrefOf } from '../route.ts';
-import { useFormats } from '../words/formats.ts';
 import { useWords, type Words } from '../words/language.ts';
 
 export function DeliveryState({ status }: { readonly status: string }) {
@@ -32,7 +31,6 @@ export interface DeliveryRowProps {
 
 export function DeliveryRow({ delivery, onChange }: DeliveryRowProps) {
   const words = useWords();
-  const formats = useFormats();
   const model = useModel();
   const [isOpen, setOpen] = useState(false);
   const { byIri } = useValue(model.searches);
@@ -52,8 +50,8 @@ export function DeliveryRow({ delivery, onChange }: DeliveryRowProps) {
         <button type="button" class="row-title quiet" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
           {pin?.title ?? words.untitled}
         </button>
-        <strong>{formats.euros(pin?.price ?? null)}</strong>
-        <span class="row-aside">{formats.moment(createdAt)}</span>
+        <strong>{words.euros(pin?.price ?? null)}</strong>
+        <span class="row-aside">{words.moment(createdAt)}</span>
       </div>
       <p class="row-more">
         {parts.join(' · ')}
@@ -137,10 +135,9 @@ function Sent({ iri, attemptCount }: { readonly iri: string; readonly attemptCou
 /** Has a clock of its own: the list around it is not rendered again. */
 function Countdown({ dueAt, isFirst }: { readonly dueAt: string; readonly isFirst: boolean }) {
   const words = useWords();
-  const formats = useFormats();
   const leftMs = Date.parse(dueAt) - useNow();
   const countdown = isFirst ? words.firstAttempt : words.nextAttempt;
-  return <span class="countdown">{leftMs <= 0 ? words.dueNow : countdown(formats.clock(leftMs))}</span>;
+  return <span class="countdown">{leftMs <= 0 ? words.dueNow : countdown(words.clock(leftMs))}</span>;
 }
 
 function errorIn(words: Words, error: string | null): string {
@@ -149,7 +146,6 @@ function errorIn(words: Words, error: string | null): string {
 
 function Attempts({ delivery }: Pick<DeliveryRowProps, 'delivery'>) {
   const words = useWords();
-  const formats = useFormats();
   const { attempts } = delivery;
   if (attempts.length === 0) return <p class="hint">{words.noAttempt}</p>;
   return (
@@ -158,7 +154,7 @@ function Attempts({ delivery }: Pick<DeliveryRowProps, 'delivery'>) {
         const { startedAt, durationMs, statusCode, error, responseHead } = attempt;
         return (
           <li key={startedAt}>
-            <span>{formats.moment(startedAt)}</span>
+            <span>{words.moment(startedAt)}</span>
             <strong>{statusOf(delivery, attempt, words)}</strong>
             {statusCode !== null && error !== null && error !== 'status' && <span>{errorIn(words, error)}</span>}
             {durationMs !== null && <span>{`${Math.round(durationMs)} ms`}</span>}

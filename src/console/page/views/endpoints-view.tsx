@@ -9,7 +9,6 @@ import { useModel } from '../model-context.ts';
 import { useNow } from '../now.ts';
 import { useValue } from '../observable.ts';
 import { randomId } from '../random-id.ts';
-import { useFormats } from '../words/formats.ts';
 import { useWords, type Words } from '../words/language.ts';
 import { WebhookTest } from './webhook-test.tsx';
 
@@ -21,11 +20,11 @@ export function EndpointsView() {
   const { rest, searches } = useModel();
   const { list } = useValue(searches);
   const named = useMemo(() => endpointsOf(list), [list]);
-  const beat = useNow(CHECK_EVERY_MS);
+  const now = useNow(CHECK_EVERY_MS);
   const read = useAnswer(
     (signal) => rest.read<Collection<EndpointDocument>>('/endpoints', { itemsPerPage: ENDPOINTS_MAX }, signal),
     [],
-    [named, beat],
+    [named, now],
   );
   const endpoints = read.value?.['hydra:member'] ?? [];
   const more = (read.value?.['hydra:totalItems'] ?? 0) - endpoints.length;
@@ -63,10 +62,9 @@ interface EndpointProps {
   onChange(): void;
 }
 
-/** Its state, and one button: to pause it, or to resume it. What had failed before can be sent again afterwards. */
+/** Its state, and one button to pause or resume it. Deliveries that failed before can be sent again afterwards. */
 function Endpoint({ endpoint, onChange }: EndpointProps) {
   const words = useWords();
-  const formats = useFormats();
   const { rest } = useModel();
   const mutation = useMutation();
   const [failedSince, setFailedSince] = useState<string | null>(null);
@@ -93,7 +91,7 @@ function Endpoint({ endpoint, onChange }: EndpointProps) {
         </span>{' '}
         {words.backlog(waiting)}
       </p>
-      {since !== null && <p class="hint">{words.sinceThen(formats.moment(since), errorOf(lastError, words))}</p>}
+      {since !== null && <p class="hint">{words.sinceThen(words.moment(since), errorOf(lastError, words))}</p>}
       <div class="line">
         {pausedBy !== 'operator' && (
           <button type="button" disabled={mutation.isUnderWay} onClick={change}>

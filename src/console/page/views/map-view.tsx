@@ -77,6 +77,14 @@ function FilterBar({ searches }: { readonly searches: SearchTable }) {
   return (
     <div class="filters">
       <SearchChooser searches={searches} />
+      {chosen.search !== null && (
+        <Select
+          aria-label={words.marks}
+          value={chosen.mark ?? ''}
+          choices={[['', words.unmarked], ...Object.entries(words.marked)]}
+          onChoose={(mark) => filters.set({ ...chosen, mark: mark === '' ? null : (mark as 'kept') })}
+        />
+      )}
       {chosen.search === null && (
         <Select
           aria-label={words.period}
@@ -104,19 +112,20 @@ function FilterBar({ searches }: { readonly searches: SearchTable }) {
   );
 }
 
-/** Typing narrows the titles; what is no title chooses nothing, and leaves with the focus. */
+/** Typing narrows the titles. Text that is no title chooses nothing, and is removed when the field loses the focus. */
 function SearchChooser({ searches: { list, byIri, total } }: { readonly searches: SearchTable }) {
   const words = useWords();
   const id = useId();
   const { search } = useValue(filters);
   const title = search === null ? '' : (byIri.get(search)?.title ?? '');
   const [typed, setTyped] = useState(title);
-  // Before the page is drawn: what is typed at once is not overwritten.
+  // Before the page is drawn, so that letters typed at once are not overwritten.
   useLayoutEffect(() => setTyped(title), [title]);
   const type = (text: string): void => {
     setTyped(text);
     const named = list.find((one) => one.title === text);
-    if (text.trim() === '' || named !== undefined) filters.set({ ...filters.get(), search: named?.['@id'] ?? null });
+    if (text.trim() === '' || named !== undefined)
+      filters.set({ ...filters.get(), search: named?.['@id'] ?? null, mark: null });
   };
   // Memoised: a thousand options are not compared again for each letter.
   const options = useMemo(

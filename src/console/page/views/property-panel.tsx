@@ -13,6 +13,7 @@ import {
   type PropertyDocument,
 } from '../documents.ts';
 import { Icon, Loading, Problem } from '../elements.tsx';
+import { filters } from '../filters.ts';
 import { FLAG_LABELS } from '../generated/documents.ts';
 import { useModel } from '../model-context.ts';
 import { useValue } from '../observable.ts';
@@ -22,10 +23,10 @@ import { hrefOf } from '../route.ts';
 import { safeLink } from '../safe-link.ts';
 import { SETTINGS } from '../session.ts';
 import { useSharedMap } from '../shared-map.ts';
-import { useFormats } from '../words/formats.ts';
-import { language, useWords, type Words } from '../words/language.ts';
+import { language, useWords } from '../words/language.ts';
 import { Around } from './around.tsx';
 import { addresseeOf, DeliveryState } from './delivery-row.tsx';
+import { Marking } from './marking.tsx';
 import { pricesOf } from './price-history.ts';
 
 /** Opens a match by its id, or a property without a match by its IRI. */
@@ -45,7 +46,7 @@ export function PropertyPanel({ match }: { readonly match: string }) {
   const model = useModel();
   const version = useValue(model.pinsVersion);
   const pin = model.pins.get(`/matches/${match}`);
-  // Read again after a notification of it.
+  // Read again after each notification of this property.
   const read = useAnswer((signal) => readShown(model.rest, match, signal), [match, pin?.updatedAtMs ?? 0]);
   const sharedMap = useSharedMap();
   const place = placeOf(read.value?.document ?? null);
@@ -69,16 +70,17 @@ export function PropertyPanel({ match }: { readonly match: string }) {
 
 function Property({ match, document }: Shown & { readonly document: PropertyDocument }) {
   const words = useWords();
-  const formats = useFormats();
   const sharedMap = useSharedMap();
   const { city, locations } = document;
+  const chosen = useValue(filters).search;
+  const search = match?.search ?? chosen;
   const place = placeOf(document);
   return (
     <>
       <h1>{document.title ?? words.untitled}</h1>
       <p class="price">
-        {formats.euros(document.price)}
-        {document.pricePerMeter !== null && <small>{formats.euros(document.pricePerMeter)}/m²</small>}
+        {words.euros(document.price)}
+        {document.pricePerMeter !== null && <small>{words.euros(document.pricePerMeter)}/m²</small>}
         {document.expired && <span class="tag">{words.pinKinds.expired}</span>}
       </p>
       <p class="hint">
@@ -89,6 +91,7 @@ function Property({ match, document }: Shown & { readonly document: PropertyDocu
         </button>
       </p>
       <Facts document={document} />
+      {search !== null && <Marking search={search} match={match} document={document} />}
       <p class="actions">
         <a class="button" href={hrefOf('why', document.uuid)}>
           {words.whyThis}
@@ -153,40 +156,34 @@ function goToPlace(sharedMap: ReturnType<typeof useSharedMap>, document: Propert
   if (place !== null) sharedMap?.map.setView({ lat: place.lat, lng: place.lon }, Math.max(sharedMap.map.getZoom(), 13));
 }
 
-const FLAG_NAMES = Object.keys(FLAG_LABELS.en) as readonly (keyof typeof FLAG_LABELS.en)[];
-
-function answerOf(value: boolean | null, words: Words): string | null {
-  return value === null ? null : value ? words.yes : words.no;
-}
+const FLAG_NAMES = Object.keys(FLAG_LABELS) as readonly (keyof typeof FLAG_LABELS)[];
 
 function Facts({ document }: { readonly document: PropertyDocument }) {
   const words = useWords();
-  const formats = useFormats();
   const { energy, features } = homeOf(document.adverts);
-  const shown: readonly (readonly [string, string | null])[] = [
-    [
-      words.transaction,
-      document.transactionType === null ? null : (words.transactions[document.transactionType] ?? null),
-    ],
-    [
-      words.members.propertyTypes,
-      document.propertyType === null ? null : (words.propertyTypes[document.propertyType] ?? null),
-    ],
-    [words.members.surface, document.surface === null ? null : `${formats.number(document.surface)} m²`],
-    [words.members.landSurface, document.landSurface === null ? null : `${formats.number(document.landSurface)} m²`],
-    [words.members.room, document.room === null ? null : String(document.room)],
-    [words.members.bedroom, document.bedroom === null ? null : String(document.bedroom)],
-    [words.floor, document.floor === null ? null : String(document.floor)],
-    [words.energy, energy.join(', ') || null],
-    [words.members.includedFeatures, features.join(', ') || null],
-    ...FLAG_NAMES.map((name) => [words.flags[name], answerOf(document[name], words)] as const),
-    [words.seen, document.lastCrawledAt === null ? null : formats.moment(document.lastCrawledAt)],
+  const shownIf = <Value,>(value: Value | null, show: (value: Value) => string | undefined): string | undefined =>
+    value === null ? undefined : show(value);
+  const meters = (value: number): string => `${words.number(value)} m²`;
+  const shown: readonly (readonly [string, string | undefined])[] = [
+    [words.transaction, shownIf(document.transactionType, (code) => words.transactions[code])],
+    [words.members.propertyTypes, shownIf(document.propertyType, (code) => words.propertyTypes[code])],
+    [words.members.surface, shownIf(document.surface, meters)],
+    [words.members.landSurface, shownIf(document.landSurface, meters)],
+    [words.members.room, shownIf(document.room, String)],
+    [words.members.bedroom, shownIf(document.bedroom, String)],
+    [words.criteria.floor, shownIf(document.floor, String)],
+    [words.energy, energy.join(', ') || undefined],
+    [words.members.includedFeatures, features.join(', ') || undefined],
+    ...FLAG_NAMES.map(
+      (name) => [words.flags[name], shownIf(document[name], (isSo) => (isSo ? words.yes : words.no))] as const,
+    ),
+    [words.seen, shownIf(document.lastCrawledAt, words.moment)],
   ];
   return (
     <dl class="facts">
       {shown.map(
         ([name, value]) =>
-          value !== null && (
+          value !== undefined && (
             <div key={name}>
               <dt>{name}</dt>
               <dd>{value}</dd>
@@ -199,7 +196,6 @@ function Facts({ document }: { readonly document: PropertyDocument }) {
 
 function PriceHistory({ document }: { readonly document: PropertyDocument }) {
   const words = useWords();
-  const formats = useFormats();
   const prices = pricesOf(document);
   if (prices.length === 0) return null;
   return (
@@ -207,7 +203,7 @@ function PriceHistory({ document }: { readonly document: PropertyDocument }) {
       <h2>{words.priceHistory}</h2>
       <ol class="plain prices">
         {prices.map(({ at, price }) => (
-          <li key={at}>{words.ofMember(formats.day(at), formats.euros(price))}</li>
+          <li key={at}>{words.ofMember(words.day(at), words.euros(price))}</li>
         ))}
       </ol>
     </section>
@@ -216,7 +212,7 @@ function PriceHistory({ document }: { readonly document: PropertyDocument }) {
 
 const PICTURES_MAX = 12;
 
-/** Links, unless the operator lets browsers request pictures from the portals. */
+/** Shows links, unless the operator lets browsers request pictures from the portals. */
 function Pictures({ pictures }: { readonly pictures: readonly string[] }) {
   const words = useWords();
   const links = pictures.flatMap((picture) => safeLink(picture) ?? []).slice(0, PICTURES_MAX);
@@ -243,7 +239,6 @@ function Pictures({ pictures }: { readonly pictures: readonly string[] }) {
 
 function Advert({ advert }: { readonly advert: AdvertDocument }) {
   const words = useWords();
-  const formats = useFormats();
   const link = safeLink(advert.url);
   const tour = safeLink(advert.virtualTour);
   const energy = advert.energy?.category ?? null;
@@ -257,7 +252,7 @@ function Advert({ advert }: { readonly advert: AdvertDocument }) {
   return (
     <div class="advert">
       <p>
-        <strong>{advert.title ?? words.untitled}</strong> {formats.euros(advert.price)}
+        <strong>{advert.title ?? words.untitled}</strong> {words.euros(advert.price)}
         {energy !== null && <span class="tag">{`${words.energy} ${energy}`}</span>}
       </p>
       <p class="hint">
@@ -269,7 +264,7 @@ function Advert({ advert }: { readonly advert: AdvertDocument }) {
         )}
         {tour !== null && (
           <a href={tour} target="_blank" rel="noreferrer noopener">
-            {words.virtualTour}
+            {words.criteria.withVirtualTour}
           </a>
         )}
       </p>
@@ -279,7 +274,6 @@ function Advert({ advert }: { readonly advert: AdvertDocument }) {
 
 function Sent({ match }: { readonly match: string }) {
   const words = useWords();
-  const formats = useFormats();
   const { rest, ...model } = useModel();
   const latest = useValue(model.latest);
   const sent = useAnswer(
@@ -298,7 +292,7 @@ function Sent({ match }: { readonly match: string }) {
           <li key={delivery['@id']} class="row">
             <DeliveryState status={delivery.status} />
             <span class="row-title">{addresseeOf(delivery.endpoint)}</span>
-            <span class="row-aside">{formats.moment(delivery.createdAt)}</span>
+            <span class="row-aside">{words.moment(delivery.createdAt)}</span>
             <span class="row-more">{`${words.channels[delivery.channel as 'match']} · ${words.attempts(delivery.attemptCount)}`}</span>
           </li>
         ))}

@@ -13,13 +13,12 @@ import type { FoundList } from '../found.ts';
 import { kindOf } from '../map/pin-painter.ts';
 import type { SearchTable } from '../model.ts';
 import { useModel } from '../model-context.ts';
-import { pause, useNow } from '../now.ts';
+import { pause } from '../now.ts';
 import { useValue } from '../observable.ts';
 import { type Pin, panelIdOf } from '../pins.ts';
 import { hrefOf } from '../route.ts';
 import { safeLink } from '../safe-link.ts';
 import { SETTINGS } from '../session.ts';
-import { useFormats } from '../words/formats.ts';
 import { useWords } from '../words/language.ts';
 import { Chunks, watchNear } from './chunks.tsx';
 import { downloadCsv } from './result-csv.ts';
@@ -47,15 +46,15 @@ export function Results({ pins, titleOf, isReading = false, found, onClose }: Re
     () => (found === undefined ? ordered(groupedByProperty(pins), chosen.order) : groupedByProperty(pins)),
     [pins, chosen.order, found === undefined],
   );
-  const held = useHeld(results, isReading || found !== undefined, chosen);
+  const frozen = useFrozenResults(results, isReading || found !== undefined, chosen);
   const mutation = useMutation();
-  const freshCount = found?.fresh.length ?? held.freshCount;
-  // Nothing was found only once all is read.
-  const isUnknown = isReading && held.shown.length === 0;
+  const freshCount = found?.fresh.length ?? frozen.freshCount;
+  // Only when all is read is it certain that nothing was found.
+  const isUnknown = isReading && frozen.shown.length === 0;
   return (
     <section class="results" aria-labelledby="results" aria-busy={isReading}>
       <h2 id="results">
-        {isUnknown ? words.loading : titleOf(held.shown.length)}
+        {isUnknown ? words.loading : titleOf(frozen.shown.length)}
         {found !== undefined && (
           <button type="button" class="quiet" onClick={() => mutation.run(() => downloadCsv(rest, found))}>
             {words.asCsv}
@@ -72,13 +71,13 @@ export function Results({ pins, titleOf, isReading = false, found, onClose }: Re
       {isReading && !isUnknown && <p class="hint">{words.loading}</p>}
       <p class="fresh" role="status">
         {freshCount > 0 && (
-          <button type="button" onClick={found?.takeFresh ?? held.takeFresh}>
+          <button type="button" onClick={found?.showFresh ?? frozen.showFresh}>
             {words.showNew(freshCount)}
           </button>
         )}
       </p>
-      {held.shown.length === 0 && !isReading && <p class="hint">{words.noMatchYet}</p>}
-      <EndlessList results={held.shown} onEnd={found?.more} isOfOne={found !== undefined} />
+      {frozen.shown.length === 0 && !isReading && <p class="hint">{words.noMatchYet}</p>}
+      <EndlessList results={frozen.shown} onEnd={found?.more} isOfOne={found !== undefined} />
     </section>
   );
 }
@@ -107,26 +106,20 @@ function ordered(results: readonly Result[], order: ResultOrder): readonly Resul
   });
 }
 
-interface HeldResults {
-  readonly shown: readonly Result[];
-  readonly freshCount: number;
-  takeFresh(): void;
-}
-
 /** The present state of the pins that were listed at the last choice; all pins while `isFree`, or if none were. */
-function useHeld(results: readonly Result[], isFree: boolean, chosen: Filters): HeldResults {
+function useFrozenResults(results: readonly Result[], isFree: boolean, chosen: Filters) {
   const { days } = useModel();
   const period = useValue(days);
-  const held = useRef<ReadonlySet<string>>(new Set());
+  const frozen = useRef<ReadonlySet<string>>(new Set());
   const [round, setRound] = useState(0);
   const choice = useRef<readonly unknown[]>([]);
   const isChosen = [chosen, period, round].some((one, at) => one !== choice.current[at]);
-  if (isFree || isChosen || held.current.size === 0) {
+  if (isFree || isChosen || frozen.current.size === 0) {
     choice.current = [chosen, period, round];
-    held.current = new Set(results.map(({ pin }) => pin.property));
+    frozen.current = new Set(results.map(({ pin }) => pin.property));
   }
-  const shown = results.filter(({ pin }) => held.current.has(pin.property));
-  return { shown, freshCount: results.length - shown.length, takeFresh: () => setRound((before) => before + 1) };
+  const shown = results.filter(({ pin }) => frozen.current.has(pin.property));
+  return { shown, freshCount: results.length - shown.length, showFresh: () => setRound((before) => before + 1) };
 }
 
 const TYPING_MS = 300;
@@ -174,7 +167,6 @@ interface EndlessListProps {
 function EndlessList({ results, onEnd, isOfOne }: EndlessListProps) {
   const end = useRef<HTMLDivElement>(null);
   const { byIri } = useValue(useModel().searches);
-  const nowMs = useNow(60_000);
   useEffect(() => watchNear(end.current, ({ isIntersecting }) => isIntersecting && onEnd?.()), [results.length, onEnd]);
   return (
     <>
@@ -184,7 +176,7 @@ function EndlessList({ results, onEnd, isOfOne }: EndlessListProps) {
           rowPixels={ROW_PIXELS}
           row={(result, props) => (
             <div key={result.pin.property} role="listitem" {...props}>
-              <ResultRow result={result} searches={isOfOne ? null : byIri} nowMs={nowMs} />
+              <ResultRow result={result} searches={isOfOne ? null : byIri} />
             </div>
           )}
         />
@@ -194,29 +186,26 @@ function EndlessList({ results, onEnd, isOfOne }: EndlessListProps) {
   );
 }
 
-const NEW_MS = 86_400_000;
 const SEARCHES_SHOWN = 2;
 const FEATURES_SHOWN = 4;
 
 interface ResultRowProps {
   readonly result: Result;
-  /** Null: their titles are not shown. */
+  /** Null if their titles are not shown. */
   readonly searches: SearchTable['byIri'] | null;
-  readonly nowMs: number;
 }
 
-function ResultRow({ result, searches, nowMs }: ResultRowProps) {
+function ResultRow({ result, searches }: ResultRowProps) {
   const { pin } = result;
   const words = useWords();
-  const formats = useFormats();
   const { price, priceBefore, surface, room, floor, energy, features } = pin;
   const facts = [
-    surface === null ? null : `${formats.number(surface)} m²`,
+    surface === null ? null : `${words.number(surface)} m²`,
     room === null ? null : words.rooms(room),
     floor === null ? null : words.atFloor(floor),
     energy.length === 0 ? null : `${words.energy} ${energy.join(', ')}`,
     pin.cityName,
-    formats.moment(new Date(pin.createdAtMs).toISOString()),
+    words.moment(new Date(pin.createdAtMs).toISOString()),
   ];
   const titles = result.searches.map((iri) => searches?.get(iri)?.title ?? '');
   const others = titles.length > SEARCHES_SHOWN ? [`+${titles.length - SEARCHES_SHOWN}`] : [];
@@ -225,17 +214,18 @@ function ResultRow({ result, searches, nowMs }: ResultRowProps) {
     <a class="result" href={hrefOf('map', panelIdOf(pin))} data-kind={kindOf(pin)}>
       <Thumbnail pin={pin} />
       <span class="result-price">
-        <strong>{formats.euros(price)}</strong>
+        <strong>{words.euros(price)}</strong>
         {isCut && (
           <small>
-            <s>{formats.euros(priceBefore)}</s> {formats.percent((100 * (price - priceBefore)) / priceBefore)}
+            <s>{words.euros(priceBefore)}</s> {words.percent((100 * (price - priceBefore)) / priceBefore)}
           </small>
         )}
-        {nowMs - pin.createdAtMs < NEW_MS && (
+        {pin.isNew === true && (
           <span class="tag" data-tag="match">
             {words.newMatch}
           </span>
         )}
+        {pin.mark !== null && <span class="tag">{words.marked[pin.mark]}</span>}
         {pin.isExpired && <span class="tag">{words.pinKinds.expired}</span>}
       </span>
       <span class="row-title">{pin.title ?? words.untitled}</span>

@@ -1,116 +1,99 @@
 /** The client's searches as a list, and the one that is being edited. */
 
-import { useEffect, useMemo, useState } from 'preact/hooks';
-import { useMutation } from '../answer.ts';
-import { Check } from '../controls.tsx';
-import { idOf, type SearchDocument } from '../documents.ts';
-import { codesOf } from '../editor/draft.ts';
+import { useEffect } from 'preact/hooks';
+import { useAnswer } from '../answer.ts';
+import { Select } from '../controls.tsx';
 import { Editor } from '../editor/editor.tsx';
-import { switchNotifications } from '../editor/held-search.ts';
 import { Empty, Loading, Problem } from '../elements.tsx';
-import { folded } from '../filters.ts';
+import { readSearches } from '../model.ts';
 import { useModel } from '../model-context.ts';
-import { useValue } from '../observable.ts';
-import { OutlookLines } from '../outlook.tsx';
+import { pause } from '../now.ts';
+import { observable, useValue } from '../observable.ts';
+import type { Query } from '../rest.ts';
 import { hrefOf } from '../route.ts';
-import { useFormats } from '../words/formats.ts';
-import { useWords, type Words } from '../words/language.ts';
+import { useWords } from '../words/language.ts';
 import { Chunks } from './chunks.tsx';
+import { SearchRow } from './search-row.tsx';
 
-const ROW_PIXELS = 110;
+const ROW_PIXELS = 150;
+const TYPING_MS = 150;
 
 export function SearchesView({ id }: { readonly id: string | null }) {
   return id === null ? <SearchList /> : <Editor key={id} id={id} />;
 }
 
+/** Kept while a search is open. `state`: of notifications, or an `emailStatus`. */
+const listFilter = observable({ text: '', state: '' });
+
+function queryOf({ text, state }: ReturnType<typeof listFilter.get>): Query {
+  const isSwitch = state === 'on' || state === 'off';
+  return { q: text.trim(), ...(isSwitch ? { notificationEnabled: state === 'on' } : { emailStatus: state }) };
+}
+
 function SearchList() {
   const words = useWords();
   const model = useModel();
-  const { list, isLoaded, total } = useValue(model.searches);
+  const { list, byIri, isLoaded, total } = useValue(model.searches);
   useEffect(model.refreshSearches, []);
-  const [typed, setTyped] = useState('');
-  const found = useMemo(() => list.filter(({ title }) => folded(title).includes(folded(typed))), [list, typed]);
+  const filter = useValue(listFilter);
+  const isFiltered = filter.text.trim() !== '' || filter.state !== '';
+  // The service looks through all searches; the page may have read only some of them.
+  const found = useAnswer(
+    async (signal) => {
+      if (!isFiltered) return null;
+      await pause(TYPING_MS, signal);
+      return readSearches(model.rest, signal, queryOf(filter));
+    },
+    [filter],
+  );
+  const shown = isFiltered && found.value !== null ? found.value : { list, total };
   return (
     <div class="overview">
       <h1>{words.views.searches}</h1>
       <a class="button primary" href={hrefOf('searches', 'new')}>
         {words.newSearch}
       </a>
-      <Loading isShown={!isLoaded} />
+      <Loading isShown={!isLoaded || (isFiltered && found.isLoading)} />
       {isLoaded && total === 0 && <Empty title={words.noSearch}>{words.noSearchHint}</Empty>}
-      {total > 5 && (
-        <input
-          type="search"
-          aria-label={words.filterTitles}
-          placeholder={words.filterTitles}
-          value={typed}
-          onInput={({ currentTarget }) => setTyped(currentTarget.value)}
-        />
-      )}
-      <div role="list" class="list searches">
+      {(total > 1 || isFiltered) && <ListFilter />}
+      <Problem text={isFiltered ? found.problem : null} again={found.again} />
+      <div role="list" class="list searches" aria-busy={isFiltered && found.isLoading}>
         <Chunks
-          rows={found}
+          rows={shown.list}
           rowPixels={ROW_PIXELS}
           row={(search, props) => (
             <div key={search['@id']} role="listitem" {...props}>
-              <SearchRow search={search} />
+              <SearchRow search={byIri.get(search['@id']) ?? search} />
             </div>
           )}
         />
       </div>
-      {list.length > 0 && found.length === 0 && <p class="hint">{words.noTitle}</p>}
-      {isLoaded && total > list.length && <p class="hint">{words.searchesEnd(list.length, total)}</p>}
+      {isFiltered && !found.isLoading && shown.list.length === 0 && <p class="hint">{words.noSearchFound}</p>}
+      {isLoaded && shown.total > shown.list.length && (
+        <p class="hint">{words.searchesEnd(shown.list.length, shown.total)}</p>
+      )}
     </div>
   );
 }
 
-function SearchRow({ search }: { readonly search: SearchDocument }) {
+function ListFilter() {
   const words = useWords();
-  const formats = useFormats();
-  const model = useModel();
-  const mutation = useMutation();
-  const { '@id': iri, title, notificationEnabled, lastAlertAt } = search;
-  const toggle = (): void =>
-    mutation.run(async () => {
-      model.putSearch(await switchNotifications(model.rest, iri, !notificationEnabled));
-    });
+  const filter = useValue(listFilter);
   return (
-    <>
-      <div class="search-row">
-        <a href={hrefOf('searches', idOf(iri))}>
-          <span class="row-title">{title}</span>
-          <span class="row-more">{summaryOf(search, words)}</span>
-          <span class="row-more">
-            <OutlookLines search={search} />
-          </span>
-          <span class="row-more">
-            {lastAlertAt === null ? words.neverAlerted : words.lastAlert(formats.moment(lastAlertAt))}
-          </span>
-        </a>
-        <Check
-          role="switch"
-          aria-label={words.notifyFor(title)}
-          checked={notificationEnabled}
-          disabled={mutation.isUnderWay}
-          onChange={toggle}
-        />
-      </div>
-      <Problem text={mutation.problem} />
-    </>
+    <div class="filters">
+      <input
+        type="search"
+        aria-label={words.filterSearches}
+        placeholder={words.filterSearches}
+        value={filter.text}
+        onInput={({ currentTarget }) => listFilter.set({ ...filter, text: currentTarget.value })}
+      />
+      <Select
+        aria-label={words.state}
+        value={filter.state}
+        choices={[['', words.allStates], ...Object.entries(words.searchStates)]}
+        onChoose={(state) => listFilter.set({ ...filter, state })}
+      />
+    </div>
   );
-}
-
-/** `Sale · Apartment · ≤ 300 000 · Toulon` */
-function summaryOf(search: SearchDocument, words: Words): string {
-  const types = codesOf(search.propertyTypes).map((code) => words.propertyTypes[code]);
-  const places = [
-    ...search.includedCities.map(({ name }) => name),
-    ...search.includedDepartments.map(({ name }) => name),
-    ...search.includedZipcodes,
-    ...(search.radius === null ? [] : [words.circleOf(search.radius)]),
-    ...(search.geoShapes.length === 0 ? [] : [words.polygonCount(search.geoShapes.length)]),
-  ];
-  const shown = places.length > 3 ? [...places.slice(0, 3), `+${places.length - 3}`] : places;
-  const transaction = search.transactionType === null ? [] : [words.transactions[Number(search.transactionType)]];
-  return [...transaction, ...types, shown.length === 0 ? words.everywhere : shown.join(', ')].join(' · ');
 }

@@ -77,7 +77,7 @@ function Outcome({ answer }: { readonly answer: WebhookTestDocument }) {
         <span class="tag" data-state={delivered ? 'delivered' : 'failed'}>
           {delivered ? words.states.delivered : words.states.failed}
         </span>{' '}
-        {/* Beside a status the error adds nothing. */}
+        {/* Next to a status, the error adds nothing. */}
         {[statusCode === null ? error : `HTTP ${statusCode}`, `${durationMs} ms`]
           .filter((part) => part !== null)
           .join(' · ')}

@@ -1,10 +1,10 @@
 /**
- * Why a property is a match, or is not. The user pastes the address of an advert, or an id: the searches that the property
- * satisfies are listed, and any other one can be chosen.
+ * Why a property is a match, or is not. The user pastes the address of an advert, or an id. The searches that the
+ * property satisfies are listed, and any other one can be chosen.
  */
 
 import { useLayoutEffect, useState } from 'preact/hooks';
-import { type Asked, useAnswer } from '../answer.ts';
+import { useAnswer } from '../answer.ts';
 import { SelectField, TextField } from '../controls.tsx';
 import { type Collection, cityLabel, type ExplanationDocument, idOf, type PropertyDocument } from '../documents.ts';
 import { Empty, Icon, Loading, Problem } from '../elements.tsx';
@@ -12,14 +12,13 @@ import { useModel } from '../model-context.ts';
 import { useValue } from '../observable.ts';
 import { type Query, Refusal, type Rest } from '../rest.ts';
 import { hrefOf, open } from '../route.ts';
-import { useFormats } from '../words/formats.ts';
 import { language, useWords } from '../words/language.ts';
 
-export function WhyView({ asked }: { readonly asked: string | null }) {
+export function WhyView({ requested }: { readonly requested: string | null }) {
   const words = useWords();
-  const [typed, setTyped] = useState(asked ?? '');
-  // Before the page is drawn: what is typed at once is not overwritten.
-  useLayoutEffect(() => setTyped(asked ?? ''), [asked]);
+  const [typed, setTyped] = useState(requested ?? '');
+  // Before the page is drawn, so that letters typed at once are not overwritten.
+  useLayoutEffect(() => setTyped(requested ?? ''), [requested]);
   const ask = (event: Event): void => {
     event.preventDefault();
     if (typed.trim() !== '') open('why', typed.trim());
@@ -40,7 +39,7 @@ export function WhyView({ asked }: { readonly asked: string | null }) {
           {words.explain}
         </button>
       </form>
-      {asked === null ? <Empty title={words.whyEmpty} /> : <Answers key={asked} asked={asked} />}
+      {requested === null ? <Empty title={words.whyEmpty} /> : <Answers key={requested} requested={requested} />}
     </div>
   );
 }
@@ -48,9 +47,15 @@ export function WhyView({ asked }: { readonly asked: string | null }) {
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/i;
 
 /** An id may be that of a property or of an advert: both are tried. */
-async function explain<Body>(rest: Rest, path: string, asked: string, more: Query, signal: AbortSignal): Promise<Body> {
-  if (/^https?:\/\//i.test(asked)) return rest.read<Body>(path, { url: asked, ...more }, signal);
-  const id = UUID.exec(asked)?.[0] ?? asked;
+async function explain<Body>(
+  rest: Rest,
+  path: string,
+  requested: string,
+  more: Query,
+  signal: AbortSignal,
+): Promise<Body> {
+  if (/^https?:\/\//i.test(requested)) return rest.read<Body>(path, { url: requested, ...more }, signal);
+  const id = UUID.exec(requested)?.[0] ?? requested;
   try {
     return await rest.read<Body>(path, { property: id, ...more }, signal);
   } catch (error) {
@@ -59,23 +64,25 @@ async function explain<Body>(rest: Rest, path: string, asked: string, more: Quer
   }
 }
 
-function Answers({ asked }: { readonly asked: string }) {
+function Answers({ requested }: { readonly requested: string }) {
   const words = useWords();
   const model = useModel();
   const tag = useValue(language);
-  const { list } = useValue(model.searches);
+  const { list: searches } = useValue(model.searches);
   const [search, setSearch] = useState<string>('');
   const satisfied = useAnswer(
     (signal) =>
-      explain<Collection<ExplanationDocument>>(model.rest, '/explanations', asked, { itemsPerPage: 30 }, signal),
-    [asked, tag],
+      explain<Collection<ExplanationDocument>>(model.rest, '/explanations', requested, { itemsPerPage: 30 }, signal),
+    [requested, tag],
   );
   const one = useAnswer(
     async (signal) =>
-      search === '' ? null : explain<ExplanationDocument>(model.rest, `${search}/explanation`, asked, {}, signal),
-    [asked, search, tag],
+      search === '' ? null : explain<ExplanationDocument>(model.rest, `${search}/explanation`, requested, {}, signal),
+    [requested, search, tag],
   );
-  const property = one.value?.property ?? satisfied.value?.['hydra:member'][0]?.property;
+  const list = satisfied.value?.['hydra:member'] ?? [];
+  const property = one.value?.property ?? list[0]?.property;
+  const shown = search === '' ? list : [one.value ?? []].flat();
   return (
     <>
       <Loading isShown={satisfied.isLoading || one.isLoading} />
@@ -87,12 +94,16 @@ function Answers({ asked }: { readonly asked: string }) {
           value={search}
           choices={[
             ['', words.satisfiedSearches(satisfied.value['hydra:totalItems'])],
-            ...list.map(({ '@id': iri, title }) => [iri, title] as const),
+            ...searches.map(({ '@id': iri, title }) => [iri, title] as const),
           ]}
           onChoose={setSearch}
         />
       )}
-      {search === '' ? <Satisfied answer={satisfied} /> : <Single answer={one} />}
+      {search !== '' && <Problem text={one.problem} again={one.again} />}
+      {satisfied.value !== null && search === '' && list.length === 0 && <p class="hint">{words.noneSatisfied}</p>}
+      {shown.map((explanation, at) => (
+        <Explanation key={explanation['@id']} explanation={explanation} isOpen={at === 0} />
+      ))}
     </>
   );
 }
@@ -100,7 +111,6 @@ function Answers({ asked }: { readonly asked: string }) {
 /** The explained property. */
 function Named({ property }: { readonly property: string }) {
   const words = useWords();
-  const formats = useFormats();
   const { rest } = useModel();
   const { value, problem } = useAnswer((signal) => rest.read<PropertyDocument>(property, {}, signal), [property]);
   if (value === null) return <Problem text={problem} />;
@@ -111,30 +121,8 @@ function Named({ property }: { readonly property: string }) {
       <h2>
         <a href={hrefOf('map', property)}>{title ?? words.untitled}</a>
       </h2>
-      {[type, city && cityLabel(city), formats.euros(price)].filter(Boolean).join(' · ')}
+      {[type, city && cityLabel(city), words.euros(price)].filter(Boolean).join(' · ')}
     </div>
-  );
-}
-
-function Satisfied({ answer }: { readonly answer: Asked<Collection<ExplanationDocument>> }) {
-  const words = useWords();
-  const list = answer.value?.['hydra:member'] ?? [];
-  return (
-    <>
-      {answer.value !== null && list.length === 0 && <p class="hint">{words.noneSatisfied}</p>}
-      {list.map((explanation, at) => (
-        <Explanation key={explanation['@id']} explanation={explanation} isOpen={at === 0} />
-      ))}
-    </>
-  );
-}
-
-function Single({ answer }: { readonly answer: Asked<ExplanationDocument | null> }) {
-  return (
-    <>
-      <Problem text={answer.problem} again={answer.again} />
-      {answer.value !== null && <Explanation explanation={answer.value} isOpen />}
-    </>
   );
 }
 

@@ -1,15 +1,25 @@
-/** French and English: the browser's language until the reader chooses. A text that one of them lacks does not compile. */
+/** French and English: the browser's language until the reader chooses. */
 
+import { inLanguage, typeset } from '../../../languages.ts';
 import { observable, useValue } from '../observable.ts';
 import { keepLanguage, keptLanguage } from '../session.ts';
-import { en } from './en.ts';
-import { fr, type Words } from './fr.ts';
-
-export type { Words } from './fr.ts';
+import { formatsOf } from './formats.ts';
+import { words } from './words.ts';
 
 export type Language = 'fr' | 'en';
 
-const WORDS: Readonly<Record<Language, Words>> = { fr, en };
+const french = inLanguage(words, 'fr', typeset);
+
+/** Texts, and formats of numbers and times. */
+export type Words = typeof french & ReturnType<typeof formatsOf>;
+
+/** A copied title stays as its owner wrote it. */
+const copyOf = (title: string): string => words.copyOf(title).fr;
+const WORDS: Readonly<Record<Language, Words>> = {
+  fr: { ...french, copyOf, ...formatsOf('fr') },
+  // British English: days before months, 24 hours.
+  en: { ...inLanguage(words, 'en'), ...formatsOf('en-GB') },
+};
 
 export const language = observable<Language>(keptLanguage().startsWith('fr') ? 'fr' : 'en');
 

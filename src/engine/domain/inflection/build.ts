@@ -1,8 +1,8 @@
 /**
- * Makes `french.tsv.br`, the inflected forms of French with their lemmas, from Debian's package `hunspell-fr-classical`,
- * which it downloads and unpacks, and from the words of `own-words.tsv`; nothing but this script needs the dictionary.
- * `--check` writes nothing and fails when the committed file is not what these give. Where the package cannot be had,
- * there is nothing to check.
+ * Generates `french.tsv.br`, the inflected forms of French words with their lemmas, from Debian's package
+ * `hunspell-fr-classical`, which it downloads and unpacks, and from `own-words.tsv`. Only this script needs the
+ * dictionary. `--check` writes nothing and fails if the committed file differs; it checks nothing if the package is not
+ * available.
  */
 
 import { execFileSync } from 'node:child_process';
@@ -16,7 +16,7 @@ import { type FormKind, type FormSet, formSetsOf, readSuffixRules } from './suff
 const PACKAGE = 'hunspell-fr-classical';
 const TARGET = new URL('french.tsv.br', import.meta.url);
 const OWN_WORDS = new URL('own-words.tsv', import.meta.url);
-/** On the first line: MPL 2.0, exhibit A, and section 3.2, where the source is. */
+/** First line of the file, as MPL 2.0 requires: exhibit A, and the location of the source (section 3.2). */
 const NOTICE =
   '# French words and their inflected forms: a line for each beginning, with the rest of each form and its lemmas. ' +
   'Made by build.ts from Debian’s package hunspell-fr-classical 1:7.0-1, the French spelling dictionary "Classique" 7.0 ' +
@@ -24,7 +24,7 @@ const NOTICE =
   'This file is subject to the terms of the Mozilla Public License, v. 2.0. If a copy of the MPL was not ' +
   'distributed with this file, You can obtain one at http://mozilla.org/MPL/2.0/.';
 
-/** Distinguished by what no folded word has. */
+/** A prefix that no folded word has. */
 const MARK_OF_KIND: Readonly<Record<FormKind, string>> = {
   word: '',
   name: 'N',
@@ -38,7 +38,7 @@ const MARK_OF_KIND: Readonly<Record<FormKind, string>> = {
 
 const SINGLE_WORD = /^[a-z0-9]+$/;
 
-/** Null where the package cannot be had: another system, or no network. */
+/** Null if the package is not available: another system, or no network. */
 function readDictionary(): { readonly aff: string; readonly dic: string } | null {
   const directory = mkdtempSync(join(tmpdir(), 'vigie-words-'));
   try {
@@ -54,7 +54,7 @@ function readDictionary(): { readonly aff: string; readonly dic: string } | null
   }
 }
 
-/** Lines `own` or `also`, forms, and the reason. */
+/** Reads lines of `own` or `also`, the forms, and a reason. */
 function readOwnWords(): readonly { readonly isOwn: boolean; readonly forms: ReadonlySet<string> }[] {
   const lines = readFileSync(OWN_WORDS, 'utf8').split('\n');
   return lines
@@ -66,9 +66,9 @@ function readOwnWords(): readonly { readonly isOwn: boolean; readonly forms: Rea
 }
 
 /**
- * By form the sets that it stands for. What is a noun, an adjective or the like is no form of a verb (*bus*, *porte*),
- * its participle apart where that is the noun itself (*meublé*); a participle is no present (*loué* folds like *loue*);
- * a name is none of all these.
+ * The sets that each form belongs to. Of several kinds the first counts: nouns, adjectives and the like (*bus*,
+ * *porte*), with a participle that is the noun itself (*meublé*); participles (*loué* folds like *loue*); other forms
+ * of verbs; names.
  */
 function setsOfForms(sets: readonly FormSet[]): ReadonlyMap<string, readonly FormSet[]> {
   const all = new Map<string, FormSet[]>();
@@ -93,7 +93,7 @@ function meant(sets: readonly FormSet[], participles: ReadonlySet<string>): read
   return verbs.length > 0 ? verbs : sets;
 }
 
-/** A line for each beginning of forms; behind tabs the rest of each, and its lemmas. */
+/** One line per beginning of forms; then, after tabs, the rest of each form and its lemmas. */
 function linesOf(sets: readonly FormSet[]): readonly string[] {
   const kept = new Map<FormSet, Set<string>>();
   for (const [form, its] of setsOfForms(sets)) {
@@ -121,8 +121,8 @@ function linesOf(sets: readonly FormSet[]): readonly string[] {
 }
 
 /**
- * How many letters of the form are not the lemma's, in base 36, and the lemma's that follow. Lemmas that are not the same
- * get different names.
+ * The number of letters at the end of the form that the lemma lacks, in base 36, then the lemma's ending. Different
+ * lemmas of the same spelling get different names.
  */
 function encodeLemma(form: string, lemma: string, homograph: number): string {
   let kept = 0;
@@ -135,7 +135,7 @@ interface NamedForms {
   readonly forms: ReadonlySet<string>;
 }
 
-/** A set all of whose forms are those of another one says nothing. */
+/** Drops sets whose forms all belong to another set. */
 function withoutContained(groups: readonly NamedForms[]): readonly NamedForms[] {
   const groupsOfForm = new Map<string, number[]>();
   for (const [i, { forms }] of groups.entries()) {
@@ -153,7 +153,7 @@ function withoutContained(groups: readonly NamedForms[]): readonly NamedForms[] 
 
 const dictionary = readDictionary();
 if (dictionary === null) {
-  process.stdout.write(`words: skipped, the package ${PACKAGE} cannot be had by apt-get\n`);
+  process.stdout.write(`words: skipped, apt-get cannot download the package ${PACKAGE}\n`);
 } else {
   const rules = readSuffixRules(dictionary.aff);
   const entries = dictionary.dic.split('\n').slice(1);
@@ -162,7 +162,7 @@ if (dictionary === null) {
   const text = `${[NOTICE, ...linesOf(plain)].join('\n')}\n`;
   const isSame = existsSync(TARGET) && brotliDecompressSync(readFileSync(TARGET)).toString() === text;
   if (!isSame && process.argv.includes('--check')) {
-    throw new Error('french.tsv.br is not what its build.ts makes: npm run generate');
+    throw new Error('french.tsv.br is outdated: run npm run generate');
   }
   const params = { [constants.BROTLI_PARAM_LGWIN]: constants.BROTLI_MAX_WINDOW_BITS };
   if (!isSame) writeFileSync(TARGET, brotliCompressSync(text, { params }));

@@ -1,22 +1,22 @@
 /**
- * What a folded word is a form of. Two words are inflected forms of one another where they share a lemma (decisions,
- * section 2). A word that the French dictionary does not have stands for itself and, where it may be a plural, for its
- * singular: with -s or -x, with -es as in Spanish, with -en as in Dutch.
+ * Lemmas of folded words. Two words are inflected forms of one another if they share a lemma (decisions, section 2). A
+ * word that is not in the French dictionary is its own lemma and, if it may be a plural, also has its singular as a
+ * lemma: plurals in -s or -x, in -es as in Spanish, in -en as in Dutch.
  */
 
 import { readFileSync } from 'node:fs';
 import { brotliDecompressSync } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
 
-/** Of a form, on its line; few forms share one. */
+/** Length of the beginning by which lines are found; few forms share one. */
 export const BEGINNING_LENGTH = 5;
 
 /** The lines of `build.ts` by the beginning of their forms. */
 let french: ReadonlyMap<string, string> | null = null;
 
 /**
- * Reads the table, which holds the event loop for a tenth of a second: call it before requests are answered. Without that
- * the first look-up reads it.
+ * Reads the table, which blocks the event loop for a tenth of a second: call this before the process answers requests.
+ * Otherwise the first look-up reads it.
  */
 export function readFrenchForms(): ReadonlyMap<string, string> {
   if (french !== null) return french;
@@ -25,9 +25,9 @@ export function readFrenchForms(): ReadonlyMap<string, string> {
   return french;
 }
 
-/** Adverts draw on some ten thousand words; looking one up anew costs as much as ten of them. */
+/** Adverts use some ten thousand words; a new look-up costs as much as ten cached ones. */
 const KNOWN_MAX_BYTES = 8 * 1024 ** 2;
-/** The size of an entry beside its texts. */
+/** Size of a cache entry without its texts. */
 const ENTRY_BYTES = 128;
 const known = new LRUCache<string, readonly string[]>({
   maxSize: KNOWN_MAX_BYTES,
@@ -45,7 +45,7 @@ export function lemmasOf(foldedWord: string): readonly string[] {
   return lemmas;
 }
 
-/** Null for a word that the dictionary does not have. */
+/** Null if the word is not in the dictionary. */
 function frenchLemmasOf(form: string): readonly string[] | null {
   const codes = codesOf(form);
   return codes === null ? null : codes.split(' ').map((code) => decodeLemma(form, code));
@@ -58,12 +58,12 @@ function codesOf(form: string): string | null {
   return start === -1 ? null : (line.slice(start + entry.length).split('\t', 1)[0] as string);
 }
 
-/** See `encodeLemma` of build.ts: one digit is enough. */
+/** See `encodeLemma` in build.ts. One digit suffices for the count. */
 function decodeLemma(form: string, code: string): string {
   return form.slice(0, form.length - Number.parseInt(code[0] as string, 36)) + code.slice(1);
 }
 
-/** What precedes keeps three letters, or four where other words end like that plural too. */
+/** At least three letters remain, or four for endings that other words have, too. */
 const PLURALS = [/(?<=...)[sx]$/, /(?<=...[dljnrsxz])es$/, /(?<=....)en$/];
 
 function foreignLemmasOf(word: string): readonly string[] {

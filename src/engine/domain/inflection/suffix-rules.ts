@@ -1,19 +1,19 @@
 /**
- * The inflected forms of a dictionary entry, by the suffix rules of its hunspell `.aff` file (man 5 hunspell) and its
- * parts of speech (`po:`). Suffixes of the French dictionary inflect; its prefixes elide (`l'`) or derive (`kilo`), and
- * are left alone. Of verbs, each mood is a set of its own (decisions, section 2); the simple past and the subjunctives
- * are left out: nobody searches them.
+ * Inflected forms of a dictionary entry, from the suffix rules of its hunspell `.aff` file (man 5 hunspell) and its parts
+ * of speech (`po:`). Suffixes of the French dictionary inflect; its prefixes elide (`l'`) or derive (`kilo`) and are
+ * ignored. Each mood of a verb is a set of its own (decisions, section 2). The simple past and the subjunctives are
+ * omitted, because people do not search for them.
  */
 
 import { foldText } from '../text.ts';
 
 interface SuffixRule {
-  /** Removed from the end of the word before `add` takes its place. */
+  /** Removed from the end of the word before `add` is appended. */
   readonly strip: string;
   readonly add: string;
-  /** What the word must end with. */
+  /** Condition on the end of the word. */
   readonly condition: RegExp;
-  /** The moods and tenses of a verb's form; empty for other words. */
+  /** Moods and tenses of a verb form; empty for other words. */
   readonly tags: readonly string[];
   readonly isPlural: boolean;
 }
@@ -21,16 +21,16 @@ interface SuffixRule {
 /** By flag, in the order of the file. */
 export type SuffixRules = ReadonlyMap<string, readonly SuffixRule[]>;
 
-/** Forms that stand for one another. */
+/** Forms that match one another. */
 export interface FormSet {
   readonly headword: string;
   readonly kind: FormKind;
   readonly forms: ReadonlySet<string>;
-  /** Those of them that are no plurals. */
+  /** The forms that are not plurals. */
   readonly singulars: ReadonlySet<string>;
 }
 
-/** `word`: noun, adjective and whatever else is no verb; `name`: of a person or place. Verbs by their mood. */
+/** `word`: a noun, an adjective or any other word except a verb; `name`: of a person or place. Verbs are grouped by mood. */
 export type FormKind =
   | 'word'
   | 'name'
@@ -54,9 +54,9 @@ const KIND_OF_TAG: Readonly<Record<string, FormKind>> = {
 const OTHER_TENSES: ReadonlySet<string> = new Set(['po:ipsi', 'po:spre', 'po:simp']);
 const NAMES: ReadonlySet<string> = new Set(['po:npr', 'po:prn', 'po:patr', 'po:titr']);
 
-/** Throws when the file's flags are not of two characters each. */
+/** Throws if the file's flags do not have two characters each. */
 export function readSuffixRules(aff: string): SuffixRules {
-  if (!/^FLAG long$/m.test(aff)) throw new Error('the .aff file does not say FLAG long');
+  if (!/^FLAG long$/m.test(aff)) throw new Error('the .aff file must have the line "FLAG long"');
   const rules = new Map<string, SuffixRule[]>();
   for (const [, flag, strip, add, condition, tags = ''] of aff.matchAll(
     /^SFX (\S\S) (\S+) ([^\s/]+)\S* (\S+)(?: (.+))?$/gm,

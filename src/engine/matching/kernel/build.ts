@@ -28,7 +28,7 @@ export const KERNEL_BASE64 =
 `;
 if (process.argv.includes('--check')) {
   const isBuilt = (await readFile(TARGET, 'utf8')) === text;
-  if (!isBuilt) throw new Error('bytes.ts is not built from the source and layout: run build.ts');
+  if (!isBuilt) throw new Error('bytes.ts is outdated: run npm run generate');
 } else {
   await writeFile(TARGET, text);
 }

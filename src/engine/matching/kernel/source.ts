@@ -1,13 +1,13 @@
 /**
  * The matching kernel in WebAssembly text: it tests sixteen rows of a group against one property, column by column. All
- * offsets are in `layout.ts`. Tests compare it with a plain TypeScript kernel. Assembled by `build.ts`.
+ * offsets are in `layout.ts`. `build.ts` assembles it. Tests compare the index with a scan of all searches.
  *
  * A row *fails* if a column excludes the property. A row that does not fail is *open* if a quantised column or the
- * circle cannot decide. Rows that are neither open nor need attention are added to the sure answers, by number, and all
- * other rows to the answers to check.
+ * circle cannot decide. If a row is neither open nor needs attention, its number is added to the sure answers. Any
+ * other row that does not fail is added to the rows to check.
  *
- * Groups are spread all over the memory, so most of the time is spent waiting for them. Each pass over the list
- * therefore follows a pass that only reads a word of every cache line that it needs. Nothing depends on these words, so
+ * Groups are scattered over the memory, so most of the time is spent waiting for it. Each pass over the list is
+ * therefore preceded by a pass that only reads a word of every cache line needed. Nothing depends on these words, so
  * the processor loads as many lines at once as it can. Only the last pass branches on rows.
  */
 
@@ -15,7 +15,7 @@ import { MEASURES } from '../rows/quantiser.ts';
 import { PAGES_MAX } from '../rows/shared-memory.ts';
 import * as at from './layout.ts';
 
-/** Offset from a group's list entry to the lanes that pass; open lanes are in the other half of that word. */
+/** Offset from a group's list entry to the word with the lanes that pass; its other half has the open lanes. */
 const PASSING = at.VERDICTS - at.GROUP_LIST;
 const OPEN = PASSING + 2;
 const ALL_LANES = 2 ** at.LANES - 1;
@@ -42,7 +42,7 @@ function loadCode(local: string, offset: number): string {
 
 const NEED_LOCALS = Array.from({ length: at.NEED_COLUMNS }, (_, column) => `lacking${column}`);
 
-/** TYPES: fails without a bit in common. NEEDS: fails with a bit that the property lacks. */
+/** A row fails if its TYPES share no bit with the property's, or its NEEDS have a bit that the property lacks. */
 const KINDS_FAIL = NEED_LOCALS.reduce(
   (failing, lacking, column) => `(v128.or
         ${failing}
@@ -74,7 +74,7 @@ const FILTER_BOUNDS = MEASURES.flatMap(({ name }, measure) =>
   }),
 ).join('\n      ');
 
-/** count: groups in the list. hasArea: their rows have a circle. Returns the number of sure answers. */
+/** `count`: number of listed groups. `hasArea`: their rows have a circle. Returns the number of sure answers. */
 const FILTER = `
   (func (export "filter") (param $count i32) (param $hasArea i32) (result i32)
     (local $listEnd i32)
@@ -88,7 +88,7 @@ const FILTER = `
       (else (call $fetchSources (i32.const ${at.GROUP_LIST}) (local.get $listEnd))))
     (call $answer (local.get $listEnd)))`;
 
-/** Stores what it reads, so that the reads are not optimised away. */
+/** Stores the words that it reads, so that the reads are not optimised away. */
 const FETCH_COLUMNS = `
   (func $fetchColumns (param $list i32) (param $listEnd i32)
     (local $group i32) (local $read i32)
@@ -98,7 +98,7 @@ const FETCH_COLUMNS = `
       ${NEXT_GROUP})
     (i32.store offset=${at.TOUCHED} (i32.const 0) (local.get $read)))`;
 
-/** Fetches the groups in which `filterColumns` left a row; for other groups, reads the same lines at address 0. */
+/** Prefetches the groups in which `filterColumns` left a row; for others it reads at address 0, without a branch. */
 function fetchRest(name: string, end: number): string {
   return `
   (func ${name} (param $list i32) (param $listEnd i32)
@@ -135,7 +135,7 @@ const FILTER_COLUMNS = `
         (i32.shl (i8x16.bitmask (local.get $opening)) (i32.const 16))))
       ${NEXT_GROUP}))`;
 
-/** Narrows what `filterColumns` left: a row passes only within its reach, and is open if it is not surely within it. */
+/** Narrows the result of `filterColumns`: a row passes only within its reach, and is open unless surely within it. */
 const FILTER_AREAS = `
   (func $filterAreas (param $listEnd i32)
     (local $list i32) (local $group i32) (local $part i32) (local $lanes i32) (local $beyond i32)

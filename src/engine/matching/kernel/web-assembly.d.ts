@@ -1,4 +1,4 @@
-/** The part of the WebAssembly JavaScript interface in use; neither the es2023 library nor Node's types declare it. */
+/** The used part of the WebAssembly JavaScript interface, which neither the es2023 library nor Node's types declare. */
 declare namespace WebAssembly {
   class Memory {
     constructor(descriptor: { readonly initial: number; readonly maximum: number; readonly shared: true });

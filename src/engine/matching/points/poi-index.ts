@@ -1,6 +1,6 @@
 /**
  * Points of interest in memory: a kd-tree (kdbush) per facility, never changed once built. `createPointsOfInterest`
- * holds the current index. A new one is built next to it and swapped in: a query sees either the old or the new index.
+ * holds the current index. A new one is built separately and replaces it at once.
  */
 
 import { around } from 'geokdbush';
@@ -15,9 +15,9 @@ export interface PointQuery {
   /** Degrees, WGS 84. */
   readonly lat: number;
   readonly lon: number;
-  /** Great-circle, on a sphere of 6371 km; the border is inside. */
+  /** Great-circle distance on a sphere with a radius of 6371 km; the border is inside. */
   readonly radiusKm: number;
-  /** Empty means all. */
+  /** Empty for all. */
   readonly facilities: readonly Facility[];
   readonly limit: number;
 }
@@ -25,24 +25,24 @@ export interface PointQuery {
 export interface PointIndex {
   readonly size: number;
   /**
-   * The nearest `limit` points within the radius, nearest first. Equally distant points are in the order of
-   * `FACILITIES`, then of their import.
+   * The nearest `limit` points within the radius, nearest first. Equally distant points are ordered by `FACILITIES`,
+   * then by import.
    */
   within(query: PointQuery): readonly PointOfInterest[];
 }
 
 export const NO_POINTS: PointIndex = { size: 0, within: () => [] };
 
-/** An index under construction: adds the points in steps and sorts them in a thread. */
+/** Builds an index: adds points in steps, and sorts them in a thread. */
 export interface PointIndexBuilder {
   add(points: Iterable<PointOfInterest>): Promise<void>;
   finish(): Promise<PointIndex>;
 }
 
 export interface PointsOfInterest {
-  /** The current index. Each change creates a new object, so derived values can be cached by it. */
+  /** The current index. Each change creates a new object, so the object can be a key for cached values. */
   readonly current: PointIndex;
-  /** Passes a builder to `fill`, then makes the index that it built current. Queries continue meanwhile. */
+  /** Passes a builder to `fill`, then makes the built index current. Queries continue meanwhile. */
   replace(fill: (builder: PointIndexBuilder) => Promise<void>): Promise<void>;
 }
 
@@ -66,7 +66,7 @@ export async function buildPointIndex(points: Iterable<PointOfInterest>): Promis
   return builder.finish();
 }
 
-/** Points processed in one tick of the event loop. */
+/** Points processed per tick of the event loop. */
 const STEP_POINTS = 2048;
 
 /** Building an index of five million points takes some seconds. */
@@ -99,7 +99,7 @@ export function createPointIndexBuilder(): PointIndexBuilder {
 
 const CHUNK_LOG2 = 13;
 
-/** A growing list of coordinates in chunks: growing one array would copy it and block the event loop. */
+/** A growing list of coordinates, in chunks: a single array would be copied when it grows, and block the event loop. */
 class Coordinates {
   readonly #chunks: Float64Array[] = [];
   #length = 0;
@@ -129,11 +129,11 @@ interface FacilityTree {
   readonly facility: Facility;
   readonly tree: KDBush;
   readonly details: PointDetails;
-  /** By position: the number of the point in the order of the import. */
+  /** By position: the number of the point in import order. */
   readonly numbers: Uint16Array | Uint32Array;
 }
 
-/** Sorting fewer points is faster than starting a thread: at most 3 ms, even with code that is not compiled yet. */
+/** Sorting up to this many points is faster than starting a thread: at most 3 ms, even before the code is compiled. */
 const SORTED_HERE_MAX = 2_000;
 const SORTING = { entry: new URL('./sort-thread', import.meta.url), heapMaxMb: 64 };
 
@@ -146,7 +146,7 @@ async function treeOf(facility: Facility, coordinates: Coordinates, details: Poi
   }
   const sorted = coordinates.length <= SORTED_HERE_MAX ? tree.finish() : await sortedInThread(tree);
   const numbers = sorted.ids.slice() as FacilityTree['numbers'];
-  // In the order of the tree, a query reads a few ranges of the columns instead of a thousand scattered entries.
+  // In the order of the tree: a query reads a few ranges of the columns instead of a thousand scattered entries.
   const ordered = new PointDetails();
   for (let position = 0; position < numbers.length; position++) {
     ordered.addFrom(details, numbers[position] as number);
@@ -188,13 +188,13 @@ function findWithin(
     if (facilities.length > 0 && !facilities.includes(from.facility)) continue;
     const found = nearestOf(from, { lat, lon, radiusKm: reachKm }, limit);
     lists.push(found);
-    // More distant points of other facilities are not among the nearest.
+    // Points of other facilities that are farther away cannot be among the nearest.
     reachKm = found.distancesKm[limit - 1] ?? reachKm;
   }
   return merged(lists, limit);
 }
 
-/** Equally distant points are in the order of the lists. */
+/** Merges lists by distance. Equally distant points are in the order of the lists. */
 function merged(lists: readonly Found[], limit: number): readonly PointOfInterest[] {
   const [first] = lists;
   if (first === undefined) return [];
@@ -208,12 +208,12 @@ function merged(lists: readonly Found[], limit: number): readonly PointOfInteres
     .map(({ from, position }) => pointAt(from, position));
 }
 
-/** A smaller ratio of two distances may be a rounding error. */
+/** Two distances with at most this ratio count as equal, because they may differ by rounding. */
 const SAME_DISTANCE = 1 + 1e-9;
-/** Equally distant points that are compared at the limit. If there are more, any of them may be left out. */
+/** Maximum equally distant points that are compared at the limit. If there are more, any of them may be left out. */
 const TIED_MAX = 10_000;
 
-/** At least the nearest `limit` points, if there are as many. */
+/** The nearest `limit` points, or all if there are fewer; may return more. */
 function nearestOf(from: FacilityTree, within: Circumference, limit: number): Found {
   const found = measured(from, within, limit + 1);
   const [last, next] = [found.distancesKm[limit - 1], found.distancesKm[limit]];
@@ -223,7 +223,7 @@ function nearestOf(from: FacilityTree, within: Circumference, limit: number): Fo
 
 const HALF_ROUND_EARTH_KM = Math.PI * EARTH_RADIUS_KM;
 
-/** The tree rounds distances: the query reaches a little farther, and exact distances decide border and order. */
+/** The tree rounds distances, so the query reaches a little farther, and exact distances decide border and order. */
 function measured(from: FacilityTree, { lat, lon, radiusKm }: Circumference, max: number): Found {
   const { tree } = from;
   const { coords } = tree;

@@ -1,6 +1,6 @@
 /**
  * Names and attributes of points of interest, in columns of shared memory. With five million objects, each garbage
- * collection would block the process for long; here they are bytes, and a point is an object only while it is read.
+ * collection would block the process for a long time. So points are bytes, and an object is created only to read one.
  */
 
 import { OPERATOR_TYPES, type PointAttributes, SCHOOL_TYPES } from '../../domain/point-of-interest.ts';
@@ -9,7 +9,7 @@ const CHUNK_LOG2 = 13;
 const CHUNK = 1 << CHUNK_LOG2;
 const NAME_BYTES = 24;
 
-/** All possible attributes, as shared objects: a point stores the position of its own in a byte. */
+/** All possible attributes, as shared objects: a point stores the index of its attributes in a byte. */
 const ATTRIBUTES: readonly PointAttributes[] = [null, ...SCHOOL_TYPES].flatMap((schoolType) =>
   [null, ...OPERATOR_TYPES].map((operatorType) => ({
     ...(schoolType === null ? {} : { schoolType }),
@@ -19,9 +19,9 @@ const ATTRIBUTES: readonly PointAttributes[] = [null, ...SCHOOL_TYPES].flatMap((
 
 interface Chunk {
   readonly attributes: Uint8Array;
-  /** Where each name ends in `names`; it begins where the previous one ends. */
+  /** The end of each name in `names`; a name begins at the end of the previous one. */
   readonly nameEnds: Uint32Array;
-  /** 1 if the point has no name, as opposed to an empty one. */
+  /** 1 if the point has no name, which differs from an empty name. */
   readonly isNameless: Uint8Array;
   /** UTF-8. */
   names: Buffer;

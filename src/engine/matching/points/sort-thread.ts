@@ -1,4 +1,4 @@
-/** The thread that sorts a tree of points (poi-index.ts): a million points take it half a second. */
+/** The thread that sorts a tree of points (poi-index.ts), which takes half a second for a million points. */
 
 import KDBush from 'kdbush';
 import { answerRequests } from '../../actor/worker-thread.ts';

@@ -1,38 +1,38 @@
 /**
- * Variable-size records in pages, addressed by word. Freed records wait in a list per size for the next one of that
- * size; records are never moved or copied, so no change to the index waits for a reorganisation. The pages are shared
- * buffers for the reason given in `shared-memory`.
+ * Variable-size records in pages, addressed by word. The space of a freed record is kept in a list by size and reused
+ * for a record of that size. Records are never moved, so no change of the index has to wait for a reorganisation. Pages
+ * are shared buffers for the reason given in `shared-memory`.
  */
 
-/** Four megabytes: few pages, so pointers to them stay cached. A page takes no memory before it is written. */
+/** Four megabytes: there are few pages, so pointers to them stay cached. Unwritten parts of a page take no memory. */
 const PAGE_WORDS_LOG2 = 19;
 /** Words in a cache line. */
 export const LINE_WORDS = 8;
-/** Unused, so that records align to cache lines: the allocator begins each buffer with two words of its own. */
+/** Skipped words that align records to cache lines: the allocator puts two words of its own before each buffer. */
 const MARGIN_WORDS = LINE_WORDS - 2;
 const PAGE_MASK = 2 ** PAGE_WORDS_LOG2 - 1;
-/** The largest record, unless the caller sets another maximum: 128 kB. */
+/** Default maximum size of a record: 128 kB. */
 const WORDS_MAX = 1 << 14;
 /**
- * Sixteen size classes per doubling. A client that saves and deletes records of every possible size leaves a few
- * megabytes unused; with a class for each size it would leave all of their memory unused.
+ * Sixteen size classes per doubling. If a client saves and deletes records of every possible size, a few megabytes stay
+ * unused; with a class for each size, the memory of all these records would.
  */
 const SIZES_LOG2 = 4;
 
 interface Page {
   readonly numbers: Float64Array;
   readonly floats: Float32Array;
-  /** The same memory, two integers a word. */
+  /** The same memory, two integers per word. */
   readonly integers: Int32Array;
-  /** The same memory, four integers of sixteen bits a word. */
+  /** The same memory, four 16-bit integers per word. */
   readonly shorts: Uint16Array;
 }
 
 export class RecordArena {
   readonly #pages: Page[] = [];
-  /** Words of the largest record, eight bytes each: a power of two, at most half a page. */
+  /** Maximum words of a record, eight bytes each: a power of two, at most half a page. */
   readonly wordsMax: number;
-  /** First free record of each size, whose first integer is the address of the next one; -1 ends the list. */
+  /** The first free record of each size; its first integer is the address of the next one, or -1 at the end. */
   readonly #free: Int32Array;
   #top = 0;
 
@@ -45,7 +45,7 @@ export class RecordArena {
     return this.#top * 8;
   }
 
-  /** The address of `words` words, at most `wordsMax`, within one page. */
+  /** Returns the address of `words` words within one page; at most `wordsMax`. */
   allocate(words: number): number {
     const size = sizeOf(words);
     const free = this.#free[size] as number;
@@ -71,7 +71,7 @@ export class RecordArena {
     return this.integersAt(address)[this.integerOffset(address)] as number;
   }
 
-  /** Likewise for the following cache line, even if that belongs to another record. */
+  /** Likewise for the next cache line, even if it belongs to another record. */
   touchSecondLine(address: number): number {
     return this.integersAt(address)[this.integerOffset(address + LINE_WORDS)] as number;
   }

@@ -1,8 +1,9 @@
-/** The exact test of a record's bounds, needs and areas against a property, as in `satisfies` of `domain/criteria`. */
+/** Tests a property exactly against a record's bounds, needs and areas, as `satisfies` of `domain/criteria` does. */
 
 import { isInCircle } from '../../domain/geo.ts';
 import type { PropertyView } from '../property-view.ts';
 import type { RecordArena } from './arena.ts';
+import { excludedAt, shapesAt } from './criteria-record.ts';
 import {
   BOUND_BITS,
   CIRCLE_WORDS,
@@ -10,6 +11,7 @@ import {
   DEPARTMENTS,
   FLAGS,
   HAS_CIRCLE,
+  HAS_EXCLUDED,
   HAS_SHAPES,
   HEAD_WORDS,
   INSEE_CODES,
@@ -22,7 +24,7 @@ import {
 } from './layout.ts';
 import type { PolygonShapes } from './polygon-shapes.ts';
 
-/** The property must have passed a row of the search, which has tested its type. */
+/** The property must have passed a row of the search: its type is not tested again. */
 export function holdsInRecord(address: number, arena: RecordArena, view: PropertyView, shapes: PolygonShapes): boolean {
   const integers = arena.integersAt(address);
   const numbers = arena.numbersAt(address);
@@ -37,7 +39,17 @@ export function holdsInRecord(address: number, arena: RecordArena, view: Propert
     const value = view.values[bit >> 1] as number;
     if (!((bit & 1) === 0 ? value >= limit : value <= limit)) return false;
   }
-  return isInAreas(integers, numbers, head, lists, view, shapes);
+  return (
+    isInAreas(integers, numbers, head, lists, view, shapes) &&
+    ((flags & HAS_EXCLUDED) === 0 || !isInExcludedShape(excludedAt(address, arena), arena, view, shapes))
+  );
+}
+
+/** `excluded`: the record of the excluded areas. Rows test its communes, departments and zip codes (`SearchRows`). */
+function isInExcludedShape(excluded: number, arena: RecordArena, view: PropertyView, shapes: PolygonShapes): boolean {
+  const address = shapesAt(excluded, arena);
+  const { lat, lon } = view.facts;
+  return address !== 0 && lat !== null && lon !== null && shapes.hold(address, lat, lon);
 }
 
 /** `lists`: the word at which the codes of the lists begin. */

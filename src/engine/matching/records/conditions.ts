@@ -1,7 +1,7 @@
 /**
  * The criteria of a search that neither columns nor places cover: bounds, codes, letters, features, site categories,
- * and all criteria that an unknown value satisfies too (`orMissing`). The expressions of a search with any of these are
- * part of them. Equal conditions are stored once, and judged when the first candidate needs them.
+ * and all criteria that an unknown value also satisfies (`orMissing`). If a search has any of these, its expressions
+ * are part of them. Equal conditions are stored once, and evaluated when the first candidate needs them.
  */
 
 import type { Criteria } from '../../domain/criteria.ts';
@@ -16,14 +16,14 @@ import { RecordArena } from './arena.ts';
 import { isRecorded, RANGE_CRITERIA, RANGES } from './layout.ts';
 import { bytesSet, isInRow, SET_CRITERIA, setOf, UNKNOWN_IN_SET } from './value-sets.ts';
 
-/** Integers before the bounds: the last verdict with the number of its property, and the number of searches. */
+/** Integers before the bounds. The first two: the last verdict, with the number of its property, and the use count. */
 const VERDICT = 0;
 const USES = 1;
 /** A bit for each bound that is set, minimum first, in the order of `RANGES`. */
 const BOUNDS = 2;
-/** Criteria of `RANGES`, features and expressions that an unknown value satisfies too. */
+/** Those criteria of `RANGES`, features and expressions that an unknown value also satisfies. */
 const OR_MISSING = 3;
-/** Needs that an unknown value satisfies too. */
+/** Needs that an unknown value also satisfies. */
 const NEEDS = 4;
 /** A byte for each of `SET_CRITERIA`. */
 const SETS = 5;
@@ -32,12 +32,12 @@ const EXCLUDED = 7;
 /** Site categories, see `category-bits`. */
 const INCLUDED_CATEGORIES = 8;
 const EXCLUDED_CATEGORIES = 9;
-/** If categories are excluded: needs that adverts of other categories have to meet. */
+/** If categories are excluded: needs that adverts of the other categories must meet. */
 const NEEDS_OF_OTHERS = 10;
 const EXPRESSION = 11;
 const HEAD_WORDS = 6;
 const WORDS_MAX = HEAD_WORDS + 2 * RANGES.length;
-/** Largest number of a property in `VERDICT`; numbers then start over. */
+/** The largest number of a property in `VERDICT`, after which numbers restart. */
 const PROPERTIES_MAX = 2 ** 29 - 1;
 const FEATURES_CRITERION = bitOfCriterion('includedFeatures');
 const EXPRESSIONS_CRITERION = bitOfCriterion('expressions');
@@ -47,7 +47,7 @@ const OWN_OR_MISSING = RANGE_CRITERIA.reduce(
   FEATURES_CRITERION | EXPRESSIONS_CRITERION,
 );
 
-/** Verdicts. `AWAIT_TEXT`: all but the expressions hold, and these are about the text of only some of the adverts. */
+/** Verdicts. `AWAIT_TEXT`: all but the expressions hold, and these concern the text of only some of the adverts. */
 export const FAIL = 0;
 export const HOLD = 1;
 export const AWAIT_TEXT = 2;
@@ -83,7 +83,7 @@ export class Conditions {
     const { orMissing, includedFeatures, excludedFeatures, expressions } = criteria;
     const needs = needsOf(criteria);
     const bounds = writeBounds(criteria);
-    const sets = setsAsked(criteria);
+    const sets = requestedSets(criteria);
     const included = this.#categories.add(criteria.includedSiteCategories);
     const excluded = this.#categories.add(criteria.excludedSiteCategories);
     if (needs === null || bounds === null || sets === null || included === null || excluded === null) return null;
@@ -104,7 +104,7 @@ export class Conditions {
     return bits !== 0 || acceptsNoText;
   }
 
-  /** The address of what was written with this expression, which must stay in use as long. Counts a use. */
+  /** The address of the conditions last written, with this expression, which must stay in use as long. Counts a use. */
   use(expression: number): number {
     integers[EXPRESSION] = expression;
     const words = wordsOf(integers[BOUNDS] as number);
@@ -135,7 +135,7 @@ export class Conditions {
     this.#arena.free(address, words);
   }
 
-  /** Sets the property that verdicts are about. */
+  /** Sets the property for the next verdicts. */
   read(view: PropertyView): void {
     this.#view = view;
     this.#property += 1;
@@ -161,13 +161,13 @@ export class Conditions {
     return verdict;
   }
 
-  /** What the property states without the adverts that these conditions exclude. */
+  /** The facts of the property without the adverts that these conditions exclude. */
   statedTo(address: number): StatedFacts {
     const excluded = this.#arena.integersAt(address)[this.#arena.integerOffset(address) + EXCLUDED_CATEGORIES];
     return (this.#view as PropertyView).stated.without(excluded as number);
   }
 
-  /** For conditions whose verdict was `AWAIT_TEXT`, after their text was read: whether their expressions hold. */
+  /** Whether the expressions hold. For conditions that await a text, after the expression table has read it. */
   holdInText(address: number): boolean {
     const expression = this.#arena.integersAt(address)[this.#arena.integerOffset(address) + EXPRESSION];
     return this.#expressions.holds(expression as number);
@@ -184,8 +184,8 @@ export class Conditions {
     }
     const needs = page[head + NEEDS] as number;
     if (needs !== 0 && (needs & stated.denied) !== 0) return FAIL;
-    const asked = page[head + SETS] as number;
-    if (asked !== 0 && (bytesSet(asked) & ~bytesSet(asked & stated.sets)) !== 0) return FAIL;
+    const requested = page[head + SETS] as number;
+    if (requested !== 0 && (bytesSet(requested) & ~bytesSet(requested & stated.sets)) !== 0) return FAIL;
     const categories = page[head + INCLUDED_CATEGORIES] as number;
     if (categories !== 0 && (categories & stated.categories) === 0) return FAIL;
     const orMissing = page[head + OR_MISSING] as number;
@@ -235,7 +235,7 @@ function writeBounds(criteria: Criteria): number | null {
 }
 
 /** Null if a code or letter is unknown. */
-function setsAsked(criteria: Criteria): number | null {
+function requestedSets(criteria: Criteria): number | null {
   let sets = 0;
   for (const { row, criterion, shift } of SET_CRITERIA) {
     const values = criteria[row.name];
@@ -255,7 +255,7 @@ function wordsOf(bounds: number): number {
   return words;
 }
 
-/** The content as a string, without the verdict and the uses. */
+/** The content as a string, without the verdict and the use count. */
 function keyOf(words: number): string {
   return String.fromCharCode(...shorts.subarray(4, 4 * words));
 }

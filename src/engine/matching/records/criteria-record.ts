@@ -1,11 +1,11 @@
 /**
- * Criteria as a record of about eighty bytes: a head of counts and flags, the bounds and the circle that are set, the
- * codes of the lists of places, and the addresses of the polygons and the `conditions`. If no client can send the
- * criteria (unknown codes, NaN), or if they are unusually large, the record is *partial*: it has only their areas, if
- * these fit.
+ * Criteria as a record of about eighty bytes: a head of counts and flags, the bounds and the circle (if set), the codes
+ * of the lists of places, and the addresses of the polygons, of the `conditions`, and of a record with only the
+ * excluded areas. The record is *partial* if the criteria are unusually large, or such that no client can send them
+ * (unknown codes, NaN). A partial record has only the areas, or nothing if these do not fit.
  */
 
-import { hasAreas, NOWHERE_CODE } from '../../domain/areas.ts';
+import { type Areas, hasAreas, NOWHERE_CODE } from '../../domain/areas.ts';
 import { ANYTHING, type Criteria, plainCriteria, type RowOf } from '../../domain/criterion-table.ts';
 import {
   EXPRESSION_ENTRIES_MAX,
@@ -25,8 +25,10 @@ import {
   CONDITIONS,
   countOf,
   EXPRESSION,
+  excludedOf,
   FLAGS,
   HAS_CIRCLE,
+  HAS_EXCLUDED,
   HAS_SHAPES,
   HEAD_WORDS,
   IS_PARTIAL,
@@ -44,7 +46,7 @@ import {
 import type { PolygonShapes } from './polygon-shapes.ts';
 import { setOf } from './value-sets.ts';
 
-/** The tables that give strings and expressions their codes. */
+/** The tables with the codes of strings and expressions. */
 export interface RecordTables {
   readonly insee: CodeTable;
   readonly departments: CodeTable;
@@ -65,16 +67,27 @@ const scratchIntegers = new Int32Array(scratch.buffer);
 
 /** Writes a record and returns its address. Counts one more use of each of its codes. */
 export function writeRecord(criteria: Criteria, arena: RecordArena, tables: RecordTables): number {
-  const isWhole = writeHead(criteria, tables) && fits(criteria);
+  const excluded = writeExcluded(criteria.excludedAreas, arena, tables);
+  const isWhole = excluded !== null && writeHead(criteria, tables) && fits(criteria);
   const areas = { ...ANYTHING, areas: criteria.areas, orMissing: criteria.orMissing & AREAS_CRITERION };
   const areAreasWhole = isWhole || (writeHead(areas, tables) && fits(areas));
   const { polygons } = criteria.areas;
   const shapes = areAreasWhole && polygons.length > 0 ? tables.shapes.write(polygons) : 0;
-  if (isWhole && shapes !== null) return writeAll(criteria, shapes, arena, tables);
+  if (isWhole && shapes !== null) return writeAll(criteria, { shapes, excluded }, arena, tables);
+  if (excluded) freeRecord(excluded, arena, tables);
   const partial = areAreasWhole && shapes !== null ? areas : ANYTHING;
   writeHead(partial, tables);
   scratchIntegers[FLAGS] = (scratchIntegers[FLAGS] as number) | IS_PARTIAL;
-  return writeAll(partial, shapes ?? 0, arena, tables);
+  return writeAll(partial, { shapes: shapes ?? 0, excluded: 0 }, arena, tables);
+}
+
+/** Returns the address of a record of these areas; 0 if there are none, null if they do not fit in a record. */
+function writeExcluded(areas: Areas, arena: RecordArena, tables: RecordTables): number | null {
+  if (!hasAreas(areas)) return 0;
+  const address = writeRecord({ ...ANYTHING, areas }, arena, tables);
+  if (!isPartial(address, arena)) return address;
+  freeRecord(address, arena, tables);
+  return null;
 }
 
 /** Writes flags, kinds and bounds, and prepares the conditions. False if a record cannot store some of the criteria. */
@@ -83,12 +96,13 @@ function writeHead(criteria: Criteria, tables: RecordTables): boolean {
   const needs = needsOf(criteria);
   const types = setOf(TYPES_ROW, criteria.propertyTypes);
   if (hasConditions === null || needs === null || types === null) return false;
-  const { areas, orMissing } = criteria;
+  const { areas, excludedAreas, orMissing } = criteria;
   scratchIntegers.fill(0, 0, 2 * HEAD_WORDS);
   scratchIntegers[FLAGS] =
     writeBounds(criteria) |
     (areas.circle === null ? 0 : HAS_CIRCLE) |
     (areas.polygons.length === 0 ? 0 : HAS_SHAPES) |
+    (hasAreas(excludedAreas) ? HAS_EXCLUDED : 0) |
     ((orMissing & EXPRESSIONS_CRITERION) === 0 ? 0 : ACCEPTS_NO_TEXT);
   const typesInRow = (orMissing & TYPES_CRITERION) === 0 ? types : 0;
   const needsInRow = needs & ~needsAmong(needs, orMissing);
@@ -111,9 +125,15 @@ function writeBounds(criteria: Criteria): number {
   return bits;
 }
 
-/** Writes the rest, after head and bounds. `shapes`: the address of the polygons, ignored if there are none. */
-function writeAll(criteria: Criteria, shapes: number, arena: RecordArena, tables: RecordTables): number {
-  const { circle, polygons } = criteria.areas;
+/** Addresses of the polygons and of the excluded areas, ignored if there are none. */
+interface Addresses {
+  readonly shapes: number;
+  readonly excluded: number;
+}
+
+/** Writes the parts that follow head and bounds. */
+function writeAll(criteria: Criteria, addresses: Addresses, arena: RecordArena, tables: RecordTables): number {
+  const { circle } = criteria.areas;
   let top = listsOffset(scratchIntegers[FLAGS] as number);
   if (circle !== null) {
     scratch[top - 3] = circle.lat;
@@ -133,7 +153,10 @@ function writeAll(criteria: Criteria, shapes: number, arena: RecordArena, tables
     for (let i = 0; i < texts.length; i++) scratchIntegers[code++] = tables[table].use(texts[i] as string);
   }
   top = (code + 1) >> 1;
-  if (polygons.length > 0) scratchIntegers[2 * top++] = shapes;
+  if (((scratchIntegers[FLAGS] as number) & (HAS_SHAPES | HAS_EXCLUDED)) !== 0) {
+    scratchIntegers[2 * top] = addresses.shapes;
+    scratchIntegers[2 * top++ + 1] = addresses.excluded;
+  }
 
   const address = arena.allocate(top);
   const numbers = arena.numbersAt(address);
@@ -142,29 +165,38 @@ function writeAll(criteria: Criteria, shapes: number, arena: RecordArena, tables
   return address;
 }
 
-/** The address of its conditions; 0 for none. */
+/** The address of the record's conditions; 0 for none. */
 export function conditionsAt(address: number, arena: RecordArena): number {
   return arena.integersAt(address)[arena.integerOffset(address) + CONDITIONS] as number;
 }
 
-/** The id of its expressions; 0 for none. */
+/** The id of the record's expressions; 0 for none. */
 export function expressionAt(address: number, arena: RecordArena): number {
   return arena.integersAt(address)[arena.integerOffset(address) + EXPRESSION] as number;
 }
 
-/** The address of its polygons; 0 for none. */
+/** The address of the record's polygons; 0 for none. */
 export function shapesAt(address: number, arena: RecordArena): number {
   const integers = arena.integersAt(address);
   const head = arena.integerOffset(address);
   return ((integers[head + FLAGS] as number) & HAS_SHAPES) === 0 ? 0 : shapesOf(integers, head);
 }
 
+/** The address of the record of its excluded areas; 0 for none. */
+export function excludedAt(address: number, arena: RecordArena): number {
+  const integers = arena.integersAt(address);
+  const head = arena.integerOffset(address);
+  return ((integers[head + FLAGS] as number) & HAS_EXCLUDED) === 0 ? 0 : excludedOf(integers, head);
+}
+
 export function isPartial(address: number, arena: RecordArena): boolean {
   return ((arena.integersAt(address)[arena.integerOffset(address) + FLAGS] as number) & IS_PARTIAL) !== 0;
 }
 
-/** Frees the record and ends the use of its codes. */
+/** Frees the record and the record of its excluded areas, and ends the use of their codes. */
 export function freeRecord(address: number, arena: RecordArena, tables: RecordTables): void {
+  const excluded = excludedAt(address, arena);
+  if (excluded !== 0) freeRecord(excluded, arena, tables);
   const integers = arena.integersAt(address);
   const head = arena.integerOffset(address);
   let code = head + 2 * listsOffset(integers[head + FLAGS] as number);
@@ -183,19 +215,17 @@ const lists: Record<ListName, readonly string[]> = {
   inseeCodes: [],
   departments: [],
   zipcodes: [],
-  excludedInseeCodes: [],
 };
 
 function readLists(criteria: Criteria): void {
-  const { areas, excludedInseeCodes, orMissing } = criteria;
+  const { areas, orMissing } = criteria;
   const takesNowhere = (orMissing & AREAS_CRITERION) !== 0 && hasAreas(areas);
   lists.inseeCodes = takesNowhere ? [...areas.inseeCodes, NOWHERE_CODE] : areas.inseeCodes;
   lists.departments = areas.departmentCodes;
   lists.zipcodes = areas.zipcodes;
-  lists.excludedInseeCodes = excludedInseeCodes;
 }
 
-/** Whether lists and expressions are of usual size. */
+/** Whether lists and expressions are small enough for a record. */
 function fits(criteria: Criteria): boolean {
   let codes = 0;
   readLists(criteria);

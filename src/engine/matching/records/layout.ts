@@ -1,4 +1,4 @@
-/** The words of a criteria record, see `criteria-record`: a head of integers, bounds, circle, list codes, polygons' address. */
+/** The words of a record (`criteria-record`): a head of integers, bounds, circle, list codes, two addresses. */
 
 import {
   type CriterionSet,
@@ -13,7 +13,7 @@ import { MEASURES } from '../rows/quantiser.ts';
 
 const OTHER_RANGES = plainCriteria('range').filter((row) => !MEASURES.some(({ name }) => name === row.name));
 
-/** In the order of the bound bits: those with columns, then others of the property, then those of adverts. */
+/** In the order of the bound bits: ranges with columns, then other ranges of the property, then ranges of adverts. */
 export const RANGES: readonly RowOf<'range'>[] = [
   ...MEASURES,
   ...OTHER_RANGES.filter(isOfProperty),
@@ -21,7 +21,7 @@ export const RANGES: readonly RowOf<'range'>[] = [
 ];
 export const RANGE_CRITERIA = RANGES.map(({ name }) => bitOfCriterion(name));
 
-/** Whether the record and its rows have the bounds of that range, rather than its `conditions`. */
+/** Whether the bounds of that range are in the record and its rows, rather than in its `conditions`. */
 export function isRecorded(range: number, orMissing: CriterionSet): boolean {
   return range < MEASURES.length && (orMissing & (RANGE_CRITERIA[range] as number)) === 0;
 }
@@ -35,34 +35,34 @@ export const EXPRESSION = 2;
 export const LIST_COUNTS = 3;
 /** The address of its `conditions`; 0 for none. */
 export const CONDITIONS = 5;
-/** Eight bytes each, like everything after the head but the list codes. */
+/** Words of eight bytes. After the head, everything but the list codes consists of words. */
 export const HEAD_WORDS = 3;
 
-/** The lists in order: word and bits of `LIST_COUNTS` that hold their lengths, and the table of their texts. */
+/** The lists in order: the word and bits of `LIST_COUNTS` that have a list's length, and the table of its texts. */
 export const LISTS = [
-  { name: 'inseeCodes', ...counted(0, 0, 16), table: 'insee' },
-  { name: 'departments', ...counted(1, 0, 8), table: 'departments' },
-  { name: 'zipcodes', ...counted(0, 16, 16), table: 'zipcodes' },
-  { name: 'excludedInseeCodes', ...counted(1, 8, 16), table: 'insee' },
+  { name: 'inseeCodes', ...counterField(0, 0, 16), table: 'insee' },
+  { name: 'departments', ...counterField(1, 0, 8), table: 'departments' },
+  { name: 'zipcodes', ...counterField(0, 16, 16), table: 'zipcodes' },
 ] as const;
 export type ListName = (typeof LISTS)[number]['name'];
 export const INSEE_CODES = 0;
 export const DEPARTMENTS = 1;
 export const ZIPCODES = 2;
-export const EXCLUDED_INSEE_CODES = 3;
 
-function counted(integer: number, shift: number, bits: number) {
+function counterField(integer: number, shift: number, bits: number) {
   return { integer, shift, max: 2 ** bits - 1 };
 }
 
-/** `FLAGS`: a bit for each bound of the `MEASURES`, minimum first, then these. */
+/** `FLAGS` has a bit for each bound of the `MEASURES`, minimum first, then the following bits. */
 export const BOUND_BITS = 2 * MEASURES.length;
 const BOUNDS_MASK = 2 ** BOUND_BITS - 1;
 /** The search also accepts properties without a text. */
 export const ACCEPTS_NO_TEXT = 1 << 26;
+/** The search excludes areas, which have a separate record. */
+export const HAS_EXCLUDED = 1 << 27;
 export const HAS_CIRCLE = 1 << 28;
 export const HAS_SHAPES = 1 << 29;
-/** Only the areas are recorded, or not even these: see `criteria-record`. */
+/** The record is partial: it has at most the areas (see `criteria-record`). */
 export const IS_PARTIAL = 1 << 30;
 if (BOUNDS_MASK >= ACCEPTS_NO_TEXT)
   throw new RangeError(`${MEASURES.length} measures do not fit the flags of a record`);
@@ -78,27 +78,34 @@ export function readCircle(numbers: Float64Array, start: number): Circle {
   };
 }
 
-/** The number of entries in one of the lists. */
+/** The number of entries in a list. */
 export function countOf(integers: Int32Array, head: number, list: number): number {
   const { integer, shift, max } = LISTS[list] as (typeof LISTS)[number];
   return ((integers[head + LIST_COUNTS + integer] as number) >>> shift) & max;
 }
 
-/** The word of the address of the polygons, of a record that `HAS_SHAPES`: the one after the codes of the lists. */
-export function shapesWordOf(integers: Int32Array, head: number): number {
+const HAS_ADDRESSES = HAS_SHAPES | HAS_EXCLUDED;
+
+/** The word after the codes of the lists: the addresses of the polygons and of the excluded areas, if any. */
+function addressesWordOf(integers: Int32Array, head: number): number {
   let codes = 0;
   for (let list = 0; list < LISTS.length; list++) codes += countOf(integers, head, list);
   return listsOffset(integers[head + FLAGS] as number) + ((codes + 1) >> 1);
 }
 
-/** The address of the polygons of a record that `HAS_SHAPES`. */
+/** The address of the polygons; only for a record that `HAS_SHAPES`. */
 export function shapesOf(integers: Int32Array, head: number): number {
-  return integers[head + 2 * shapesWordOf(integers, head)] as number;
+  return integers[head + 2 * addressesWordOf(integers, head)] as number;
+}
+
+/** The address of the record of the excluded areas; only for a record that `HAS_EXCLUDED`. */
+export function excludedOf(integers: Int32Array, head: number): number {
+  return integers[head + 2 * addressesWordOf(integers, head) + 1] as number;
 }
 
 /** The length of a record, in words. */
 export function wordsOf(integers: Int32Array, head: number): number {
-  return shapesWordOf(integers, head) + (((integers[head + FLAGS] as number) & HAS_SHAPES) === 0 ? 0 : 1);
+  return addressesWordOf(integers, head) + (((integers[head + FLAGS] as number) & HAS_ADDRESSES) === 0 ? 0 : 1);
 }
 
 /** Words before the codes of the lists. */

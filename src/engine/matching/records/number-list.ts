@@ -1,4 +1,4 @@
-/** A list of numbers in a typed array that is reused, read by position or copied to an array of its length. */
+/** A list of numbers in a reused typed array. It is read by position, or copied to a new array of its length. */
 
 export class NumberList<Kind extends number = number> {
   #numbers = new Int32Array(4096);
@@ -44,7 +44,7 @@ export class NumberList<Kind extends number = number> {
   toArray(): Kind[] {
     const count = this.#count;
     const array: Kind[] = [];
-    // Grown once: pushing takes four times as long.
+    // The length is set once, because pushing takes four times as long.
     array.length = count;
     for (let i = 0; i < count; i++) array[i] = this.#numbers[i] as Kind;
     return array;

@@ -1,30 +1,30 @@
 /**
- * A grid of cells over a polygon with many corners. A cell is outside, inside, or *mixed*, with a list of what decides
- * there. The test casts a ray to the east. In a cell's row of latitudes, an edge surely west of the cell never counts.
- * An edge surely east of it counts if it straddles the latitude, with exactly one corner to the north. A corner between
- * two eastern edges thus counts twice, which cancels. A corner that turns, with only one of its edges east of the cell,
- * counts if it is north of the location, which is known in advance unless the corner is within the row. The edges in
- * the cell are judged as in `isInPolygon` of `domain/geo`, so the answer is the same to the last bit.
+ * A grid of cells over a polygon with many corners. A cell is outside, inside, or *mixed*, with a list of the edges and
+ * corners that decide there. The test casts a ray to the east and counts crossed edges. An edge surely west of the cell
+ * is never crossed. An edge surely east of it is crossed if exactly one of its corners is north of the location. Each
+ * northern corner counts once per edge, so a corner between two eastern edges cancels. A corner *turns* if only one of
+ * its edges is east of the cell. It counts if it is north of the location, which is known in advance unless the corner
+ * is within the cell's row. Edges in the cell are tested as in `isInPolygon` of `domain/geo`, with exactly its answer.
  */
 
 import { ON_EDGE, sideOfEdge, WEST_OF_EDGE } from '../../domain/geo.ts';
 import { NumberList } from './number-list.ts';
 
-/** Number of positions from which a grid pays. Its rings are closed. */
+/** Minimum positions for which a grid pays. Rings are closed, so each first position counts twice. */
 export const GRID_POSITIONS_MIN = 65;
-/** The head of a list has twice the number of its edges, in sixteen bits. */
+/** The head of a list stores twice the number of its edges in sixteen bits. */
 export const GRID_POSITIONS_MAX = 0x7fff;
 const SIDE_MIN = 4;
 const SIDE_MAX = 64;
-/** With this many corners per cell of a side, a coastline has about five edges in each cell that it crosses. */
+/** Corners for each cell of a side: a coastline then has about five edges in each cell that it crosses. */
 const CORNERS_PER_SIDE = 16;
-/** Cells that all edges cross, per corner. A polygon whose edges would cross more cells has a coarser grid. */
+/** Maximum cells that all edges cross, per corner. If a polygon's edges would cross more cells, its grid is coarser. */
 const PASSED_CELLS_PER_POSITION = 48;
 /** Degrees: far above every rounding error and above `EDGE_TOLERANCE_DEGREES`. */
 const MARGIN = 1e-7;
 /**
  * An edge that climbs less (degrees) counts with its full width in every row that it meets: the point where it crosses
- * a latitude is not known to the margin. Except in the coarsest grid, cells are at least as high and wide.
+ * a latitude cannot be computed within the margin. Except in the coarsest grid, cells are at least as high and wide.
  */
 const CLIMB_MIN = 1e-4;
 const FLAT_ROWS_MAX = 3;
@@ -41,7 +41,7 @@ export interface PolygonBox {
   readonly north: number;
 }
 
-/** The rings of a polygon: longitude and latitude of all positions, and where each ring ends. */
+/** The rings of a polygon: longitude and latitude of all positions, and the position at which each ring ends. */
 export interface Rings {
   readonly coordinates: Float64Array;
   /** Counted in positions. */
@@ -49,9 +49,9 @@ export interface Rings {
 }
 
 export interface Grid {
-  /** Cells in a row, and rows. */
+  /** Number of rows, and of cells in each. */
   readonly side: number;
-  /** `CELL_OUTSIDE`, `CELL_INSIDE`, or where its list begins. */
+  /** `CELL_OUTSIDE`, `CELL_INSIDE`, or the offset of the cell's list. */
   readonly cells: Int32Array;
   /**
    * For each mixed cell: twice the number of edges, plus one if a location is inside when none of the listed edges and
@@ -60,7 +60,7 @@ export interface Grid {
   readonly lists: Uint16Array;
 }
 
-/** `at`: where the list of the cell begins. */
+/** `at`: the offset of the cell's list. */
 export function isInMixedCell(lists: Uint16Array, at: number, corners: Corners, lat: number, lon: number): boolean {
   const head = lists[at] as number;
   let isInside = (head & 1) === 1;
@@ -86,7 +86,7 @@ export function isInMixedCell(lists: Uint16Array, at: number, corners: Corners, 
 }
 
 /**
- * Which of `side` cells between `low` and `high` contains `at`. The outermost cells also contain what is outside,
+ * Which of `side` cells between `low` and `high` contains `at`. The outermost cells also contain values just outside,
  * within the tolerance.
  */
 export function cellOf(at: number, low: number, high: number, side: number): number {
@@ -116,7 +116,7 @@ function sideOf({ coordinates, ends }: Rings, { west, south, east, north }: Poly
   return Math.max(SIDE_MIN, Math.min(SIDE_MAX, finest, affordable, wanted));
 }
 
-/** During the build, an entry of a list packs the number of its cell and a corner. */
+/** During the build, an entry of a list is the number of its cell and a corner, packed. */
 const CELL_SHIFT = 16;
 const CORNER_MASK = 2 ** CELL_SHIFT - 1;
 
@@ -126,11 +126,11 @@ export class GridBuilder {
   #box: PolygonBox = { west: 0, south: 0, east: 0, north: 0 };
   #side = 0;
   #rowHeight = 0;
-  /** Edges, by first corner, of each cell that they come near. */
+  /** Edges, by first corner, for each cell that they come near. */
   readonly #edges = new NumberList();
-  /** Corners that turn, of each cell whose latitudes include them. */
+  /** Corners that turn, for each cell whose latitudes include them. */
   readonly #corners = new NumberList();
-  /** For each cell: whether, from there on to the east, corners north of the row invert the verdict. */
+  /** For each cell: 1 if corners north of the row invert the verdict from this cell on to the east. */
   #turns = new Uint8Array();
   /** Columns of the edge last passed to `#meet`. */
   #firstColumn = 0;
@@ -172,7 +172,7 @@ export class GridBuilder {
     }
   }
 
-  /** The corner between `before` and `edge` turns in the cells that have only one of the two to their east. */
+  /** The corner between `before` and `edge` turns in the cells for which only one of the two is to the east. */
   #addCorner(before: number, edge: number): void {
     const lat = this.#latitudeOf(edge);
     const last = this.#rowOf(lat + 2 * MARGIN);
@@ -188,7 +188,7 @@ export class GridBuilder {
     }
   }
 
-  /** Sets the columns that the edge comes near in the row. */
+  /** Sets `#firstColumn` and `#lastColumn` to the columns of the row that the edge comes near. */
   #meet(row: number, edge: number): void {
     const coordinates = this.#coordinates;
     const lonA = coordinates[2 * edge] as number;
@@ -238,7 +238,7 @@ export class GridBuilder {
     return cellOf(lon, this.#box.west, this.#box.east, this.#side);
   }
 
-  /** In a cell that no edge comes near, no corner turns either. */
+  /** Collects the lists by cell. A cell that no edge comes near has no corners that turn either. */
   #gathered(): Pick<Grid, 'cells' | 'lists'> {
     const side = this.#side;
     const edges = this.#edges.view();

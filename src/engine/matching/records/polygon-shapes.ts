@@ -1,6 +1,6 @@
 /**
- * The polygons of searches, one record per search: boxes, rings, and a grid for polygons with many corners
- * (`polygon-grid`). `isInPolygon` of `domain/geo` defines every answer.
+ * The polygons of searches, one record per search: boxes, rings, and a grid for each polygon with many corners
+ * (`polygon-grid`). `isInPolygon` of `domain/geo` defines the answers.
  */
 
 import { EDGE_TOLERANCE_DEGREES, type Polygon, type Position } from '../../domain/geo.ts';
@@ -21,13 +21,13 @@ import {
   type Rings,
 } from './polygon-grid.ts';
 
-/** Integers of the head: the number of words and of polygons. */
+/** Integers of the head: the numbers of words and polygons. */
 const WORDS = 0;
 const POLYGONS = 1;
 const HEAD_WORDS = 1;
 /**
- * Words of a polygon's line: its box; as integers, where its body begins and the number of its rings; as floats, the
- * centre and the reach of its row, negative for none (`area-geometry`).
+ * Words of a polygon's line: its box; as integers, the offset of its body and the number of its rings; as floats, the
+ * centre and the reach of its row (`area-geometry`), the reach negative if it has no row.
  */
 const WEST = 0;
 const SOUTH = 1;
@@ -37,8 +37,8 @@ const BODY = 4;
 const ROW = 5;
 const LINE_WORDS = 7;
 /**
- * A body: as integers, the number of positions and the side of the grid, 0 for none; where each ring ends, an integer each;
- * the corners; the cells of the grid, an integer each; their lists, shorts.
+ * A body: as integers, the number of positions and the side of the grid (0 without a grid), then the end of each ring;
+ * the corners; the cells of the grid, as integers; their lists, as shorts.
  */
 const BODY_HEAD_WORDS = 1;
 /** Two megabytes: enough for five thousand corners with the largest grid. */
@@ -118,7 +118,7 @@ export class PolygonShapes {
     return this.#arena.touch(address);
   }
 
-  /** Prefetches what `hold` reads next: the deciding cell of the first polygon, or the middle of its corners. */
+  /** Prefetches what `hold` will read: the deciding cell of the first polygon, or the middle of its corners. */
   touchCell(address: number, lat: number, lon: number): number {
     const integers = this.#arena.integersAt(address);
     const line = this.#arena.numberOffset(address) + HEAD_WORDS;
@@ -138,7 +138,7 @@ export class PolygonShapes {
     return row * side + column;
   }
 
-  /** The row of each of the polygons, see `polygonRow`. */
+  /** The row of each polygon (`polygonRow`). */
   rowsOf(address: number): (CircleRow | null)[] {
     const floats = this.#arena.floatsAt(address);
     const start = this.#arena.integerOffset(address);

@@ -1,6 +1,6 @@
 /**
- * A hash table over the records of an arena, chained through the records themselves. It grows by one chain at a time,
- * each split off an older one (W. Litwin, "Linear hashing", 1980), so no insertion waits for a rehash.
+ * A hash table over the records of an arena; chains link the records themselves. It grows by one chain at a time, which
+ * is split off an older one (W. Litwin, "Linear hashing", 1980), so no insertion waits for a rehash of the whole table.
  */
 
 import type { RecordArena } from './arena.ts';
@@ -10,7 +10,7 @@ const NONE = -1;
 
 export class RecordChains {
   readonly #arena: RecordArena;
-  /** The integers of a record that hold its hash and the next record of its chain. */
+  /** The positions in a record of its hash and of the next record of its chain. */
   readonly #hash: number;
   readonly #next: number;
   #firsts = new Int32Array(CHAINS_MIN).fill(NONE);

@@ -1,5 +1,5 @@
 /**
- * Criteria with few possible values (letters and codes), as one byte each of an integer: a bit for each requested or
+ * Criteria with few possible values (letters and codes), each as one byte of an integer: a bit for each requested or
  * stated value, and the highest bit for an unknown value.
  */
 
@@ -26,7 +26,7 @@ export const SET_CRITERIA = [...plainCriteria('letters'), ...plainCriteria('code
 });
 if (SET_CRITERIA.length * SET_BITS > INTEGER_BITS) throw new RangeError(`${SET_CRITERIA.length} sets in an integer`);
 
-/** Whether rows store it: types have a column, and a single code of another criterion is one of the needs. */
+/** Whether rows store the criterion: types have a column, and a single code of another criterion is a need. */
 export function isInRow({ name, kind }: SetRow, count: number, acceptsUnknown: boolean): boolean {
   if (kind === 'letters') return false;
   return name === 'propertyTypes' ? !acceptsUnknown : count === 1;
@@ -69,7 +69,7 @@ function bitOf(names: readonly string[], value: number | string | null): number 
 
 const LOW_BITS = 0x7f7f7f7f;
 
-/** The highest bit of each byte that is not 0. */
+/** Sets the highest bit of each byte that is not 0. */
 export function bytesSet(bytes: number): number {
   return (((bytes & LOW_BITS) + LOW_BITS) | bytes) & ~LOW_BITS;
 }

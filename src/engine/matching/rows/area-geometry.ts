@@ -1,9 +1,9 @@
 /**
- * Circles and polygons as rows hold them: a centre and a *reach*, the squared distance in degrees of arc within which
- * the row may match. The kernel computes a planar distance in single precision. While a circle spans at most `SPAN_MAX`
+ * Circles and polygons as rows store them: a centre and a *reach*, the squared distance in degrees of arc within which
+ * the row may match. The kernel computes a planar distance in single precision. If a circle spans at most `SPAN_MAX`
  * radians of longitude to either side, the square errs by less than a part in 2^11: sin x for x costs x²/3 of the half
  * span (2.1e-4), the chord for the arc at most as much, the third-order term of the cosine 0.2e-4. Rounded coordinates
- * add two metres to a distance. A reach includes both margins; the kernel is sure below it by twice as much.
+ * add two metres to a distance. A reach includes both margins; below it by twice as much, the kernel is sure.
  */
 
 import { type Circle, EARTH_RADIUS_KM, KM_PER_DEGREE, type Polygon, RADIANS } from '../../domain/geo.ts';
@@ -12,15 +12,15 @@ const DEGREES_PER_KM = 1 / KM_PER_DEGREE;
 const SURE_MARGIN = 2 ** -11;
 /** Two metres. */
 const ROUNDING_DEGREES = 1.8e-5;
-/** Half the longitudes that a circle may cover for the kernel to be sure of it, radians. */
+/** Up to this half span in longitude (radians) the kernel can be sure of a circle. */
 const SPAN_MAX = 0.05;
-/** Likewise for the kernel's distance to be usable, with `WIDE_MARGIN`. */
+/** Up to this half span the kernel's distance is usable, with `WIDE_MARGIN`. */
 const WIDE_SPAN_MAX = 0.15;
 const WIDE_MARGIN = 2 ** -7;
-/** For smaller circles, the rounding of coordinates is too large. */
+/** For smaller circles the error of rounded coordinates is too large. */
 const SURE_RADIUS_MIN_KM = 0.2;
 const RADIUS_MAX_KM = 500;
-/** Half the height or width of a polygon for which the kernel's distance still serves, degrees. */
+/** Maximum half height or width of a polygon (degrees) for which the kernel's distance is usable. */
 const POLYGON_HALF_MAX = 6;
 /** Covers rounding and the tolerance of polygon edges, degrees. */
 const BOX_MARGIN = 1e-4;
@@ -28,7 +28,7 @@ const BOX_MARGIN = 1e-4;
 /** The unit of boxes; `BOX_MARGIN` is a hundred of them. */
 const UNITS_PER_DEGREE = 1e6;
 
-/** Integers: millionths of a degree. */
+/** Integers, in millionths of a degree. */
 export interface Box {
   minX: number;
   minY: number;
@@ -40,7 +40,7 @@ export interface CircleRow {
   readonly latitude: number;
   readonly longitude: number;
   readonly reach: number;
-  /** False: passing the kernel only makes the row a candidate. */
+  /** False if a row that passes the kernel still needs an exact check. */
   readonly isDecisive: boolean;
   /** Whether the row covers a polygon rather than a circle. */
   readonly isPolygon: boolean;
@@ -58,7 +58,7 @@ export function circleRow({ lat, lon, radiusKm }: Circle): CircleRow | null {
   return rowOf(lat, lon, reach * (1 + (isDecisive ? SURE_MARGIN : WIDE_MARGIN)), isDecisive);
 }
 
-/** A row that covers the polygon; null if that is empty, too wide, beyond 80° of latitude or centred beyond 180°. */
+/** A row that covers the polygon; null if it is empty, too wide, beyond 80° of latitude or centred beyond 180°. */
 export function polygonRow(polygon: Polygon): CircleRow | null {
   let west = Infinity;
   let south = Infinity;
@@ -78,8 +78,8 @@ export function polygonRow(polygon: Polygon): CircleRow | null {
   const lat = (south + north) / 2;
   const lon = (west + east) / 2;
   if (!isRegular || Math.abs(lat) + halfHeight > 80 || Math.abs(lon) > 180) return null;
-  // The squared cosine of the widest parallel bounds cos(lat of a location) cos(lat of the centre) and makes the reach
-  // an ellipse, which contains the polygon if it contains the corners.
+  // The squared cosine of the widest parallel is an upper bound for cos(lat of a location) cos(lat of the centre). With
+  // it the reach is an ellipse, which contains the polygon if it contains the corners.
   const widest = south <= 0 && north >= 0 ? 0 : Math.min(Math.abs(south), Math.abs(north));
   const cosine = Math.cos(Math.max(0, widest * RADIANS - BOX_MARGIN));
   let reach = 0;
@@ -104,7 +104,7 @@ export function unitsOf(degrees: number): number {
   return Math.round(degrees * UNITS_PER_DEGREE);
 }
 
-/** Writes the padded box of the locations that may pass the row. Longitudes may leave [-180, 180]. */
+/** Writes the padded box of the locations that may pass the row. Its longitudes may exceed [-180, 180]. */
 export function writeBoxOfRow(latitude: number, longitude: number, reach: number, box: Box): void {
   const arc = Math.sqrt(reach) + BOX_MARGIN;
   // The meridian that touches the circle: sin(arc) / cos(lat) (J. P. Matuschek, "Finding Points Within a Distance").

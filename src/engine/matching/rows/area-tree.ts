@@ -1,10 +1,10 @@
 /**
- * Circles and polygons: a row tree finds the leaf of an area row, and an R-tree over the boxes of the leaves finds the
- * leaves that may contain a location. The R-tree thus holds thousands of boxes for a million searches.
+ * The rows of circles and polygons. A row tree finds the leaf of an area row, and an R-tree over the boxes of the
+ * leaves finds those that may contain a location. So the R-tree has only thousands of boxes for a million searches.
  *
- * Memory access dominates a look-up. The boxes of a node's children are therefore copied into a table of integers when
- * the node is first visited after a change of boxes. All tables are in one array and refer to each other, so a look-up
- * reads no object of the R-tree. Lines of leaves also locate the rows, and are updated with them.
+ * Memory access dominates the cost of a look-up. So the boxes of a node's children are copied into a table of integers
+ * when the node is first visited after a change of boxes. All tables are in one array and refer to each other, so a
+ * look-up reads no object of the R-tree. Lines of leaves also locate the rows, and are updated with them.
  */
 
 import RBush from 'rbush';
@@ -24,7 +24,7 @@ import {
   ROWS,
 } from './tree-nodes.ts';
 
-/** An entry of the R-tree: the box of a leaf, as it was last inserted. */
+/** An entry of the R-tree: the box of a leaf when it was last inserted. */
 interface LeafBox extends Box {
   readonly leaf: number;
 }
@@ -35,26 +35,26 @@ interface BoxNode extends Box {
   readonly children: readonly (BoxNode | LeafBox)[];
 }
 
-/** Receives the rows of the leaves that may match. */
+/** Receives the rows of leaves that may match. */
 export interface RowList {
   addRows(chunk: number, rowCount: number): void;
 }
 
-/** A line of a table: a box. */
+/** A line of a table begins with a box. */
 const MIN_X = 0;
 const MIN_Y = 1;
 const MAX_X = 2;
 const MAX_Y = 3;
-/** Then, for a child node: where its table begins, 0 while it has none. */
+/** For a child node, the offset of its table follows, 0 while it has none. */
 const CHILD_TABLE = 4;
 const NODE_LINE = 5;
-/** For a leaf: what it accepts and where its rows are. */
+/** For a leaf, the kinds that it accepts and the location of its rows follow. */
 const LINE_ACCEPTS = 4;
 const LINE_CHUNK = 5;
 const LINE_ROWS = 6;
 const LEAF_LINE = 7;
 
-/** The head of a table: the position of its node in `#copied`, the end of its lines, and whether they are of leaves. */
+/** The head of a table: the position of its node in `#copied`, the end of its lines, and whether these are leaves. */
 const NODE = 0;
 const LINES_END = 1;
 const IS_LEAF = 2;
@@ -74,13 +74,13 @@ export class AreaTree {
   readonly #freeBoxes: number[] = [];
   readonly #pending: number[] = [];
   #tables: Int32Array<ArrayBuffer> = new Int32Array(1 << 12);
-  /** Where the next table begins; 0 means no table. */
+  /** The offset of the next table; offset 0 stands for no table. */
   #tablesEnd = 1;
   /** Nodes that have a table, in order. */
   readonly #copied: BoxNode[] = [];
   #revision = 0;
   #leafCount = 0;
-  /** Whether any box has ever left [-180, 180] on that side: places there are looked up 360° away as well. */
+  /** Whether any box has ever exceeded [-180, 180] on that side: locations are then looked up 360° away as well. */
   #leavesWest = false;
   #leavesEast = false;
 
@@ -97,7 +97,7 @@ export class AreaTree {
     return this.#leafCount;
   }
 
-  /** Longitudes at which a place is to be looked up: its own, and others 360° away. */
+  /** Longitudes at which a location must be looked up: its own, and possibly others 360° away. */
   longitudesOf(lon: number): readonly number[] {
     if (!this.#leavesEast && !this.#leavesWest) return [lon];
     return [lon, ...(this.#leavesEast ? [lon + 360] : []), ...(this.#leavesWest ? [lon - 360] : [])];
@@ -146,7 +146,7 @@ export class AreaTree {
     return copied;
   }
 
-  /** Returns where the table of the node's children begins. */
+  /** Returns the offset of the table of the node's children. */
   #copy(node: BoxNode): number {
     const table = this.#tablesEnd;
     if (table + TABLE_MAX > this.#tables.length) {
@@ -187,7 +187,7 @@ export class AreaTree {
     this.#tablesEnd = 1;
   }
 
-  /** Revisions start over: lines of earlier revisions must not be taken for current ones. */
+  /** Called when revisions restart, so that old lines are not taken for current ones. */
   #forgetLines(): void {
     for (const box of this.#leafBoxes) if (box !== null) this.#memory.integers[box.leaf + LINE_REVISION] = -1;
   }

@@ -1,6 +1,6 @@
 /**
- * All rows, and the path from a property to the rows that pass: its places by key, the areas around it by R-tree, then
- * the kernel over the groups of each leaf that accepts its kind.
+ * Has all rows, and finds those that a property passes: by the codes of its places and by the R-tree of areas, then
+ * with the kernel over the groups of each leaf that accepts the property's kind.
  */
 
 import { KERNEL_BASE64 } from '../kernel/bytes.ts';
@@ -18,17 +18,17 @@ import {
   type Row,
 } from './row-groups.ts';
 import { RowTrees } from './row-tree.ts';
-import { NO_TEXT, type SearchRows } from './search-rows.ts';
+import { NO_TEXT, type PlaceCodes, type SearchRows } from './search-rows.ts';
 import { compileKernel } from './shared-memory.ts';
 import { AXIS, CHUNK, IS_LEAF, LEFT, NODE_ACCEPTS, RIGHT, ROWS } from './tree-nodes.ts';
 
-/** Operations on a row, in tables of places and in the tree of areas. */
+/** Operations on a row in a table of places or in the tree of areas. */
 type RowAct = 'insert' | 'remove';
 
-/** The only code in the table of rows without a place. */
+/** The only code in the table of rows that have no place. */
 const EVERYWHERE = 1;
 
-/** Tests the first `groupCount` listed groups; returns the number of sure answers. */
+/** Tests the first `groupCount` listed groups, and returns the number of sure answers. */
 export type KernelFilter = (groupCount: number, hasArea: boolean) => number;
 
 /** The SIMD kernel of `kernel/source.ts`, which tests one property against listed groups of rows. */
@@ -44,18 +44,16 @@ export type TakeAnswers = (sureCount: number) => void;
 export class CandidateRows implements RowList {
   readonly memory = new GroupMemory(KERNEL_BYTES);
   readonly #filter = createKernel(this.memory);
-  /** Trees of rows for each place, and of the rows that have no place. */
+  /** A tree of rows for each place, and one of the rows without a place. */
   readonly #trees = new RowTrees(this.memory, null);
-  readonly #insee = new PlaceTable(this.#trees);
-  readonly #departments = new PlaceTable(this.#trees);
-  readonly #zipcodes = new PlaceTable(this.#trees);
+  readonly #places = new PlaceTables(this.#trees);
   readonly #terms = new PlaceTable(this.#trees);
   readonly #everywhere = new PlaceTable(this.#trees);
-  /** Rows of searches that exclude the commune. */
-  readonly #excludedInsee = new PlaceTable(this.#trees);
+  /** For each place, rows of the searches that exclude it. */
+  readonly #excluded = new PlaceTables(this.#trees);
   readonly #areas = new AreaTree(this.memory);
   #rowCount = 0;
-  /** The property whose candidates are being read; null between two calls. */
+  /** The property that is being matched; null between two calls. */
   #view: PropertyView | null = null;
   #take: TakeAnswers | null = null;
   #hasArea = false;
@@ -65,7 +63,7 @@ export class CandidateRows implements RowList {
   #tested = 0;
 
   get counts(): { rows: number; areaLeaves: number; places: number; testedGroups: number } {
-    const places = this.#insee.size + this.#departments.size + this.#zipcodes.size + this.#terms.size;
+    const places = this.#places.size + this.#terms.size;
     return { rows: this.#rowCount, areaLeaves: this.#areas.leafCount, places, testedGroups: this.#tested };
   }
 
@@ -80,19 +78,17 @@ export class CandidateRows implements RowList {
   }
 
   #forEachRow(rows: SearchRows, act: RowAct): void {
-    const { row, inseeCodes, departments, zipcodes, terms, excludedInseeCodes, circles } = rows;
-    for (let i = 0; i < inseeCodes.length; i++) this.#insee[act](inseeCodes.at(i), row);
-    for (let i = 0; i < departments.length; i++) this.#departments[act](departments.at(i), row);
-    for (let i = 0; i < zipcodes.length; i++) this.#zipcodes[act](zipcodes.at(i), row);
+    const { row, places, terms, excluded, circles } = rows;
+    this.#places.forEach(places, row, act);
+    this.#excluded.forEach(excluded, row, act);
     for (let i = 0; i < terms.length; i++) this.#terms[act](terms.at(i), row);
-    for (let i = 0; i < excludedInseeCodes.length; i++) this.#excludedInsee[act](excludedInseeCodes.at(i), row);
     if (rows.isEverywhere) this.#everywhere[act](EVERYWHERE, row);
     const { attention } = row;
     for (const circle of circles) this.#areas[act](areaRow(row, circle, attention));
   }
 
   /**
-   * `exclude` first receives the rows of searches that exclude the commune, then `take` receives the candidates.
+   * `exclude` first receives the rows of searches that exclude the place, then `take` receives the candidates.
    * `presentTerms` is called only if some search is found by a term.
    */
   find(view: PropertyView, presentTerms: () => Int32Array, exclude: TakeAnswers, take: TakeAnswers): void {
@@ -102,12 +98,10 @@ export class CandidateRows implements RowList {
     const { facts } = view;
     this.#hasArea = false;
     this.#take = exclude;
-    for (const code of view.inseeCodes) this.#visitTree(this.#excludedInsee.rootOf(code));
+    this.#visitPlaces(this.#excluded, view);
     this.#flush();
     this.#take = take;
-    for (const code of view.inseeCodes) this.#visitTree(this.#insee.rootOf(code));
-    this.#visitTree(this.#departments.rootOf(view.departmentCode));
-    for (const code of view.zipcodes) this.#visitTree(this.#zipcodes.rootOf(code));
+    this.#visitPlaces(this.#places, view);
     if (this.#terms.size > 0) {
       for (const term of presentTerms()) this.#visitTree(this.#terms.rootOf(term));
       if (mayLackText(view)) this.#visitTree(this.#terms.rootOf(NO_TEXT));
@@ -129,6 +123,12 @@ export class CandidateRows implements RowList {
       if (this.#listed === GROUP_LIST_MAX) this.#flush();
       this.memory.integers[(GROUP_LIST >> 2) + this.#listed++] = group;
     }
+  }
+
+  #visitPlaces({ insee, departments, zipcodes }: PlaceTables, view: PropertyView): void {
+    for (const code of view.inseeCodes) this.#visitTree(insee.rootOf(code));
+    this.#visitTree(departments.rootOf(view.departmentCode));
+    for (const code of view.zipcodes) this.#visitTree(zipcodes.rootOf(code));
   }
 
   #visitTree(root: number): void {
@@ -158,16 +158,39 @@ export class CandidateRows implements RowList {
   }
 }
 
-/** `row`, moved to one of its areas. `attention`: what all rows of the search need. */
+/** Sets `row` to one of the search's areas. `attention`: what all rows of the search need. */
 function areaRow(row: Row, { latitude, longitude, reach, isDecisive, isPolygon }: CircleRow, attention: number): Row {
   row.latitude = latitude;
   row.longitude = longitude;
   row.reach = reach;
-  // If the row also needs another check, its source is the record, which has both addresses.
+  // If the row also needs another check, the source must be the record, which has both addresses.
   const hasOther = (attention & (NEEDS_TEXT_CHECK | NEEDS_CONDITION_CHECK)) !== 0;
   const check = isPolygon && !hasOther ? NEEDS_SHAPE_CHECK : NEEDS_EXACT_CHECK;
   row.attention = isDecisive ? attention : attention | check;
   return row;
+}
+
+/** Rows by the kinds of places that searches name. */
+class PlaceTables {
+  readonly insee: PlaceTable;
+  readonly departments: PlaceTable;
+  readonly zipcodes: PlaceTable;
+
+  constructor(trees: RowTrees) {
+    this.insee = new PlaceTable(trees);
+    this.departments = new PlaceTable(trees);
+    this.zipcodes = new PlaceTable(trees);
+  }
+
+  get size(): number {
+    return this.insee.size + this.departments.size + this.zipcodes.size;
+  }
+
+  forEach({ inseeCodes, departments, zipcodes }: PlaceCodes, row: Row, act: RowAct): void {
+    for (let i = 0; i < inseeCodes.length; i++) this.insee[act](inseeCodes.at(i), row);
+    for (let i = 0; i < departments.length; i++) this.departments[act](departments.at(i), row);
+    for (let i = 0; i < zipcodes.length; i++) this.zipcodes[act](zipcodes.at(i), row);
+  }
 }
 
 class PlaceTable {

@@ -1,6 +1,6 @@
 /**
- * Chooses where to split a full leaf. The best split saves the most tests: their expected number is the number of rows
- * times the probability that a property is in the box and of an accepted type and transaction. Places have no box.
+ * Chooses how to split a full leaf. The best split saves most tests. Their expected number is the number of rows times
+ * the probability that a property is in the box and of an accepted type and transaction. Rows of places have no box.
  */
 
 import { NEEDS_RENT, NEEDS_SALE } from '../needs.ts';
@@ -16,10 +16,10 @@ export const AXIS_REACH = 3;
 export const AXIS_NEEDS = 4;
 /** `at`: a set of types; rows that accept no others go right. */
 export const AXIS_TYPES = 5;
-/** `at`: a bit of the search number. It bounds the cost of a removal if nothing else distinguishes the rows. */
+/** `at`: a bit of the search number. Bounds the cost of a removal if nothing else distinguishes the rows. */
 export const AXIS_NUMBER = 6;
 
-/** What an axis compares. */
+/** The values that axes compare. */
 type AxisValues = Pick<Row, 'number' | 'types' | 'needs' | 'latitude' | 'longitude' | 'reach'>;
 
 export function goesRight(axis: number, at: number, row: AxisValues): boolean {
@@ -46,7 +46,7 @@ export interface ChosenSplit {
 
 /** A split must save at least this fraction of the expected cost. */
 const GAIN_MIN = 0.1;
-/** From this number on, rows that nothing distinguishes are split by number, to bound the search for one of them. */
+/** From this number on, rows that nothing distinguishes are split by search number, so that finding one stays cheap. */
 const ALIKE_ROWS_MAX = 256;
 const SAMPLE_ROWS = 64;
 const NUMBER_BITS = 31;
@@ -73,7 +73,7 @@ type Consider = (axis: number, at: number) => void;
 /** Writes the number, the kinds and the area of one of the rows into `row`. */
 export type ReadKeys = (position: number, row: Row) => void;
 
-/** Where to split `rowCount` rows; null if no split pays. A large number of rows is judged by an even sample. */
+/** How to split `rowCount` rows; null if no split pays. Of many rows, an evenly spaced sample is evaluated. */
 export function chooseSplit(readKeys: ReadKeys, rowCount: number, hasArea: boolean): ChosenSplit | null {
   const sampleCount = Math.min(rowCount, SAMPLE_ROWS);
   for (let i = 0; i < sampleCount; i++) {
@@ -149,7 +149,7 @@ function considerCut(axis: number, at: number, values: Float64Array, rowCount: n
   consider(axis, at);
 }
 
-/** Rows on that side times the probability that a property visits it. */
+/** The number of rows on that side times the probability that a property visits it. */
 function costOfSide(side: number, rowCount: number, hasArea: boolean): number {
   const { boxes, accepts, isRight } = columns;
   let count = 0;

@@ -1,22 +1,22 @@
 /**
- * Bounds and values as signed bytes, in the order of the numbers that they represent. Round numbers that people type
- * are *edges* with a code of their own; all numbers between two edges share a *gap* code. Comparing codes therefore
- * decides every case except a bound and a value in the same gap, which the exact check settles.
+ * Encodes bounds and values as signed bytes, in the order of the numbers that they represent. Round numbers, which
+ * people type, are *edges* with their own codes; all numbers between two edges share a *gap* code. So comparing codes
+ * decides every case except a bound and a value in the same gap, which the exact check decides.
  */
 
 import { isOfProperty, type OfProperty, plainCriteria, type RowOf } from '../../domain/criterion-table.ts';
 
-/** Stands for "no minimum" in a row, and for an unknown value compared with minimums. */
+/** "No minimum" in a row, and an unknown value compared with minimums. */
 export const CODE_MIN = -128;
-/** Stands for "no maximum" in a row, and for an unknown value compared with maximums. */
+/** "No maximum" in a row, and an unknown value compared with maximums. */
 export const CODE_MAX = 127;
-/** Codes of numbers run from -127 (below the first edge) to at most 125; those at an even distance from it are gaps. */
+/** Codes of numbers: from -127 (below the first edge) to at most 125. Those at an even distance from -127 are gaps. */
 const CODE_FIRST = -127;
 const EDGES_MAX = 126;
 
 export type Edges = Float64Array;
 
-/** Numbers from `from` below `to`, `step` apart. */
+/** Numbers from `from` up to but excluding `to`, at intervals of `step`. */
 type Steps = readonly [from: number, to: number, step: number];
 
 function edgesOf(...runs: readonly Steps[]): Edges {
@@ -26,7 +26,7 @@ function edgesOf(...runs: readonly Steps[]): Edges {
   return Float64Array.from(edges);
 }
 
-/** Euros, rents and sales alike. */
+/** Euros, for both rents and sales. */
 const PRICES = edgesOf(
   [200, 1000, 50],
   [1000, 2000, 100],
@@ -38,7 +38,7 @@ const PRICES = edgesOf(
   [2_000_000, 5_000_000, 500_000],
   [5_000_000, 20_000_001, 5_000_000],
 );
-/** Euros per m², rents and sales alike. */
+/** Euros per m², for both rents and sales. */
 const PRICES_PER_METER = edgesOf(
   [5, 30, 1],
   [30, 100, 10],
@@ -59,10 +59,7 @@ const LAND_SURFACES = edgesOf(
 );
 const COUNTS = edgesOf([0, 100, 1]);
 
-/**
- * Edges for the bounds that the property itself must keep. Null leaves a range to `conditions`, as for the ranges of
- * adverts.
- */
+/** Edges for the ranges of the property itself. Null: the range is left to `conditions`, like the ranges of adverts. */
 const EDGES: Readonly<Record<OfProperty<RowOf<'range'>>['name'], Edges | null>> = {
   budget: PRICES,
   pricePerMeter: PRICES_PER_METER,
@@ -73,13 +70,13 @@ const EDGES: Readonly<Record<OfProperty<RowOf<'range'>>['name'], Edges | null>> 
   floor: null,
 };
 
-/** The compared values, in the order of the columns: each has a minimum column, then a maximum column. */
+/** The compared values, in the order of the columns: each has a minimum column followed by a maximum column. */
 export const MEASURES = plainCriteria('range')
   .filter(isOfProperty)
   .filter(({ name }) => EDGES[name] !== null);
 export const EDGES_OF_MEASURE = MEASURES.flatMap(({ name }) => EDGES[name] ?? []);
 
-/** Never decreases as `value` grows. `value` must not be NaN. */
+/** Returns the code of `value`, which must not be NaN. Codes never decrease as values grow. */
 export function codeOf(edges: Edges, value: number): number {
   let low = 0;
   let high = edges.length;

@@ -1,9 +1,9 @@
 /**
  * The memory that the kernel reads: rows in groups, as in `kernel/layout`. The groups of a leaf are adjacent in a
- * chunk, carved from a slab and reused through free lists. Adding or removing a row copies at most one chunk.
+ * chunk, which is carved from a slab and reused through free lists. Adding or removing a row copies at most one chunk.
  *
  * A row is one search in one area: its quantised bounds, its needs, and for circles and polygons a centre and a reach.
- * An unused lane accepts no property type and so never passes.
+ * An unused lane accepts no property type, so it never passes.
  */
 
 import { PROPERTY_TYPES } from '../../domain/codes.ts';
@@ -34,22 +34,22 @@ if (ANY_TYPE > 0xff) throw new RangeError(`${PROPERTY_TYPES.length} property typ
 /** `ATTENTION`: what remains to be checked after a row has passed the columns. */
 export const NEEDS_EXACT_CHECK = 1;
 export const NEEDS_TEXT_CHECK = 2;
-/** One property may pass several rows of this search. */
+/** A property may pass several rows of this search. */
 export const REPEATS = 4;
-/** Likewise, but only a property with several INSEE codes. */
+/** Likewise, but only if it has several INSEE codes. */
 export const REPEATS_BY_INSEE = 8;
 /** The location may be outside the polygons of the search. Never with `NEEDS_TEXT_CHECK`. */
 export const NEEDS_SHAPE_CHECK = 16;
-/** See `conditions`. Never with `NEEDS_TEXT_CHECK` or `NEEDS_SHAPE_CHECK`. */
+/** `conditions` must be checked. Never with `NEEDS_TEXT_CHECK` or `NEEDS_SHAPE_CHECK`. */
 export const NEEDS_CONDITION_CHECK = 32;
 
-/** Whether the source of the row is its record, rather than an expression, polygons or conditions. */
+/** Whether the source of the row is its record, not an expression, polygons or conditions. */
 export function isOfRecord(attention: number): boolean {
   const others = attention & (NEEDS_TEXT_CHECK | NEEDS_SHAPE_CHECK | NEEDS_CONDITION_CHECK);
   return others === 0 || (attention & NEEDS_EXACT_CHECK) !== 0;
 }
 
-/** A chunk has 2^0 to 2^this groups: as many as the memory can hold. */
+/** A chunk has 2^0 to 2^`CHUNK_LOG2_MAX` groups; the maximum is as many as the memory can have. */
 const CHUNK_LOG2_MAX = 21;
 
 const SLAB_GROUPS = 64;
@@ -98,14 +98,14 @@ function sourceOf({ attention, expression, shapes, conditions, address }: Row): 
 /** The memory that the kernel shares with this thread. */
 export class GroupMemory extends SharedMemory {
   #groupsInUse = 0;
-  /** First free chunk of each size, places before areas, 0 for none; a free chunk begins with the next one's address. */
+  /** First free chunk of each size, places before areas; 0 for none. Each begins with the address of the next one. */
   readonly #free = new Int32Array(2 * (CHUNK_LOG2_MAX + 1));
 
   get groupsInUse(): number {
     return this.#groupsInUse;
   }
 
-  /** The address of 2^log2 adjacent, empty groups. */
+  /** Returns the address of 2^`log2` adjacent, empty groups. */
   allocate(log2: number, hasArea: boolean): number {
     const list = freeList(log2, hasArea);
     if (this.#free[list] === 0) this.#carveSlab(log2, hasArea);
@@ -146,7 +146,7 @@ export class GroupMemory extends SharedMemory {
     this.floats[word + (REACHES >> 2)] = row.reach;
   }
 
-  /** Reads what leaves are split by: number, kinds and area. */
+  /** Reads the values by which leaves are split: number, kinds and area. */
   readKeys(group: number, lane: number, row: Row, hasArea: boolean): void {
     const { bytes, integers, floats } = this;
     const word = (group >> 2) + lane;
@@ -159,7 +159,7 @@ export class GroupMemory extends SharedMemory {
     row.reach = floats[word + (REACHES >> 2)] as number;
   }
 
-  /** Copies one row; both groups are of the same kind. */
+  /** Copies a row; both groups must be of the same kind. */
   copy(fromGroup: number, fromLane: number, toGroup: number, toLane: number, hasArea: boolean): void {
     const { bytes, integers } = this;
     const from = fromGroup + fromLane;

@@ -1,7 +1,7 @@
 /**
  * The rows of one place, or of all circles and polygons: a binary tree over leaves of row groups. A full leaf is split
- * along the axis that saves most future tests (`leaf-split`). Axes compare values of the row itself. A removal
- * therefore finds the leaf as the insertion did, without a table of row positions.
+ * along the axis that saves most future tests (`leaf-split`). Axes compare values of the row itself, so a removal finds
+ * the leaf like the insertion did, without a table of row positions.
  *
  * A tree is identified by the number of its root, which changes as leaves split and merge; 0 is a tree without rows.
  */
@@ -29,13 +29,13 @@ import {
   TreeNodes,
 } from './tree-nodes.ts';
 
-/** Rows at which a leaf tries to split, and again at every doubling. */
+/** The number of rows at which a leaf tries to split, and again at every doubling. */
 const LEAF_ROWS = 256;
 const MERGE_ROWS = 32;
-/** Removals after which a leaf's box and accepted kinds are narrowed again. */
+/** The number of removals after which a leaf's box and accepted kinds are narrowed again. */
 const STALE_REMOVALS = 32;
 
-/** Called for every leaf of an area tree, so that the R-tree follows. */
+/** Called for every leaf of an area tree, so that the R-tree is updated. */
 export interface LeafWatcher {
   /** The rows of the leaf have changed. */
   update(leaf: number): void;
@@ -52,7 +52,7 @@ const movedRow = createRow();
 export class RowTrees {
   readonly #memory: GroupMemory;
   readonly #nodes: TreeNodes;
-  /** Null for trees of places, whose rows have no area. */
+  /** Null for trees of places, because their rows have no area. */
   readonly #watcher: LeafWatcher | null;
   /** The root of the tree that is being changed. */
   #root = 0;
@@ -92,13 +92,13 @@ export class RowTrees {
     return this.#root;
   }
 
-  /** The leaf where the row belongs. All nodes on the path accept these kinds from now on. */
+  /** Returns the leaf of the row, and makes all nodes on the path accept these kinds. */
   #leafOf(row: Row, accepts: number): number {
     const { integers, floats } = this.#memory;
     let node = this.#root;
     while (true) {
       const accepted = integers[node + NODE_ACCEPTS] as number;
-      // Nodes are written only on a change, so that their cache lines stay clean.
+      // Written only on a change, so that cache lines stay clean.
       if ((accepted | accepts) !== accepted) integers[node + NODE_ACCEPTS] = accepted | accepts;
       const axis = integers[node + AXIS] as number;
       if (axis === IS_LEAF) return node;
@@ -138,7 +138,7 @@ export class RowTrees {
     this.#watcher?.update(leaf);
   }
 
-  /** Moves the rows of a small leaf to its sibling, if that is also a small leaf. */
+  /** Moves the rows of a small leaf to its sibling, if the sibling is also a small leaf. */
   #merge(leaf: number): boolean {
     const { integers } = this.#memory;
     const parent = integers[leaf + PARENT] as number;
@@ -246,8 +246,8 @@ const addedBox: Box = { minX: 0, minY: 0, maxX: 0, maxY: 0 };
 const grownBox: Box = { minX: 0, minY: 0, maxX: 0, maxY: 0 };
 
 /**
- * The box that the leaf needs for an added row, valid until the next call; null if its box already covers the row. It
- * has some slack, so that most insertions do not change the R-tree.
+ * The box that the leaf needs for an added row, valid until the next call; null if its box already covers the row. The
+ * box is a little larger than needed, so that most insertions do not change the R-tree.
  */
 function coveringBox(integers: Int32Array, leaf: number, row: Row): Box | null {
   writeBoxOfRow(row.latitude, row.longitude, row.reach, addedBox);

@@ -1,18 +1,18 @@
 /**
- * The rows of a search: one for each area or place that it names, so that a property finds it by any of them. Rows are
- * derived from the record alone, so a removal derives exactly the rows that were inserted.
+ * The rows of a search: one for each area or place that it names, so that a property finds the search by any of them.
+ * Rows are derived only from the record, so a removal derives exactly the rows that were inserted.
  */
 
 import type { SearchNumber } from '../../domain/ids.ts';
 import { BOUND_COLUMNS } from '../kernel/layout.ts';
 import type { RecordArena } from '../records/arena.ts';
+import { excludedAt, shapesAt } from '../records/criteria-record.ts';
 import {
   ACCEPTS_NO_TEXT,
   CIRCLE_WORDS,
   CONDITIONS,
   countOf,
   DEPARTMENTS,
-  EXCLUDED_INSEE_CODES,
   EXPRESSION,
   FLAGS,
   HAS_CIRCLE,
@@ -42,21 +42,44 @@ import {
   REPEATS_BY_INSEE,
 } from './row-groups.ts';
 
-/** The term code of properties without a text, which finds the searches that accept them. */
+/** The term code that stands for a missing text: it finds the searches that accept properties without a text. */
 export const NO_TEXT = 0;
 
-/** The rows of the search last read. */
-export class SearchRows {
-  /** What all rows share: everything but the area and, in an area that is not decisive, `attention`. */
-  readonly row = createRow();
-  /** Codes of the places that the search names, each once. */
+/** The places that a record names by code, each once. */
+export class PlaceCodes {
   readonly inseeCodes = new NumberList();
   readonly departments = new NumberList();
   readonly zipcodes = new NumberList();
-  /** Terms that find the search if it names no place. */
+
+  get count(): number {
+    return this.inseeCodes.length + this.departments.length + this.zipcodes.length;
+  }
+
+  clear(): void {
+    this.inseeCodes.clear();
+    this.departments.clear();
+    this.zipcodes.clear();
+  }
+
+  /** `head`: the first integer of the record. */
+  read(integers: Int32Array, head: number): void {
+    this.clear();
+    let code = head + 2 * listsOffset(integers[head + FLAGS] as number);
+    code = readCodes(integers, code, countOf(integers, head, INSEE_CODES), this.inseeCodes);
+    code = readCodes(integers, code, countOf(integers, head, DEPARTMENTS), this.departments);
+    readCodes(integers, code, countOf(integers, head, ZIPCODES), this.zipcodes);
+  }
+}
+
+/** The rows of the search that was last read. */
+export class SearchRows {
+  /** The values that all rows share: everything but the area and, if the area is not decisive, `attention`. */
+  readonly row = createRow();
+  readonly places = new PlaceCodes();
+  /** Terms by which the search is found if it names no place. */
   readonly terms = new NumberList();
-  /** Communes whose properties the search excludes. */
-  readonly excludedInseeCodes = new NumberList();
+  /** Places whose properties the search excludes. */
+  readonly excluded = new PlaceCodes();
   readonly circles: CircleRow[] = [];
   readonly #arena: RecordArena;
   readonly #expressions: ExpressionTable;
@@ -79,8 +102,7 @@ export class SearchRows {
   }
 
   get #placeCount(): number {
-    const codes = this.inseeCodes.length + this.departments.length + this.zipcodes.length + this.terms.length;
-    return codes + this.circles.length;
+    return this.places.count + this.terms.length + this.circles.length;
   }
 
   read(number: SearchNumber, address: number): void {
@@ -97,7 +119,7 @@ export class SearchRows {
     row.needs = (integers[head + KINDS] as number) >> NEEDS_SHIFT;
     this.#readBounds(flags, address);
     this.#readPlaces(flags, address);
-    row.attention = this.#attentionOf(flags, integers, head);
+    row.attention = this.#attentionOf(flags, integers, head) | this.#readExcluded(address);
   }
 
   #readBounds(flags: number, address: number): void {
@@ -115,20 +137,12 @@ export class SearchRows {
     const integers = this.#arena.integersAt(address);
     const head = this.#arena.integerOffset(address);
     const lists = this.#arena.numberOffset(address) + listsOffset(flags);
-    this.inseeCodes.clear();
-    this.departments.clear();
-    this.zipcodes.clear();
+    this.places.read(integers, head);
     this.terms.clear();
-    this.excludedInseeCodes.clear();
     this.circles.length = 0;
-    let code = 2 * lists;
-    code = readCodes(integers, code, countOf(integers, head, INSEE_CODES), this.inseeCodes);
-    code = readCodes(integers, code, countOf(integers, head, DEPARTMENTS), this.departments);
-    code = readCodes(integers, code, countOf(integers, head, ZIPCODES), this.zipcodes);
-    readCodes(integers, code, countOf(integers, head, EXCLUDED_INSEE_CODES), this.excludedInseeCodes);
-    // If the R-tree cannot hold an area, the search has a single row for all properties.
+    // If an area does not fit in the R-tree, the search has a single row for all properties.
     if (!this.#readCircles(flags, address, lists)) {
-      for (const codes of [this.inseeCodes, this.departments, this.zipcodes]) codes.clear();
+      this.places.clear();
       return;
     }
     if (!this.isEverywhere) return;
@@ -137,7 +151,7 @@ export class SearchRows {
     if (required !== null && (flags & ACCEPTS_NO_TEXT) !== 0) this.terms.add(NO_TEXT);
   }
 
-  /** Reads circles and polygons. False, with none read, if the R-tree cannot hold one of them. */
+  /** Reads circles and polygons. If one of them does not fit in the R-tree, reads none and returns false. */
   #readCircles(flags: number, address: number, lists: number): boolean {
     let fits = true;
     if ((flags & HAS_CIRCLE) !== 0) {
@@ -153,6 +167,16 @@ export class SearchRows {
     return circle !== null && this.circles.push(circle) > 0;
   }
 
+  /** Reads the excluded areas, and returns the attention that rows need because of them. */
+  #readExcluded(address: number): number {
+    this.excluded.clear();
+    const excluded = excludedAt(address, this.#arena);
+    if (excluded === 0) return 0;
+    this.excluded.read(this.#arena.integersAt(excluded), this.#arena.integerOffset(excluded));
+    // For a property in an excluded place, the search counts as already found. Excluded polygons need the record.
+    return (this.excluded.count > 0 ? REPEATS : 0) | (shapesAt(excluded, this.#arena) === 0 ? 0 : NEEDS_EXACT_CHECK);
+  }
+
   #attentionOf(flags: number, integers: Int32Array, head: number): number {
     const hasArea = (flags & (HAS_CIRCLE | HAS_SHAPES)) !== 0;
     const [hasText, hasConditions] = [integers[head + EXPRESSION] !== 0, integers[head + CONDITIONS] !== 0];
@@ -160,10 +184,9 @@ export class SearchRows {
     let attention = needsExactCheck ? NEEDS_EXACT_CHECK : 0;
     if (hasConditions) attention |= NEEDS_CONDITION_CHECK;
     else if (hasText) attention |= NEEDS_TEXT_CHECK;
-    // For a property in an excluded commune, the search is treated as already found.
-    if (this.excludedInseeCodes.length > 0) attention |= REPEATS;
     // A property is in at most one department, but may be in several of the other places and areas.
-    const { inseeCodes, departments, zipcodes, terms, circles } = this;
+    const { places, terms, circles } = this;
+    const { inseeCodes, departments, zipcodes } = places;
     const namedKinds =
       Math.min(inseeCodes.length, 1) +
       Math.min(departments.length, 1) +
@@ -175,7 +198,7 @@ export class SearchRows {
   }
 }
 
-/** Adds those codes, each once; returns where the next list begins. */
+/** Adds the codes of a list, each once; returns the offset of the next list. */
 function readCodes(integers: Int32Array, start: number, count: number, codes: NumberList): number {
   const end = start + count;
   for (let at = start; at < end; at++) {

@@ -1,14 +1,14 @@
 /**
  * A range of memory that grows in place. Growth replaces the views; old views keep their length. No other thread uses
- * it: it is shared because V8 would mark its whole heap when any other memory grows.
+ * it. It is shared because V8 marks its whole heap when memory that is not shared grows.
  */
 
 const WASM_PAGE_BYTES = 65_536;
 const GROWTH_PAGES = 64;
-/** Keeps addresses below 2 GiB, positive in 32 bits. */
+/** Keeps addresses below 2 GiB, so that they are positive in 32 bits. */
 export const PAGES_MAX = 32_768;
 
-/** The processor lacks instructions that matching needs. */
+/** The processor lacks the instructions that matching needs. */
 class ProcessorUnfitError extends Error {
   readonly code = 'PROCESSOR_UNFIT';
 }
@@ -18,8 +18,8 @@ export function compileKernel(base64: string): WebAssembly.Module {
   const binary = Buffer.from(base64, 'base64');
   if (WebAssembly.validate(binary)) return new WebAssembly.Module(binary);
   throw new ProcessorUnfitError(
-    'matching needs SSE4.1, which x86 processors have since 2008: in a virtual machine, choose a processor type that ' +
-      'shows it, such as "host" in place of "kvm64"',
+    'Matching needs SSE4.1, which x86 processors have since 2008. In a virtual machine, choose a processor type that ' +
+      'has it, such as "host" in place of "kvm64".',
   );
 }
 
@@ -46,7 +46,7 @@ export class SharedMemory {
     return this.#carvedBytes;
   }
 
-  /** The address of `byteCount` bytes of zeros that were never used, aligned to a cache line. */
+  /** Returns the address of `byteCount` unused bytes, all zero and aligned to a cache line. */
   carve(byteCount: number): number {
     const address = this.#carvedBytes;
     const missing = address + byteCount - this.bytes.length;

@@ -1,6 +1,6 @@
 /**
- * The nodes of row trees, both leaves and splits: sixteen integers each, in the memory of the rows. A visit reads one
- * cache line, and a million searches leave the garbage collector nothing to copy or mark.
+ * The nodes of row trees, both leaves and splits: sixteen integers each, in the memory of the rows. So a visit reads
+ * one cache line, and the garbage collector has nothing to copy or mark, even for a million searches.
  *
  * A node is identified by its offset in `integers`; 0 means none.
  */
@@ -10,29 +10,29 @@ import { type GroupMemory, groupBytes } from './row-groups.ts';
 
 /** The parent split; in a free node, the next free node. */
 export const PARENT = 0;
-/** A superset of what the rows below accept: removals narrow it only in leaves. */
+/** A superset of the kinds that the rows below accept; removals narrow it only in leaves. */
 export const NODE_ACCEPTS = 1;
-/** What a split compares (`leaf-split`), or `IS_LEAF`. */
+/** The axis that a split compares (`leaf-split`), or `IS_LEAF`. */
 export const AXIS = 2;
 export const IS_LEAF = 0;
 
-/** A split has the value that it compares with, in `floats`. */
+/** In a split, the value that it compares with, in `floats`. */
 export const AT = 3;
 export const LEFT = 4;
 export const RIGHT = 5;
 
-/** A leaf has the address of its 2^`CHUNK_LOG2` groups, 0 before its first row. */
+/** In a leaf, the address of its 2^`CHUNK_LOG2` groups; 0 before its first row. */
 export const CHUNK = 3;
 export const CHUNK_LOG2 = 4;
 export const ROWS = 5;
 export const REMOVALS = 6;
-/** A leaf of areas has the number of its box in the R-tree, 0 for none, and the box, in millionths of a degree. */
+/** In a leaf of areas, the number of its box in the R-tree (0 for none) and the box, in millionths of a degree. */
 export const BOX_NUMBER = 7;
 export const BOX_MIN_X = 8;
 export const BOX_MIN_Y = 9;
 export const BOX_MAX_X = 10;
 export const BOX_MAX_Y = 11;
-/** Its line in the tables of the R-tree, and the revision of the tables for which that line is valid. */
+/** The leaf's line in the tables of the R-tree, and the revision of the tables for which that line is valid. */
 export const LINE = 12;
 export const LINE_REVISION = 13;
 const NODE_INTEGERS = 16;
@@ -54,7 +54,7 @@ export class TreeNodes {
     return leaf;
   }
 
-  /** Puts two trees under a split. */
+  /** Creates a split over two trees. */
   createSplit(axis: number, at: number, left: number, right: number): number {
     const split = this.#allocate();
     const { integers, floats } = this.memory;
@@ -81,7 +81,7 @@ export class TreeNodes {
     this.free(leaf);
   }
 
-  /** The group of a row of the leaf. */
+  /** The group that contains the row at `position`. */
   groupAt(leaf: number, position: number): number {
     return (this.memory.integers[leaf + CHUNK] as number) + (position >> 4) * groupBytes(this.#hasArea);
   }
@@ -121,7 +121,7 @@ export class TreeNodes {
     this.memory.integers[leaf + CHUNK_LOG2] = log2;
   }
 
-  /** A node of zeros, which is an empty leaf. */
+  /** Returns a node of zeros, which is an empty leaf. */
   #allocate(): number {
     if (this.#free === 0) this.#carveSlab();
     const node = this.#free;

@@ -1,6 +1,6 @@
 /**
- * The expressions of all searches, each distinct one once, compiled to codes. The verdict on a property is computed for
- * the first candidate and kept for the others: thousands of searches contain "balcon".
+ * The distinct expressions of all searches, compiled to codes. The verdict for a property is computed once and kept for
+ * all other candidates with the same expressions: thousands of searches contain "balcon".
  */
 
 import { randomInt } from 'node:crypto';
@@ -18,12 +18,13 @@ import { CodeTable } from '../code-table.ts';
 import { RecordArena } from '../records/arena.ts';
 import { RecordChains } from '../records/record-chains.ts';
 import { AdvertText } from './advert-text.ts';
-import { LoosePhraseTable, PhraseTable } from './phrase-table.ts';
+import { LoosePhraseTable } from './loose-phrase-table.ts';
+import { PhraseTable } from './phrase-table.ts';
 import { TermTable } from './term-table.ts';
 
 /**
- * The record of an expression. Its first word is twice the generation of the verdict, plus one if it holds. Then
- * integers: the uses, the hash, the next record of its chain, where the spelling begins, and the program.
+ * The record of expressions. Its first word is twice the generation of the verdict, plus one if they hold. Integers
+ * follow: the use count, the hash, the next record of the chain, the offset of the spelling, and the program.
  */
 const VERDICT = 0;
 const USES = 2;
@@ -31,18 +32,19 @@ const HASH = 3;
 const NEXT = 4;
 const SPELLING = 5;
 const PROGRAM = 6;
-/** The largest record: 256 kB hold two hundred entries of a hundred words each. */
+/** Maximum size of a record: 256 kB, enough for two hundred entries of a hundred words each. */
 const WORDS_MAX = 1 << 15;
 
 /**
- * A program: the number of required terms and their codes; the number of groups; for each the number of entries; for
- * each the number of codes times four, plus `IS_STRICT`, plus `INCLUDES`, then the codes. A strict entry has the code
- * of its phrase. Any other entry has terms and, as complements, loose phrases, one of which must occur.
+ * A program: the number of required terms and their codes; the number of groups; of each, the number of entries; of
+ * each, the number of codes times four, plus `IS_STRICT`, plus `INCLUDES`, then the codes. A strict entry has the code
+ * of its phrase. Any other entry has terms and loose phrases, one of which must occur; a loose phrase is the complement
+ * of its code.
  */
 const INCLUDES = 1;
 const IS_STRICT = 2;
 
-/** `codes`: terms and complements of loose phrases, one of which must occur; for a strict entry, its phrase. */
+/** `codes`: terms and complemented loose phrases, of which one must occur; for a strict entry, its phrase. */
 interface CompiledEntry {
   readonly includes: boolean;
   readonly strict: boolean;
@@ -56,9 +58,9 @@ export class ExpressionTable {
   readonly #phrases = new PhraseTable();
   readonly #loosePhrases = new LoosePhraseTable();
   readonly text = new AdvertText(this.#words, this.#phrases, this.#terms, this.#loosePhrases);
-  /** The text of some of a property's adverts. */
+  /** The text of only some of the property's adverts. */
   readonly #part = new AdvertText(this.#words, this.#phrases, this.#terms, this.#loosePhrases);
-  /** The one of `text` and `#part` that was read last. */
+  /** `text` or `#part`, whichever was read last. */
   #current = this.text;
   readonly #records = new RecordArena(WORDS_MAX);
   readonly #chains = new RecordChains(this.#records, HASH, NEXT);
@@ -97,8 +99,8 @@ export class ExpressionTable {
   }
 
   /**
-   * Codes of terms of which every text that satisfies the expressions has at least one; null when some group requires
-   * no word, or there is no expression.
+   * Codes of terms: every text that satisfies the expressions has at least one of them. Null if some group requires no
+   * word, or if there are no expressions.
    */
   requiredOf(id: number): readonly number[] | null {
     if (id === 0) return null;
@@ -114,7 +116,7 @@ export class ExpressionTable {
     return required.length === 0 ? null : required;
   }
 
-  /** Reads the texts of another property. */
+  /** Reads the texts of a new property. */
   read(texts: readonly string[]): void {
     this.#read(this.text, texts);
   }
@@ -150,7 +152,7 @@ export class ExpressionTable {
   readonly #isSpelled = (address: number): boolean =>
     this.#spelling.isAt(this.#records.shortsAt(address), this.#spellingAt(address));
 
-  /** Writes a record, without a use, of the expressions in `#spelling`; returns its address. */
+  /** Writes a record of the expressions in `#spelling`, with a use count of 0; returns its address. */
   #create(expressions: Expressions): number {
     const groups = expressions.map((group) => group.flatMap((entry) => this.#compileEntry(entry)));
     const required = requiredWords(expressions).map((word) => this.#terms.use(word));
@@ -216,16 +218,15 @@ export class ExpressionTable {
   }
 
   #releaseLoosePhrase(code: number): void {
-    const { steps } = this.#loosePhrases.phraseOf(code);
+    for (const term of this.#loosePhrases.termsOf(code)) this.#terms.release(term);
     this.#loosePhrases.release(code);
-    for (const { term } of steps) this.#terms.release(term);
   }
 
   #integersOf(id: number): Int32Array {
     return this.#records.integersAt(addressOf(id));
   }
 
-  /** Where the record begins in `#integersOf`. */
+  /** The offset of the record in `#integersOf`. */
   #startOf(id: number): number {
     return this.#records.integerOffset(addressOf(id));
   }
@@ -234,7 +235,7 @@ export class ExpressionTable {
     return this.#integersOf(id)[this.#startOf(id) + USES] as number;
   }
 
-  /** Where the spelling begins among the shorts of the record's page. */
+  /** The offset of the spelling among the shorts of the record's page. */
   #spellingAt(address: number): number {
     const start = this.#records.integerOffset(address);
     return 2 * (start + (this.#records.integersAt(address)[start + SPELLING] as number));
@@ -276,22 +277,22 @@ function addressOf(id: number): number {
   return id - 1;
 }
 
-/** Words that hold this number of 16-bit units. */
+/** Number of words for that many 16-bit units. */
 function wordsFor(units: number): number {
   return Math.ceil(units / 4);
 }
 
-/** Words that most adverts contain, and that select little: any other required word is rarer. */
+/** Words that most adverts contain, and that therefore exclude little: any other required word is rarer. */
 const COMMON_WORDS = `appartement maison villa immeuble terrain pièce pièces chambre chambres cuisine salon séjour salle bain bains
   eau douche entrée surface prix vente vendre location louer bien situé proche centre ville quartier rue étage
   commerces écoles transports jardin balcon terrasse cave parking garage calme lumineux beau grand avec sans pour
   une des les dans sur est et de la le du en au`;
-/** Computed at the first use: a program that only imports this module does not load the table of forms. */
+/** Computed at the first use, so that a program that only imports this module does not load the table of word forms. */
 let commonLemmas: ReadonlySet<string> | null = null;
 
 /**
  * Words by which searches are found: a text that satisfies the expressions contains at least one of them. They are the
- * rarest known choice of each group; empty if some group requires none.
+ * rarest choice of each group; empty if some group requires no word.
  */
 function requiredWords(expressions: Expressions): readonly string[] {
   const required = new Set<string>();
@@ -304,7 +305,7 @@ function requiredWords(expressions: Expressions): readonly string[] {
   return [...required];
 }
 
-/** Lists of words: a text with the entry contains a word of each list. The most common word of a list is first. */
+/** Lists of words: a text with the entry contains a word of each list. A list begins with its most common word. */
 function requiredChoices({ word, strict }: ExpressionEntry): string[][] {
   if (strict) return foldWords(word).map((one) => [one]);
   const phrases = phrasesOf(word).map(({ words }) => words.map((step) => step.word));
@@ -316,7 +317,7 @@ function requiredChoices({ word, strict }: ExpressionEntry): string[][] {
 
 const NUMBER = /^\d{2,}$/;
 
-/** Numbers first, common words last; of others the longest first: the longer a word, the rarer (G. K. Zipf, 1935). */
+/** Numbers first, common words last, the others by length, longest first: longer words are rarer (G. K. Zipf, 1935). */
 function byRarity(a: string, b: string): number {
   return commonness(a) - commonness(b) || b.length - a.length || (a < b ? -1 : 1);
 }
@@ -331,11 +332,11 @@ function isCommon(word: string): boolean {
 }
 
 const UNITS_MAX = 1 + EXPRESSION_GROUPS_MAX + EXPRESSION_ENTRIES_MAX * (1 + EXPRESSION_WORD_LENGTH_MAX);
-/** Random in this process: an attacker who knew them could create thousands of expressions that share one chain. */
+/** Random in each process: an attacker who knew them could create thousands of expressions in the same chain. */
 const HASH_START = randomInt(2 ** 32) | 0;
 const HASH_FACTOR = (2 * randomInt(2 ** 31) + 1) | 0;
 
-/** Expressions as 16-bit units, the same only for equal expressions, which are thus compared without a string. */
+/** Expressions as 16-bit units, equal only for equal expressions, so that comparing them creates no string. */
 export class ExpressionSpelling {
   /** The number of units; for each group its number of entries; for each entry its length and flags, then its text. */
   readonly #units = new Uint16Array(UNITS_MAX);
@@ -370,14 +371,14 @@ export class ExpressionSpelling {
     for (let i = 0; i < this.length; i++) units[start + i] = this.#units[i] as number;
   }
 
-  /** Whether these expressions were copied there. */
+  /** Whether the spelling at `start` is that of these expressions. */
   isAt(units: Uint16Array, start: number): boolean {
     for (let i = 0; i < this.length; i++) if (units[start + i] !== this.#units[i]) return false;
     return true;
   }
 }
 
-/** The length of the spelling there, in units. */
+/** The length of the spelling at `start`, in units. */
 function spellingLengthAt(units: Uint16Array, start: number): number {
   return units[start] as number;
 }

@@ -1,21 +1,19 @@
 /**
- * The phrases that searches look for, as paths in one tree of words, with use counts. A text is compared with all at
- * once: from each word, it is followed down the tree while some phrase continues, however many there are.
+ * The phrases that searches look for, as paths in one tree of words, with use counts. A text is compared with all
+ * phrases at once: from each of its words, it is followed down the tree while some phrase continues.
  */
-
-import { CodeTable } from '../code-table.ts';
 
 const ROOT = 0;
 const HASH_PARENT = 0x9e3779b1 | 0;
 const HASH_WORD = 0x85ebca77 | 0;
 
 export class PhraseTable {
-  /** Nodes by parent and word: open addressing, no more than half full. */
+  /** A hash table of nodes by parent and word, with open addressing, at most half full. */
   #slots = new Int32Array(1024);
   /** By node; 0 is the root. The parent of a free node is the next free node. */
   #parents = new Int32Array(512);
   #words = new Int32Array(512);
-  /** Phrases that end here, and children. */
+  /** By node: the number of phrases that end here, plus the number of children. */
   #uses = new Int32Array(512);
   #end = 1;
   #free = ROOT;
@@ -31,10 +29,10 @@ export class PhraseTable {
     return this.#revision;
   }
 
-  /** Returns the code (positive) of the phrase of these word codes, at least one, and counts one more use. */
+  /** Returns the code (positive) of the phrase with these word codes (at least one), and counts one more use. */
   use(wordCodes: readonly number[]): number {
     let node = ROOT;
-    for (const word of wordCodes) node = this.#childOf(node, word) || this.#addChild(node, word);
+    for (const word of wordCodes) node = this.childOf(node, word) || this.#addChild(node, word);
     this.#uses[node] = (this.#uses[node] as number) + 1;
     return node;
   }
@@ -61,13 +59,18 @@ export class PhraseTable {
     return words.reverse();
   }
 
-  /** The code of the phrase of that one word if any phrase starts with it; else 0. Valid until `revision` changes. */
+  /** The code of the phrase that continues `parent` with that word; 0 if no phrase begins so. */
+  childOf(parent: number, word: number): number {
+    return this.#slots[this.#slotOf(parent, word)] as number;
+  }
+
+  /** The code of that word as a phrase, if any phrase starts with it; otherwise 0. Valid until `revision` changes. */
   startOf(wordCode: number): number {
-    return this.#childOf(ROOT, wordCode);
+    return this.childOf(ROOT, wordCode);
   }
 
   /**
-   * Marks the phrases that occur in `words`, by code, in `seenIn`; a word that is not positive is in no phrase.
+   * Marks in `seenIn`, by code, the phrases that occur in `words`. A word code that is not positive is in no phrase.
    * `starts`: for each word that starts a phrase, its position and its `startOf`.
    */
   read(words: Int32Array, starts: Int32Array, generation: number, seenIn: Int32Array): void {
@@ -76,16 +79,12 @@ export class PhraseTable {
       for (let at = (starts[i] as number) + 1; node !== ROOT; at++) {
         seenIn[node] = generation;
         const word = words[at] ?? 0;
-        node = word > 0 ? this.#childOf(node, word) : ROOT;
+        node = word > 0 ? this.childOf(node, word) : ROOT;
       }
     }
   }
 
-  #childOf(parent: number, word: number): number {
-    return this.#slots[this.#slotOf(parent, word)] as number;
-  }
-
-  /** The slot of that child, or the empty one where it belongs. */
+  /** The slot of that child, or the empty slot for it. */
   #slotOf(parent: number, word: number): number {
     const mask = this.#slots.length - 1;
     let slot = hashOf(parent, word) & mask;
@@ -109,7 +108,7 @@ export class PhraseTable {
     return node;
   }
 
-  /** Moves up later entries, so that no look-up ends at the gap (D. E. Knuth, TAOCP 6.4, algorithm R). */
+  /** Moves later entries into the gap, so that no look-up ends there (D. E. Knuth, TAOCP 6.4, algorithm R). */
   #removeSlot(removed: number): void {
     const slots = this.#slots;
     const mask = slots.length - 1;
@@ -145,75 +144,4 @@ export class PhraseTable {
 function hashOf(parent: number, word: number): number {
   const hash = Math.imul(parent, HASH_PARENT) ^ Math.imul(word, HASH_WORD);
   return hash ^ (hash >>> 15);
-}
-
-/** A term of a phrase, and how many other words may precede it. */
-export interface LooseStep {
-  readonly term: number;
-  readonly gapMax: number;
-}
-
-export interface LoosePhrase {
-  readonly steps: readonly LooseStep[];
-  /** The phrase may begin after a negation. */
-  readonly isNegation: boolean;
-}
-
-/**
- * Codes, with use counts, for phrases of several terms that may have other words between them. Each distinct phrase is
- * looked for once per text, and only if all its terms occur.
- */
-export class LoosePhraseTable {
-  readonly #codes = new CodeTable();
-  /** By code. */
-  readonly #phrases: LoosePhrase[] = [];
-  /** By term: the number of its uses in phrases. */
-  #usesOfTerm = new Int32Array(1024);
-
-  /** Changes whenever `hasTerm` may. */
-  get revision(): number {
-    return this.#codes.revision;
-  }
-
-  /** One above the largest code. */
-  get end(): number {
-    return this.#codes.end;
-  }
-
-  /** Returns the code (positive) of the phrase and counts one more use. */
-  use(phrase: LoosePhrase): number {
-    const { revision } = this.#codes;
-    const steps = phrase.steps.map(({ term, gapMax }) => `${term}/${gapMax}`).join(' ');
-    const code = this.#codes.use(phrase.isNegation ? `! ${steps}` : steps);
-    if (this.#codes.revision === revision) return code;
-    this.#phrases[code] = phrase;
-    for (const { term } of phrase.steps) this.#count(term, 1);
-    return code;
-  }
-
-  /** Ends one use; the code of a phrase without uses may be given to another. */
-  release(code: number): void {
-    const { revision } = this.#codes;
-    this.#codes.release(code);
-    if (this.#codes.revision === revision) return;
-    for (const { term } of this.phraseOf(code).steps) this.#count(term, -1);
-  }
-
-  phraseOf(code: number): LoosePhrase {
-    return this.#phrases[code] as LoosePhrase;
-  }
-
-  /** Whether some phrase has this term. */
-  hasTerm(term: number): boolean {
-    return (this.#usesOfTerm[term] ?? 0) > 0;
-  }
-
-  #count(term: number, more: number): void {
-    if (term >= this.#usesOfTerm.length) {
-      const longer = new Int32Array(2 * term);
-      longer.set(this.#usesOfTerm);
-      this.#usesOfTerm = longer;
-    }
-    this.#usesOfTerm[term] = (this.#usesOfTerm[term] as number) + more;
-  }
 }

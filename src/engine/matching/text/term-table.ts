@@ -1,6 +1,6 @@
 /**
- * Codes, with use counts, for words that searches look for in any inflected form. Words with the same lemmas are one
- * term. A word of a text finds the terms with which it shares a lemma: *cours* finds those of *cour* and *courir*.
+ * Assigns codes, with use counts, to words that searches look for in any inflected form. Words with the same lemmas are
+ * one term. A word in a text finds all terms with which it shares a lemma: *cours* finds those of *cour* and *courir*.
  */
 
 import { lemmasOf } from '../../domain/inflection/lemmas.ts';
@@ -9,11 +9,11 @@ import { CodeTable } from '../code-table.ts';
 const NONE: readonly number[] = [];
 
 export class TermTable {
-  /** Terms by their lemmas, one space between them. */
+  /** Terms by their lemmas, joined by spaces. */
   readonly #codes = new CodeTable();
   readonly #codesOfLemma = new Map<string, readonly number[]>();
 
-  /** Changes whenever `codesOf` may. */
+  /** Changes whenever the result of `codesOf` may change. */
   get revision(): number {
     return this.#codes.revision;
   }
@@ -23,7 +23,7 @@ export class TermTable {
     return this.#codes.end;
   }
 
-  /** Returns the code (positive) of the term of the folded word and counts one more use. */
+  /** Returns the code (positive) of the folded word's term, and counts one more use. */
   use(foldedWord: string): number {
     const lemmas = lemmasOf(foldedWord);
     const { revision } = this.#codes;
@@ -46,7 +46,7 @@ export class TermTable {
     }
   }
 
-  /** The terms that a text with this folded word has; a term may be in the list twice. */
+  /** The terms that this folded word finds; a term may be in the list twice. */
   codesOf(foldedWord: string): readonly number[] {
     const [lemma, ...others] = lemmasOf(foldedWord);
     let codes = this.#codesOfLemma.get(lemma as string) ?? NONE;

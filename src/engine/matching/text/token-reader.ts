@@ -1,6 +1,6 @@
 /**
- * Reads the words of adverts as codes of searched words and terms. Letters are folded one by one; a text with characters
- * outside plain Latin is read by `foldWords`.
+ * Reads the words of adverts as codes of searched words and terms. Letters are folded one by one; `foldWords` reads
+ * texts with characters outside plain Latin.
  */
 
 import {
@@ -17,7 +17,7 @@ import {
   foldWordsJoined,
   IRREGULAR,
   isSeparatorPair,
-  joined,
+  joinAfter,
   joinOfUnit,
   LETTERS,
   LIGATURE,
@@ -39,7 +39,7 @@ class IntegerList {
   integers = new Int32Array(1024);
   length = 0;
 
-  /** Makes room for `more` integers and returns the array. */
+  /** Makes room for `more` integers, and returns the array. */
   reserve(more: number): Int32Array {
     const needed = this.length + more;
     if (needed > this.integers.length) {
@@ -61,7 +61,7 @@ class IntegerList {
   }
 }
 
-/** Integers of an entry of `occurrences`: four times the position of a word, plus the marks below; then a term. */
+/** Integers per entry of `occurrences`: four times the position of a word, plus the marks below; then a term. */
 export const OCCURRENCE = 2;
 /** The word follows a negation. */
 export const NEGATED = 1;
@@ -81,7 +81,7 @@ export class TokenReader implements WordSequence {
   readonly #termList = new IntegerList();
   readonly #occurrences = new IntegerList();
   #place = 0;
-  /** By term, twice the generation in which it last occurred, plus one if a negation did not precede it. */
+  /** By term: twice the generation in which it last occurred, plus one if it occurred without a preceding negation. */
   #termSeenIn = new Int32Array(1024);
   #generation = 0;
 
@@ -90,22 +90,22 @@ export class TokenReader implements WordSequence {
     this.#terms = terms;
   }
 
-  /** Changes whenever the same text may be read differently. */
+  /** Changes whenever a text may be read differently than before. */
   get revision(): number {
     return this.#table.revision;
   }
 
-  /** Codes of the searched words in order, 0 for others, and the `end` of each text. Valid until the next text. */
+  /** Codes of the words in order, 0 for unsearched ones, and the `end` of each text. Valid until the next text. */
   get codes(): Int32Array {
     return this.#codes.view;
   }
 
-  /** For each word that starts a phrase: its position among the codes, then that phrase. */
+  /** For each word that starts a phrase: its position among the codes, then the phrase's code. */
   get starts(): Int32Array {
     return this.#starts.view;
   }
 
-  /** Codes of the searched terms that occur, negated or not, and of words that numbers consist of; each once. */
+  /** Codes of the searched terms that occur, negated or not, and of the single words in numbers; each once. */
   get terms(): Int32Array {
     return this.#termList.view;
   }
@@ -119,12 +119,7 @@ export class TokenReader implements WordSequence {
     return this.#termSeenIn[code] === 2 * this.#generation + 1;
   }
 
-  /** Whether the term is one of `terms`. */
-  mayHaveTerm(code: number): boolean {
-    return (this.#termSeenIn[code] as number) >= 2 * this.#generation;
-  }
-
-  /** Forgets what it has read. */
+  /** Forgets the texts that it has read. */
   restart(): void {
     if (this.#terms.end > this.#termSeenIn.length) this.#termSeenIn = new Int32Array(2 * this.#terms.end);
     if (this.#generation === GENERATION_MAX) {
@@ -136,7 +131,7 @@ export class TokenReader implements WordSequence {
     this.#place = 0;
   }
 
-  /** Adds the words of a text, then `end`, which is no word's code. Phrases with gaps up to `gapMax` end at it. */
+  /** Adds the words of a text, then `end`, which is no word's code. No phrase with gaps up to `gapMax` crosses it. */
   read(text: string, end: number, gapMax: number): void {
     this.#table.prepare();
     this.#tokens.length = 0;
@@ -164,7 +159,7 @@ export class TokenReader implements WordSequence {
     return at < this.#joins.length ? (this.#joins.integers[at] as number) : BREAK;
   }
 
-  /** False if only `foldWordsJoined` can read the words. */
+  /** Returns false if only `foldWordsJoined` can read the words. */
   #spell(text: string): boolean {
     const known = LETTERS;
     const letters = this.#letters;
@@ -183,7 +178,7 @@ export class TokenReader implements WordSequence {
           length = 0;
           join = NOTHING;
         }
-        join = joined(join, letter === SEPARATOR ? joinOfUnit(unit) : BREAK);
+        join = joinAfter(join, letter === SEPARATOR ? joinOfUnit(unit) : BREAK);
       } else if (letter === LIGATURE) {
         const several = lettersOf(unit);
         if (length + several.length > WORD_LENGTH_MAX) return false;
@@ -212,7 +207,7 @@ export class TokenReader implements WordSequence {
 
   #tokenOfLetters(length: number): number {
     const integers = this.#word;
-    // Zeros follow the last letter.
+    // The last integer is padded with zeros.
     for (let at = length; (at & 3) !== 0; at++) this.#letters[at] = 0;
     let hash = HASH_START;
     for (let at = 0; 4 * at < length; at++) hash = hashed(hash, integers[at] as number);
@@ -225,7 +220,7 @@ export class TokenReader implements WordSequence {
     return this.#tokenOfLetters(word.length);
   }
 
-  /** Collects what strict entries look for. */
+  /** Collects the words for strict entries. */
   #collectWords(): void {
     const { length, integers: tokens } = this.#tokens;
     const codes = this.#codes.reserve(length);
@@ -241,7 +236,7 @@ export class TokenReader implements WordSequence {
     this.#codes.length += length;
   }
 
-  /** Collects what other entries look for, as `placesOf` reads it. */
+  /** Collects the terms for other entries. */
   #collectPlaces(): void {
     const { length, integers: tokens } = this.#tokens;
     let negatedEnd = -1;
@@ -256,7 +251,7 @@ export class TokenReader implements WordSequence {
         this.#addTerms(token, marks);
         at += 1;
       } else {
-        // The index also finds searches by single words of strict entries.
+        // Notes the single words too: the index finds searches with strict entries by them.
         for (const end = at + number.length; at < end; at++) this.#noteTerms(tokens[at] as number);
         this.#addTerms(this.#tokenOfString(number.word), marks);
         for (const word of number.others) this.#addTerms(this.#tokenOfString(word), marks);
@@ -285,7 +280,7 @@ export class TokenReader implements WordSequence {
   }
 
   #noteTerm(term: number): void {
-    if (this.mayHaveTerm(term)) return;
+    if ((this.#termSeenIn[term] as number) >= 2 * this.#generation) return;
     this.#termSeenIn[term] = 2 * this.#generation;
     this.#termList.push(term);
   }
@@ -298,7 +293,7 @@ const HIGH_SURROGATES = 0xd800;
 const LOW_SURROGATES = 0xdc00;
 const SURROGATES_END = 0xe000;
 
-/** An unpaired surrogate ends a word like any other sign, and so does a pair such as an emoji. */
+/** An unpaired surrogate ends a word like any other sign, as does a pair such as an emoji. */
 function isSeparatorAt(text: string, at: number): boolean {
   const unit = text.charCodeAt(at);
   if (unit < HIGH_SURROGATES || unit >= SURROGATES_END) return false;

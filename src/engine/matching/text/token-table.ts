@@ -1,6 +1,6 @@
 /**
- * The words of all texts so far, with their codes in the tables of searches. Adverts use about ten thousand words: each
- * is folded and looked up once, then found by its letters, without creating a string.
+ * The words of all texts read so far, with their codes in the tables of searches. Adverts use about ten thousand words.
+ * Each is folded and looked up once; later it is found by its letters, without creating a string.
  */
 
 import { randomInt } from 'node:crypto';
@@ -9,21 +9,21 @@ import type { CodeTable } from '../code-table.ts';
 import type { PhraseTable } from './phrase-table.ts';
 import type { TermTable } from './term-table.ts';
 
-/** If there are more, all of them are forgotten before the next text. */
+/** If there are more words, all of them are forgotten before the next text. */
 const TOKENS_MAX = 65_536;
 /** Letters are packed four to an integer, padded with zeros. */
 const LETTERS_OF_INTEGER = 4;
-/** Longer words, and those with letters beyond ASCII, are found by a string. */
+/** Longer words, and words with letters beyond ASCII, are found by their strings. */
 export const WORD_LENGTH_MAX = 32;
 export const WORD_INTEGERS = WORD_LENGTH_MAX / LETTERS_OF_INTEGER;
-/** No word of a search is longer, folded and in the plural. */
+/** No searched word is longer, even folded and in the plural. */
 const SEARCHED_LENGTH_MAX = 4_096;
-/** Total length of the words that are found by a string. */
+/** Maximum total length of the words that are found by their strings. */
 const STRINGS_LENGTH_MAX = 1 << 20;
-/** The token of a word that no search has. */
+/** The token of a word that no search contains. */
 const UNKNOWN = 0;
 
-/** Random in this process: an attacker who knew it could write adverts whose words share one chain. */
+/** Random in each process: an attacker who knew it could write adverts whose words collide. */
 export const HASH_START = randomInt(2 ** 32) | 0;
 const HASH_FACTOR = (2 * randomInt(2 ** 31) + 1) | 0;
 
@@ -36,14 +36,14 @@ export function hashed(hash: number, letters: number): number {
 /** The line of a token, in integers: a cache line. */
 const LINE = 16;
 const HASH = 0;
-/** 0 for a word that is found by a string. */
+/** 0 for a word that is found by its string. */
 const LENGTH = 1;
-/** The revision of the tables of words, phrases and terms for which the following members hold. */
+/** The revision of the tables of words, phrases and terms for which the following members are valid. */
 const REVISION = 2;
 const WORD = 3;
-/** The phrase that the word is, or begins; 0 for none. */
+/** The one-word phrase of the word if any phrase begins with it; 0 otherwise. */
 const PHRASE = 4;
-/** The only term; 0 for none, negative if there are several. */
+/** The word's only term; 0 for none, negative if it has several. */
 const TERM = 5;
 const KIND = 6;
 const LETTERS = LINE - WORD_INTEGERS;
@@ -53,7 +53,7 @@ export class TokenTable {
   readonly #phrases: PhraseTable;
   readonly #terms: TermTable;
   #lines = new Int32Array(1024 * LINE);
-  /** By hash: open addressing, no more than half full. */
+  /** A hash table with open addressing, at most half full. */
   #slots = new Int32Array(2048);
   /** By token. */
   #spellings: string[] = [''];
@@ -75,7 +75,7 @@ export class TokenTable {
     return this.#words.revision + this.#phrases.revision + this.#terms.revision;
   }
 
-  /** To be called before each text. Forgets all words if there are too many, and their codes if a table has changed. */
+  /** Call it before each text. Forgets all words if there are too many, and their codes if a table has changed. */
   prepare(): void {
     if (this.#end > TOKENS_MAX || this.#stringsLength > STRINGS_LENGTH_MAX) this.#clear();
     if (this.revision === this.#tablesRevision) return;
@@ -83,7 +83,7 @@ export class TokenTable {
     this.#revision += 1;
   }
 
-  /** The token of `length` letters, packed in integers. `hash`: as computed by `hashed` from `HASH_START`. */
+  /** The token of a word of `length` letters, packed in integers. `hash`: from `HASH_START` by `hashed`. */
   tokenOf(letters: Int32Array, length: number, hash: number): number {
     const slots = this.#slots;
     const lines = this.#lines;
@@ -119,7 +119,7 @@ export class TokenTable {
     return this.#lines[token * LINE + KIND] as number;
   }
 
-  /** The code of the word; 0 if no strict entry has it. */
+  /** The code of the word; 0 if no strict entry contains it. */
   wordOf(token: number): number {
     return this.#lines[token * LINE + WORD] as number;
   }
@@ -128,7 +128,7 @@ export class TokenTable {
     return this.#lines[token * LINE + PHRASE] as number;
   }
 
-  /** The only term of the word; 0 for none, negative where `termsOf` has several. */
+  /** The word's only term; 0 for none, negative if `termsOf` returns several. */
   termOf(token: number): number {
     return this.#lines[token * LINE + TERM] as number;
   }

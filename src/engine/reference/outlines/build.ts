@@ -64,7 +64,7 @@ async function makeOutlines(): Promise<Buffer> {
   for (const geometry of source.objects.communes.geometries) {
     const code = String(geometry.id);
     const insee = today.has(code) ? code : mergedInto.get(code);
-    if (insee === undefined || !today.has(insee)) throw new Error(`no commune of today has the outline ${code}`);
+    if (insee === undefined || !today.has(insee)) throw new Error(`no present commune has the outline ${code}`);
     for (const arc of arcsOf(geometry)) sides.set(arc, [...(sides.get(arc) ?? []), insee]);
   }
   const isForeign = await readNeighbours();
@@ -257,7 +257,7 @@ for (const { name, source, make } of [
   const result = new URL(name, import.meta.url);
   const isSame = await isMade(result, outlines);
   if (process.argv.includes('--check')) {
-    if (!isSame) throw new Error(`${name} is not what its build.ts makes: npm run generate`);
+    if (!isSame) throw new Error(`${name} is outdated: run npm run generate`);
   } else if (!isSame) {
     const params = { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_LGWIN]: 24 };
     const made = brotliCompressSync(outlines, { params });

@@ -88,8 +88,8 @@ function textOf(insee: string, { centres, zipcodes, localities, formerNames }: L
 if (!existsSync(SOURCE)) {
   process.stdout.write(`places: skipped, ${fileURLToPath(SOURCE)} is not there\n`);
 } else if (process.argv.includes('--check')) {
-  const held = gunzipSync(await readFile(RESULT)).toString('utf8');
-  if (held !== (await makeTable())) throw new Error('places.tsv.gz is not what its build.ts makes: npm run generate');
+  const stored = gunzipSync(await readFile(RESULT)).toString('utf8');
+  if (stored !== (await makeTable())) throw new Error('places.tsv.gz is outdated: run npm run generate');
 } else {
   const made = gzipSync(await makeTable(), { level: 9 });
   if (made.length > SIZE_MAX_BYTES)

@@ -66,6 +66,8 @@ export interface Client {
     | undefined;
   /** A notice address is set, and no mail server: nothing is sent. Output only. */
   noticesUnavailable: boolean;
+  /** Name that recipients of the client's e-mails read; empty: its display name. */
+  publicName?: string | undefined;
 }
 
 /** What a client's searches add up to. */
@@ -102,7 +104,7 @@ export interface CreateClientRequest {
   client: Client | undefined;
 }
 
-/** Asks to change the limits of a client, and its notice address. */
+/** Asks to change the limits of a client, its notice address, and its public name. */
 export interface UpdateClientRequest {
   /** Its `name` says which one. */
   client:
@@ -192,6 +194,7 @@ function createBaseClient(): Client {
     matchesPerAdvertMax: undefined,
     noticeAddress: undefined,
     noticesUnavailable: false,
+    publicName: undefined,
   };
 }
 
@@ -238,6 +241,9 @@ export const Client: MessageFns<Client> = {
     }
     if (message.noticesUnavailable !== false) {
       writer.uint32(112).bool(message.noticesUnavailable);
+    }
+    if (message.publicName !== undefined) {
+      writer.uint32(122).string(message.publicName);
     }
     return writer;
   },
@@ -365,6 +371,14 @@ export const Client: MessageFns<Client> = {
             }
 
             message.noticesUnavailable = reader.bool();
+            continue;
+          }
+          case 15: {
+            if (tag !== 122) {
+              break;
+            }
+
+            message.publicName = reader.string();
             continue;
           }
         }

@@ -1,6 +1,6 @@
 /**
- * A crawler gone mad: rejected messages by the ten thousand, as fast as the stream takes them. Another crawler's adverts
- * are recorded among them, all refusals are told, and the daemon holds no more of them than it may.
+ * A crawler out of control publishes tens of thousands of rejected messages as fast as the stream accepts them. Adverts
+ * of another crawler are recorded among them, all rejections are notified, and the daemon's memory stays bounded.
  */
 
 import assert from 'node:assert/strict';
@@ -17,7 +17,7 @@ import { until, untilIs } from '../support/until.ts';
 const REFUSED = 20_000;
 const GOOD = 400;
 const PADDING = 'x'.repeat(8_000);
-/** All of them are 160 MB, and twice as much where they are read; less than that is garbage of a process at work. */
+/** All messages are 160 MB, and twice as much once decoded. Growth below this bound is normal garbage. */
 const GROWTH_MAX_KB = 200 * 1_024;
 
 const flood = Array.from({ length: REFUSED }, (_, number) => ({
@@ -57,10 +57,10 @@ async function openFlood(t: TestContext) {
   return { broker, samples, residentKb, count };
 }
 
-test('a flood of rejected messages is kept and published, and delays nobody', async (t) => {
+test('a flood of rejected messages is stored and published, and delays no others', async (t) => {
   const { broker, samples, residentKb, count } = await openFlood(t);
   const before = await residentKb();
-  // In turns, as two crawlers would: what is good lies all through the flood.
+  // Interleaved as from two crawlers: valid messages are spread over the whole flood.
   const every = REFUSED / GOOD;
   const mixed = good.flatMap((publication, number) => [
     ...flood.slice(number * every, (number + 1) * every),
@@ -77,19 +77,19 @@ test('a flood of rejected messages is kept and published, and delays nobody', as
     },
     ({ recorded, kept }) => recorded === GOOD && kept === REFUSED,
   );
-  // What a busy machine makes the intake take in again may be told again.
+  // Messages that a busy machine makes intake read again may be notified again.
   await until(samples, (seen) => (seen.get('vigie_rejections_total{result="published"}') ?? 0) >= REFUSED);
   assert.equal((await samples()).get('vigie_rejections_total{result="unpublished"}'), 0);
   assert.equal((await broker.manager.streams.info('REJECTED')).state.messages, REFUSED);
   assert.ok(most - before < GROWTH_MAX_KB, `${before} KiB before, ${most} at most`);
-  // No more than the consumer hands out.
+  // The limit of the consumer.
   assert.ok(inFlight <= 2_048, `${inFlight} in flight`);
   t.diagnostic(`${before} KiB before, ${most} KiB at most, ${inFlight} messages in flight at most`);
 });
 
-test('a stream of refusals that does not answer stands in nobody’s way either', async (t) => {
+test('a rejection stream that does not answer delays no others either', async (t) => {
   const { broker, samples, count } = await openFlood(t);
-  // Nobody takes the subject, and nobody refuses it: each batch would wait for its time-out.
+  // No stream takes the subject, and no server refuses the message: each batch would wait for its time-out.
   await broker.manager.streams.delete('REJECTED');
   await broker.manager.streams.add({ name: 'FOREIGN', subjects: ['adverts-rejected.>'], no_ack: true });
   await publishAll(broker, [...flood.slice(0, 5_000), ...good]);

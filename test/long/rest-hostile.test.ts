@@ -1,6 +1,7 @@
 /**
- * The worst requests of one megabyte cost the API little more than parsing them does, which nobody can avoid: processor
- * time, as a ratio to `JSON.parse` of the same body and a plain request beside it. `HOSTILE_SEED` changes the random ones.
+ * The worst requests of one megabyte cost the API little more than the unavoidable parsing. The cost is processor time,
+ * as a ratio to `JSON.parse` of the same body plus a plain request of the same size. `HOSTILE_SEED` changes the random
+ * ones.
  */
 
 import assert from 'node:assert/strict';
@@ -12,7 +13,7 @@ import { type HostileRequest, hostileRequests } from '../support/hostile-request
 import { assertNone } from '../support/lists.ts';
 
 const SEED = Number(process.env.HOSTILE_SEED ?? 15);
-/** Of sending, receiving, and what other work of the process falls into the same time. */
+/** Leaves room for sending and receiving, and for other work of the process at the same time. */
 const RATIO_MAX = 10;
 const TRIES = 5;
 
@@ -40,7 +41,7 @@ function send({ method, path, headers, body }: Omit<HostileRequest, 'name'>): Pr
   });
 }
 
-/** Of all threads of this process: what waits for a processor that others use costs nothing. */
+/** The processor time of all threads of this process, without the time spent waiting for a processor. */
 async function processorMs(work: () => unknown): Promise<number> {
   const before = process.cpuUsage();
   await work();
@@ -48,7 +49,7 @@ async function processorMs(work: () => unknown): Promise<number> {
   return (user + system) / 1_000;
 }
 
-/** Of a body as large that says nothing: sent, received and answered by the same parts. */
+/** A request of the same size with a trivial body, sent, received and answered by the same code. */
 const plain = {
   method: 'POST',
   path: '/searches',
@@ -66,13 +67,13 @@ test(`no body costs much more than parsing it (seed ${SEED})`, { timeout: 600_00
   for (const one of requests) {
     const { status, bytes } = await send(one);
     assert.ok(status < 500, one.name);
-    // What is refused is told in few words.
+    // A refusal is short.
     if (status >= 400) assert.ok(bytes <= 64 * 1024, `${one.name}: ${bytes} bytes`);
   }
   const found: { name: string; ratio: number }[] = [];
   for (const one of requests) {
     let ratio = Number.POSITIVE_INFINITY;
-    // A collection of garbage that others have left may fall into any of them.
+    // Garbage collection of earlier requests may happen during any of them, hence several tries.
     for (let tries = 0; tries < TRIES && ratio > RATIO_MAX; tries++) {
       const unavoidable = (await parseCost(one.body)) + (await processorMs(() => send(plain)));
       ratio = Math.min(ratio, (await processorMs(() => send(one))) / unavoidable);

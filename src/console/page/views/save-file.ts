@@ -1,0 +1,9 @@
+/** Hands a text to the reader as a file. */
+
+export function save(text: string, type: string, name: string): void {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(new Blob([text], { type }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}

@@ -1,0 +1,101 @@
+/**
+ * The phrases of several terms that may have other words between them, as paths in one tree of terms, with use counts.
+ * A text is compared with all phrases at once: each beginning that occurs is followed from each place where it ends.
+ */
+
+import { GAP_MAX } from '../../domain/word-phrases.ts';
+import { NumberList } from '../records/number-list.ts';
+import { PhraseTable } from './phrase-table.ts';
+import { DENIED, NEGATED, OCCURRENCE } from './token-reader.ts';
+
+/** A term of a phrase, and the maximum number of other words before it. */
+export interface LooseStep {
+  readonly term: number;
+  readonly gapMax: number;
+}
+
+export interface LoosePhrase {
+  readonly steps: readonly LooseStep[];
+  /** True if the phrase is also found after a negation. */
+  readonly isNegation: boolean;
+}
+
+const ROOT = 0;
+/** An edge of the tree is four times the term, plus the gap before it; the first edge states the kind of the phrase. */
+const TERM_SHIFT = 2;
+const PLAIN = 0;
+const NEGATION = 1;
+
+export class LoosePhraseTable {
+  readonly #tree = new PhraseTable();
+  /** The beginnings found so far, in the order of the text: the node, the place of its last term, and the kind. */
+  readonly #nodes = new NumberList();
+  readonly #places = new NumberList();
+  readonly #kinds = new NumberList();
+  /** By node: one above the last place where it was found in this text. */
+  #lastPlaces = new Int32Array(1024);
+
+  /** Changes whenever a text may contain more phrases than before. */
+  get revision(): number {
+    return this.#tree.revision;
+  }
+
+  /** One above the largest code. */
+  get end(): number {
+    return this.#tree.end;
+  }
+
+  /** Returns the code (positive) of the phrase and counts one more use. */
+  use({ steps, isNegation }: LoosePhrase): number {
+    const kind = isNegation ? NEGATION : PLAIN;
+    return this.#tree.use(steps.map(({ term, gapMax }, i) => (term << TERM_SHIFT) + (i === 0 ? kind : gapMax)));
+  }
+
+  /** Ends one use; the code of a phrase without uses may be given to another. */
+  release(code: number): void {
+    this.#tree.release(code);
+  }
+
+  termsOf(code: number): readonly number[] {
+    return this.#tree.wordsOf(code).map((edge) => edge >> TERM_SHIFT);
+  }
+
+  /**
+   * Marks in `seenIn`, by code, the phrases that occur, given the reader's `occurrences`. Returns the number of
+   * beginnings followed, each once for each place where it ends.
+   */
+  read(occurrences: Int32Array, generation: number, seenIn: Int32Array): number {
+    const [nodes, places] = [this.#nodes, this.#places];
+    for (const list of [nodes, places, this.#kinds]) list.clear();
+    if (this.#lastPlaces.length < this.end) this.#lastPlaces = new Int32Array(2 * this.end);
+    let first = 0;
+    for (let at = 0; at < occurrences.length; at += OCCURRENCE) {
+      const marked = occurrences[at] as number;
+      const place = marked >> 2;
+      const edge = (occurrences[at + 1] as number) << TERM_SHIFT;
+      while (first < nodes.length && places.at(first) + GAP_MAX + 1 < place) first += 1;
+      for (let i = first; i < nodes.length && places.at(i) < place; i++) {
+        for (let gap = place - places.at(i) - 1; gap <= GAP_MAX; gap++) {
+          this.#reach(this.#tree.childOf(nodes.at(i), edge + gap), marked, this.#kinds.at(i), generation, seenIn);
+        }
+      }
+      if ((marked & NEGATED) === 0) {
+        this.#reach(this.#tree.childOf(ROOT, edge + PLAIN), marked, PLAIN, generation, seenIn);
+      }
+      this.#reach(this.#tree.childOf(ROOT, edge + NEGATION), marked, NEGATION, generation, seenIn);
+    }
+    for (let i = 0; i < nodes.length; i++) this.#lastPlaces[nodes.at(i)] = 0;
+    return nodes.length;
+  }
+
+  /** Several paths may lead to a beginning at a place. */
+  #reach(node: number, marked: number, kind: number, generation: number, seenIn: Int32Array): void {
+    const place = marked >> 2;
+    if (node === ROOT || this.#lastPlaces[node] === place + 1) return;
+    this.#lastPlaces[node] = place + 1;
+    if (kind === NEGATION || (marked & DENIED) === 0) seenIn[node] = generation;
+    this.#nodes.add(node);
+    this.#places.add(place);
+    this.#kinds.add(kind);
+  }
+}
