@@ -338,7 +338,9 @@ async function benchCourier(): Promise<Record<string, number | undefined>> {
       ...(options.only === 'dead' ? { dead: () => benchDead(scene, 1_000 * Number(options.hour)) } : {}),
     };
     for (const [name, bench] of Object.entries(benches)) {
-      if (options.only === '' || options.only === name) Object.assign(figures, await bench(scene));
+      if (options.only !== '' && options.only !== name) continue;
+      say(`${name} ...`);
+      Object.assign(figures, await bench(scene));
     }
   } finally {
     letGo();

@@ -11,7 +11,6 @@
  */
 
 import { type ChildProcess, fork } from 'node:child_process';
-import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import autocannon from 'autocannon';
@@ -26,6 +25,7 @@ import { listSearches } from '../src/engine/store/search-listing.ts';
 import { createSearch } from '../src/engine/store/searches.ts';
 import { startTestPostgres } from '../test/support/servers.ts';
 import { samplePointsOfInterest } from './adverts/sample-places.ts';
+import { endOf, messageOf } from './child.ts';
 import { benchHostile } from './http/hostile.ts';
 import { benchQuestions } from './http/questions.ts';
 import { seedSearches } from './http/seed.ts';
@@ -65,13 +65,13 @@ interface Served {
 async function serve(...args: readonly string[]): Promise<Served> {
   const script = fileURLToPath(new URL('http/server.ts', import.meta.url));
   const child: ChildProcess = fork(script, args, { execArgv: ['--import', 'tsx'] });
-  const [{ port }] = (await once(child, 'message')) as [{ port: number }];
+  const { port } = await messageOf<{ readonly port: number }>(child);
   return {
     url: `http://127.0.0.1:${port}`,
     process: child,
     async stop() {
       child.disconnect();
-      await once(child, 'exit');
+      await endOf(child);
     },
   };
 }

@@ -13,12 +13,17 @@ export const WARM_UP_MS = sized(3_000, 300);
 /** Rate of fresh deliveries while latencies are measured. */
 const FRESH_PER_SECOND = 100;
 const FRESH_EVERY_MS = 100;
+/** Longer than any load of this benchmark takes. */
+const LOAD_MAX_MS = sized(1_800_000, 120_000);
 
 export function healthyUrls(scene: Scene, count: number): string[] {
   return Array.from({ length: count }, (_, position) => `${scene.receiverUrl}/ok/${position % HEALTHY_ENDPOINTS}`);
 }
 
-/** Milliseconds from the commit to the receiver, of fresh deliveries to healthy endpoints, ascending. */
+/**
+ * Milliseconds from the commit to the receiver, of fresh deliveries to healthy endpoints, ascending. Rejects if `isOver`
+ * stays false, or if a delivery does not arrive.
+ */
 export async function freshLatencies(
   scene: Scene,
   isOver: (elapsedMs: number) => Promise<boolean>,
@@ -26,6 +31,7 @@ export async function freshLatencies(
   const committedAt = new Map<string, number>();
   const startedAt = performance.now();
   for (let round = 0; !(await isOver(performance.now() - startedAt)); round++) {
+    if (performance.now() - startedAt > LOAD_MAX_MS) throw new Error(`not over after ${LOAD_MAX_MS} ms: ${isOver}`);
     const urls = healthyUrls(scene, (FRESH_PER_SECOND * FRESH_EVERY_MS) / 1_000).map((url) => `${url}?${round % 16}`);
     const addresses = await seedDeliveries(scene.database, scene.search, urls);
     const now = performance.timeOrigin + performance.now();

@@ -5,7 +5,6 @@
  */
 
 import { type ChildProcess, execFile } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -14,6 +13,7 @@ import { cacheDirectory } from '../../src/local/data-directory.ts';
 import { ROOT } from '../../test/support/checkout.ts';
 import { seedDeliveries } from '../../test/support/seeded-deliveries.ts';
 import { until } from '../../test/support/until.ts';
+import { messageOf } from '../child.ts';
 import { healthyUrls } from './latencies.ts';
 import type { Job } from './peer.ts';
 import { closeScene, drain, openScene, type Scene, startStage, startWorker } from './scene.ts';
@@ -104,7 +104,7 @@ async function takeRound(scene: Scene, name: string, folder: string, count: numb
     const filler = await start();
     for (let from = 0; from < count; from += ADDED_AT_ONCE) {
       filler.send({ jobs: rows.slice(from, from + ADDED_AT_ONCE) });
-      await once(filler, 'message');
+      await messageOf(filler);
     }
     await drain(filler);
   }

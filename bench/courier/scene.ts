@@ -1,7 +1,6 @@
 /** The scene of the courier bench: PostgreSQL with fsync, nats-server, the endpoints and the delivering process. */
 
 import { type ChildProcess, fork } from 'node:child_process';
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -17,6 +16,7 @@ import { startNatsServer } from '../../src/local/nats-server.ts';
 import { startExternalPostgres } from '../../test/support/external-postgres.ts';
 import { type SeededSearch, seedSearch } from '../../test/support/seeded-deliveries.ts';
 import { startTestPostgres } from '../../test/support/servers.ts';
+import { endOf, messageOf } from '../child.ts';
 import type { Receipt } from './receiver.ts';
 
 const closers: (() => Promise<unknown>)[] = [];
@@ -83,7 +83,7 @@ export async function openScene(isExternal: boolean, settings: Readonly<Record<s
   const receiver = child(new URL('receiver.ts', import.meta.url));
   const receivedAt = new Map<string, number>();
   const successes = new Map<string, number>();
-  const [{ port }] = (await once(receiver, 'message')) as [{ port: number }];
+  const { port } = await messageOf<{ readonly port: number }>(receiver);
   receiver.on('message', ({ receipts }: { receipts: readonly Receipt[] }) => {
     for (const { id, at, status } of receipts) {
       if (!receivedAt.has(id)) receivedAt.set(id, at);
@@ -120,10 +120,8 @@ interface Running {
 }
 
 export async function end(process: ChildProcess): Promise<void> {
-  if (process.exitCode !== null || process.signalCode !== null) return;
-  const exited = once(process, 'exit');
   process.kill('SIGKILL');
-  await exited;
+  await endOf(process);
 }
 
 /** `profile`: folder for a CPU profile. `retryDelayMs`: one hour by default. */
@@ -148,19 +146,19 @@ export async function startWorker(
 ): Promise<ChildProcess> {
   const worker = child(script, args, { flags: ['--max-semi-space-size=64', ...flags], ...running });
   closers.push(() => end(worker));
-  await once(worker, 'message');
+  await messageOf(worker);
   return worker;
 }
 
 /** Ends the process as SIGTERM ends the daemon. */
 export async function drain(stage: ChildProcess): Promise<void> {
   stage.send('drain');
-  await once(stage, 'exit');
+  await endOf(stage);
 }
 
 export async function figuresOf(stage: ChildProcess): Promise<{ readonly attempts: number; readonly rssMb: number }> {
   stage.send('figures');
-  return (await once(stage, 'message'))[0];
+  return messageOf(stage);
 }
 
 /** Announces deliveries as a process does that records but has no courier. */

@@ -5,12 +5,12 @@
  */
 
 import type { ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { Agent, type RequestOptions, request } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
 import { createApiKey, createClient } from '../../src/engine/store/clients.ts';
 import type { Database } from '../../src/engine/store/database.ts';
 import { type HostileRequest, hostileRequests } from '../../test/support/hostile-requests.ts';
+import { messageOf } from '../child.ts';
 import { sized } from '../smoke.ts';
 
 const EVERY_MS = 5;
@@ -93,8 +93,7 @@ function sender(url: string, key: string): (sent: Sent) => Promise<number> {
 
 async function standing({ process }: Served): Promise<Standing> {
   process.send('standing');
-  const [message] = (await once(process, 'message')) as [Standing];
-  return message;
+  return messageOf(process);
 }
 
 async function beside(

@@ -37,6 +37,7 @@ test('bench:courier --smoke compares the courier with each peer', { timeout: 600
 
 async function assertPrints(name: string, options: readonly string[], figures: readonly RegExp[]): Promise<void> {
   const args = ['run', '--silent', name, '--', '--smoke', ...options];
-  const { stdout } = await promisify(execFile)('npm', args, { cwd: ROOT, maxBuffer: 1e8 });
+  const running = promisify(execFile)('npm', args, { cwd: ROOT, maxBuffer: 1e8 });
+  const { stdout } = await running.catch(({ message, stdout }) => assert.fail(`${message}\n${stdout}`));
   for (const figure of figures) assert.match(stdout, figure);
 }
