@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { rm, writeFile } from 'node:fs/promises';
+import { cp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { promisify } from 'node:util';
@@ -48,14 +48,23 @@ async function deleteFeatures(t: TestContext, gone: readonly string[], engineTes
       )
       .replace(/= \[[^\]]*\];/, `= [${others.join(', ')}];`),
   );
-  const only = { extends: './tsconfig.json', include: ['src', ...engineTests], exclude: ['src/console/page'] };
+  // Compiled, the tests load in half the time.
+  const only = {
+    extends: './tsconfig.json',
+    compilerOptions: { noEmit: false, outDir: 'dist', rootDir: '.' },
+    include: ['src', ...engineTests],
+    exclude: ['src/console/page'],
+  };
   await writeFile(join(copy.path, 'tsconfig.only.json'), JSON.stringify(only));
-  for (const args of [
-    ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.only.json'],
-    ['--import', 'tsx', '--test', '--test-concurrency=1', ...engineTests],
-  ]) {
-    assert.equal(await copy.failureOf(...args), null);
+  assert.equal(await copy.failureOf('node_modules/typescript/bin/tsc', '-p', 'tsconfig.only.json'), null);
+  for (const each of ['src', 'config', 'package.json']) {
+    await cp(join(copy.path, each), join(copy.path, 'dist', each), {
+      recursive: true,
+      filter: (path) => !path.endsWith('.ts'),
+    });
   }
+  const compiled = engineTests.map((path) => join('dist', path.replace(/ts$/, 'js')));
+  assert.equal(await copy.failureOf('--test', '--test-concurrency=1', ...compiled), null);
 }
 
 for (const name of NAMES) {
