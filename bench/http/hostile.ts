@@ -19,6 +19,8 @@ const SEED = 15;
 const SHOWN = 10;
 /** Number of posts that attack memory: distinct texts of a megabyte. */
 const FLOOD = sized(4_072, 20);
+/** Number of large searches on a page. */
+const LARGE = sized(100, 5);
 
 interface Served {
   readonly url: string;
@@ -131,11 +133,11 @@ async function beside(
   };
 }
 
-/** A page of a hundred searches, each as large as a search may be. */
+/** A page of searches, each as large as a search may be. */
 async function largePages(attack: (sent: Sent) => Promise<number>): Promise<() => Promise<number>> {
   const large = hostileRequests(SEED).find(({ name }) => name === 'four full lists of cities');
   if (large === undefined) throw new Error('no body fills the lists');
-  for (let i = 0; i < 100; i++) await attack(large);
+  for (let i = 0; i < LARGE; i++) await attack(large);
   return () => attack({ method: 'GET', path: '/searches?itemsPerPage=100', headers: {}, body: null });
 }
 
