@@ -22,7 +22,7 @@ export function isLoopback(host: string): boolean {
 
 function replicaProblems({ natsReplicas, natsUrl }: Config): readonly string[] {
   if (natsReplicas === 1 || natsUrl !== null) return [];
-  return [`VIGIE_NATS_REPLICAS is ${natsReplicas}, and the embedded NATS is one server: set NATS_URL to a cluster`];
+  return [`VIGIE_NATS_REPLICAS is ${natsReplicas}, but the embedded NATS is one server. Set NATS_URL to a cluster`];
 }
 
 const ANYWHERE: readonly string[] = ['0.0.0.0', '::'];
@@ -41,7 +41,7 @@ function portProblems(config: Config): readonly string[] {
     wanted
       .slice(position + 1)
       .filter((other) => port !== 0 && other.port === port && overlap(host, other.host))
-      .map((other) => `${setting} and ${other.setting} both have port ${port}: each needs one of its own`),
+      .map((other) => `${setting} and ${other.setting} both have port ${port}. Give one of them another port`),
   );
 }
 
@@ -49,9 +49,9 @@ function mailProblems({ mail }: Config): readonly string[] {
   if (mail === null || mail.authoritiesFile === null) return [];
   try {
     const { subject } = new X509Certificate(readFileSync(mail.authoritiesFile));
-    return subject === undefined ? ['VIGIE_SMTP_TLS_CA names a certificate of nobody'] : [];
+    return subject === undefined ? ['VIGIE_SMTP_TLS_CA names a certificate without a subject. Name another'] : [];
   } catch (error) {
-    return [`VIGIE_SMTP_TLS_CA cannot be used (${(error as Error).message}): it must name a readable PEM file`];
+    return [`VIGIE_SMTP_TLS_CA cannot be used (${(error as Error).message}). Set it to a readable PEM file`];
   }
 }
 
@@ -59,11 +59,11 @@ function adminProblems({ host, certificate, privateKey, clientAuthorities }: Con
   if (certificate === null && privateKey === null) {
     const problems: string[] = [];
     if (clientAuthorities !== null) {
-      problems.push('VIGIE_ADMIN_CLIENT_CA needs VIGIE_ADMIN_TLS_CERT and VIGIE_ADMIN_TLS_KEY');
+      problems.push('VIGIE_ADMIN_CLIENT_CA needs a certificate. Set VIGIE_ADMIN_TLS_CERT and VIGIE_ADMIN_TLS_KEY');
     }
     if (!isLoopback(host)) {
       problems.push(
-        `VIGIE_ADMIN_ADDRESS has ${host}, and plaintext is spoken on the loopback alone: set VIGIE_ADMIN_TLS_CERT and ` +
+        `VIGIE_ADMIN_ADDRESS has ${host}, but plaintext is allowed only on loopback. Set VIGIE_ADMIN_TLS_CERT and ` +
           'VIGIE_ADMIN_TLS_KEY',
       );
     }
@@ -82,7 +82,7 @@ function tlsProblems(certificate: string, privateKey: string, clientAuthorities:
     try {
       return readFileSync(path);
     } catch (error) {
-      problems.push(`${setting} cannot be read (${(error as Error).message})`);
+      problems.push(`${setting} cannot be read (${(error as Error).message}). Set it to a readable PEM file`);
       return null;
     }
   };
@@ -93,7 +93,8 @@ function tlsProblems(certificate: string, privateKey: string, clientAuthorities:
     createSecureContext({ cert, key, ca });
   } catch (error) {
     problems.push(
-      `VIGIE_ADMIN_TLS_CERT, VIGIE_ADMIN_TLS_KEY and VIGIE_ADMIN_CLIENT_CA do not fit (${(error as Error).message})`,
+      `VIGIE_ADMIN_TLS_CERT, VIGIE_ADMIN_TLS_KEY and VIGIE_ADMIN_CLIENT_CA do not fit (${(error as Error).message}). ` +
+        'Name a certificate with its key',
     );
   }
   return problems;

@@ -54,8 +54,8 @@ const smtpServer = z
     const isPlain = /^\/?$/.test(pathname) && search === '' && hash === '';
     const isSmtp = protocol === 'smtp:' || protocol === 'smtps:';
     return isSmtp && isPlain && hostname !== '' && (username === '') === (password === '');
-  }, 'must be smtp:// or smtps://, user and password or neither, a host and perhaps a port')
-  .refine((value) => !/%(?![0-9a-f]{2})/i.test(value), 'has a % that begins no escape');
+  }, 'must be smtp:// or smtps:// with a host, optionally user:password@ and a port, and nothing else')
+  .refine((value) => !/%(?![0-9a-f]{2})/i.test(value), 'has a % that begins no escape: write it as %25');
 
 /** `alerts@example.org`, or with a display name: `Vigie <alerts@example.org>`. */
 const mailbox = z.string().refine((value) => {
@@ -114,7 +114,7 @@ export class ConfigError extends Error {
   readonly code = 'CONFIG_INVALID';
 
   static of(problems: readonly string[]): ConfigError {
-    return new ConfigError(`configuration:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);
+    return new ConfigError(`The configuration is invalid:\n${problems.map((problem) => `  ${problem}.`).join('\n')}`);
   }
 }
 
@@ -135,13 +135,14 @@ function integer(min: number, max: number) {
 const roles = z.string().transform((value, context): readonly Role[] => {
   const names = value.split(',').map((name) => name.trim());
   const unknown = names.filter((name) => !ROLES.includes(name as Role));
-  if (unknown.length > 0) context.addIssue(`has unknown roles ${unknown.join(', ')}; known are ${ROLES.join(', ')}`);
+  if (unknown.length > 0)
+    context.addIssue(`has unknown roles: "${unknown.join('", "')}". The roles are ${ROLES.join(', ')}`);
   return Object.freeze(names as Role[]);
 });
 
 const namespace = z.string().transform((name, context) => {
   if (name === '' || name === NO_NAMESPACE) return null;
-  if (!isNamespace(name)) context.addIssue('must be 1 to 32 lower-case letters, digits and hyphens between them');
+  if (!isNamespace(name)) context.addIssue('must be 1 to 32 lower-case letters, digits and inner hyphens');
   return name;
 });
 
@@ -228,7 +229,7 @@ const settings = z.object({
   VIGIE_SMTP_TLS_CA: path,
   VIGIE_MAIL_FROM: optional(mailbox),
   VIGIE_MAIL_LANGUAGE: z.enum(['fr', 'en'], 'must be fr or en'),
-  VIGIE_MAIL_CONSENT: optional(z.literal('required', 'must be required, or empty')),
+  VIGIE_MAIL_CONSENT: optional(z.literal('required', 'must be "required" or empty')),
   VIGIE_MAIL_GATHER_MS: integer(0, HOUR_MS),
   VIGIE_RETRY_DELAY_MS: integer(1, 168 * HOUR_MS),
   VIGIE_CONNECT_TIMEOUT_MS: integer(1, HOUR_MS),
@@ -315,9 +316,7 @@ export function readConfig(environment: Environment = process.env, defaults: Env
 
 /** If the old name were ignored, the daemon would use the consumer and retries of an unnamed installation. */
 function renamedProblems({ VIGIE_CELL: namespace }: Environment): readonly string[] {
-  return namespace
-    ? ['VIGIE_CELL is called VIGIE_NAMESPACE now: set that one to the same value, and unset this one']
-    : [];
+  return namespace ? ['VIGIE_CELL was renamed. Set VIGIE_NAMESPACE to the same value, and unset VIGIE_CELL'] : [];
 }
 
 const ANY_CERTIFICATE = 'any';
@@ -326,12 +325,12 @@ const ANY_CERTIFICATE = 'any';
 function mailProblems(values: Environment): readonly string[] {
   if (!values.VIGIE_SMTP_URL) return [];
   const missing = ['VIGIE_MAIL_FROM', 'VIGIE_PUBLIC_URL'].filter((name) => !values[name]);
-  const problems = missing.map((name) => `${name} is required by VIGIE_SMTP_URL`);
+  const problems = missing.map((name) => `${name} must be set when VIGIE_SMTP_URL is set`);
   const hasPassword = URL.canParse(values.VIGIE_SMTP_URL) && new URL(values.VIGIE_SMTP_URL).password !== '';
   if (values.VIGIE_SMTP_TLS_CA === ANY_CERTIFICATE && hasPassword) {
     problems.push(
-      `VIGIE_SMTP_TLS_CA=${ANY_CERTIFICATE} would show the password of VIGIE_SMTP_URL to anybody: ` +
-        'name the authority of the mail server instead',
+      `VIGIE_SMTP_TLS_CA=${ANY_CERTIFICATE} would expose the password of VIGIE_SMTP_URL. ` +
+        'Name the authority of the mail server instead',
     );
   }
   return problems;

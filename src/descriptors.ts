@@ -47,8 +47,8 @@ export function descriptorShortage(config: Bounded, limit: number | null): strin
   if (api.connectionsMax === config.api.connectionsMax && attemptsInFlightMax === config.attemptsInFlightMax)
     return null;
   return (
-    `${limit} file descriptors (ulimit -n) are few: at most ${api.connectionsMax} connections of clients, others are closed ` +
-    `at once, and ${attemptsInFlightMax} attempts at a time.`
+    `The limit of ${limit} file descriptors (ulimit -n) is low. It leaves room for ${api.connectionsMax} connections of ` +
+    `clients (others are closed at once) and ${attemptsInFlightMax} attempts at a time.`
   );
 }
 

@@ -68,8 +68,8 @@ export function createObservers(metrics: Metrics, log: Log, feed: ActivityFeed):
     },
     onFailureSeries({ key, since, error, endedAfter }) {
       const line = { endpoint: key, since, error };
-      if (endedAfter === null) log.info(line, 'endpoint fails');
-      else log.info({ ...line, failures: endedAfter }, 'endpoint answers again');
+      if (endedAfter === null) log.info(line, 'An endpoint fails.');
+      else log.info({ ...line, failures: endedAfter }, 'An endpoint answers again.');
     },
     onSwept({ removed, durationMs }) {
       for (const [table, count] of Object.entries(removed)) metrics.removed.inc({ table }, count);
@@ -106,8 +106,10 @@ function timedMatcher(matcher: Matcher, metrics: Metrics): ReturnType<Observers[
 /** Logs only the first ones of a batch: all of them are in the table. */
 function logDeadLetters(log: Log, deadLettered: readonly DeadLetteredMessage[]): void {
   const shown = deadLettered.slice(0, DEAD_LETTERS_SHOWN);
-  for (const { subject, sequence, reason } of shown) log.warn({ subject, sequence, reason }, 'dead letter');
-  if (deadLettered.length > shown.length) log.warn({ count: deadLettered.length - shown.length }, 'more dead letters');
+  for (const { subject, sequence, reason } of shown)
+    log.warn({ subject, sequence, reason }, 'A message became a dead letter.');
+  if (deadLettered.length > shown.length)
+    log.warn({ count: deadLettered.length - shown.length }, 'More messages became dead letters.');
 }
 
 /** Callers can invent methods; a label must not grow with them. */

@@ -222,8 +222,8 @@ function problemOf({ setting, host, port }: Wanted): Promise<string | null> {
       const address = `${host}:${port}`;
       settle(
         code === 'EADDRINUSE'
-          ? `another program listens on ${address}. Stop it, or give ${setting}_ADDRESS a port that is free (0 takes any).`
-          : `cannot listen on ${address} (${message}). Correct ${setting}_ADDRESS.`,
+          ? `Another program listens on ${address}. Stop it, or set ${setting}_ADDRESS to a free port (0 selects one).`
+          : `Cannot listen on ${address} (${message}). Correct ${setting}_ADDRESS.`,
       );
     });
     probe.listen(port, host, () => probe.close(() => settle(null)));

@@ -23,5 +23,5 @@ const SUPPORT_ENDS: Readonly<Record<string, string>> = {
 export function unsupportedNode(version: string, today: Date): string | null {
   const ended = SUPPORT_ENDS[version.split('.', 1).join('')];
   if (ended === undefined || today.toISOString().slice(0, 10) <= ended) return null;
-  return `Node.js ${version} has been out of support since ${ended}: install a version that gets security fixes`;
+  return `Node.js ${version} has been out of support since ${ended}. Install a version that gets security fixes.`;
 }

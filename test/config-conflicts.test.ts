@@ -17,7 +17,7 @@ function problemsOf(environment: Readonly<Record<string, string>>): readonly str
   } catch (error) {
     assert.ok(error instanceof ConfigError);
     const [title, ...problems] = error.message.split('\n');
-    assert.equal(title, 'configuration:');
+    assert.equal(title, 'The configuration is invalid:');
     return problems.map((problem) => problem.trim());
   }
   return [];
@@ -38,7 +38,7 @@ test('the defaults are consistent, and several ports may be set to 0', () => {
 test('the admin interface uses plaintext on loopback only', () => {
   for (const host of ['0.0.0.0', '[::]', 'vigie.example', '10.0.0.1']) {
     const [problem = '', ...others] = problemsOf({ VIGIE_ADMIN_ADDRESS: `${host}:9465` });
-    assert.match(problem, /^VIGIE_ADMIN_ADDRESS has .* plaintext is spoken on the loopback alone/);
+    assert.match(problem, /^VIGIE_ADMIN_ADDRESS has .* plaintext is allowed only on loopback/);
     assert.deepEqual(others, []);
     assertNone(problemsOf({ VIGIE_ADMIN_ADDRESS: `${host}:9465`, VIGIE_ROLES: 'intake,api' }), 'nobody opens it');
   }
@@ -48,7 +48,7 @@ test('the admin interface uses plaintext on loopback only', () => {
 });
 
 test('a certificate needs its key, and client authorities need both', () => {
-  const together = 'VIGIE_ADMIN_TLS_CERT and VIGIE_ADMIN_TLS_KEY must be set together';
+  const together = 'VIGIE_ADMIN_TLS_CERT and VIGIE_ADMIN_TLS_KEY must be set together.';
   assert.deepEqual(problemsOf({ VIGIE_ADMIN_TLS_CERT: 'cert.pem' }), [together]);
   assert.deepEqual(problemsOf({ VIGIE_ADMIN_TLS_KEY: 'key.pem' }), [together]);
   assert.deepEqual(problemsOf({ VIGIE_ADMIN_CLIENT_CA: 'ca.pem', VIGIE_ADMIN_ADDRESS: '[::]:9465' }).length, 2);
@@ -75,7 +75,7 @@ test('certificate files exist, are whole, and match their keys', async (t) => {
 
 test('a port that two settings share on one address is reported with both settings', () => {
   const both = { VIGIE_API_ADDRESS: '127.0.0.1:7000', VIGIE_OPERATIONS_ADDRESS: '127.0.0.1:7000' };
-  const words = 'VIGIE_OPERATIONS_ADDRESS and VIGIE_API_ADDRESS both have port 7000: each needs one of its own';
+  const words = 'VIGIE_OPERATIONS_ADDRESS and VIGIE_API_ADDRESS both have port 7000. Give one of them another port.';
   assert.deepEqual(problemsOf(both), [words]);
   assert.deepEqual(problemsOf({ ...both, VIGIE_API_ADDRESS: '0.0.0.0:7000' }), [words]);
   assert.deepEqual(problemsOf({ ...both, VIGIE_API_ADDRESS: '127.0.0.2:7000' }), []);
@@ -85,7 +85,7 @@ test('a port that two settings share on one address is reported with both settin
 });
 
 test('the embedded NATS server keeps one replica', () => {
-  assert.match(problemsOf({ VIGIE_NATS_REPLICAS: '3' }).join(), /set NATS_URL to a cluster/);
+  assert.match(problemsOf({ VIGIE_NATS_REPLICAS: '3' }).join(), /Set NATS_URL to a cluster/);
   assert.deepEqual(problemsOf({ VIGIE_NATS_REPLICAS: '3', NATS_URL: 'nats://n.example' }), []);
 });
 
@@ -98,7 +98,7 @@ test('the mail server’s authority is a readable PEM file', () => {
   for (const path of ['/nowhere/ca.pem', fileURLToPath(import.meta.url)]) {
     assert.throws(
       () => assertServable(readConfig({ ...mail, VIGIE_SMTP_TLS_CA: path })),
-      /VIGIE_SMTP_TLS_CA cannot be used .* it must name a readable PEM file/,
+      /VIGIE_SMTP_TLS_CA cannot be used .* Set it to a readable PEM file/,
     );
   }
 });

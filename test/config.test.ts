@@ -84,13 +84,13 @@ const FAULTS: readonly [name: string, values: readonly string[], problem: RegExp
   ['VIGIE_RETRY_DELAY_MS', ['0', '604800001'], /must be a whole number from 1 to 604800000/],
   ['VIGIE_RETENTION_HISTORY_DAYS', ['', '-1', '1.5', '36501', 'ever'], /must be a whole number from 0 to 36500/],
   ['VIGIE_ALLOW_PRIVATE_ENDPOINTS', ['', 'yes', 'TRUE', '1'], /must be true or false/],
-  ['VIGIE_ROLES', ['', 'intake,', 'everything'], /has unknown roles .*; known are intake, deliver, api/],
+  ['VIGIE_ROLES', ['', 'intake,', 'everything'], /has unknown roles: ".*"\. The roles are intake, deliver, api/],
   [
     'VIGIE_NAMESPACE',
     ['West', 'west.1', '-west', 'we--st', 'île', 'a b', '*', 'x'.repeat(33)],
-    /must be 1 to 32 lower-case letters, digits and hyphens between them/,
+    /must be 1 to 32 lower-case letters, digits and inner hyphens/,
   ],
-  ['VIGIE_CELL', ['west', 'default'], /is called VIGIE_NAMESPACE now/],
+  ['VIGIE_CELL', ['west', 'default'], /was renamed. Set VIGIE_NAMESPACE/],
   ['VIGIE_LOG_LEVEL', ['', 'verbose'], /must be fatal, error, warn/],
   [
     'DATABASE_URL',
@@ -139,7 +139,7 @@ test('VIGIE_SMTP_URL names a server only, and requires a sender and the public U
   const insecure = { ...rest, VIGIE_SMTP_TLS_CA: 'any' };
   assert.deepEqual(problemsOf({ ...insecure, VIGIE_SMTP_URL: 'smtp://h' }), []);
   const [problem] = problemsOf({ ...insecure, VIGIE_SMTP_URL: 'smtp://me:secret@h' });
-  assert.match(problem ?? '', /VIGIE_SMTP_TLS_CA=any would show the password/);
+  assert.match(problem ?? '', /VIGIE_SMTP_TLS_CA=any would expose the password/);
   const { mail } = readConfig({ ...rest, VIGIE_SMTP_URL: 'smtp://h' });
   assert.deepEqual(mail?.from, { name: 'Vigie', address: 'a@b.example' });
   assert.equal(readConfig({}).mail, null);

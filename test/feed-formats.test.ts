@@ -760,7 +760,7 @@ test('a price whose currency is in another member is read if in euros, and is ot
     );
     assert.deepEqual(
       rows.flatMap(({ losses }) => losses),
-      [{ member: 'price', fault: 'in another currency than euro', value: '"100 GBP"' }],
+      [{ member: 'price', fault: 'in a currency other than euro', value: '"100 GBP"' }],
     );
   }
   await assert.rejects(mapped(csv, mappingOf('csv', 'price', 'curency')), /nearest one is currency/);
@@ -873,7 +873,7 @@ test('words outside of SeLoger’s list are reported with their member', async (
         'propertyType: "entreprises" is not a known word',
         'price: "nous consulter" is not a number',
       ],
-      ['price: "£250,000" is in another currency than euro', 'furnished: "peut-être" is neither OUI nor NON'],
+      ['price: "£250,000" is in a currency other than euro', 'furnished: "peut-être" is neither OUI nor NON'],
     ],
   );
   assert.deepEqual(rows[1]?.content.advert.pictures, ['https://x/1']);

@@ -6,7 +6,7 @@ import { unsupportedNode } from '../src/version.ts';
 
 test('an unsupported version is reported from the day after its last day of support', () => {
   assert.equal(unsupportedNode('20.20.2', new Date('2026-04-30T23:00:00Z')), null);
-  const told = 'Node.js 20.20.2 has been out of support since 2026-04-30: install a version that gets security fixes';
+  const told = 'Node.js 20.20.2 has been out of support since 2026-04-30. Install a version that gets security fixes.';
   assert.equal(unsupportedNode('20.20.2', new Date('2026-05-01T00:00:00Z')), told);
 });
 

@@ -24,7 +24,7 @@ test('sixteen pulls that miss their consumers are one transient error', () => {
   for (let partition = 0; partition < 16; partition++) {
     transientErrors.onTransientError('pull', new Error(`consumer courier-${partition}: 503 no responders`));
   }
-  assert.deepEqual(messages(), ['transient error']);
+  assert.deepEqual(messages(), ['A transient error occurred.']);
   assert.equal(lines[0]?.what, 'pull');
   assert.match(JSON.stringify(lines[0]?.err), /courier-0: 503 no responders/);
 });
@@ -35,15 +35,15 @@ test('a transient error is over when it has not recurred for half a minute, and 
     mock.timers.tick(QUIET_MS - 1);
     transientErrors.onTransientError('sweep', new Error('connect ECONNREFUSED 127.0.0.1:5432'));
   }
-  assert.deepEqual(messages(), ['transient error']);
+  assert.deepEqual(messages(), ['A transient error occurred.']);
   mock.timers.tick(QUIET_MS);
-  assert.deepEqual(messages(), ['transient error', 'transient error over']);
+  assert.deepEqual(messages(), ['A transient error occurred.', 'A transient error has ended.']);
   assert.equal(lines[1]?.count, 11);
   assert.equal(lines[1]?.reason, 'connect ECONNREFUSED 127.0.0.1:5432');
   transientErrors.onTransientError('sweep', new Error('connect ECONNREFUSED 127.0.0.1:5432'));
   assert.deepEqual(
     messages(),
-    ['transient error', 'transient error over', 'transient error'],
+    ['A transient error occurred.', 'A transient error has ended.', 'A transient error occurred.'],
     'the next one is news again',
   );
 });
@@ -66,7 +66,12 @@ test('other work and other causes are other transient errors', () => {
     isFinal: false,
     retryInMs: 200,
   });
-  assert.deepEqual(messages(), ['transient error', 'transient error', 'transient error', 'actor failed']);
+  assert.deepEqual(messages(), [
+    'A transient error occurred.',
+    'A transient error occurred.',
+    'A transient error occurred.',
+    'An actor failed.',
+  ]);
 });
 
 test('an outage is logged with its causes and no stack, and a possible bug with one', () => {
@@ -92,7 +97,7 @@ test('the failure that ends an actor is always logged', () => {
       retryInMs: isFinal ? null : 100,
     });
   }
-  assert.deepEqual(messages(), ['actor failed', 'actor crashed']);
+  assert.deepEqual(messages(), ['An actor failed.', 'An actor crashed.']);
 });
 
 test('a NATS server that does not answer is one line, for all work and all messages of the client', () => {
@@ -106,9 +111,9 @@ test('a NATS server that does not answer is one line, for all work and all messa
     error: new NatsError('DISCONNECT', ErrorCode.Disconnect),
     ...failure,
   });
-  assert.deepEqual(messages(), ['transient error']);
+  assert.deepEqual(messages(), ['A transient error occurred.']);
   transientErrors.onTransientError('pull', new Error('another one'));
-  assert.deepEqual(messages(), ['transient error', 'transient error']);
+  assert.deepEqual(messages(), ['A transient error occurred.', 'A transient error occurred.']);
   transientErrors.onBrokerStatus('reconnected', 'localhost:4222');
   mock.timers.tick(QUIET_MS);
   assert.equal(lines.filter(({ level }) => Number(level) > 30).length, 2);
@@ -125,17 +130,22 @@ test('a full PostgreSQL is one line, for all work and all files it names', () =>
     isFinal: false,
     retryInMs: 1,
   });
-  assert.deepEqual(messages(), ['transient error']);
+  assert.deepEqual(messages(), ['A transient error occurred.']);
   const refused = Object.assign(new Error('could not write init file'), { code: 'XX000', severity: 'FATAL' });
   transientErrors.onTransientError('sweep', refused);
   transientErrors.onTransientError('request', refused);
-  assert.deepEqual(messages(), ['transient error', 'transient error']);
+  assert.deepEqual(messages(), ['A transient error occurred.', 'A transient error occurred.']);
   const bug = Object.assign(new Error('cache lookup failed'), { code: 'XX000', severity: 'ERROR' });
   transientErrors.onTransientError('sweep', bug);
   transientErrors.onTransientError('request', bug);
   assert.deepEqual(
     messages(),
-    ['transient error', 'transient error', 'transient error', 'transient error'],
+    [
+      'A transient error occurred.',
+      'A transient error occurred.',
+      'A transient error occurred.',
+      'A transient error occurred.',
+    ],
     'a bug is logged with the work that met it',
   );
 });

@@ -34,8 +34,8 @@ export interface InstanceOptions {
   readonly onCrash: (what: string) => void;
 }
 
-const LEADS = 'intake leads';
-const STANDS_BY = 'intake stands by';
+const LEADS = 'This instance leads intake.';
+const STANDS_BY = 'This instance is a standby.';
 const RAISES = 'Webhook numbers continue far above';
 const START_AGAIN_MS = 500;
 /** The last line that Node.js prints after an uncaught error. */

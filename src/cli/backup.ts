@@ -42,7 +42,7 @@ export async function backUp(config: Config, file: string, stopping: AbortSignal
   const begunAt = new Date();
   const ending = new AbortController();
   const abort = (error: Error): void => ending.abort(error);
-  stopping.addEventListener('abort', () => abort(new InterruptedError(stopping, 'no backup was written.')));
+  stopping.addEventListener('abort', () => abort(new InterruptedError(stopping, 'No backup was written.')));
   const work = () => abortWhenFull([home, dirname(draft)], abort);
   const watch = startTask({ what: 'free disk', everyMs: CHECK_EVERY_MS, isDueAtOnce: true, work, keepsProcess: false });
   try {
@@ -75,7 +75,7 @@ interface Drafting {
 /** Copies within one session: when it ends, PostgreSQL drops the slot and ends the backup mode. */
 async function copyAs(url: string, { ending, ...paths }: Drafting): Promise<void> {
   const onConnectionLost = (cause: Error): void =>
-    ending.abort(new CommandError(`PostgreSQL ended, and no backup was written: ${cause.message}`, { cause }));
+    ending.abort(new CommandError(`No backup was written: PostgreSQL ended (${cause.message}). Try again.`, { cause }));
   const database = openDatabase({ url, connectionsMax: 1, onConnectionLost });
   const progress = startProgress('waiting for a checkpoint', 'MB');
   let copied = 0;
@@ -114,7 +114,7 @@ async function copyAs(url: string, { ending, ...paths }: Drafting): Promise<void
 async function abortWhenFull(directories: readonly string[], abort: (error: Error) => void): Promise<void> {
   for (const directory of directories) {
     if ((await readDiskSpace(directory)).isLow)
-      abort(new CommandError(`Less than 5 % of the disk of ${directory} is free: no backup was written.`));
+      abort(new CommandError(`No backup was written: less than 5 % of the disk of ${directory} is free. Make room.`));
   }
 }
 

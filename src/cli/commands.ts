@@ -89,7 +89,7 @@ export const COMMANDS: CommandTable = {
     {
       words: 'restore',
       args: 'FILE',
-      summary: 'replace the embedded database by that of a backup, while the service is stopped',
+      summary: 'replace the embedded database with a backup, while the service is stopped',
       details: 'The former database is kept. Adverts published since the backup are recorded again from NATS.',
       example: 'vigie restore /srv/backups/vigie-1.tar.gz',
       async run({ args: [file = ''] }) {
@@ -180,7 +180,7 @@ export const COMMANDS: CommandTable = {
     {
       words: 'import points-of-interest',
       args: 'FILE',
-      summary: 'import schools, restaurants and so on; replaces all points of the source, or none',
+      summary: 'import points of interest such as schools; replaces all points of the source, or none',
       details: `FILE - is standard input, and needs --source. For OpenStreetMap data, with osmium-tool: ${OSMIUM}`,
       options: {
         source: valued('NAME', 'the source of the points; default: the file name without extensions'),
@@ -200,7 +200,7 @@ export const COMMANDS: CommandTable = {
     {
       words: 'import searches',
       args: 'FILE',
-      summary: 'create the searches that another service answers to GET /searches; repeating it changes nothing',
+      summary: 'create the searches that another service lists at GET /searches; repeating it changes nothing',
       details:
         'FILE is JSON: one answer, a list of them, or one per line. Invalid members that do not change what a search finds (an ' +
         'endpoint) are left out and reported; a search with another unknown or invalid member is refused. Exit code 2: ' +
@@ -257,6 +257,6 @@ export const COMMANDS: CommandTable = {
 async function runOfFeature(words: string, input: Input): Promise<void> {
   const { FEATURES } = await import('../features.ts');
   const run = FEATURES.map(({ commands }) => commands?.[words]).find((found) => found !== undefined);
-  if (run === undefined) throw new UsageError(`This program was built without ${words}.`);
+  if (run === undefined) throw new UsageError(`This program was built without the command ${words}.`);
   await run(input);
 }

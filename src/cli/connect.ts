@@ -16,7 +16,7 @@ export async function natsUrlOf(config: Config): Promise<string> {
   const url = await knownNatsUrl(config);
   if (url !== undefined) return url;
   const start = `Start one with \`${commandLine} serve\``;
-  throw new CommandError(`No daemon runs here. ${start}, or set NATS_URL to the NATS server of another.`);
+  throw new CommandError(`No daemon runs here. ${start}, or set NATS_URL to the NATS server of another daemon.`);
 }
 
 /** A URL with the rights to publish adverts and read rejections. Throws `CommandError` unless NATS is embedded. */
@@ -27,7 +27,7 @@ export async function crawlerUrlOf(config: Config): Promise<string> {
   const { host } = new URL(daemonsUrl.split(',', 1).join());
   throw new CommandError(
     `${host} is an external NATS server: Vigie does not know its users. config/nats-server.conf defines one for crawlers. ` +
-      `The daemon’s URL: \`${commandLine} nats --operator\`.`,
+      `\`${commandLine} nats --operator\` prints the daemon’s URL.`,
   );
 }
 

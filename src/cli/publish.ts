@@ -59,9 +59,9 @@ export async function publishFile(
     await broker.close();
     input.stream.destroy();
     progress.end();
-    print(`${summary.published} published, ${summary.duplicates} already there, ${summary.refused} refused`);
+    print(`${summary.published} published, ${summary.duplicates} already in the stream, ${summary.refused} refused.`);
   }
-  if (stopping.aborted) throw new InterruptedError(stopping, 'publish the same lines again; none is recorded twice.');
+  if (stopping.aborted) throw new InterruptedError(stopping, 'Publish the same lines again: none is recorded twice.');
   if (summary.refused > 0) process.exitCode = 1;
 }
 
@@ -96,7 +96,7 @@ async function publishLines(broker: Broker, work: Work): Promise<void> {
     const { publication, reason, unknown } = readLine(line, work.isStrict);
     if (publication === null) {
       summary.refused += 1;
-      progress.say(`Line ${lineNumber} refused: ${reason}`);
+      progress.say(`Line ${lineNumber} was refused: ${reason}.`);
       continue;
     }
     for (const member of unknown) reportUnknown(lineNumber, member);
@@ -125,7 +125,7 @@ function unknownMemberReporter(progress: Progress): (lineNumber: number, member:
   return (lineNumber, member) => {
     if (reported.has(member.path) || reported.size === WARNINGS_MAX) return;
     reported.add(member.path);
-    progress.say(`Line ${lineNumber}: ${describeUnknown(member)}`);
+    progress.say(`Line ${lineNumber}: ${describeUnknown(member)}.`);
   };
 }
 
@@ -173,7 +173,7 @@ async function openLines(path: string | null): Promise<LineFile> {
   const stats = await file.stat();
   if (stats.isDirectory()) {
     await file.close();
-    throw new CommandError(`Cannot read ${path}: it is a directory.`);
+    throw new CommandError(`Cannot read ${path}: it is a directory. Name a file.`);
   }
   const stream = file.createReadStream();
   return { path, stream, shareRead: () => (stats.size === 0 ? null : stream.bytesRead / stats.size) };

@@ -14,11 +14,12 @@ export async function serve(config: Config): Promise<void> {
   const log = createLog(config.logLevel);
   adoptConsole(log);
   const stopping = stopSignal((signal) => {
-    log.fatal({ signal }, 'Second signal: ending without draining.');
+    log.fatal({ signal }, 'A second signal was received: the daemon ends without draining.');
     process.exit(1);
   });
   stopping.addEventListener('abort', () => log.info({ signal: stopping.reason }, 'draining'));
-  if (config.unknownNames.length > 0) log.warn({ names: config.unknownNames }, 'The environment has unknown settings.');
+  if (config.unknownNames.length > 0)
+    log.warn({ names: config.unknownNames }, 'The environment has unknown settings. Correct or unset them.');
   const unsupported = unsupportedNode(process.versions.node, new Date());
   if (unsupported !== null) log.warn(unsupported);
   const descriptors = readDescriptorLimit();

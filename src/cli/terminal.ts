@@ -89,7 +89,7 @@ export class InterruptedError extends CommandError {
   override readonly exitCode: number;
 
   constructor({ reason }: AbortSignal, summary: string) {
-    super(`Interrupted: ${summary}`);
+    super(`Interrupted. ${summary}`);
     this.exitCode = exitCodeOf(reason as StopSignal);
   }
 }

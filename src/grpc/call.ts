@@ -181,7 +181,7 @@ function foreignError(error: unknown, call: AnyCall, { logger, isBrokerOutage }:
   if ((error as { code?: unknown } | null)?.code === TRANSACTION_IDLE) return senderTooSlow();
   if (isDatabaseOutage(error)) return unavailable('PostgreSQL');
   if (isBrokerOutage(error)) return unavailable('NATS');
-  logger.error({ method: call.getPath(), err: error }, 'admin call failed');
+  logger.error({ method: call.getPath(), err: error }, 'An admin call failed.');
   return internalError();
 }
 

@@ -69,7 +69,7 @@ export async function updateClient(
   const paths = updateMask.map(snakeCase);
   const unknown = paths.find((path) => !SETTINGS.some((setting) => snakeCase(setting) === path));
   if (unknown !== undefined)
-    throw invalidArgument('update_mask', `must name limits, notice_address or public_name; ${quoted(unknown)} is none`);
+    throw invalidArgument('update_mask', `must name limits, notice_address or public_name, not ${quoted(unknown)}`);
   const isMeant = (setting: Setting) =>
     paths.length > 0 ? paths.includes(snakeCase(setting)) : client[setting] !== undefined;
   const updated = await updateClientSettings(database, id, settingsOf(client, SETTINGS.filter(isMeant)));

@@ -75,7 +75,7 @@ export async function getDelivery(
 /** Why an item of an e-mail cannot be resent, by its state. */
 const NOT_RETRIABLE: Readonly<Record<string, readonly [reason: string, description: string]>> = {
   sending: ['BEING_SENT', 'An attempt is in progress. Try again when it has ended.'],
-  delivered: ['ALREADY_DELIVERED', 'It was delivered.'],
+  delivered: ['ALREADY_DELIVERED', 'It was delivered already.'],
   cancelled: ['CANCELLED', 'It was cancelled with its search.'],
 };
 
@@ -127,7 +127,7 @@ const STATES: Readonly<Record<DeliveryState, Delivery_State>> = {
 function stateOfRequest(field: string, state: Delivery_State): DeliveryState | null {
   if (state === Delivery_State.STATE_UNSPECIFIED) return null;
   const found = Object.entries(STATES).find(([, message]) => message === state);
-  if (found === undefined) throw invalidArgument(field, 'is no known state');
+  if (found === undefined) throw invalidArgument(field, 'is not a known state');
   return found[0] as DeliveryState;
 }
 

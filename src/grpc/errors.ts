@@ -94,7 +94,11 @@ export const internalError = (): AdminError =>
 export const unavailable = (what: string): AdminError =>
   new AdminError(status.UNAVAILABLE, 'UNAVAILABLE', `${what} cannot be reached at the moment. Try again later.`);
 export const senderTooSlow = (): AdminError =>
-  new AdminError(status.ABORTED, 'SENDER_TOO_SLOW', 'Nothing was received for too long, and the call was rolled back.');
+  new AdminError(
+    status.ABORTED,
+    'SENDER_TOO_SLOW',
+    'No message came in time, and the call was rolled back. Repeat it.',
+  );
 export const exhausted = (reason: string, message: string): AdminError =>
   new AdminError(status.RESOURCE_EXHAUSTED, reason, message);
 

@@ -30,14 +30,14 @@ export function pageOf(
 /** For lists whose cursor is a UUID. Throws INVALID_ARGUMENT when the token has another cursor. */
 export function uuidCursorOf({ cursor }: Page): Uuid | null {
   const id = cursor === null ? null : parseUuid(cursor);
-  if (cursor !== null && id === null) throw invalidArgument('page_token', 'is not one of ours');
+  if (cursor !== null && id === null) throw invalidArgument('page_token', 'is not a token of this list');
   return id;
 }
 
 /** For lists whose cursor is a number of rows. Throws INVALID_ARGUMENT when the token has another cursor. */
 export function offsetOf({ cursor }: Page): number {
   const offset = Number(cursor ?? 0);
-  if (!Number.isSafeInteger(offset) || offset < 0) throw invalidArgument('page_token', 'is not one of ours');
+  if (!Number.isSafeInteger(offset) || offset < 0) throw invalidArgument('page_token', 'is not a token of this list');
   return offset;
 }
 
@@ -79,7 +79,7 @@ function readToken(token: string): readonly [string, string] {
   } catch {
     // Malformed: reported below.
   }
-  throw invalidArgument('page_token', 'is not one of ours');
+  throw invalidArgument('page_token', 'is not a token of this list');
 }
 
 function hashOf(conditions: unknown): string {

@@ -309,7 +309,7 @@ function addHealth(server: Server, names: readonly string[], stopping: AbortSign
       if (watchers.size >= WATCHERS_MAX) {
         watcher.emit(
           'error',
-          statusOf(exhausted('TOO_MANY_WATCHERS', `At most ${WATCHERS_MAX} clients watch health.`)),
+          statusOf(exhausted('TOO_MANY_WATCHERS', `At most ${WATCHERS_MAX} clients can watch health.`)),
         );
         return;
       }

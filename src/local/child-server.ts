@@ -70,7 +70,7 @@ export async function startChildServer(options: ChildServerOptions): Promise<Chi
     child.once('exit', async (code, signal) => {
       await stopFollowing();
       const how = signal === null ? `with exit code ${code}` : `by ${signal}`;
-      ended(`${name} ended ${how}; the end of its log, ${logFile}:\n${await tailOf(logFile, logStart)}`);
+      ended(`${name} ended ${how}. The end of its log, ${logFile}:\n${await tailOf(logFile, logStart)}`);
     });
   });
   await spawned(child, name).finally(() => log.close());
@@ -104,14 +104,14 @@ export async function waitUntilReady<T>(
     if (ended !== null) throw new ServerStartError(ended);
   }
   await server.stop();
-  throw new ServerStartError(`not ready after ${timeoutMs / 1000} s: ${await server.exited}`);
+  throw new ServerStartError(`It was not ready after ${timeoutMs / 1000} s. ${await server.exited}`);
 }
 
 function spawned(child: ChildProcess, name: string): Promise<void> {
   return new Promise((settle, reject) => {
     child.once('spawn', settle).once('error', (cause: NodeJS.ErrnoException) => {
-      const reason = cause.code === 'ENOENT' ? 'the command setpriv (package util-linux) is missing' : cause.message;
-      reject(new ServerStartError(`Cannot start ${name}: ${reason}`, { cause }));
+      const reason = cause.code === 'ENOENT' ? 'setpriv is missing. Install util-linux' : cause.message;
+      reject(new ServerStartError(`Cannot start ${name}: ${reason}.`, { cause }));
     });
   });
 }
@@ -185,7 +185,7 @@ async function readFrom(path: string, position: number, bytesMax: number): Promi
 /** Another process may take the port before it is used. */
 export async function freePort(): Promise<number> {
   const port = await listenOnce(0);
-  if (port === null) throw new Error('No port of 127.0.0.1 is free.');
+  if (port === null) throw new Error('No port of 127.0.0.1 is free. Stop other programs that listen there.');
   return port;
 }
 
@@ -241,7 +241,9 @@ export async function endFormerServer(former: FormerServer): Promise<void> {
     const left = await findProcesses(former);
     if (left.length === 0) return;
     if (performance.now() > killAt + DEATH_MS) {
-      throw new ServerStartError(`${former.name}: process ${left.join(', ')} of an earlier start does not end`);
+      throw new ServerStartError(
+        `${former.name}: process ${left.join(', ')} of an earlier start does not end. End it, then start the service again.`,
+      );
     }
     for (const pid of left) {
       if (performance.now() > killAt) signal(pid, 'SIGKILL');

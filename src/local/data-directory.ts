@@ -49,7 +49,7 @@ export async function openDataDirectory(configured: string | null): Promise<Data
 /** The path that `openDataDirectory` uses. Throws `DataDirectoryError` for a user without a home directory. */
 export function dataDirectoryPath(configured: string | null, environment: Environment = process.env): string {
   const wanted = configured ?? defaultDirectory('/var/lib', environment.XDG_DATA_HOME, '.local/share');
-  if (wanted === null) throw unusable('the user has no home directory to store the data in');
+  if (wanted === null) throw unusable('This user has no home directory to store the data in');
   return resolve(wanted);
 }
 
@@ -90,7 +90,7 @@ async function writableDirectory(path: string): Promise<string> {
 function unusable(reason: string, cause?: Error): DataDirectoryError {
   return new DataDirectoryError(
     'DATA_DIRECTORY_UNUSABLE',
-    `data directory: ${reason}. Set VIGIE_DATA_DIR to a directory that the daemon may write to.`,
+    `Data directory: ${reason}. Set VIGIE_DATA_DIR to a directory that the daemon may write to.`,
     { cause },
   );
 }
@@ -103,7 +103,7 @@ async function hold(path: string): Promise<DataDirectory> {
   const holder = await lastHolder(path);
   throw new DataDirectoryError(
     'DATA_DIRECTORY_IN_USE',
-    `data directory: ${path} is in use by another Vigie daemon${holder === null ? '' : ` (process ${holder})`}. ` +
+    `Data directory: ${path} is in use by another Vigie daemon${holder === null ? '' : ` (process ${holder})`}. ` +
       'Stop it, or set VIGIE_DATA_DIR to another directory.',
   );
 }
@@ -146,7 +146,8 @@ async function lockDirectory(directory: string): Promise<DirectoryLock | null> {
   const file = await files.open(path, O_CREAT | O_RDWR | O_NOFOLLOW, 0o600);
   try {
     const { uid, mode } = await files.stat(file);
-    if (uid !== process.geteuid?.()) throw new Error(`${path} belongs to user ${uid}`);
+    if (uid !== process.geteuid?.())
+      throw new Error(`${path} belongs to user ${uid}: run as that user, or change its owner`);
     if ((mode & 0o077) !== 0) await files.chmod(file, 0o600);
     if (!(await flock(file, ['--exclusive', '--timeout', String(HOLDER_DYING_SECONDS)]))) {
       await files.close(file);
@@ -194,7 +195,7 @@ async function flock(file: number, options: readonly string[]): Promise<boolean>
   const [output, [code]] = await Promise.all([text(command.stderr as NodeJS.ReadableStream), ended]);
   if (code === 0) return true;
   if (code === CONFLICT) return false;
-  throw new Error(`the directory cannot be locked: ${output.trim()}`);
+  throw new Error(`flock failed: ${output.trim()}`);
 }
 
 const FILE = 'admin-token';

@@ -107,8 +107,8 @@ function endFormer(home: string, user: ServerUser | null): Promise<void> {
 
 function portTaken(port: number): ServerStartError {
   return new ServerStartError(
-    `embedded NATS: another program listens on 127.0.0.1:${port}. Set VIGIE_NATS_PORT to a port that is free (0 takes ` +
-      'any), or NATS_URL to the URL of an external NATS server.',
+    `Embedded NATS: another program listens on 127.0.0.1:${port}. Set VIGIE_NATS_PORT to a free port (0 selects ` +
+      'one), or NATS_URL to the URL of an external NATS server.',
   );
 }
 
@@ -134,7 +134,7 @@ async function spawnIn(
   try {
     if (user !== null && ((await program.stat()).mode & 0o001) === 0) {
       throw new ServerMissingError(
-        `embedded NATS: user ${user.name} may not run ${binary.path}. Allow it by chmod 755.`,
+        `Embedded NATS: user ${user.name} may not run ${binary.path}. Run chmod 755 ${binary.path}.`,
       );
     }
     return await startChildServer({
@@ -274,13 +274,13 @@ export async function findNatsServer(
   const isUsable = (path: string) => succeeds(inspect(join(path, PACKAGED)));
   try {
     const unpacked = await cacheEntry(cacheDir, `nats-server-${process.arch}`, isUsable, (path) => {
-      onLog('No nats-server is on the PATH. Downloading the package of the distribution.');
+      onLog('No nats-server is on the PATH. Vigie downloads the distribution’s package.');
       return unpackDebianPackages(['nats-server'], path);
     });
     return await inspect(join(unpacked, PACKAGED));
   } catch (cause) {
     throw new ServerMissingError(
-      'embedded NATS: no nats-server is installed, and the distribution’s package cannot be downloaded into ' +
+      'Embedded NATS: no nats-server is installed, and the distribution’s package cannot be downloaded into ' +
         `${cacheDir} (${firstLine(cause as Error)}). Put nats-server on the PATH, ` +
         'or set NATS_URL to the URL of a NATS server with JetStream.',
       { cause },
@@ -290,7 +290,7 @@ export async function findNatsServer(
 
 async function inspectConfigured(configured: string): Promise<NatsServerBinary> {
   return inspect(configured).catch((cause: Error) => {
-    throw new ServerMissingError(`${configured} is not a nats-server (${firstLine(cause)})`, { cause });
+    throw new ServerMissingError(`${configured} is not a nats-server (${firstLine(cause)}). Name one.`, { cause });
   });
 }
 

@@ -46,8 +46,8 @@ export async function serverUser(
     return (await find(name)) ?? (await create(name));
   } catch (error) {
     onWarning(
-      `there is no system user ${name}, and creating it failed (${(error as Error).message}): its server runs as ` +
-        `nobody, whose other processes can read its data. Create it: useradd --system --user-group ${name}`,
+      `The system user ${name} does not exist and cannot be created (${(error as Error).message}). Its server runs as ` +
+        `nobody, so other processes of nobody can read its data. Create it: useradd --system --user-group ${name}`,
     );
     return NOBODY;
   }

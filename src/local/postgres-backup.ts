@@ -99,7 +99,8 @@ export async function copyLog({ home, ...copying }: Copying, label: string, last
   const segments = (await readdir(join(home, 'cluster/pg_wal'))).filter(
     (name) => /^[0-9A-F]{24}$/.test(name) && name >= firstSegment && name <= lastSegment,
   );
-  if (!segments.includes(firstSegment)) throw new BackupError(`PostgreSQL has removed WAL segment ${firstSegment}`);
+  if (!segments.includes(firstSegment))
+    throw new BackupError(`PostgreSQL has removed WAL segment ${firstSegment} during the backup. Repeat the command.`);
   const work = await mkdtemp(join(tmpdir(), 'vigie-backup-'));
   try {
     await mkdir(join(work, 'cluster'));
@@ -132,7 +133,7 @@ async function appendArchive(
       text(tar.stderr),
       pipeline(tar.stdout, counter, createGzip(GZIP), file, { signal }),
     ]);
-    if (code === null || code > exitCodeMax) throw new BackupError(`tar: ${output.trim().split('\n')[0]}`);
+    if (code === null || code > exitCodeMax) throw new BackupError(`tar failed: ${output.trim().split('\n')[0]}`);
   } finally {
     tar.kill();
   }
@@ -190,7 +191,8 @@ async function unpack(file: string, target: string): Promise<void> {
   const [[code], output] = await Promise.all([once(tar, 'close') as Promise<[number | null]>, text(tar.stderr)]);
   if (code !== 0) throw new BackupError(`Cannot unpack ${file}: ${output.trim().split('\n')[0]}`);
   const isWhole = await succeeds(access(join(target, LABEL)));
-  if (!isWhole) throw new BackupError(`${file} is not a complete Vigie backup: it has no ${LABEL}.`);
+  if (!isWhole)
+    throw new BackupError(`${file} is not a complete Vigie backup: it has no ${LABEL}. Name another backup.`);
 }
 
 /** File in the data directory with the time when the last backup began, in ISO 8601. */

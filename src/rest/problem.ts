@@ -95,7 +95,7 @@ export function reportProblems(logger: Pick<ApiLogger, 'error'>): Middleware {
       await next();
     } catch (error) {
       const problem = problemOf(error);
-      if (problem.status >= 500) logger.error({ err: error, requestId: ctx.state.requestId }, 'request failed');
+      if (problem.status >= 500) logger.error({ err: error, requestId: ctx.state.requestId }, 'A request failed.');
       ctx.status = problem.status;
       ctx.set(problem.headers);
       ctx.remove('ETag');

@@ -166,7 +166,7 @@ async function openDatabases({ config, log, closing, onTransientError }: Base, u
     log.warn({ unknown }, 'A newer version has upgraded the database. This version continues to use it.');
   await assertNamespace(database, config.namespace);
   const renumbered = await renumberRestored(database);
-  if (renumbered > 0) log.info({ searches: renumbered }, 'The database was restored. Its searches get new numbers.');
+  if (renumbered > 0) log.info({ searches: renumbered }, 'The database was restored. Its searches have new numbers.');
   const pipelineDatabase = openDatabase({ ...connecting, plans: 'pipeline' });
   closing('database of the pipeline', () => pipelineDatabase.end());
   return { database, pipelineDatabase };
@@ -205,7 +205,7 @@ async function assertNamespace(database: Queryable, namespace: string | null): P
   const stored = await recordNamespace(database, namespace);
   if (stored === (namespace ?? NO_NAMESPACE)) return;
   const configured = namespace === null ? 'VIGIE_NAMESPACE is not set' : `VIGIE_NAMESPACE is ${namespace}`;
-  throw ConfigError.of([`${configured}, but DATABASE_URL is the database of the namespace ${stored}`]);
+  throw ConfigError.of([`${configured}, but DATABASE_URL has the namespace ${stored}. Correct one of them`]);
 }
 
 function openSupervisor({ config, metrics, fail }: Base, onFailure: TransientErrors['onFailure']): Supervisor {
@@ -239,7 +239,7 @@ function probeFullServers({ metrics, closing }: Base, full: FullServers, broker:
   closing('probe writes', probing.stop);
   metrics.labelledGauge(
     'vigie_server_full',
-    'Whether a server had no room at its last write: 1 until a probe write succeeds',
+    '1 from a write for which the server had no room until a probe write succeeds',
     'server',
     async () => (['PostgreSQL', 'NATS'] as const).map((server) => [server, Number(full.isFull(server))]),
   );
@@ -278,7 +278,7 @@ async function watchClocks(
   closing('clocks', clocks.stop);
   metrics.labelledGauge(
     'vigie_clock_ahead_seconds',
-    'How far a clock is ahead of this instance’s own, to half a round trip',
+    'Time by which a clock is ahead of this instance’s own, accurate to half a round trip',
     'clock',
     async () => [...clocks.aheadSeconds],
   );

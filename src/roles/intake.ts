@@ -81,7 +81,7 @@ export async function openIntake(parts: Parts, databaseUrl: string): Promise<Mat
     onTerm(term) {
       if (term === null) intake = null;
       leadsSince = term === null ? null : Date.now();
-      log.info({ term }, term === null ? 'intake stands by' : 'intake leads');
+      log.info({ term }, term === null ? 'This instance is a standby.' : 'This instance leads intake.');
     },
     supervisor,
   });

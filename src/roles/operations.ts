@@ -37,7 +37,7 @@ export async function openOperations(parts: Parts, progress: Readonly<Progress>)
         index: () => assertThat(progress.isIndexLoaded, 'not loaded yet'),
         async postgresql() {
           // A load balancer must learn of the shutdown at once, regardless of how long other checks take.
-          assertThat(progress.phase !== 'draining', 'not asked any more');
+          assertThat(progress.phase !== 'draining', 'not checked while draining');
           await database.query('select 1');
         },
         progress: () => stalls.assertProgress(),
@@ -71,7 +71,7 @@ function natsFailure(parts: Parts): string | null {
 
 function streamCautions({ topology }: Parts): string | null {
   const cautions = topology.found?.cautions ?? [];
-  return cautions.length === 0 ? null : cautions.join('; ');
+  return cautions.length === 0 ? null : cautions.join(' ');
 }
 
 /** For a process that does not need NATS, a failure is only a caution. */
@@ -92,7 +92,7 @@ async function roomFailure(
     [...embedded].map(async ([server, path]) => ({ server, ...(await readDiskSpace(path)) })),
   );
   const low = disks.flatMap(({ server, isLow, freeBytes }) =>
-    isLow ? [`the disk of ${server} has ${bytesText(freeBytes)} free, less than a twentieth: free some space`] : [],
+    isLow ? [`the disk of ${server} has ${bytesText(freeBytes)} free, less than 5 %: free some space`] : [],
   );
   return low.length === 0 ? null : low.join('; ');
 }

@@ -63,7 +63,7 @@ export function createTransientErrors(
       const { count, beganAt } = current;
       log.info(
         { what, reason: error.message, count, durationMs: Math.round(lastAt - beganAt) },
-        'transient error over',
+        'A transient error has ended.',
       );
     }, OVER_AFTER_MS);
     current.over.unref();
@@ -73,20 +73,20 @@ export function createTransientErrors(
   return {
     onTransientError(what, error) {
       note(error);
-      if (isNews(what, error)) log.warn({ what, ...loggedError(error) }, 'transient error');
+      if (isNews(what, error)) log.warn({ what, ...loggedError(error) }, 'A transient error occurred.');
     },
     onBrokerStatus(status, detail) {
       // A lost connection and missing answers count as one error.
       const isOver = status === 'reconnected';
-      if (isOver) log.info({ status, detail }, 'connection to NATS');
+      if (isOver) log.info({ status, detail }, 'The connection to NATS works again.');
       else if (isNews('connection to NATS', new BrokerSilentError(detail))) {
-        log.warn({ status, detail }, 'connection to NATS');
+        log.warn({ status, detail }, 'The connection to NATS does not work.');
       }
     },
     onFailure({ actor, error, isBug, isFinal, retryInMs }) {
       note(error);
       if (!isFinal && !isNews(`actor ${actor}`, error)) return;
-      log.error({ actor, ...loggedError(error), isBug, retryInMs }, isFinal ? 'actor crashed' : 'actor failed');
+      log.error({ actor, ...loggedError(error), isBug, retryInMs }, isFinal ? 'An actor crashed.' : 'An actor failed.');
     },
   };
 }

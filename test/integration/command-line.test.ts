@@ -45,7 +45,7 @@ test('an unreadable file is one sentence, even if other arguments are wrong too'
   const missing = join(folder, 'missing');
   for (const [args, words] of [
     [['publish', missing], `Cannot read ${missing}: no such file or directory.`],
-    [['publish', folder], `Cannot read ${folder}: it is a directory.`],
+    [['publish', folder], `Cannot read ${folder}: it is a directory. Name a file.`],
   ] as const) {
     const told = await runVigie(args, NOWHERE);
     assert.deepEqual(told, { code: 1, stdout: '', stderr: `vigie: ${words}\n` });
@@ -66,8 +66,8 @@ test('interrupted publishing reports what the stream holds and exits with 130', 
   await untilIs(async () => (await broker.manager.streams.info('ADVERTS').catch(() => null))?.state.messages, 3);
   command.kill('SIGINT');
   assert.deepEqual(await exit, [130, null]);
-  assert.equal(await stdout, '3 published, 0 already there, 0 refused\n');
-  assert.match(await stderr, /^vigie: Interrupted: publish the same lines again/);
+  assert.equal(await stdout, '3 published, 0 already in the stream, 0 refused.\n');
+  assert.match(await stderr, /^vigie: Interrupted. Publish the same lines again/);
 });
 
 test('an interrupted import leaves the source unchanged and exits with 130', async (t) => {
@@ -92,6 +92,6 @@ test('an interrupted import leaves the source unchanged and exits with 130', asy
   client.release();
   assert.deepEqual(await exit, [130, null], await stderr);
   assert.equal(await stdout, '');
-  assert.match(await stderr, /^vigie: Interrupted: \d+ objects were read, and nothing was imported\.\n$/);
+  assert.match(await stderr, /^vigie: Interrupted. \d+ objects were read, and nothing was imported\.\n$/);
   assert.equal((await database.query('select from points_of_interest_sources')).rowCount, 0);
 });

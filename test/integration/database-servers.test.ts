@@ -47,7 +47,7 @@ test('of several hosts the primary is found, in any position, and found again af
   // The server's farewell may be read before the connection closes; the next attempt then still goes to that server.
   await until(
     () => portOf().catch(({ message }: Error) => message),
-    (seen) => /no server of DATABASE_URL takes writes: .*it is read-only/.test(seen ?? ''),
+    (seen) => /no server of DATABASE_URL accepts writes: .*it is read-only/.test(seen ?? ''),
   );
   await second.restart();
   assert.equal(await portOf(), new URL(second.url).port);
@@ -110,5 +110,5 @@ test('PostgreSQL and pgbouncer in session mode pass the session check; pgbouncer
     'each has the settings of its own',
   );
   const shared = open(t, await startPgbouncer(t, unpacked, url, { pool_mode: 'transaction' }));
-  await assert.rejects(checkSessions(shared), /a pooler in transaction mode: set its pool_mode to session/);
+  await assert.rejects(checkSessions(shared), /a connection pooler in transaction mode. Set its pool_mode to session/);
 });

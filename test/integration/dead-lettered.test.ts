@@ -156,10 +156,10 @@ test('a bug that affects many properties stops the intake, is reported, ends the
     () => readyOf(daemon),
     ({ status }) => status === 503,
   );
-  assert.match(unready.text, /a bug meets the messages of more than 3 properties: TypeError: /);
+  assert.match(unready.text, /a bug affects messages of more than 3 properties: TypeError: /);
   assert.equal(await countLetters(database), 3);
   assert.equal(await exited, 1);
-  assert.match(JSON.stringify(daemon.log), /a bug meets the messages of more than 3 properties/);
+  assert.match(JSON.stringify(daemon.log), /a bug affects messages of more than 3 properties/);
   assert.equal(await countLetterProperties(database), 3, 'the second term knows what the first one has set aside');
   // The operator repairs the rows and requeues the dead letters.
   await database.query(`delete from properties where ${PRICE_HELD} is null`);
@@ -193,7 +193,7 @@ test('a newer instance takes over while the other one waits, and both recover', 
   assert.equal((await readyOf(strict)).status, 503);
   await until(
     () => runVigie(['admin', 'status', '--json', '--address', patient.adminAddress], servers),
-    ({ stdout }) => /"actor": ?"intake"[^}]*a bug meets the messages of more than 3 properties/.test(stdout),
+    ({ stdout }) => /"actor": ?"intake"[^}]*a bug affects messages of more than 3 properties/.test(stdout),
   );
   assert.equal((await readyOf(patient)).status, 200);
   assert.equal(await strict.end('SIGTERM'), 0);

@@ -67,7 +67,7 @@ test('unsuitable PostgreSQL settings are reported, each with the value to set', 
     /^look at: max_wal_size is 1.1 GB/,
     /^look at: wal_compression is pglz/,
     /^look at: shared_buffers is 67 MB/,
-    /^look at: 1 instance may open 30 connections, but it allows 17/,
+    /^look at: 1 instance may open 30 connections, but PostgreSQL allows 17/,
     /^fine: The database is empty/,
   );
   for (const { level, about, remedy } of findings)
@@ -89,7 +89,7 @@ test('a pooler in transaction mode and an unreachable server are errors', async 
   const postgres = await startTestPostgres(t);
   const url = await startPgbouncer(t, unpacked, postgres.url, { pool_mode: 'transaction', default_pool_size: '1' });
   const { of } = await examine({ ...NOWHERE, postgres: { url } });
-  assertSaid(of('PostgreSQL'), /^wrong: DATABASE_URL leads through a pooler in transaction mode/);
+  assertSaid(of('PostgreSQL'), /^wrong: DATABASE_URL names a connection pooler in transaction mode/);
   await postgres.stop();
   assertSaid((await examine({ ...NOWHERE, postgres })).of('PostgreSQL'), /^wrong: PostgreSQL at .* cannot be used/);
 });
@@ -104,7 +104,7 @@ test('a healthy service and an unreachable one are reported', async (t) => {
   const running = { VIGIE_OPERATIONS_ADDRESS: new URL(daemon.operationsUrl).host };
   const { of } = await examine(servers, running);
   assertSaid(of('settings'), /^fine/);
-  assertSaid(of('service'), /^fine: http.*\/readyz: ready\.$/);
+  assertSaid(of('service'), /^fine: http.*\/readyz reports that the daemon is ready\.$/);
   assertSaid(of('NATS'), /^fine: Streams and consumers are in order/);
 
   // The same report for people has one line for each finding, in columns.
@@ -125,7 +125,7 @@ test('a stream that loses adverts is reported', async (t) => {
   await broker.manager.streams.add({
     ...{ name: 'ADVERTS', subjects: ['adverts.>'], max_bytes: 100_000, discard: DiscardPolicy.Old },
   });
-  assertSaid((await examine(servers)).of('NATS'), /^wrong: stream ADVERTS discard is old with max_bytes 100000/);
+  assertSaid((await examine(servers)).of('NATS'), /^wrong: Stream ADVERTS: discard is old with max_bytes 100000/);
 });
 
 test('waiting adverts are counted, with the age of the oldest and the time they will take', async (t) => {
@@ -152,10 +152,7 @@ test('waiting adverts are counted, with the age of the oldest and the time they 
   const [moving = ''] = await said();
   isTaking = false;
   await taking;
-  assert.match(
-    moving,
-    /^look at: [\d,]+ adverts .*\. At the current [\d,]+ per second this takes (?:\d+ s|\d+ min)\.$/,
-  );
+  assert.match(moving, /^look at: [\d,]+ adverts .*\. At [\d,]+ per second, recording them takes (?:\d+ s|\d+ min)\.$/);
 });
 
 function certificate(fromDays: number, toDays: number) {
@@ -192,7 +189,7 @@ test('the mail server is reported as ready, refusing the login, or unreachable',
       password === 'right' ? reply(null, { user: 'vigie' }) : reply(new Error('no')),
   });
   const dns = { VIGIE_MAIL_FROM: 'alerts@vigie.invalid', VIGIE_PUBLIC_URL: 'http://127.0.0.1' };
-  const ONE_CLICK = /^look at: VIGIE_PUBLIC_URL is http:.* without one-click unsubscription, which needs https/;
+  const ONE_CLICK = /^look at: VIGIE_PUBLIC_URL is http:.* have no one-click unsubscription, which needs https/;
   const of = async (VIGIE_SMTP_URL: string) => (await examine(NOWHERE, { ...dns, VIGIE_SMTP_URL })).of('mail');
   const withPassword = (password: string) => `smtp://vigie:${password}@127.0.0.1:${receiver.port}`;
   assertSaid(
@@ -222,7 +219,7 @@ test('conflicting, unknown and unreadable settings and an unsupported Node are r
   assert.equal(unreadable.findings.length, 2);
   assertSaid(
     unreadable.of('settings'),
-    /^wrong: VIGIE_ROLES has unknown roles nobody/,
+    /^wrong: VIGIE_ROLES has unknown roles: "nobody"/,
     /^wrong: VIGIE_NATS_PORT must be/,
   );
   const version = (at: string) => checkProgram(readConfig({}), new Date(at))[0];

@@ -47,7 +47,7 @@ test('crawlers find the embedded NATS by its port, the ready line, a file and a 
   assert.deepEqual([operators.code, host, username === new URL(url).username], [0, `127.0.0.1:${port}`, false]);
   const input = JSON.stringify(numberedFlat(1, 1));
   const published = await runVigie(['publish'], EMBEDDED, { settings, input });
-  assert.deepEqual(published, { code: 0, stdout: '1 published, 0 already there, 0 refused\n', stderr: '' });
+  assert.deepEqual(published, { code: 0, stdout: '1 published, 0 already in the stream, 0 refused.\n', stderr: '' });
 
   assert.equal(await daemon.end('SIGTERM'), 0);
   const gone = await runVigie(['nats'], EMBEDDED, { settings });
@@ -62,7 +62,7 @@ test('a user without a passwd entry is reported before anything starts, and can 
   const dataDir = await emptyDirectory(t);
   await chown(dataDir, UNKNOWN_USER, UNKNOWN_USER);
   await assert.rejects(startAs(UNKNOWN_USER, dataDir), ({ stderr }: { stderr: string }) => {
-    assert.match(stderr, new RegExp(`the user id ${UNKNOWN_USER} has no entry in the machine's list of users`));
+    assert.match(stderr, new RegExp(`the user id ${UNKNOWN_USER} has no entry in the machine's user list`));
     assert.match(stderr, /useradd --uid 54321 NAME.*DATABASE_URL/);
     return true;
   });
@@ -105,7 +105,7 @@ test('daemons that start together create each system user once, and use nobody w
   assert.equal(user.name, 'nobody');
   assert.match(
     warnings.join(),
-    /^there is no system user vigie-nats.*read-only.*useradd --system --user-group vigie-nats$/,
+    /^The system user vigie-nats does not exist.*read-only.*useradd --system --user-group vigie-nats$/,
   );
 });
 

@@ -68,7 +68,7 @@ test('one e-mail names all endpoints of a client, at half of the time and at the
   assert.deepEqual(more, []);
   assert.match(text, /^ops@client\.example: Webhooks of Acme: endpoints are paused$/m);
   assert.match(text, /https:\/\/dead\.example\/hook\s+paused since .* nothing is lost\s+last failure: connect/);
-  assert.match(text, /https:\/\/half\.example\/hook\s+fails since .*; will be paused on /);
+  assert.match(text, /https:\/\/half\.example\/hook\s+has been failing since .*; will be paused on /);
   assert.doesNotMatch(text, /secret|young|few|theirs/);
   await anHourLater();
   assert.deepEqual(await notices(), []);

@@ -47,16 +47,19 @@ test('with 256 descriptors none of 400 requests hangs, and adverts are recorded 
   assert.ok(answers.includes('ECONNRESET'), 'what is too much is closed at once');
   assert.ok(answers.some((answer) => typeof answer === 'number'));
   assert.equal((await fetch(`${daemon.operationsUrl}/readyz`)).status, 200);
-  const warned = daemon.log.find(({ message }) => String(message).startsWith(`${FEW} file descriptors`));
+  const warned = daemon.log.find(({ message }) => String(message).startsWith(`The limit of ${FEW} file descriptors`));
   assert.match(
     String(warned?.message),
-    /^256 file descriptors \(ulimit -n\) are few: at most \d+ connections of clients/,
+    /^The limit of 256 file descriptors \(ulimit -n\) is low. It leaves room for \d+ connections of clients/,
   );
   assert.equal(daemon.log.find(({ message }) => message === 'starting')?.descriptors, FEW);
 });
 
 test('the doctor reports the limit, and what to do about a low one', () => {
   const { level, text, remedy } = checkDescriptors(readConfig({}), FEW);
-  assert.deepEqual([level, text.startsWith('256 file descriptors'), /10000/.test(remedy)], ['look at', true, true]);
+  assert.deepEqual(
+    [level, text.startsWith('The limit of 256 file descriptors'), /10000/.test(remedy)],
+    ['look at', true, true],
+  );
   assert.equal(checkDescriptors(readConfig({}), 10_000).level, 'fine');
 });

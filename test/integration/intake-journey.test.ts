@@ -87,28 +87,31 @@ test('publish refuses what the contract does not allow, by line, and publishes a
   const good = JSON.stringify(upsert({ property, advert, crawledAt: at(10), price: 250_000 }));
   const first = await runVigie(['publish'], servers, { input: `${good}\nnonsense\n\n${good}\n` });
   assert.equal(first.code, 1);
-  assert.match(first.stdout, /^1 published, 1 already there, 1 refused/);
-  assert.match(first.stderr, /Line 2 refused: not JSON/);
+  assert.match(first.stdout, /^1 published, 1 already in the stream, 1 refused/);
+  assert.match(first.stderr, /Line 2 was refused: not JSON/);
   const folder = await emptyDirectory(t);
   const file = join(folder, 'adverts.ndjson');
   await writeFile(file, `${good}\n`);
   const again = await runVigie(['publish', file], servers);
   assert.equal(again.code, 0);
-  assert.match(again.stdout, /^0 published, 1 already there, 0 refused/);
+  assert.match(again.stdout, /^0 published, 1 already in the stream, 0 refused/);
   const misspelt = JSON.stringify({
     ...upsert({ property, advert, crawledAt: at(20), price: 240_000 }),
     advert: { uuid: advert, prise: 240_000 },
   });
   const strict = await runVigie(['publish', '--strict'], servers, { input: `${misspelt}\n` });
   assert.equal(strict.code, 1);
-  assert.match(strict.stderr, /^Line 1 refused: advert\.prise is not a member of .*; the nearest one is price\n$/);
+  assert.match(
+    strict.stderr,
+    /^Line 1 was refused: advert\.prise is not a member of .*; the nearest one is price\.\n$/,
+  );
   const lenient = await runVigie(['publish'], servers, { input: `${good}\n${misspelt}\n${misspelt} \n` });
   assert.equal(lenient.code, 0);
   assert.match(
     lenient.stderr,
-    /^Line 2: advert\.prise is not a member of .* and has no effect; the nearest one is price\n$/,
+    /^Line 2: advert\.prise is not a member of .* and has no effect; the nearest one is price\.\n$/,
   );
-  assert.match(lenient.stdout, /^2 published, 1 already there, 0 refused/);
+  assert.match(lenient.stdout, /^2 published, 1 already in the stream, 0 refused/);
   const missing = await runVigie(['publish', '/nonexistent/file'], servers);
   assert.equal(missing.code, 1);
   assert.match(missing.stderr, /no such file/);

@@ -110,7 +110,7 @@ test('one that is alone keeps the lead, however late it gives its sign of life; 
   daemon.process.kill('SIGCONT');
   await until(
     async () => daemon.log,
-    (log) => log.some(({ message }) => message === 'intake stands by'),
+    (log) => log.some(({ message }) => message === 'This instance is a standby.'),
   );
 });
 

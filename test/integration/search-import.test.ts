@@ -44,11 +44,11 @@ test('searches answered by GET /searches are imported into another client, once'
   const imported = await runVigie(command, servers);
   assert.deepEqual(imported, {
     code: 0,
-    stdout: 'second: 4 searches created, 0 there already, 0 refused\n',
+    stdout: 'second: 4 searches created, 0 already existed, 0 refused.\n',
     stderr: '',
   });
   const again = await runVigie(command, servers);
-  assert.equal(again.stdout, 'second: 0 searches created, 4 there already, 0 refused\n');
+  assert.equal(again.stdout, 'second: 0 searches created, 4 already existed, 0 refused.\n');
   const [source, target] = [await ask(first, '/searches'), await ask(await keyOf('second'), '/searches')];
   assert.deepEqual(target['hydra:member'].map(plain), source['hydra:member'].map(plain));
 
@@ -76,15 +76,15 @@ test('searches answered by GET /searches are imported into another client, once'
   assert.match(partly.stdout, /^Left out: More: subscribedEvents/m);
   assert.match(
     partly.stdout,
-    /^Refused: Nowhere: includedCities\[0\] does not exist; GET \/cities lists the existing ones$/m,
+    /^Refused: Nowhere: includedCities\[0\] does not exist; GET \/cities lists the existing ones\.$/m,
   );
-  assert.match(partly.stdout, /^second: 1 searches created, 0 there already, 3 refused$/m);
+  assert.match(partly.stdout, /^second: 1 searches created, 0 already existed, 3 refused\.$/m);
   for (const [ignore, counts] of [
-    ['budgetMin,includedCities,color,expressions', '0 searches created, 1 there already, 3 refused'],
-    ['shade,colour', '1 searches created, 1 there already, 2 refused'],
+    ['budgetMin,includedCities,color,expressions', '0 searches created, 1 already existed, 3 refused'],
+    ['shade,colour', '1 searches created, 1 already existed, 2 refused'],
   ] as const) {
     const { stdout } = await runVigie([...command, '--ignore', ignore], servers);
-    assert.match(stdout, new RegExp(`^second: ${counts}$`, 'm'));
+    assert.match(stdout, new RegExp(`^second: ${counts}\\.$`, 'm'));
   }
 
   // A search without criteria matches every advert, and the client has a limit of matches per advert.
@@ -96,7 +96,7 @@ test('searches answered by GET /searches are imported into another client, once'
   assert.match(limited.stdout, /^Refused: D: .*\b2\b/m);
   assert.match(
     limited.stdout,
-    /^few: 2 searches created, 0 there already, 2 refused\nThe new searches have 2 matches per advert\.$/m,
+    /^few: 2 searches created, 0 already existed, 2 refused\.\nThe new searches have 2 matches per advert\.$/m,
   );
 
   await writeFile(file, '{"a":1}');

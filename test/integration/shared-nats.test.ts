@@ -68,7 +68,7 @@ test('of two databases on one NATS the first owns the streams, and the second na
     runVigie(['admin', 'streams', 'adopt', ...flags, '--address', staging.adminAddress], { nats, postgres: second });
   const refused = await adopt();
   assert.notEqual(refused.code, 0);
-  assert.match(refused.stderr, /takes adverts in on this NATS/);
+  assert.match(refused.stderr, /takes in adverts on this NATS/);
   assert.equal(await production.end('SIGTERM'), 0);
   const trial = await adopt('--dry-run');
   assert.match(trial.stdout, /would take over the consumer intake of ADVERTS \(0 messages wait\)/);
@@ -79,7 +79,7 @@ test('of two databases on one NATS the first owns the streams, and the second na
   // All messages of the stream are new to this database.
   await crawler.publish(...advertsFrom(200, 10));
   await untilIs(() => stored(inStaging), 210);
-  assert.match((await adopt()).stdout, /^nothing here is another/);
+  assert.match((await adopt()).stdout, /^No stream or consumer belongs to another/);
 });
 
 test('a copy started while its original runs takes no streams, and reports it', async (t) => {
@@ -109,6 +109,6 @@ test('a copy started while its original runs takes no streams, and reports it', 
   assert.equal(await reasonOf(ofOriginal), undefined);
   assert.match(
     (await reasonOf(ofCopy)) ?? '',
-    /\/vigie takes adverts in on this NATS under the same names, and this one, .*\/restored, is another/,
+    /\/vigie takes in adverts on this NATS under the same names as this service with .*\/restored, which takes no messages/,
   );
 });

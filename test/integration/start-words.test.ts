@@ -34,10 +34,10 @@ test('all unavailable ports are named with their settings, before a server is co
   const [operations, ...taken] = stderr.split('\n');
   assert.match(
     operations ?? '',
-    /^vigie: cannot listen on 192\.0\.2\.1:0 \(.*\)\. Correct VIGIE_OPERATIONS_ADDRESS\.$/,
+    /^vigie: Cannot listen on 192\.0\.2\.1:0 \(.*\)\. Correct VIGIE_OPERATIONS_ADDRESS\.$/,
   );
   const wordsOf = (setting: string, port: number): string =>
-    `another program listens on 127.0.0.1:${port}. Stop it, or give ${setting} a port that is free (0 takes any).`;
+    `Another program listens on 127.0.0.1:${port}. Stop it, or set ${setting} to a free port (0 selects one).`;
   assert.deepEqual(taken, [wordsOf('VIGIE_API_ADDRESS', api), wordsOf('VIGIE_ADMIN_ADDRESS', admin), '']);
 });
 
@@ -106,8 +106,8 @@ test('conflicting settings are reported before a server is contacted', async () 
     VIGIE_OPERATIONS_ADDRESS: '127.0.0.1:9464',
   });
   assert.equal(code, 1);
-  const words = 'VIGIE_OPERATIONS_ADDRESS and VIGIE_API_ADDRESS both have port 9464: each needs one of its own';
-  assert.equal(stderr, `vigie: configuration:\n  ${words}\n`);
+  const words = 'VIGIE_OPERATIONS_ADDRESS and VIGIE_API_ADDRESS both have port 9464. Give one of them another port.';
+  assert.equal(stderr, `vigie: The configuration is invalid:\n  ${words}\n`);
 });
 
 test('replicas are requested only from a cluster', async (t) => {
@@ -123,7 +123,7 @@ test('a refusing server is named with the setting to correct, and no password is
   const [postgres, nats] = await Promise.all([startTestPostgres(t), startTestNats(t)]);
   const { host } = new URL(postgres.url);
   for (const [change, words] of [
-    [{ password: 'secret' }, /authentication failed.*\. Correct user and password in DATABASE_URL\.$/],
+    [{ password: 'secret' }, /authentication failed.*\. Correct the user and password in DATABASE_URL\.$/],
     [{ pathname: '/missing' }, /database "missing" does not exist\)\. Create the database, or correct DATABASE_URL\.$/],
   ] as const) {
     const { href: url } = Object.assign(new URL(postgres.url), change as Partial<URL>);
@@ -136,7 +136,7 @@ test('a refusing server is named with the setting to correct, and no password is
   }
   const refused = Object.assign(new URL(nats.url), { password: 'secret' });
   await assert.rejects(connect(refused.href), {
-    message: `NATS at ${refused.host} cannot be used (it refuses user and password). Correct them in NATS_URL.`,
+    message: `NATS at ${refused.host} cannot be used (it refuses the user or password). Correct them in NATS_URL.`,
   });
 });
 

@@ -80,10 +80,10 @@ test('a stream of adverts that leaves rejections no room is reported, with the c
   const { operationsUrl } = await startHere(t, servers);
   const { status, checks } = await (await fetch(`${operationsUrl}/readyz`)).json();
   assert.deepEqual([status, checks.streams.status], ['ok', 'caution']);
-  const [, bytes] = /nats stream edit ADVERTS --max-bytes=(\d+)$/.exec(checks.streams.reason) as RegExpExecArray;
+  const [, bytes] = /nats stream edit ADVERTS --max-bytes=(\d+)`\.$/.exec(checks.streams.reason) as RegExpExecArray;
   const findings = await checkBroker(broker, null);
   assert.deepEqual(
-    findings.flatMap(({ level, text }) => (level === 'look at' && text.startsWith('stream') ? [text] : [])),
+    findings.flatMap(({ level, text }) => (level === 'look at' && text.startsWith('The stream') ? [text] : [])),
     [checks.streams.reason],
   );
   await streams.update(name, { max_bytes: Number(bytes) });
@@ -117,7 +117,7 @@ test('messages behind every consumer are purged, oldest first, and only as many 
   await take('intake-west', full);
   const { removed } = await trim(6);
   assert.deepEqual([removed, (await stored()).first_seq], [3, 7], 'what this database has not recorded stays');
-  assert.match((await trim(full, HOUR_MS)).heldBy as string, /^what a dump may need/, 'what is young stays');
+  assert.match((await trim(full, HOUR_MS)).heldBy as string, /^the messages that a restored dump may need/, 'what is young stays');
   await trim(full);
   const state = await stored();
   assert.ok(state.bytes <= 0.8 * 4 * MEGABYTE && state.bytes > 0.7 * 4 * MEGABYTE, `${state.bytes} bytes are left`);
@@ -188,7 +188,7 @@ test('a JetStream without room for retries makes intake not ready until it can w
     return { status: answer.status, reason: (await answer.json()).checks.room.reason ?? '' };
   };
   const refused = await until(readiness, ({ status }) => status === 503);
-  assert.match(refused.reason, /^NATS has no room \(.*insufficient resources\): make room/);
+  assert.match(refused.reason, /^NATS has no room \(.*insufficient resources\): free some space/);
   // Only NATS is full: PostgreSQL still has room.
   await client.createSearch({ ...search, title: 'more' });
   await broker.manager.streams.delete('OTHER');

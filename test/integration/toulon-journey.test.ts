@@ -112,7 +112,7 @@ test('two snapshots of Toulon give exactly the known events, matches and webhook
     const input = snapshot.map((message) => JSON.stringify(message)).join('\n');
     const { code, stdout } = await runVigie(['publish'], servers, { input });
     assert.equal(code, 0);
-    assert.match(stdout, new RegExp(`^${snapshot.length} published, 0 already there, 0 refused`));
+    assert.match(stdout, new RegExp(`^${snapshot.length} published, 0 already in the stream, 0 refused`));
   }
   await untilIs(() => recordedChanges(daemon), toulon.first.length + toulon.second.length);
   await untilIs(

@@ -61,9 +61,11 @@ test('at level info the log says when an endpoint begins to fail and when it ans
     );
   await publishAdverts(3);
   await receiver.until((posts) => posts.length === 3);
-  await untilLogged('endpoint fails');
+  await untilLogged('An endpoint fails.');
   await publishAdverts(1);
-  await untilLogged('endpoint answers again');
-  const counts = ['endpoint fails', 'endpoint answers again', 'attempt'].map((message) => linesOf(message).length);
+  await untilLogged('An endpoint answers again.');
+  const counts = ['An endpoint fails.', 'An endpoint answers again.', 'attempt'].map(
+    (message) => linesOf(message).length,
+  );
   assert.deepEqual(counts, [1, 1, 0]);
 });

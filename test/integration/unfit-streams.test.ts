@@ -86,7 +86,7 @@ for (const [name, config, sentence] of STREAM_FAULTS) {
     await broker.manager.streams.add({ ...ADVERTS, ...config });
     const { faults } = await inspectTopology(broker);
     assert.equal(faults.length, 1, faults.join('; '));
-    assert.match(faults[0] as string, /^stream ADVERTS /);
+    assert.match(faults[0] as string, /^Stream ADVERTS: /);
     assert.match(faults[0] as string, sentence);
   });
 }
@@ -95,7 +95,7 @@ const CONSUMER_FAULTS: readonly (readonly [string, Partial<ConsumerConfig>, RegE
   [
     'a filter',
     { filter_subject: 'adverts.11111111-0000-4000-8000-000000000001' },
-    /filters adverts\.1+-0000-4000-8000-0+1: all others/,
+    /filters adverts\.1+-0000-4000-8000-0+1, so all others/,
   ],
   ['a delivery subject', { deliver_subject: 'somewhere' }, /is a push consumer \(to somewhere\)/],
   ['no acknowledgement', { ack_policy: AckPolicy.None }, /ack policy is none, not explicit/],
@@ -119,7 +119,7 @@ for (const [name, config, sentence] of CONSUMER_FAULTS) {
     const { faults } = await inspectTopology(broker);
     const named = faults.filter((fault) => sentence.test(fault));
     assert.equal(named.length, 1, `${faults.join('; ')} must say ${sentence}`);
-    assert.match(named[0] as string, /^consumer intake of ADVERTS /);
+    assert.match(named[0] as string, /^Consumer intake of ADVERTS: /);
   });
 }
 
@@ -178,7 +178,7 @@ test('a change is noticed while the daemon runs, reported once, and reported aga
   );
   await broker.manager.streams.update('ADVERTS', { ...config, max_msg_size: -1 });
   await untilIs(() => watch.reason, null);
-  assert.deepEqual(told, ['stream ADVERTS max_msg_size is 200 bytes', '']);
+  assert.deepEqual(told, ['Stream ADVERTS: max_msg_size is 200 bytes, so ordinary adverts are refused.', '']);
 });
 
 test('a daemon whose consumer filters adverts out is not ready, and reports why', async (t) => {
@@ -189,7 +189,7 @@ test('a daemon whose consumer filters adverts out is not ready, and reports why'
   const daemon = await startHere(t, servers);
   const ready = await fetch(`${daemon.operationsUrl}/readyz`);
   assert.equal(ready.status, 503);
-  const sentence = 'consumer intake of ADVERTS filters adverts.none: all others are ignored';
+  const sentence = 'Consumer intake of ADVERTS: it filters adverts.none, so all others are ignored.';
   assert.ok((await ready.text()).includes(sentence));
   const metrics = await (await fetch(`${daemon.operationsUrl}/metrics`)).text();
   assert.match(metrics, /^vigie_stream_differences\{kind="fault"\} 1$/m);

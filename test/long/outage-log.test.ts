@@ -36,7 +36,7 @@ test('a PostgreSQL outage logs one line per kind of work, not per attempt; a NAT
     await servers.postgres.restart();
   });
   const works = withoutPostgres
-    .filter(({ message }) => message === 'transient error' || message === 'actor failed')
+    .filter(({ message }) => message === 'A transient error occurred.' || message === 'An actor failed.')
     .map(({ what, actor, reason }) => JSON.stringify([what, actor, reason]));
   assert.ok(works.length > 0);
   assert.deepEqual(works, [...new Set(works)]);
@@ -49,7 +49,9 @@ test('a PostgreSQL outage logs one line per kind of work, not per attempt; a NAT
     assert.match(stdout, /NATS cannot be reached/);
     await servers.nats.restart();
   });
-  assert.deepEqual(tuplesOf(withoutNats, 'message', 'status'), [['connection to NATS', 'disconnected']]);
+  assert.deepEqual(tuplesOf(withoutNats, 'message', 'status'), [
+    ['The connection to NATS does not work.', 'disconnected'],
+  ]);
   assert.ok(daemon.log.some(({ status }) => status === 'reconnected'));
 });
 

@@ -208,7 +208,7 @@ describe('hostile requests', () => {
     process.off('unhandledRejection', onRejection);
     assert.deepEqual(rejections, []);
     assert.deepEqual(
-      api.logged.filter(({ message }) => message === 'request failed').map(({ fields }) => fields.err),
+      api.logged.filter(({ message }) => message === 'A request failed.').map(({ fields }) => fields.err),
       [],
     );
     t.diagnostic(`statuses: ${JSON.stringify(Object.fromEntries([...statuses].sort()))}`);

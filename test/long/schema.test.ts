@@ -53,7 +53,7 @@ test('a database older than this schema is refused with its state and the three 
     assert.equal(code, 1);
     assert.match(
       stdout + stderr,
-      /has a schema of before 0\.1\.0 \(0001_schema; this version's is 0001_schema_[0-9a-f]{8}\), of which nothing is carried over: .*DATABASE_URL .*VIGIE_DATA_DIR.*, delete .*, or continue with the program that made it\./,
+      /has a schema from before 0\.1\.0 \(0001_schema instead of 0001_schema_[0-9a-f]{8}\), which cannot be upgraded\. .*DATABASE_URL .*VIGIE_DATA_DIR.*, continue with the program that created it\./,
     );
   }
   const { rows } = await database.query("select from pg_tables where schemaname = 'public'");
@@ -75,7 +75,7 @@ test('until the first release an edited schema has another name; comments and la
   };
   const edited = await edit('create table clients (', 'create table clients (edited text,');
   await assert.rejects(edited(url), ({ code, message }: Error & { readonly code: string }) => {
-    return code === 'SCHEMA_REFUSED' && message.includes(`(${name}; this version's is 0001_schema_`);
+    return code === 'SCHEMA_REFUSED' && message.includes(`(${name} instead of 0001_schema_`);
   });
   const commented = await edit('-- Clients.', '-- Those who ask.');
   assert.deepEqual(await commented(url), { migrated: [NEXT_NAME], unknown: [] });
@@ -90,8 +90,8 @@ test('a database from which a newer version has removed something is refused wit
     assert.equal(code, 1);
     assert.equal(
       stderr,
-      `vigie: The database was upgraded: it takes versions that know its migration ${NEXT}, and this one knows those ` +
-        `up to ${NEWEST_MIGRATION}. Start the newer version again, or restore a backup of before the upgrade.\n`,
+      `vigie: A newer version has upgraded the database: it requires migration ${NEXT}, and this version knows migrations ` +
+        `up to ${NEWEST_MIGRATION}. Start the newer version again, or restore a backup from before the upgrade.\n`,
     );
   }
 });
@@ -109,5 +109,5 @@ test('nothing is removed while an older version works; one that appears later en
   const [code] = await once(daemon.process, 'exit');
   assert.equal(code, 1);
   const last = daemon.log.find(({ message }) => message === 'The daemon cannot continue.');
-  assert.match(String(last?.failure), /^The database was upgraded: /);
+  assert.match(String(last?.failure), /^A newer version has upgraded the database: /);
 });

@@ -66,7 +66,7 @@ function wordsOf({ code, details, metadata }: ServiceError, address: string): st
   if (code === status.UNAVAILABLE) {
     const [, reason = details] =
       /Last error: (?:Error: )?([^]*?)(?: \([^()]*\))?(?:\. Resolution note:[^]*)?$/.exec(details) ?? [];
-    return `No daemon answers at ${address}: ${reason.replaceAll(/\s+/g, ' ')}`;
+    return `No daemon answers at ${address} (${reason.replaceAll(/\s+/g, ' ')}). Start it, or correct --address.`;
   }
   return `${status[code].toLowerCase().replaceAll('_', ' ')}: ${details}`;
 }
@@ -141,7 +141,7 @@ function hostOf(address: string): string {
 
 function wordsInClear(address: string): string {
   return (
-    `The token would go to ${address} in plaintext, which only loopback may. Give the daemon a certificate ` +
+    `The token would be sent to ${address} in plaintext, which only loopback allows. Give the daemon a certificate ` +
     '(VIGIE_ADMIN_TLS_CERT, VIGIE_ADMIN_TLS_KEY) and name its authority with --ca FILE, or forward its port: ' +
     'ssh -L 9465:127.0.0.1:9465 HOST'
   );

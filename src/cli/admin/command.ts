@@ -82,7 +82,7 @@ function demand({ demanded = [] }: MethodCommand, fields: readonly RequestField[
     names.some((name) => values[name] !== undefined)
   )
     return;
-  throw new UsageError(`Name at least one of ${names.map((name) => `--${name}`).join(', ')}.`);
+  throw new UsageError(`Set at least one of ${names.map((name) => `--${name}`).join(', ')}.`);
 }
 
 /** The field mask of an update, so that only the given fields change. */

@@ -33,7 +33,7 @@ const SERVICE: readonly MethodCommand[] = [
     show({ adopted }, { validateOnly }) {
       const names = (adopted ?? []) as string[];
       for (const each of names) print(`${validateOnly === true ? 'would take over' : 'took over'} the ${each}`);
-      if (names.length === 0) print('nothing here is another database’s');
+      if (names.length === 0) print('No stream or consumer belongs to another database.');
     },
   },
   { words: 'index show', method: 'GetIndex', show: showIndex },
@@ -52,7 +52,7 @@ const DELIVERIES: readonly MethodCommand[] = [
     words: 'deliveries list',
     method: 'ListDeliveries',
     columns: DELIVERY_COLUMNS,
-    details: 'Every condition that is given must hold. Of a property at most one of --property, --advert and --url.',
+    details: 'A delivery must satisfy every given condition. Give at most one of --property, --advert and --url.',
     example: '--client Acme --url https://portal.example/annonce/7',
   },
   {
@@ -141,7 +141,7 @@ const DEAD_LETTERS: readonly MethodCommand[] = [
     method: 'PurgeDeadLetters',
     ...LETTERS,
     example: '--until 30d --force',
-    summary: 'delete them for good; without --force they are counted',
+    summary: 'deletes dead letters permanently; without --force, only counts them',
     demanded: LETTER_CONDITIONS,
     show: ({ purgeCount }, { force }) =>
       printFacts({ [force === true ? 'deleted' : 'would be deleted']: purgeCount ?? 0 }),
@@ -163,7 +163,7 @@ const REFERENCE: readonly MethodCommand[] = [
     argument: 'display_name',
     omitted: [...CLIENT.omitted, 'name'],
     example: 'Acme --searches 5000',
-    summary: 'a new client of the REST API; `vigie keys create` gives it keys',
+    summary: 'creates a client of the REST API; `vigie keys create` creates its keys',
     show: ({ name }) => print(idOf(name)),
   },
   {
@@ -174,7 +174,7 @@ const REFERENCE: readonly MethodCommand[] = [
     omitted: [...CLIENT.omitted, 'display_name'],
     example: "Acme --per-second 50 --notice-address ops@example.org --public-name 'Agence du port'",
     show({ noticesUnavailable }) {
-      if (noticesUnavailable === true) print('nothing is sent to it until VIGIE_SMTP_URL names a mail server');
+      if (noticesUnavailable === true) print('No notices are sent until VIGIE_SMTP_URL names a mail server.');
     },
   },
   { words: 'clients delete', method: 'DeleteClient', args: 'CLIENT', example: 'Acme' },
@@ -191,7 +191,7 @@ const REFERENCE: readonly MethodCommand[] = [
     words: 'points list',
     method: 'ListPointSources',
     columns: 'SOURCE=name POINTS=pointCount IMPORTED=importTime',
-    summary: 'sources of points of interest; `vigie import points-of-interest` imports them',
+    summary: 'lists the sources of points of interest; `vigie import points-of-interest` imports them',
   },
   { words: 'points delete', method: 'DeletePointSource', args: 'SOURCE', example: 'toulon' },
 ];
@@ -266,7 +266,7 @@ function showStatus(status: JsonObject): void {
   printTable(listOf(status.stages), columns(STAGE_COLUMNS));
   print();
   const streams = listOf(status.streams);
-  if (streams.length === 0) print('NATS cannot be reached: nothing is known of the streams');
+  if (streams.length === 0) print('NATS cannot be reached, so the streams are unknown');
   else printTable(streams, columns(STREAM_COLUMNS));
   print();
   const rolesOf = ({ roles }: JsonObject) => (roles ?? []) as string[];

@@ -31,9 +31,9 @@ export const EXPLANATION_COMMANDS: readonly Command[] = [
   {
     words: 'explain',
     args: '[SEARCH] [PROPERTY|URL]',
-    summary: 'why a property does or does not satisfy a search, and what was sent',
+    summary: 'explains why a property does or does not satisfy a search, and what was sent',
     details:
-      'With --client in the place of SEARCH: of every search of the client that it satisfies. ' +
+      'With --client instead of SEARCH, explains every search of the client that the property satisfies. ' +
       'URL is the address of one of its adverts on the portal.',
     options: {
       ...optionsOf(FIELDS),
@@ -122,7 +122,7 @@ async function followed(client: AdminClient, name: string): Promise<JsonObject> 
     if (!stopping.aborted) throw error;
     const { matched, done } = countsOf(recovery);
     const goesOn = `and the recovery continues. See vigie admin recoveries show ${idOf(name)}.`;
-    throw new InterruptedError(stopping, `${done} of ${matched} deliveries done, ${goesOn}`);
+    throw new InterruptedError(stopping, `${done} of ${matched} deliveries are done, ${goesOn}`);
   } finally {
     progress.end();
   }
@@ -145,11 +145,11 @@ function show(recovery: JsonObject, isJson: boolean): void {
 
 const START: Command = {
   words: 'recoveries start',
-  summary: 'resend the deliveries that a client has not received since a time',
+  summary: 'resends the deliveries that a client has not received since a time',
   details:
     'Sends failed and waiting webhooks again, oldest first, with their original ids and bytes, at a pace that leaves ' +
-    'new ones their slots. It runs in the daemon, one at a time for each client. To send an item of an e-mail again, ' +
-    'use `deliveries resend`.',
+    'slots for new ones. The recovery runs in the daemon. A client has at most one at a time. To send an item of an ' +
+    'e-mail again, use `deliveries resend`.',
   options: {
     ...optionsOf(START_FIELDS),
     watch: flag('wait until it has ended, and show its progress'),
@@ -178,7 +178,7 @@ const ACTIVITY_FIELDS = fieldsOf(methodNamed('WatchActivity').input, []);
 /** Shows activities as they happen. */
 export const WATCH_ACTIVITY: Command = {
   words: 'watch',
-  summary: 'changes, matches and attempts as they happen, until Ctrl-C',
+  summary: 'shows changes, matches and attempts as they happen, until Ctrl-C',
   details: 'Not a log: if the reader is slow, activities are skipped and counted.',
   options: optionsOf(ACTIVITY_FIELDS),
   example: 'vigie admin watch --failures --json | jq .attempt.error',

@@ -62,7 +62,7 @@ export function printFacts(facts: JsonObject, verbatim: JsonObject = {}): void {
 
 /** Prints how to get the rest of an incomplete list. */
 export function printMore({ nextPageToken }: JsonObject): void {
-  if (nextPageToken) print(`more: --page-token ${textOf(nextPageToken)}`);
+  if (nextPageToken) print(`There are more. Continue with --page-token ${textOf(nextPageToken)}`);
 }
 
 /** The id in `collection/id`. */

@@ -108,7 +108,7 @@ function valueOf(field: DescField, option: string, input: Input): JsonValue {
   if (field.fieldKind === 'message') return input.time(option)?.toISOString() ?? null;
   if (field.fieldKind === 'enum') {
     if (!statesOf(field).includes(text.toLowerCase()))
-      throw new UsageError(`--${option} ${text} is not a known ${option}.`);
+      throw new UsageError(`--${option} must be one of ${statesOf(field).join(', ')}.`);
     return `STATE_${text.toUpperCase()}`;
   }
   if (field.fieldKind === 'list') return text.split(',').map((part) => nameOf(field, part));
@@ -122,7 +122,7 @@ function numberOf(field: DescField, option: string, input: Input): JsonValue {
   if (!field.proto.proto3Optional) return input.whole(option);
   if (input.text(option) === 'default') return null;
   const number = /^\d{1,10}$/.test(input.text(option)) ? Number(input.text(option)) : Number.NaN;
-  if (!(number <= INT32_MAX)) throw new UsageError(`--${option} takes a whole number, or default.`);
+  if (!(number <= INT32_MAX)) throw new UsageError(`--${option} takes a whole number or the word default.`);
   return number;
 }
 

@@ -242,9 +242,10 @@ function summarise(tally: Tally, isBrokenOff: boolean): void {
   print(
     `  ${commandLine} serve                               the service, with its console and its documents at /docs`,
   );
-  print(`  ${commandLine} keys create --client me             a key for them, beside the service`);
-  if (tally.matches === 0 && tally.published > 0 && !isBrokenOff) throw new CommandError('nothing was delivered');
-  if (tally.refused > 0) throw new CommandError(`${tally.refused} deliveries did not verify`);
+  print(`  ${commandLine} keys create --client me             an API key, while the service runs`);
+  if (tally.matches === 0 && tally.published > 0 && !isBrokenOff)
+    throw new CommandError('Adverts were published, but nothing was delivered. See the log above.');
+  if (tally.refused > 0) throw new CommandError(`The signatures of ${tally.refused} deliveries were invalid.`);
 }
 
 interface DemoMail {

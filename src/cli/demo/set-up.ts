@@ -48,7 +48,7 @@ export async function setUpDemo(setUp: SetUp): Promise<DemoScene> {
   const dataDir = config.dataDir ?? '';
   const step = (doing: string): void => {
     if (stopping.aborted)
-      throw new InterruptedError(stopping, `the demonstration had not begun; its data stay in ${dataDir}`);
+      throw new InterruptedError(stopping, `The demonstration had not begun. Its data remain in ${dataDir}.`);
     onStep(doing);
   };
   step('starting PostgreSQL, nats-server and the daemon');

@@ -18,7 +18,7 @@ export async function checkBroker(broker: Broker, embeddedIn: string | null): Pr
   const { faults, cautions, foreign } = await inspectTopology(broker);
   const streams = [
     ...(foreign === null ? [] : [wrong(foreign)]),
-    ...faults.map((fault) => wrong(fault, 'Edit it with the nats CLI, or delete it while the daemons are stopped.')),
+    ...faults.map((fault) => wrong(fault, 'Edit it with the nats CLI, or stop the daemons and delete it.')),
     ...cautions.map((caution) => lookAt(caution)),
   ];
   return [
@@ -46,9 +46,9 @@ async function backlogFindings(broker: Broker): Promise<readonly Finding[]> {
   await pause(RATE_OVER_MS);
   const last = await readBacklog(broker);
   const rate = (((last?.recorded ?? 0) - first.recorded) * 1_000) / (performance.now() - beganAt);
-  if (rate <= 0) return [lookAt(`${text}, and none is being recorded.`, 'See vigie admin status.')];
+  if (rate <= 0) return [lookAt(`${text}, and none is being recorded.`, 'Run `vigie admin status` to see why.')];
   const left = durationText((last?.waiting ?? 0) / rate);
-  return [lookAt(`${text}. At the current ${Math.ceil(rate).toLocaleString('en')} per second this takes ${left}.`)];
+  return [lookAt(`${text}. At ${Math.ceil(rate).toLocaleString('en')} per second, recording them takes ${left}.`)];
 }
 
 function serverFindings({ serverVersion, connection }: Broker, embeddedIn: string | null): readonly Finding[] {
@@ -59,11 +59,11 @@ function serverFindings({ serverVersion, connection }: Broker, embeddedIn: strin
     canSync
       ? fine(`Version ${serverVersion}.`)
       : lookAt(
-          `Version ${serverVersion} syncs every two minutes: a power cut may lose the last messages.`,
-          'Install 2.10 or newer.',
+          `Version ${serverVersion} syncs to disk every two minutes: a power cut may lose the last messages.`,
+          'Install nats-server 2.10 or later.',
         ),
     ...(canSync && embeddedIn === null
-      ? [unknown('A client cannot see whether it syncs every write.', 'Its configuration needs sync_interval: always.')]
+      ? [unknown('A client cannot see whether NATS syncs every write.', 'Make sure that sync_interval is always.')]
       : []),
     ...(bytesMax < MESSAGE_BYTES_LEAST
       ? [lookAt(`max_payload is ${bytesText(bytesMax)}: larger adverts are refused.`, 'Set max_payload: 1MB.')]

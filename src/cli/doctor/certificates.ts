@@ -33,7 +33,7 @@ function fileFinding(setting: string, path: string, now: Date): Finding {
     if (days < DAYS_LEFT_LEAST) return lookAt(`${what} expires on ${day}, in ${days} days.`, 'Renew it.');
     return fine(`${what} is valid until ${day}.`);
   } catch (error) {
-    return wrong(`${setting} cannot be read (${(error as Error).message}).`, 'Name a PEM file.');
+    return wrong(`${setting} cannot be read (${(error as Error).message}).`, 'Set it to a readable PEM file.');
   }
 }
 

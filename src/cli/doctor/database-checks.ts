@@ -88,7 +88,7 @@ function settingFindings(settings: Settings, { config, embeddedIn }: DatabaseSce
     [autovacuum === 'off', wrong('autovacuum is off: tables only grow.', 'Set autovacuum = on.')],
     [
       isSeveral && standbys === '',
-      lookAt('No standby confirms commits: a promotion loses the last ones.', 'Name it in synchronous_standby_names.'),
+      lookAt('No standby confirms commits: a promotion loses the last ones.', 'Set synchronous_standby_names.'),
     ],
     [
       embeddedIn === null && maxWalBytes < MAX_WAL_LEAST,
@@ -120,7 +120,7 @@ function connectionFindings(
   const wanted = `${instances} instance${instances === 1 ? '' : 's'} may open ${needed} connections`;
   return [
     lookAt(
-      `${wanted}, but it allows ${connectionsMax}.`,
+      `${wanted}, but PostgreSQL allows ${connectionsMax}.`,
       'Raise max_connections, or lower VIGIE_DATABASE_CONNECTIONS_MAX.',
     ),
   ];
@@ -132,5 +132,5 @@ async function backupFinding(embeddedIn: string, now: Date): Promise<Finding> {
   if (at === null) return lookAt('There is no backup.', remedy);
   const hours = Math.floor((now.getTime() - at.getTime()) / HOUR_MS);
   const text = `The last backup is ${hours} hours old`;
-  return hours < BACKUP_HOURS_MAX ? fine(`${text}.`) : lookAt(`${text}. Adverts may leave NATS after 24.`, remedy);
+  return hours < BACKUP_HOURS_MAX ? fine(`${text}.`) : lookAt(`${text}. NATS keeps adverts for 24 hours.`, remedy);
 }

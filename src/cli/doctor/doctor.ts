@@ -73,7 +73,7 @@ async function openOrFind<T>(
   const { unknown, wrong } = findingsAbout(about);
   const setting = about === 'NATS' ? 'NATS_URL' : 'DATABASE_URL';
   if (url === undefined) {
-    return { opened: null, findings: [unknown(`${setting} is empty and no daemon runs here.`, 'Start it first.')] };
+    return { opened: null, findings: [unknown(`${setting} is empty and no daemon runs here.`, 'Start the daemon.')] };
   }
   try {
     return { opened: await open(url), findings: null };
@@ -108,22 +108,22 @@ export function checkProgram(config: Config, now: Date): readonly Finding[] {
   const unsupported = unsupportedNode(process.versions.node, now);
   const problems = problemsOf(() => assertServable(config)).map((problem) => wrong(problem));
   const unknown = config.unknownNames.map((name) =>
-    lookAt(`${name} is not a setting.`, 'config/default.env lists them.'),
+    lookAt(`${name} is not a setting.`, 'Correct or unset it. config/default.env lists the settings.'),
   );
   return [
     unsupported === null
       ? about.fine(`Vigie ${VERSION}, Node.js ${process.versions.node}.`)
-      : about.lookAt(`Vigie ${VERSION}; ${unsupported}`),
-    ...(problems.length + unknown.length === 0 ? [fine('They are consistent.')] : [...problems, ...unknown]),
+      : about.lookAt(`Vigie ${VERSION}. ${unsupported}`),
+    ...(problems.length + unknown.length === 0 ? [fine('The settings are consistent.')] : [...problems, ...unknown]),
   ];
 }
 
 /** `limit`: the limit of this process, which a daemon started from the same shell would also have. */
 export function checkDescriptors(config: Config, limit: number | null): Finding {
   const { fine, lookAt, unknown } = findingsAbout('descriptors');
-  if (limit === null) return unknown('Their limit cannot be read here.');
+  if (limit === null) return unknown('The limit cannot be read here.', 'Check it with `ulimit -n`.');
   const shortage = descriptorShortage(config, limit);
-  return shortage === null ? fine(`${limit} (ulimit -n).`) : lookAt(shortage, DESCRIPTORS_REMEDY);
+  return shortage === null ? fine(`The limit is ${limit} (ulimit -n).`) : lookAt(shortage, DESCRIPTORS_REMEDY);
 }
 
 /** The problems of the `ConfigError` that `work` throws, one entry each. */
@@ -155,12 +155,12 @@ async function checkDaemon({ operations: { host, port } }: Config): Promise<read
       if (status === 'ok') return [];
       return [(status === 'failed' ? wrong : lookAt)(`${name}: ${reason}`)];
     });
-    return findings.length === 0 ? [fine(`${url}: ready.`)] : findings;
+    return findings.length === 0 ? [fine(`${url} reports that the daemon is ready.`)] : findings;
   } catch (error) {
     if (error instanceof SyntaxError)
       return [wrong(`Another program answers at ${url}.`, 'Correct VIGIE_OPERATIONS_ADDRESS.')];
     const reason = reasonOf(((error as Error).cause as Error | undefined) ?? (error as Error));
-    return [unknown(`No daemon answers at ${url} (${reason}).`, 'Start it, or run the doctor where it runs.')];
+    return [unknown(`No daemon answers at ${url} (${reason}).`, 'Start the daemon, or run the doctor on its machine.')];
   }
 }
 
@@ -171,8 +171,8 @@ async function checkMail(config: Config): Promise<readonly Finding[]> {
   if (mail === null) return [fine('No e-mails are sent: VIGIE_SMTP_URL is empty.')];
   const { url, isTlsInsecure, publicUrl } = mail;
   const noOneClick = lookAt(
-    `VIGIE_PUBLIC_URL is ${publicUrl}: e-mails are sent without one-click unsubscription, which needs https (RFC 8058).`,
-    'Set the https address of the API.',
+    `VIGIE_PUBLIC_URL is ${publicUrl}: e-mails have no one-click unsubscription, which needs https (RFC 8058).`,
+    'Set it to the https address of the API.',
   );
   const reasons = await Promise.all(FEATURES.map(async ({ checkServer }) => (await checkServer?.(config)) ?? null));
   const reason = reasons.find((each) => each !== null) ?? null;
@@ -182,7 +182,7 @@ async function checkMail(config: Config): Promise<readonly Finding[]> {
       ? fine(`${host} accepts connections${url.includes('@') ? ' and the login' : ''}.`)
       : wrong(`${host}: ${reason}.`, 'Correct VIGIE_SMTP_URL, or check the mail server.'),
     ...(isTlsInsecure
-      ? [lookAt('Any certificate of it is accepted.', 'Name its authority in VIGIE_SMTP_TLS_CA.')]
+      ? [lookAt('Any certificate of the mail server is accepted.', 'Name its authority in VIGIE_SMTP_TLS_CA.')]
       : []),
     ...(publicUrl.startsWith('https:') ? [] : [noOneClick]),
   ];

@@ -40,5 +40,5 @@ export function printFindings(findings: readonly Finding[]): void {
 export async function diskFinding(about: string, embeddedIn: string): Promise<Finding> {
   const { freeBytes, isLow } = await readDiskSpace(embeddedIn);
   const text = `Its disk has ${bytesText(freeBytes)} free.`;
-  return isLow ? findingsAbout(about).wrong(text, 'Make room.') : findingsAbout(about).fine(text);
+  return isLow ? findingsAbout(about).wrong(text, 'Free some space.') : findingsAbout(about).fine(text);
 }

@@ -48,7 +48,7 @@ export async function openImportFile(path: string, onShare: OnShare): Promise<Im
     const stream = path === STANDARD_INPUT ? process.stdin : createReadStream(path, { highWaterMark: CHUNK_BYTES });
     const chunks = readChunks(path, stream, countShare(stream, sizeBytes, onShare));
     const first = await readHead(chunks);
-    if (first.length === 0) throw new ImportFileError(`${path} is empty.`);
+    if (first.length === 0) throw new ImportFileError(`${path} is empty. Name a file with points of interest.`);
     return { path, head: Buffer.concat(first).subarray(0, HEAD_BYTES), chunks: concatenate(first, chunks) };
   } catch (error) {
     throw asImportFileError(path, error);
@@ -57,7 +57,7 @@ export async function openImportFile(path: string, onShare: OnShare): Promise<Im
 
 async function sizeOf(path: string): Promise<number> {
   const stats = await stat(path);
-  if (!stats.isFile()) throw new ImportFileError(`${path} is not a file.`);
+  if (!stats.isFile()) throw new ImportFileError(`${path} is not a file. Name a file, or - for standard input.`);
   return stats.size;
 }
 

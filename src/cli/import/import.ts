@@ -73,7 +73,7 @@ async function reading<T>(
 
 /** PostgreSQL was unavailable, refused a connection, or cancelled the transaction. */
 function tooBusy(path: string, cause: Error): CommandError {
-  const found = `PostgreSQL cancelled the import of ${path} (${cause.message}). Nothing was imported, and the former points stay`;
+  const found = `PostgreSQL cancelled the import of ${path} (${cause.message}). Nothing was imported, and the former points remain`;
   return new CommandError(`${found}. Repeat the command when PostgreSQL is less busy.`);
 }
 
@@ -139,7 +139,7 @@ async function* refuseNone(
     count += batch.length;
     if (batch.length > 0) yield batch;
   }
-  if (count === 0) throw new ImportFileError(`${path} contains no point of interest.`);
+  if (count === 0) throw new ImportFileError(`${path} contains no point of interest. The former points remain.`);
   onEnd();
 }
 

@@ -82,7 +82,7 @@ export async function importSearches(
     } else counts.refused += 1;
   }
   print(
-    `${client.name}: ${counts.created} searches created, ${counts.present} there already, ${counts.refused} refused`,
+    `${client.name}: ${counts.created} searches created, ${counts.present} already existed, ${counts.refused} refused.`,
   );
   // An empty database gives no estimate.
   if (counts.matchesPerMille > 0) print(`The new searches have ${counts.matchesPerMille / 1_000} matches per advert.`);
@@ -102,7 +102,7 @@ function parsed(text: string): readonly unknown[] {
     try {
       return text.split('\n').flatMap((line) => (line.trim() === '' ? [] : [JSON.parse(line) as unknown]));
     } catch {
-      throw new CommandError(`The file is not JSON: ${(cause as Error).message}`, { cause });
+      throw new CommandError(`The file is not JSON (${(cause as Error).message}). Correct it.`, { cause });
     }
   }
 }
@@ -134,11 +134,11 @@ async function membersOf(
     const grave = violations.filter((violation) => !isLess(violation));
     for (const { code, propertyPath, message } of grave) {
       const isMember = code === 'unknown_member' && propertyPath === rootOf(propertyPath);
-      const way = isMember ? `. To create the search without it, add --ignore ${propertyPath}.` : '';
+      const way = isMember ? `. To create the search without it, add --ignore ${propertyPath}.` : '.';
       report(`Refused: ${title}: ${propertyPath} ${message.en}${way}`);
     }
     if (grave.length > 0 || violations.length === 0) return null;
-    for (const { propertyPath, message } of violations) report(`Left out: ${title}: ${propertyPath} ${message.en}`);
+    for (const { propertyPath, message } of violations) report(`Left out: ${title}: ${propertyPath} ${message.en}.`);
     const atFault = new Set(violations.map(({ propertyPath }) => rootOf(propertyPath)));
     const rest = Object.entries(document).filter(([name]) => !atFault.has(rootOf(name)));
     return membersOf(Object.fromEntries(rest), rules, ignored, report);

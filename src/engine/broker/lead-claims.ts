@@ -53,9 +53,9 @@ export async function findOtherLead(
   const [first] = [...claims].sort((one, other) => one.since - other.since);
   if (first === undefined || first.databaseIdentity === databaseIdentity) return null;
   return (
-    `The database ${first.address} takes adverts in on this NATS under the same names, and this one, ${address}, is another. ` +
-    'No message is taken, because both would send the same notifications. Give a restored copy a NATS server of its own, ' +
-    'give another service a VIGIE_NAMESPACE, or stop the other service.'
+    `A service with the database ${first.address} takes in adverts on this NATS under the same names as this service with ` +
+    `${address}, which takes no messages, because both would send the same notifications. Give a restored copy its own ` +
+    'NATS server, set VIGIE_NAMESPACE for one of two services, or stop the other service.'
   );
 }
 

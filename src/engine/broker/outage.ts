@@ -91,7 +91,7 @@ interface ConnectionError {
 const START_OR_CORRECT = 'Start it there, or correct NATS_URL.';
 
 const KNOWN: Readonly<Record<string, readonly [reason: string, remedy: string]>> = {
-  [ErrorCode.AuthorizationViolation]: ['it refuses user and password', 'Correct them in NATS_URL.'],
+  [ErrorCode.AuthorizationViolation]: ['it refuses the user or password', 'Correct them in NATS_URL.'],
   // The client reports a server without JetStream with the same code as one that does not answer.
   [ErrorCode.JetStreamNotEnabled]: ['it has no JetStream', 'Enable JetStream as in config/nats-server.conf.'],
   [ErrorCode.ConnectionRefused]: ['connection refused', START_OR_CORRECT],

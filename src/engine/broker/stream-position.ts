@@ -159,14 +159,14 @@ export async function trimStream(broker: Broker, stream: string, { upTo, keptMs 
   const { config, state } = await manager.streams.info(stream);
   const { first_seq: first, last_seq: last, last_ts, bytes, messages } = state;
   if (config.max_bytes <= 0 || bytes < FULL_SHARE * config.max_bytes) return NOTHING;
-  const limits: (readonly [number, string])[] = [[upTo, 'what this database has recorded']];
+  const limits: (readonly [number, string])[] = [[upTo, 'the last message recorded in this database']];
   for await (const consumer of manager.consumers.list(stream)) {
     const { durable_name } = consumer.config;
     if (durable_name !== undefined) limits.push([neededAfter(consumer, config, last), `the consumer ${durable_name}`]);
   }
   // By the stream's own clock, which timestamps its messages.
   const kept = await readSince(broker, stream, new Date(Date.parse(last_ts) - keptMs));
-  limits.push([kept.first - 1, 'what a dump may need that is to be restored']);
+  limits.push([kept.first - 1, 'the messages that a restored dump may need']);
   const [lowest, heldBy] = limits.reduce((one, other) => (other[0] < one[0] ? other : one));
   const surplus = Math.ceil(((bytes - TRIMMED_SHARE * config.max_bytes) * messages) / bytes);
   const end = Math.min(lowest, first - 1 + surplus);

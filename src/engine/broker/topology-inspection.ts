@@ -78,8 +78,8 @@ function noRejections(advertsBytesMax: number): Found {
   const bytes = Math.floor(advertsBytesMax * SHARE_LEFT_TO_ADVERTS);
   const name = `stream ${REJECTED.name}`;
   const caution =
-    `${name} is missing, and crawlers do not hear what is refused: ${ADVERTS_STREAM} leaves it no room. This makes room: ` +
-    `nats stream edit ${ADVERTS_STREAM} --max-bytes=${bytes}`;
+    `The ${name} is missing because ${ADVERTS_STREAM} leaves it no room, so crawlers do not learn of rejections. ` +
+    `Run \`nats stream edit ${ADVERTS_STREAM} --max-bytes=${bytes}\`.`;
   return { name, owner: null, faults: [], cautions: [caution] };
 }
 
@@ -90,11 +90,11 @@ function foreignOf({ database }: Broker, found: readonly Found[]): string | null
   );
   const [first] = foreign;
   if (first === undefined) return null;
-  const others = foreign.length > 1 ? ` and ${foreign.length - 1} more` : '';
+  const others = foreign.length > 1 ? ` and ${foreign.length - 1} more belong` : ' belongs';
   return (
-    `The ${first.name}${others} belong to the database ${labelText(first.owner)}, and this one is ${labelText(database)}. ` +
-    'No message is taken, because each would take messages of the other. Set VIGIE_NAMESPACE for one of the two ' +
-    'services; if the other database is gone, take them over by `vigie admin streams adopt`.'
+    `The ${first.name}${others} to the database ${labelText(first.owner)}, but this service uses ${labelText(database)}. ` +
+    'It takes no messages, because each service would take messages of the other. Set VIGIE_NAMESPACE for one of them. ' +
+    'If the other database is gone, run `vigie admin streams adopt`.'
   );
 }
 
@@ -173,15 +173,21 @@ function streamDifferences(wanted: WantedStream, actual: StreamConfig): Differen
   const { max_msgs, max_bytes, max_msgs_per_subject, max_msg_size, max_age } = actual;
   const isBounded = hasLimit(max_msgs) || hasLimit(max_bytes);
   const faults: readonly Rule[] = [
-    [untaken.length > 0, `takes ${listOf(actual.subjects)}, not ${listOf(untaken)}`],
-    [actual.no_ack ?? false, 'no_ack is set: publishers do not learn that a message is stored'],
-    [actual.sealed, 'is sealed'],
-    [isLimited(max_msg_size, MESSAGE_BYTES_LEAST), `max_msg_size is ${max_msg_size} bytes`],
-    [isLimited(max_age, HOUR_NANOS), `max_age is ${Math.round((max_age ?? 0) / SECOND_NANOS)} s`],
-    [hasLimit(max_msgs_per_subject), `max_msgs_per_subject is ${max_msgs_per_subject}: changes would be dropped`],
+    [untaken.length > 0, `it takes ${listOf(actual.subjects)}, not ${listOf(untaken)}`],
+    [actual.no_ack ?? false, 'no_ack is set, so publishers do not learn that a message is stored'],
+    [actual.sealed, 'it is sealed, so it accepts no messages'],
+    [
+      isLimited(max_msg_size, MESSAGE_BYTES_LEAST),
+      `max_msg_size is ${max_msg_size} bytes, so ordinary adverts are refused`,
+    ],
+    [
+      isLimited(max_age, HOUR_NANOS),
+      `max_age is ${Math.round((max_age ?? 0) / SECOND_NANOS)} s, so messages are removed too early`,
+    ],
+    [hasLimit(max_msgs_per_subject), `max_msgs_per_subject is ${max_msgs_per_subject}, so changes would be dropped`],
     [
       isAdverts && isBounded && actual.discard === DiscardPolicy.Old,
-      `discard is old with ${hasLimit(max_bytes) ? `max_bytes ${max_bytes}` : `max_msgs ${max_msgs}`}: unrecorded messages would be dropped`,
+      `discard is old with ${hasLimit(max_bytes) ? `max_bytes ${max_bytes}` : `max_msgs ${max_msgs}`}, so unrecorded messages would be dropped`,
     ],
     [
       (wanted.retention === RetentionPolicy.Workqueue) !== (actual.retention === RetentionPolicy.Workqueue),
@@ -191,16 +197,16 @@ function streamDifferences(wanted: WantedStream, actual: StreamConfig): Differen
   const cautions: readonly Rule[] = [
     [
       isAdverts && !isBounded,
-      'has no max_bytes: unrecorded adverts fill the whole store, which retries need, too. ' +
-        `nats stream edit ${name} --max-bytes=<three quarters of max_file_store> --discard=new`,
+      'it has no max_bytes, so unrecorded adverts could fill the store that retries also need. Run ' +
+        `\`nats stream edit ${name} --max-bytes=<three quarters of max_file_store> --discard=new\``,
     ],
     [
       isAdverts && actual.retention === RetentionPolicy.Interest,
-      `retention is ${actual.retention}: messages that a restored database needs are gone`,
+      `retention is ${actual.retention}, so messages that a restored database needs are removed`,
     ],
-    [isAdverts && actual.deny_purge, 'deny_purge is set: recorded messages cannot be removed'],
+    [isAdverts && actual.deny_purge, 'deny_purge is set, so recorded messages cannot be removed'],
   ];
-  return differencesOf(`stream ${name}`, faults, cautions);
+  return differencesOf(`Stream ${name}`, faults, cautions);
 }
 
 function consumerDifferences(wanted: WantedConsumer, actual: ConsumerConfig): Differences {
@@ -212,34 +218,37 @@ function consumerDifferences(wanted: WantedConsumer, actual: ConsumerConfig): Di
   const faults: readonly Rule[] = [
     [
       deliver_subject !== undefined && deliver_subject !== '',
-      `is a push consumer (to ${deliver_subject}), not pulled from`,
+      `it is a push consumer (to ${deliver_subject}), not a pull consumer`,
     ],
-    [!isEverything && wanted.filter_subject === undefined, `filters ${listOf(filters)}: all others are ignored`],
-    [!isEverything && wanted.filter_subject !== undefined, `filters ${listOf(filters)}, not ${subject}`],
-    [actual.ack_policy !== AckPolicy.Explicit, `ack policy is ${actual.ack_policy}, not explicit`],
+    [!isEverything && wanted.filter_subject === undefined, `it filters ${listOf(filters)}, so all others are ignored`],
+    [!isEverything && wanted.filter_subject !== undefined, `it filters ${listOf(filters)}, not ${subject}`],
+    [actual.ack_policy !== AckPolicy.Explicit, `its ack policy is ${actual.ack_policy}, not explicit`],
     [
       !starts.includes(actual.deliver_policy),
-      `deliver policy is ${actual.deliver_policy}: earlier messages are skipped`,
+      `its deliver policy is ${actual.deliver_policy}, so earlier messages are skipped`,
     ],
-    [actual.replay_policy === ReplayPolicy.Original, 'replay policy is original: messages arrive too slowly'],
-    [hasLimit(actual.max_deliver), `max_deliver is ${actual.max_deliver}: after as many attempts a message is dropped`],
-    [isLimited(max_ack_pending, ackPendingLeast(wanted)), `max_ack_pending is ${max_ack_pending}`],
+    [actual.replay_policy === ReplayPolicy.Original, 'its replay policy is original, so messages arrive too slowly'],
+    [
+      hasLimit(actual.max_deliver),
+      `max_deliver is ${actual.max_deliver}, so a message is dropped after as many attempts`,
+    ],
+    [isLimited(max_ack_pending, ackPendingLeast(wanted)), `max_ack_pending is ${max_ack_pending}, which is too low`],
     [
       ack_wait < ACK_WAIT_LEAST_NANOS,
-      `ack_wait is ${ack_wait / SECOND_NANOS} s: messages that take longer are delivered twice`,
+      `ack_wait is ${ack_wait / SECOND_NANOS} s, so messages that take longer are delivered twice`,
     ],
-    [(actual.backoff ?? []).length > 0, 'has a backoff, which is added to every delay'],
-    [actual.headers_only ?? false, 'delivers only headers'],
-    [hasLimit(actual.inactive_threshold), 'is deleted after a time without requests (inactive_threshold)'],
-    [isLimited(max_batch, PULL_BATCH_LEAST), `max_batch is ${max_batch}: larger requests are refused`],
-    [isLimited(max_bytes, PULL_BYTES_LEAST), `max_bytes of a request is ${max_bytes}: larger ones are refused`],
+    [(actual.backoff ?? []).length > 0, 'it has a backoff, which is added to every delay'],
+    [actual.headers_only ?? false, 'it delivers only headers'],
+    [hasLimit(actual.inactive_threshold), 'it is deleted after a time without requests (inactive_threshold)'],
+    [isLimited(max_batch, PULL_BATCH_LEAST), `max_batch is ${max_batch}, so larger requests are refused`],
+    [isLimited(max_bytes, PULL_BYTES_LEAST), `max_bytes of a request is ${max_bytes}, so larger requests are refused`],
     [
       isLimited(max_expires, PULL_EXPIRES_NANOS),
-      `max_expires is ${max_expires / SECOND_NANOS} s: longer requests are refused`,
+      `max_expires is ${max_expires / SECOND_NANOS} s, so longer requests are refused`,
     ],
-    [isLimited(max_waiting, PULLS_WAITING_LEAST), `max_waiting is ${max_waiting}`],
+    [isLimited(max_waiting, PULLS_WAITING_LEAST), `max_waiting is ${max_waiting}, which is too low`],
   ];
-  return differencesOf(`consumer ${wanted.durable_name} of ${wanted.stream}`, faults, []);
+  return differencesOf(`Consumer ${wanted.durable_name} of ${wanted.stream}`, faults, []);
 }
 
 /** A waiting retry counts as unacknowledged, so its consumer must not limit their number. */
@@ -249,7 +258,7 @@ function ackPendingLeast({ max_ack_pending = 0 }: WantedConsumer): number {
 
 function differencesOf(what: string, faults: readonly Rule[], cautions: readonly Rule[]): Differences {
   const sentences = (rules: readonly Rule[]): readonly string[] =>
-    rules.flatMap(([isSo, text]) => (isSo ? [`${what} ${text}`] : []));
+    rules.flatMap(([isSo, text]) => (isSo ? [`${what}: ${text}.`] : []));
   return { faults: sentences(faults), cautions: sentences(cautions) };
 }
 

@@ -122,7 +122,7 @@ export function hostFault(hostname: string): string | null {
   if (ipaddr.isValid(address)) return isPublicAddress(address) ? null : notPublic(address);
   const name = hostname.replace(/\.$/, '').toLowerCase();
   // RFC 1035, section 2.3.4: a label has 1 to 63 octets.
-  if (name.split('.').some((label) => label === '' || label.length > LABEL_LENGTH_MAX)) return `${hostname} is no name`;
+  if (name.split('.').some((label) => label === '' || label.length > LABEL_LENGTH_MAX)) return `${hostname} is invalid`;
   if (PRIVATE_NAME.test(name) || !name.includes('.')) return `${hostname} is not a public name`;
   return null;
 }

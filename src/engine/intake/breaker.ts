@@ -37,7 +37,7 @@ export function createIntakeBreaker(options: BreakerOptions): IntakeBreaker {
   }
 
   function trip(error: Error): void {
-    const reason = `a bug meets the messages of more than ${propertiesMax} properties: ${describe(error)}`;
+    const reason = `a bug affects messages of more than ${propertiesMax} properties: ${describe(error)}`;
     const isAgain = rest !== null && nowMs() - rest.sinceMs < restMs + windowMs;
     rest = { reason, sinceMs: nowMs() };
     if (isAgain) onRepeated(reason);

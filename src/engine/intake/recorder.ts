@@ -87,7 +87,7 @@ export class RestoredError extends Error {
   readonly sequences: readonly number[];
 
   constructor(sequences: readonly number[]) {
-    super('what was acknowledged once is news to the database');
+    super('the database lacks a message that was acknowledged');
     this.sequences = sequences;
   }
 }

@@ -101,5 +101,5 @@ function describe(clocks: readonly (readonly [name: string, aheadSeconds: number
   const sorted = clocks.toSorted(([, one], [, other]) => one - other);
   const [first, last] = [sorted[0], sorted.at(-1)];
   if (first === undefined || last === undefined || last[1] - first[1] <= DIFFERENCE_MAX_SECONDS) return null;
-  return `the clock of ${last[0]} is ${(last[1] - first[1]).toFixed(1)} s ahead of that of ${first[0]}: synchronise them (NTP)`;
+  return `the clock of ${last[0]} is ${(last[1] - first[1]).toFixed(1)} s ahead of that of ${first[0]}: synchronise both with NTP`;
 }

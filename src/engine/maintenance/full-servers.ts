@@ -22,8 +22,8 @@ export interface FullServers {
 const PROBE_EVERY_MS = 5_000;
 
 const REMEDIES: Readonly<Record<StoreServer, string>> = {
-  PostgreSQL: 'make room on its disk',
-  NATS: 'make room in its store, or on its disk; nats-server needs a restart after its disk was full',
+  PostgreSQL: 'free some space on its disk',
+  NATS: 'free some space in its store or on its disk, and restart nats-server if the disk was full',
 };
 
 export function createFullServers(): FullServers {

@@ -78,7 +78,7 @@ export async function startTopologyWatch(options: TopologyWatchOptions): Promise
     get reason() {
       if (found === null) return 'not checked yet';
       const reasons = found.foreign === null ? found.faults : [found.foreign];
-      return reasons.length === 0 ? null : reasons.join('; ');
+      return reasons.length === 0 ? null : reasons.join(' ');
     },
     check: () => check(true),
     stop: task.stop,

@@ -46,7 +46,7 @@ class NoPrimaryError extends Error {
   readonly code: string;
 
   constructor(reasons: readonly string[], code: string) {
-    super(`no server of DATABASE_URL takes writes: ${reasons.join('; ')}`);
+    super(`no server of DATABASE_URL accepts writes: ${reasons.join('; ')}`);
     this.code = code;
   }
 }
@@ -89,7 +89,7 @@ function readUrl(databaseUrl: string): { readonly urls: readonly string[]; reado
   const attributes = parameters.get('target_session_attrs');
   if (attributes !== null && !SESSION_ATTRIBUTES.includes(attributes)) {
     throw new DatabaseUrlError(
-      `DATABASE_URL: target_session_attrs=${attributes} finds no server that can be written to`,
+      `DATABASE_URL: target_session_attrs=${attributes} selects servers that refuse writes. Set it to read-write.`,
     );
   }
   const hosts = (parameters.get('host') ?? '').split(',');
@@ -102,7 +102,7 @@ function readUrl(databaseUrl: string): { readonly urls: readonly string[]; reado
   if (authority === '') for (const name of ['host', 'port']) parameters.delete(name);
   const tail = parameters.size === 0 ? path : `${path}?${parameters.toString()}`;
   const urls = servers.map((server) => `${start}${user}${server.replace(/:$/, '')}${tail}`);
-  if (!urls.every((url) => URL.canParse(url))) throw new DatabaseUrlError('DATABASE_URL: correct the hosts and ports');
+  if (!urls.every((url) => URL.canParse(url))) throw new DatabaseUrlError('DATABASE_URL has an invalid host or port.');
   return { urls, isChoice };
 }
 
@@ -224,11 +224,11 @@ export class DatabaseUnreachableError extends Error {
 
 /** The remedy by SQLSTATE (appendix A of PostgreSQL's manual). */
 const REMEDIES: Readonly<Record<string, string>> = {
-  '28P01': 'Correct user and password in DATABASE_URL.',
+  '28P01': 'Correct the user and password in DATABASE_URL.',
   '28000': 'Allow the user in pg_hba.conf, or correct DATABASE_URL.',
   '3D000': 'Create the database, or correct DATABASE_URL.',
   '42501': 'Grant the user of DATABASE_URL the right to connect.',
-  '53100': 'Make room on its disk.',
+  '53100': 'Free some space on its disk.',
   '53300': 'Raise max_connections, or close other connections.',
   '57P03': 'It is starting or stopping. Try again.',
   XX000: 'Check whether its disk is full, and read its log.',

@@ -108,9 +108,9 @@ function assertFirst(run: readonly string[]): void {
   const former = run.find((name) => numberOf(name) === 1 && name !== first);
   if (former === undefined) return;
   throw new SchemaError(
-    `The database or data directory has a schema of before 0.1.0 (${former}; this version's is ${first}), of which ` +
-      'nothing is carried over: name an empty database in DATABASE_URL or another directory in VIGIE_DATA_DIR, delete ' +
-      'what is there and let the crawlers publish again, or continue with the program that made it.',
+    `The database has a schema from before 0.1.0 (${former} instead of ${first}), which cannot be upgraded. Name an ` +
+      'empty database in DATABASE_URL or another directory in VIGIE_DATA_DIR, and let the crawlers publish again. To keep ' +
+      'the data, continue with the program that created it.',
   );
 }
 
@@ -125,8 +125,8 @@ async function assertCompatible(client: pg.Client): Promise<void> {
 export function refusalOf(from: number): string | null {
   if (from <= NEWEST_MIGRATION) return null;
   return (
-    `The database was upgraded: it takes versions that know its migration ${from}, and this one knows those up to ` +
-    `${NEWEST_MIGRATION}. Start the newer version again, or restore a backup of before the upgrade.`
+    `A newer version has upgraded the database: it requires migration ${from}, and this version knows migrations up to ` +
+    `${NEWEST_MIGRATION}. Start the newer version again, or restore a backup from before the upgrade.`
   );
 }
 

@@ -18,7 +18,7 @@ export async function checkSessions(database: DatabasePool): Promise<void> {
     if (pid === (first as unknown as { readonly processID: number }).processID) return;
     if (await isShared(first, pid, database)) {
       throw new DatabaseUrlError(
-        'DATABASE_URL leads through a pooler in transaction mode: set its pool_mode to session, or name PostgreSQL itself',
+        'DATABASE_URL names a connection pooler in transaction mode. Set its pool_mode to session, or name PostgreSQL itself.',
       );
     }
   } finally {

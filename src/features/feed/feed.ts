@@ -330,7 +330,7 @@ export const feed: Feature = {
   measure(metrics, database) {
     metrics.gauge(
       'vigie_feed_held_up_seconds',
-      'How long the oldest of what was recorded has waited to be shown in a feed',
+      'Time that the oldest recorded item has waited to appear in a feed',
       keptForScrapes(() => readFeedDelay(database)),
     );
   },

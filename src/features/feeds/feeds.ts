@@ -62,7 +62,7 @@ function measureFeeds({ metrics, database }: Parts, sources: readonly FeedSource
   };
   measure(
     'vigie_feed_overdue_seconds',
-    'How much longer than twice its interval a source has given nothing',
+    'Time since a source last delivered a file, beyond twice its interval',
     ({ gaveAt }, { everyMs }) => {
       const silentMs = Date.now() - (gaveAt === undefined ? beganAt : Date.parse(gaveAt));
       return Math.max(0, (silentMs - 2 * everyMs) / 1_000);

@@ -14,7 +14,7 @@ export type DecimalHabits = Readonly<Record<string, DecimalSign>>;
 
 /** Completes a sentence that begins with `"…" is`. */
 export const NO_NUMBER = 'not a number';
-const OTHER_CURRENCY = 'in another currency than euro';
+const OTHER_CURRENCY = 'in a currency other than euro';
 const AMBIGUOUS = 'ambiguous: a dot or comma before three digits may group digits or separate decimals';
 
 type Parsed =

@@ -181,7 +181,7 @@ async function planBy(
 }
 
 function refuseBad({ rows, counts, firstComplaint, priceJumps }: Tally, storedCount: number, goneCount: number): void {
-  if (rows === 0) throw new SnapshotRefusedError('The file is empty, or not in the given format.');
+  if (rows === 0) throw new SnapshotRefusedError('The file is empty, or not in the given format. Check --format.');
   if (counts.adverts === 0)
     throw new SnapshotRefusedError(`None of the ${rows} rows is valid. ${firstComplaint() ?? 'All are left out.'}`);
   if (storedCount >= GONE_CHECKED_FROM && goneCount > storedCount * GONE_SHARE_MAX)

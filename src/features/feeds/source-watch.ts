@@ -252,7 +252,7 @@ export function readFeedsFile(path: string): readonly FeedSource[] {
   const parsed = file.safeParse(sent);
   if (!parsed.success) {
     const faults = parsed.error.issues.map(({ path: at, message }) => `  ${at.join('.')} ${message}`);
-    throw new FeedsFileError([`VIGIE_FEEDS_FILE: ${path}:`, ...faults].join('\n'));
+    throw new FeedsFileError([`VIGIE_FEEDS_FILE: ${path} is invalid. Correct these entries:`, ...faults].join('\n'));
   }
   const absolute = (named: string | undefined) => (named === undefined ? null : resolve(dirname(path), named));
   return Object.entries(parsed.data).map(([name, { every: everyMs, format, ...rest }]) => ({
@@ -270,7 +270,7 @@ function readJson(path: string): unknown {
   try {
     text = readFileSync(path, 'utf8');
   } catch (cause) {
-    throw new FeedsFileError(`VIGIE_FEEDS_FILE: ${path}: ${(cause as Error).message}`, { cause });
+    throw new FeedsFileError(`VIGIE_FEEDS_FILE: Cannot read ${path}: ${(cause as Error).message}`, { cause });
   }
   try {
     return JSON.parse(text);

@@ -140,14 +140,14 @@ const TEXTS = {
     ),
   failing: (at: string, until: string) =>
     both(
-      `fails since ${at}; will be paused on ${until} without an answer of 200`,
+      `has been failing since ${at}; will be paused on ${until} unless it answers 200`,
       `échoue depuis le ${at} ; sera suspendue le ${until} sans réponse 200`,
     ),
   lastError: (error: string) => both(`last failure: ${error}`, `dernier échec : ${error}`),
   more: (count: number) => both(`And ${count} more.`, `Et ${count} autres.`),
   advice: both(
-    'Mend the endpoint, then resume it in the console or by PATCH /endpoints: what waits is sent then, in its order.',
-    'Corrigez l’adresse, puis reprenez-la dans la console ou par PATCH /endpoints : ce qui attend part alors, dans son ordre.',
+    'Repair the endpoint, then resume it in the console or with PATCH /endpoints. Waiting webhooks are then sent in order.',
+    'Corrigez l’adresse, puis reprenez-la dans la console ou par PATCH /endpoints. Les webhooks en attente sont alors envoyés dans l’ordre.',
   ),
 };
 

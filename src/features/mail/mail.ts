@@ -107,7 +107,7 @@ function serverOf({ url, authoritiesFile, isTlsInsecure }: ServerSettings): Mail
 /** Every instance reports the same value: take the maximum over instances. */
 function measureMail(metrics: Metrics, database: Database): void {
   const read = keptForScrapes(() => readOldestDue(database));
-  metrics.gauge('vigie_mail_oldest_due_seconds', 'How long the most overdue item of an e-mail has waited', async () => {
+  metrics.gauge('vigie_mail_oldest_due_seconds', 'Waiting time of the most overdue item of an e-mail', async () => {
     const dueMs = (await read())?.getTime() ?? Date.now();
     return Math.max(0, (Date.now() - dueMs) / 1_000);
   });

@@ -175,7 +175,7 @@ async function settleAbandoned(
   abandoned: AbandonedMail,
   { database, retryDelayMs, onMail }: MailingDependencies,
 ): Promise<void> {
-  const reason = 'the daemon stopped during the attempt; whether the mail server took it is unknown';
+  const reason = 'the daemon stopped during the attempt; whether the mail server accepted the e-mail is unknown';
   const outcome = { ...abortedOutcome(abandoned.startedAt, reason), ...OF_NO_SERVER };
   const settled = settledOf(abandoned, outcome, retryDelayMs);
   await recordMail(database, { ...settled, retryInMs: retryDelayMs - abandoned.startedAgoMs });

@@ -35,8 +35,9 @@ export function eraseRecipientOf(input: Input): Promise<void> {
     )) {
       print(
         printable(
-          `${name}: erased from ${searchCount} searches and ${itemCount} items of e-mails, of which ` +
-            `${cancelledCount} are not sent any more${hadNotices ? ', and as the address for notices' : ''}; it is not written to again without a new consent`,
+          `${name}: erased from ${searchCount} searches and ${itemCount} items of e-mails` +
+            `${hadNotices ? ', and as the address for notices' : ''}; ${cancelledCount} of these items were cancelled. ` +
+            'The address receives no further e-mail without a new consent.',
         ),
       );
     }
@@ -51,13 +52,14 @@ async function withRecipient(
   await withDatabase(readConfig(), async (database) => {
     const name = text('client').trim();
     const client = name === '' ? null : await findClientByName(database, name);
-    if (name !== '' && client === null) throw new CommandError(`there is no client that is called ${name}`);
+    if (name !== '' && client === null)
+      throw new CommandError(`There is no client named ${name}. Run \`vigie keys list\` to see all clients.`);
     await work(database, address, client?.id ?? null);
   });
 }
 
 function found<T>(result: T | null): T {
-  if (result === null) throw new CommandError('nothing was ever held about this address');
+  if (result === null) throw new CommandError('Vigie holds no data about this address. Check its spelling.');
   return result;
 }
 

@@ -97,7 +97,7 @@ async function read({ path, salt }: Journal, start = 0): Promise<Written> {
     for (const line of parsed(text)) {
       lineCount += 1;
       if ('salt' in line && line.salt !== salt) {
-        throw new SaltError(`${path} has the salt of another database, and is not applied`);
+        throw new SaltError(`${path} belongs to another database (its salt differs) and is not applied.`);
       }
       // The database of a restored backup may have added older choices.
       if ('key' in line && (choices.get(idOf(line)) ?? line).at <= line.at) choices.set(idOf(line), line);
@@ -251,7 +251,8 @@ type Warn = (sentence: string) => void;
 function warnIfUnwritable(warn: Warn, error: NodeJS.ErrnoException): void {
   if (!UNWRITABLE.includes(error.code ?? '')) throw error;
   warn(
-    `choices of recipients are not written beside the data: a restored database will not know them (${error.message})`,
+    `The choices of recipients cannot be written to the data directory (${error.message}), so a restored database would ` +
+      'lack them. Set VIGIE_DATA_DIR to a writable directory.',
   );
 }
 

@@ -8,11 +8,11 @@
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 import { Timestamp } from "../../../google/protobuf/timestamp.ts";
 
-/** What happens, as it happens. */
+/** Activities of the service, as they happen. */
 
-/** Asks to watch. Every condition that is set must hold; an activity that has no such member does not fit. */
+/** Request to watch. Activities must satisfy every condition that is set; those without such a member do not. */
 export interface WatchActivityRequest {
-  /** `changes`, `matches`, `attempts`; all when empty. */
+  /** `changes`, `matches` or `attempts`; empty means all. */
   kinds: string[];
   /** `searches/{search}`. */
   search: string;
@@ -20,19 +20,19 @@ export interface WatchActivityRequest {
   property: string;
   /** `endpoints/{endpoint}`. */
   endpoint: string;
-  /** Only attempts that did not deliver; leaves changes and matches out. */
+  /** Only failed attempts, without changes and matches. */
   failuresOnly: boolean;
 }
 
-/** One thing that happened. */
+/** One activity. */
 export interface Activity {
-  /** When. */
+  /** Time of the activity. */
   time:
     | Date
     | undefined;
-  /** Activities left out before this one, because the watcher was too slow. */
+  /** Number of activities skipped before this one because the watcher was too slow. */
   skippedCount: number;
-  /** What. */
+  /** The activity. */
   fact:
     | //
     /** An advert changed. */
@@ -54,11 +54,11 @@ export interface Change {
   advert: string;
   /** For example `ad.update.price`. */
   kind: string;
-  /** What changed; empty when the event is about no field. */
+  /** The changed field; empty if the event concerns no single field. */
   field: string;
-  /** Its value before. */
+  /** The old value. */
   oldValue: string;
-  /** Its value now. */
+  /** The new value. */
   newValue: string;
 }
 
@@ -80,15 +80,15 @@ export interface AttemptEnded {
   search: string;
   /** `endpoints/{endpoint}`. */
   endpoint: string;
-  /** Which attempt, from 1. */
+  /** Number of the attempt, from 1. */
   number: number;
-  /** What the endpoint answered; 0 when it did not. */
+  /** Status code of the answer; 0 without an answer. */
   statusCode: number;
-  /** Class of the error; empty when delivered. */
+  /** Class of the error; empty if delivered. */
   error: string;
-  /** How long it took. */
+  /** Duration of the attempt. */
   durationMs: number;
-  /** The delivery's state after it: `delivered`, `retry_wait` or `failed`. */
+  /** State of the delivery afterwards: `delivered`, `retry_wait` or `failed`. */
   state: string;
 }
 

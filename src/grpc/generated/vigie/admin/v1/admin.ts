@@ -100,18 +100,18 @@ import {
 } from "./status.ts";
 
 /**
- * What operators can do to a running Vigie. One service; its messages lie in the files beside this one, by resource.
+ * The operators' interface of a running Vigie. The messages of its one service are in a file for each resource.
  *
- * Resource names follow AIP-122 (`deliveries/0198…`, `clients/0198…/apiKeys/0198…`), lists are paged as AIP-158 says,
- * and an operation that AIP names a custom method is a verb on a resource or a collection.
+ * Resource names follow AIP-122 (`deliveries/0198…`, `clients/0198…/apiKeys/0198…`), and lists are paged (AIP-158). A
+ * custom method is a verb on a resource or a collection.
  *
- * Authentication: `authorization: Bearer <token>` in the metadata of every call, or a client certificate when the
- * server asks for one. `grpc.health.v1.Health` alone is open, for the probes of orchestrators.
+ * Authentication: `authorization: Bearer <token>` in the metadata of every call, or a client certificate if the server
+ * requests one. Only `grpc.health.v1.Health` is open, for the probes of orchestrators.
  *
- * Deadlines: the caller's is honoured; a call without one gets 30 seconds, or ten minutes where it walks many rows or
- * waits for every instance: `DrainStage`, `RebuildIndex`, `RequeueDeadLetters` and
- * `ImportPointsOfInterest`. `WatchActivity` has no end of its own. At the deadline, and when the caller cancels, work
- * stops: statements that run are cancelled in PostgreSQL, and what was not committed is rolled back.
+ * Deadlines: a call without one has 30 seconds, or ten minutes if it reads many rows or waits for every instance
+ * (`DrainStage`, `RebuildIndex`, `RequeueDeadLetters`, `ImportPointsOfInterest`). `WatchActivity` has no limit. At the
+ * deadline, and when the caller cancels, running statements are cancelled in PostgreSQL, and uncommitted work is rolled
+ * back.
  *
  * Limits: 4 MiB a message, 64 calls at once on a connection, 16 watchers a process and as many of its health; 64
  * connections, 16 of them without the token: of these the oldest gives way. A connection without a call ends after five
@@ -122,10 +122,10 @@ import {
  * FAILED_PRECONDITION.
  */
 
-/** The one service. */
+/** The operators' service. */
 export type AdminServiceService = typeof AdminServiceService;
 export const AdminServiceService = {
-  /** An overview of the service: instances, stages, streams, deliveries that wait, dead letters, index. */
+  /** Shows an overview of the service: instances, stages, streams, waiting deliveries, dead letters, index. */
   getStatus: {
     path: "/vigie.admin.v1.AdminService/GetStatus" as const,
     requestStream: false as const,
@@ -136,8 +136,8 @@ export const AdminServiceService = {
     responseDeserialize: (value: Buffer): Status => Status.decode(value),
   },
   /**
-   * Stops a stage's intake of new work on every instance. Work under way ends; work that waits stays in JetStream.
-   * Nothing is lost. Pausing a paused stage changes nothing. The pause outlives restarts.
+   * Pauses a stage on every instance. Work in progress ends; waiting work stays in JetStream. Nothing is lost. Pausing
+   * a paused stage changes nothing. The pause outlives restarts.
    */
   pauseStage: {
     path: "/vigie.admin.v1.AdminService/PauseStage" as const,
@@ -148,7 +148,7 @@ export const AdminServiceService = {
     responseSerialize: (value: Stage): Buffer => Buffer.from(Stage.encode(value).finish()),
     responseDeserialize: (value: Buffer): Stage => Stage.decode(value),
   },
-  /** Takes up new work again. */
+  /** Resumes a stage on every instance. */
   resumeStage: {
     path: "/vigie.admin.v1.AdminService/ResumeStage" as const,
     requestStream: false as const,
@@ -158,7 +158,7 @@ export const AdminServiceService = {
     responseSerialize: (value: Stage): Buffer => Buffer.from(Stage.encode(value).finish()),
     responseDeserialize: (value: Buffer): Stage => Stage.decode(value),
   },
-  /** Pauses the stage and answers when no instance has work of it under way; DEADLINE_EXCEEDED leaves it paused. */
+  /** Pauses a stage, and answers when no instance has work of it in progress. DEADLINE_EXCEEDED leaves it paused. */
   drainStage: {
     path: "/vigie.admin.v1.AdminService/DrainStage" as const,
     requestStream: false as const,
@@ -169,8 +169,8 @@ export const AdminServiceService = {
     responseDeserialize: (value: Buffer): Stage => Stage.decode(value),
   },
   /**
-   * Takes over the streams and consumers of this installation's names that another database has made: their messages and
-   * positions stay. FAILED_PRECONDITION while that one still takes adverts in.
+   * Takes over this installation's streams and consumers from another database, with their messages and positions.
+   * FAILED_PRECONDITION while the other database still takes in adverts.
    */
   adoptStreams: {
     path: "/vigie.admin.v1.AdminService/AdoptStreams" as const,
@@ -182,7 +182,7 @@ export const AdminServiceService = {
       Buffer.from(AdoptStreamsResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): AdoptStreamsResponse => AdoptStreamsResponse.decode(value),
   },
-  /** What the search index holds on every instance. */
+  /** Shows the search index of every instance. */
   getIndex: {
     path: "/vigie.admin.v1.AdminService/GetIndex" as const,
     requestStream: false as const,
@@ -192,7 +192,7 @@ export const AdminServiceService = {
     responseSerialize: (value: Index): Buffer => Buffer.from(Index.encode(value).finish()),
     responseDeserialize: (value: Buffer): Index => Index.decode(value),
   },
-  /** Reads every search anew from PostgreSQL, on every instance; answers when all have done so. */
+  /** Reads all searches from PostgreSQL again, on every instance. Answers when all instances have done so. */
   rebuildIndex: {
     path: "/vigie.admin.v1.AdminService/RebuildIndex" as const,
     requestStream: false as const,
@@ -202,7 +202,7 @@ export const AdminServiceService = {
     responseSerialize: (value: Index): Buffer => Buffer.from(Index.encode(value).finish()),
     responseDeserialize: (value: Buffer): Index => Index.decode(value),
   },
-  /** One search as the matcher understands it. */
+  /** Shows a search as the matcher applies it. */
   getIndexedSearch: {
     path: "/vigie.admin.v1.AdminService/GetIndexedSearch" as const,
     requestStream: false as const,
@@ -214,8 +214,8 @@ export const AdminServiceService = {
     responseDeserialize: (value: Buffer): IndexedSearch => IndexedSearch.decode(value),
   },
   /**
-   * Why a property does or does not satisfy a search, criterion by criterion with the values compared, and what was
-   * notified of the pair, or why nothing was.
+   * Explains why a property does or does not satisfy a search: the compared values of each criterion, and what was
+   * notified, or why nothing was.
    */
   explainMatch: {
     path: "/vigie.admin.v1.AdminService/ExplainMatch" as const,
@@ -227,7 +227,7 @@ export const AdminServiceService = {
       Buffer.from(ExplainMatchResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ExplainMatchResponse => ExplainMatchResponse.decode(value),
   },
-  /** The same for every search of a client that a property satisfies, by title. */
+  /** Explains every search of a client that a property satisfies, by title. */
   explainProperty: {
     path: "/vigie.admin.v1.AdminService/ExplainProperty" as const,
     requestStream: false as const,
@@ -239,7 +239,7 @@ export const AdminServiceService = {
       Buffer.from(ExplainPropertyResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ExplainPropertyResponse => ExplainPropertyResponse.decode(value),
   },
-  /** Deliveries, newest first. */
+  /** Lists deliveries, newest first. */
   listDeliveries: {
     path: "/vigie.admin.v1.AdminService/ListDeliveries" as const,
     requestStream: false as const,
@@ -251,7 +251,7 @@ export const AdminServiceService = {
       Buffer.from(ListDeliveriesResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ListDeliveriesResponse => ListDeliveriesResponse.decode(value),
   },
-  /** One delivery with its attempts and the bytes it sends. */
+  /** Shows a delivery with its attempts and its bytes. */
   getDelivery: {
     path: "/vigie.admin.v1.AdminService/GetDelivery" as const,
     requestStream: false as const,
@@ -262,10 +262,10 @@ export const AdminServiceService = {
     responseDeserialize: (value: Buffer): Delivery => Delivery.decode(value),
   },
   /**
-   * Resends one webhook, even a delivered one, with its original id and bytes, to the endpoint that its search has now
-   * (`POST /deliveries/{id}/resend`). A final one starts a series of attempts of its own, one that waits is due now. An
-   * item of an e-mail that has failed or waits for its retry is retried likewise. FAILED_PRECONDITION when its search
-   * does not want it any more, has no endpoint for it, or hides its contacts now.
+   * Resends a webhook, even a delivered one, with its original id and bytes, to the current endpoint of its search.
+   * This is `POST /deliveries/{id}/resend`. A final delivery starts a new series of attempts; a waiting one becomes
+   * due. An item of an e-mail that has failed or waits for its retry is retried likewise. FAILED_PRECONDITION if its
+   * search no longer wants it, has no endpoint for it, or hides its contacts now.
    */
   resendDelivery: {
     path: "/vigie.admin.v1.AdminService/ResendDelivery" as const,
@@ -278,8 +278,8 @@ export const AdminServiceService = {
     responseDeserialize: (value: Buffer): Delivery => Delivery.decode(value),
   },
   /**
-   * Resends what a client should have received since a moment and has not, in the background, oldest first.
-   * `validate_only` counts alone. FAILED_PRECONDITION when the client has one that is not finished.
+   * Resends the deliveries that a client has not received since a time, in the background, oldest first.
+   * `validate_only` only counts them. FAILED_PRECONDITION if the client has an unfinished recovery.
    */
   startRecovery: {
     path: "/vigie.admin.v1.AdminService/StartRecovery" as const,
@@ -290,7 +290,7 @@ export const AdminServiceService = {
     responseSerialize: (value: Recovery): Buffer => Buffer.from(Recovery.encode(value).finish()),
     responseDeserialize: (value: Buffer): Recovery => Recovery.decode(value),
   },
-  /** One recovery and how far it is. */
+  /** Shows a recovery and its progress. */
   getRecovery: {
     path: "/vigie.admin.v1.AdminService/GetRecovery" as const,
     requestStream: false as const,
@@ -300,7 +300,7 @@ export const AdminServiceService = {
     responseSerialize: (value: Recovery): Buffer => Buffer.from(Recovery.encode(value).finish()),
     responseDeserialize: (value: Buffer): Recovery => Recovery.decode(value),
   },
-  /** Recoveries of one client or of all, newest first. */
+  /** Lists the recoveries of one client or of all, newest first. */
   listRecoveries: {
     path: "/vigie.admin.v1.AdminService/ListRecoveries" as const,
     requestStream: false as const,
@@ -312,7 +312,7 @@ export const AdminServiceService = {
       Buffer.from(ListRecoveriesResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ListRecoveriesResponse => ListRecoveriesResponse.decode(value),
   },
-  /** Sends no more for it; what is under way goes on. Stopping one that is over changes nothing. */
+  /** Stops a recovery; attempts in progress continue. Stopping a finished recovery changes nothing. */
   stopRecovery: {
     path: "/vigie.admin.v1.AdminService/StopRecovery" as const,
     requestStream: false as const,
@@ -322,7 +322,7 @@ export const AdminServiceService = {
     responseSerialize: (value: Recovery): Buffer => Buffer.from(Recovery.encode(value).finish()),
     responseDeserialize: (value: Buffer): Recovery => Recovery.decode(value),
   },
-  /** Sources whose files are read, by name. */
+  /** Lists the sources whose files are read, by name. */
   listFeeds: {
     path: "/vigie.admin.v1.AdminService/ListFeeds" as const,
     requestStream: false as const,
@@ -332,7 +332,7 @@ export const AdminServiceService = {
     responseSerialize: (value: ListFeedsResponse): Buffer => Buffer.from(ListFeedsResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ListFeedsResponse => ListFeedsResponse.decode(value),
   },
-  /** One source, and what its last snapshot brought. */
+  /** Shows a source and the result of its last snapshot. */
   getFeed: {
     path: "/vigie.admin.v1.AdminService/GetFeed" as const,
     requestStream: false as const,
@@ -342,7 +342,7 @@ export const AdminServiceService = {
     responseSerialize: (value: Feed): Buffer => Buffer.from(Feed.encode(value).finish()),
     responseDeserialize: (value: Buffer): Feed => Feed.decode(value),
   },
-  /** Lets the instance that reads the source read a snapshot within seconds, whether it is due or not. */
+  /** Reads a snapshot of a source within seconds, even if it is not due. */
   runFeed: {
     path: "/vigie.admin.v1.AdminService/RunFeed" as const,
     requestStream: false as const,
@@ -352,7 +352,7 @@ export const AdminServiceService = {
     responseSerialize: (value: Feed): Buffer => Buffer.from(Feed.encode(value).finish()),
     responseDeserialize: (value: Buffer): Feed => Feed.decode(value),
   },
-  /** Intake messages that could not be understood, newest first, without their bodies. */
+  /** Lists dead letters, newest first, without their bodies. */
   listDeadLetters: {
     path: "/vigie.admin.v1.AdminService/ListDeadLetters" as const,
     requestStream: false as const,
@@ -364,7 +364,7 @@ export const AdminServiceService = {
       Buffer.from(ListDeadLettersResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ListDeadLettersResponse => ListDeadLettersResponse.decode(value),
   },
-  /** One dead letter with its body. */
+  /** Shows a dead letter with its body. */
   getDeadLetter: {
     path: "/vigie.admin.v1.AdminService/GetDeadLetter" as const,
     requestStream: false as const,
@@ -375,9 +375,9 @@ export const AdminServiceService = {
     responseDeserialize: (value: Buffer): DeadLetter => DeadLetter.decode(value),
   },
   /**
-   * Requeues dead letters: publishes them to their subject again, oldest first, and deletes them. One that is still
-   * invalid comes back as a new dead letter. An interrupted call leaves some published and not yet deleted: repeating
-   * it is safe, because the stream knows them for two minutes, and later intake finds the same state again.
+   * Publishes dead letters to their subjects again, oldest first, and deletes them. A message that is still invalid
+   * becomes a new dead letter. An interrupted call leaves some published but not deleted. Repeating it is safe: the
+   * stream recognises them for two minutes, and intake finds the same state later.
    */
   requeueDeadLetters: {
     path: "/vigie.admin.v1.AdminService/RequeueDeadLetters" as const,
@@ -390,7 +390,7 @@ export const AdminServiceService = {
       Buffer.from(RequeueDeadLettersResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): RequeueDeadLettersResponse => RequeueDeadLettersResponse.decode(value),
   },
-  /** Deletes dead letters for good. Without `force` it only says what it would delete (AIP-165). */
+  /** Deletes dead letters permanently. Without `force`, only reports what it would delete (AIP-165). */
   purgeDeadLetters: {
     path: "/vigie.admin.v1.AdminService/PurgeDeadLetters" as const,
     requestStream: false as const,
@@ -403,8 +403,8 @@ export const AdminServiceService = {
     responseDeserialize: (value: Buffer): PurgeDeadLettersResponse => PurgeDeadLettersResponse.decode(value),
   },
   /**
-   * Endpoints that deliveries were created for, those with most open deliveries first. One whose first delivery has just
-   * ended may be missing for a second.
+   * Lists the endpoints that have deliveries, those with most open ones first. An endpoint whose first delivery has
+   * just ended may be missing for a second.
    */
   listEndpoints: {
     path: "/vigie.admin.v1.AdminService/ListEndpoints" as const,
@@ -416,7 +416,7 @@ export const AdminServiceService = {
       Buffer.from(ListEndpointsResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ListEndpointsResponse => ListEndpointsResponse.decode(value),
   },
-  /** One endpoint's health. NOT_FOUND when `ListEndpoints` does not list it. */
+  /** Shows the health of an endpoint. NOT_FOUND if `ListEndpoints` does not list it. */
   getEndpoint: {
     path: "/vigie.admin.v1.AdminService/GetEndpoint" as const,
     requestStream: false as const,
@@ -426,7 +426,7 @@ export const AdminServiceService = {
     responseSerialize: (value: Endpoint): Buffer => Buffer.from(Endpoint.encode(value).finish()),
     responseDeserialize: (value: Buffer): Endpoint => Endpoint.decode(value),
   },
-  /** No attempt begins from now on. Nothing is lost. The pause outlives restarts. */
+  /** Pauses an endpoint: no attempt begins from now on. Nothing is lost. The pause outlives restarts. */
   pauseEndpoint: {
     path: "/vigie.admin.v1.AdminService/PauseEndpoint" as const,
     requestStream: false as const,
@@ -436,7 +436,7 @@ export const AdminServiceService = {
     responseSerialize: (value: Endpoint): Buffer => Buffer.from(Endpoint.encode(value).finish()),
     responseDeserialize: (value: Buffer): Endpoint => Endpoint.decode(value),
   },
-  /** Its deliveries go on. */
+  /** Resumes an endpoint: its deliveries continue. */
   resumeEndpoint: {
     path: "/vigie.admin.v1.AdminService/ResumeEndpoint" as const,
     requestStream: false as const,
@@ -448,8 +448,8 @@ export const AdminServiceService = {
     responseDeserialize: (value: Buffer): Endpoint => Endpoint.decode(value),
   },
   /**
-   * What clients hold about the recipient of e-mails: searches, consent, oppositions, e-mails with their outcomes. NOT_FOUND
-   * when nothing was ever held.
+   * Shows what clients hold about a recipient of e-mails: searches, consent, oppositions, e-mails with their outcomes.
+   * NOT_FOUND if no data was ever held.
    */
   getRecipients: {
     path: "/vigie.admin.v1.AdminService/GetRecipients" as const,
@@ -462,8 +462,8 @@ export const AdminServiceService = {
     responseDeserialize: (value: Buffer): GetRecipientsResponse => GetRecipientsResponse.decode(value),
   },
   /**
-   * Takes the address out of every row of these clients, and keeps the opposition as a salted hash. An e-mail that is being
-   * sent is the last. It may be repeated. NOT_FOUND when nothing was ever held.
+   * Erases an address from every row of these clients, and keeps the opposition as a salted hash. An e-mail that is
+   * being sent is the last one. The call may be repeated. NOT_FOUND if no data was ever held.
    */
   eraseRecipients: {
     path: "/vigie.admin.v1.AdminService/EraseRecipients" as const,
@@ -476,7 +476,7 @@ export const AdminServiceService = {
       Buffer.from(EraseRecipientsResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): EraseRecipientsResponse => EraseRecipientsResponse.decode(value),
   },
-  /** ALREADY_EXISTS when the name is taken. */
+  /** Creates a client. ALREADY_EXISTS if the name is taken. */
   createClient: {
     path: "/vigie.admin.v1.AdminService/CreateClient" as const,
     requestStream: false as const,
@@ -487,8 +487,8 @@ export const AdminServiceService = {
     responseDeserialize: (value: Buffer): Client => Client.decode(value),
   },
   /**
-   * Changes the limits of a client, on every instance within five seconds (AIP-134). What it has beyond a new limit keeps
-   * working: it may not have more.
+   * Changes the settings of a client, on every instance within five seconds (AIP-134). Existing searches beyond a new
+   * limit keep working, but the client can add no more.
    */
   updateClient: {
     path: "/vigie.admin.v1.AdminService/UpdateClient" as const,
@@ -499,7 +499,7 @@ export const AdminServiceService = {
     responseSerialize: (value: Client): Buffer => Buffer.from(Client.encode(value).finish()),
     responseDeserialize: (value: Buffer): Client => Client.decode(value),
   },
-  /** Clients by name. */
+  /** Lists clients by name. */
   listClients: {
     path: "/vigie.admin.v1.AdminService/ListClients" as const,
     requestStream: false as const,
@@ -510,8 +510,8 @@ export const AdminServiceService = {
     responseDeserialize: (value: Buffer): ListClientsResponse => ListClientsResponse.decode(value),
   },
   /**
-   * Its keys are refused at once and its name is free; its searches are deleted, and what is open of them cancelled, in
-   * the background.
+   * Deletes a client. Its keys are refused and its name is free at once. Its searches are deleted, and their open
+   * deliveries cancelled, in the background.
    */
   deleteClient: {
     path: "/vigie.admin.v1.AdminService/DeleteClient" as const,
@@ -522,7 +522,7 @@ export const AdminServiceService = {
     responseSerialize: (value: Empty): Buffer => Buffer.from(Empty.encode(value).finish()),
     responseDeserialize: (value: Buffer): Empty => Empty.decode(value),
   },
-  /** The answer is the only place where the key itself is ever shown. */
+  /** Creates an API key. Only this answer contains the key itself. */
   createApiKey: {
     path: "/vigie.admin.v1.AdminService/CreateApiKey" as const,
     requestStream: false as const,
@@ -533,7 +533,7 @@ export const AdminServiceService = {
       Buffer.from(CreateApiKeyResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): CreateApiKeyResponse => CreateApiKeyResponse.decode(value),
   },
-  /** Keys of one client, newest first, revoked ones included. */
+  /** Lists the keys of a client, newest first, including revoked ones. */
   listApiKeys: {
     path: "/vigie.admin.v1.AdminService/ListApiKeys" as const,
     requestStream: false as const,
@@ -543,7 +543,7 @@ export const AdminServiceService = {
     responseSerialize: (value: ListApiKeysResponse): Buffer => Buffer.from(ListApiKeysResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ListApiKeysResponse => ListApiKeysResponse.decode(value),
   },
-  /** Within five seconds no instance accepts the key any more. NOT_FOUND when it was revoked before. */
+  /** Revokes a key on every instance within five seconds. NOT_FOUND if it was revoked before. */
   revokeApiKey: {
     path: "/vigie.admin.v1.AdminService/RevokeApiKey" as const,
     requestStream: false as const,
@@ -553,7 +553,7 @@ export const AdminServiceService = {
     responseSerialize: (value: Empty): Buffer => Buffer.from(Empty.encode(value).finish()),
     responseDeserialize: (value: Buffer): Empty => Empty.decode(value),
   },
-  /** Site categories in the order of their names. */
+  /** Lists site categories by name. */
   listSiteCategories: {
     path: "/vigie.admin.v1.AdminService/ListSiteCategories" as const,
     requestStream: false as const,
@@ -566,8 +566,8 @@ export const AdminServiceService = {
     responseDeserialize: (value: Buffer): ListSiteCategoriesResponse => ListSiteCategoriesResponse.decode(value),
   },
   /**
-   * Makes the given names the only site categories; those that stay keep their ids. FAILED_PRECONDITION, and nothing
-   * is changed, when a search names one that would go.
+   * Replaces the site categories by the given names; existing ones keep their ids. FAILED_PRECONDITION, without a
+   * change, if a search names a category that would be removed.
    */
   setSiteCategories: {
     path: "/vigie.admin.v1.AdminService/SetSiteCategories" as const,
@@ -580,7 +580,7 @@ export const AdminServiceService = {
       Buffer.from(SetSiteCategoriesResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): SetSiteCategoriesResponse => SetSiteCategoriesResponse.decode(value),
   },
-  /** Sources of points of interest, by name. */
+  /** Lists the sources of points of interest, by name. */
   listPointSources: {
     path: "/vigie.admin.v1.AdminService/ListPointSources" as const,
     requestStream: false as const,
@@ -593,8 +593,8 @@ export const AdminServiceService = {
     responseDeserialize: (value: Buffer): ListPointSourcesResponse => ListPointSourcesResponse.decode(value),
   },
   /**
-   * Replaces the points of one source in one transaction. The first message names the source, every one may carry
-   * points, the last one says so. When the stream breaks, or pauses for ten seconds (ABORTED), the source stays as it was.
+   * Replaces the points of a source in one transaction. The first message names the source, every message may contain
+   * points, and the last one is marked. If the stream breaks, or pauses for ten seconds (ABORTED), nothing changes.
    */
   importPointsOfInterest: {
     path: "/vigie.admin.v1.AdminService/ImportPointsOfInterest" as const,
@@ -618,9 +618,9 @@ export const AdminServiceService = {
     responseDeserialize: (value: Buffer): Empty => Empty.decode(value),
   },
   /**
-   * Changes, matches and attempts as they happen on all instances. The server sends its metadata once every living
-   * instance has said that it publishes: nothing from then on is left out. It is a window, not a log: a watcher too slow for
-   * what happens misses some of it, and learns how much.
+   * Shows changes, matches and attempts as they happen on all instances. The server sends its metadata once every
+   * running instance publishes: from then on nothing is left out, unless the watcher is too slow. It then receives the
+   * number of skipped activities.
    */
   watchActivity: {
     path: "/vigie.admin.v1.AdminService/WatchActivity" as const,
@@ -634,136 +634,136 @@ export const AdminServiceService = {
 } as const;
 
 export interface AdminServiceServer extends UntypedServiceImplementation {
-  /** An overview of the service: instances, stages, streams, deliveries that wait, dead letters, index. */
+  /** Shows an overview of the service: instances, stages, streams, waiting deliveries, dead letters, index. */
   getStatus: handleUnaryCall<GetStatusRequest, Status>;
   /**
-   * Stops a stage's intake of new work on every instance. Work under way ends; work that waits stays in JetStream.
-   * Nothing is lost. Pausing a paused stage changes nothing. The pause outlives restarts.
+   * Pauses a stage on every instance. Work in progress ends; waiting work stays in JetStream. Nothing is lost. Pausing
+   * a paused stage changes nothing. The pause outlives restarts.
    */
   pauseStage: handleUnaryCall<PauseStageRequest, Stage>;
-  /** Takes up new work again. */
+  /** Resumes a stage on every instance. */
   resumeStage: handleUnaryCall<ResumeStageRequest, Stage>;
-  /** Pauses the stage and answers when no instance has work of it under way; DEADLINE_EXCEEDED leaves it paused. */
+  /** Pauses a stage, and answers when no instance has work of it in progress. DEADLINE_EXCEEDED leaves it paused. */
   drainStage: handleUnaryCall<DrainStageRequest, Stage>;
   /**
-   * Takes over the streams and consumers of this installation's names that another database has made: their messages and
-   * positions stay. FAILED_PRECONDITION while that one still takes adverts in.
+   * Takes over this installation's streams and consumers from another database, with their messages and positions.
+   * FAILED_PRECONDITION while the other database still takes in adverts.
    */
   adoptStreams: handleUnaryCall<AdoptStreamsRequest, AdoptStreamsResponse>;
-  /** What the search index holds on every instance. */
+  /** Shows the search index of every instance. */
   getIndex: handleUnaryCall<GetIndexRequest, Index>;
-  /** Reads every search anew from PostgreSQL, on every instance; answers when all have done so. */
+  /** Reads all searches from PostgreSQL again, on every instance. Answers when all instances have done so. */
   rebuildIndex: handleUnaryCall<RebuildIndexRequest, Index>;
-  /** One search as the matcher understands it. */
+  /** Shows a search as the matcher applies it. */
   getIndexedSearch: handleUnaryCall<GetIndexedSearchRequest, IndexedSearch>;
   /**
-   * Why a property does or does not satisfy a search, criterion by criterion with the values compared, and what was
-   * notified of the pair, or why nothing was.
+   * Explains why a property does or does not satisfy a search: the compared values of each criterion, and what was
+   * notified, or why nothing was.
    */
   explainMatch: handleUnaryCall<ExplainMatchRequest, ExplainMatchResponse>;
-  /** The same for every search of a client that a property satisfies, by title. */
+  /** Explains every search of a client that a property satisfies, by title. */
   explainProperty: handleUnaryCall<ExplainPropertyRequest, ExplainPropertyResponse>;
-  /** Deliveries, newest first. */
+  /** Lists deliveries, newest first. */
   listDeliveries: handleUnaryCall<ListDeliveriesRequest, ListDeliveriesResponse>;
-  /** One delivery with its attempts and the bytes it sends. */
+  /** Shows a delivery with its attempts and its bytes. */
   getDelivery: handleUnaryCall<GetDeliveryRequest, Delivery>;
   /**
-   * Resends one webhook, even a delivered one, with its original id and bytes, to the endpoint that its search has now
-   * (`POST /deliveries/{id}/resend`). A final one starts a series of attempts of its own, one that waits is due now. An
-   * item of an e-mail that has failed or waits for its retry is retried likewise. FAILED_PRECONDITION when its search
-   * does not want it any more, has no endpoint for it, or hides its contacts now.
+   * Resends a webhook, even a delivered one, with its original id and bytes, to the current endpoint of its search.
+   * This is `POST /deliveries/{id}/resend`. A final delivery starts a new series of attempts; a waiting one becomes
+   * due. An item of an e-mail that has failed or waits for its retry is retried likewise. FAILED_PRECONDITION if its
+   * search no longer wants it, has no endpoint for it, or hides its contacts now.
    */
   resendDelivery: handleUnaryCall<ResendDeliveryRequest, Delivery>;
   /**
-   * Resends what a client should have received since a moment and has not, in the background, oldest first.
-   * `validate_only` counts alone. FAILED_PRECONDITION when the client has one that is not finished.
+   * Resends the deliveries that a client has not received since a time, in the background, oldest first.
+   * `validate_only` only counts them. FAILED_PRECONDITION if the client has an unfinished recovery.
    */
   startRecovery: handleUnaryCall<StartRecoveryRequest, Recovery>;
-  /** One recovery and how far it is. */
+  /** Shows a recovery and its progress. */
   getRecovery: handleUnaryCall<GetRecoveryRequest, Recovery>;
-  /** Recoveries of one client or of all, newest first. */
+  /** Lists the recoveries of one client or of all, newest first. */
   listRecoveries: handleUnaryCall<ListRecoveriesRequest, ListRecoveriesResponse>;
-  /** Sends no more for it; what is under way goes on. Stopping one that is over changes nothing. */
+  /** Stops a recovery; attempts in progress continue. Stopping a finished recovery changes nothing. */
   stopRecovery: handleUnaryCall<StopRecoveryRequest, Recovery>;
-  /** Sources whose files are read, by name. */
+  /** Lists the sources whose files are read, by name. */
   listFeeds: handleUnaryCall<ListFeedsRequest, ListFeedsResponse>;
-  /** One source, and what its last snapshot brought. */
+  /** Shows a source and the result of its last snapshot. */
   getFeed: handleUnaryCall<GetFeedRequest, Feed>;
-  /** Lets the instance that reads the source read a snapshot within seconds, whether it is due or not. */
+  /** Reads a snapshot of a source within seconds, even if it is not due. */
   runFeed: handleUnaryCall<RunFeedRequest, Feed>;
-  /** Intake messages that could not be understood, newest first, without their bodies. */
+  /** Lists dead letters, newest first, without their bodies. */
   listDeadLetters: handleUnaryCall<ListDeadLettersRequest, ListDeadLettersResponse>;
-  /** One dead letter with its body. */
+  /** Shows a dead letter with its body. */
   getDeadLetter: handleUnaryCall<GetDeadLetterRequest, DeadLetter>;
   /**
-   * Requeues dead letters: publishes them to their subject again, oldest first, and deletes them. One that is still
-   * invalid comes back as a new dead letter. An interrupted call leaves some published and not yet deleted: repeating
-   * it is safe, because the stream knows them for two minutes, and later intake finds the same state again.
+   * Publishes dead letters to their subjects again, oldest first, and deletes them. A message that is still invalid
+   * becomes a new dead letter. An interrupted call leaves some published but not deleted. Repeating it is safe: the
+   * stream recognises them for two minutes, and intake finds the same state later.
    */
   requeueDeadLetters: handleUnaryCall<RequeueDeadLettersRequest, RequeueDeadLettersResponse>;
-  /** Deletes dead letters for good. Without `force` it only says what it would delete (AIP-165). */
+  /** Deletes dead letters permanently. Without `force`, only reports what it would delete (AIP-165). */
   purgeDeadLetters: handleUnaryCall<PurgeDeadLettersRequest, PurgeDeadLettersResponse>;
   /**
-   * Endpoints that deliveries were created for, those with most open deliveries first. One whose first delivery has just
-   * ended may be missing for a second.
+   * Lists the endpoints that have deliveries, those with most open ones first. An endpoint whose first delivery has
+   * just ended may be missing for a second.
    */
   listEndpoints: handleUnaryCall<ListEndpointsRequest, ListEndpointsResponse>;
-  /** One endpoint's health. NOT_FOUND when `ListEndpoints` does not list it. */
+  /** Shows the health of an endpoint. NOT_FOUND if `ListEndpoints` does not list it. */
   getEndpoint: handleUnaryCall<GetEndpointRequest, Endpoint>;
-  /** No attempt begins from now on. Nothing is lost. The pause outlives restarts. */
+  /** Pauses an endpoint: no attempt begins from now on. Nothing is lost. The pause outlives restarts. */
   pauseEndpoint: handleUnaryCall<PauseEndpointRequest, Endpoint>;
-  /** Its deliveries go on. */
+  /** Resumes an endpoint: its deliveries continue. */
   resumeEndpoint: handleUnaryCall<ResumeEndpointRequest, Endpoint>;
   /**
-   * What clients hold about the recipient of e-mails: searches, consent, oppositions, e-mails with their outcomes. NOT_FOUND
-   * when nothing was ever held.
+   * Shows what clients hold about a recipient of e-mails: searches, consent, oppositions, e-mails with their outcomes.
+   * NOT_FOUND if no data was ever held.
    */
   getRecipients: handleUnaryCall<GetRecipientsRequest, GetRecipientsResponse>;
   /**
-   * Takes the address out of every row of these clients, and keeps the opposition as a salted hash. An e-mail that is being
-   * sent is the last. It may be repeated. NOT_FOUND when nothing was ever held.
+   * Erases an address from every row of these clients, and keeps the opposition as a salted hash. An e-mail that is
+   * being sent is the last one. The call may be repeated. NOT_FOUND if no data was ever held.
    */
   eraseRecipients: handleUnaryCall<EraseRecipientsRequest, EraseRecipientsResponse>;
-  /** ALREADY_EXISTS when the name is taken. */
+  /** Creates a client. ALREADY_EXISTS if the name is taken. */
   createClient: handleUnaryCall<CreateClientRequest, Client>;
   /**
-   * Changes the limits of a client, on every instance within five seconds (AIP-134). What it has beyond a new limit keeps
-   * working: it may not have more.
+   * Changes the settings of a client, on every instance within five seconds (AIP-134). Existing searches beyond a new
+   * limit keep working, but the client can add no more.
    */
   updateClient: handleUnaryCall<UpdateClientRequest, Client>;
-  /** Clients by name. */
+  /** Lists clients by name. */
   listClients: handleUnaryCall<ListClientsRequest, ListClientsResponse>;
   /**
-   * Its keys are refused at once and its name is free; its searches are deleted, and what is open of them cancelled, in
-   * the background.
+   * Deletes a client. Its keys are refused and its name is free at once. Its searches are deleted, and their open
+   * deliveries cancelled, in the background.
    */
   deleteClient: handleUnaryCall<DeleteClientRequest, Empty>;
-  /** The answer is the only place where the key itself is ever shown. */
+  /** Creates an API key. Only this answer contains the key itself. */
   createApiKey: handleUnaryCall<CreateApiKeyRequest, CreateApiKeyResponse>;
-  /** Keys of one client, newest first, revoked ones included. */
+  /** Lists the keys of a client, newest first, including revoked ones. */
   listApiKeys: handleUnaryCall<ListApiKeysRequest, ListApiKeysResponse>;
-  /** Within five seconds no instance accepts the key any more. NOT_FOUND when it was revoked before. */
+  /** Revokes a key on every instance within five seconds. NOT_FOUND if it was revoked before. */
   revokeApiKey: handleUnaryCall<RevokeApiKeyRequest, Empty>;
-  /** Site categories in the order of their names. */
+  /** Lists site categories by name. */
   listSiteCategories: handleUnaryCall<ListSiteCategoriesRequest, ListSiteCategoriesResponse>;
   /**
-   * Makes the given names the only site categories; those that stay keep their ids. FAILED_PRECONDITION, and nothing
-   * is changed, when a search names one that would go.
+   * Replaces the site categories by the given names; existing ones keep their ids. FAILED_PRECONDITION, without a
+   * change, if a search names a category that would be removed.
    */
   setSiteCategories: handleUnaryCall<SetSiteCategoriesRequest, SetSiteCategoriesResponse>;
-  /** Sources of points of interest, by name. */
+  /** Lists the sources of points of interest, by name. */
   listPointSources: handleUnaryCall<ListPointSourcesRequest, ListPointSourcesResponse>;
   /**
-   * Replaces the points of one source in one transaction. The first message names the source, every one may carry
-   * points, the last one says so. When the stream breaks, or pauses for ten seconds (ABORTED), the source stays as it was.
+   * Replaces the points of a source in one transaction. The first message names the source, every message may contain
+   * points, and the last one is marked. If the stream breaks, or pauses for ten seconds (ABORTED), nothing changes.
    */
   importPointsOfInterest: handleClientStreamingCall<ImportPointsOfInterestRequest, PointSource>;
   /** Deletes a source and its points. */
   deletePointSource: handleUnaryCall<DeletePointSourceRequest, Empty>;
   /**
-   * Changes, matches and attempts as they happen on all instances. The server sends its metadata once every living
-   * instance has said that it publishes: nothing from then on is left out. It is a window, not a log: a watcher too slow for
-   * what happens misses some of it, and learns how much.
+   * Shows changes, matches and attempts as they happen on all instances. The server sends its metadata once every
+   * running instance publishes: from then on nothing is left out, unless the watcher is too slow. It then receives the
+   * number of skipped activities.
    */
   watchActivity: handleServerStreamingCall<WatchActivityRequest, Activity>;
 }

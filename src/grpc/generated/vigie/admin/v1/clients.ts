@@ -13,15 +13,15 @@ import { Timestamp } from "../../../google/protobuf/timestamp.ts";
 
 /** Clients: the owners of searches. */
 export interface Client {
-  /** `clients/{client}`. An update takes the display name too. */
+  /** `clients/{client}`. An update also accepts the display name. */
   name: string;
   /** Unique among clients; at most 200 characters. */
   displayName: string;
-  /** Requests per second that each of its keys may make, writes apart; absent: the configured default. */
+  /** Maximum read requests per second of each key; absent: the configured default. */
   rateLimitPerSecond?:
     | number
     | undefined;
-  /** Requests that each of its keys may make at once, writes apart; absent: the configured default. */
+  /** Maximum burst of read requests of each key; absent: the configured default. */
   rateLimitBurst?:
     | number
     | undefined;
@@ -29,56 +29,53 @@ export interface Client {
   createTime:
     | Date
     | undefined;
-  /** Searches that it may have; absent: the configured default. */
+  /** Maximum number of searches; absent: the configured default. */
   searchesMax?:
     | number
     | undefined;
-  /** Corners of polygons that it may have in all of its searches; absent: the configured default. */
+  /** Maximum number of polygon corners in all searches; absent: the configured default. */
   polygonCornersMax?:
     | number
     | undefined;
-  /** Excluded words that it may have in all of its searches; absent: the configured default. */
+  /** Maximum number of excluded words in all searches; absent: the configured default. */
   excludedWordsMax?:
     | number
     | undefined;
-  /** What it has of them. Output only. */
+  /** Current totals of its searches. Output only. */
   searchTotals:
     | SearchTotals
     | undefined;
-  /** Writes per second that each of its keys may make; absent: the configured default. */
+  /** Maximum writes per second of each key; absent: the configured default. */
   writeLimitPerSecond?:
     | number
     | undefined;
-  /** Writes that each of its keys may make at once; absent: the configured default. */
+  /** Maximum burst of writes of each key; absent: the configured default. */
   writeLimitBurst?:
     | number
     | undefined;
-  /** Matches that one advert may cause with all of its searches on average; absent: the configured default. */
+  /** Maximum average number of matches of one advert with all searches; absent: the configured default. */
   matchesPerAdvertMax?:
     | number
     | undefined;
-  /**
-   * E-mail address that is notified when an endpoint of the client is about to be paused after failures, and when it is;
-   * empty: none.
-   */
+  /** E-mail address for notices before and when an endpoint of the client is paused after failures; empty: none. */
   noticeAddress?:
     | string
     | undefined;
-  /** A notice address is set, and no mail server: nothing is sent. Output only. */
+  /** True if a notice address is set without a mail server: no notices are sent. Output only. */
   noticesUnavailable: boolean;
-  /** Name that recipients of the client's e-mails read; empty: its display name. */
+  /** Sender name in the client's e-mails; empty: its display name. */
   publicName?: string | undefined;
 }
 
-/** What a client's searches add up to. */
+/** Totals of a client's searches. */
 export interface SearchTotals {
   /** Searches that are not deleted. */
   searchCount: number;
-  /** Corners of their polygons, closing ones included. */
+  /** Corners of their polygons, including closing ones. */
   polygonCornerCount: number;
-  /** Words that must not occur. */
+  /** Their excluded words. */
   excludedWordCount: number;
-  /** That one advert causes on average: estimated when searches are saved, corrected by a sample of adverts. */
+  /** Average number of matches of one advert: estimated when searches are saved, corrected by a sample of adverts. */
   matchesPerAdvert: number;
 }
 
@@ -86,7 +83,7 @@ export interface SearchTotals {
 export interface ApiKey {
   /** `clients/{client}/apiKeys/{api_key}`. */
   name: string;
-  /** What its owner calls it. */
+  /** Name of the key. */
   displayName: string;
   /** The part of the key that logs show. */
   prefix: string;
@@ -94,31 +91,31 @@ export interface ApiKey {
   createTime:
     | Date
     | undefined;
-  /** When it was revoked; absent while it works. */
+  /** When it was revoked; absent for an active key. */
   revokeTime: Date | undefined;
 }
 
-/** Asks for a new client. */
+/** Request for a new client. */
 export interface CreateClientRequest {
   /** Its `name`, `create_time` and `search_totals` are ignored. */
   client: Client | undefined;
 }
 
-/** Asks to change the limits of a client, its notice address, and its public name. */
+/** Request to change the limits of a client, its notice address, and its public name. */
 export interface UpdateClientRequest {
-  /** Its `name` says which one. */
+  /** Its `name` identifies the client. */
   client:
     | Client
     | undefined;
-  /** What to change; a limit that the client does not have becomes the configured default. Empty: what it has. */
+  /** Fields to change; a limit that is absent from `client` becomes the configured default. Empty: the fields of `client`. */
   updateMask: string[] | undefined;
 }
 
-/** Asks for a page of clients. */
+/** Request for a page of clients. */
 export interface ListClientsRequest {
-  /** At most 1000; 50 when 0. */
+  /** At most 1000; 0 means 50. */
   pageSize: number;
-  /** `next_page_token` of the page before. */
+  /** `next_page_token` of the previous page. */
   pageToken: string;
 }
 
@@ -130,17 +127,17 @@ export interface ListClientsResponse {
   nextPageToken: string;
 }
 
-/** Asks to delete a client. */
+/** Request to delete a client. */
 export interface DeleteClientRequest {
-  /** `clients/{client}`, or the display name of one. */
+  /** `clients/{client}`, or a client's display name. */
   name: string;
 }
 
-/** Asks for a new key. */
+/** Request for a new key. */
 export interface CreateApiKeyRequest {
   /** `clients/{client}`. */
   parent: string;
-  /** What its owner calls it; at most 200 characters, `default` when empty. */
+  /** Name of the key, at most 200 characters; empty means `default`. */
   displayName: string;
 }
 
@@ -150,17 +147,17 @@ export interface CreateApiKeyResponse {
   apiKey:
     | ApiKey
     | undefined;
-  /** The key itself. It is stored nowhere. */
+  /** The key itself, which is not stored. */
   key: string;
 }
 
-/** Asks for a page of keys. */
+/** Request for a page of keys. */
 export interface ListApiKeysRequest {
   /** `clients/{client}`. */
   parent: string;
-  /** At most 1000; 50 when 0. */
+  /** At most 1000; 0 means 50. */
   pageSize: number;
-  /** `next_page_token` of the page before. */
+  /** `next_page_token` of the previous page. */
   pageToken: string;
 }
 
@@ -172,7 +169,7 @@ export interface ListApiKeysResponse {
   nextPageToken: string;
 }
 
-/** Asks to revoke a key. */
+/** Request to revoke a key. */
 export interface RevokeApiKeyRequest {
   /** `clients/{client}/apiKeys/{api_key}`. */
   name: string;

@@ -8,19 +8,19 @@
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 import { Timestamp } from "../../../google/protobuf/timestamp.ts";
 
-/** Intake messages that could not be understood. */
+/** Intake messages that were rejected, or met a bug. */
 
-/** One message, kept as it came. */
+/** One message with its original bytes. */
 export interface DeadLetter {
   /** `deadLetters/{dead_letter}`. */
   name: string;
-  /** The stream it came from. */
+  /** Its stream. */
   stream: string;
-  /** Its sequence there. */
+  /** Its sequence in the stream. */
   sequence: number;
   /** Its subject. */
   subject: string;
-  /** What is wrong with it. */
+  /** Why it was not recorded. */
   reason: string;
   /** When it was received. */
   receiveTime:
@@ -30,7 +30,7 @@ export interface DeadLetter {
   bodyBytes: number;
   /** Its headers. */
   headers: { [key: string]: string };
-  /** Its bytes. GetDeadLetter alone. */
+  /** Its bytes. Only in GetDeadLetter. */
   body: Buffer;
 }
 
@@ -39,29 +39,29 @@ export interface DeadLetter_HeadersEntry {
   value: string;
 }
 
-/** Which dead letters are meant. Every condition that is set must hold. */
+/** Filter of dead letters. Every condition that is set must hold. */
 export interface DeadLetterFilter {
-  /** These alone: `deadLetters/{dead_letter}`, at most 1000. */
+  /** Only these: `deadLetters/{dead_letter}`, at most 1000. */
   names: string[];
-  /** Letters with this subject. */
+  /** Dead letters with this subject. */
   subject: string;
-  /** Letters whose reason contains this text, in any case. */
+  /** Dead letters whose reason contains this text, in any case. */
   reason: string;
-  /** Received at or after. */
+  /** Received at this time or later. */
   startTime:
     | Date
     | undefined;
-  /** Received before. */
+  /** Received before this time. */
   endTime: Date | undefined;
 }
 
-/** Asks for a page of dead letters. */
+/** Request for a page of dead letters. */
 export interface ListDeadLettersRequest {
-  /** At most 1000; 50 when 0. */
+  /** At most 1000; 0 means 50. */
   pageSize: number;
-  /** `next_page_token` of the page before, with the same filter. */
+  /** `next_page_token` of the previous page, with the same filter. */
   pageToken: string;
-  /** All without it. */
+  /** Without it, all dead letters. */
   filter: DeadLetterFilter | undefined;
 }
 
@@ -73,7 +73,7 @@ export interface ListDeadLettersResponse {
   nextPageToken: string;
 }
 
-/** Asks for one dead letter. */
+/** Request for one dead letter. */
 export interface GetDeadLetterRequest {
   /** `deadLetters/{dead_letter}`. */
   name: string;
@@ -85,33 +85,33 @@ export interface RequeueDeadLettersRequest {
   filter:
     | DeadLetterFilter
     | undefined;
-  /** Count, and change nothing. */
+  /** Only count, and change nothing. */
   validateOnly: boolean;
 }
 
-/** What was, or would be, requeued. */
+/** The dead letters that were, or would be, requeued. */
 export interface RequeueDeadLettersResponse {
-  /** How many. */
+  /** Their number. */
   requeuedCount: number;
-  /** How many are not, because a later message of their advert is recorded: they stay, and would change nothing. */
+  /** Number of those that are kept, because a later message of their advert is recorded and they would change nothing. */
   overtakenCount: number;
 }
 
-/** Asks to delete dead letters. */
+/** Request to delete dead letters. */
 export interface PurgeDeadLettersRequest {
   /** Must set at least one condition. */
   filter:
     | DeadLetterFilter
     | undefined;
-  /** Without it nothing is deleted. */
+  /** Delete them; without it they are only counted. */
   force: boolean;
 }
 
-/** What was, or would be, deleted. */
+/** The dead letters that were, or would be, deleted. */
 export interface PurgeDeadLettersResponse {
-  /** How many. */
+  /** Their number. */
   purgeCount: number;
-  /** Up to ten of them when `force` was not set. */
+  /** Up to ten of them if `force` was not set. */
   purgeSample: string[];
 }
 

@@ -10,7 +10,7 @@ import { Timestamp } from "../../../google/protobuf/timestamp.ts";
 
 /** Deliveries, their attempts, and resending them. */
 
-/** One message to one endpoint, whatever the number of attempts it takes. */
+/** One message to one endpoint, with all its attempts. */
 export interface Delivery {
   /** `deliveries/{delivery}`; the id is the `webhook-id` that the receiver sees. */
   name: string;
@@ -26,7 +26,7 @@ export interface Delivery {
   kind: string;
   /** `endpoints/{endpoint}`. */
   endpoint: string;
-  /** Its URL; credentials cannot be in it. */
+  /** Its URL, without credentials. */
   endpointUrl: string;
   /** Its state. */
   state: Delivery_State;
@@ -36,7 +36,7 @@ export interface Delivery {
   createTime:
     | Date
     | undefined;
-  /** When the next attempt is due; absent when final. */
+  /** When the next attempt is due; absent if final. */
   dueTime:
     | Date
     | undefined;
@@ -44,29 +44,29 @@ export interface Delivery {
   finishTime:
     | Date
     | undefined;
-  /** How often an operator started its attempts anew. */
+  /** Number of resends by operators. */
   replayCount: number;
-  /** Every attempt, oldest first. GetDelivery alone. */
+  /** Every attempt, oldest first. Only in GetDelivery. */
   attempts: Attempt[];
-  /** What it sends. GetDelivery alone, when asked for. */
+  /** Its bytes. Only in GetDelivery, on request. */
   body: string;
   /** `clients/{client}`, the owner of its search. */
   client: string;
-  /** What the client is called. */
+  /** Display name of the client. */
   clientName: string;
   /** The title of its search. */
   searchTitle: string;
-  /** What the last attempt failed with; empty before it and after a delivery. */
+  /** Error of the last attempt; empty before the first attempt, and if delivered. */
   lastError: string;
 }
 
 /** The state of a delivery. */
 export const Delivery_State = {
-  /** STATE_UNSPECIFIED - Any, in a filter; never sent. */
+  /** STATE_UNSPECIFIED - In a filter: any state. */
   STATE_UNSPECIFIED: "STATE_UNSPECIFIED",
-  /** STATE_QUEUED - Due: waits for its turn. */
+  /** STATE_QUEUED - Due, and waits for its first attempt. */
   STATE_QUEUED: "STATE_QUEUED",
-  /** STATE_SENDING - An attempt is under way. */
+  /** STATE_SENDING - An attempt is in progress. */
   STATE_SENDING: "STATE_SENDING",
   /** STATE_RETRY_WAIT - Failed, and due for a retry at `due_time`. */
   STATE_RETRY_WAIT: "STATE_RETRY_WAIT",
@@ -146,51 +146,51 @@ export function delivery_StateToNumber(object: Delivery_State): number {
 
 /** One attempt. */
 export interface Attempt {
-  /** From 1; counts on when it is resent. */
+  /** From 1; continues after a resend. */
   number: number;
   /** When it started. */
   startTime:
     | Date
     | undefined;
-  /** How long it took. */
+  /** Its duration. */
   durationMs: number;
-  /** What the endpoint answered; 0 when it did not. */
+  /** Status code of the answer; 0 without an answer. */
   statusCode: number;
-  /** `dns`, `connect`, `tls`, `timeout`, `reset`, `blocked`, `status`, `protocol`, `aborted`; empty when delivered. */
+  /** `dns`, `connect`, `tls`, `timeout`, `reset`, `blocked`, `status`, `protocol`, `aborted`; empty if delivered. */
   error: string;
-  /** In words. */
+  /** The reason in words. */
   reason: string;
   /** The first 2 KiB of the answer. */
   responseHead: string;
 }
 
-/** Asks for a page of deliveries. Every condition that is set must hold. */
+/** Request for a page of deliveries. Every condition that is set must hold. */
 export interface ListDeliveriesRequest {
-  /** At most 1000; 50 when 0. */
+  /** At most 1000; 0 means 50. */
   pageSize: number;
-  /** `next_page_token` of the page before, with the same conditions. */
+  /** `next_page_token` of the previous page, with the same conditions. */
   pageToken: string;
   /** `searches/{search}`. */
   search: string;
   /** `endpoints/{endpoint}`. */
   endpoint: string;
-  /** Any when unspecified. */
+  /** Only in this state; unspecified means any. */
   state: Delivery_State;
-  /** Created at or after. */
+  /** Created at this time or later. */
   startTime:
     | Date
     | undefined;
-  /** Created before. */
+  /** Created before this time. */
   endTime:
     | Date
     | undefined;
-  /** `clients/{client}`, or the display name of one. */
+  /** `clients/{client}`, or a client's display name. */
   client: string;
   /** `properties/{property}`. At most one of this, `advert` and `advert_url`. */
   property: string;
-  /** `adverts/{advert}`: of the property that has it. */
+  /** `adverts/{advert}`: deliveries of its property. */
   advert: string;
-  /** The address of an advert on its portal, what follows `#` left out: of the property that has it. */
+  /** The URL of an advert, ignoring the part after `#`: deliveries of its property. */
   advertUrl: string;
   /** A kind of event, for example `ad.update.price`. */
   kind: string;
@@ -206,11 +206,11 @@ export interface ListDeliveriesResponse {
   nextPageToken: string;
 }
 
-/** Asks for one delivery. */
+/** Request for one delivery. */
 export interface GetDeliveryRequest {
   /** `deliveries/{delivery}`. */
   name: string;
-  /** Whether to answer the body too. It may hold contacts of advertisers. */
+  /** Include the body, which may contain contacts of advertisers. */
   includeBody: boolean;
 }
 

@@ -8,19 +8,19 @@
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 import { Timestamp } from "../../../google/protobuf/timestamp.ts";
 
-/** Endpoints: the URLs that deliveries go to, each treated apart. */
+/** Endpoints: the URLs that receive deliveries. */
 
-/** A URL of one client, over all its searches; or one of all clients, which an operator pauses at once. */
+/** A URL of one client, for all its searches; or of all clients, to pause it for all of them. */
 export interface Endpoint {
   /** `endpoints/{endpoint}`: thirty-two hexadecimal digits of a client and a URL, or sixteen of a URL for all clients. */
   name: string;
   /** The URL. */
   url: string;
-  /** Since when an operator has paused it; absent when not. */
+  /** When an operator paused it; absent if not paused. */
   pauseTime:
     | Date
     | undefined;
-  /** Why, in the operator's words. */
+  /** The operator's reason. */
   pauseReason: string;
   /** Deliveries that are not final. */
   openCount: number;
@@ -30,39 +30,39 @@ export interface Endpoint {
   oldestDueTime:
     | Date
     | undefined;
-  /** Attempts that failed since the last one that did not. */
+  /** Failed attempts since the last success. */
   failureStreak: number;
-  /** The last attempt's end, as `attempts.error` says; empty when delivered or never tried. */
+  /** Error of the last attempt (`attempts.error`); empty if delivered or never tried. */
   lastError: string;
   /** When the last attempt started. */
   lastAttemptTime: Date | undefined;
 }
 
-/** Asks for a page of endpoints. */
+/** Request for a page of endpoints. */
 export interface ListEndpointsRequest {
-  /** At most 1000; 50 when 0. */
+  /** At most 1000; 0 means 50. */
   pageSize: number;
-  /** `next_page_token` of the page before. */
+  /** `next_page_token` of the previous page. */
   pageToken: string;
-  /** Only those an operator has paused. */
+  /** Only endpoints that an operator has paused. */
   pausedOnly: boolean;
 }
 
 /** A page of endpoints. */
 export interface ListEndpointsResponse {
-  /** In the order of open deliveries, most first. */
+  /** By the number of open deliveries, largest first. */
   endpoints: Endpoint[];
   /** Empty on the last page. */
   nextPageToken: string;
 }
 
-/** Asks for one endpoint. */
+/** Request for one endpoint. */
 export interface GetEndpointRequest {
   /** `endpoints/{endpoint}`. */
   name: string;
 }
 
-/** Asks to pause an endpoint. */
+/** Request to pause an endpoint. */
 export interface PauseEndpointRequest {
   /** `endpoints/{endpoint}`. */
   name: string;
@@ -70,7 +70,7 @@ export interface PauseEndpointRequest {
   reason: string;
 }
 
-/** Asks to resume an endpoint. */
+/** Request to resume an endpoint. */
 export interface ResumeEndpointRequest {
   /** `endpoints/{endpoint}`. */
   name: string;

@@ -14,13 +14,13 @@ import { Timestamp } from "../../../google/protobuf/timestamp.ts";
 export interface Feed {
   /** `feeds/{feed}`. */
   name: string;
-  /** Adverts of it that are live. */
+  /** Its live adverts. */
   advertCount: number;
   /** When it was last checked. */
   lookTime:
     | Date
     | undefined;
-  /** When it last gave something. */
+  /** When it last delivered a file. */
   giveTime:
     | Date
     | undefined;
@@ -30,9 +30,9 @@ export interface Feed {
     | undefined;
   /** The path or address of that snapshot. */
   origin: string;
-  /** Why it was refused; empty when it was taken. The other facts are of the last one that was taken. */
+  /** Why it was refused; empty if accepted. The other members describe the last accepted snapshot. */
   refusal: string;
-  /** Adverts that it had. */
+  /** Adverts in the snapshot. */
   readCount: number;
   /** Of these, new ones. */
   newCount: number;
@@ -46,27 +46,27 @@ export interface Feed {
   notUnderstoodCount: number;
   /** The first of those rows, a sentence each. */
   complaints: string[];
-  /** What was unusual, and the values that were left out, a sentence for each kind. */
+  /** Anomalies and omitted values, a sentence for each kind. */
   notices: string[];
-  /** When an operator asked for a snapshot that has not been read yet. */
+  /** When an operator requested a snapshot that has not been read yet. */
   requestTime:
     | Date
     | undefined;
-  /** Members that more than a tenth of the adverts have lost since the snapshot before, a sentence each. */
+  /** Members that more than a tenth of the adverts have lost since the previous snapshot, a sentence each. */
   warnings: string[];
-  /** Since when it is being read; unset when it is not. */
+  /** When the current reading began; unset if none is in progress. */
   readingSinceTime:
     | Date
     | undefined;
-  /** Bytes of it that have been received since then. */
+  /** Bytes received since then. */
   receivedBytes: number;
 }
 
-/** Asks for a page of sources. */
+/** Request for a page of sources. */
 export interface ListFeedsRequest {
-  /** At most 1000; 50 unless set. */
+  /** At most 1000; 0 means 50. */
   pageSize: number;
-  /** From the page before. */
+  /** `next_page_token` of the previous page. */
   pageToken: string;
 }
 
@@ -78,13 +78,13 @@ export interface ListFeedsResponse {
   nextPageToken: string;
 }
 
-/** Asks for one source. */
+/** Request for one source. */
 export interface GetFeedRequest {
   /** `feeds/{feed}`. */
   name: string;
 }
 
-/** Asks for a snapshot of a source, now. */
+/** Request to read a snapshot of a source now. */
 export interface RunFeedRequest {
   /** `feeds/{feed}`. */
   name: string;

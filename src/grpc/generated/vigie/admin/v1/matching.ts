@@ -22,13 +22,13 @@ export interface Index {
 export interface IndexInstance {
   /** `instances/{instance}`. */
   instance: string;
-  /** Searches it holds. */
+  /** Number of its searches. */
   searchCount: number;
   /** When it last read every search. */
   buildTime:
     | Date
     | undefined;
-  /** Figures of the index's own, by name. */
+  /** Further figures of the index, by name. */
   figures: { [key: string]: number };
 }
 
@@ -37,21 +37,21 @@ export interface IndexInstance_FiguresEntry {
   value: number;
 }
 
-/** Asks for the index. */
+/** Request for the index. */
 export interface GetIndexRequest {
 }
 
-/** Asks for a rebuild. */
+/** Request for a rebuild. */
 export interface RebuildIndexRequest {
 }
 
-/** Asks for one search. */
+/** Request for one search. */
 export interface GetIndexedSearchRequest {
   /** `searches/{search}`. */
   name: string;
 }
 
-/** One search as the matcher understands it. */
+/** One search as the matcher applies it. */
 export interface IndexedSearch {
   /** `searches/{search}`. */
   name: string;
@@ -61,17 +61,17 @@ export interface IndexedSearch {
   title: string;
   /** `clients/{client}` that owns it. */
   client: string;
-  /** True when the index of the answering instance holds it; absent when that instance has no index. */
+  /** True if the index of the answering instance contains it; absent if that instance has no index. */
   indexed?:
     | boolean
     | undefined;
-  /** Its criteria in JSON, as matching applies them: lists resolved, bounds of 0 gone. */
+  /** Its criteria in JSON, as matching applies them: lists resolved, bounds of 0 removed. */
   criteriaJson: string;
-  /** Whether it is notified at all. */
+  /** True if its notifications are on. */
   notificationEnabled: boolean;
 }
 
-/** Asks about one pair. The property is named by one of `property`, `advert` and `advert_url`. */
+/** Request to explain one pair. The property is named by one of `property`, `advert` and `advert_url`. */
 export interface ExplainMatchRequest {
   /** `searches/{search}`. */
   search: string;
@@ -79,7 +79,7 @@ export interface ExplainMatchRequest {
   property: string;
   /** `adverts/{advert}`. */
   advert: string;
-  /** The address of one of its adverts on its portal, what follows `#` left out; of several properties the newest crawled. */
+  /** The URL of one of its adverts, ignoring the part after `#`; of several properties, the most recently crawled. */
   advertUrl: string;
 }
 
@@ -89,19 +89,22 @@ export interface ExplainMatchResponse {
   explanationJson: string;
 }
 
-/** Asks what a property is to the searches of one client. It is named by one of `property`, `advert` and `advert_url`. */
+/**
+ * Request to explain the searches of a client that a property satisfies. The property is named by one of `property`,
+ * `advert` and `advert_url`.
+ */
 export interface ExplainPropertyRequest {
-  /** `clients/{client}`, or the display name of one. */
+  /** `clients/{client}`, or a client's display name. */
   client: string;
   /** `properties/{property}`. */
   property: string;
   /** `adverts/{advert}`. */
   advert: string;
-  /** The address of one of its adverts on its portal, what follows `#` left out; of several properties the newest crawled. */
+  /** The URL of one of its adverts, ignoring the part after `#`; of several properties, the most recently crawled. */
   advertUrl: string;
-  /** At most 1000; 20 when 0. */
+  /** At most 1000; 0 means 20. */
   pageSize: number;
-  /** `next_page_token` of the page before, with the same conditions. */
+  /** `next_page_token` of the previous page, with the same conditions. */
   pageToken: string;
 }
 
@@ -111,7 +114,7 @@ export interface ExplainPropertyResponse {
   explanationsJson: string[];
   /** Empty on the last page. */
   nextPageToken: string;
-  /** On all pages together. */
+  /** Total number on all pages. */
   totalSize: number;
 }
 

@@ -9,15 +9,15 @@ import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 
 /** Recipients of e-mails: what clients hold about an address, and its erasure. */
 
-/** Asks what is held about an address. */
+/** Request for the data about an address. */
 export interface GetRecipientsRequest {
   /** The e-mail address, in any case. */
   address: string;
-  /** `clients/{client}`, or the display name of one; all when empty. */
+  /** `clients/{client}`, or a client's display name; empty means all. */
   client: string;
 }
 
-/** What is held about an address. */
+/** The data about an address. */
 export interface GetRecipientsResponse {
   /**
    * A JSON document as `vigie recipients export` writes it: `clients` has, for each that holds something, what
@@ -26,31 +26,31 @@ export interface GetRecipientsResponse {
   documentJson: string;
 }
 
-/** Asks to erase an address. */
+/** Request to erase an address. */
 export interface EraseRecipientsRequest {
   /** The e-mail address, in any case. */
   address: string;
-  /** `clients/{client}`, or the display name of one; all when empty. */
+  /** `clients/{client}`, or a client's display name; empty means all. */
   client: string;
 }
 
-/** What was erased at one client. */
+/** The erased data of one client. */
 export interface RecipientErasure {
   /** `clients/{client}`. */
   client: string;
   /** The client's display name. */
   clientName: string;
-  /** Searches that wrote to it, or mentioned it. */
+  /** Searches that sent e-mails to it, or mentioned it. */
   searchCount: number;
   /** Items of e-mails to it. */
   itemCount: number;
-  /** Of these, those that are not sent any more. */
+  /** Of these, the cancelled ones. */
   cancelledCount: number;
 }
 
-/** What was erased. */
+/** The erased data. */
 export interface EraseRecipientsResponse {
-  /** By client; clients that never held it are left out. */
+  /** By client, without clients that never had it. */
   erasures: RecipientErasure[];
 }
 

@@ -13,7 +13,7 @@ import { Timestamp } from "../../../google/protobuf/timestamp.ts";
  * deliveries. Clients start them themselves (`POST /recoveries`); these are the same.
  */
 
-/** One recovery and how far it is. */
+/** One recovery and its progress. */
 export interface Recovery {
   /** `recoveries/{recovery}`. */
   name: string;
@@ -27,23 +27,23 @@ export interface Recovery {
   endTime:
     | Date
     | undefined;
-  /** `searches/{search}`; empty: of all searches. */
+  /** `searches/{search}`; empty means all searches. */
   search: string;
-  /** The URL that they went to; empty: all. */
+  /** The URL of the deliveries; empty means all. */
   endpointUrl: string;
-  /** Whether delivered ones are resent as well. */
+  /** True if delivered ones are resent too. */
   includeDelivered: boolean;
-  /** What it is at. */
+  /** Its state. */
   state: Recovery_State;
-  /** Deliveries that fit; grows while it counts. */
+  /** Matching deliveries; grows while they are counted. */
   matchedCount: number;
-  /** Of these, attempted for it. */
+  /** Of these, attempted for the recovery. */
   sentCount: number;
   /** Of these, answered with 200. */
   deliveredCount: number;
-  /** Of these, not answered with 200: they go on with their series. */
+  /** Of these, not answered with 200: their series of attempts continue. */
   failedCount: number;
-  /** Still to be sent. */
+  /** Not sent yet. */
   remainingCount: number;
   /** When it was started. */
   createTime:
@@ -53,15 +53,15 @@ export interface Recovery {
   finishTime: Date | undefined;
 }
 
-/** What it is at. */
+/** Its state. */
 export const Recovery_State = {
-  /** STATE_UNSPECIFIED - Not started, but counted alone (`validate_only`). */
+  /** STATE_UNSPECIFIED - Only counted, not started (`validate_only`). */
   STATE_UNSPECIFIED: "STATE_UNSPECIFIED",
-  /** STATE_COUNTING - Counts what fits; nothing is sent yet. */
+  /** STATE_COUNTING - Counts matching deliveries; sends none yet. */
   STATE_COUNTING: "STATE_COUNTING",
-  /** STATE_RUNNING - Sends. */
+  /** STATE_RUNNING - Sends deliveries. */
   STATE_RUNNING: "STATE_RUNNING",
-  /** STATE_FINISHED - Nothing is left. Final. */
+  /** STATE_FINISHED - All deliveries were attempted. Final. */
   STATE_FINISHED: "STATE_FINISHED",
   /** STATE_STOPPED - Stopped before its end. Final. */
   STATE_STOPPED: "STATE_STOPPED",
@@ -121,41 +121,41 @@ export function recovery_StateToNumber(object: Recovery_State): number {
   }
 }
 
-/** Asks for a recovery. */
+/** Request for a recovery. */
 export interface StartRecoveryRequest {
-  /** `clients/{client}`, or the display name of one. */
+  /** `clients/{client}`, or a client's display name. */
   client: string;
-  /** Deliveries created then or later; not before what is kept. */
+  /** Deliveries created then or later, within their retention. */
   startTime:
     | Date
     | undefined;
-  /** Deliveries created then or earlier; now when absent. */
+  /** Deliveries created then or earlier; absent means now. */
   endTime:
     | Date
     | undefined;
-  /** `searches/{search}`; empty: of all searches. */
+  /** `searches/{search}`; empty means all searches. */
   search: string;
-  /** The URL that they went to; empty: all. */
+  /** The URL of the deliveries; empty means all. */
   endpointUrl: string;
-  /** What was delivered as well. */
+  /** Resend delivered ones too. */
   includeDelivered: boolean;
-  /** Count what fits (`matched_count`), and send nothing: the answer has no name. */
+  /** Only count matching deliveries (`matched_count`), and send none: the answer has no name. */
   validateOnly: boolean;
 }
 
-/** Asks for one recovery. */
+/** Request for one recovery. */
 export interface GetRecoveryRequest {
   /** `recoveries/{recovery}`. */
   name: string;
 }
 
-/** Asks for a page of recoveries. */
+/** Request for a page of recoveries. */
 export interface ListRecoveriesRequest {
-  /** At most 1000; 50 when 0. */
+  /** At most 1000; 0 means 50. */
   pageSize: number;
-  /** `next_page_token` of the page before, with the same conditions. */
+  /** `next_page_token` of the previous page, with the same conditions. */
   pageToken: string;
-  /** `clients/{client}`, or the display name of one; empty: of all. */
+  /** `clients/{client}`, or a client's display name; empty means all. */
   client: string;
 }
 
@@ -167,7 +167,7 @@ export interface ListRecoveriesResponse {
   nextPageToken: string;
 }
 
-/** Asks to stop one recovery. */
+/** Request to stop one recovery. */
 export interface StopRecoveryRequest {
   /** `recoveries/{recovery}`. */
   name: string;

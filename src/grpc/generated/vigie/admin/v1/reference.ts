@@ -8,21 +8,21 @@
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 import { Timestamp } from "../../../google/protobuf/timestamp.ts";
 
-/** What operators keep up to date for everybody: site categories and points of interest. */
+/** Reference data that operators maintain: site categories and points of interest. */
 
-/** What `publisher.category` of an advert may be called. */
+/** A value of `publisher.category` of adverts. */
 export interface SiteCategory {
   /** `siteCategories/{site_category}`. */
   name: string;
-  /** What adverts call it. */
+  /** Its name in adverts. */
   displayName: string;
 }
 
-/** Asks for the site categories. */
+/** Request for the site categories. */
 export interface ListSiteCategoriesRequest {
-  /** At most 1000; all when 0. */
+  /** At most 1000; 0 means all. */
   pageSize: number;
-  /** `next_page_token` of the page before. */
+  /** `next_page_token` of the previous page. */
   pageToken: string;
 }
 
@@ -34,9 +34,9 @@ export interface ListSiteCategoriesResponse {
   nextPageToken: string;
 }
 
-/** Asks to replace the site categories. */
+/** Request to replace the site categories. */
 export interface SetSiteCategoriesRequest {
-  /** All of them, at most 1000, none twice. */
+  /** All names, at most 1000, without duplicates. */
   displayNames: string[];
 }
 
@@ -46,17 +46,17 @@ export interface SetSiteCategoriesResponse {
   siteCategories: SiteCategory[];
 }
 
-/** Where points of interest came from: one imported file or area. */
+/** A source of points of interest: one imported file or area. */
 export interface PointSource {
   /** `pointSources/{point_source}`. */
   name: string;
-  /** Points it has. */
+  /** Number of its points. */
   pointCount: number;
   /** When it was imported. */
   importTime: Date | undefined;
 }
 
-/** One place of interest. */
+/** One point of interest. */
 export interface PointOfInterest {
   /** One of the facilities of the REST API, e.g. `school`. */
   facility: string;
@@ -64,9 +64,9 @@ export interface PointOfInterest {
   lat: number;
   /** Degrees, WGS 84. */
   lon: number;
-  /** What it is called; empty when unknown. */
+  /** Its name; empty if unknown. */
   displayName: string;
-  /** What else is known of it. */
+  /** Further attributes. */
   attributes: { [key: string]: string };
 }
 
@@ -75,11 +75,11 @@ export interface PointOfInterest_AttributesEntry {
   value: string;
 }
 
-/** Asks for the sources. */
+/** Request for the sources. */
 export interface ListPointSourcesRequest {
-  /** At most 1000; all when 0. */
+  /** At most 1000; 0 means all. */
   pageSize: number;
-  /** `next_page_token` of the page before. */
+  /** `next_page_token` of the previous page. */
   pageToken: string;
 }
 
@@ -95,13 +95,13 @@ export interface ListPointSourcesResponse {
 export interface ImportPointsOfInterestRequest {
   /** `pointSources/{point_source}`, 1 to 100 letters, digits, dots, hyphens or underscores. In the first message. */
   source: string;
-  /** At most 10,000 a message. */
+  /** At most 10,000 per message. */
   points: PointOfInterest[];
   /** True in the last message. Without it nothing is replaced: an interrupted upload could otherwise count as complete. */
   last: boolean;
 }
 
-/** Asks to delete a source. */
+/** Request to delete a source. */
 export interface DeletePointSourceRequest {
   /** `pointSources/{point_source}`. */
   name: string;

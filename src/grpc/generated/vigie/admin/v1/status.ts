@@ -19,25 +19,25 @@ export interface Status {
   readTime:
     | Date
     | undefined;
-  /** Processes that have shown themselves within the last ten seconds. */
+  /** Instances with a heartbeat within the last ten seconds. */
   instances: Instance[];
   /** `intake` and `deliver`. */
   stages: Stage[];
-  /** `ADVERTS`, `RETRIES` and `REJECTED`; none while NATS cannot be reached. */
+  /** `ADVERTS`, `RETRIES` and `REJECTED`; empty while NATS cannot be reached. */
   streams: Stream[];
   /** Deliveries that are not final, by state. */
   openDeliveries: DeliveryStateCount[];
   /** Deliveries whose attempts are used up, until they are resent. */
   failedDeliveryCount: number;
-  /** When the most overdue delivery should have been attempted; absent when none waits. */
+  /** When the most overdue delivery should have been attempted; absent if none waits. */
   oldestDueTime:
     | Date
     | undefined;
-  /** Messages that could not be understood. */
+  /** Dead letters. */
   deadLetterCount: number;
   /** Endpoints that an operator has paused. */
   pausedEndpointCount: number;
-  /** What the search index holds. */
+  /** The search index. */
   index:
     | Index
     | undefined;
@@ -47,23 +47,23 @@ export interface Status {
 
 /** The intake has one leader at a time. */
 export interface IntakeLead {
-  /** When the last leader took up its work; absent when there was none. */
+  /** When the last leader began its work; absent if there was none. */
   beginTime:
     | Date
     | undefined;
-  /** How long no instance had taken adverts in before it. */
+  /** Time without a leader before it. */
   gapSeconds: number;
-  /** How long no instance has taken adverts in by now; 0 while one does. */
+  /** Current time without a leader; 0 while there is one. */
   leaderlessSeconds: number;
 }
 
 /** One process. */
 export interface Instance {
-  /** `instances/{instance}`: a new one with each start. */
+  /** `instances/{instance}`, new at each start. */
   name: string;
-  /** Where it runs. */
+  /** Its host. */
   host: string;
-  /** Its process id there. */
+  /** Its process id. */
   processId: number;
   /** `intake`, `deliver`, `api`, `admin`. */
   roles: string[];
@@ -74,15 +74,15 @@ export interface Instance {
     | Date
     | undefined;
   /**
-   * When it last showed itself: it does so every two seconds. One that was killed stays listed, and counted by its
-   * stages, for ten seconds.
+   * Its last heartbeat, sent every two seconds. A killed instance remains listed, and counted by its stages, for ten
+   * seconds.
    */
   seenTime:
     | Date
     | undefined;
-  /** It takes adverts in; the other instances of role `intake` stand by. */
+  /** True for the leader of intake; the other instances with the role `intake` are standbys. */
   leadsIntake: boolean;
-  /** What has been failing in it for more than ten seconds, longest first. */
+  /** Components that have been failing for more than ten seconds, longest first. */
   failingActors: FailingActor[];
 }
 
@@ -90,7 +90,7 @@ export interface Instance {
 export interface FailingActor {
   /** `recorder`, `matcher`, `claims`, … */
   actor: string;
-  /** For how many seconds it has not succeeded. */
+  /** Seconds without a success. */
   failingSeconds: number;
   /** Its last failure. */
   reason: string;
@@ -100,15 +100,15 @@ export interface FailingActor {
 export interface Stage {
   /** `stages/intake`, `stages/deliver`. */
   name: string;
-  /** Whether it takes new work. */
+  /** State of the stage. */
   state: Stage_State;
-  /** Since when an operator has paused it. */
+  /** When an operator paused it. */
   pauseTime:
     | Date
     | undefined;
-  /** Why, in the operator's words. */
+  /** The operator's reason. */
   pauseReason: string;
-  /** Messages or attempts under way on all instances together. */
+  /** Messages or attempts in progress on all instances. */
   inFlight: number;
   /** Instances that run it. */
   instanceCount: number;
@@ -116,13 +116,13 @@ export interface Stage {
 
 /** Whether the stage takes new work. */
 export const Stage_State = {
-  /** STATE_UNSPECIFIED - Never sent. */
+  /** STATE_UNSPECIFIED - Not used. */
   STATE_UNSPECIFIED: "STATE_UNSPECIFIED",
   /** STATE_RUNNING - Takes new work. */
   STATE_RUNNING: "STATE_RUNNING",
-  /** STATE_PAUSING - Paused by an operator, with work still under way or an instance that does not know of it yet. */
+  /** STATE_PAUSING - Paused by an operator, with work in progress or an instance that does not know of the pause yet. */
   STATE_PAUSING: "STATE_PAUSING",
-  /** STATE_PAUSED - Paused by an operator, nothing under way. */
+  /** STATE_PAUSED - Paused by an operator, without work in progress. */
   STATE_PAUSED: "STATE_PAUSED",
   /** STATE_ABSENT - No instance runs it. */
   STATE_ABSENT: "STATE_ABSENT",
@@ -186,13 +186,13 @@ export function stage_StateToNumber(object: Stage_State): number {
 export interface Stream {
   /** `streams/ADVERTS`, `streams/RETRIES`. */
   name: string;
-  /** Messages it holds. */
+  /** Its messages. */
   messageCount: number;
-  /** Bytes it holds. */
+  /** Its bytes. */
   byteCount: number;
-  /** Messages that no consumer has been handed yet. */
+  /** Messages not yet delivered to a consumer. */
   pendingCount: number;
-  /** Messages delivered and not acknowledged, waiting retries included. */
+  /** Messages delivered but not acknowledged, including waiting retries. */
   ackPendingCount: number;
   /** Consumers that pull from it. */
   consumerCount: number;
@@ -202,30 +202,27 @@ export interface Stream {
 export interface DeliveryStateCount {
   /** `queued`, `sending` or `retry_wait`. */
   state: string;
-  /** How many. */
+  /** Their number. */
   count: number;
 }
 
-/** Asks to take streams and consumers over. */
+/** Request to take over streams and consumers. */
 export interface AdoptStreamsRequest {
-  /** Only says what would be taken over. */
+  /** Only report what would be taken over. */
   validateOnly: boolean;
 }
 
-/** What was taken over. */
+/** The streams and consumers that were taken over. */
 export interface AdoptStreamsResponse {
-  /**
-   * A sentence each: the stream or consumer, its waiting messages, and its owner. Empty: none belongs to another
-   * database.
-   */
+  /** For each the stream or consumer, its waiting messages, and its owner; empty if none belongs to another database. */
   adopted: string[];
 }
 
-/** Asks for the status. */
+/** Request for the status. */
 export interface GetStatusRequest {
 }
 
-/** Asks to pause a stage. */
+/** Request to pause a stage. */
 export interface PauseStageRequest {
   /** `stages/{stage}`. */
   name: string;
@@ -233,13 +230,13 @@ export interface PauseStageRequest {
   reason: string;
 }
 
-/** Asks to resume a stage. */
+/** Request to resume a stage. */
 export interface ResumeStageRequest {
   /** `stages/{stage}`. */
   name: string;
 }
 
-/** Asks to drain a stage. */
+/** Request to drain a stage. */
 export interface DrainStageRequest {
   /** `stages/{stage}`. */
   name: string;
