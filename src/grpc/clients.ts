@@ -1,21 +1,7 @@
 /** Clients of the REST API and their keys. */
 
 import { CLIENT_LIMIT_RANGES, type SearchLimits } from '../engine/domain/search-limits.ts';
-import {
-  type ApiKey as ApiKeyRow,
-  type ClientLimits,
-  ClientNameTakenError,
-  type Client as ClientRow,
-  type ClientSettings,
-  ClientUnknownError,
-  createClient as createClientRow,
-  createApiKey as createKeyRow,
-  deleteClient as deleteClientRow,
-  listClients as listClientRows,
-  listApiKeys as listKeyRows,
-  revokeApiKey as revokeKeyRow,
-  updateClientSettings,
-} from '../engine/store/clients.ts';
+import * as stored from '../engine/store/clients.ts';
 import { readAllSearchTotals, readSearchTotals } from '../engine/store/search-totals.ts';
 import { emailAddress, integer } from '../values.ts';
 import type { AdminDependencies } from './dependencies.ts';
@@ -51,10 +37,10 @@ export async function createClient(
   if (client === undefined) throw invalidArgument('client', 'must be set');
   const name = displayNameOf('client.display_name', client.displayName);
   try {
-    const created = await createClientRow(database, { name, ...settingsOf(client, SETTINGS) });
+    const created = await stored.createClient(database, { name, ...settingsOf(client, SETTINGS) });
     return clientMessage(created, NO_SEARCHES, isMailAvailable);
   } catch (error) {
-    if (error instanceof ClientNameTakenError) throw alreadyExists('Client', name, error.message);
+    if (error instanceof stored.ClientNameTakenError) throw alreadyExists('Client', name, error.message);
     throw error;
   }
 }
@@ -72,7 +58,7 @@ export async function updateClient(
     throw invalidArgument('update_mask', `must name limits, notice_address or public_name, not ${quoted(unknown)}`);
   const isMeant = (setting: Setting) =>
     paths.length > 0 ? paths.includes(snakeCase(setting)) : client[setting] !== undefined;
-  const updated = await updateClientSettings(database, id, settingsOf(client, SETTINGS.filter(isMeant)));
+  const updated = await stored.updateClientSettings(database, id, settingsOf(client, SETTINGS.filter(isMeant)));
   if (updated === null) throw notFound('Client', client.name);
   keysChanged();
   return clientMessage(updated, await readSearchTotals(database, id), isMailAvailable);
@@ -82,7 +68,7 @@ export async function listClients(
   request: ListClientsRequest,
   { database, isMailAvailable }: AdminDependencies,
 ): Promise<ListClientsResponse> {
-  const { rows, nextPageToken } = pageOfList(await listClientRows(database), request, 'clients');
+  const { rows, nextPageToken } = pageOfList(await stored.listClients(database), request, 'clients');
   const totals = await readAllSearchTotals(database);
   const clients = rows.map((client) => clientMessage(client, totals.get(client.id) ?? NO_SEARCHES, isMailAvailable));
   return { clients, nextPageToken };
@@ -92,7 +78,7 @@ export async function deleteClient(
   name: string,
   { database, keysChanged }: AdminDependencies,
 ): Promise<Record<string, never>> {
-  if (!(await deleteClientRow(database, await clientIdOf('name', name, database)))) throw notFound('Client', name);
+  if (!(await stored.deleteClient(database, await clientIdOf('name', name, database)))) throw notFound('Client', name);
   keysChanged();
   return {};
 }
@@ -104,10 +90,10 @@ export async function createApiKey(
   const clientId = uuidOfName('parent', 'clients', parent);
   const name = displayName === '' ? 'default' : displayNameOf('display_name', displayName);
   try {
-    const { key, apiKey } = await createKeyRow(database, clientId, name);
+    const { key, apiKey } = await stored.createApiKey(database, clientId, name);
     return { key, apiKey: keyMessage(apiKey) };
   } catch (error) {
-    if (error instanceof ClientUnknownError) throw notFound('Client', parent);
+    if (error instanceof stored.ClientUnknownError) throw notFound('Client', parent);
     throw error;
   }
 }
@@ -117,9 +103,9 @@ export async function listApiKeys(
   { database }: AdminDependencies,
 ): Promise<ListApiKeysResponse> {
   const clientId = uuidOfName('parent', 'clients', request.parent);
-  const clients = await listClientRows(database);
+  const clients = await stored.listClients(database);
   if (!clients.some(({ id }) => id === clientId)) throw notFound('Client', request.parent);
-  const { rows, nextPageToken } = pageOfList(await listKeyRows(database, clientId), request, request.parent);
+  const { rows, nextPageToken } = pageOfList(await stored.listApiKeys(database, clientId), request, request.parent);
   return { apiKeys: rows.map(keyMessage), nextPageToken };
 }
 
@@ -128,14 +114,14 @@ export async function revokeApiKey(
   { database, keysChanged }: AdminDependencies,
 ): Promise<Record<string, never>> {
   const { clientId, id } = apiKeyOfName('name', name);
-  const isOfClient = (await listKeyRows(database, clientId)).some((key) => key.id === id);
-  if (!isOfClient || !(await revokeKeyRow(database, id))) throw notFound('ApiKey', name);
+  const isOfClient = (await stored.listApiKeys(database, clientId)).some((key) => key.id === id);
+  if (!isOfClient || !(await stored.revokeApiKey(database, id))) throw notFound('ApiKey', name);
   keysChanged();
   return {};
 }
 
-type Limit = keyof ClientLimits;
-type Setting = keyof ClientSettings;
+type Limit = keyof stored.ClientLimits;
+type Setting = keyof stored.ClientSettings;
 
 const LIMITS = Object.keys(CLIENT_LIMIT_RANGES) as readonly Limit[];
 const SETTINGS: readonly Setting[] = [...LIMITS, 'noticeAddress', 'publicName'];
@@ -145,7 +131,7 @@ const ADDRESS = emailAddress(254);
 const NO_SEARCHES: SearchLimits = { searches: 0, polygonCorners: 0, excludedWords: 0, matchesPerAdvert: 0 };
 
 /** Settings that are absent from the request become null. */
-function settingsOf(client: Client, settings: readonly Setting[]): Partial<ClientSettings> {
+function settingsOf(client: Client, settings: readonly Setting[]): Partial<stored.ClientSettings> {
   const entries = settings.map((setting) => {
     if (setting === 'noticeAddress')
       return [setting, optionalValue('client.notice_address', ADDRESS, client.noticeAddress ?? '')];
@@ -159,7 +145,7 @@ function settingsOf(client: Client, settings: readonly Setting[]): Partial<Clien
   return Object.fromEntries(entries);
 }
 
-function clientMessage(client: ClientRow, totals: SearchLimits, isMailAvailable: boolean): Client {
+function clientMessage(client: stored.Client, totals: SearchLimits, isMailAvailable: boolean): Client {
   return {
     name: nameOf.client(client.id),
     displayName: client.name,
@@ -177,7 +163,7 @@ function clientMessage(client: ClientRow, totals: SearchLimits, isMailAvailable:
   };
 }
 
-function keyMessage(key: ApiKeyRow): ApiKey {
+function keyMessage(key: stored.ApiKey): ApiKey {
   return {
     name: nameOf.apiKey(key.clientId, key.id),
     displayName: key.name,

@@ -3,22 +3,14 @@
 import { isOvertaken } from '../engine/domain/change.ts';
 import { decodeIntakeMessage, type IntakeMessage, RejectedMessageError } from '../engine/domain/intake-message.ts';
 import type { Database } from '../engine/store/database.ts';
-import {
-  ALL_DEAD_LETTERS,
-  countDeadLetters,
-  type DeadLetterFilter,
-  type DeadLetterRead,
-  deleteDeadLetters,
-  listDeadLetters as listRows,
-  readDeadLettersAbove,
-} from '../engine/store/dead-letter-reads.ts';
+import * as stored from '../engine/store/dead-letter-reads.ts';
 import { readProperty } from '../engine/store/properties.ts';
 import type { CallContext } from './call.ts';
 import type { AdminDependencies } from './dependencies.ts';
 import { invalidArgument, notFound } from './errors.ts';
 import type {
   DeadLetter,
-  DeadLetterFilter as FilterMessage,
+  DeadLetterFilter,
   ListDeadLettersRequest,
   ListDeadLettersResponse,
   PurgeDeadLettersRequest,
@@ -39,14 +31,19 @@ export async function listDeadLetters(
 ): Promise<ListDeadLettersResponse> {
   const filter = filterOf(request.filter);
   const page = pageOf(request, filter);
-  const rows = await listRows(database, filter, page.cursor === null ? null : Number(page.cursor), page.size + 1);
+  const rows = await stored.listDeadLetters(
+    database,
+    filter,
+    page.cursor === null ? null : Number(page.cursor),
+    page.size + 1,
+  );
   const { rows: letters, nextPageToken } = cutPage(rows, page, filter, ({ id }) => String(id));
   return { deadLetters: letters.map(letterMessage), nextPageToken };
 }
 
 export async function getDeadLetter(name: string, { database }: AdminDependencies): Promise<DeadLetter> {
-  const filter = { ...ALL_DEAD_LETTERS, ids: [deadLetterIdOfName('name', name)] };
-  const [letter] = await readDeadLettersAbove(database, filter, 0, 1);
+  const filter = { ...stored.ALL_DEAD_LETTERS, ids: [deadLetterIdOfName('name', name)] };
+  const [letter] = await stored.readDeadLettersAbove(database, filter, 0, 1);
   if (letter === undefined) throw notFound('DeadLetter', name);
   return { ...letterMessage(letter), body: letter.body };
 }
@@ -64,10 +61,10 @@ export async function requeueDeadLetters(
   const filter = conditionsOf(request.filter);
   let [requeuedCount, overtakenCount] = [0, 0];
   // A letter that is rejected again gets a higher id, so only letters that exist now are processed.
-  const [newest] = await listRows(database, filter, null, 1);
+  const [newest] = await stored.listDeadLetters(database, filter, null, 1);
   for (let aboveId = 0; newest !== undefined; ) {
     signal.throwIfAborted();
-    const letters = (await readDeadLettersAbove(database, filter, aboveId, REQUEUE_BATCH)).filter(
+    const letters = (await stored.readDeadLettersAbove(database, filter, aboveId, REQUEUE_BATCH)).filter(
       ({ id }) => id <= newest.id,
     );
     const requeuedIds: number[] = [];
@@ -77,7 +74,7 @@ export async function requeueDeadLetters(
       if (!request.validateOnly) await republish(letter);
     }
     if (requeuedIds.length > 0 && !request.validateOnly) {
-      await deleteDeadLetters(database, { ...filter, ids: requeuedIds });
+      await stored.deleteDeadLetters(database, { ...filter, ids: requeuedIds });
     }
     requeuedCount += requeuedIds.length;
     overtakenCount += letters.length - requeuedIds.length;
@@ -91,7 +88,7 @@ export async function requeueDeadLetters(
  * Whether a later message of the same advert was recorded. The letter's own requeued copy may have been recorded
  * meanwhile and does not count; its origin identifies it (domain/change.ts).
  */
-async function isLetterOvertaken(letter: DeadLetterRead & { readonly body: Buffer }, database: Database) {
+async function isLetterOvertaken(letter: stored.DeadLetterRead & { readonly body: Buffer }, database: Database) {
   const message = understood(letter.body);
   const last = message && (await readProperty(database, message.propertyUuid))?.crawls[message.advertUuid];
   if (!message || !last) return false;
@@ -114,16 +111,16 @@ export async function purgeDeadLetters(
   { database }: AdminDependencies,
 ): Promise<PurgeDeadLettersResponse> {
   const filter = conditionsOf(message);
-  if (force) return { purgeCount: await deleteDeadLetters(database, filter), purgeSample: [] };
+  if (force) return { purgeCount: await stored.deleteDeadLetters(database, filter), purgeSample: [] };
   const [purgeCount, sample] = await Promise.all([
-    countDeadLetters(database, filter),
-    listRows(database, filter, null, SAMPLE_MAX),
+    stored.countDeadLetters(database, filter),
+    stored.listDeadLetters(database, filter, null, SAMPLE_MAX),
   ]);
   return { purgeCount, purgeSample: sample.map(({ id }) => nameOf.deadLetter(id)) };
 }
 
-function filterOf(message: FilterMessage | undefined): DeadLetterFilter {
-  if (message === undefined) return { ids: [], subject: null, reason: null, from: null, before: null };
+function filterOf(message: DeadLetterFilter | undefined): stored.DeadLetterFilter {
+  if (message === undefined) return stored.ALL_DEAD_LETTERS;
   if (message.names.length > NAMES_MAX) throw invalidArgument('filter.names', `must have at most ${NAMES_MAX}`);
   return {
     ids: message.names.map((name) => deadLetterIdOfName('filter.names', name)),
@@ -134,7 +131,7 @@ function filterOf(message: FilterMessage | undefined): DeadLetterFilter {
 }
 
 /** A call that changes rows must set a filter. */
-function conditionsOf(message: FilterMessage | undefined): DeadLetterFilter {
+function conditionsOf(message: DeadLetterFilter | undefined): stored.DeadLetterFilter {
   const filter = filterOf(message);
   const { ids, ...others } = filter;
   if (ids.length === 0 && Object.values(others).every((condition) => condition === null)) {
@@ -143,7 +140,7 @@ function conditionsOf(message: FilterMessage | undefined): DeadLetterFilter {
   return filter;
 }
 
-function letterMessage(letter: DeadLetterRead): DeadLetter {
+function letterMessage(letter: stored.DeadLetterRead): DeadLetter {
   return {
     name: nameOf.deadLetter(letter.id),
     stream: letter.stream,

@@ -8,17 +8,8 @@ import {
   SCHOOL_TYPES,
 } from '../engine/domain/point-of-interest.ts';
 import { storable } from '../engine/domain/text.ts';
-import {
-  listPointSources as listSourceRows,
-  removePointSource,
-  replacePointSource,
-} from '../engine/store/points-of-interest.ts';
-import {
-  type SiteCategory as CategoryRow,
-  listSiteCategories as listCategoryRows,
-  SiteCategoryInUseError,
-  setSiteCategories as setCategoryRows,
-} from '../engine/store/site-categories.ts';
+import * as storedPoints from '../engine/store/points-of-interest.ts';
+import * as storedCategories from '../engine/store/site-categories.ts';
 import { number, oneOf, text } from '../values.ts';
 import { type CallContext, orAborted } from './call.ts';
 import type { AdminDependencies } from './dependencies.ts';
@@ -52,7 +43,12 @@ export async function listSiteCategories(
   request: ListSiteCategoriesRequest,
   { database }: AdminDependencies,
 ): Promise<ListSiteCategoriesResponse> {
-  const { rows, nextPageToken } = pageOfList(await listCategoryRows(database), request, 'siteCategories', ALL);
+  const { rows, nextPageToken } = pageOfList(
+    await storedCategories.listSiteCategories(database),
+    request,
+    'siteCategories',
+    ALL,
+  );
   return { siteCategories: rows.map(categoryMessage), nextPageToken };
 }
 
@@ -64,9 +60,9 @@ export async function setSiteCategories(
   const names = displayNames.map((name) => displayNameOf('display_names', name));
   if (new Set(names).size < names.length) throw invalidArgument('display_names', 'must not contain duplicates');
   try {
-    return { siteCategories: (await setCategoryRows(database, names)).map(categoryMessage) };
+    return { siteCategories: (await storedCategories.setSiteCategories(database, names)).map(categoryMessage) };
   } catch (error) {
-    if (error instanceof SiteCategoryInUseError) {
+    if (error instanceof storedCategories.SiteCategoryInUseError) {
       throw failedPrecondition('SITE_CATEGORY_IN_USE', 'siteCategories', error.message);
     }
     throw error;
@@ -77,13 +73,14 @@ export async function listPointSources(
   request: ListPointSourcesRequest,
   { database }: AdminDependencies,
 ): Promise<ListPointSourcesResponse> {
-  const sources = (await listSourceRows(database)).map(sourceMessage);
+  const sources = (await storedPoints.listPointSources(database)).map(sourceMessage);
   const { rows, nextPageToken } = pageOfList(sources, request, 'pointSources', ALL);
   return { pointSources: [...rows], nextPageToken };
 }
 
 export async function deletePointSource(name: string, { database }: AdminDependencies): Promise<Record<string, never>> {
-  if (!(await removePointSource(database, pointSourceOfName('name', name)))) throw notFound('PointSource', name);
+  if (!(await storedPoints.removePointSource(database, pointSourceOfName('name', name))))
+    throw notFound('PointSource', name);
   return {};
 }
 
@@ -111,8 +108,8 @@ export async function importPoints(
     if (!isComplete) throw invalidArgument('last', 'must be true in the last message');
   }
 
-  await replacePointSource(database, source, batches());
-  const imported = (await listSourceRows(database)).find(({ name }) => name === source);
+  await storedPoints.replacePointSource(database, source, batches());
+  const imported = (await storedPoints.listPointSources(database)).find(({ name }) => name === source);
   if (imported === undefined) throw notFound('PointSource', first.value.source);
   return sourceMessage(imported);
 }
@@ -140,7 +137,7 @@ function attributesOf({ attributes }: PointMessage): PointAttributes {
   };
 }
 
-function categoryMessage({ id, name }: CategoryRow): SiteCategory {
+function categoryMessage({ id, name }: storedCategories.SiteCategory): SiteCategory {
   return { name: nameOf.siteCategory(id), displayName: name };
 }
 

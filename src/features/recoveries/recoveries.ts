@@ -34,18 +34,7 @@ import { cutPage, pageOf, uuidCursorOf } from '../../grpc/paging.ts';
 import { Problem } from '../../rest/problem.ts';
 import { ENDPOINT_URL, FUTURE } from '../../values.ts';
 import { RECOVERY_CONTRACT, recoveryRoutes } from './recovery-routes.ts';
-import {
-  createRecovery,
-  isEndpointKnown,
-  isWithinKept,
-  listAnyRecoveries,
-  type Recovery as RecoveryRead,
-  type RecoveryState,
-  readRecovery,
-  remainingOf,
-  removeRecoveries,
-  stopRecovery as stopRow,
-} from './recovery-rows.ts';
+import * as stored from './recovery-rows.ts';
 import { countFitting, countPage, lockOpenRecoveries, sendNext, sendWaiting, settleItems } from './recovery-steps.ts';
 
 const STEP_EVERY_MS = 250;
@@ -54,7 +43,7 @@ const SLOTS_SHARE = 1 / 4;
 export const recoveries: Feature = {
   name: 'recoveries',
   async *forget(database, { deliveries }) {
-    if (deliveries !== null) yield { recoveries: await removeRecoveries(database, deliveries) };
+    if (deliveries !== null) yield { recoveries: await stored.removeRecoveries(database, deliveries) };
   },
   contract: RECOVERY_CONTRACT,
   routes: recoveryRoutes,
@@ -123,12 +112,12 @@ async function startRecovery(request: StartRecoveryRequest, dependencies: AdminD
   if (since === undefined) throw invalidArgument('start_time', 'must be set');
   if (since > until) throw invalidArgument('start_time', 'must not be after end_time');
   if (since > present) throw invalidArgument('start_time', FUTURE.en);
-  if (!isWithinKept(since, present, retentionDays.deliveries)) {
+  if (!stored.isWithinKept(since, present, retentionDays.deliveries)) {
     throw invalidArgument('start_time', `must be within the ${retentionDays.deliveries} days that deliveries are kept`);
   }
   const clientId = await clientIdOf('client', request.client, database);
   const endpoint = optionalValue('endpoint_url', ENDPOINT_URL, request.endpointUrl);
-  if (endpoint !== null && !(await isEndpointKnown(database, endpointKeyOf(clientId, endpoint)))) {
+  if (endpoint !== null && !(await stored.isEndpointKnown(database, endpointKeyOf(clientId, endpoint)))) {
     throw invalidArgument('endpoint_url', 'must be an endpoint of the client, to which something was sent');
   }
   const recovery = {
@@ -155,7 +144,7 @@ async function startRecovery(request: StartRecoveryRequest, dependencies: AdminD
     };
   }
   try {
-    return recoveryMessage(await createRecovery(database, recovery));
+    return recoveryMessage(await stored.createRecovery(database, recovery));
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
     const description = 'The client has a recovery that is not finished. Wait for its end, or stop it.';
@@ -178,7 +167,7 @@ async function numberOfSearch(
 }
 
 async function getRecovery(name: string, { database }: AdminDependencies): Promise<Recovery> {
-  const recovery = await readRecovery(database, null, uuidOfName('name', 'recoveries', name));
+  const recovery = await stored.readRecovery(database, null, uuidOfName('name', 'recoveries', name));
   if (recovery === null) throw notFound('Recovery', name);
   return recoveryMessage(recovery);
 }
@@ -189,7 +178,7 @@ async function listRecoveries(
 ): Promise<ListRecoveriesResponse> {
   const clientId = await optionalClientId('client', request.client, database);
   const page = pageOf(request, { clientId });
-  const rows = await listAnyRecoveries(database, clientId, uuidCursorOf(page), page.size + 1);
+  const rows = await stored.listAnyRecoveries(database, clientId, uuidCursorOf(page), page.size + 1);
   const { rows: recoveries, nextPageToken } = cutPage(rows, page, { clientId }, ({ id }) => id);
   return { recoveries: recoveries.map(recoveryMessage), nextPageToken };
 }
@@ -197,18 +186,18 @@ async function listRecoveries(
 async function stopRecovery(name: string, dependencies: AdminDependencies): Promise<Recovery> {
   const { database } = dependencies;
   const id = uuidOfName('name', 'recoveries', name);
-  if (!(await stopRow(database, null, id))) throw notFound('Recovery', name);
+  if (!(await stored.stopRecovery(database, null, id))) throw notFound('Recovery', name);
   return getRecovery(name, dependencies);
 }
 
-const STATES: Readonly<Record<RecoveryState, Recovery_State>> = {
+const STATES: Readonly<Record<stored.RecoveryState, Recovery_State>> = {
   counting: Recovery_State.STATE_COUNTING,
   running: Recovery_State.STATE_RUNNING,
   finished: Recovery_State.STATE_FINISHED,
   stopped: Recovery_State.STATE_STOPPED,
 };
 
-function recoveryMessage(recovery: RecoveryRead): Recovery {
+function recoveryMessage(recovery: stored.Recovery): Recovery {
   return {
     name: nameOf.recovery(recovery.id),
     client: nameOf.client(recovery.clientId),
@@ -222,7 +211,7 @@ function recoveryMessage(recovery: RecoveryRead): Recovery {
     sentCount: recovery.sent,
     deliveredCount: recovery.delivered,
     failedCount: recovery.failed,
-    remainingCount: remainingOf(recovery),
+    remainingCount: stored.remainingOf(recovery),
     createTime: recovery.createdAt,
     finishTime: recovery.finishedAt ?? undefined,
   };
