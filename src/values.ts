@@ -3,6 +3,7 @@
  * Schema of the values that it accepts; for any other value it returns a sentence in both languages.
  */
 
+import Big from 'big.js';
 import { z } from 'zod';
 import type { InLanguages } from './engine/domain/criterion-words.ts';
 import { parseUuid, type Uuid } from './engine/domain/ids.ts';
@@ -231,18 +232,9 @@ const PLAIN_DECIMAL = /^-?\d+(\.\d+)?$/;
 export function decimalOf(value: number | string): string {
   const written = String(value).replace(/^[+ ]/, '');
   if (PLAIN_DECIMAL.test(written)) return written;
-  const [, sign = '', whole = '', decimals = '', exponent = '0'] =
-    /^(-?)(\d+)(?:\.(\d+))?(?:e([-+]?\d+))?$/i.exec(written) ?? [];
-  const digits = whole + decimals;
-  const point = whole.length + Number(exponent);
-  const shifted =
-    point <= 0
-      ? `0.${'0'.repeat(-point)}${digits}`
-      : `${digits.padEnd(point, '0').slice(0, point)}.${digits.slice(point)}`;
-  const [integral = '', fraction = ''] = shifted.split('.');
-  // `1e-30` becomes 0.
-  const kept = fraction.slice(0, FRACTION_MAX).replace(/0{1,20}$/, '');
-  return `${sign}${integral.replace(/^0+(?=\d)/, '')}${kept === '' ? '' : `.${kept}`}`;
+  // `1e-30` becomes 0. A negative zero keeps its sign.
+  const rounded = new Big(written).abs().round(FRACTION_MAX, Big.roundDown).toFixed();
+  return written.startsWith('-') ? `-${rounded}` : rounded;
 }
 
 /** The UUID alone, or as the last segment of an IRI such as `/searches/{uuid}`. */

@@ -91,20 +91,14 @@ export async function connectAdmin(config: Config, flags: ConnectionFlags): Prom
 
 /**
  * Calls a method. Requests and answers are JSON of protobuf; an answer includes default values. Throws
- * `AdminCallError`, also when `stopping` cancels the call.
+ * `AdminCallError`.
  */
-export function call(
-  client: AdminClient,
-  name: string,
-  request: JsonObject,
-  stopping: AbortSignal | null = null,
-): Promise<JsonObject> {
+export function call(client: AdminClient, name: string, request: JsonObject): Promise<JsonObject> {
   return new Promise((resolve, reject) => {
-    const sent = client.channel.makeUnaryRequest(...argumentsOf(client, name, request), (error, response) => {
+    client.channel.makeUnaryRequest(...argumentsOf(client, name, request), (error, response) => {
       if (error !== null) reject(callError(client, error));
       else resolve(response ?? {});
     });
-    stopping?.addEventListener('abort', () => sent.cancel(), { once: true });
   });
 }
 

@@ -16,18 +16,16 @@ const TYPING_MS = 150;
 
 export interface CompletionProps {
   readonly label: string;
-  /** The kinds of place to offer. Default all. */
-  readonly types?: readonly LocationDocument['type'][];
   onChoose(place: LocationDocument): void;
 }
 
-export function Completion({ label, types, onChoose }: CompletionProps) {
+export function Completion({ label, onChoose }: CompletionProps) {
   const words = useWords();
   const id = useId();
   const [typed, setTyped] = useState('');
   const [active, setActive] = useState(0);
   const [isAwaited, setAwaited] = useState(false);
-  const { letters, places } = useCompletion(typed, types);
+  const { letters, places } = useCompletion(typed);
   const isOpen = typed.trim() !== '' && places.length > 0;
   const offered = isOpen ? places : [];
   const isBehind = typed.trim() !== '' && letters !== typed.trim();
@@ -120,21 +118,20 @@ interface Completed {
 const NOTHING: Completed = { letters: '', places: [] };
 
 /** Completed places. If a request fails, nothing is completed, and the next letter sends another request. */
-function useCompletion(typed: string, types: CompletionProps['types']): Completed {
+function useCompletion(typed: string): Completed {
   const { rest } = useModel();
   const letters = typed.trim();
   const { value } = useAnswer(
     async (signal) => {
       if (letters === '') return NOTHING;
       await pause(TYPING_MS, signal);
-      const query = { query: letters.slice(0, 100), itemsPerPage: SHOWN_MAX * 2 };
+      const query = { query: letters.slice(0, 100), itemsPerPage: SHOWN_MAX };
       const path = '/public/location-autocomplete';
       const page = await rest.read<Collection<LocationDocument>>(path, query, signal).catch((error: unknown) => {
         if (error instanceof Refusal || error instanceof Unreachable) return { 'hydra:member': [] };
         throw error;
       });
-      const places = page['hydra:member'].filter(({ type }) => types?.includes(type) ?? true);
-      return { letters, places: places.slice(0, SHOWN_MAX) };
+      return { letters, places: page['hydra:member'] };
     },
     [letters],
   );

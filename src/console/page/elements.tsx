@@ -55,18 +55,17 @@ export interface FoldProps {
   readonly title: string;
   /** True if a field in it is set or has a violation: it opens, and later stays as the reader leaves it. */
   readonly isNeeded: boolean;
-  readonly class?: string;
   readonly children: ComponentChildren;
 }
 
 /** Optional details, closed at first. */
-export function Fold({ title, isNeeded, class: look, children }: FoldProps) {
+export function Fold({ title, isNeeded, children }: FoldProps) {
   const fold = useRef<HTMLDetailsElement>(null);
   useEffect(() => {
     if (isNeeded && fold.current !== null) fold.current.open = true;
   }, [isNeeded]);
   return (
-    <details ref={fold} class={look}>
+    <details ref={fold}>
       <summary>{title}</summary>
       {children}
     </details>
