@@ -4,12 +4,8 @@ import { EVENT_KINDS } from '../engine/domain/codes.ts';
 import { DELIVERY_CHANNELS, type DeliveryState, isFinal, RESEND_REFUSALS } from '../engine/domain/delivery.ts';
 import { bodyOf } from '../engine/domain/routing.ts';
 import { type AttemptRead, readAttempts } from '../engine/store/attempts.ts';
-import {
-  type AdminDelivery,
-  listAdminDeliveries,
-  readAdminDelivery,
-  readDeliveryBody,
-} from '../engine/store/delivery-admin.ts';
+import { type AdminDelivery, listAdminDeliveries, readAdminDelivery } from '../engine/store/delivery-admin.ts';
+import { readSentContent } from '../engine/store/delivery-reads.ts';
 import { resendDelivery as resend } from '../engine/store/resends.ts';
 import { oneOf } from '../values.ts';
 import type { AdminDependencies } from './dependencies.ts';
@@ -62,7 +58,7 @@ export async function getDelivery(
   const [delivery, attemptsOf, body] = await Promise.all([
     readAdminDelivery(database, id),
     readAttempts(database, [id]),
-    includeBody ? readDeliveryBody(database, id) : null,
+    includeBody ? readSentContent(database, id) : null,
   ]);
   if (delivery === null) throw notFound('Delivery', name);
   return {

@@ -148,18 +148,6 @@ export function listPairDeliveries(database: Queryable, match: SentMatch): Promi
   return listAt(database, [targetOfMatch(match)], {}, null, PAIR_DELIVERIES_MAX);
 }
 
-/** The two parts of a webhook's body; null when there is no such delivery. Served by the primary keys. */
-export async function readDeliveryBody(
-  database: Queryable,
-  id: Uuid,
-): Promise<{ readonly head: string; readonly document: string } | null> {
-  const { rows } = await database.query<{ head: string; document: string }>(
-    'select head, document from deliveries d join snapshots on snapshots.id = d.snapshot_id where d.id = $1',
-    [id],
-  );
-  return rows[0] ?? null;
-}
-
 /**
  * Counts open webhooks by state. Also returns the earliest due time at the endpoints that are not paused. Reads every
  * open row.

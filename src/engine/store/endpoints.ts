@@ -41,17 +41,6 @@ export async function recordObservations(
   days: number,
 ): Promise<EndpointChanges> {
   if (observed.length === 0) return { dead: [], series: [] };
-  const rows = observed.map((each) => ({
-    key: each.key,
-    url: each.url,
-    succeeded_at: each.succeededAt,
-    failed_at: each.failedAt,
-    last_error: each.lastError,
-    failures: each.failuresSinceSuccess,
-    failing_since: each.failingSince,
-    gone_at: each.goneAt,
-    concurrency: each.concurrency,
-  }));
   // In key order, so that concurrent couriers do not deadlock.
   const { rows: series } = await client.query<FailureSeries>({
     name: 'record-observations',
@@ -61,9 +50,9 @@ export async function recordObservations(
       ), present as (
       insert into endpoints (key, url, failure_streak, failing_since, gone_at, last_success_at, last_failure_at, last_error,
         concurrency)
-      select key, url, failures, failing_since, gone_at, succeeded_at, failed_at, last_error, concurrency
-      from json_to_recordset($1) as row(key text, url text, failures integer, failing_since timestamptz,
-        gone_at timestamptz[], succeeded_at timestamptz, failed_at timestamptz, last_error text, concurrency smallint)
+      select * from json_to_recordset($1) as row(key text, url text, "failuresSinceSuccess" integer,
+        "failingSince" timestamptz, "goneAt" timestamptz[], "succeededAt" timestamptz, "failedAt" timestamptz,
+        "lastError" text, concurrency smallint)
       order by key
       on conflict (key) do update
       set failure_streak = excluded.failure_streak
@@ -83,7 +72,7 @@ export async function recordObservations(
         nullif(former.failure_streak, 0) as "endedAfter"
       from present left join former using (key)
       where (present.failure_streak = 0) <> (coalesce(former.failure_streak, 0) = 0)`,
-    values: [JSON.stringify(rows), arrayLiteral(rows.map(({ key }) => key))],
+    values: [JSON.stringify(observed), arrayLiteral(observed.map(({ key }) => key))],
   });
   const failing = observed.filter(({ failuresSinceSuccess }) => failuresSinceSuccess > 0).map(({ key }) => key);
   return { dead: await pauseDeadEndpoints(client, failing, days), series };

@@ -33,22 +33,12 @@ export interface FeedEntry {
 const ROW_LENGTH = 512;
 
 export function insertFeedItems(items: readonly FeedItem[]): readonly Statement[] {
-  const rows = items.map((item) => ({
-    id: item.id,
-    search_number: item.searchNumber,
-    match_id: item.matchId,
-    sequence: item.sequence,
-    channel: item.channel,
-    kind: item.kind,
-    head: item.head,
-    snapshot_id: item.snapshotId,
-  }));
-  return statementShares(rows, ({ head }) => head.length + ROW_LENGTH).map((share) => ({
+  return statementShares(items, ({ head }) => head.length + ROW_LENGTH).map((share) => ({
     name: 'insert-feed-items',
     text: `
       insert into feed_items (id, search_number, match_id, sequence, channel, kind, head, snapshot_id)
-      select * from json_to_recordset($1) as written(id uuid, search_number integer, match_id uuid, sequence integer,
-        channel text, kind text, head text, snapshot_id uuid)`,
+      select * from json_to_recordset($1) as written(id uuid, "searchNumber" integer, "matchId" uuid, sequence integer,
+        channel text, kind text, head text, "snapshotId" uuid)`,
     values: [JSON.stringify(share)],
   }));
 }
