@@ -20,23 +20,18 @@ const QUEUE_MAX = 1_000;
 const BATCH_MAX = 200;
 const WATCHERS_MAX = 16;
 
-export interface Watching {
-  readonly count: number;
-  watch(
-    call: ServerWritableStream<WatchActivityRequest, ActivityMessage>,
-    dependencies: AdminDependencies,
-    context: CallContext,
-  ): Promise<void>;
-}
-
 /** `stopping` ends every watch. */
-export function createWatching(stopping: AbortSignal): Watching {
+export function createWatching(stopping: AbortSignal) {
   let count = 0;
   return {
     get count() {
       return count;
     },
-    async watch(call, dependencies, { signal }) {
+    async watch(
+      call: ServerWritableStream<WatchActivityRequest, ActivityMessage>,
+      dependencies: AdminDependencies,
+      { signal }: CallContext,
+    ) {
       if (count >= WATCHERS_MAX) throw exhausted('TOO_MANY_WATCHERS', `At most ${WATCHERS_MAX} clients watch at once.`);
       count += 1;
       try {

@@ -271,11 +271,6 @@ interface Answer {
 }
 type Watcher = ServerWritableStream<Question, Answer>;
 
-interface Health {
-  /** Notifies the watchers. */
-  setServing(isServing: boolean): void;
-}
-
 const HEALTH_PATH = '/grpc.health.v1.Health/';
 const WATCHERS_MAX = 16;
 /** Maximum health calls: each incomplete request may hold a message of the maximum size in memory. */
@@ -291,7 +286,7 @@ function isHealthCall(path: string): boolean {
  * it stores no names that callers send. Only the definition comes from grpc-health-check, whose implementation stores
  * every name ever watched. `names`: the services that have a status. `stopping` ends the watches.
  */
-function addHealth(server: Server, names: readonly string[], stopping: AbortSignal): Health {
+function addHealth(server: Server, names: readonly string[], stopping: AbortSignal) {
   let current: Serving = 'SERVING';
   const watchers = new Set<Watcher>();
   stopping.addEventListener('abort', () => {
@@ -319,7 +314,8 @@ function addHealth(server: Server, names: readonly string[], stopping: AbortSign
     },
   });
   return {
-    setServing(isServing) {
+    /** Notifies the watchers. */
+    setServing(isServing: boolean) {
       const next = isServing ? 'SERVING' : 'NOT_SERVING';
       if (next === current) return;
       current = next;

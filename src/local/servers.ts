@@ -82,17 +82,7 @@ export async function openPostgres(
   return { databaseUrl: (postgres as PostgresServer).url, stop };
 }
 
-interface Started {
-  readonly postgres: PostgresServer | null;
-  readonly nats: NatsServer | null;
-  stop(): Promise<void>;
-}
-
-async function startMissing(
-  directory: DataDirectory,
-  settings: ServerSettings,
-  observer: ServerObserver,
-): Promise<Started> {
+async function startMissing(directory: DataDirectory, settings: ServerSettings, observer: ServerObserver) {
   const options = { ...observer, dataDir: directory.path, cacheDir: cacheDirectory() };
   const runningFile = join(directory.path, RUNNING_FILE);
   const started: (PostgresServer | NatsServer)[] = [];

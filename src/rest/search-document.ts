@@ -86,40 +86,25 @@ export function siteCategoryDocument(category: SiteCategory): object {
   };
 }
 
-interface CityReference {
-  /** `Le`, `La`, `Les`, `L'` or empty. */
-  readonly article: string;
-  readonly insee: string;
-  /** The full official name. */
-  readonly libelle: string;
-  readonly name: string;
-  readonly zipcode: string;
-}
-
-export function cityReference(city: City): CityReference {
+export function cityReference(city: City) {
   return {
+    /** `Le`, `La`, `Les`, `L'` or empty. */
     article: articleOf(city.originalName),
     insee: city.insee,
+    /** The full official name. */
     libelle: city.originalName,
     name: city.name,
     zipcode: city.zipcode,
   };
 }
 
-interface DepartmentReference {
-  /** INSEE code of the prefecture, as in the official list. */
-  readonly chefLieu: string;
-  readonly departmentCode: string;
-  readonly name: string;
-  /** Lower case, no accents, hyphens: `cote-d-or`. */
-  readonly nameClean: string;
-}
-
-export function departmentReference(department: Department): DepartmentReference {
+export function departmentReference(department: Department) {
   return {
+    /** INSEE code of the prefecture, as in the official list. */
     chefLieu: department.chefLieu,
     departmentCode: department.code,
     name: department.name,
+    /** Lower case, no accents, hyphens: `cote-d-or`. */
     nameClean: cleanName(department.name),
   };
 }

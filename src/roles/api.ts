@@ -129,13 +129,6 @@ function settingsOf(config: Config): ApiSettings {
   };
 }
 
-interface ConnectionLimits {
-  /** For the server's event `connection`. An excess connection is closed at once. */
-  readonly onConnection: (socket: Socket) => void;
-  /** Called for each authenticated request. False if that client has too many connections. */
-  readonly noteAuthenticated: (socket: Socket, clientId: Uuid) => boolean;
-}
-
 /** Enough for the pages of twenty browsers behind one address. */
 const UNAUTHENTICATED_PER_ADDRESS_MAX = 64;
 /** Share of all allowed connections. */
@@ -145,7 +138,7 @@ const CLIENT_SHARE = 1 / 4;
  * Limits the connections per address and per client. A connection counts for its address until a request on it is
  * authenticated, and then for its client. Connections of proxies are not counted, because they serve many clients.
  */
-export function createConnectionLimits(proxies: BlockList, connectionsMax: number): ConnectionLimits {
+export function createConnectionLimits(proxies: BlockList, connectionsMax: number) {
   const perClientMax = Math.max(1, Math.floor(connectionsMax * CLIENT_SHARE));
   const ofAddresses = new ConcurrencyLimit(LIMITED.connections, {
     perClientMax: UNAUTHENTICATED_PER_ADDRESS_MAX,
@@ -155,7 +148,8 @@ export function createConnectionLimits(proxies: BlockList, connectionsMax: numbe
   /** Counts sockets without an authenticated request. */
   const leaveAddress = new WeakMap<Socket, Leave>();
   return {
-    onConnection(socket) {
+    /** For the server's event `connection`. An excess connection is closed at once. */
+    onConnection(socket: Socket) {
       const address = (socket.remoteAddress ?? '').replace(/^::ffff:(?=\d+\.)/, '');
       if (address === '' || isListed(proxies, address)) return;
       const leave = ofAddresses.tryEnter(networkOf(address));
@@ -163,7 +157,8 @@ export function createConnectionLimits(proxies: BlockList, connectionsMax: numbe
       leaveAddress.set(socket, leave);
       socket.once('close', leave);
     },
-    noteAuthenticated(socket, clientId) {
+    /** Called for each authenticated request. False if that client has too many connections. */
+    noteAuthenticated(socket: Socket, clientId: Uuid) {
       const leave = leaveAddress.get(socket);
       if (leave === undefined) return true;
       leave();

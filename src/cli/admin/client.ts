@@ -5,15 +5,7 @@
 
 import { readFile } from 'node:fs/promises';
 import { fromBinary, fromJson, type JsonObject, toBinary, toJson } from '@bufbuild/protobuf';
-import {
-  type CallOptions,
-  ChannelCredentials,
-  Client,
-  experimental,
-  Metadata,
-  type ServiceError,
-  status,
-} from '@grpc/grpc-js';
+import { ChannelCredentials, Client, experimental, Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import type { Config } from '../../config.ts';
 import { isLoopback } from '../../config-conflicts.ts';
 import { dataDirectoryPath, readToken } from '../../local/data-directory.ts';
@@ -30,11 +22,7 @@ export interface ConnectionFlags {
   readonly timeout: string | undefined;
 }
 
-export interface AdminClient {
-  readonly channel: Client;
-  readonly metadata: Metadata;
-  readonly options: () => CallOptions;
-}
+export type AdminClient = Awaited<ReturnType<typeof connectAdmin>>;
 
 /** Exit codes by gRPC status; 1 for any other status. */
 const EXIT_CODES: Readonly<Partial<Record<status, number>>> = {
@@ -74,7 +62,7 @@ function wordsOf({ code, details, metadata }: ServiceError, address: string): st
 const SECOND_MS = 1_000;
 
 /** Throws `CommandError` when a file cannot be read, or the token would be sent in plaintext. */
-export async function connectAdmin(config: Config, flags: ConnectionFlags): Promise<AdminClient> {
+export async function connectAdmin(config: Config, flags: ConnectionFlags) {
   const address = flags.address ?? addressOf(config);
   const authority = flags.ca ?? config.admin.certificate;
   if (authority === null && !isLoopback(hostOf(address))) throw new CommandError(wordsInClear(address));

@@ -254,13 +254,8 @@ interface DemoMail {
   readonly lines: readonly string[];
 }
 
-interface DemoMailServer {
-  readonly url: string;
-  close(): Promise<void>;
-}
-
 /** The mail server of the demonstration accepts every message (the necessary part of RFC 5321) and reports it. */
-async function startDemoMailServer(onMail: (mail: DemoMail) => void): Promise<DemoMailServer> {
+async function startDemoMailServer(onMail: (mail: DemoMail) => void) {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket);
@@ -273,7 +268,7 @@ async function startDemoMailServer(onMail: (mail: DemoMail) => void): Promise<De
   return {
     url: `smtp://127.0.0.1:${(server.address() as AddressInfo).port}`,
     close: () =>
-      new Promise((resolve) => {
+      new Promise<void>((resolve) => {
         server.close(() => resolve());
         for (const socket of sockets) socket.destroy();
       }),

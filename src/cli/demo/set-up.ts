@@ -240,12 +240,7 @@ export interface ReceivedDelivery {
   };
 }
 
-interface DemoReceiver {
-  readonly url: string;
-  /** Stores the secret that verifies webhooks, as a client would. */
-  remember(secret: string): void;
-  close(): Promise<void>;
-}
+type DemoReceiver = Awaited<ReturnType<typeof startDemoReceiver>>;
 
 interface DemoReceiverOptions {
   /** `path`: the path of the endpoint, which distinguishes matches from events. */
@@ -254,7 +249,7 @@ interface DemoReceiverOptions {
 }
 
 /** The client's endpoint: verifies the signature of each webhook and reports its content. */
-export async function startDemoReceiver(options: DemoReceiverOptions): Promise<DemoReceiver> {
+export async function startDemoReceiver(options: DemoReceiverOptions) {
   let webhook: Webhook | null = null;
   const server = createHttpServer(async (request, response) => {
     try {
@@ -268,11 +263,12 @@ export async function startDemoReceiver(options: DemoReceiverOptions): Promise<D
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    remember(secret) {
+    /** Stores the secret that verifies webhooks, as a client would. */
+    remember(secret: string) {
       webhook = new Webhook(secret);
     },
     close: () =>
-      new Promise((resolve) => {
+      new Promise<void>((resolve) => {
         server.close(() => resolve());
         server.closeAllConnections();
       }),

@@ -89,17 +89,13 @@ export function idExample(resource: string): string | number {
   );
 }
 
-export interface ContractExamples {
-  readonly item: (resource: string) => object;
-  readonly collection: (route: Route) => object;
-  readonly alert: (kind: EventKind, channel: WebhookChannel) => object;
-}
+export type ContractExamples = ReturnType<typeof contractExamples>;
 
-export function contractExamples(reference: Reference): ContractExamples {
+export function contractExamples(reference: Reference) {
   const items = itemExamples(reference);
   return {
-    item: (resource) => items[resource] ?? {},
-    collection: ({ path, resource, parameters }) => ({
+    item: (resource: string) => items[resource] ?? {},
+    collection: ({ path, resource, parameters }: Route) => ({
       '@context': `/contexts/${resource}`,
       '@id': path.replace('{id}', ID.search),
       '@type': 'hydra:Collection',
@@ -113,7 +109,7 @@ export function contractExamples(reference: Reference): ContractExamples {
       ...(ESTIMATED_COLLECTIONS.has(resource) ? { estimated: false } : {}),
       ...(COLLECTIONS_WITH_MARGIN.has(resource) ? { margin: 0 } : {}),
     }),
-    alert: (kind, channel) => alertExample(kind, channel, reference),
+    alert: (kind: EventKind, channel: WebhookChannel) => alertExample(kind, channel, reference),
   };
 }
 
