@@ -44,19 +44,7 @@ export interface Option {
 
 export type Values = Readonly<Record<string, string | boolean | undefined>>;
 
-export interface Input {
-  readonly args: readonly string[];
-  readonly values: Values;
-  readonly isJson: boolean;
-  /** Empty when the option is absent. */
-  text(option: string): string;
-  flag(option: string): boolean;
-  /** At least 1; 0 when the option is absent. */
-  whole(option: string): number;
-  /** At least 0; null when the option is absent. */
-  count(option: string): number | null;
-  time(option: string): Date | undefined;
-}
+export type Input = ReturnType<typeof inputOf>;
 
 /** A wrong command line. */
 export class UsageError extends CommandError {
@@ -72,18 +60,21 @@ export function flag(summary: string): Option {
 }
 
 /** Reading an invalid option from the result throws `UsageError`. */
-export function inputOf(args: readonly string[], values: Values): Input {
+export function inputOf(args: readonly string[], values: Values) {
   const read = <T, A>(option: string, parse: (option: string, value: string) => T, absent: A): T | A =>
     values[option] === undefined ? absent : parse(option, String(values[option]));
   return {
     args,
     values,
     isJson: values.json === true,
-    text: (option) => String(values[option] ?? ''),
-    flag: (option) => values[option] === true,
-    whole: (option) => read(option, wholeOf, 0),
-    count: (option) => read(option, countOf, null),
-    time: (option) => read(option, timeOf, undefined),
+    /** Empty when the option is absent. */
+    text: (option: string) => String(values[option] ?? ''),
+    flag: (option: string) => values[option] === true,
+    /** At least 1; 0 when the option is absent. */
+    whole: (option: string) => read(option, wholeOf, 0),
+    /** At least 0; null when the option is absent. */
+    count: (option: string) => read(option, countOf, null),
+    time: (option: string) => read(option, timeOf, undefined),
   };
 }
 

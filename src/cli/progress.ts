@@ -7,14 +7,7 @@
 import { startTask } from '../engine/actor/task.ts';
 import { printable } from './terminal.ts';
 
-export interface Progress {
-  /** If `share` is smaller than before, another part of the work begins, with its own time and speed. */
-  update(state: ProgressState): void;
-  /** Prints a separate line. */
-  say(line: string): void;
-  /** Must be called when the work ends, even if it fails. */
-  end(): void;
-}
+export type Progress = ReturnType<typeof startProgress>;
 
 export interface ProgressState {
   readonly doing: string;
@@ -60,7 +53,7 @@ export function startProgress(
   unit = '',
   screen: Screen = process.stderr,
   { nowMs, every }: Ticker = ticker,
-): Progress {
+) {
   let standing: ProgressState = { doing, count: null, share: null };
   let begun = { atMs: nowMs(), count: 0 };
   const show = (): void => {
@@ -73,14 +66,17 @@ export function startProgress(
   };
   const stop = every(screen.isTTY ? REDRAW_MS : LINE_MS, show);
   return {
-    update(next) {
+    /** If `share` is smaller than before, another part of the work begins, with its own time and speed. */
+    update(next: ProgressState) {
       if (next.share !== null && next.share < (standing.share ?? 0))
         begun = { atMs: nowMs(), count: standing.count ?? 0 };
       standing = next;
     },
-    say(line) {
+    /** Prints a separate line. */
+    say(line: string) {
       screen.write(`${screen.isTTY ? CLEAR : ''}${printable(line)}\n`);
     },
+    /** Must be called when the work ends, even if it fails. */
     end() {
       stop();
       if (screen.isTTY) screen.write(CLEAR);

@@ -2,7 +2,7 @@
 
 import { once } from 'node:events';
 import { type Config, ConfigError } from '../config.ts';
-import { createSupervisor, FAILING_MS, type Supervisor } from '../engine/actor/supervisor.ts';
+import { createSupervisor, FAILING_MS, type FailingActor, type Supervisor } from '../engine/actor/supervisor.ts';
 import { startTask } from '../engine/actor/task.ts';
 import { pause } from '../engine/actor/waiting.ts';
 import { createWorkerThreads } from '../engine/actor/worker-thread.ts';
@@ -26,7 +26,6 @@ import { assertReachable, type Database, migrate, openDatabase, type Queryable }
 import { addressOf, databaseUnreachable } from '../engine/store/database-servers.ts';
 import { createDocumentCache } from '../engine/store/document-cache.ts';
 import { readDatabaseLabel, recordNamespace } from '../engine/store/installation.ts';
-import type { FailingPart } from '../engine/store/instances.ts';
 import { noteClockBehind, readDatabaseIdentity } from '../engine/store/intake-position.ts';
 import { isDatabaseOutage } from '../engine/store/outage.ts';
 import { probeDatabaseWrite } from '../engine/store/probe-write.ts';
@@ -223,7 +222,7 @@ function openSupervisor({ config, metrics, fail }: Base, onFailure: TransientErr
 }
 
 /** A paused intake and invalid streams involve no failing actor, but are reported as failing parts, too. */
-function failingParts(supervisor: Supervisor, checks: Parts['checks']): readonly FailingPart[] {
+function failingParts(supervisor: Supervisor, checks: Parts['checks']): readonly FailingActor[] {
   const resting = Object.entries(checks).flatMap(([actor, check]) => {
     const reason = check();
     return reason === null ? [] : [{ actor, reason, failingForMs: 0 }];

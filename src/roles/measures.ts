@@ -105,16 +105,7 @@ export function measureStreams(metrics: Metrics, broker: Broker): void {
   metrics.labelledGauge('vigie_consumer_ack_pending', 'Unacknowledged messages', 'stream', perStream('ackPending'));
 }
 
-export interface Stalls {
-  /** `isDue`: whether the role has work to do. Returns a function to call at each step of progress. */
-  follow(role: string, isDue: () => boolean): () => void;
-  /** Seconds without progress, by role. */
-  readonly seconds: ReadonlyMap<string, number>;
-  /** Throws an error that names the roles without progress for too long. */
-  assertProgress(): void;
-  /** Must be called once a second. */
-  check(): void;
-}
+export type Stalls = ReturnType<typeof createStalls>;
 
 /** Longer than any operation with a time limit: an attempt, a statement on a dead connection, a takeover. */
 const STALLED_SECONDS = 30;
@@ -124,22 +115,26 @@ const STALLED_SECONDS = 30;
  * a stall while the role makes progress, nor is an endpoint that hangs. Time is counted in checks, so that a process that
  * was frozen is not considered stalled when it resumes.
  */
-export function createStalls(): Stalls {
+export function createStalls() {
   const due = new Map<string, () => boolean>();
   const seconds = new Map<string, number>();
   return {
+    /** Seconds without progress, by role. */
     seconds,
-    follow(role, isDue) {
+    /** `isDue`: whether the role has work to do. Returns a function to call at each step of progress. */
+    follow(role: string, isDue: () => boolean) {
       due.set(role, isDue);
       seconds.set(role, 0);
       return () => void seconds.set(role, 0);
     },
+    /** Throws an error that names the roles without progress for too long. */
     assertProgress() {
       const stalled = [...seconds].filter(([, stoodStill]) => stoodStill >= STALLED_SECONDS);
       if (stalled.length === 0) return;
       const roles = stalled.map(([role, stoodStill]) => `${role} for ${stoodStill} s`);
       throw new Error(`work is due, but there is no progress: ${roles.join(', ')}`);
     },
+    /** Must be called once a second. */
     check() {
       for (const [role, isDue] of due) seconds.set(role, isDue() ? (seconds.get(role) ?? 0) + 1 : 0);
     },

@@ -8,13 +8,7 @@ import { BrokerSilentError, brokerReason, isBrokerOutage, isBrokerSilence } from
 import { databaseRefusal, isDatabaseOutage } from '../engine/store/outage.ts';
 import type { Log } from '../log.ts';
 
-export interface TransientErrors {
-  /** `what`: the work that met the error. It retries without help. */
-  readonly onTransientError: (what: string, error: Error) => void;
-  readonly onFailure: (failure: ActorFailure) => void;
-  /** Called when the connection to NATS breaks or returns. */
-  readonly onBrokerStatus: (status: 'disconnected' | 'reconnected' | 'error', detail: string) => void;
-}
+export type TransientErrors = ReturnType<typeof createTransientErrors>;
 
 interface OpenError {
   readonly beganAt: number;
@@ -45,7 +39,7 @@ function loggedError(error: Error): Readonly<Record<string, unknown>> {
 export function createTransientErrors(
   log: Pick<Log, 'info' | 'warn' | 'error'>,
   note: (error: Error) => void = () => undefined,
-): TransientErrors {
+) {
   const open = new Map<string, OpenError>();
 
   /** True if this error has not been logged yet. */
@@ -71,11 +65,13 @@ export function createTransientErrors(
   }
 
   return {
-    onTransientError(what, error) {
+    /** `what`: the work that met the error. It retries without help. */
+    onTransientError(what: string, error: Error) {
       note(error);
       if (isNews(what, error)) log.warn({ what, ...loggedError(error) }, 'A transient error occurred.');
     },
-    onBrokerStatus(status, detail) {
+    /** Called when the connection to NATS breaks or returns. */
+    onBrokerStatus(status: 'disconnected' | 'reconnected' | 'error', detail: string) {
       // A lost connection and missing answers count as one error.
       const isOver = status === 'reconnected';
       if (isOver) log.info({ status, detail }, 'The connection to NATS works again.');
@@ -83,7 +79,7 @@ export function createTransientErrors(
         log.warn({ status, detail }, 'The connection to NATS does not work.');
       }
     },
-    onFailure({ actor, error, isBug, isFinal, retryInMs }) {
+    onFailure({ actor, error, isBug, isFinal, retryInMs }: ActorFailure) {
       note(error);
       if (!isFinal && !isNews(`actor ${actor}`, error)) return;
       log.error({ actor, ...loggedError(error), isBug, retryInMs }, isFinal ? 'An actor crashed.' : 'An actor failed.');

@@ -54,13 +54,7 @@ interface DueListener {
   readonly isAlone: boolean;
 }
 
-export interface DueAnnouncer {
-  announce(due: readonly DueDelivery[]): void;
-  /** Sends the deliveries to one other courier, if there is one. */
-  pass(due: readonly DueDelivery[]): void;
-  /** Returns a function that ends the subscription. */
-  listen(listener: DueListener): () => void;
-}
+export type DueAnnouncer = ReturnType<typeof createDueAnnouncer>;
 
 const SIGNAL = 'deliveries.due';
 const QUEUE = 'couriers';
@@ -71,7 +65,7 @@ const ANNOUNCED_MAX = 512;
  * courier, go to one other courier. An announcement only shortens the time until the next scan of the rows, which are
  * the queue.
  */
-export function createDueAnnouncer(broker: Broker): DueAnnouncer {
+export function createDueAnnouncer(broker: Broker) {
   const subject = `${broker.names.signals}.${SIGNAL}`;
   let local: DueListener | null = null;
 
@@ -83,13 +77,15 @@ export function createDueAnnouncer(broker: Broker): DueAnnouncer {
   }
 
   return {
+    /** Sends the deliveries to one other courier, if there is one. */
     pass,
-    announce(due) {
+    announce(due: readonly DueDelivery[]) {
       if (local === null) return pass(due);
       const left = local.admit(due);
       if (!local.isAlone) pass(left);
     },
-    listen(listener) {
+    /** Returns a function that ends the subscription. */
+    listen(listener: DueListener) {
       local = listener;
       const end = listen(broker, subject, (message) => void listener.admit(dueOf(message.string())), QUEUE);
       return () => {

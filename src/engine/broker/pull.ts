@@ -305,23 +305,9 @@ const ANSWER_MAX_MS = 1_000;
  * Receives the answers to the requests of a pull, in order. Closing it ends the waiting requests, because a server
  * sends nothing to an inbox without a subscriber. Messages that were already sent are not lost.
  */
-interface PullInbox {
-  /** Messages and statuses that were received but not yet read with `next`. */
-  readonly received: readonly Msg[];
-  /** Returns a new reply subject for each request, so that their statuses can be distinguished. */
-  replySubject(): string;
-  /** Whether this is the server's report that a request has ended, not a message of the stream. */
-  isStatus(message: Msg): boolean;
-  /** The next message, or null if none came within `timeoutMs`. Rejects when the server has ended the subscription. */
-  next(timeoutMs: number): Promise<Msg | null>;
-  /**
-   * Stops receiving: the server drops the waiting requests. Returns the messages that were not yet read. Messages that
-   * an unreachable server sends meanwhile are redelivered later.
-   */
-  close(): Promise<readonly Msg[]>;
-}
+type PullInbox = ReturnType<typeof openInbox>;
 
-export function openInbox({ connection, isConnected }: Broker): PullInbox {
+export function openInbox({ connection, isConnected }: Broker) {
   const prefix = `${createInbox()}.`;
   const isStatus = ({ subject }: Msg): boolean => subject.startsWith(prefix);
   let requests = 0;
@@ -336,17 +322,25 @@ export function openInbox({ connection, isConnected }: Broker): PullInbox {
     },
   });
   return {
+    /** Messages and statuses that were received but not yet read with `next`. */
     received,
+    /** Returns a new reply subject for each request, so that their statuses can be distinguished. */
     replySubject() {
       requests += 1;
       return `${prefix}${requests}`;
     },
+    /** Whether this is the server's report that a request has ended, not a message of the stream. */
     isStatus,
-    async next(timeoutMs) {
+    /** The next message, or null if none came within `timeoutMs`. Rejects when the server has ended the subscription. */
+    async next(timeoutMs: number) {
       if (received.length === 0 && failure === null) await wakeUp.wait(timeoutMs);
       if (received.length === 0 && failure !== null) throw failure;
       return received.shift() ?? null;
     },
+    /**
+     * Stops receiving: the server drops the waiting requests. Returns the messages that were not yet read. Messages that
+     * an unreachable server sends meanwhile are redelivered later.
+     */
     async close() {
       // `drain` waits for an answer that the server sends after its last message to this inbox.
       if (isConnected() && failure === null) await endsWithin(subscription.drain(), ANSWER_MAX_MS);

@@ -61,16 +61,7 @@ export interface EndedAttempt {
   readonly onRecorded: () => void;
 }
 
-export interface Settlement {
-  /** Reported outcomes that are not recorded yet. */
-  readonly unrecorded: number;
-  /** Resolves on admission. */
-  tell(ended: EndedAttempt): Promise<void>;
-  /** Records the attempts of dead couriers as aborted. */
-  abort(abandoned: readonly AbandonedAttempt[]): Promise<void>;
-  /** Resolves when every report is recorded, and published or abandoned. */
-  drain(grace: Grace): Promise<void>;
-}
+export type Settlement = ReturnType<typeof startSettlement>;
 
 const OUTCOMES_MAX = 256;
 /** Milliseconds to gather a batch: clients have their alerts already, and frequent commits would delay claims. */
@@ -81,7 +72,7 @@ const PUBLISHING_MAX = 64;
 export function startSettlement(
   { broker, database, retryDelayMs, clock, onAttempt, supervisor, onTransientError }: CourierDependencies,
   onDue: (due: readonly DueDelivery[]) => void,
-): Settlement {
+) {
   const publishing = new InFlight();
   const publish = (settled: readonly SettledAttempt[]): Promise<void> =>
     publishFailed(broker, settled, clock()).catch((error: Error) => onTransientError('publish retries', error));
@@ -116,17 +107,21 @@ export function startSettlement(
     },
   });
   return {
+    /** Reported outcomes that are not recorded yet. */
     get unrecorded() {
       return unrecorded;
     },
-    tell(ended) {
+    /** Resolves on admission. */
+    tell(ended: EndedAttempt) {
       unrecorded += 1;
       return actor.tell(ended);
     },
-    async abort(abandoned) {
+    /** Records the attempts of dead couriers as aborted. */
+    async abort(abandoned: readonly AbandonedAttempt[]) {
       if (abandoned.length > 0) await record(abandoned.map((attempt) => abortedAttempt(attempt, retryDelayMs)));
     },
-    async drain(grace) {
+    /** Resolves when every report is recorded, and published or abandoned. */
+    async drain(grace: Grace) {
       await actor.drain(grace);
       await Promise.race([publishing.ended(), grace.isOver]);
     },

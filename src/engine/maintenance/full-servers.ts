@@ -3,21 +3,13 @@
  * writes that succeed in between prove nothing.
  */
 
-import { startTask, type Task } from '../actor/task.ts';
+import { startTask } from '../actor/task.ts';
 import { brokerReason, isBrokerFull } from '../broker/outage.ts';
 import { isDatabaseFull } from '../store/outage.ts';
 
 export type StoreServer = 'PostgreSQL' | 'NATS';
 
-export interface FullServers {
-  /** Notes an error if it or one of its causes says that a server is full. */
-  note(error: Error): void;
-  isFull(server: StoreServer): boolean;
-  /** A sentence for operators; null while no server is known to be full. */
-  readonly reason: string | null;
-  /** Each of `probes` resolves when its server has written. */
-  startProbing(probes: Readonly<Record<StoreServer, () => Promise<void>>>): Task;
-}
+export type FullServers = ReturnType<typeof createFullServers>;
 
 const PROBE_EVERY_MS = 5_000;
 
@@ -26,21 +18,24 @@ const REMEDIES: Readonly<Record<StoreServer, string>> = {
   NATS: 'free some space in its store or on its disk, and restart nats-server if the disk was full',
 };
 
-export function createFullServers(): FullServers {
+export function createFullServers() {
   const full = new Map<StoreServer, string>();
   return {
-    note(error) {
+    /** Notes an error if it or one of its causes says that a server is full. */
+    note(error: Error) {
       for (let each: unknown = error; each instanceof Error; each = each.cause) {
         if (isDatabaseFull(each)) full.set('PostgreSQL', each.message);
         else if (isBrokerFull(each)) full.set('NATS', brokerReason(each));
       }
     },
-    isFull: (server) => full.has(server),
+    isFull: (server: StoreServer) => full.has(server),
+    /** A sentence for operators; null while no server is known to be full. */
     get reason() {
       const reasons = [...full].map(([server, message]) => `${server} has no room (${message}): ${REMEDIES[server]}`);
       return reasons.length === 0 ? null : reasons.join('; ');
     },
-    startProbing: (probes) =>
+    /** Each of `probes` resolves when its server has written. */
+    startProbing: (probes: Readonly<Record<StoreServer, () => Promise<void>>>) =>
       startTask({
         what: 'probe writes',
         everyMs: PROBE_EVERY_MS,

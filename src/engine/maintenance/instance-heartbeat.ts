@@ -5,6 +5,7 @@
  */
 
 import { hostname } from 'node:os';
+import type { FailingActor } from '../actor/supervisor.ts';
 import { startTask } from '../actor/task.ts';
 import { onChange } from '../broker/announcements.ts';
 import type { Broker } from '../broker/connection.ts';
@@ -13,7 +14,6 @@ import { randomUuid } from '../domain/ids.ts';
 import { type Control, readControls } from '../store/controls.ts';
 import type { Database } from '../store/database.ts';
 import {
-  type FailingPart,
   type IndexFigures,
   type Instance,
   removeInstance,
@@ -44,7 +44,7 @@ export interface InstanceHeartbeatOptions {
   readonly version: string;
   readonly clock: () => Date;
   /** Actors that have been failing here for a while. */
-  readonly failing: () => readonly FailingPart[];
+  readonly failing: () => readonly FailingActor[];
   /** While true, every stage rests as if an operator had paused it. */
   readonly isHeld: () => boolean;
   readonly onTransientError: (what: string, error: Error) => void;

@@ -35,16 +35,7 @@ function cornersOf(ring: string): Polygon[number] {
   });
 }
 
-export interface CommuneLocations {
-  /** The main centre first; empty if none is known. */
-  centresOf(commune: CommuneRecord): readonly Centre[];
-  /** The commune that contains the point; null abroad and at sea. */
-  communeAt(at: Centre): CommuneRecord | null;
-  /** All communes within `radiusKm` of their outlines, and some that are a little farther. */
-  communesAround(at: Centre, radiusKm: number): readonly CommuneRecord[];
-  /** Kilometres to the outline, 0 inside; for a commune without an outline, to its nearest centre. */
-  distanceKm(commune: CommuneRecord, at: Centre): number;
-}
+export type CommuneLocations = ReturnType<typeof locateCommunes>;
 
 interface LocationSource {
   readonly communes: readonly CommuneRecord[];
@@ -59,7 +50,7 @@ interface LocationSource {
   readonly arrondissements: ReadonlyMap<string, readonly CommuneRecord[]>;
 }
 
-export function locateCommunes(source: LocationSource): CommuneLocations {
+export function locateCommunes(source: LocationSource) {
   const { communes, outlines, within, communeOf, arrondissements } = source;
   const centres = centresByCommune(source);
   const centresOf = (commune: CommuneRecord) => centres.get(commune) ?? [];
@@ -94,8 +85,10 @@ export function locateCommunes(source: LocationSource): CommuneLocations {
   }
 
   return {
+    /** The main centre first; empty if none is known. */
     centresOf,
-    communeAt(at) {
+    /** The commune that contains the point; null abroad and at sea. */
+    communeAt(at: Centre) {
       const insee = outlines.at(at.lat, at.lon);
       if (insee === null) return nearestCentre(apart.filter(mayHold(at)), at, CENTRE_RADIUS_KM);
       // The commune's outline is the border, even where that of the arrondissements differs by a few metres.
@@ -103,11 +96,13 @@ export function locateCommunes(source: LocationSource): CommuneLocations {
       if (arrondissement !== null) return communeOf(arrondissement);
       return nearestCentre(communesIn(insee), at, Infinity);
     },
-    communesAround(at, radiusKm) {
+    /** All communes within `radiusKm` of their outlines, and some that are a little farther. */
+    communesAround(at: Centre, radiusKm: number) {
       const outlined = outlines.around(at.lat, at.lon, radiusKm).flatMap(communesIn);
       return [...outlined, ...apart.filter((commune) => distanceToCentre(commune, at) <= radiusKm)];
     },
-    distanceKm(commune, at) {
+    /** Kilometres to the outline, 0 inside; for a commune without an outline, to its nearest centre. */
+    distanceKm(commune: CommuneRecord, at: Centre) {
       const drawn = commune.parentInsee === null ? outlines : within;
       return drawn.distanceKm(commune.insee, at.lat, at.lon) ?? distanceToCentre(commune, at);
     },

@@ -1,5 +1,6 @@
 /** The processes of the service and their last heartbeats. */
 
+import type { FailingActor } from '../actor/supervisor.ts';
 import type { Uuid } from '../domain/ids.ts';
 import type { Queryable } from './database.ts';
 import { NEWEST_MIGRATION } from './schema.ts';
@@ -21,14 +22,6 @@ export interface IndexFigures {
   readonly figures: Readonly<Record<string, number>>;
 }
 
-/** A component of an instance that fails repeatedly. */
-export interface FailingPart {
-  readonly actor: string;
-  readonly reason: string;
-  /** Milliseconds of failure since its last success. */
-  readonly failingForMs: number;
-}
-
 export interface Instance {
   readonly id: Uuid;
   readonly host: string;
@@ -38,7 +31,7 @@ export interface Instance {
   readonly startedAt: Date;
   readonly stages: Readonly<Record<string, StageFigures>>;
   /** Components that have been failing for a while, the longest-failing first. */
-  readonly failing: readonly FailingPart[];
+  readonly failing: readonly FailingActor[];
   /** Null without the role `intake`. */
   readonly searchIndex: IndexFigures | null;
 }

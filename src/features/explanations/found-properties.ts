@@ -14,9 +14,17 @@ import { foldTexts } from '../../engine/domain/word-phrases.ts';
 import { readChangeTimes } from '../../engine/store/properties.ts';
 import type { MarkState } from '../../engine/store/search-marks.ts';
 import { createWorkSlices, evaluateCandidates, type QueryTools, satisfiedSince, textsOf } from './examination.ts';
-import type { FoundPair, MarkedProperty } from './pair-rows.ts';
+import type { FoundPair } from './pair-rows.ts';
 import { compareTexts, countSatisfied } from './preview-figures.ts';
-import { type CandidateScan, readTexts, type Scan, scanAnywhere, scanAreas, scanChanged } from './property-scans.ts';
+import {
+  type CandidateScan,
+  readTexts,
+  type Scan,
+  type ScannedProperty,
+  scanAnywhere,
+  scanAreas,
+  scanChanged,
+} from './property-scans.ts';
 
 export const FOUND_ORDERS = ['updatedAt', 'price', 'surface', 'pricePerMeter'] as const;
 
@@ -38,7 +46,7 @@ export interface AskedProperties extends FoundOrder {
 export interface FoundQuery extends AskedProperties {
   readonly criteria: Criteria;
   /** Properties with the requested mark; if no mark was requested, the hidden ones. */
-  readonly marked: readonly MarkedProperty[];
+  readonly marked: readonly ScannedProperty[];
 }
 
 export interface FoundProperties {

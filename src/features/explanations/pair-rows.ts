@@ -8,6 +8,7 @@ import type { Queryable } from '../../engine/store/database.ts';
 import { MARK_COLUMNS, type MarkState, type PropertyMark } from '../../engine/store/search-marks.ts';
 import { MAIL_COLUMNS, membersOfStored, type StoredMembers } from '../../engine/store/searches.ts';
 import type { CausingEvent, PairMatch, RecordedMessage } from './pair-history.ts';
+import type { ScannedProperty } from './property-scans.ts';
 
 export interface RecordedVersion {
   readonly version: number;
@@ -170,19 +171,13 @@ export async function readFoundPairs(
   );
 }
 
-export interface MarkedProperty {
-  readonly uuid: Uuid;
-  /** See `readSummary`. */
-  readonly facts: string;
-}
-
 /** Live and expired properties that have a mark in the search. Served by the primary keys. */
 export async function readMarked(
   database: Queryable,
   searchNumber: SearchNumber,
   state: MarkState,
-): Promise<readonly MarkedProperty[]> {
-  const { rows } = await database.query<MarkedProperty>(
+): Promise<readonly ScannedProperty[]> {
+  const { rows } = await database.query<ScannedProperty>(
     `select property_uuid as uuid, facts from search_marks join property_summaries using (property_uuid)
      where search_number = $1 and state = $2`,
     [searchNumber, state],

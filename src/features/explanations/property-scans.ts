@@ -18,6 +18,7 @@ import { type Box, boxesOf } from './area-boxes.ts';
 
 export interface ScannedProperty {
   readonly uuid: Uuid;
+  /** See `readSummary`. */
   readonly facts: string;
 }
 

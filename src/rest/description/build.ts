@@ -1,6 +1,6 @@
 /**
  * Generates the console's types of REST answers from the schemas that OpenAPI publishes, with the lists of criteria,
- * flags and kinds of event that the console shows. `--check` compares the files instead of writing them.
+ * flags, kinds of event and code samples that the console shows. `--check` compares the files instead of writing them.
  */
 
 import { readFile, writeFile } from 'node:fs/promises';
@@ -9,6 +9,7 @@ import { ASKED_CRITERIA, plainCriteria } from '../../engine/domain/criterion-tab
 import { FEATURE_VOCABULARY } from '../../engine/domain/feature-vocabulary.ts';
 import { FEATURE_NAMES } from '../../engine/domain/features.ts';
 import { eachFlag, PROPERTY_FLAGS } from '../../engine/domain/property-flags.ts';
+import { VERIFIERS } from './code-samples.ts';
 import { JSON_SCHEMAS, type JsonSchema, nameOfReference } from './json-schemas.ts';
 import { PARTS, RESOURCES } from './resource-schemas.ts';
 
@@ -55,6 +56,7 @@ const LISTS = {
   REQUIREMENTS: plainCriteria('requirement').map(({ name }) => name),
   CRITERION_MEMBERS: Object.fromEntries(ASKED_CRITERIA.map(({ name, members }) => [name, Object.keys(members)])),
   FLAG_LABELS: eachFlag((name) => PROPERTY_FLAGS[name].label),
+  VERIFIERS,
   FEATURE_LABELS: Object.fromEntries(FEATURE_NAMES.map((name) => [name, FEATURE_VOCABULARY[name].label])),
 };
 

@@ -687,4 +687,6 @@ export const CRITERION_MEMBERS = {"transactionType":["transactionType"],"propert
 
 export const FLAG_LABELS = {"elevator":{"fr":"Ascenseur","en":"Elevator"},"furnished":{"fr":"Meublé","en":"Furnished"}} as const;
 
+export const VERIFIERS = {"Node.js":"verify.mjs","Python":"verify.py","Go":"verify.go","Java":"verify.java","PHP":"verify.php"} as const;
+
 export const FEATURE_LABELS = {"balcony":{"fr":"Balcon","en":"Balcony"},"terrace":{"fr":"Terrasse","en":"Terrace"},"garden":{"fr":"Jardin","en":"Garden"},"cellar":{"fr":"Cave","en":"Cellar"},"parking":{"fr":"Parking","en":"Parking"},"garage":{"fr":"Garage","en":"Garage"},"pool":{"fr":"Piscine","en":"Pool"},"fireplace":{"fr":"Cheminée","en":"Fireplace"},"airConditioning":{"fr":"Climatisation","en":"Air conditioning"},"accessible":{"fr":"Accessible aux personnes à mobilité réduite","en":"Accessible"},"furnishedKitchen":{"fr":"Cuisine équipée","en":"Fitted kitchen"},"newBuild":{"fr":"Neuf","en":"New build"},"renovated":{"fr":"Rénové","en":"Renovated"},"toRenovate":{"fr":"À rénover","en":"To renovate"},"quiet":{"fr":"Calme","en":"Quiet"},"unobstructedView":{"fr":"Vue dégagée","en":"Unobstructed view"},"caretaker":{"fr":"Gardien","en":"Caretaker"},"intercom":{"fr":"Interphone","en":"Intercom"},"alarm":{"fr":"Alarme","en":"Alarm"}} as const;

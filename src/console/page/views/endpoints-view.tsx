@@ -5,6 +5,7 @@ import { useAnswer, useMutation } from '../answer.ts';
 import { Chips, SelectField } from '../controls.tsx';
 import type { Collection, EndpointDocument, SearchDocument } from '../documents.ts';
 import { CopyButton, Empty, Problem } from '../elements.tsx';
+import { VERIFIERS } from '../generated/documents.ts';
 import { useModel } from '../model-context.ts';
 import { useNow } from '../now.ts';
 import { useValue } from '../observable.ts';
@@ -113,14 +114,6 @@ function errorOf(lastError: string | null, { attemptErrors }: Words): string {
   return lastError === null ? '' : (attemptErrors[lastError as keyof Words['attemptErrors']] ?? lastError);
 }
 
-/** The code samples of the documentation. */
-const VERIFIERS = {
-  'Node.js': 'verify.mjs',
-  Python: 'verify.py',
-  Go: 'verify.go',
-  Java: 'verify.java',
-  PHP: 'verify.php',
-} as const;
 const LANGUAGES = (Object.keys(VERIFIERS) as (keyof typeof VERIFIERS)[]).map((one) => [one, one] as const);
 
 function Verification({ searches }: { readonly searches: readonly SearchDocument[] }) {
