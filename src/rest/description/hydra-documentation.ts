@@ -204,47 +204,41 @@ function entrypointClass(resources: readonly string[]): object {
 }
 
 function errorClasses(): object[] {
-  const property = (name: string, member: string, range: string) => ({
-    '@type': 'hydra:SupportedProperty',
-    'hydra:property': {
-      '@id': `#${memberIri(name, member)}`,
-      '@type': 'rdf:Property',
-      'rdfs:label': member,
-      domain: `#${name}`,
-      range,
-    },
-    'hydra:title': member,
-    'hydra:readable': true,
-    'hydra:writeable': false,
-  });
-  const violation = ['propertyPath', 'message', 'code'];
+  const isError = { subClassOf: 'hydra:Error' };
+  const violation = { propertyPath: 'xmls:string', message: 'xmls:string', code: 'xmls:string' };
+  const violations = { violations: '#ConstraintViolation', violationCount: 'xmls:integer' };
+  const limit = { limit: 'xmls:string', maximum: 'xmls:integer', used: 'xmls:decimal' };
   return [
-    {
-      '@id': '#ConstraintViolation',
-      '@type': 'hydra:Class',
-      'hydra:title': 'A constraint violation',
-      'hydra:supportedProperty': violation.map((member) => property('ConstraintViolation', member, 'xmls:string')),
-    },
-    {
-      '@id': '#ConstraintViolationList',
-      '@type': 'hydra:Class',
-      subClassOf: 'hydra:Error',
-      'hydra:title': 'A list of constraint violations',
-      'hydra:supportedProperty': [
-        property('ConstraintViolationList', 'violations', '#ConstraintViolation'),
-        property('ConstraintViolationList', 'violationCount', 'xmls:integer'),
-      ],
-    },
-    {
-      '@id': '#LimitReached',
-      '@type': 'hydra:Class',
-      subClassOf: 'hydra:Error',
-      'hydra:title': 'A client has as much as it may have',
-      'hydra:supportedProperty': [
-        property('LimitReached', 'limit', 'xmls:string'),
-        property('LimitReached', 'maximum', 'xmls:integer'),
-        property('LimitReached', 'used', 'xmls:decimal'),
-      ],
-    },
+    classOfMembers('ConstraintViolation', 'A constraint violation', violation),
+    classOfMembers('ConstraintViolationList', 'A list of constraint violations', violations, isError),
+    classOfMembers('LimitReached', 'A client has as much as it may have', limit, isError),
   ];
+}
+
+/** `ranges`: by member. `parent`: the class that it extends. */
+function classOfMembers(
+  name: string,
+  title: string,
+  ranges: Readonly<Record<string, string>>,
+  parent: { readonly subClassOf?: string } = {},
+): object {
+  return {
+    '@id': `#${name}`,
+    '@type': 'hydra:Class',
+    ...parent,
+    'hydra:title': title,
+    'hydra:supportedProperty': Object.entries(ranges).map(([member, range]) => ({
+      '@type': 'hydra:SupportedProperty',
+      'hydra:property': {
+        '@id': `#${memberIri(name, member)}`,
+        '@type': 'rdf:Property',
+        'rdfs:label': member,
+        domain: `#${name}`,
+        range,
+      },
+      'hydra:title': member,
+      'hydra:readable': true,
+      'hydra:writeable': false,
+    })),
+  };
 }

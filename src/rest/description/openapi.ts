@@ -218,50 +218,34 @@ function errorResponse(status: string, description: string): object {
 
 function envelopeSchemas(): Record<string, object> {
   const link = { type: 'string', format: 'uri-reference' };
+  const view = {
+    '@id': link,
+    '@type': { const: 'hydra:PartialCollectionView' },
+    'hydra:first': link,
+    'hydra:last': link,
+    'hydra:previous': link,
+    'hydra:next': link,
+  };
+  const mapping = {
+    '@type': { const: 'IriTemplateMapping' },
+    variable: string,
+    property: string,
+    required: { type: 'boolean' },
+  };
   return {
-    CollectionView: {
-      type: 'object',
-      additionalProperties: true,
-      required: ['@id', '@type'],
-      properties: {
-        '@id': link,
-        '@type': { const: 'hydra:PartialCollectionView' },
-        'hydra:first': link,
-        'hydra:last': link,
-        'hydra:previous': link,
-        'hydra:next': link,
-      },
-    },
-    CollectionSearch: {
-      type: 'object',
-      additionalProperties: true,
-      required: ['@type', 'hydra:template', 'hydra:variableRepresentation', 'hydra:mapping'],
-      properties: {
-        '@type': { const: 'hydra:IriTemplate' },
-        'hydra:template': string,
-        'hydra:variableRepresentation': { const: 'BasicRepresentation' },
-        'hydra:mapping': {
-          type: 'array',
-          items: {
-            type: 'object',
-            additionalProperties: true,
-            required: ['@type', 'variable', 'property', 'required'],
-            properties: {
-              '@type': { const: 'IriTemplateMapping' },
-              variable: string,
-              property: string,
-              required: { type: 'boolean' },
-            },
-          },
-        },
-      },
-    },
+    CollectionView: openObject(view, ['@id', '@type']),
+    CollectionSearch: openObject({
+      '@type': { const: 'hydra:IriTemplate' },
+      'hydra:template': string,
+      'hydra:variableRepresentation': { const: 'BasicRepresentation' },
+      'hydra:mapping': { type: 'array', items: openObject(mapping) },
+    }),
   };
 }
 
 /** Points of interest have no `collectionType` and no `hydra:search`: the specification lists its members. */
 function collectionSchema(name: string): JsonSchema {
-  const properties: Record<string, object> = {
+  return openObject({
     '@context': { const: `/contexts/${name}` },
     '@id': { type: 'string', format: 'uri-reference' },
     '@type': { const: 'hydra:Collection' },
@@ -272,13 +256,12 @@ function collectionSchema(name: string): JsonSchema {
     ...(name === 'PointOfInterest' ? {} : { 'hydra:search': referenceTo('CollectionSearch') }),
     ...(ESTIMATED_COLLECTIONS.has(name) ? { estimated: { type: 'boolean' } } : {}),
     ...(COLLECTIONS_WITH_MARGIN.has(name) ? { margin: { type: 'integer', minimum: 0 } } : {}),
-  };
-  return {
-    type: 'object',
-    additionalProperties: true,
-    required: Object.keys(properties),
-    properties,
-  };
+  });
+}
+
+/** The schema of an object that may gain members. By default all `properties` are required. */
+function openObject(properties: Readonly<Record<string, object>>, required = Object.keys(properties)): JsonSchema {
+  return { type: 'object', additionalProperties: true, required, properties };
 }
 
 const WEBHOOK_TAG = { name: 'Webhooks', description: 'What the service sends to the endpoints of a search.' };
