@@ -64,10 +64,7 @@ export async function getStatus(dependencies: AdminDependencies): Promise<Status
     })),
     stages: STAGES.map((stage) => stageOf(stage, instances, controls)),
     streams: streams.map(streamOf),
-    openDeliveries: ['queued', 'sending', 'retry_wait'].map((state) => ({
-      state,
-      count: open.counts.get(state) ?? 0,
-    })),
+    openDeliveries: Array.from(open.counts, ([state, count]) => ({ state, count })),
     failedDeliveryCount: failed,
     oldestDueTime: open.oldestDueAt ?? undefined,
     deadLetterCount: letters,

@@ -6,7 +6,6 @@
 import type { Broker } from '../engine/broker/connection.ts';
 import type { PauseGate } from '../engine/broker/pause-gate.ts';
 import { readStreamFigures } from '../engine/broker/topology-inspection.ts';
-import { PAUSE_CAUSES } from '../engine/domain/endpoint.ts';
 import type { TopologyWatch } from '../engine/maintenance/topology-watch.ts';
 import type { Database, DatabasePool } from '../engine/store/database.ts';
 import { ALL_DEAD_LETTERS, countDeadLetters } from '../engine/store/dead-letter-reads.ts';
@@ -15,8 +14,6 @@ import { readPausedBacklog } from '../engine/store/endpoints-admin.ts';
 import { readIntakeLead } from '../engine/store/intake-leader.ts';
 import { readDiskSpace } from '../local/disk-space.ts';
 import { keptForScrapes, type Metrics } from '../metrics.ts';
-
-const OPEN_STATES = ['queued', 'sending', 'retry_wait'] as const;
 
 /** `directories`: those of the embedded servers. The disks of external servers cannot be measured. */
 export function measureDisks(metrics: Metrics, directories: ReadonlyMap<string, string>): void {
@@ -47,8 +44,7 @@ export function measureStore(metrics: Metrics, database: Database): void {
   const readFailed = keptForScrapes(() => countFailedDeliveries(database));
   const readLetters = keptForScrapes(() => countDeadLetters(database, ALL_DEAD_LETTERS));
   metrics.labelledGauge('vigie_open_deliveries', 'Deliveries that are not final', 'state', async () => {
-    const { counts } = await readOpen();
-    return OPEN_STATES.map((state) => [state, counts.get(state) ?? 0] as const);
+    return (await readOpen()).counts;
   });
   metrics.gauge('vigie_failed_deliveries', 'Deliveries whose attempts are used up, until resent', readFailed);
   metrics.gauge('vigie_oldest_due_seconds', 'Waiting time of the most overdue delivery', async () => {
@@ -57,8 +53,7 @@ export function measureStore(metrics: Metrics, database: Database): void {
   });
   const readPaused = keptForScrapes(() => readPausedBacklog(database));
   metrics.labelledGauge('vigie_endpoints_paused', 'Paused endpoints', 'by', async () => {
-    const { counts } = await readPaused();
-    return PAUSE_CAUSES.map((cause) => [cause, counts[cause]] as const);
+    return Object.entries((await readPaused()).counts);
   });
   metrics.gauge('vigie_paused_deliveries', 'Deliveries that wait for paused endpoints', async () => {
     return (await readPaused()).waiting;

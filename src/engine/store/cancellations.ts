@@ -49,7 +49,7 @@ export async function cancelMailItems(
   const { rowCount } = await client.query(
     `with open as materialized (
        select id from mail_items
-       where search_number = $1 and generation < $2 and state in ('queued', 'sending', 'retry_wait')
+       where search_number = $1 and generation < $2 and state in ${OPEN}
        order by id limit $3 for update
      )
      update mail_items set state = 'cancelled', finished_at = clock_timestamp() from open where mail_items.id = open.id`,

@@ -4,7 +4,7 @@
  */
 
 import type { EventKind } from '../domain/codes.ts';
-import { type DeliveryChannel, type DeliveryState, isFinal } from '../domain/delivery.ts';
+import { type DeliveryChannel, type DeliveryState, isFinal, STEPS } from '../domain/delivery.ts';
 import type { Uuid } from '../domain/ids.ts';
 import { FINISHED_AT, IS_WANTED, isInState, STATE } from './cancellations.ts';
 import type { Queryable } from './database.ts';
@@ -149,14 +149,14 @@ export function listPairDeliveries(database: Queryable, match: SentMatch): Promi
 }
 
 /**
- * Counts open webhooks by state. Also returns the earliest due time at the endpoints that are not paused. Reads every
- * open row.
+ * Counts webhooks in each open state. Also returns the earliest due time at the endpoints that are not paused. Reads
+ * every open row.
  */
 export async function countOpenDeliveries(database: Queryable): Promise<{
-  readonly counts: ReadonlyMap<string, number>;
+  readonly counts: ReadonlyMap<DeliveryState, number>;
   readonly oldestDueAt: Date | null;
 }> {
-  const { rows } = await database.query<{ state: string; count: number; oldest: Date | null }>(
+  const { rows } = await database.query<{ state: DeliveryState; count: number; oldest: Date | null }>(
     `select case when claimed_by is not null then 'sending' when lane = ${LANE.waiting_retry} then 'retry_wait' else 'queued' end as state,
        count(*)::integer as count, min(due_at) filter (where claimed_by is null
          and endpoint_key not in (select key from endpoints where paused_at is not null)
@@ -164,7 +164,9 @@ export async function countOpenDeliveries(database: Queryable): Promise<{
      from open_deliveries group by 1`,
   );
   const due = rows.flatMap(({ oldest }) => oldest ?? []).sort((a, b) => a.getTime() - b.getTime());
-  return { counts: new Map(rows.map(({ state, count }) => [state, count])), oldestDueAt: due[0] ?? null };
+  const counts = new Map<DeliveryState, number>(STEPS.cancel.from.map((state) => [state, 0]));
+  for (const { state, count } of rows) counts.set(state, count);
+  return { counts, oldestDueAt: due[0] ?? null };
 }
 
 /** Served by final_outcomes_failed. */
