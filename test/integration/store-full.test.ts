@@ -117,7 +117,11 @@ test('messages behind every consumer are purged, oldest first, and only as many 
   await take('intake-west', full);
   const { removed } = await trim(6);
   assert.deepEqual([removed, (await stored()).first_seq], [3, 7], 'what this database has not recorded stays');
-  assert.match((await trim(full, HOUR_MS)).heldBy as string, /^the messages that a restored dump may need/, 'what is young stays');
+  assert.match(
+    (await trim(full, HOUR_MS)).heldBy as string,
+    /^the messages that a restored dump may need/,
+    'what is young stays',
+  );
   await trim(full);
   const state = await stored();
   assert.ok(state.bytes <= 0.8 * 4 * MEGABYTE && state.bytes > 0.7 * 4 * MEGABYTE, `${state.bytes} bytes are left`);
