@@ -9,6 +9,7 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { gunzipSync } from 'node:zlib';
 import { type AdvertRow, type FeedRow, known, withinBounds } from '../src/features/feeds/feed-row.ts';
+import { asPublished, contentJson, hashOf, identityOf } from '../src/features/feeds/identity.ts';
 import { readMapped } from '../src/features/feeds/mapped-files.ts';
 import { parseMapping } from '../src/features/feeds/mapping.ts';
 import { createNumberReader, type DecimalHabits } from '../src/features/feeds/numbers.ts';
@@ -266,9 +267,18 @@ test('Poliris values have the meaning of the format, and unknown values stay unk
 test('a feature that Poliris denies is listed as an item after the stated ones', async () => {
   const fields = { 1: 'agence', 2: 'R1', 39: '0', 42: 'NON', 43: '2', 48: 'NON', 65: 'OUI', 244: '1', 67: 'NON' };
   const [row] = advertsOf(await poliris(polirisFile([fields]), 1));
-  const { content } = row as AdvertRow;
+  const { content, laterFeatures } = row as AdvertRow;
   const denied = ['terrasse', 'balcon : 0', 'terrasse : non', 'cave : non'];
   assert.deepEqual(content.advert.features, ['parking', 'piscine', ...denied]);
+  assert.deepEqual(laterFeatures, denied);
+
+  const identity = identityOf('some-agency', 'agence/R1');
+  const whole = withinBounds(content, () => assert.fail());
+  const former = { ...whole, advert: { ...whole.advert, features: ['parking', 'piscine'] } };
+  const publishedAs = (hash: string | null) => asPublished(whole, laterFeatures, identity, hash);
+  assert.deepEqual(publishedAs(hashOf(contentJson(identity, former))), former, 'a release is no change');
+  assert.deepEqual(publishedAs(hashOf(contentJson(identity, { ...former, property: { room: 9 } }))), whole);
+  assert.deepEqual([publishedAs(hashOf(contentJson(identity, whole))), publishedAs(null)], [whole, whole]);
 });
 
 test('the fitted kinds of kitchen are a feature, the others say nothing about it', async () => {

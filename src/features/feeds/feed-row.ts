@@ -47,6 +47,8 @@ export interface AdvertRow {
   readonly keys?: OtherKeys;
   readonly content: FeedContent;
   readonly losses: readonly Loss[];
+  /** Items of `features` that earlier versions did not read; they cause no events after an upgrade. */
+  readonly laterFeatures?: readonly string[];
 }
 
 export interface ComplaintRow {

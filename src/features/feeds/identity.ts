@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { type Uuid, uuidOf } from '../../engine/domain/ids.ts';
-import type { FeedContent } from './feed-row.ts';
+import { type FeedContent, known } from './feed-row.ts';
 
 /** The same reference of the same source gives the same ids on any machine: version 5 UUIDs (RFC 9562, section 5.5). */
 const NAMESPACE = Buffer.from('6f9c1d3e4b0a4d6f9f57c2a8e1b3d504', 'hex');
@@ -35,4 +35,18 @@ export function hashOf(text: string): string {
 export function contentJson({ property, advert }: FeedIdentity, content: FeedContent): string {
   const halves = { property: { uuid: property, ...content.property }, advert: { uuid: advert, ...content.advert } };
   return JSON.stringify(halves).slice(1);
+}
+
+/** Removes features that earlier versions did not read if the rest equals what was published, so that an upgrade causes no change. */
+export function asPublished(
+  content: FeedContent,
+  laterFeatures: readonly string[] | undefined,
+  identity: FeedIdentity,
+  hash: string | null | undefined,
+): FeedContent {
+  if (!hash || laterFeatures === undefined || laterFeatures.length === 0) return content;
+  const features = (content.advert.features ?? []) as readonly string[];
+  const former = features.slice(0, features.length - laterFeatures.length);
+  const before = { ...content, advert: known({ ...content.advert, features: former }) };
+  return hashOf(contentJson(identity, before)) === hash ? before : content;
 }

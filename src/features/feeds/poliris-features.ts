@@ -10,16 +10,19 @@ interface StatingRecord {
   readonly word: (field: number) => string;
 }
 
-/** The stated features, then terraces and fitted kitchens, then those denied by `NON` or 0 (`cave : non`). */
 export function featuresOf(record: StatingRecord): readonly string[] {
-  const stated = [...FEATURES].filter(([field]) => record.has(field)).map(([, feature]) => feature);
+  return [...FEATURES].filter(([field]) => record.has(field)).map(([, feature]) => feature);
+}
+
+/** Features that earlier versions did not read: terraces, fitted kitchens, and those denied by `NON` or 0 (`cave : non`). */
+export function laterFeaturesOf(record: StatingRecord, stated: readonly string[]): readonly string[] {
   const terraces = record.has(NUMBER_OF_TERRACES) && !stated.includes('terrasse') ? ['terrasse'] : [];
   const kitchens = FITTED_KITCHENS.has(record.word(TYPE_OF_KITCHEN)) ? ['cuisine équipée'] : [];
   const denied = [...VOCABULARY_FIELDS].flatMap(([field, feature]) => {
     const written = record.word(field);
     return written === 'non' || written === '0' ? [`${feature} : ${written}`] : [];
   });
-  return [...stated, ...terraces, ...kitchens, ...new Set(denied)];
+  return [...terraces, ...kitchens, ...new Set(denied)];
 }
 
 /** Feature by field number; the property has it if the field is `OUI` or a number above 0. */

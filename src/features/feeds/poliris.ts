@@ -17,7 +17,7 @@ import {
 } from './feed-row.ts';
 import { floorsIn } from './floors.ts';
 import { createNumberReader, type NumberReader } from './numbers.ts';
-import { featuresOf } from './poliris-features.ts';
+import { featuresOf, laterFeaturesOf } from './poliris-features.ts';
 
 /** `source`: publisher name for records that state none. */
 export async function* readPoliris(
@@ -49,7 +49,11 @@ function rowOf(
   if (fault !== null) return { kind: 'complaint', line, reference: isNamed ? reference : null, reason: fault };
   const nameless = referenceFault(own) ?? referenceFault(reference);
   if (nameless !== null) return { kind: 'complaint', line, reference: null, reason: nameless };
-  const content = { property: propertyOf(record), advert: advertOf(record, source) };
+  const property = propertyOf(record);
+  const advert = advertOf(record, source);
+  const laterFeatures = laterFeaturesOf(record, advert.features);
+  const features = [...advert.features, ...laterFeatures];
+  const content = { property, advert: { ...advert, features } };
   const { losses } = record;
   const { title, description } = content.advert;
   const { zipcode, name } = content.property.city;
@@ -59,7 +63,7 @@ function rowOf(
       ? { kind: 'left out', line, reference: null, reason: NAMES_COLUMNS }
       : { kind: 'complaint', line, reference, reason: NOTHING_UNDERSTOOD, losses };
   const technical = record.line(175).replace(/^0+$/, '');
-  return { kind: 'advert', line, reference, keys: { own, technical }, content, losses };
+  return { kind: 'advert', line, reference, keys: { own, technical }, content, laterFeatures, losses };
 }
 
 type Reader = ReturnType<typeof createReader>;

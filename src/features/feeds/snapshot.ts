@@ -11,7 +11,7 @@ import { advertSubject, ensureAdvertsStream } from '../../engine/broker/topology
 import { ADVERTS } from '../../engine/domain/streams.ts';
 import type { Database } from '../../engine/store/database.ts';
 import { type AdvertRow, type FeedReading, type FeedRow, SnapshotRefusedError, withinBounds } from './feed-row.ts';
-import { contentJson, hashOf, identityOf } from './identity.ts';
+import { asPublished, contentJson, hashOf, identityOf } from './identity.ts';
 import type { DecimalHabits } from './numbers.ts';
 import {
   announcePublications,
@@ -235,7 +235,8 @@ function createComparison(
     const { line, reference, keys = NO_KEYS } = row;
     const first = firstReference(reference, stored);
     const identity = identityOf(source, first);
-    const content = withinBounds(row.content, (loss) => tally.lose(loss, line));
+    const whole = withinBounds(row.content, (loss) => tally.lose(loss, line));
+    const content = asPublished(whole, row.laterFeatures, identity, stored.get(reference)?.hash);
     const json = contentJson(identity, content);
     if (json.length > CONTENT_LENGTH_MAX)
       return tally.complain(line, reference, `the advert has more than ${CONTENT_LENGTH_MAX} characters`);
