@@ -159,19 +159,6 @@ describe('a preview', () => {
 });
 
 describe('queries', () => {
-  it('run two at once per client and eight in total, and a refused one learns when to try again', async () => {
-    const keys = await Promise.all(Array.from({ length: 10 }, (_, i) => api.newClient(`asking ${i}`)));
-    const ask = (key: string) => api.call('POST', '/searches/preview', { budgetMax: 200_000 }, { key });
-    const answers = await Promise.all(keys.flatMap((key) => Array.from({ length: 10 }, () => ask(key))));
-    const refused = answers.filter(({ status }) => status === 429);
-    assert.ok(refused.length > 0);
-    for (const { status, headers } of answers) {
-      if (status === 429) assert.match(headers.get('Retry-After') ?? '', /^\d+$/);
-      else assert.equal(status, 200);
-    }
-    assert.equal((await ask(api.key)).status, 200);
-  });
-
   it('that take too long are cancelled, and the answer says so', async (t) => {
     const other = await startTestApi(t, { queryBounds: { statementTimeoutMs: 50 } });
     await withLockedSummaries(other, async () => {
