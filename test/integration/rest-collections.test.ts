@@ -4,12 +4,11 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, describe, it } from 'node:test';
 import { endpointKeyOf } from '../../src/engine/domain/endpoint.ts';
-import { timeOrderedUuid, uuidOf } from '../../src/engine/domain/ids.ts';
+import { timeOrderedUuid } from '../../src/engine/domain/ids.ts';
 import { LISTED_DELIVERIES, LISTED_MATCHES, LISTED_MAX, listOfClient } from '../../src/engine/store/client-listings.ts';
 import type { Queryable } from '../../src/engine/store/database.ts';
-import { sampleChange } from '../../src/rest/webhook-tester.ts';
 import { startTestApi } from '../support/api.ts';
-import { seedMatch, seedProperty } from '../support/seeded-matches.ts';
+import { searchNumberOfId, seedMatch, seedSampleProperty } from '../support/seeded-matches.ts';
 
 const api = await startTestApi({ after });
 
@@ -31,18 +30,12 @@ async function newClient(name: string, searchCount: number): Promise<Client> {
   const searches = [];
   for (let i = 0; i < searchCount; i++) {
     const { body } = await api.call('POST', '/searches', { title: `${name} ${searchCount - i}` }, { key });
-    const { rows } = await api.database.query('select number from searches where id = $1', [body['@id'].slice(10)]);
-    searches.push({ iri: body['@id'], number: rows[0].number });
+    searches.push({ iri: body['@id'], number: await searchNumberOfId(api.database, body['@id'].slice(10)) });
   }
   return { key, searches };
 }
 
-async function newProperty(): Promise<string> {
-  const { stored } = sampleChange('ad.update.price', new Date());
-  const uuid = randomUUID();
-  await seedProperty(api.database, { ...stored, state: { ...stored.state, uuid: uuidOf(uuid) } });
-  return uuid;
-}
+const newProperty = () => seedSampleProperty(api.database);
 
 interface Listed {
   readonly id: string;

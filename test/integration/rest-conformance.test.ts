@@ -18,6 +18,7 @@ import { changedSince } from '../../src/engine/store/search-feed.ts';
 import { listSiteCategories } from '../../src/engine/store/site-categories.ts';
 import { startTestApi } from '../support/api.ts';
 import { assertNone } from '../support/lists.ts';
+import { searchNumberOfId } from '../support/seeded-matches.ts';
 
 const api = await startTestApi({ after });
 const categories = new Map((await listSiteCategories(api.database)).map(({ id, name }) => [id, name]));
@@ -224,10 +225,10 @@ function paris(): object {
 }
 
 async function storedMembers(id: string): Promise<SearchMembers> {
-  const { rows } = await api.database.query<{ number: number }>('select number from searches where id = $1', [id]);
+  const number = await searchNumberOfId(api.database, id);
   let members: SearchMembers | null = null;
   await changedSince(api.database, null, (change) => {
-    if (change.number === rows[0]?.number) members = change.members;
+    if (change.number === number) members = change.members;
     return undefined;
   });
   assert.ok(members);

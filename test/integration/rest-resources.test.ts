@@ -5,15 +5,14 @@ import { randomUUID } from 'node:crypto';
 import { after, describe, it } from 'node:test';
 import { EVENT_KINDS } from '../../src/engine/domain/codes.ts';
 import type { AttemptOutcome } from '../../src/engine/domain/delivery.ts';
-import { timeOrderedUuid, type Uuid, uuidOf } from '../../src/engine/domain/ids.ts';
+import { timeOrderedUuid, type Uuid } from '../../src/engine/domain/ids.ts';
 import { FACILITIES, type PointOfInterest } from '../../src/engine/domain/point-of-interest.ts';
 import { buildPointIndex } from '../../src/engine/matching/points/poi-index.ts';
 import type { SingleDelivery } from '../../src/rest/dependencies.ts';
-import { sampleChange } from '../../src/rest/webhook-tester.ts';
 import { startTestApi } from '../support/api.ts';
 import { tuplesOf, valuesOf } from '../support/lists.ts';
 import { putInState } from '../support/seeded-deliveries.ts';
-import { seedMatch, seedProperty } from '../support/seeded-matches.ts';
+import { searchNumberOfId, seedMatch, seedSampleProperty } from '../support/seeded-matches.ts';
 import { untilIs } from '../support/until.ts';
 
 const POINTS: readonly PointOfInterest[] = [
@@ -54,16 +53,10 @@ const get = async (path: string) => (await api.call('GET', path)).body;
 
 async function newSearch(members: object = {}): Promise<{ iri: string; number: number }> {
   const { body } = await api.call('POST', '/searches', { title: 'x', ...members });
-  const { rows } = await api.database.query('select number from searches where id = $1', [body['@id'].slice(10)]);
-  return { iri: body['@id'], number: rows[0].number };
+  return { iri: body['@id'], number: await searchNumberOfId(api.database, body['@id'].slice(10)) };
 }
 
-async function newProperty(): Promise<string> {
-  const { stored } = sampleChange('ad.update.price', new Date());
-  const uuid = randomUUID();
-  await seedProperty(api.database, { ...stored, state: { ...stored.state, uuid: uuidOf(uuid) } });
-  return uuid;
-}
+const newProperty = () => seedSampleProperty(api.database);
 
 async function newMatch(number: number, propertyUuid: string, at: string, hasBegun = true): Promise<Uuid> {
   const id = timeOrderedUuid(new Date());

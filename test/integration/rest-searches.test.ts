@@ -357,10 +357,7 @@ describe('the list of searches', () => {
 });
 
 describe('the feed of searches', () => {
-  const numberOf = async (iri: unknown): Promise<number> => {
-    const { rows } = await api.database.query('select number from searches where id = $1', [String(iri).slice(10)]);
-    return rows[0].number;
-  };
+  const numberOf = (iri: unknown) => searchNumberOfId(api.database, String(iri).slice(10));
   const insert = (title: string, count: number, connection: Pick<Database, 'query'> = api.database) =>
     connection.query(
       `insert into searches (id, client_id, token, title, title_folded, members, notification_enabled,
