@@ -152,9 +152,6 @@ describe('a preview', () => {
     assert.equal(tried.status, 422);
     assert.deepEqual(tried.body.violations, saved.body.violations);
     assert.equal((await api.call('POST', '/searches/preview', {})).status, 200);
-    for (const query of ['days=0', 'days=91', 'sample=101', 'places=2001', 'page=1']) {
-      assert.equal((await api.call('POST', `/searches/preview?${query}`, {})).status, 400, query);
-    }
   });
 });
 

@@ -142,12 +142,9 @@ describe('every collection that the entrypoint names', () => {
     }
   });
 
-  it('cuts a page that is too large, and refuses an invalid one', async () => {
+  it('cuts a page that is too large', async () => {
     for (const size of ['101', '1000', '9'.repeat(30)]) {
       assert.equal((await get(`/cities?itemsPerPage=${size}`))['hydra:member'].length, 100);
-    }
-    for (const size of ['0', '-1', 'x', '', '1.5']) {
-      assert.equal((await api.call('GET', `/cities?itemsPerPage=${size}`)).status, 400, size);
     }
   });
 });
