@@ -14,6 +14,7 @@ import type { WatchedActivity } from './support/admin.ts';
 import { type AdminClient, startAdmin } from './support/admin-server.ts';
 import { assertNone } from './support/lists.ts';
 import { emptyDirectory } from './support/servers.ts';
+import { untilIs } from './support/until.ts';
 
 const WATCH = { kinds: [], search: '', property: '', endpoint: '', failuresOnly: false };
 
@@ -57,16 +58,27 @@ test('a slow watcher learns how many events it missed, and gets the newest', asy
   assert.equal(seen.at(-1)?.change?.newValue, '2999');
 });
 
-test('at most sixteen clients watch at once, and a server that stops ends their watches', async (t) => {
-  const { server, connect } = await startAdmin(t, { watch: async () => () => undefined });
+test('at most sixteen clients watch at once, one that cancels makes room, and a server that stops ends their watches', async (t) => {
+  let watching = 0;
+  const watch = async () => {
+    watching += 1;
+    return () => void (watching -= 1);
+  };
+  const { server, connect } = await startAdmin(t, { watch });
   const { stub, metadata } = connect();
   const streams = Array.from({ length: 16 }, () => stub.watchActivity(WATCH, metadata));
   const errors = streams.map((stream) => once(stream.resume(), 'error') as Promise<[ServiceError]>);
   await Promise.all(streams.map((stream) => once(stream, 'metadata')));
   const [refused] = (await once(stub.watchActivity(WATCH, metadata).resume(), 'error')) as [ServiceError];
   assert.equal(refused.code, status.RESOURCE_EXHAUSTED);
+  const [leaving] = streams as [(typeof streams)[number]];
+  leaving.cancel();
+  await errors[0];
+  await untilIs(() => watching, 15);
+  stub.watchActivity(WATCH, metadata).on('error', () => undefined);
+  await untilIs(() => watching, 16);
   await server.stop();
-  for (const [error] of await Promise.all(errors)) assert.equal(error.code, status.UNAVAILABLE);
+  for (const [error] of await Promise.all(errors.slice(1))) assert.equal(error.code, status.UNAVAILABLE);
 });
 
 function change(number: number): Activity {

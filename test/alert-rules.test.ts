@@ -25,7 +25,7 @@ test('summaries print numbers whole', () => {
   assertNone(summaries.filter((summary) => !isWhole(summary)));
 });
 
-test('every metric is on a dashboard, or in an alarm', () => {
+test('every metric is on a dashboard or in an alarm, and every alarm names metrics that exist', () => {
   const sources = readdirSync(SOURCES, { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('.ts'))
     .map((path) => readFileSync(`${SOURCES}${path}`, 'utf8'));
@@ -36,6 +36,9 @@ test('every metric is on a dashboard, or in an alarm', () => {
     .join();
   const isShown = (name: string) => new RegExp(`\\b${name}(?:_bucket|_sum|_count)?\\b`).test(shown);
   assertNone([...metrics].filter((name) => !isShown(name)));
+  const named = readFileSync(`${FOLDER}alerts.yml`, 'utf8').match(/\bvigie_[a-z_]+/g) ?? [];
+  assert.ok(named.length > 20);
+  assertNone(named.filter((name) => !metrics.has(name.replace(/_(?:bucket|sum|count)$/, ''))));
 });
 
 test('no metric has a label that grows with use', async () => {

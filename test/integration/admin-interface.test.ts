@@ -6,19 +6,18 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, test } from 'node:test';
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
-import { credentials, Metadata } from '@grpc/grpc-js';
 import { urlKeyOf } from '../../src/engine/domain/endpoint.ts';
 import { AdminServiceService } from '../../src/grpc/generated/vigie/admin/v1/admin.ts';
-import { AdminStub, genericCall } from '../support/admin.ts';
+import { genericCall } from '../support/admin.ts';
 import { ROOT } from '../support/checkout.ts';
 import { ADMIN_TOKEN } from '../support/daemon.ts';
 import { assertNone, valuesOf } from '../support/lists.ts';
 import { portalUrlOf, startScene } from '../support/operator-scene.ts';
+import { restClient } from '../support/rest-client.ts';
 import { lastFirst } from '../support/servers.ts';
 import { until, untilIs } from '../support/until.ts';
 
@@ -358,14 +357,10 @@ test('clients and keys are created, listed and revoked', async () => {
   assert.deepEqual([none.noticeAddress, none.noticesUnavailable], [undefined, undefined]);
 
   const created = await succeed('CreateApiKey', { parent: client.name, displayName: 'first' });
-  const ask = () => fetch(`${scene.daemon.apiUrl}/searches`, { headers: { 'X-API-KEY': created.key } });
+  const { request } = restClient(scene.daemon, created.key);
+  const ask = () => request('GET', '/searches');
   assert.equal((await ask()).status, 200);
-  const post = () =>
-    fetch(`${scene.daemon.apiUrl}/searches`, {
-      method: 'POST',
-      headers: { 'X-API-KEY': created.key, 'Content-Type': 'application/json' },
-      body: JSON.stringify({ title: 'anything' }),
-    });
+  const post = () => request('POST', '/searches', { title: 'anything' });
   assert.equal((await post()).status, 201);
   const limited = await update({ matchesPerAdvertMax: 1 }, []);
   assert.deepEqual([limited.matchesPerAdvertMax, limited.searchTotals.matchesPerAdvert], [1, 1]);
@@ -382,12 +377,8 @@ test('clients and keys are created, listed and revoked', async () => {
 
 test('recipients are shown and erased, for one client or for all, and their addresses appear in no unrelated answer', async () => {
   const address = 'jo@example.org';
-  const created = await fetch(`${scene.daemon.apiUrl}/searches`, {
-    method: 'POST',
-    headers: { 'X-API-KEY': scene.key, 'Content-Type': 'application/json' },
-    body: JSON.stringify({ title: 'x', notificationRecipient: address }),
-  });
-  const { '@id': iri } = (await created.json()) as { '@id': string };
+  const rest = restClient(scene.daemon, scene.key);
+  const { iri } = await rest.createSearch({ title: 'x', notificationRecipient: address });
   const request = { address: address.toUpperCase() };
   const shown = async (more: Readonly<Record<string, string>>) =>
     JSON.parse((await succeed('GetRecipients', { ...request, ...more })).documentJson).clients;
@@ -451,26 +442,11 @@ test('a wrong token is refused by every service except health', async () => {
 });
 
 test('a watch ends at its caller’s deadline', async () => {
+  called.add('WatchActivity');
   const answer = await genericCall(scene.daemon, 'WatchActivity', { kinds: ['changes'] }, { timeout: 3 });
   assert.equal(answer.code, 'deadline_exceeded');
   await fail('WatchActivity', { kinds: ['gossip'] }, 'invalid_argument', 'BadRequest');
   await fail('WatchActivity', { search: `searches/${UNKNOWN}` }, 'not_found', 'ResourceInfo');
-});
-
-test('a watcher that cancels makes room for another', async () => {
-  called.add('WatchActivity');
-  for (let round = 0; round < 20; round++) {
-    const { stub, metadata } = client();
-    const stream = stub.watchActivity(
-      { kinds: [], search: '', property: '', endpoint: '', failuresOnly: false },
-      metadata,
-    );
-    stream.on('error', () => undefined);
-    await once(stream, 'metadata');
-    stream.cancel();
-    await once(stream, 'close').catch(() => undefined);
-    stub.close();
-  }
 });
 
 test('without feeds the list is empty, and an unknown source is not found', async () => {
@@ -517,9 +493,3 @@ test('the tests above call every method of the interface', () => {
   const methods = Object.values(AdminServiceService).map(({ path }) => path.slice(path.lastIndexOf('/') + 1));
   assertNone(methods.filter((method) => !called.has(method)));
 });
-
-function client() {
-  const metadata = new Metadata();
-  metadata.set('authorization', `Bearer ${ADMIN_TOKEN}`);
-  return { stub: new AdminStub(scene.daemon.adminAddress, credentials.createInsecure()), metadata };
-}

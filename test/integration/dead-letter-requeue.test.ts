@@ -65,21 +65,6 @@ test('a dead letter that was published but not yet deleted is in the stream once
   assert.equal(await requeue(scene), 0, 'it is forgotten');
 });
 
-test('a second copy beyond the duplicate window changes nothing and sends nothing', async (t) => {
-  const { scene, broker, insertLetter } = await openScene(t);
-  const uuid = randomUUID();
-  const [subject, bytes] = [advertSubject(uuid), upsertOf(uuid)];
-  await insertLetter(subject, bytes);
-  assert.equal(await requeue(scene), 1);
-  await scene.receiver.until((posts) => posts.length === 1);
-  // A new message id simulates a requeue after the stream's window for duplicates has passed.
-  await publish(broker, { subject, messageId: randomUUID(), bytes });
-  await untilIs(() => metricOf(scene.daemon, 'vigie_changes_total'), 2);
-  assert.equal(await metricOf(scene.daemon, 'vigie_events_total'), 1);
-  assert.equal(await metricOf(scene.daemon, 'vigie_deliveries_total'), 1);
-  assert.equal(scene.receiver.posts.length, 1);
-});
-
 test('a dead letter that a later message of its advert has overtaken is not requeued, and the answer says so', async (t) => {
   const { scene, broker, insertLetter, messageCount } = await openScene(t);
   const uuid = randomUUID();

@@ -10,7 +10,7 @@ import { firstUuidAt, timeOrderedUuid, type Uuid } from '../../src/engine/domain
 import { readAbandoned, recordAttempts } from '../../src/engine/store/attempts.ts';
 import { CLAIM_USED_WITHIN_MS } from '../../src/engine/store/claim-fence.ts';
 import { declareDead, PROCESS } from '../../src/engine/store/couriers.ts';
-import { type Database, migrate, transaction } from '../../src/engine/store/database.ts';
+import { type Database, transaction } from '../../src/engine/store/database.ts';
 import { releaseExpiredHolds } from '../../src/engine/store/deliveries.ts';
 import { type ClaimedDelivery, claimDeliveries, giveBack } from '../../src/engine/store/delivery-claims.ts';
 import { pauseEndpoint, pauseOwnEndpoint, resumeEndpoint } from '../../src/engine/store/endpoints.ts';
@@ -21,8 +21,9 @@ import { createRecovery, readRecovery } from '../../src/features/recoveries/reco
 import { openTestDatabase } from '../support/database.ts';
 import { createGate } from '../support/gate.ts';
 import { valuesOf } from '../support/lists.ts';
+import { ownDatabase } from '../support/own-database.ts';
 import { putInState, registerHolder, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
-import { type Cleanup, startTestPostgres } from '../support/servers.ts';
+import { type Cleanup } from '../support/servers.ts';
 import { until, untilIs } from '../support/until.ts';
 
 const OLD = 'https://old.test/';
@@ -34,9 +35,7 @@ const LATER_MS = 3_600_000;
 const LONG_AGO_MS = HELD_BACK_MAX_MS + 60_000;
 
 async function openScene(t: Cleanup, connectionsMax = 6) {
-  const { url } = await startTestPostgres(t);
-  await migrate(url);
-  const database = openTestDatabase(t, url, connectionsMax, 'pipeline');
+  const database = openTestDatabase(t, await ownDatabase(t), connectionsMax, 'pipeline');
   await registerHolder(database, HOLDER);
   const search = await seedSearch(database);
   const pointTo = (endpoint: string) => database.query('update searches set endpoint_recipient = $1', [endpoint]);
@@ -111,12 +110,17 @@ function committingLate(database: Database) {
 
 const untilSomebodyWaits = (database: Database, count = 1) =>
   until(
-    async () => (await database.query(`select from pg_stat_activity where wait_event_type = 'Lock'`)).rowCount,
+    async () =>
+      (
+        await database.query(
+          `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`,
+        )
+      ).rowCount,
     (waiting) => waiting === count,
   );
 
 const HELD_UP = `select from pg_stat_activity
-  where state = 'idle in transaction' and clock_timestamp() > xact_start + $1 * interval '1 millisecond'`;
+  where state = 'idle in transaction' and datname = current_database() and clock_timestamp() > xact_start + $1 * interval '1 millisecond'`;
 
 for (const made of [0, 2, 5]) {
   test(`a resend during attempt ${made + 1} grants six more, even if that attempt is returned`, async (t) => {

@@ -215,11 +215,10 @@ describe('GET /searches/{id}/properties', () => {
     assert.ok(csv.headers.get('Link')?.includes(`<${body['hydra:view']['hydra:next']}>; rel="next"`));
   });
 
-  it('refuses unknown parameters, searches and media types', async () => {
+  it('refuses two orders, unknown searches and media types', async () => {
     const id = await search();
-    for (const query of ['order[title]=asc', 'order[price]=up', 'order[price]=asc&order[surface]=asc', 'page=0']) {
-      assert.equal((await api.call('GET', `${id}/properties?${query}`)).status, 400, query);
-    }
+    const orders = 'order[price]=asc&order[surface]=asc';
+    assert.equal((await api.call('GET', `${id}/properties?${orders}`)).status, 400);
     assert.equal((await api.call('GET', '/searches/nothing/properties')).status, 404);
     const image = { headers: { Accept: 'image/png' } };
     assert.equal((await api.call('GET', `${id}/properties`, undefined, image)).status, 406);

@@ -183,14 +183,3 @@ test('what was counted is not announced again, and a later cut of its price name
   await reader.publish([reader.flat(100_000), reader.flat(90_000, 1)], cut(100_000, 90_000));
   assert.match((await mailed(scene)).join(), /100 000 € → 90 000 € \(−10 %\)[^]*: Le prix a changé/);
 });
-
-test('an e-mail whose process died before it was written is sent with all its items', async (t) => {
-  const scene = await openMailScene(t);
-  const search = await scene.newSearch(await scene.newClient('a'), 'jo@example.org');
-  await scene.record(search, 40);
-  assert.ok(await scene.claim({ leaseMs: 1 }));
-  await mailed(scene);
-  assert.equal(scene.smtp.mails.length, 1);
-  assert.equal(numbersIn(scene.smtp.mails[0]?.parsed.html || '').length, 20);
-  assert.deepEqual(new Set(await scene.states()), new Set(['delivered 2']));
-});

@@ -2,17 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { connectTestBroker } from '../support/broker.ts';
-import { createApiKey, runVigie } from '../support/daemon.ts';
+import { runVigie } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { assertGone, everyFile, everyMessage, everyRow } from '../support/erasure.ts';
-import { recorded, take } from '../support/feed-scene.ts';
-import { spaced } from '../support/mail-reader.ts';
 import { startDaemonScene, startScene } from '../support/operator-scene.ts';
-import { polirisFile } from '../support/poliris.ts';
 import { restClient } from '../support/rest-client.ts';
-import { emptyDirectory, startTestServers } from '../support/servers.ts';
-import { startHere } from '../support/service.ts';
+import { emptyDirectory } from '../support/servers.ts';
 import { startSmtpReceiver } from '../support/smtp-receiver.ts';
 import { until, untilIs } from '../support/until.ts';
 
@@ -21,6 +16,12 @@ const SETTINGS = {
   VIGIE_PUBLIC_URL: 'https://vigie.example/api/',
   VIGIE_MAIL_GATHER_MS: '500',
 };
+
+interface FeedItem {
+  readonly id: string;
+  readonly sequence: number;
+  readonly body: object;
+}
 
 interface DeliveryList {
   readonly 'hydra:member': readonly {
@@ -66,6 +67,14 @@ test('an advert goes out by webhook and by e-mail, until the recipient unsubscri
     byMail.map(({ endpoint, attempts }) => [endpoint, attempts.map(({ statusCode }) => statusCode)]),
     Array.from({ length: 3 }, () => [`mailto:${address}`, [250]]),
   );
+  const { items } = (await rest.request<{ items: readonly FeedItem[] }>('GET', '/feed')).body;
+  const inFeed = items.map(({ id, sequence, body: told }) => [id, String(sequence), JSON.stringify(told)]);
+  const posted = scene.receiver.posts.map(({ id, headers, body: bytes }) => [
+    id,
+    headers['vigie-sequence'],
+    String(bytes),
+  ]);
+  assert.deepEqual(inFeed.toSorted(), posted.toSorted(), 'the feed has the webhooks');
   const one = await rest.request('GET', String(byMail[0]?.['@id']));
   assert.deepEqual([one.status, one.body.channel], [200, 'email']);
 
@@ -90,74 +99,6 @@ test('an advert goes out by webhook and by e-mail, until the recipient unsubscri
   for (const secret of ['jo.recipient', String(link), password, encodeURIComponent(password)]) {
     assert.ok(!logged.includes(secret), secret);
   }
-});
-
-test('119 adverts of an agency’s file are one e-mail: twenty with a contact, the others counted; its next file says what changed', async (t) => {
-  const [smtp, servers] = [await startSmtpReceiver(t), await startTestServers(t)];
-  const settings = { ...SETTINGS, VIGIE_MAIL_GATHER_MS: '3600000', VIGIE_SMTP_URL: smtp.url };
-  const daemon = await startHere(t, servers, settings);
-  const [database, broker] = [connectDatabase(t, servers.postgres.url), await connectTestBroker(t, servers.nats.url)];
-  const scene = { servers, daemon, database, broker };
-  await restClient(daemon, await createApiKey(servers)).createSearch({
-    ...{ title: 'Dossier 4711', publicTitle: 'Toulon', includedZipcodes: ['83000'], roomMin: 3, budgetMax: 300_000 },
-    ...{
-      notificationEnabled: true,
-      notificationRecipient: 'jo@example.org',
-      notificationReplyTo: 'agence@example.org',
-    },
-    subscribedEvents: ['ad.update.price'],
-  });
-  const row = (number: number, price: number) => ({
-    ...{
-      1: 'AG1',
-      2: `R${number}`,
-      3: 'Vente',
-      4: 'Appartement',
-      5: '83000',
-      6: 'Toulon',
-      11: String(price),
-      16: '62',
-    },
-    ...{
-      18: '3',
-      20: `T3 vue mer ${number}`,
-      105: '04 94 00 00 00',
-      106: 'Agence du Port',
-      107: 'contact@agence.example',
-    },
-  });
-  const prices = Array.from({ length: 119 }, () => 250_000);
-  const mailed = async () => {
-    const before = smtp.mails.length;
-    await take(scene, 'agence', polirisFile(prices.map((price, number) => row(number, price))));
-    await recorded(scene);
-    await database.query(`update mail_items set due_at = now() where state = 'queued'`);
-    await until(
-      () => database.query(`select from mail_items where state <> 'delivered'`),
-      ({ rowCount }) => rowCount === 0,
-    );
-    assert.equal(smtp.mails.length, before + 1);
-    return smtp.mails.at(-1)?.parsed ?? assert.fail();
-  };
-  const first = await mailed();
-  const html = spaced(first.html || '');
-  assert.equal(spaced(first.subject ?? ''), '119 nouveautés – Toulon');
-  assert.equal(html.split('<h2').length - 1, 20);
-  assert.equal(html.split('<a href="tel:0494000000"').length - 1, 20);
-  assert.match(html, /Et 99 autres biens\. <a href="https:\/\/vigie\.example\/api\/unsubscribe\//);
-  assert.match(
-    spaced(first.text ?? ''),
-    /^119 nouveautés – Toulon\n\nToulon\nTous les biens, 83000, à partir de 3 pièces, jusqu'à 300 000 €\n\nRépondez/,
-  );
-  assert.match(first.text ?? '', /^Agence du Port\n04 94 00 00 00\ncontact@agence\.example\nRéférence R\d+$/m);
-  assert.doesNotMatch(first.text + html, /4711/);
-  assert.ok(Buffer.byteLength(html) < 90 * 1_024);
-  prices.splice(0, 3, 240_000, 225_000, 249_000);
-  prices.push(199_000);
-  const second = await mailed();
-  assert.equal(spaced(second.subject ?? ''), '1 nouveauté et 3 baisses de prix – Toulon');
-  const shown = [...(second.html || '').matchAll(/<h2[^>]*>T3 vue mer (\d+)</g)].map(([, number]) => Number(number));
-  assert.deepEqual(shown, [119, 1, 0, 2], 'the match, then price cuts by percent');
 });
 
 test('who is erased is found nowhere: no row, message, dead letter, file, line of the log, or metric', async (t) => {

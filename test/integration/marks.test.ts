@@ -190,7 +190,6 @@ describe('a mark', () => {
     assert.equal((await mark(search, uuid, { note: 'é'.repeat(1_024) })).status, 200);
     for (const unknown of [randomUuid(), 'nothing', '%00'])
       assert.equal((await mark(search, unknown, { state: 'kept' })).status, 404, unknown);
-    assert.equal((await api.call('GET', `${search}/properties?mark=later`)).status, 400);
   });
 
   it('is one of ten thousand of a search at most, and leaves with its property or its search', async () => {

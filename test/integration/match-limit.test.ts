@@ -97,10 +97,8 @@ describe('a client', () => {
         prepareEstimate: createMatchEstimator(api.database),
       },
     );
-    const call2 = async (method: string, path: string, body?: object) => {
-      const headers = { 'X-API-KEY': key, 'Content-Type': 'application/json' };
-      return (await fetch(`${other.baseUrl}${path}`, { method, headers, body: JSON.stringify(body) })).status;
-    };
+    const call2 = async (method: string, path: string, body?: object) =>
+      (await other.call(method, path, body, { key })).status;
     assert.equal(await call2('PATCH', first, { title: 'y' }), 200);
     assert.equal(await call2('PUT', first, { title: 'z', notificationEnabled: false }), 200);
     // No stored property satisfies this search.

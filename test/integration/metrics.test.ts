@@ -5,15 +5,24 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { metricOf, startScene } from '../support/operator-scene.ts';
 import { promtool } from '../support/prometheus.ts';
+import { restClient } from '../support/rest-client.ts';
 import { startTestServers } from '../support/servers.ts';
 import { startHere } from '../support/service.ts';
 import { until, untilIs } from '../support/until.ts';
 
-test('promtool accepts the live metrics', async (t) => {
-  const daemon = await startHere(t, await startTestServers(t));
+test('promtool accepts the live metrics, which count a delivery as failed until it has been sent again', async (t) => {
+  const { daemon, key, receiver, publishAdverts } = await startScene(t, { VIGIE_RETRY_DELAY_MS: '50' });
+  receiver.script('/hook', { type: 'answer', status: 500 });
+  await publishAdverts(1);
+  await untilIs(() => metricOf(daemon, 'vigie_deliveries_exhausted_total'), 1);
+  await untilIs(() => metricOf(daemon, 'vigie_failed_deliveries'), 1);
   const exposition = await (await fetch(`${daemon.operationsUrl}/metrics`)).text();
   assert.deepEqual(await promtool(['check', 'metrics'], { input: exposition }), { status: 0, output: '' });
+  receiver.script('/hook', { type: 'answer', status: 200 });
+  await restClient(daemon, key).request('POST', `/deliveries/${receiver.posts[0]?.id}/resend`);
+  await untilIs(() => metricOf(daemon, 'vigie_failed_deliveries'), 0);
 });
 
 test('readiness lists each check, and reports when PostgreSQL is away', async (t) => {

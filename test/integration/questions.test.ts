@@ -152,26 +152,10 @@ describe('a preview', () => {
     assert.equal(tried.status, 422);
     assert.deepEqual(tried.body.violations, saved.body.violations);
     assert.equal((await api.call('POST', '/searches/preview', {})).status, 200);
-    for (const query of ['days=0', 'days=91', 'sample=101', 'places=2001', 'page=1']) {
-      assert.equal((await api.call('POST', `/searches/preview?${query}`, {})).status, 400, query);
-    }
   });
 });
 
 describe('queries', () => {
-  it('run two at once per client and eight in total, and a refused one learns when to try again', async () => {
-    const keys = await Promise.all(Array.from({ length: 10 }, (_, i) => api.newClient(`asking ${i}`)));
-    const ask = (key: string) => api.call('POST', '/searches/preview', { budgetMax: 200_000 }, { key });
-    const answers = await Promise.all(keys.flatMap((key) => Array.from({ length: 10 }, () => ask(key))));
-    const refused = answers.filter(({ status }) => status === 429);
-    assert.ok(refused.length > 0);
-    for (const { status, headers } of answers) {
-      if (status === 429) assert.match(headers.get('Retry-After') ?? '', /^\d+$/);
-      else assert.equal(status, 200);
-    }
-    assert.equal((await ask(api.key)).status, 200);
-  });
-
   it('that take too long are cancelled, and the answer says so', async (t) => {
     const other = await startTestApi(t, { queryBounds: { statementTimeoutMs: 50 } });
     await withLockedSummaries(other, async () => {

@@ -329,25 +329,6 @@ describe('a recipient', () => {
 describe('consent', () => {
   const consented = (at: Date, source = 'form') => ({ notificationConsent: { source, at: at.toISOString() } });
 
-  it('is at most 200 characters and a time with an offset that is not in the future, or refused', async () => {
-    for (const notificationConsent of [
-      'yes',
-      {},
-      { source: 'form' },
-      { source: '', at: '2026-03-10T08:15:00Z' },
-      { source: 'x'.repeat(201), at: '2026-03-10T08:15:00Z' },
-      { source: '\u0000', at: '2026-03-10T08:15:00Z' },
-      { source: 'form', at: '2026-03-10' },
-      { source: 'form', at: '2026-03-10T08:15:00' },
-      { source: 'form', at: new Date(Date.now() + 3_600_000).toISOString() },
-      { source: 'form', at: '2026-03-10T08:15:00Z', by: 'x' },
-    ]) {
-      const answered = await api.call('POST', '/searches', { title: 'x', notificationConsent });
-      assert.equal(answered.status, 422, JSON.stringify(notificationConsent));
-      assert.match(answered.body.violations[0].propertyPath, /^notificationConsent/);
-    }
-  });
-
   it('belongs to an address: another one has none unless it is stated in the same write', async () => {
     const given = consented(new Date());
     const { '@id': iri } = await created('one@example.org', given);

@@ -4,12 +4,11 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, describe, it } from 'node:test';
 import { endpointKeyOf } from '../../src/engine/domain/endpoint.ts';
-import { timeOrderedUuid, uuidOf } from '../../src/engine/domain/ids.ts';
+import { timeOrderedUuid } from '../../src/engine/domain/ids.ts';
 import { LISTED_DELIVERIES, LISTED_MATCHES, LISTED_MAX, listOfClient } from '../../src/engine/store/client-listings.ts';
 import type { Queryable } from '../../src/engine/store/database.ts';
-import { sampleChange } from '../../src/rest/webhook-tester.ts';
 import { startTestApi } from '../support/api.ts';
-import { seedMatch, seedProperty } from '../support/seeded-matches.ts';
+import { searchNumberOfId, seedMatch, seedSampleProperty } from '../support/seeded-matches.ts';
 
 const api = await startTestApi({ after });
 
@@ -31,18 +30,12 @@ async function newClient(name: string, searchCount: number): Promise<Client> {
   const searches = [];
   for (let i = 0; i < searchCount; i++) {
     const { body } = await api.call('POST', '/searches', { title: `${name} ${searchCount - i}` }, { key });
-    const { rows } = await api.database.query('select number from searches where id = $1', [body['@id'].slice(10)]);
-    searches.push({ iri: body['@id'], number: rows[0].number });
+    searches.push({ iri: body['@id'], number: await searchNumberOfId(api.database, body['@id'].slice(10)) });
   }
   return { key, searches };
 }
 
-async function newProperty(): Promise<string> {
-  const { stored } = sampleChange('ad.update.price', new Date());
-  const uuid = randomUUID();
-  await seedProperty(api.database, { ...stored, state: { ...stored.state, uuid: uuidOf(uuid) } });
-  return uuid;
-}
+const newProperty = () => seedSampleProperty(api.database);
 
 interface Listed {
   readonly id: string;
@@ -149,12 +142,9 @@ describe('every collection that the entrypoint names', () => {
     }
   });
 
-  it('cuts a page that is too large, and refuses an invalid one', async () => {
+  it('cuts a page that is too large', async () => {
     for (const size of ['101', '1000', '9'.repeat(30)]) {
       assert.equal((await get(`/cities?itemsPerPage=${size}`))['hydra:member'].length, 100);
-    }
-    for (const size of ['0', '-1', 'x', '', '1.5']) {
-      assert.equal((await api.call('GET', `/cities?itemsPerPage=${size}`)).status, 400, size);
     }
   });
 });

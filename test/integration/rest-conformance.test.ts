@@ -1,6 +1,7 @@
 /**
  * Every row of the specification's field tables 2.1 and 2.2, and every further member of the decisions: sent, stored as
- * the matcher reads it, and answered. A criterion must also match one property and not another.
+ * the matcher reads it, and answered. A criterion must also match one property and not another. Every query parameter of
+ * the OpenAPI document is refused beyond its schema.
  */
 
 import assert from 'node:assert/strict';
@@ -18,6 +19,7 @@ import { changedSince } from '../../src/engine/store/search-feed.ts';
 import { listSiteCategories } from '../../src/engine/store/site-categories.ts';
 import { startTestApi } from '../support/api.ts';
 import { assertNone } from '../support/lists.ts';
+import { searchNumberOfId } from '../support/seeded-matches.ts';
 
 const api = await startTestApi({ after });
 const categories = new Map((await listSiteCategories(api.database)).map(({ id, name }) => [id, name]));
@@ -224,10 +226,10 @@ function paris(): object {
 }
 
 async function storedMembers(id: string): Promise<SearchMembers> {
-  const { rows } = await api.database.query<{ number: number }>('select number from searches where id = $1', [id]);
+  const number = await searchNumberOfId(api.database, id);
   let members: SearchMembers | null = null;
   await changedSince(api.database, null, (change) => {
-    if (change.number === rows[0]?.number) members = change.members;
+    if (change.number === number) members = change.members;
     return undefined;
   });
   assert.ok(members);
@@ -276,4 +278,58 @@ describe('every member of a search', () => {
     }
     assert.equal(body.lastAlertAt, null);
   });
+});
+
+interface Parameter {
+  readonly name: string;
+  readonly required?: boolean;
+  readonly example?: string | number;
+  readonly schema: Readonly<Partial<Record<'minimum' | 'maximum' | 'maxLength', number>>> & {
+    readonly type: string;
+    readonly enum?: readonly string[];
+    readonly items?: { readonly enum?: readonly string[] };
+  };
+}
+
+/** Values of a parameter that its schema does not allow, and one value too many. */
+function faultsOf({ name, schema }: Parameter): readonly string[] {
+  const { type, minimum, maximum, maxLength, items } = schema;
+  const values = [
+    ...(schema.enum || items?.enum || type === 'boolean' ? ['nonsense'] : []),
+    ...(type === 'integer' ? ['1.5'] : []),
+    ...(minimum === undefined ? [] : [minimum - 1, 'x', '', '++1', '0x1']),
+    ...(maximum === undefined ? [] : [maximum + 1, '9'.repeat(40)]),
+    ...(maxLength === undefined ? [] : ['x'.repeat(maxLength + 1)]),
+  ];
+  return [...values.map((value) => `${name}=${encodeURIComponent(value)}`), ...(items ? [] : [`${name}=1&${name}=2`])];
+}
+
+describe('the query parameters', async () => {
+  const { paths } = (await api.call('GET', '/openapi.json')).body;
+  const { body: search } = await api.call('POST', '/searches', { title: 'Paramètres' });
+  for (const [path, method] of Object.keys(paths).flatMap((path) =>
+    Object.keys(paths[path]).map((one) => [path, one]),
+  )) {
+    const parameters: (Parameter & { readonly in: string })[] = paths[path as string][method as string].parameters;
+    const queries = parameters.filter((each) => each.in === 'query');
+    if (queries.length === 0) continue;
+    it(`of ${method} ${path} are refused beyond their schemas or if they lack, and the answer names all`, async () => {
+      const address = String(path).replace('/searches/{id}', search['@id']);
+      const known = queries.map(({ name }) => name).filter((name) => !/^(?:page|itemsPerPage)$/.test(name));
+      const needed = queries.filter(({ required }) => required);
+      const others = (left: string) =>
+        needed.filter(({ name }) => name !== left).map(({ name, example }) => `${name}=${example}`);
+      const asked = [
+        ...['nonsense=1', '__proto__=1'].map((fault) => [...others(''), fault]),
+        ...needed.map(({ name }) => others(name)),
+        ...queries.flatMap((each) => faultsOf(each).map((fault) => [...others(each.name), fault])),
+      ];
+      for (const query of asked.map((each) => each.join('&'))) {
+        const body = method === 'post' ? {} : undefined;
+        const answer = await api.call(String(method).toUpperCase(), `${address}?${query}`, body);
+        assert.equal(answer.status, 400, `${query.slice(0, 200)}: ${answer.text.slice(0, 300)}`);
+        assert.equal(answer.body['hydra:search']['hydra:template'], `${address}{?${known.join()}}`);
+      }
+    });
+  }
 });

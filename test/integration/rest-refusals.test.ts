@@ -13,6 +13,7 @@ const RING = [
   [6, 44],
 ];
 
+const PAST = '2026-03-10T08:15:00Z';
 /** Members sent with a valid title, the path of the violation, and, if it matters, its message. */
 const MEMBERS: readonly (readonly [members: object, path: string, message?: RegExp])[] = [
   [{ title: ' ' }, 'title'],
@@ -71,6 +72,16 @@ const MEMBERS: readonly (readonly [members: object, path: string, message?: RegE
   [{ budget: 5 }, 'budget'],
   [{ eventThresholds: { price: { percnt: 5 } } }, 'eventThresholds.price.percnt', /nearest one is percent$/],
   [{ notificationConsent: { sorce: 'form' } }, 'notificationConsent.sorce', /nearest one is source$/],
+  [{ notificationConsent: 'yes' }, 'notificationConsent'],
+  [{ notificationConsent: {} }, 'notificationConsent.source'],
+  [{ notificationConsent: { source: 'form' } }, 'notificationConsent.at'],
+  ...['', 'x'.repeat(201), '\0'].map(
+    (source) => [{ notificationConsent: { source, at: PAST } }, 'notificationConsent.source'] as const,
+  ),
+  ...['2026-03-10', '2026-03-10T08:15:00', new Date(Date.now() + 3_600_000).toISOString()].map(
+    (at) => [{ notificationConsent: { source: 'form', at } }, 'notificationConsent.at'] as const,
+  ),
+  [{ notificationConsent: { source: 'form', at: PAST, by: 'x' } }, 'notificationConsent.by'],
   [JSON.parse('{"constructor": 1}'), 'constructor'],
 ];
 

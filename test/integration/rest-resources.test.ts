@@ -5,15 +5,14 @@ import { randomUUID } from 'node:crypto';
 import { after, describe, it } from 'node:test';
 import { EVENT_KINDS } from '../../src/engine/domain/codes.ts';
 import type { AttemptOutcome } from '../../src/engine/domain/delivery.ts';
-import { timeOrderedUuid, type Uuid, uuidOf } from '../../src/engine/domain/ids.ts';
+import { timeOrderedUuid, type Uuid } from '../../src/engine/domain/ids.ts';
 import { FACILITIES, type PointOfInterest } from '../../src/engine/domain/point-of-interest.ts';
 import { buildPointIndex } from '../../src/engine/matching/points/poi-index.ts';
 import type { SingleDelivery } from '../../src/rest/dependencies.ts';
-import { sampleChange } from '../../src/rest/webhook-tester.ts';
 import { startTestApi } from '../support/api.ts';
 import { tuplesOf, valuesOf } from '../support/lists.ts';
 import { putInState } from '../support/seeded-deliveries.ts';
-import { seedMatch, seedProperty } from '../support/seeded-matches.ts';
+import { searchNumberOfId, seedMatch, seedSampleProperty } from '../support/seeded-matches.ts';
 import { untilIs } from '../support/until.ts';
 
 const POINTS: readonly PointOfInterest[] = [
@@ -54,16 +53,10 @@ const get = async (path: string) => (await api.call('GET', path)).body;
 
 async function newSearch(members: object = {}): Promise<{ iri: string; number: number }> {
   const { body } = await api.call('POST', '/searches', { title: 'x', ...members });
-  const { rows } = await api.database.query('select number from searches where id = $1', [body['@id'].slice(10)]);
-  return { iri: body['@id'], number: rows[0].number };
+  return { iri: body['@id'], number: await searchNumberOfId(api.database, body['@id'].slice(10)) };
 }
 
-async function newProperty(): Promise<string> {
-  const { stored } = sampleChange('ad.update.price', new Date());
-  const uuid = randomUUID();
-  await seedProperty(api.database, { ...stored, state: { ...stored.state, uuid: uuidOf(uuid) } });
-  return uuid;
-}
+const newProperty = () => seedSampleProperty(api.database);
 
 async function newMatch(number: number, propertyUuid: string, at: string, hasBegun = true): Promise<Uuid> {
   const id = timeOrderedUuid(new Date());
@@ -229,7 +222,6 @@ describe('reference data', () => {
       assert.equal((await api.call('GET', iri)).status, 200, iri);
       assert.equal((await api.call('POST', '/searches', { title: 'x', [criterion]: [value] })).status, 201, iri);
     }
-    assert.equal((await api.call('GET', '/public/location-autocomplete')).status, 400);
     assert.deepEqual((await get('/public/location-autocomplete?query='))['hydra:member'], []);
   });
 
@@ -272,22 +264,6 @@ describe('points of interest', () => {
     assert.equal(await countOf('facilities[0]=school&facilities[1]=hospital&radius=20'), 3);
     assert.equal(await countOf('radius=0'), 1);
   });
-
-  for (const query of [
-    'lat=43',
-    'lon=5',
-    'lat=91&lon=5',
-    'lat=43&lon=5&radius=51',
-    'lat=43&lon=5&radius=-1',
-    'lat=43&lon=5&facilities[]=pub',
-    'lat=43&lon=5&lat=44',
-  ]) {
-    it(`answers 400 to ${query}`, async () => {
-      const { status, body } = await api.call('GET', `${path}?${query}`);
-      assert.equal(status, 400);
-      assert.match(body['hydra:search']['hydra:template'], /\{\?facilities\[\],lat,lon,radius\}$/);
-    });
-  }
 
   it('know the categories of the specification', () => {
     assert.deepEqual([...FACILITIES], ['kindergarten', 'school', 'restaurant', 'hospital', 'parking']);
@@ -381,10 +357,8 @@ describe('the webhook tester', () => {
   it('answers 400 to invalid requests', async () => {
     const count = sent.length;
     for (const query of [
-      '',
       '?endpoint=https://h.example.com',
       '?endpoint=https://10.0.0.1/&eventType=ad.update.price',
-      '?endpoint=https://h.example.com&eventType=x',
       '?endpoint=https://h.example.com&eventType=ad.update.price&type=ad.update.surface',
     ]) {
       assert.equal((await api.call('GET', `/webhook-tester${query}`)).status, 400, query);

@@ -259,6 +259,9 @@ describe('the list of searches', () => {
     });
     assert.deepEqual((await list(''))['hydra:view'], { '@id': '/searches', '@type': 'hydra:PartialCollectionView' });
     assert.deepEqual(await titlesOf('?page=99'), []);
+    for (const orders of ['order[title]=', 'order[title]=asc&order[id]=desc']) {
+      assert.equal((await api.call('GET', `/searches?${orders}`)).status, 400, orders);
+    }
   });
 
   it('finds words in title, recipient and context, and a recipient by the whole address', async () => {
@@ -333,34 +336,10 @@ describe('the list of searches', () => {
     assert.notEqual((await api.call('GET', String(first['@id']))).headers.get('ETag'), headers.get('ETag'));
     assert.equal((await api.call('PUT', String(first['@id']), body, stored)).status, 200, 'a match is no change');
   });
-
-  for (const query of [
-    'emailStatus=asleep',
-    'page=x',
-    'page=1&page=2',
-    'order[title]=',
-    'notificationEnabled=2',
-    'order[price]=asc',
-    'order[title]=asc&order[id]=desc',
-    '__proto__=1',
-    `page=${'9'.repeat(40)}`,
-  ]) {
-    it(`answers 400 to ?${query.slice(0, 30)} and names the known values`, async () => {
-      const { status, body } = await api.call('GET', `/searches?${query}`);
-      assert.equal(status, 400);
-      assert.equal(
-        body['hydra:search']['hydra:template'],
-        '/searches{?title,q,recipient,emailStatus,notificationEnabled,order[id],order[title],order[createdAt]}',
-      );
-    });
-  }
 });
 
 describe('the feed of searches', () => {
-  const numberOf = async (iri: unknown): Promise<number> => {
-    const { rows } = await api.database.query('select number from searches where id = $1', [String(iri).slice(10)]);
-    return rows[0].number;
-  };
+  const numberOf = (iri: unknown) => searchNumberOfId(api.database, String(iri).slice(10));
   const insert = (title: string, count: number, connection: Pick<Database, 'query'> = api.database) =>
     connection.query(
       `insert into searches (id, client_id, token, title, title_folded, members, notification_enabled,

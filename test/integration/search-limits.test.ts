@@ -73,12 +73,7 @@ describe('a client with limits of its own', () => {
     // The limits of a key are cached for some seconds; another instance reads the new ones.
     const other = await startTestApi({ after }, { database: api.database });
     const grow = { excludedGeoShapes: square };
-    const answer = await fetch(`${other.baseUrl}${path}`, {
-      method: 'PATCH',
-      headers: { 'X-API-KEY': key, 'Content-Type': 'application/json' },
-      body: JSON.stringify(grow),
-    });
-    assert.equal(answer.status, 403);
+    assert.equal((await other.call('PATCH', path, grow, { key })).status, 403);
     assert.equal((await call('PATCH', path, { geoShapes: null, expressions: without('x') })).status, 200);
     assert.deepEqual(await readSearchTotals(api.database, await clientOf(key)), {
       ...{ searches: 1, polygonCorners: 0, excludedWords: 1, matchesPerAdvert: 0 },

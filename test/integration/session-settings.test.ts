@@ -6,13 +6,9 @@ import { migrate, openDatabase } from '../../src/engine/store/database.ts';
 import { holdTerm, openLeaderSession } from '../../src/engine/store/intake-leader.ts';
 import { MIGRATION_LOCK } from '../../src/engine/store/schema.ts';
 import { PLANS, SESSION_SETTINGS } from '../../src/engine/store/session-settings.ts';
-import { createApiKey } from '../support/daemon.ts';
 import { connectDatabase, openTestDatabase, queryOnce } from '../support/database.ts';
 import { assertNone } from '../support/lists.ts';
-import { openPriceStory, STORY_SETTINGS } from '../support/price-story.ts';
-import { restClient } from '../support/rest-client.ts';
-import { type Cleanup, startTestNats, startTestPostgres, type TestPostgres } from '../support/servers.ts';
-import { startHere } from '../support/service.ts';
+import { type Cleanup, startTestPostgres, type TestPostgres } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 
 /** Legal values that differ from those the program relies on. */
@@ -56,10 +52,6 @@ const FOREIGN = {
 
 const PLACES = ['role', 'database'] as const;
 
-interface Listed {
-  readonly 'hydra:member': readonly { readonly '@id': string; readonly createdAt: string }[];
-}
-
 async function startForeign(t: Cleanup, place: (typeof PLACES)[number]): Promise<TestPostgres> {
   const postgres = await startTestPostgres(t);
   for (const [name, value] of Object.entries(FOREIGN)) {
@@ -95,26 +87,6 @@ for (const place of PLACES) {
       assert.deepEqual(seen, expected, plans);
       assert.equal(seen?.length, Object.keys(FOREIGN).length, 'this version has them all');
     }
-  });
-
-  test(`with other settings of the ${place}, adverts are recorded, answered and delivered as usual`, async (t) => {
-    const servers = { postgres: await startForeign(t, place), nats: await startTestNats(t) };
-    const daemon = await startHere(t, servers, STORY_SETTINGS);
-    const key = await createApiKey(servers);
-    const story = await openPriceStory(t, [servers.nats.url]);
-    await story.begin(daemon, key);
-    await story.tell(3);
-    const { request } = restClient(daemon, key);
-    const { body } = await request<Listed>('GET', '/searches');
-    const [search] = body['hydra:member'] as [Listed['hydra:member'][number]];
-    assert.match(search.createdAt, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d/);
-    for (const path of ['/matches', '/deliveries', '/feed', `${search['@id']}/properties`]) {
-      assert.equal((await request('GET', path)).status, 200, path);
-    }
-    // The test's own sessions use the defaults again.
-    await alter(servers.postgres, place, 'reset all');
-    assert.deepEqual(await queryOnce(servers.postgres.url, 'select reason from dead_letters'), []);
-    await story.audit(servers.postgres.url);
   });
 }
 

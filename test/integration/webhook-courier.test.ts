@@ -17,22 +17,13 @@ const RESET: Behaviour = { type: 'reset' };
 
 type Endpoints = Readonly<Record<string, { readonly behaviours: [Behaviour, ...Behaviour[]]; readonly ends: string }>>;
 
-/** The behaviour of each endpoint, and the state in which its deliveries must end. */
+/** The behaviour of each endpoint, and the state in which its deliveries must end; `sender.test.ts` has more kinds. */
 const ENDPOINTS: Endpoints = {
   ok: { behaviours: [{ type: 'answer', status: 200 }], ends: 'delivered' },
-  created: { behaviours: [{ type: 'answer', status: 201 }], ends: 'failed' },
-  empty: { behaviours: [{ type: 'answer', status: 204 }], ends: 'failed' },
-  redirect: {
-    behaviours: [{ type: 'answer', status: 301, headers: { location: 'http://127.0.0.1/' } }],
-    ends: 'failed',
-  },
   gone: { behaviours: [{ type: 'answer', status: 410 }], ends: 'failed' },
-  limited: { behaviours: [{ type: 'answer', status: 429, headers: { 'retry-after': '1' } }], ends: 'failed' },
   broken: { behaviours: [{ type: 'answer', status: 500, body: '\0' }], ends: 'failed' },
   verbose: { behaviours: [{ type: 'endless', status: 200 }], ends: 'delivered' },
-  wordy: { behaviours: [{ type: 'endless', status: 500 }], ends: 'failed' },
   resetting: { behaviours: [{ type: 'reset' }], ends: 'failed' },
-  babbling: { behaviours: [{ type: 'garbage' }], ends: 'failed' },
   recovering: {
     behaviours: [RESET, RESET, RESET, RESET, RESET, { type: 'answer', status: 200 }],
     ends: 'delivered',
@@ -42,7 +33,6 @@ const ENDPOINTS: Endpoints = {
 /** Only the time limit ends these attempts. Other endpoints get a longer one, to succeed on a busy machine too. */
 const MUTE_ENDPOINTS: Endpoints = {
   silent: { behaviours: [{ type: 'hang' }], ends: 'failed' },
-  trickling: { behaviours: [{ type: 'trickle', everyMs: 50, part: 'head' }], ends: 'failed' },
 };
 
 for (const [what, endpoints, deadline] of [
@@ -90,6 +80,23 @@ for (const [what, endpoints, deadline] of [
     assert.equal(untrusted.posts.length, 0);
   });
 }
+
+test('a retry is due an hour after the end of the attempt, however long that took', async (t) => {
+  const receiver = await startWebhookReceiver(t);
+  receiver.script('/hanging', { type: 'hang' });
+  const stage = await openDeliveryStage(t, { retryDelayMs: 3_600_000, attemptTimeoutMs: 400 });
+  const search = await seedSearch(stage.database);
+  stage.announcer.announce(await seedDeliveries(stage.database, search, [receiver.urlOf('/hanging')]));
+  await stage.start();
+  const read = () =>
+    stage.database.query(
+      `select due_at >= started_at + duration_ms * interval '1 millisecond' + interval '1 hour' as "isLater",
+         due_at <= clock_timestamp() + interval '1 hour' as "isNoLater"
+       from delivery_states join attempts on delivery_id = id where state = 'retry_wait'`,
+    );
+  const { rows } = await until(read, ({ rowCount }) => rowCount === 1);
+  assert.deepEqual(rows, [{ isLater: true, isNoLater: true }]);
+});
 
 test('outcomes that wait for PostgreSQL occupy no slot, and one client has at most seven eighths of 512', async (t) => {
   const receiver = await startWebhookReceiver(t);

@@ -7,12 +7,8 @@ import { test } from 'node:test';
 import pg from 'pg';
 import { examine } from '../../src/cli/doctor/doctor.ts';
 import { readConfig } from '../../src/config.ts';
-import { connectTestBroker } from '../support/broker.ts';
 import { environmentOf, runVigie, spawnVigie, startDaemon } from '../support/daemon.ts';
-import { publishAdverts } from '../support/operator-scene.ts';
-import { restClient } from '../support/rest-client.ts';
 import { copyTestCluster, emptyDirectory } from '../support/servers.ts';
-import { startSmtpReceiver } from '../support/smtp-receiver.ts';
 import { until, untilIs } from '../support/until.ts';
 
 /** Neither URL is set: both servers are embedded. */
@@ -174,50 +170,6 @@ test('a recipient erased after a backup stays erased after its restore, by the f
   const daemon = await startDaemon(t, EMBEDDED, scene.settings);
   assert.match(await shown(), /\n {2}erasedAt \S+\n(?! {2}searches)/);
   assert.equal(await daemon.end('SIGTERM'), 0);
-});
-
-test('a restored backup mails no recipient who unsubscribed after it, and each who subscribed again', async (t) => {
-  const scene = await openScene(t);
-  const smtp = await startSmtpReceiver(t);
-  const mail = {
-    VIGIE_SMTP_URL: smtp.url,
-    VIGIE_MAIL_FROM: 'a@vigie.example',
-    VIGIE_PUBLIC_URL: 'https://vigie.example',
-  };
-  const start = () => startDaemon(t, EMBEDDED, { ...scene.settings, ...mail, VIGIE_MAIL_GATHER_MS: '500' });
-  const publish = async () => {
-    const { natsUrl } = JSON.parse(await readFile(join(scene.dataDir, 'running.json'), 'utf8'));
-    await publishAdverts(await connectTestBroker(t, natsUrl), 1);
-  };
-  const [, key = ''] = /(vigie_\S+)/.exec((await scene.run('keys', 'create', '--client', 'acme')).said) ?? [];
-  const daemon = await start();
-  const { request } = restClient(daemon, key);
-  const [stays, leaves, returns] = ['stays@example.org', 'leaves@example.org', 'returns@example.org'];
-  for (const notificationRecipient of [stays, leaves, returns]) {
-    const search = { title: 'x', budgetMax: 300_000, notificationEnabled: true, notificationRecipient };
-    assert.equal((await request('POST', '/searches', search)).status, 201);
-  }
-  await publish();
-  await untilIs(() => smtp.mails.length, 3);
-  const post = async (address: string, query = '') => {
-    const text = smtp.mails.find(({ to }) => to === address)?.parsed.text ?? '';
-    const [, path] = /vigie\.example(\/unsubscribe\/\S+)/.exec(text) ?? [];
-    assert.equal((await fetch(`${daemon.apiUrl}${path}${query}`, { method: 'POST' })).status, 200);
-  };
-  await post(returns);
-  assert.equal((await scene.run('backup', scene.file)).code, 0);
-  await post(leaves);
-  await post(returns, '?again');
-  assert.equal(await daemon.end('SIGTERM'), 0);
-  assert.equal((await scene.run('restore', scene.file)).code, 0);
-  const restored = await start();
-  await publish();
-  await untilIs(() => smtp.mails.length, 5);
-  const later = smtp.mails.slice(3).map(({ to }) => to);
-  assert.deepEqual(later.sort(), [returns, stays]);
-  const { body } = await restClient(restored, key).request('GET', `/recipients/${leaves}`);
-  assert.ok(body.unsubscribedAt, 'as before the restore');
-  assert.equal(await restored.end('SIGTERM'), 0);
 });
 
 test('for an external PostgreSQL both commands name its tools, and a directory without a database has no backup', async (t) => {

@@ -9,7 +9,9 @@ import { LOADER, moduleUrl, ROOT } from '../support/checkout.ts';
 import { findNewerNats } from '../support/newer-nats.ts';
 
 const FILES = [
-  ...['shared-nats', 'unfit-streams', 'store-full', 'stream-made-anew', 'retries'].map((name) => `integration/${name}`),
+  ...['shared-nats', 'unfit-streams', 'store-full', 'stream-made-anew', 'webhook-courier'].map(
+    (name) => `integration/${name}`,
+  ),
   ...['full-nats-at-start', 'nats-cluster'].map((name) => `long/${name}`),
 ];
 

@@ -8,38 +8,12 @@ import { watchDeliveries } from '../support/delivery-watcher.ts';
 import { numberedUuid } from '../support/intake.ts';
 import type { AuditedDelivery } from '../support/order-auditor.ts';
 import { readRecoveries } from '../support/order-auditor.ts';
-import { firstPosts, openOrderScene } from '../support/order-scene.ts';
+import { openOrderScene } from '../support/order-scene.ts';
 import { restClient } from '../support/rest-client.ts';
 import { RECOVERY_MAX_MS, untilIs } from '../support/until.ts';
 import type { Behaviour } from '../support/webhook-receiver.ts';
 
-const PROPERTIES = 100;
 const CUTS = 5;
-
-test('a daemon that is killed again and again keeps the order', async (t) => {
-  const { receiver, database, start, save, publish, untilAllDelivered } = await openOrderScene(t);
-  const dying = { VIGIE_ATTEMPT_TIMEOUT_MS: '1000', VIGIE_RETRY_DELAY_MS: '1000' };
-  let daemon = await start(dying);
-  await save([daemon], { matches: '/matches', events: '/events' });
-  const published = publish(PROPERTIES, CUTS);
-  for (const share of [1 / 6, 1 / 3, 1 / 2]) {
-    await receiver.until((posts) => posts.length > share * PROPERTIES * CUTS, RECOVERY_MAX_MS);
-    await daemon.end('SIGKILL');
-    daemon = await start(dying);
-  }
-  await published;
-  await untilAllDelivered(PROPERTIES * (CUTS + 1));
-  assert.equal(await daemon.end('SIGTERM'), 0);
-  const faults = await auditDeliveries({
-    database,
-    posts: receiver.posts,
-    retryDelayMs: 1_000,
-    expected: Array.from(firstPosts(receiver.posts).values()).flatMap((told) => told.map(({ path }) => path)),
-    keyOf: ({ endpoint }) => new URL(endpoint).pathname,
-    order: { isHeld: true },
-  });
-  assert.deepEqual(faults, []);
-});
 
 const WAVES = ['kill', 'kill', 'freeze', 'freeze', 'kill', 'kill', 'freeze until it counts as dead', 'kill'] as const;
 const WAVE_PROPERTIES = 125;

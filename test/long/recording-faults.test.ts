@@ -9,24 +9,16 @@ import type { IntakeMessage } from '../../src/engine/domain/intake-message.ts';
 import { SEARCH_DEFAULTS } from '../../src/engine/domain/search.ts';
 import { createRecorder, type RecordedEntry, type RecorderDependencies } from '../../src/engine/intake/recorder.ts';
 import { createClient } from '../../src/engine/store/clients.ts';
-import { type Database, type DatabasePool, migrate } from '../../src/engine/store/database.ts';
+import { type Database, type DatabasePool } from '../../src/engine/store/database.ts';
 import { createSearch } from '../../src/engine/store/searches.ts';
-import {
-  minute,
-  nextOrigin,
-  PRICE_HELD,
-  resolveToulon,
-  TOULON,
-  UNKNOWN_CONTENT,
-  UNSTATED_PROPERTY,
-} from '../support/adverts.ts';
+import { nextOrigin, PRICE_HELD, resolveToulon, TOULON, upsertAt } from '../support/adverts.ts';
 import { openDeliveryStage } from '../support/courier.ts';
 import { openTestDatabase } from '../support/database.ts';
 import { numberedUuid } from '../support/intake.ts';
 import { valuesOf } from '../support/lists.ts';
+import { ownDatabase } from '../support/own-database.ts';
 import { openRecording } from '../support/question-scene.ts';
 import { seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
-import { startTestPostgres } from '../support/servers.ts';
 import { RECOVERY_MAX_MS, untilIs } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
@@ -81,19 +73,14 @@ const picture = (fault: Fault) =>
   }) as unknown as string;
 
 function messagesOf(from: number, price: number, fault: Fault): readonly IntakeMessage[] {
-  return [1, 2, 3].map((number) => ({
-    kind: 'upsert',
-    crawledAt: minute(from),
-    propertyUuid: numberedUuid('property', number),
-    advertUuid: numberedUuid('advert', number),
-    property: {
-      ...UNSTATED_PROPERTY,
-      transactionType: 0,
-      propertyType: 0,
-      city: { insee: TOULON.insee, zipcode: null, name: null },
-    },
-    advert: { ...UNKNOWN_CONTENT, title: 'Appartement', price, surface: 50, pictures: [picture(fault)] },
-  }));
+  return [1, 2, 3].map((number) =>
+    upsertAt(from, {
+      propertyUuid: numberedUuid('property', number),
+      advertUuid: numberedUuid('advert', number),
+      property: { transactionType: 0, propertyType: 0, city: { insee: TOULON.insee, zipcode: null, name: null } },
+      advert: { title: 'Appartement', price, surface: 50, pictures: [picture(fault)] },
+    }),
+  );
 }
 
 const LETTER = { stream: 'ADVERTS', sequence: 1, subject: 'adverts', headers: {}, bytes: Buffer.from('x') };
@@ -113,9 +100,7 @@ function letterOf(sequence: number, fault: Fault) {
 }
 
 async function openScene(t: TestContext) {
-  const { url } = await startTestPostgres(t);
-  await migrate(url);
-  const database = openTestDatabase(t, url, 4, 'pipeline');
+  const database = openTestDatabase(t, await ownDatabase(t), 4, 'pipeline');
   const client = await createClient(database, { name: 'tests', rateLimitPerSecond: null, rateLimitBurst: null });
   await createSearch(database, client.id, {
     ...SEARCH_DEFAULTS,

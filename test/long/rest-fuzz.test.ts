@@ -94,18 +94,16 @@ function hostileBody(): Buffer {
     : Buffer.from(chance(0.1) ? body.slice(0, upTo(body.length)) : body);
 }
 
+const { paths: described } = (await api.call('GET', '/openapi.json')).body;
 const PATHS = [
-  ...['/', '/docs', '/docs.jsonld', '/openapi.json', '/contexts/Search', '/contexts/', '/docs/x'],
-  ...['/searches', '/matches', '/deliveries', '/documents/properties', '/cities', '/departments', '/site_categories'],
-  ...['/users', '/public/location-autocomplete', '/webhook-tester', '/indicators/points_of_interest'],
-  ...['/searches/preview', '/explanations', search['@id'], `${search['@id']}/matches`],
-  ...[`${search['@id']}/deliveries`, `${search['@id']}/explanation`, `${search['@id']}/properties`],
+  ...['/', '/docs', '/docs.jsonld', '/openapi.json', '/contexts/', '/docs/x'],
+  ...Object.keys(described).map((path) => path.replace(/\{\w+\}/, search['@id'].slice('/searches/'.length))),
 ];
-const PARAMETERS = [
-  ...['title', 'notificationEnabled', 'order[title]', 'order[id]', 'order[name]', 'order', 'order[]'],
-  ...['page', 'itemsPerPage', 'search', 'status', 'uuid[]', 'insee', 'zipcode', 'zipcodes[]', 'query', 'name'],
-  ...['facilities[]', 'facilities[0]', 'lat', 'lon', 'radius', 'endpoint', 'eventType', 'type', ...NAMES],
-];
+const named = Object.values<Record<string, { parameters: { in: string; name: string }[] }>>(described)
+  .flatMap((methods) => Object.values(methods).flatMap(({ parameters }) => parameters))
+  .filter((parameter) => parameter.in === 'query')
+  .map(({ name }) => name);
+const PARAMETERS = [...new Set(named), ...['order', 'order[]', 'facilities[0]'], ...NAMES];
 
 /** Percent-encoded, sometimes wrongly, so that Node's client sends it. */
 function encoded(text: string): string {

@@ -17,6 +17,7 @@ import { connectDatabase } from '../support/database.ts';
 import { copyDatabase, restoreDatabase } from '../support/database-copy.ts';
 import { auditDeliveries } from '../support/delivery-auditor.ts';
 import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
+import { metricOf } from '../support/operator-scene.ts';
 import { auditNumbers } from '../support/order-auditor.ts';
 import { auditRecords, deliveryKeyOf, type OracleSearch, replay } from '../support/replay-oracle.ts';
 import { restClient } from '../support/rest-client.ts';
@@ -70,10 +71,7 @@ async function openScene(t: TestContext) {
       withCoherentPrice: null,
     };
     const { id } = await restClient(daemon, key).createSearch({ title: 'drill', ...members });
-    await until(
-      async () => await (await fetch(`${daemon.operationsUrl}/metrics`)).text(),
-      (metrics) => metrics.includes('\nvigie_searches 1\n'),
-    );
+    await untilIs(() => metricOf(daemon, 'vigie_searches'), 1);
     return { id, members };
   }
 

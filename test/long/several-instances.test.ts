@@ -100,38 +100,6 @@ async function openScene(t: TestContext) {
   return { database, servers, receiver, start, save, publishRounds, audit, members, untilReceived };
 }
 
-test('two full instances record what one would, match searches saved on either, and share the deliveries', async (t) => {
-  const { servers, receiver, start, save, publishRounds, audit, members } = await openScene(t);
-  const instances = [await start(), await start()];
-  const key = await createApiKey(servers);
-  for (const instance of instances) await save(instance, key, members);
-  for (const instance of instances) {
-    // Only one of them matches adverts, and it may be either, so both must have both searches.
-    await untilIs(() => metricOf(instance, 'vigie_searches'), 2);
-  }
-  await publishRounds(12);
-  const readShares = () => Promise.all(instances.map(deliveredBy));
-  // Each instance delivers, but one on a starved processor may be late.
-  await until(
-    async () => {
-      await publishRounds(1);
-      return readShares();
-    },
-    (shares) => shares.every((share) => share > 0),
-    RECOVERY_MAX_MS,
-  );
-  await audit();
-  const leads = await Promise.all(instances.map((instance) => metricOf(instance, 'vigie_intake_leads')));
-  assert.deepEqual(leads.toSorted(), [0, 1], 'one takes adverts in, the other stands by');
-  const shares = await readShares();
-  assert.equal(
-    shares.reduce((sum, share) => sum + share),
-    receiver.posts.length,
-    'nothing was sent twice',
-  );
-  for (const instance of instances) assert.equal(await instance.end('SIGTERM'), 0);
-});
-
 test('leadership passes from one instance to the other and back under load, and no log reports a bug', async (t) => {
   const { servers, receiver, start, save, publishRounds, audit, members, untilReceived } = await openScene(t);
   const instances = [await start(), await start()] as const;

@@ -13,6 +13,7 @@ import { connectDatabase } from '../support/database.ts';
 import { auditDeliveries } from '../support/delivery-auditor.ts';
 import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
 import { nextVersion } from '../support/next-version.ts';
+import { metricOf } from '../support/operator-scene.ts';
 import { auditRecords, deliveryKeyOf, type OracleSearch, replay } from '../support/replay-oracle.ts';
 import { restClient } from '../support/rest-client.ts';
 import { lastFirst, startTestServers } from '../support/servers.ts';
@@ -136,12 +137,7 @@ async function untilPosts({ receiver }: Scene, more: number): Promise<void> {
 }
 
 async function untilKnown(daemons: readonly Daemon[], searches: number): Promise<void> {
-  for (const { operationsUrl } of daemons) {
-    await until(
-      async () => (await fetch(`${operationsUrl}/metrics`)).text(),
-      (metrics) => metrics.includes(`\nvigie_searches ${searches}\n`),
-    );
-  }
+  for (const daemon of daemons) await untilIs(() => metricOf(daemon, 'vigie_searches'), searches);
 }
 
 async function endAll(scene: Scene, daemons: readonly Daemon[]): Promise<void> {

@@ -45,13 +45,7 @@ export const GROUPS = {
     'integration/read-in-order',
     'integration/reference-tables',
   ],
-  journeys: [
-    'integration/feeds',
-    'integration/metrics',
-    'integration/retries',
-    'integration/shared-nats',
-    'integration/toulon-journey',
-  ],
+  journeys: ['integration/feeds', 'integration/metrics', 'integration/shared-nats', 'integration/toulon-journey'],
   clients: [
     'integration/console-page',
     'integration/deliveries-asked',

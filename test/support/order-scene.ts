@@ -1,16 +1,14 @@
 /** Matches and price cuts, published as fast as the stream accepts them, and checks of the order of their webhooks. */
 
-import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import { countOpen } from './courier.ts';
 import { createApiKey, type Daemon, type Settings, startDaemon } from './daemon.ts';
 import { connectDatabase } from './database.ts';
 import { connectCrawler, numberedFlat } from './intake.ts';
-import { valuesOf } from './lists.ts';
+import { metricOf } from './operator-scene.ts';
 import { restClient } from './rest-client.ts';
 import { lastFirst, startTestServers } from './servers.ts';
-import { RECOVERY_MAX_MS, until, untilIs } from './until.ts';
-import { type ReceivedPost, startWebhookReceiver } from './webhook-receiver.ts';
+import { untilIs } from './until.ts';
+import { startWebhookReceiver } from './webhook-receiver.ts';
 
 /** A search that is notified of every match and price, and a receiver that notes when it has answered. */
 export async function openOrderScene(t: TestContext) {
@@ -31,12 +29,7 @@ export async function openOrderScene(t: TestContext) {
       eventEndpoint: receiver.urlOf(paths.events),
       subscribedEvents: ['ad.update.price'],
     });
-    for (const { operationsUrl } of daemons) {
-      await until(
-        async () => await (await fetch(`${operationsUrl}/metrics`)).text(),
-        (metrics) => metrics.includes('\nvigie_searches 1\n'),
-      );
-    }
+    for (const daemon of daemons) await untilIs(() => metricOf(daemon, 'vigie_searches'), 1);
     return search;
   }
 
@@ -53,42 +46,5 @@ export async function openOrderScene(t: TestContext) {
     });
     await Promise.all(shares);
   }
-
-  const untilAllDelivered = async (count: number): Promise<void> => {
-    await until(
-      async () => (await database.query(`select count(*)::integer as count from delivery_states`)).rows[0].count,
-      (recorded) => recorded >= count,
-      RECOVERY_MAX_MS,
-    );
-    await untilIs(() => countOpen(database), 0, RECOVERY_MAX_MS);
-  };
-  return { cleanup, servers, receiver, database, start, save, publish, untilAllDelivered };
-}
-
-/** The first post of each delivery, by match, in order of arrival. */
-export function firstPosts(posts: readonly ReceivedPost[]): Map<string, ReceivedPost[]> {
-  const seen = new Set<string>();
-  const byMatch = new Map<string, ReceivedPost[]>();
-  for (const post of posts) {
-    if (seen.has(post.id)) continue;
-    seen.add(post.id);
-    const match = JSON.parse(post.body.toString()).match['@id'];
-    byMatch.set(match, [...(byMatch.get(match) ?? []), post]);
-  }
-  return byMatch;
-}
-
-const sequenceOf = ({ headers }: ReceivedPost): number => Number(headers['vigie-sequence']);
-
-/** Asserts `perMatch` posts for each match, numbered from 1, each received after the previous one was answered. */
-export function assertOrdered(posts: readonly ReceivedPost[], perMatch: number): void {
-  const numbers = Array.from({ length: perMatch }, (_, position) => position + 1);
-  for (const [match, told] of firstPosts(posts)) {
-    assert.deepEqual(told.map(sequenceOf), numbers, match);
-    assert.deepEqual(told.map(({ id }) => id).toSorted(), valuesOf(told, 'id'), 'webhook-ids ascend');
-    for (const [position, post] of told.entries()) {
-      const before = told[position - 1];
-      if (before !== undefined) assert.ok(post.receivedAt > (before.answeredAt ?? Number.POSITIVE_INFINITY), match);
-    }
-  }
+  return { cleanup, servers, receiver, database, start, save, publish };
 }

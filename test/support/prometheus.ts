@@ -11,26 +11,15 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { cacheEntry, unpackDebianPackages } from '../../src/local/cache.ts';
-import { ROOT } from './checkout.ts';
 import { CACHE, type Cleanup } from './servers.ts';
 
 type Program = 'prometheus' | 'promtool';
 
 const PACKAGED = 'usr/bin';
 
-/** The committed rules, with their `for` durations. */
-const RULES = join(ROOT, 'config/prometheus/alerts.yml');
-
-export interface Alert {
-  readonly labels: Readonly<Record<string, string>>;
-  readonly annotations: Readonly<Record<string, string>>;
-  readonly state: 'pending' | 'firing';
-}
-
 export interface Prometheus {
   /** Values of an instant query; empty if there are none or Prometheus does not answer. */
   query(expression: string): Promise<readonly string[]>;
-  alerts(): Promise<readonly Alert[]>;
 }
 
 /** Output of promtool for `input` or for the files in `folder`, and whether it succeeded. */
@@ -62,15 +51,14 @@ function runs(path: string): Promise<boolean> {
   );
 }
 
-/** Scrapes `target` and evaluates the committed rules every second. `target`: `host:port` of the operations port. */
+/** Scrapes `target` every second. `target`: `host:port` of the operations port. */
 export async function startPrometheus(cleanup: Cleanup, target: string): Promise<Prometheus> {
   const folder = await mkdtemp(join(tmpdir(), 'vigie-prometheus-'));
   const config = join(folder, 'prometheus.yml');
   await writeFile(
     config,
     JSON.stringify({
-      global: { scrape_interval: '1s', evaluation_interval: '1s' },
-      rule_files: [RULES],
+      global: { scrape_interval: '1s' },
       scrape_configs: [{ job_name: 'vigie', static_configs: [{ targets: [target] }] }],
     }),
   );
@@ -90,9 +78,6 @@ export async function startPrometheus(cleanup: Cleanup, target: string): Promise
         `http://${address}/api/v1/query?query=${encodeURIComponent(expression)}`,
       );
       return (answer?.result ?? []).map(({ value }) => value[1]);
-    },
-    async alerts() {
-      return (await read<{ alerts: Alert[] }>(`http://${address}/api/v1/alerts`))?.alerts ?? [];
     },
   };
 }

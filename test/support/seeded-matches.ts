@@ -1,8 +1,10 @@
 /** Properties and matches as the recorder leaves them, for tests that only read them. */
 
 import type { StoredProperty } from '../../src/engine/domain/change.ts';
+import { randomUuid } from '../../src/engine/domain/ids.ts';
 import { stateText } from '../../src/engine/domain/stored-property.ts';
 import type { Queryable } from '../../src/engine/store/database.ts';
+import { sampleChange } from '../../src/rest/webhook-tester.ts';
 
 export interface SeededMatch {
   readonly id: string;
@@ -19,6 +21,14 @@ export async function seedProperty(database: Queryable, { state, crawls }: Store
     'insert into properties (uuid, state, state_bytes, crawls) values ($1, $2::text, length($2::text), $3)',
     [state.uuid, stateText(state), JSON.stringify(crawls)],
   );
+}
+
+/** Stores the property of the webhook tester under an id of its own. */
+export async function seedSampleProperty(database: Queryable): Promise<string> {
+  const { stored } = sampleChange('ad.update.price', new Date());
+  const uuid = randomUuid();
+  await seedProperty(database, { ...stored, state: { ...stored.state, uuid } });
+  return uuid;
 }
 
 export async function seedMatch(
