@@ -8,12 +8,13 @@ import { test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import type { AdvertContent, AdvertEvent } from '../src/engine/domain/advert.ts';
-import { applyMessage, type MessageOrigin, type StoredProperty } from '../src/engine/domain/change.ts';
+import { applyMessage, type MessageOrigin, recrawlUnread, type StoredProperty } from '../src/engine/domain/change.ts';
 import { uuidOf } from '../src/engine/domain/ids.ts';
 import type { IntakeMessage, UpsertMessage } from '../src/engine/domain/intake-message.ts';
 import { EVENTS_KEPT, isLive } from '../src/engine/domain/property.ts';
-import { ADVERT, changesOf, expireAt, nextOrigin, OTHER_ADVERT, upsertAt } from './support/adverts.ts';
+import { ADVERT, changesOf, expireAt, nextOrigin, OTHER_ADVERT, PROPERTY, upsertAt } from './support/adverts.ts';
 import { runsOf } from './support/random-runs.ts';
+import { recrawlHistory } from './support/recrawl-histories.ts';
 
 const ADVERTS = [ADVERT, OTHER_ADVERT, uuidOf('ad000000-0000-4000-8000-000000000003')];
 
@@ -179,6 +180,33 @@ test('the events of a history are the differences between the previous state and
     }),
     { numRuns: runsOf(600) },
   );
+});
+
+test('what the crawls alone decide is what the state decides, and they decide most messages of a daily crawl', () => {
+  const decided = { unread: 0, recrawled: 0, stale: 0 };
+  fc.assert(
+    fc.property(recrawlHistory(PROPERTY, 60), (history) => {
+      let stored = null as StoredProperty | null;
+      for (const { message, origin } of history) {
+        const change = applyMessage(stored, message, origin);
+        const unread = recrawlUnread(stored?.crawls ?? {}, message, origin);
+        if (unread !== null) {
+          const { outcome, crawls } = unread;
+          const expected = { outcome, stored: { state: stored?.state, crawls }, events: [], mayAffectMatches: false };
+          assert.deepEqual(change, expected);
+          assert.equal(change.stored?.state, stored?.state);
+          decided.unread += 1;
+        }
+        if (change.outcome === 'recrawled' || change.outcome === 'stale') decided[change.outcome] += 1;
+        const isOnlyAdvert = Object.keys(stored?.crawls ?? {}).length === 1;
+        const isRepeated = stored?.crawls[message.advertUuid]?.[3] === message.digest;
+        if (change.outcome === 'stale' || (isRepeated && isOnlyAdvert)) assert.notEqual(unread, null);
+        stored = change.stored;
+      }
+    }),
+    { numRuns: runsOf(2_000) },
+  );
+  assert.ok(decided.unread > 0.5 * (decided.recrawled + decided.stale), JSON.stringify(decided));
 });
 
 interface Known {

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type SearchNumber, searchNumberOf } from '../src/engine/domain/ids.ts';
-import { evaluateBatch } from '../src/engine/intake/evaluation.ts';
-import { nextOrigin, resolveToulon, upsertAt } from './support/adverts.ts';
+import { evaluateBatch, unreadStates } from '../src/engine/intake/evaluation.ts';
+import { expireAt, heldAfter, nextOrigin, PROPERTY, resolveToulon, upsertAt } from './support/adverts.ts';
 import { numberedUuid } from './support/intake.ts';
 
 const BOUNDS = { advertsMax: 200, bytesMax: 8_388_608, batchBytesMax: 16_777_216, waitingMax: 64 };
@@ -36,4 +36,26 @@ test('a batch ends at two thousand notified pairs, however many other pairs ther
 
 test('one change may have more notified pairs than that', async () => {
   assert.deepEqual(await leftOf(3, 9_000, 5_000), [1, 2]);
+});
+
+test('messages that repeat the last one of their advert are counted without the state, up to the first that needs it', async () => {
+  const stored = heldAfter(upsertAt(5), expireAt(6));
+  const { crawls } = stored;
+  const messages = [expireAt(7), expireAt(1), expireAt(8), upsertAt(9), expireAt(10)];
+  const entries = messages.map((message) => {
+    return { message, origin: nextOrigin(), bytes: 1_000, traceparent: null, wasAcknowledged: true };
+  });
+  const matcher = { match: () => [], notifying: { horizon: null, has: () => false } };
+  const dependencies = { matcher, median: () => null, resolvePlace: resolveToulon, bounds: BOUNDS };
+  const unread = new Map([[PROPERTY, { stored: null, crawls, bytes: 1_000 }]]);
+  const withoutState = await evaluateBatch(unread, entries, dependencies);
+  const known = new Map([[PROPERTY, { stored, crawls, bytes: 1_000 }]]);
+  const withState = await evaluateBatch(known, entries.slice(0, 3), dependencies);
+  assert.deepEqual(withoutState.deferred, [3, 4]);
+  assert.deepEqual(withoutState.outcomes, withState.outcomes);
+  assert.deepEqual(withoutState.news, withState.news);
+  assert.deepEqual(withoutState.unread.get(PROPERTY), withState.latest.get(PROPERTY)?.crawls);
+  assert.deepEqual([...unreadStates(unread, entries)], [PROPERTY]);
+  assert.deepEqual([...unreadStates(unread, entries.slice(0, 3))], []);
+  assert.deepEqual([...unreadStates(known, entries)], []);
 });

@@ -179,9 +179,9 @@ test('the statements of the pipeline use indexes, however full the queue was whe
   const [id] = ids as [Uuid];
   const stored = heldAfter(upsertAt(0, { propertyUuid: id }));
   const now = new Date();
-  await lockProperties(database, ids);
+  await lockProperties(database, [upsertAt(0, { propertyUuid: id })]);
   await runStatements(database, updateProperties([{ stored, expiredAt: null }]));
-  await runStatements(database, updateCrawls([stored]));
+  await runStatements(database, updateCrawls(new Map([[id, stored.crawls]])));
   const reading = readingOf(stored.state, stored.crawls, () => null);
   await runStatements(database, updateSummaries([{ reading, crawls: stored.crawls }]));
   await readRoutes(database, { numbers: [searchNumberOf(1)], horizon: null, withMail: true });

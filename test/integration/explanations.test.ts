@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
 import { randomUuid } from '../../src/engine/domain/ids.ts';
-import { recentFlat } from '../support/adverts.ts';
+import { digested, recentFlat } from '../support/adverts.ts';
 import { startTestApi } from '../support/api.ts';
 import { valuesOf } from '../support/lists.ts';
 import { openRecording } from '../support/question-scene.ts';
@@ -195,7 +195,7 @@ describe('an explanation', () => {
     await scene.record([recentFlat(former, formerAdvert, { url }), recentFlat(present, randomUuid(), { url })]);
     const { crawledAt } = recentFlat(former, formerAdvert, { url });
     await scene.record([
-      { kind: 'expire', crawledAt, propertyUuid: former, advertUuid: formerAdvert, expiredAt: null },
+      digested({ kind: 'expire', crawledAt, propertyUuid: former, advertUuid: formerAdvert, expiredAt: null }),
     ]);
     const { body } = await explain(search, `url=${encodeURIComponent(url)}`);
     assert.equal(body.property, `/documents/properties/${present}`);

@@ -142,7 +142,8 @@ test('a message that a bug prevents from being recorded is rejected, without the
     async () => (await database.query(`update properties set state = '{}' where uuid = $1`, [property])).rowCount,
     1,
   );
-  await send(connection, { ...good, crawledAt: '2026-03-10T09:10:00Z' }, 'adverts.elsewhere');
+  const cut = { ...good, crawledAt: '2026-03-10T09:10:00Z', advert: { ...good.advert, price: 240_000 } };
+  await send(connection, cut, 'adverts.elsewhere');
   await untilIs(() => heard.length, 1);
   const [told] = heard;
   assert.equal(told?.on, `adverts-rejected.${property}`);

@@ -1,11 +1,17 @@
 /** Small builders of adverts, intake messages and stored properties. Times are minutes after the same morning. */
 
+import { hash } from 'node:crypto';
 import type { AdvertContent } from '../../src/engine/domain/advert.ts';
 import { applyMessage, type Change, type MessageOrigin, type StoredProperty } from '../../src/engine/domain/change.ts';
 import type { City, ResolvePlace } from '../../src/engine/domain/city.ts';
 import { EVENT_KINDS } from '../../src/engine/domain/codes.ts';
 import { searchNumberOf, type Uuid, uuidOf } from '../../src/engine/domain/ids.ts';
-import type { ExpireMessage, IntakeMessage, UpsertMessage } from '../../src/engine/domain/intake-message.ts';
+import {
+  type ExpireMessage,
+  expiryDigest,
+  type IntakeMessage,
+  type UpsertMessage,
+} from '../../src/engine/domain/intake-message.ts';
 import type { StatedProperty } from '../../src/engine/domain/property.ts';
 import { eachFlag } from '../../src/engine/domain/property-flags.ts';
 import type { SearchRoute } from '../../src/engine/domain/routing.ts';
@@ -96,15 +102,21 @@ export interface MessageParts {
   readonly property?: Partial<StatedProperty>;
 }
 
+/** The digest does not depend on the time of the crawl. */
+export function digested<M extends Pick<IntakeMessage, 'kind'>>(message: M): M & { readonly digest: string } {
+  const digest = hash('sha256', JSON.stringify({ ...message, crawledAt: null }));
+  return { ...message, digest: message.kind === 'expire' ? expiryDigest(digest) : digest };
+}
+
 export function upsertAt(at: number, parts: MessageParts = {}): UpsertMessage {
-  return {
+  return digested({
     kind: 'upsert',
     crawledAt: minute(at),
     propertyUuid: parts.propertyUuid ?? PROPERTY,
     advertUuid: parts.advertUuid ?? ADVERT,
     property: { ...UNSTATED_PROPERTY, ...parts.property },
     advert: { ...UNKNOWN_CONTENT, ...parts.advert },
-  };
+  });
 }
 
 const AN_HOUR_AGO = Date.now() - 3_600_000;
@@ -121,7 +133,7 @@ export function recentFlat(
   insee = TOULON.insee,
 ): UpsertMessage {
   crawls += 1;
-  return {
+  return digested({
     kind: 'upsert',
     crawledAt: new Date(AN_HOUR_AGO + crawls).toISOString(),
     propertyUuid,
@@ -133,20 +145,20 @@ export function recentFlat(
       city: { insee, zipcode: null, name: null },
     },
     advert: { ...UNKNOWN_CONTENT, title: 'Appartement avec balcon', surface: 50, ...content },
-  };
+  });
 }
 
 export function expireAt(
   at: number,
   parts: Pick<MessageParts, 'advertUuid' | 'propertyUuid'> & { readonly expiredAt?: string } = {},
 ): ExpireMessage {
-  return {
+  return digested({
     kind: 'expire',
     crawledAt: minute(at),
     propertyUuid: parts.propertyUuid ?? PROPERTY,
     advertUuid: parts.advertUuid ?? ADVERT,
     expiredAt: parts.expiredAt ?? null,
-  };
+  });
 }
 
 let newest = 0;

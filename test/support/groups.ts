@@ -57,6 +57,7 @@ export const GROUPS = {
     'integration/match-reasons',
     'integration/matches-recorded',
     'integration/questions',
+    'integration/recrawls',
     'integration/rest-neighbours',
     'integration/search-history',
     'integration/search-limits',

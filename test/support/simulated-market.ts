@@ -16,7 +16,7 @@ import type { Database } from '../../src/engine/store/database.ts';
 import { type ClaimedDelivery, claimDeliveries } from '../../src/engine/store/delivery-claims.ts';
 import { changedSince } from '../../src/engine/store/search-feed.ts';
 import { createSearch, deleteSearch } from '../../src/engine/store/searches.ts';
-import { nextOrigin, resolveToulon, TOULON, UNKNOWN_CONTENT, UNSTATED_PROPERTY } from './adverts.ts';
+import { digested, nextOrigin, resolveToulon, TOULON, UNKNOWN_CONTENT, UNSTATED_PROPERTY } from './adverts.ts';
 import { numberedUuid } from './intake.ts';
 import { registerHolder } from './seeded-deliveries.ts';
 import type { SimulatedClock } from './simulated-clock.ts';
@@ -197,23 +197,31 @@ function messagesOf(
       const propertyUuid = propertyOf(birth, position);
       const ids = { crawledAt: now.toISOString(), propertyUuid, advertUuid: advertOf(propertyUuid) };
       if (age === listedDays) {
-        messages.push({ ...ids, kind: 'expire', expiredAt: null });
+        messages.push(digested({ ...ids, kind: 'expire', expiredAt: null }));
         continue;
       }
       // Neither lowest nor highest, so that nine searches match every property.
       const step = MATCHES_PER_PROPERTY + (position % Math.max(1, searches - MATCHES_PER_PROPERTY));
       const price = step * PRICE_STEP - 100 * Math.min(age, 2);
-      messages.push({
-        ...ids,
-        kind: 'upsert',
-        property: {
-          ...UNSTATED_PROPERTY,
-          transactionType: 0,
-          propertyType: 0,
-          city: { insee: TOULON.insee, zipcode: null, name: null },
-        },
-        advert: { ...UNKNOWN_CONTENT, title: `Appartement ${position}`, description: DESCRIPTION, price, surface: 50 },
-      });
+      messages.push(
+        digested({
+          ...ids,
+          kind: 'upsert',
+          property: {
+            ...UNSTATED_PROPERTY,
+            transactionType: 0,
+            propertyType: 0,
+            city: { insee: TOULON.insee, zipcode: null, name: null },
+          },
+          advert: {
+            ...UNKNOWN_CONTENT,
+            title: `Appartement ${position}`,
+            description: DESCRIPTION,
+            price,
+            surface: 50,
+          },
+        }),
+      );
     }
   }
   return messages;

@@ -7,7 +7,8 @@ import { createHash } from 'node:crypto';
 import Big from 'big.js';
 import type { AdvertContent, AdvertEvent, FieldChange } from './advert.ts';
 import type { EventKind } from './codes.ts';
-import type { ExpireMessage, IntakeMessage, UpsertMessage } from './intake-message.ts';
+import type { Uuid } from './ids.ts';
+import { type ExpireMessage, type IntakeMessage, isExpiryDigest, type UpsertMessage } from './intake-message.ts';
 import {
   advertsByCrawl,
   type Crawl,
@@ -57,9 +58,7 @@ type Received<M extends IntakeMessage = IntakeMessage> = M & { readonly origin: 
 
 export function applyMessage(stored: StoredProperty | null, message: IntakeMessage, origin: MessageOrigin): Change {
   const last = stored?.crawls[message.advertUuid];
-  if (last !== undefined && (isOvertaken(last, message.crawledAt, origin) || isSuperseded(last, message, origin))) {
-    return withoutEffect('stale', stored);
-  }
+  if (last !== undefined && isStale(last, message, origin)) return withoutEffect('stale', stored);
   const advert = stored?.state.adverts.find((candidate) => candidate.uuid === message.advertUuid) ?? null;
   if (message.kind === 'expire') {
     return stored === null || advert === null
@@ -68,6 +67,44 @@ export function applyMessage(stored: StoredProperty | null, message: IntakeMessa
   }
   const received = { ...message, origin };
   return advert === null || stored === null ? create(stored, received) : update(stored, advert, received);
+}
+
+export interface UnreadRecrawl {
+  readonly outcome: 'recrawled' | 'stale';
+  /** The crawls of the property after the message. */
+  readonly crawls: Crawls;
+}
+
+/**
+ * The result of `applyMessage`, if the crawls show that the message changes nothing else. Null if the state must be read
+ * to decide: the message is not stale, and either differs from the last one of its advert or may change the advert that
+ * represents the property.
+ */
+export function recrawlUnread(crawls: Crawls, message: IntakeMessage, origin: MessageOrigin): UnreadRecrawl | null {
+  const last = crawls[message.advertUuid];
+  if (last === undefined) return null;
+  if (isStale(last, message, origin)) return { outcome: 'stale', crawls };
+  const [, , , digest] = last;
+  if (digest !== message.digest || mayOvertakeAdverts(crawls, last, message)) return null;
+  return { outcome: 'recrawled', crawls: { ...crawls, [message.advertUuid]: crawlOf({ ...message, origin }, last) } };
+}
+
+/**
+ * Whether another live advert was last crawled between `last` and the message, so that the message may change which
+ * advert represents the property. If two crawls have the same time, only the state has the order of their adverts.
+ */
+function mayOvertakeAdverts(crawls: Crawls, last: Crawl, { kind, advertUuid, crawledAt }: IntakeMessage): boolean {
+  // An advert that has expired is ordered by its last live crawl.
+  if (kind === 'expire') return false;
+  for (const uuid in crawls) {
+    const [at, , , digest] = crawls[uuid as Uuid] as Crawl;
+    if (uuid !== advertUuid && at >= last[0] && at <= crawledAt && !isExpiryDigest(digest)) return true;
+  }
+  return false;
+}
+
+function isStale(last: Crawl, message: IntakeMessage, origin: MessageOrigin): boolean {
+  return isOvertaken(last, message.crawledAt, origin) || isSuperseded(last, message, origin);
 }
 
 /**
@@ -85,20 +122,17 @@ export function isOvertaken([lastAt, stream, sequence]: Crawl, crawledAt: string
  * True if the message was read from another stream, so that sequences cannot be compared, and a later message with the
  * same `crawledAt` has already replaced it.
  */
-function isSuperseded(
-  [lastAt, stream, , ...superseded]: Crawl,
-  message: IntakeMessage,
-  origin: MessageOrigin,
-): boolean {
-  if (origin.stream === stream || message.crawledAt !== lastAt || superseded.length === 0) return false;
-  return superseded.includes(hashOfMessage(message));
+function isSuperseded(last: Crawl, message: IntakeMessage, origin: MessageOrigin): boolean {
+  if (origin.stream === last[1] || message.crawledAt !== last[0]) return false;
+  const [, , , , ...superseded] = last;
+  return superseded.length > 0 && superseded.includes(hashOfMessage(message));
 }
 
 /** `replaced`: the previous advert if the message changes it. */
-function crawlOf({ crawledAt, origin }: Received, last?: Crawl, replaced?: StoredAdvert): Crawl {
-  const crawl: Crawl = [crawledAt, origin.stream, origin.sequence];
+function crawlOf({ crawledAt, origin, digest }: Received, last?: Crawl, replaced?: StoredAdvert): Crawl {
+  const crawl: Crawl = [crawledAt, origin.stream, origin.sequence, digest];
   if (last === undefined || last[0] !== crawledAt) return crawl;
-  const [, , , ...superseded] = last;
+  const [, , , , ...superseded] = last;
   if (replaced !== undefined) superseded.push(hashOfStored(replaced));
   return [...crawl, ...superseded.slice(-SUPERSEDED_KEPT)];
 }

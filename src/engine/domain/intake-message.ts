@@ -4,9 +4,17 @@
  * members are unknown.
  */
 
+import { hash } from 'node:crypto';
 import type { AdvertContent } from './advert.ts';
 import { parseUuid, type Uuid, uuidOf } from './ids.ts';
-import { type IntakeViolation, type SentMessage, type SentUpsert, VALIDATORS, violationsOf } from './intake-schema.ts';
+import {
+  type IntakeViolation,
+  MESSAGE_SCHEMAS,
+  type SentMessage,
+  type SentUpsert,
+  VALIDATORS,
+  violationsOf,
+} from './intake-schema.ts';
 import type { StatedProperty } from './property.ts';
 import { propertyOf } from './rejection.ts';
 import { ADVERTS } from './streams.ts';
@@ -18,6 +26,8 @@ interface IntakeMessageBase {
   readonly crawledAt: string;
   readonly propertyUuid: Uuid;
   readonly advertUuid: Uuid;
+  /** Messages with the same digest are the same, except for the time of the crawl. */
+  readonly digest: string;
 }
 
 export interface UpsertMessage extends IntakeMessageBase {
@@ -53,12 +63,14 @@ export class RejectedMessageError extends Error {
 
 /** Throws `RejectedMessageError`. Calls `reportUnknown` for members that the contract does not define. */
 export function decodeIntakeMessage(bytes: Uint8Array, reportUnknown: ReportUnknown = () => undefined): IntakeMessage {
-  const sent = validated(parseJson(bytes), reportUnknown);
+  const { text, json } = parseJson(bytes);
+  const sent = validated(json, reportUnknown);
   const { kind } = sent;
   const identity = {
     crawledAt: inUtc(sent.crawledAt),
     propertyUuid: uuidOf(sent.property.uuid),
     advertUuid: uuidOf(sent.advert.uuid),
+    digest: digestOf(text, kind),
   };
   if (kind === 'expire') return { ...identity, kind, expiredAt: inUtcIfKnown(sent.expiredAt) };
   if (isHalf(sent.property.locations)) {
@@ -110,14 +122,37 @@ export function isFromFuture(message: unknown): boolean {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-function parseJson(bytes: Uint8Array): unknown {
+function parseJson(bytes: Uint8Array): { readonly text: string; readonly json: unknown } {
   try {
-    return JSON.parse(utf8.decode(bytes));
+    const text = utf8.decode(bytes);
+    return { text, json: JSON.parse(text) };
   } catch (cause) {
     // The reason quotes the bytes and is stored, so it must be storable.
     const reason = storable((cause as Error).message);
     throw new RejectedMessageError(`not JSON in UTF-8: ${reason}`, { cause });
   }
+}
+
+/** The times of the crawl in the text of a message. Only `crawledAt` of the message itself has an effect. */
+const CRAWL_TIMES = /"(?:c|lastC)rawledAt"\s*:\s*"[^"\\]*"/g;
+/** Replaces the times. The number is increased when the same text is to be understood differently. */
+const CONTRACT = hash('sha256', JSON.stringify([1, MESSAGE_SCHEMAS]), 'base64url');
+/** In base64url: 132 bits. */
+const DIGEST_LENGTH = 22;
+const EXPIRY = 'expire:';
+
+function digestOf(text: string, kind: IntakeMessage['kind']): string {
+  const digest = hash('sha256', text.replace(CRAWL_TIMES, CONTRACT), 'base64url').slice(0, DIGEST_LENGTH);
+  return kind === 'expire' ? expiryDigest(digest) : digest;
+}
+
+export function expiryDigest(digest: string): string {
+  return EXPIRY + digest;
+}
+
+/** Whether it is the digest of a message that expires its advert. */
+export function isExpiryDigest(digest: string): boolean {
+  return digest.startsWith(EXPIRY);
 }
 
 function validated(sent: unknown, reportUnknown: ReportUnknown): SentMessage {

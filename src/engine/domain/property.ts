@@ -69,10 +69,16 @@ export interface PropertyState {
 
 /**
  * The last crawl of an advert, and the position of the message that reported it: the number of its stream
- * (store/intake-position.ts) and its sequence there. `superseded`: hashes of earlier messages with the same `crawledAt`
- * (domain/change.ts), newest last, at most `SUPERSEDED_KEPT`.
+ * (store/intake-position.ts) and its sequence there. `digest`: of that message (domain/intake-message.ts). `superseded`:
+ * hashes of earlier messages with the same `crawledAt` (domain/change.ts), newest last, at most `SUPERSEDED_KEPT`.
  */
-export type Crawl = readonly [crawledAt: string, stream: number, sequence: number, ...superseded: number[]];
+export type Crawl = readonly [
+  crawledAt: string,
+  stream: number,
+  sequence: number,
+  digest: string,
+  ...superseded: number[],
+];
 
 /** Crawlers that state whole minutes, or the start of a run, change an advert a few times with the same `crawledAt`. */
 export const SUPERSEDED_KEPT = 32;

@@ -11,12 +11,13 @@ import {
   type Change,
   type ChangeOutcome,
   type MessageOrigin,
+  recrawlUnread,
   type StoredProperty,
 } from '../domain/change.ts';
 import type { ResolvePlace } from '../domain/city.ts';
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import type { IntakeMessage } from '../domain/intake-message.ts';
-import { isLive } from '../domain/property.ts';
+import { type Crawls, isLive } from '../domain/property.ts';
 import { type PropertyReading, propertyFacts, readingOf } from '../domain/property-document.ts';
 import type { PropertyFacts } from '../domain/property-facts.ts';
 import type { MedianOf } from '../domain/property-summary.ts';
@@ -46,8 +47,10 @@ export interface IntakeEntry {
 }
 
 export interface EvaluatedBatch {
-  /** The last state of every property that a message touched. */
+  /** The last state of every property that a message touched, unless it was not read. */
   readonly latest: ReadonlyMap<Uuid, StoredProperty>;
+  /** The last crawls of properties that were crawled again and whose state was not read. */
+  readonly unread: ReadonlyMap<Uuid, Crawls>;
   /** Properties whose document may have changed; the other affected ones were only crawled again. */
   readonly readings: ReadonlyMap<Uuid, PropertyReading>;
   readonly changes: readonly EvaluatedChange[];
@@ -81,7 +84,28 @@ const GROWTH_BYTES = 8 * 1_024;
 const PAIRS_MAX = 50_000;
 const NOTIFIED_PAIRS_MAX = 2_000;
 
-/** `known`: the stored state of each known property. A property whose state is null waits for another batch. */
+/** The properties whose state was not read with the lock but is needed, in the order of their messages. */
+export function unreadStates(
+  locked: ReadonlyMap<Uuid, LockedProperty>,
+  entries: readonly IntakeEntry[],
+): ReadonlySet<Uuid> {
+  const needed = new Set<Uuid>();
+  const latest = new Map<Uuid, Crawls>();
+  for (const { message, origin } of entries) {
+    const uuid = message.propertyUuid;
+    const property = locked.get(uuid);
+    if (property === undefined || property.stored !== null || needed.has(uuid)) continue;
+    const recrawl = recrawlUnread(latest.get(uuid) ?? property.crawls, message, origin);
+    if (recrawl === null) needed.add(uuid);
+    else latest.set(uuid, recrawl.crawls);
+  }
+  return needed;
+}
+
+/**
+ * `known`: the known properties. If the state of one is null, a message that its crawls do not decide waits for another
+ * batch, with all later ones of the property.
+ */
 export async function evaluateBatch(
   known: ReadonlyMap<Uuid, LockedProperty>,
   entries: readonly IntakeEntry[],
@@ -97,6 +121,7 @@ export async function evaluateBatch(
 
 class Evaluation implements EvaluatedBatch {
   readonly latest = new Map<Uuid, StoredProperty>();
+  readonly unread = new Map<Uuid, Crawls>();
   readonly readings = new Map<Uuid, PropertyReading>();
   readonly changes: EvaluatedChange[] = [];
   readonly outcomes = { created: 0, changed: 0, recrawled: 0, stale: 0, unknown: 0 };
@@ -123,11 +148,28 @@ class Evaluation implements EvaluatedBatch {
     const uuid = entry.message.propertyUuid;
     const locked = this.#known.get(uuid);
     const isUnread = locked?.stored === null;
-    if (isUnread || this.#deferredOf.has(uuid) || this.#isFull) {
+    const isWaiting = this.#deferredOf.has(uuid) || this.#isFull;
+    if (isWaiting || (isUnread && !this.#recrawl(entry, this.unread.get(uuid) ?? locked.crawls))) {
       this.#defer(position, entry);
       return 0;
     }
+    if (isUnread) return 0;
     return this.#evaluate(position, entry, this.latest.get(uuid) ?? locked?.stored ?? null);
+  }
+
+  /** False when the message needs the state. */
+  #recrawl(entry: IntakeEntry, crawls: Crawls): boolean {
+    const recrawl = recrawlUnread(crawls, entry.message, entry.origin);
+    if (recrawl === null) return false;
+    if (recrawl.outcome === 'recrawled') this.unread.set(entry.message.propertyUuid, recrawl.crawls);
+    this.#count(entry, recrawl.outcome);
+    return true;
+  }
+
+  #count({ origin, wasAcknowledged }: IntakeEntry, outcome: ChangeOutcome): void {
+    this.outcomes[outcome] += 1;
+    const isNews = outcome !== 'stale' && outcome !== 'unknown';
+    if (isNews && wasAcknowledged === true) this.news.push(origin.sequence);
   }
 
   #evaluate(position: number, entry: IntakeEntry, stored: StoredProperty | null): number {
@@ -137,12 +179,13 @@ class Evaluation implements EvaluatedBatch {
     const change = applyMessage(stored, message, entry.origin);
     const { outcome } = change;
     if (change.stored === null || outcome === 'stale' || outcome === 'unknown') {
-      this.outcomes[outcome] += 1;
+      this.#count(entry, outcome);
       return 0;
     }
     const bytes = this.#bytesAfter(entry, change.stored);
     const isBound = message.kind === 'upsert' && outcome !== 'recrawled';
-    const excess = isBound && this.#mayExceed(change.stored, bytes) ? excessOf(stored, change.stored, bounds) : null;
+    const isExceeding = isBound && this.#mayExceed(change.stored, bytes);
+    const excess = isExceeding ? excessOf(stored, change.stored, bounds) : null;
     if (excess !== null) {
       this.rejected.set(position, excess);
       return bytes;
@@ -151,8 +194,7 @@ class Evaluation implements EvaluatedBatch {
       this.#defer(position, entry);
       return bytes;
     }
-    this.outcomes[outcome] += 1;
-    if (entry.wasAcknowledged === true) this.news.push(entry.origin.sequence);
+    this.#count(entry, outcome);
     this.latest.set(uuid, change.stored);
     this.#bytes.set(uuid, bytes);
     return bytes;

@@ -45,7 +45,7 @@ import {
   type PairFeature,
   touchedBy,
 } from './alerts.ts';
-import { type EvaluatedBatch, evaluateBatch, type IntakeEntry, type RecordBounds } from './evaluation.ts';
+import { type EvaluatedBatch, evaluateBatch, type IntakeEntry, type RecordBounds, unreadStates } from './evaluation.ts';
 import type { Matcher } from './matcher.ts';
 import { readNotifiedBefore } from './notified-values.ts';
 
@@ -106,9 +106,9 @@ export type Recorder = (
 export function createRecorder(dependencies: RecorderDependencies): Recorder {
   return async (term, entries, deadLetters, onEvaluated) => {
     const { result } = await pipelinedTransaction(dependencies.database, async (client) => {
-      const uuids = [...new Set(entries.map(({ message }) => message.propertyUuid))];
-      const [sequenceFloor, locked] = await Promise.all([holdTerm(client, term), lockProperties(client, uuids)]);
-      const known = await withLargeOnes(client, locked, uuids, dependencies.bounds);
+      const messages = entries.map(({ message }) => message);
+      const [sequenceFloor, locked] = await Promise.all([holdTerm(client, term), lockProperties(client, messages)]);
+      const known = await withUnread(client, locked, unreadStates(locked, entries), dependencies.bounds);
       const { last, result } = await recordEntries(client, known, entries, {
         ...dependencies,
         sequenceFloor,
@@ -123,19 +123,17 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
   };
 }
 
-/** Reads the large properties in the order of their messages: as many as fit together, at least one. */
-async function withLargeOnes(
+/** Reads the states of `needed`, in this order: as many as fit together, at least one. */
+async function withUnread(
   client: Queryable,
   locked: ReadonlyMap<Uuid, LockedProperty>,
-  uuids: readonly Uuid[],
+  needed: ReadonlySet<Uuid>,
   bounds: RecordBounds,
 ): Promise<ReadonlyMap<Uuid, LockedProperty>> {
   const chosen: Uuid[] = [];
   let bytes = 0;
-  for (const uuid of uuids) {
-    const property = locked.get(uuid);
-    if (property === undefined || property.stored !== null) continue;
-    bytes += property.bytes;
+  for (const uuid of needed) {
+    bytes += locked.get(uuid)?.bytes ?? 0;
     if (chosen.length > 0 && bytes > bounds.batchBytesMax) break;
     chosen.push(uuid);
   }
@@ -212,7 +210,7 @@ function highWaterMarkOf(entries: readonly RecordedEntry[]): readonly Statement[
 
 function writeProperties(
   known: ReadonlyMap<Uuid, LockedProperty>,
-  { latest, readings }: EvaluatedBatch,
+  { latest, readings, unread }: EvaluatedBatch,
 ): readonly Statement[] {
   const writes = [...readings].map(([uuid, reading]) => {
     const stored = latest.get(uuid) as StoredProperty;
@@ -220,13 +218,16 @@ function writeProperties(
   });
   const isKnown = ({ stored }: PropertyWrite): boolean => known.has(stored.state.uuid);
   const [present, fresh] = [writes.filter(isKnown), writes.filter((write) => !isKnown(write))];
-  const crawledOnly = [...latest.values()].filter(({ state }) => !readings.has(state.uuid));
+  const crawls = new Map(unread);
+  for (const [uuid, stored] of latest) {
+    if (known.get(uuid)?.stored?.state === stored.state) crawls.set(uuid, stored.crawls);
+  }
   return [
     ...insertProperties(fresh),
-    ...updateProperties(present),
+    ...updateProperties(present.filter(({ stored }) => !crawls.has(stored.state.uuid))),
     ...insertSummaries(fresh),
     ...updateSummaries(present),
-    ...updateCrawls(crawledOnly),
+    ...updateCrawls(crawls),
   ];
 }
 

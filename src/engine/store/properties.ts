@@ -2,7 +2,8 @@
 
 import type { StoredProperty } from '../domain/change.ts';
 import type { Uuid } from '../domain/ids.ts';
-import { changedAtOf } from '../domain/property.ts';
+import type { IntakeMessage } from '../domain/intake-message.ts';
+import { type Crawls, changedAtOf } from '../domain/property.ts';
 import { readState, stateText } from '../domain/stored-property.ts';
 import { arrayLiteral, joinedJson, jsonTexts } from './array-literal.ts';
 import { cutOfListed, LISTED_MATCHES, LISTED_MAX, type ListedPage, listedOfClient } from './client-listings.ts';
@@ -16,8 +17,9 @@ export interface PropertyWrite {
 }
 
 export interface LockedProperty {
-  /** Null when its state is too large to be read along with the lock. */
+  /** Null when its state was not read along with the lock. */
   readonly stored: StoredProperty | null;
+  readonly crawls: Crawls;
   /** The size of its state as stored. */
   readonly bytes: number;
 }
@@ -37,21 +39,41 @@ export function storedPropertyOf({ state, crawls }: StoredRow): StoredProperty {
 
 type KeyedRow = StoredRow & { readonly uuid: Uuid };
 
-/** Locks and reads the known `uuids`, in key order, so that batches do not deadlock. Served by the primary key. */
-export async function lockProperties(client: Queryable, uuids: readonly Uuid[]): Promise<Map<Uuid, LockedProperty>> {
+/** Identifies the content of a message. */
+export type MessageDigest = Pick<IntakeMessage, 'propertyUuid' | 'advertUuid' | 'digest'>;
+
+/**
+ * Locks the known properties of `messages`, in key order, so that batches do not deadlock. Reads their states, except
+ * large ones, and those of properties whose messages all repeat the last ones of their adverts. Of several messages of
+ * an advert, the last is compared. Served by the primary key.
+ */
+export async function lockProperties(
+  client: Queryable,
+  messages: readonly MessageDigest[],
+): Promise<Map<Uuid, LockedProperty>> {
+  const digests = new Map<Uuid, string[]>();
+  for (const { propertyUuid, advertUuid, digest } of messages) {
+    const ofProperty = digests.get(propertyUuid);
+    const ofAdvert = `"${advertUuid}":["${digest}"]`;
+    if (ofProperty === undefined) digests.set(propertyUuid, [ofAdvert]);
+    else ofProperty.push(ofAdvert);
+  }
+  const expected = [...digests].map(([uuid, ofProperty]) => `"${uuid}":{${ofProperty.join()}}`);
   const { rows } = await client.query<Omit<KeyedRow, 'state'> & { state: string | null; bytes: number }>({
     name: 'lock-properties',
     text: `
-      select uuid, bytes, case when bytes <= $2 then state end as state, crawls from (
+      select uuid, bytes, crawls,
+        case when bytes <= $2 and not crawls::jsonb @> ($3::jsonb -> uuid::text) then state end as state
+      from (
         select uuid, state_bytes as bytes, state, crawls
         from properties where uuid = any($1::uuid[]) order by uuid for update
       ) locked`,
-    values: [uuids, READ_AT_ONCE_BYTES],
+    values: [arrayLiteral([...digests.keys()]), READ_AT_ONCE_BYTES, `{${expected.join()}}`],
   });
   return new Map(
     rows.map(({ uuid, bytes, state, crawls }) => [
       uuid,
-      { bytes, stored: state === null ? null : storedPropertyOf({ state, crawls }) },
+      { bytes, crawls, stored: state === null ? null : storedPropertyOf({ state, crawls }) },
     ]),
   );
 }
@@ -125,8 +147,8 @@ export function updateProperties(writes: readonly PropertyWrite[]): readonly Sta
 }
 
 /** Writes the crawls and leaves the state unchanged, for messages without a change. Served by the primary key. */
-export function updateCrawls(stored: readonly StoredProperty[]): readonly Statement[] {
-  if (stored.length === 0) return [];
+export function updateCrawls(crawls: ReadonlyMap<Uuid, Crawls>): readonly Statement[] {
+  if (crawls.size === 0) return [];
   return [
     {
       name: 'update-crawls',
@@ -134,10 +156,7 @@ export function updateCrawls(stored: readonly StoredProperty[]): readonly Statem
       update properties set crawls = written.crawls
       from unnest($1::uuid[], ${jsonTexts('$2')}::json[]) as written(uuid, crawls)
       where properties.uuid = any($1::uuid[]) and properties.uuid = written.uuid`,
-      values: [
-        arrayLiteral(stored.map(({ state }) => state.uuid)),
-        joinedJson(stored.map(({ crawls }) => JSON.stringify(crawls))),
-      ],
+      values: [arrayLiteral([...crawls.keys()]), joinedJson([...crawls.values()].map((each) => JSON.stringify(each)))],
     },
   ];
 }

@@ -256,8 +256,8 @@ create trigger searches_uncounted after delete on searches
 -- Properties.
 
 -- `state` has the last statements of the adverts, as JSON without names (domain/stored-property.ts); `crawls` has the
--- time when each advert was last seen. Both are only read whole: writing and reading `json` costs a third of `jsonb`,
--- and `text` is not even validated again. Rows stay uncompressed up to `toast_tuple_target` bytes (see the end of this
+-- time when each advert was last seen, and the digest of that message (domain/property.ts). Both are only read whole:
+-- writing and reading `json` costs a third of `jsonb`, and `text` is not even validated again. Rows stay uncompressed up to `toast_tuple_target` bytes (see the end of this
 -- file).
 create table properties (
   uuid uuid primary key,
