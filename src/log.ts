@@ -51,7 +51,7 @@ function isoTime(): () => string {
   };
 }
 
-/** pino calls `flushSync` after a fatal line. */
+/** Writes all lines of an event-loop tick together. `flushSync` is public because pino calls it after a fatal line. */
 function tickByTick(destination: DestinationStream): DestinationStream & { readonly flushSync: () => void } {
   let lines = '';
   const flushSync = (): void => {

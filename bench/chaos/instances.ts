@@ -36,7 +36,7 @@ export interface InstanceOptions {
 
 const LEADS = 'This instance leads intake.';
 const STANDS_BY = 'This instance is a standby.';
-const RAISES = 'Webhook numbers continue far above';
+const RAISES = 'continues far above';
 const START_AGAIN_MS = 500;
 /** The last line that Node.js prints after an uncaught error. */
 const UNCAUGHT = /^Node\.js v\d/m;

@@ -93,6 +93,12 @@ export const internalError = (): AdminError =>
   new AdminError(status.INTERNAL, 'INTERNAL', 'An internal error occurred. See the log of the server.');
 export const unavailable = (what: string): AdminError =>
   new AdminError(status.UNAVAILABLE, 'UNAVAILABLE', `${what} cannot be reached at the moment. Try again later.`);
+export const instanceStopping = (): AdminError =>
+  new AdminError(
+    status.UNAVAILABLE,
+    'UNAVAILABLE',
+    'This instance is stopping. Send the call again to another instance, or retry after the restart.',
+  );
 export const senderTooSlow = (): AdminError =>
   new AdminError(
     status.ABORTED,

@@ -32,11 +32,11 @@ import type { AdminDependencies } from './dependencies.ts';
 import {
   deadlineExceeded,
   exhausted,
+  instanceStopping,
   invalidArgument,
   notFound,
   statusOf,
   unauthenticated,
-  unavailable,
 } from './errors.ts';
 import { AdminServiceService } from './generated/vigie/admin/v1/admin.ts';
 import { createHandlers } from './handlers.ts';
@@ -112,7 +112,7 @@ export async function startAdminServer(
     address: `${bracketed(settings.host)}:${connections.port}`,
     setServing,
     async stop() {
-      stopping.abort(unavailable('This instance, which is stopping,'));
+      stopping.abort(instanceStopping());
       connections.close();
       const shutDown = new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
       if (!(await endsWithin(shutDown, SHUTDOWN_MS))) server.forceShutdown();
@@ -290,7 +290,7 @@ function addHealth(server: Server, names: readonly string[], stopping: AbortSign
   let current: Serving = 'SERVING';
   const watchers = new Set<Watcher>();
   stopping.addEventListener('abort', () => {
-    for (const watcher of watchers) watcher.emit('error', statusOf(unavailable('This instance, which is stopping,')));
+    for (const watcher of watchers) watcher.emit('error', statusOf(instanceStopping()));
   });
   server.addService(service, {
     check({ request }: ServerUnaryCall<Question, Answer>, callback: sendUnaryData<Answer>) {

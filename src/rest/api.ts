@@ -57,7 +57,7 @@ export function createApi(dependencies: ApiDependencies): Koa {
   return app;
 }
 
-/** Exported for the test that compares the table of endpoints with the router. */
+/** Exported for the test that compares the paths of `/openapi.json` with the router. */
 export function createRoutes(dependencies: ApiDependencies): {
   readonly router: Router;
   readonly shortCut: Middleware;

@@ -248,7 +248,10 @@ export const REFUSALS = {
     'after n’est pas un curseur de ce flux, ou vient d’un autre client ou filtre.',
   ),
   beginAgain: ({ en, fr }: Sentence) =>
-    both(`${en}. Start again after oldest, or without a cursor.`, `${fr}. Reprenez après oldest, ou sans curseur.`),
+    both(
+      `${en}. Send the \`oldest\` value of this answer as \`after\`, or omit \`after\`.`,
+      `${fr}. Envoyez comme \`after\` la valeur \`oldest\` de cette réponse, ou omettez \`after\`.`,
+    ),
   cursorRestored: both(
     'after dates from before the service was restored',
     'after date d’avant la restauration du service',

@@ -157,7 +157,11 @@ function createTermStart(
     features,
   });
   const noteRestored = (reason: string, shown: object): void =>
-    log.info({ reason, ...shown }, 'The database was restored. Webhook numbers continue far above the earlier ones.');
+    log.info(
+      { reason, ...shown },
+      'The database was restored, or the stream of adverts was replaced. `Vigie-Sequence` continues far above the ' +
+        'earlier numbers, so that receivers accept new webhooks.',
+    );
   return async (term) => {
     breaker.recall(await readFailedKeys(database, config.breaker.windowMs));
     await medians.renew();
@@ -171,14 +175,18 @@ function createTermStart(
       breaker,
       clocks,
       onRestored: (news, start) =>
-        noteRestored('It lacks a message that was acknowledged.', { news: news.slice(0, NEWS_TOLD_MAX), ...start }),
+        noteRestored('The database lacks a message that was acknowledged.', {
+          news: news.slice(0, NEWS_TOLD_MAX),
+          ...start,
+        }),
       onStart({ behind, isKnownStream, isRestored, lost, ...start }) {
         if (lost !== null) {
           log.warn(lost, 'The stream of adverts has lost its last messages. Crawlers should publish them again.');
         } else if (!isKnownStream) {
           log.warn('The stream of adverts is new or an older copy. The intake finds its position by time.');
         }
-        if (isRestored) noteRestored('It is a copy, or it does not know this stream.', { isKnownStream, ...start });
+        if (isRestored)
+          noteRestored('The database is a copy, or it does not know this stream.', { isKnownStream, ...start });
         if (behind > 0) log.info({ messages: behind }, 'Messages that this database lacks are recorded again.');
       },
       announceDue: announcer.announce,

@@ -150,7 +150,7 @@ it('the end and the return of a match are in its history', async () => {
   await record({ price: 190_000 }, { price: 250_000 });
   const [, ended] = await reasonsOf(search, property);
   assert.equal(ended?.code, 'end-notified');
-  assert.match(ended.reason, /^Its end was notified on .*\(budget\)\.$/);
+  assert.match(ended.reason, /^The end of the match was notified on .*\(criterion: budget\)\.$/);
   assert.deepEqual((await codesOf(search, property)).slice(2), ['left', 'unsatisfied']);
   await record({ price: 180_000 });
   assert.deepEqual((await codesOf(search, property)).slice(0, 3), [

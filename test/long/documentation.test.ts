@@ -87,7 +87,7 @@ test('/docs is accessible in each language, and its search works without a mouse
     assert.deepEqual(await page.do('axe'), [], `${width} ${scheme}`);
     assert.equal(await page.do('evaluate', { expression: `document.documentElement.scrollWidth - innerWidth` }), 0);
   }
-  // The search ignores accents, and also finds text of folded operations.
+  // The search ignores accents, and also finds text inside collapsed operations.
   await page.do('fill', { selector: '#words', text: 'CORRESPONDANCE livre' });
   await page.do('press', { key: 'Enter' });
   assert.equal(await page.do('evaluate', { expression: `document.activeElement.id` }), 'changelog');

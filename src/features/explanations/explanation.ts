@@ -168,7 +168,7 @@ const WORDS: Readonly<Record<Language, Readonly<Record<PairReasonCode, Sentence>
     left: () => "Il n'y correspond plus.",
     'came-back': ({ at }) =>
       `Il avait cessé d'y correspondre et y est revenu${on(' le ', at)}\u00a0; une correspondance n'est signalée qu'une fois.`,
-    'end-notified': ({ at, what }) => `Sa fin a été signalée le ${at} (${what}).`,
+    'end-notified': ({ at, what }) => `La fin de la correspondance a été signalée le ${at} (critère\u00a0: ${what}).`,
     'return-notified': ({ at }) => `Son retour a été signalé le ${at}.`,
     'not-subscribed': () => "La recherche n'est pas abonnée aux événements survenus depuis.",
     'no-endpoint': () => "La recherche n'avait alors pas d'adresse pour le recevoir\u00a0: seul le flux l'a.",
@@ -199,7 +199,7 @@ const WORDS: Readonly<Record<Language, Readonly<Record<PairReasonCode, Sentence>
     'not-recorded': () => 'What made it match is not recorded.',
     left: () => 'It does not match any more.',
     'came-back': ({ at }) => `It had left and came back${on(' on ', at)}: a match is notified once.`,
-    'end-notified': ({ at, what }) => `Its end was notified on ${at} (${what}).`,
+    'end-notified': ({ at, what }) => `The end of the match was notified on ${at} (criterion: ${what}).`,
     'return-notified': ({ at }) => `Its return was notified on ${at}.`,
     'not-subscribed': () => 'The search does not subscribe to the events since then.',
     'no-endpoint': () => 'The search had no endpoint for it then: the feed alone has it.',

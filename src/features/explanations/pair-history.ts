@@ -221,7 +221,7 @@ function sinceOf(history: PairHistory, match: PairMatch): readonly PairReason[] 
   return unsubscribedOf(history, history.messages.slice(0, Math.max(0, causeOf(history, match))));
 }
 
-/** A match is notified once. Explains a property that stopped matching and matches again. */
+/** Explains why a property that stopped matching and matches again is not notified: a match is notified only once. */
 function returnOf(history: PairHistory, match: PairMatch): readonly PairReason[] {
   if (!match.hasBegun || match.resumedAt !== null) return [];
   const place = causeOf(history, match);

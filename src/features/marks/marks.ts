@@ -192,12 +192,12 @@ const Mark = z.strictObject({
 
 const MARK_CONTRACT: Contract = {
   routes: [
-    route('put /searches/{id}/seen', 'Search', 'nothing', 'Records up to when you have seen the matches', {
+    route('put /searches/{id}/seen', 'Search', 'nothing', 'Records the time up to which you have seen the matches', {
       body: 'SearchVisit',
       status: 200,
       details:
-        'Records up to what time you have seen the matches of the search: `newSinceSeen` counts the later ones. That ' +
-        'time never moves back, and a time in the future counts as now.',
+        'Records the time up to which you have seen the matches of the search; `newSinceSeen` counts later matches. ' +
+        'This time never moves back, and a future time is treated as now.',
     }),
     route('get /searches/{id}/properties/{uuid}/mark', 'Mark', 'item', 'Reads your mark of a property', {
       details: 'Your mark of a property in a search; its members are null without one.',

@@ -104,7 +104,10 @@ export class Conditions {
     return bits !== 0 || acceptsNoText;
   }
 
-  /** The address of the conditions last written, with this expression, which must stay in use as long. Counts a use. */
+  /**
+   * Stores the conditions written last, with this expression, unless equal ones are stored. Increments their use count
+   * and returns their address. The expression must stay in use until they are released.
+   */
   use(expression: number): number {
     integers[EXPRESSION] = expression;
     const words = wordsOf(integers[BOUNDS] as number);
