@@ -1,4 +1,4 @@
-/** Small builders of adverts, intake messages and stored properties. Times are minutes after the same morning. */
+/** Small builders of adverts, intake messages and stored properties. Times are in minutes after a fixed morning. */
 
 import { hash } from 'node:crypto';
 import type { AdvertContent } from '../../src/engine/domain/advert.ts';
@@ -123,8 +123,8 @@ const AN_HOUR_AGO = Date.now() - 3_600_000;
 let crawls = 0;
 
 /**
- * A flat for sale, crawled after all earlier ones, but an hour ago: before this process did anything, whatever clock
- * PostgreSQL has.
+ * A flat for sale, crawled after all earlier flats, but an hour ago, and so before this process did anything, even if
+ * the clock of PostgreSQL differs.
  */
 export function recentFlat(
   propertyUuid: Uuid,

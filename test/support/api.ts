@@ -252,7 +252,7 @@ function inOneShape(value: unknown): unknown {
 
 /**
  * The document leaves responses open, so that clients accept members that are added later. In the tests an undescribed
- * member is an error all the same, except names with `@` and `id`.
+ * member is nevertheless an error, except `id` and names with `@`.
  */
 function closed(document: unknown): unknown {
   if (Array.isArray(document)) return document.map(closed);

@@ -15,8 +15,8 @@ import { quietSupervisor } from './supervisor.ts';
 import { RECOVERY_MAX_MS, until } from './until.ts';
 
 /**
- * So long that an endpoint answers in time on any machine: a timeout would rightly cause another attempt, which tests
- * count.
+ * Long enough for an endpoint to answer in time on any machine: a timeout would rightly cause another attempt, and
+ * tests count attempts.
  */
 const PATIENT_MS = 60_000;
 
@@ -45,7 +45,7 @@ export interface DeliveryStage {
   untilAllEnded(): Promise<void>;
 }
 
-/** A migrated database and its connections; nothing is delivered before `start`. What was opened last closes first. */
+/** A migrated database and its connections; nothing is delivered before `start`. They are closed in reverse order. */
 export async function openDeliveryStage(cleanup: Cleanup, settings: CourierSettings): Promise<DeliveryStage> {
   const closers: (() => Promise<unknown>)[] = [];
   cleanup.after(async () => {

@@ -176,7 +176,10 @@ function some<T>(...values: readonly T[]): fc.Arbitrary<T[]> {
   return fc.uniqueArray(fc.constantFrom(...values), { minLength: 1, maxLength: 3 });
 }
 
-/** A criterion is set in one search of so many, otherwise of eight: common criteria would prevent most matches. */
+/**
+ * A criterion is set in one of this many searches, by default in one of eight: if criteria were common, most searches
+ * would not match.
+ */
 const ONE_IN: Partial<Record<PlainRow['name'], number>> = {
   ...{ transactionType: 3, propertyTypes: 2, publisherTypes: 5, withCoherentPrice: 2 },
   ...{ budget: 4, surface: 4, room: 6, furnished: 6, withVirtualTour: 6 },

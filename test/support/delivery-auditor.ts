@@ -117,7 +117,10 @@ function auditEnd(
   return faults;
 }
 
-/** A busy receiver may read a post late, so its timestamp tells when its attempt began. (c) finds a post too many. */
+/**
+ * A busy receiver may read a post late, so the timestamp in the post states when its attempt began. Rule (c) finds
+ * surplus posts.
+ */
 function auditSuccess({ attempts }: AuditedDelivery, posts: readonly ReceivedPost[]): string[] {
   const success = attempts.find(({ statusCode }) => statusCode === 200);
   if (success === undefined) return [];
@@ -161,9 +164,9 @@ function auditTriedAgain(
 }
 
 /**
- * The end of an attempt that died with its process is its start. A post may wait unread in the kernel until its attempt
- * has timed out, so the receiver's clock counts only for attempts that got an answer. An attempt without one may have
- * made no post or two; two have the same timestamp.
+ * If an attempt died with its process, its start counts as its end. A post may wait unread in the kernel until its
+ * attempt has timed out, so the receiver's clock counts only for attempts that got an answer. An attempt without one
+ * may have made no post or two; two have the same timestamp.
  */
 function auditGaps(
   { attempts }: AuditedDelivery,

@@ -47,7 +47,10 @@ export async function findExternalPostgres(): Promise<Installation> {
   return { programs: (await programsUnder(root)) as string, environment: environmentOf(root) };
 }
 
-/** The installed one if it is as new as that of config/compose.yaml, else Debian 13's. Rejects if neither exists. */
+/**
+ * The installed PostgreSQL if it is as new as that of config/compose.yaml, else that of Debian 13. Rejects if neither
+ * exists.
+ */
 export async function findNewerPostgres(): Promise<Installation> {
   const installed = await findExternalPostgres().catch(() => null);
   if (installed !== null && Number(basename(dirname(installed.programs))) >= NEWER_MAJOR) return installed;

@@ -1,4 +1,4 @@
-/** Matches and price cuts, published as fast as the stream accepts them, and checks of the order of their webhooks. */
+/** Publishes matches and price cuts as fast as the stream accepts them, and checks the order of their webhooks. */
 
 import type { TestContext } from 'node:test';
 import { createApiKey, type Daemon, type Settings, startDaemon } from './daemon.ts';

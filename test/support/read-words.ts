@@ -1,6 +1,6 @@
 /**
- * What a person who read 1,250 real adverts considers a hit for an entry: the entry, and an expression on folded text
- * that covers this understanding, with misspellings, other word orders and longer gaps. The first third was read while
+ * The hits of an entry as judged by a person who read 1,250 real adverts: the entry, and a regular expression on folded
+ * text that covers this judgement, with misspellings, other word orders and longer gaps. The first third was read while
  * the word data was written; the rest was held out until it was finished.
  */
 

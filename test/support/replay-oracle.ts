@@ -1,5 +1,5 @@
 /**
- * The state that the service must have after some messages, each taken in once and in order. It is computed message by
+ * The expected state of the service after some messages, each taken in once and in order. It is computed message by
  * message in plain domain code that tests every search, without batches, rows or an index, and compared with
  * PostgreSQL.
  */

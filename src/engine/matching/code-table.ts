@@ -1,4 +1,6 @@
-/** Small integer codes, with use counts, of strings that many searches share (INSEE codes, zip codes, words). */
+/**
+ * Assigns small integer codes, with use counts, to strings that many searches share (INSEE codes, zip codes, words).
+ */
 
 export class CodeTable {
   readonly #codes = new Map<string, number>();

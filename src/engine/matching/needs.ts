@@ -1,6 +1,7 @@
 /**
  * The needs of a search: a bit for each required value of a flag or single code. A property that lacks one of the bits
- * fails. All are in columns of the kernel. Lists of several codes have none; `rough-needs` uses spare bits.
+ * fails. All needs are in columns of the kernel. A list of several codes is not a need; `rough-needs` uses the spare
+ * bits.
  */
 
 import { RENT, SALE } from '../domain/codes.ts';

@@ -33,7 +33,7 @@ import {
 import { StatedFacts } from './stated-facts.ts';
 import type { ExpressionTable } from './text/expression-table.ts';
 
-/** The tables that give the strings of searches their codes. */
+/** The tables that assign codes to the strings of searches. */
 export interface Codes {
   readonly insee: CodeTable;
   readonly departments: CodeTable;

@@ -19,7 +19,7 @@ interface RoughNeed {
 /** The worst energy class that is accepted by most searches with this criterion. */
 const WORST_CLASS = 'D';
 
-/** In the order in which they get the spare bits: a flag that is added to the criteria displaces the last one. */
+/** In the order in which they get the spare bits: a flag that is added to the criteria displaces the last two. */
 export const ROUGH_NEEDS: readonly RoughNeed[] = [
   {
     criterion: bitOfCriterion('floor'),

@@ -25,9 +25,9 @@ export interface SettledAttempt {
 
 /**
  * Records the outcomes of attempts and the next state of each delivery; resolves with the deliveries that became due. A
- * delivery that was cancelled meanwhile stays cancelled, but its attempt is logged. A success that is recorded after
- * its attempt counted as aborted replaces the abort and everything that followed: the endpoint has the data. Served by
- * the primary keys and open_undecided.
+ * delivery that was cancelled meanwhile stays cancelled, but its attempt is logged. If an attempt that counted as
+ * aborted turns out to have succeeded, the success replaces the abort and all later states, because the endpoint has
+ * the data. Served by the primary keys and open_undecided.
  */
 export async function recordAttempts(
   database: Database,
@@ -63,8 +63,8 @@ export async function recordAttempts(
 export const LOGGED = 'delivery_id, number, started_at, duration_ms, status_code, error, reason, response_head';
 
 /**
- * As SQL, log entries (`aborted`) for attempts in progress on deleted rows of the queue: their couriers may end before
- * they record an outcome, and every attempt is logged. An outcome that is recorded later replaces the entry.
+ * As SQL, logs the attempts in progress on deleted rows of the queue as `aborted`: every attempt is logged, and a
+ * courier may end before it records the outcome. An outcome that is recorded later replaces the entry.
  */
 export function attemptsUnderWay(gone: string): string {
   return `select id, attempt_count, claimed_at, 0, null, 'aborted',
@@ -73,9 +73,10 @@ export function attemptsUnderWay(gone: string): string {
 }
 
 /**
- * Locks a resent row whatever the outcome of its attempt: no other resend moves it before the next statement reads its
- * endpoint. Delivered rows are deleted before anything is logged. So two couriers that each made an attempt of one
- * delivery both wait for the row first; if one waited for the row and the other for the log, they would deadlock.
+ * Locks a resent row regardless of the outcome of its attempt, so that no other resend moves the row before the next
+ * statement reads its endpoint. Delivered rows are deleted before anything is logged. So two couriers that each made an
+ * attempt of one delivery both wait for the row first; if one waited for the row and the other for the log, they would
+ * deadlock.
  */
 const SETTLE = `
   with settled as materialized (
@@ -160,7 +161,7 @@ const RELEASE_HELD = `
 /**
  * Makes a resend that was requested during the attempt due at its endpoint, and deletes the recorded failure of
  * delivered rows. A separate statement, after the one that locks the settled rows: it sees earlier requests, and the
- * failure recorded by another courier that took the attempt for aborted. It runs before held deliveries are released,
+ * failure recorded by another courier that considered the attempt aborted. It runs before held deliveries are released,
  * because a resent one holds nothing back. Served by open_resent, which is nearly empty, and the primary keys.
  */
 const RESEND = `

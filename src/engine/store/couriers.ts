@@ -44,10 +44,10 @@ export async function writeHeartbeat(client: Queryable, number: number): Promise
 }
 
 /**
- * Declares couriers dead that have sent no heartbeat since, and returns their numbers. No process has these numbers any
- * more: a dead courier that wakes up cannot claim (delivery-claims.ts) before it has a new number. Until
- * `removeCouriers`, their rows identify their claims, so that another process finds these if this one ends first.
- * Claims in progress have ended when this resolves. Served by the primary key.
+ * Declares dead those of the `silent` couriers whose heartbeat has not changed since it was read, and returns their
+ * numbers. No process has these numbers any more: a dead courier that wakes up cannot claim (delivery-claims.ts) before
+ * it has a new number. Until `removeCouriers`, their rows identify their claims, so that another process finds these if
+ * this one ends first. Claims in progress have ended when this resolves. Served by the primary key.
  */
 export async function declareDead(
   client: Queryable,

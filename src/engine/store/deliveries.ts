@@ -122,8 +122,8 @@ export interface ExpiredHolds {
 }
 
 /**
- * Makes first attempts due that no delivery at their own endpoint holds back, among the next `limit` held ones between
- * two ids. A delivery at another endpoint does not hold back rows of that age. Served by open_held and open_undecided.
+ * Among the next `limit` held deliveries between two ids, makes those due that no delivery at their own endpoint holds
+ * back. A delivery at another endpoint does not hold back rows of that age. Served by open_held and open_undecided.
  */
 export async function releaseExpiredHolds(
   client: Queryable,

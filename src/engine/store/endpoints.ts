@@ -99,10 +99,10 @@ export interface DeadEndpoint {
 }
 
 /**
- * Pauses those among `keys` that are dead (decisions, section 6). `days` is the minimum duration of a series of
- * failures that pauses; 0: none does. If no endpoint has answered since a series began, though others were tried, the
- * fault is in our own network. Deliveries at other endpoints that wait for these are released when their waiting time
- * is over. Served by the primary key; all endpoints are read only if one of these is dead.
+ * Pauses those among `keys` that are dead (decisions, section 6). `days`: how long a series of failures lasts before it
+ * pauses the endpoint; 0: it never does. If no endpoint has answered since the series began, although others were
+ * tried, the fault is in our own network. Deliveries at other endpoints that wait for these are released when their
+ * waiting time is over. Served by the primary key; all endpoints are read only if one of these is dead.
  */
 export async function pauseDeadEndpoints(
   client: Queryable,
@@ -188,8 +188,9 @@ async function setPaused(
 }
 
 /**
- * Makes due, at each endpoint, the first delivery of a match that waits for one at this endpoint: its next claim
- * decides. No claim adds more: this endpoint is paused. Served by open_held and open_undecided; reads every held row.
+ * For each match with deliveries that wait for one at this endpoint, makes the first of them at each endpoint due: its
+ * next claim decides. No claim adds more, because this endpoint is paused. Served by open_held and open_undecided;
+ * reads every held row.
  */
 async function releaseHeldBehind(client: Queryable, key: string): Promise<readonly DueDelivery[]> {
   const { rows } = await client.query<Omit<DueDelivery, 'lane'>>(

@@ -1,7 +1,7 @@
 /**
  * The position up to which the stream of adverts is recorded in this database. The stream's consumer stores a position
- * too, but a restored database is older than that one, and messages acknowledged since would never be taken in again.
- * This row is restored together with its database.
+ * too, but a restored database is older than that position, and messages acknowledged in between would never be taken
+ * in again. This row is restored together with its database.
  */
 
 import type { Queryable, Statement } from './database.ts';
@@ -127,7 +127,7 @@ export interface FoundStart {
   readonly unledSeconds: number;
 }
 
-/** More than a match has notifications between a copy of the database and its restoration. */
+/** More notifications than a match can have between a copy of the database and its restoration. */
 const RESTORED_ABOVE = 1_000_000;
 /** Added for each second since the copy, so that a second restoration of the same copy begins above the first. */
 const RESTORED_ABOVE_PER_SECOND = 10;

@@ -31,7 +31,10 @@ export interface SearchPage {
   readonly total: number;
 }
 
-/** Maximum compressed bytes of the stored members of a page: some ten thousand cities, megabytes in an answer. */
+/**
+ * Maximum compressed bytes of the stored members of a page. They may be some ten thousand cities, which take megabytes
+ * in an answer.
+ */
 const PAGE_BYTES_MAX = 64 * 1024;
 
 /** The size is read from the row, without the out-of-line value. */

@@ -81,7 +81,7 @@ export interface MatchSample {
   readonly matched: ReadonlyMap<SearchNumber, number>;
 }
 
-/** A sample of this many adverts moves an estimate half of the way to the sampled value. */
+/** A sample of this many adverts moves an estimate halfway to the sampled value. */
 const ADVERTS_FOR_HALF = 200;
 /** Smaller totals are not corrected: no client reaches a limit with them. */
 const CORRECTED_MIN = 10_000;

@@ -1,8 +1,8 @@
 /**
  * Saved searches for their owner. Every statement names the client, so no client can see or change another's search.
- * `members` holds only members that differ from the defaults. That saves two thirds of the bytes, which determine how
- * long the matcher takes to load a million searches. So the meaning of a default may change only with a migration that
- * stores the old one in each search.
+ * `members` holds only members that differ from the defaults. This saves two thirds of the bytes, which determine how
+ * long the matcher takes to load a million searches. Therefore a default may only change together with a migration that
+ * stores its old value in each search.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -127,8 +127,9 @@ async function createSearchWithin(connection: Queryable, clientId: Uuid, search:
 }
 
 /**
- * Ends the erasure of an address if newly saved consent is dated after it; an unsubscription stays. Fails while the
- * recipient is locked, and is retried: an erasure locks the recipient before its searches. Served by the primary keys.
+ * Ends the erasure of an address if the newly saved consent is dated after the erasure; an unsubscription stays in
+ * force. Fails while the recipient is locked, and is retried: an erasure locks the recipient before its searches.
+ * Served by the primary keys.
  */
 async function liftErasure(connection: Queryable, clientId: Uuid, members: SearchMembers): Promise<void> {
   const { notificationRecipient: address, notificationConsent: consent } = members;
@@ -345,8 +346,8 @@ const RECORDED = [
 const CHANGES_MAX = 200;
 
 /**
- * Records the former state of a search before a change of what it finds or notifies, so that explanations can show the
- * criteria of that time. Runs in the transaction of the change, before it. Resolves with true if there is such a
+ * Records the former state of a search before a change of its criteria or notifications, so that explanations can show
+ * the criteria of that time. Call it before the change, in the same transaction. Resolves with true if there is such a
  * change, which increments the version. Served by search_changes_search.
  */
 async function recordSearchChange(

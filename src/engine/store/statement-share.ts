@@ -1,6 +1,6 @@
 /** Limits the size of one statement: its parameters are strings of bounded length. */
 
-/** Approximate maximum characters of one statement's parameters. A larger item goes alone. */
+/** Approximate maximum characters of one statement's parameters. A larger item gets a statement of its own. */
 const STATEMENT_LENGTH_MAX = 4 * 1_024 * 1_024;
 
 /** Divides `items`, in their order, into shares of at most `STATEMENT_LENGTH_MAX`. */

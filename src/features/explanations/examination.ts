@@ -1,7 +1,7 @@
 /**
- * Evaluates scanned properties by the criteria of a search. Texts are evaluated last: they are in the documents, which
- * are read only if all other criteria leave the property relevant. Also computes since when a property satisfies a search
- * (decisions, section 11).
+ * Evaluates scanned properties by the criteria of a search. Texts are evaluated last, because they are in the
+ * documents, which are read only if the property is still relevant after all other criteria. Also computes since when a
+ * property satisfies a search (decisions, section 11).
  */
 
 import { yieldToOthers } from '../../engine/actor/waiting.ts';

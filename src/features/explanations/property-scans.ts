@@ -60,8 +60,8 @@ const EVENTS_MAX = 100_000;
 const LAST_EVENT_ID = String(2n ** 63n - 1n);
 
 /**
- * Number of candidates to evaluate. It depends on the search alone, never on the clock, so that a busy machine gives the
- * same answer later.
+ * Number of candidates to evaluate. It depends on the search alone, never on the clock, so that a busy machine gives
+ * the same answer, only later.
  */
 function boundsOf({ areas, excludedAreas, expressions }: Criteria): {
   readonly wholeMax: number;

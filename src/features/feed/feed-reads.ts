@@ -1,8 +1,8 @@
 /**
  * Reads of the feed. Transactions do not commit in the order of their numbers, so a read ends where the oldest running
- * one begins (`pg_snapshot_xmin`, as in search-feed.ts): no instance can record anything before a returned position any
- * more. All batches of an earlier epoch are settled, because the epoch changes only after the transactions that record
- * in it have ended.
+ * one begins (`pg_snapshot_xmin`, as in search-feed.ts): after that, no instance can record anything before a returned
+ * position. All batches of an earlier epoch are settled, because the epoch changes only after the transactions that
+ * record in it have ended.
  */
 
 import { createHmac, timingSafeEqual } from 'node:crypto';

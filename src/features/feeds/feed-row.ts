@@ -1,6 +1,6 @@
 /**
- * Rows that the formats return one by one: an advert, a complaint, or a row that is left out. A format knows nothing
- * about sources or earlier publications, and only the member names of the intake contract.
+ * Rows that the formats return one by one: an advert, a complaint, or a row that is left out. A format knows the member
+ * names of the intake contract, but no sources or earlier publications.
  */
 
 import { decodeHTML } from 'entities';

@@ -203,8 +203,8 @@ export async function writeReport(client: Queryable, source: string, report: Sou
 }
 
 /**
- * `reading` null: the source is no longer being read. Times are PostgreSQL's, because another machine may show them.
- * Served by the primary key.
+ * `reading` is null if the source is no longer being read. Times are by PostgreSQL's clock, because another machine may
+ * show them. Served by the primary key.
  */
 export async function noteReading(
   client: Queryable,

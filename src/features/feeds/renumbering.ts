@@ -1,7 +1,7 @@
 /**
  * Detects agencies that have received another number (field 1 of Poliris, part of the reference): all adverts of one
- * agency are missing, and most of its own references (field 2) or technical ids (field 175) return under one new number.
- * If two new numbers have most of them, no advert is carried over.
+ * agency are missing, and most of its own references (field 2) or technical ids (field 175) return under one new
+ * number. If the majority returns under each of two new numbers, no advert is carried over.
  */
 
 import type { OtherKeys } from './feed-row.ts';

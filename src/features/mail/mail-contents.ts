@@ -1,7 +1,7 @@
 /**
  * What an e-mail says about a property: its state when the e-mail is written, and the changes since this recipient was
  * last notified of it. For this comparison each advert is stored as the last e-mail showed it, without the document; an
- * advert is compared only with itself. Of the addresses in adverts, only http and https ones are used.
+ * advert is compared only with itself. Of the URLs in adverts, only http and https ones are used.
  */
 
 import type { StoredProperty } from '../../engine/domain/change.ts';
@@ -138,8 +138,8 @@ export interface MailSources {
 }
 
 /**
- * The items of a property that an e-mail may mention. Of the items about a match with one search, only one remains: its
- * beginning if the match continues, otherwise its last state. A match that ended and returned needs no words.
+ * The items of a property that an e-mail may mention. Of the items about a match with one search, only one remains: the
+ * beginning of the match if it continues, otherwise its last state. A match that ended and returned is not mentioned.
  */
 export function news<Item extends MailItem>(items: readonly Item[]): readonly Item[] {
   const isEnd = ({ reason }: MailItem): boolean => reason.kind === 'property.match.end';

@@ -1,7 +1,7 @@
 /**
- * The layout of an e-mail: tables, because mail programs drop most else. `test/mail-letter.test.ts` refuses what Gmail,
- * Outlook for Windows, Apple Mail or Yahoo drop. Text and background follow the light or dark mode; a coloured element
- * has its own background, legible in both.
+ * The layout of an e-mail consists of tables, because mail programs drop most other elements.
+ * `test/mail-letter.test.ts` refuses what Gmail, Outlook for Windows, Apple Mail or Yahoo drop. Text and background
+ * follow the light or dark mode; a coloured element has its own background, legible in both.
  */
 
 import type { MailLanguage } from '../../engine/domain/mail.ts';

@@ -1,6 +1,6 @@
 /**
- * Writes an e-mail from the present documents. It shows at most twenty properties, fewer if its HTML has no room. The
- * others are counted in it, listed on the recipient's page, and count as delivered.
+ * Writes an e-mail from the current documents. It shows at most twenty properties, or fewer if its HTML has no room. It
+ * states the number of the others; these are listed on the recipient's page, and count as delivered.
  */
 
 import MailComposer from 'nodemailer/lib/mail-composer';

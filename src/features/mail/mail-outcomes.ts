@@ -94,7 +94,7 @@ export async function readNotified(
 
 /**
  * Why an item is removed from its e-mail. `obsolete`: the recipient already knows what it says. `settled`: its match
- * ended and returned, which needs no words; it counts as delivered.
+ * ended and returned, which is not mentioned; the item counts as delivered.
  */
 export type Leaves = 'obsolete' | 'settled';
 

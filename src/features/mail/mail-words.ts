@@ -127,7 +127,7 @@ export const MAIL_WORDS: Readonly<Record<MailLanguage, MailWords>> = { fr: words
 
 /**
  * Removes characters that end a line, control a terminal, change the direction, or are half of a surrogate pair.
- * Returns an empty text if nothing visible remains.
+ * Returns an empty text if no visible character remains.
  */
 export function cleanText(text: string): string {
   const clean = text

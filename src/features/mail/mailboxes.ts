@@ -1,6 +1,6 @@
 /**
- * The mailbox of an address, for the limit of e-mails a day: people write plus parts and dots into addresses of one
- * mailbox. The identity and the choices of a recipient depend on the exact address instead.
+ * The mailbox of an address, for the daily limit of e-mails. Addresses that differ only by dots or by a part after a
+ * plus sign may belong to one mailbox. The identity and the choices of a recipient depend on the exact address instead.
  */
 
 /** Large providers that ignore dots. All domains of a provider lead to the same mailboxes. */

@@ -113,8 +113,8 @@ function markDocument(searchId: Uuid, propertyUuid: Uuid, mark: PropertyMark) {
 }
 
 /**
- * Moves the time of the visit forward to `at`, or to now if `at` is null or in the future. False if there is no such
- * search. Served by the unique index on id.
+ * Moves the time of the last visit forward to `at`, or to now if `at` is null or in the future. False if there is no
+ * such search. Served by the unique index on id.
  */
 async function recordVisit(database: Queryable, clientId: Uuid, id: Uuid, at: Date | null): Promise<boolean> {
   const { rowCount } = await database.query(

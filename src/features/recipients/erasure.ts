@@ -91,8 +91,8 @@ async function lockRecipient(client: Queryable, { clientId, address }: Recipient
 }
 
 /**
- * From now on, only consent with a later date ends the objection. Its time is later than any stored consent, whatever
- * the clocks say, and in whole milliseconds, like the times in files. Served by the primary key.
+ * From now on, only consent with a later date ends the objection. The time of the objection is later than any stored
+ * consent, even if clocks differ, and in whole milliseconds, like the times in files. Served by the primary key.
  */
 async function oppose(client: Queryable, key: string, clientId: Uuid, consentAtMs: number): Promise<Date> {
   const { rows } = await client.query<{ at: Date }>(
@@ -150,8 +150,8 @@ export async function eraseItems(
 }
 
 /**
- * E-mails to others may mention the address: those that wait for another attempt are written again. Reads each open
- * item of the client, by mail_items_due and mail_items_sending, and then by mail_items_mail.
+ * E-mails to other recipients may mention the address. Those that wait for another attempt are written again. Reads
+ * each open item of the client, by mail_items_due and mail_items_sending, and then by mail_items_mail.
  */
 async function forgetLetters(client: Queryable, { clientId, address }: Recipient): Promise<void> {
   await client.query(

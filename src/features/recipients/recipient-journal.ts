@@ -1,10 +1,10 @@
 /**
- * Keeps the choices of recipients outside the database: a database that is restored from before an erasure or an
- * unsubscription would send e-mails to those people again. The data directory has a file for each database
- * (`recipients.<its id>.jsonl`), with its salt and a line for each choice (`RecipientChoice`). A person's own choice is
- * written before the answer, everything else within a minute. Choices that the database lacks are applied at the start,
- * before anything is sent; those that a restored standby lacks, within a minute. Lines that later ones replace are
- * dropped. Lines of a kind or scope that only a later version knows are kept.
+ * Keeps the choices of recipients outside the database. A database restored from a backup that is older than an erasure
+ * or an unsubscription would otherwise send e-mails to these people again. The data directory has a file for each
+ * database (`recipients.<its id>.jsonl`), with its salt and a line for each choice (`RecipientChoice`). A person's own
+ * choice is written before the answer, everything else within a minute. Choices that the database lacks are applied at
+ * the start, before anything is sent; those that a restored standby lacks, within a minute. Lines that later ones
+ * replace are dropped. Lines of a kind or scope that only a later version knows are kept.
  */
 
 import { constants } from 'node:fs';
@@ -199,7 +199,8 @@ const OVERLAP_MS = 10 * 60_000;
 
 /**
  * Returns a function that applies what the database lacks, writes what the file lacks, and resolves with the number of
- * choices applied. It compares everything at first, and after either was exchanged; otherwise only what is new.
+ * choices applied. It compares all choices at the first call, and after the database or the file was replaced;
+ * otherwise only new choices.
  */
 export function createChoiceSync(database: Database, directory: () => string): () => Promise<number> {
   let agreement: Agreement | null = null;

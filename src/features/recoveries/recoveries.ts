@@ -1,8 +1,9 @@
 /**
- * A recovery resends everything since a moment. This file processes the recoveries that clients have requested, and
- * answers operators, who can request recoveries for clients. It makes fitting deliveries due, oldest first. Together
- * the open recoveries use at most a quarter of the slots, each an equal share, so one whose endpoints hang delays no
- * other. Every delivering process tries to work, and one at a time has the lock.
+ * A recovery resends the failed and waiting webhooks of a client since a given time and, on request, delivered ones.
+ * This file processes requested recoveries, and answers operators, who can request recoveries for clients. It makes the
+ * selected deliveries due, oldest first. Together the open recoveries use at most a quarter of the slots, each an equal
+ * share, so one whose endpoints hang delays no other. Every delivering process tries to work, and one at a time has the
+ * lock.
  */
 
 import { startTask, type Task } from '../../engine/actor/task.ts';

@@ -184,8 +184,8 @@ export async function sendWaiting(
 }
 
 /**
- * Takes up to `room` more deliveries, oldest first. It sends the first one of each match, queues its others behind it,
- * and resolves with the due ones. A recovery with nothing left, and nothing under way, is finished.
+ * Takes up to `room` more deliveries, oldest first. It makes the first one of each match due, queues the others of the
+ * match behind it, and resolves with the due ones. A recovery is finished when no delivery is left or in progress.
  */
 export async function sendNext(
   connection: Queryable,

@@ -177,8 +177,8 @@ async function readWebhookSecret(database: Queryable, clientId: Uuid, id: Uuid):
 }
 
 /**
- * The only call that answers the value. The older secrets expire `overlapHours` from now, unless they expire earlier.
- * Throws a 409 `Problem` if the client has the maximum number. Served by webhook_secrets_client.
+ * The only call that returns the value of the secret. The older secrets expire `overlapHours` from now, unless they
+ * expire earlier. Throws a 409 `Problem` if the client has the maximum number. Served by webhook_secrets_client.
  */
 export async function createWebhookSecret(
   database: Database,

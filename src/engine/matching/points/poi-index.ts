@@ -223,7 +223,10 @@ function nearestOf(from: FacilityTree, within: Circumference, limit: number): Fo
 
 const HALF_ROUND_EARTH_KM = Math.PI * EARTH_RADIUS_KM;
 
-/** The tree rounds distances, so the query reaches a little farther, and exact distances decide border and order. */
+/**
+ * The tree rounds distances, so the query reaches a little farther. Exact distances then decide which points are within
+ * the radius, and their order.
+ */
 function measured(from: FacilityTree, { lat, lon, radiusKm }: Circumference, max: number): Found {
   const { tree } = from;
   const { coords } = tree;

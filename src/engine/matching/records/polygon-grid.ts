@@ -23,8 +23,9 @@ const PASSED_CELLS_PER_POSITION = 48;
 /** Degrees: far above every rounding error and above `EDGE_TOLERANCE_DEGREES`. */
 const MARGIN = 1e-7;
 /**
- * An edge that climbs less (degrees) counts with its full width in every row that it meets: the point where it crosses
- * a latitude cannot be computed within the margin. Except in the coarsest grid, cells are at least as high and wide.
+ * An edge that spans less latitude than this (degrees) counts with its full width in every row that it meets, because
+ * the point where it crosses a latitude cannot be computed within the margin. Except in the coarsest grid, cells are at
+ * least this high and wide.
  */
 const CLIMB_MIN = 1e-4;
 const FLAT_ROWS_MAX = 3;

@@ -1,6 +1,6 @@
 /**
- * Has all rows, and finds those that a property passes: by the codes of its places and by the R-tree of areas, then
- * with the kernel over the groups of each leaf that accepts the property's kind.
+ * Holds all rows, and finds those that a property passes. The codes of its places and the R-tree of areas lead to
+ * leaves. The kernel then tests the groups of each leaf that accepts the property's kind.
  */
 
 import { KERNEL_BASE64 } from '../kernel/bytes.ts';

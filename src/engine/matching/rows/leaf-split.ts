@@ -1,6 +1,7 @@
 /**
- * Chooses how to split a full leaf. The best split saves most tests. Their expected number is the number of rows times
- * the probability that a property is in the box and of an accepted type and transaction. Rows of places have no box.
+ * Chooses how to split a full leaf. The best split saves the most tests. The expected number of tests of a leaf is its
+ * number of rows times the probability that a property is in the box and of an accepted type and transaction. Rows of
+ * places have no box.
  */
 
 import { NEEDS_RENT, NEEDS_SALE } from '../needs.ts';

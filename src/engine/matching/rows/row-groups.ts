@@ -36,7 +36,7 @@ export const NEEDS_EXACT_CHECK = 1;
 export const NEEDS_TEXT_CHECK = 2;
 /** A property may pass several rows of this search. */
 export const REPEATS = 4;
-/** Likewise, but only if it has several INSEE codes. */
+/** A property with several INSEE codes may pass several rows of this search. */
 export const REPEATS_BY_INSEE = 8;
 /** The location may be outside the polygons of the search. Never with `NEEDS_TEXT_CHECK`. */
 export const NEEDS_SHAPE_CHECK = 16;

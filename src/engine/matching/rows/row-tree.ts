@@ -29,7 +29,7 @@ import {
   TreeNodes,
 } from './tree-nodes.ts';
 
-/** The number of rows at which a leaf tries to split, and again at every doubling. */
+/** A leaf tries to split when it has this number of rows, and again at every doubling. */
 const LEAF_ROWS = 256;
 const MERGE_ROWS = 32;
 /** The number of removals after which a leaf's box and accepted kinds are narrowed again. */

@@ -23,8 +23,8 @@ import { PhraseTable } from './phrase-table.ts';
 import { TermTable } from './term-table.ts';
 
 /**
- * The record of expressions. Its first word is twice the generation of the verdict, plus one if they hold. Integers
- * follow: the use count, the hash, the next record of the chain, the offset of the spelling, and the program.
+ * The record of expressions. Its first word is twice the generation of the verdict, plus one if the expressions hold.
+ * Integers follow: the use count, the hash, the next record of the chain, the offset of the spelling, and the program.
  */
 const VERDICT = 0;
 const USES = 2;

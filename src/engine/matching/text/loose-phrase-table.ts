@@ -1,6 +1,7 @@
 /**
  * The phrases of several terms that may have other words between them, as paths in one tree of terms, with use counts.
- * A text is compared with all phrases at once: each beginning that occurs is followed from each place where it ends.
+ * A text is compared with all phrases at once: each beginning of a phrase that occurs in the text is continued from
+ * every position where it ends.
  */
 
 import { GAP_MAX } from '../../domain/word-phrases.ts';

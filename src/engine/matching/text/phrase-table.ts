@@ -1,6 +1,6 @@
 /**
  * The phrases that searches look for, as paths in one tree of words, with use counts. A text is compared with all
- * phrases at once: from each of its words, it is followed down the tree while some phrase continues.
+ * phrases at once: from each of its words, the text is followed down the tree as long as some phrase continues.
  */
 
 const ROOT = 0;
