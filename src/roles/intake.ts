@@ -137,6 +137,10 @@ interface IntakeControls {
   readonly noteProgress: () => void;
 }
 
+const RESTORED =
+  'The database was restored, or the stream of adverts was replaced. `Vigie-Sequence` continues far above the earlier ' +
+  'numbers, so that receivers accept new webhooks.';
+
 /** A term begins with the stored medians, because another instance may have stored new ones. */
 function createTermStart(
   parts: Parts,
@@ -156,12 +160,7 @@ function createTermStart(
     clock: () => new Date(),
     features,
   });
-  const noteRestored = (reason: string, shown: object): void =>
-    log.info(
-      { reason, ...shown },
-      'The database was restored, or the stream of adverts was replaced. `Vigie-Sequence` continues far above the ' +
-        'earlier numbers, so that receivers accept new webhooks.',
-    );
+  const noteRestored = (reason: string, shown: object): void => log.info({ reason, ...shown }, RESTORED);
   return async (term) => {
     breaker.recall(await readFailedKeys(database, config.breaker.windowMs));
     await medians.renew();

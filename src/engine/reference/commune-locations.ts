@@ -96,10 +96,7 @@ export function locateCommunes(source: LocationSource) {
       if (arrondissement !== null) return communeOf(arrondissement);
       return nearestCentre(communesIn(insee), at, Infinity);
     },
-    /**
-     * All communes whose outline, or nearest centre if they have none, is within `radiusKm` of the point. Includes some
-     * farther ones, because outlines are found by their bounding boxes.
-     */
+    /** All communes whose outline, or nearest centre if they have none, is within `radiusKm`, and some farther ones. */
     communesAround(at: Centre, radiusKm: number) {
       const outlined = outlines.around(at.lat, at.lon, radiusKm).flatMap(communesIn);
       return [...outlined, ...apart.filter((commune) => distanceToCentre(commune, at) <= radiusKm)];
