@@ -228,7 +228,10 @@ export function decimal(isAllowed: (value: number) => boolean, range: Sentence):
 const FRACTION_MAX = 20;
 const PLAIN_DECIMAL = /^-?\d+(\.\d+)?$/;
 
-/** Removes a plus sign and an exponent: `4.31e1` becomes `43.1`. A number without an exponent keeps every digit. */
+/**
+ * Removes a plus sign and an exponent: `4.31e1` becomes `43.1`. A number without an exponent keeps every digit. The value
+ * must be a number or match `NUMBER`.
+ */
 export function decimalOf(value: number | string): string {
   const written = String(value).replace(/^[+ ]/, '');
   if (PLAIN_DECIMAL.test(written)) return written;

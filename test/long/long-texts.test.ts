@@ -16,7 +16,7 @@ import { readPoliris } from '../../src/features/feeds/poliris.ts';
 import { messageBytes } from '../../src/features/mail/mail-letter.ts';
 import { mailText } from '../../src/features/mail/mail-text.ts';
 import { escapeHtml } from '../../src/rest/content.ts';
-import { decimalOf } from '../../src/values.ts';
+import { decimal, decimalOf } from '../../src/values.ts';
 import { upsertAt } from '../support/adverts.ts';
 import { contentsOf, FOOT, startReader } from '../support/mail-reader.ts';
 import { polirisFile } from '../support/poliris.ts';
@@ -117,7 +117,7 @@ function readersOf(reference: Reference): Reads {
     console: (text) => [
       readExpressions(text, () => undefined),
       nearestHint(text, ['title']),
-      decimalOf(text),
+      decimal(Number.isFinite, { en: '', fr: '' }).read(text),
       decimalOf(`1${'0'.repeat(text.length)}e1`),
     ],
   };
