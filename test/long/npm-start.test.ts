@@ -45,7 +45,7 @@ test('the demonstration ends after the given seconds', async (t) => {
   const [code] = (await once(npm, 'close')) as [number | null];
   const shown = lines.join('\n');
   assert.equal(code, 0, shown);
-  assert.match(shown, /INFO: intake leads/);
+  assert.match(shown, /INFO: This instance leads intake/);
   assert.doesNotMatch(shown, /^\s*\{|\b0 %/m);
   assert.match(shown, /operators +VIGIE_DATA_DIR=\S* npm run -s vigie -- admin status --address \S+$/m);
   const last =
