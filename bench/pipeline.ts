@@ -14,8 +14,8 @@
  * `besideCrowdMs` is the latency of all other deliveries.
  * `--profile` writes the daemon's CPU profile to the folder. `--external` uses a distribution's PostgreSQL with its
  * defaults.
- * `recrawls`: the cost of a message if the share `--unchanged` of all messages are re-crawls without a difference.
- * `changesPerSecond` counts messages that changed something; re-crawls without a difference come on top.
+ * `recrawls`: the cost per message if the share `--unchanged` of all messages are re-crawls without changes.
+ * `changesPerSecond` counts messages that changed something; re-crawls without changes come on top.
  * `matchesPerSecond` counts matches that began, `matchesPerChange` the rows of matches that a change wrote, and
  * `recordBatchMs` is the time to record a batch.
  * `besideFloodMs` is the latency of all properties but the flooded one, `refused` the number of its messages beyond the

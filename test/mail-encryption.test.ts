@@ -151,7 +151,8 @@ test('who strikes STARTTLS from the answers of the server hears no password', as
     'it is refused for now': (line: string) => (isGreeting(line) ? EVERYTHING : '454 4.7.0 not now\r\n'),
     'the server is of the old kind': (line: string) =>
       line.startsWith('HELO') ? '250 mail.example\r\n' : '502 5.5.1 unknown\r\n',
-    // Answers sent before the encryption would be taken for encrypted ones.
+    // The replies after 220 are injected in plain text before the TLS handshake. A vulnerable client would read them as
+    // replies of the encrypted session.
     'answers are slipped in': (line: string) =>
       isGreeting(line)
         ? EVERYTHING.replace('SIZE', 'STARTTLS')
