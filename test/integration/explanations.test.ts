@@ -100,7 +100,7 @@ describe('an explanation', () => {
     const { matchReason } = (await explain(city, `property=${property}`)).body;
     assert.match(
       matchReason,
-      /outside the area searched, by what is known of its place: zip code 13100, department 13\./,
+      /outside the area searched, according to what is known of its location: zip code 13100, department 13\./,
     );
   });
 

@@ -10,6 +10,7 @@ import { type Publication as Message, publishAll } from '../../engine/broker/pub
 import { advertSubject, ensureAdvertsStream } from '../../engine/broker/topology.ts';
 import { ADVERTS } from '../../engine/domain/streams.ts';
 import type { Database } from '../../engine/store/database.ts';
+import { english } from '../../languages.ts';
 import { type AdvertRow, type FeedReading, type FeedRow, SnapshotRefusedError, withinBounds } from './feed-row.ts';
 import { asPublished, contentJson, hashOf, identityOf } from './identity.ts';
 import type { DecimalHabits } from './numbers.ts';
@@ -172,12 +173,21 @@ async function planBy(
   if (renumbering !== null) return { ...renumbering, habits: basis.habits };
   for (const sentence of basis.renumbered.slice(0, TOLD_MAX)) tally.notice(sentence);
   if (tally.nameless > 0 && missing.length > 0 && !isForced)
-    tally.notice('No advert expires, because a row that was not understood has no reference.');
+    tally.notice(unexpiredNotice(tally.nameless, missing.length));
   const gone = isWhole && (tally.nameless === 0 || isForced) ? missing : [];
   tally.counts.gone = gone.length;
   if (!isForced) refuseBad(tally, stored.size, gone.length);
   const expiring = gone.map((reference) => ({ reference, first: firstReference(reference, stored) }));
   return { gone: expiring, spool, habits, carried, outcome: { ...tally.outcome(), gone: gone.slice(0, TOLD_MAX) } };
+}
+
+function unexpiredNotice(namelessCount: number, missingCount: number): string {
+  const rows = english(namelessCount, 'unreadable row has', 'unreadable rows have');
+  const adverts = english(missingCount, 'missing advert', 'missing adverts');
+  return (
+    `No advert expires: ${rows} no reference and may belong to the ${adverts}. ` +
+    'Correct these rows, or use --force to expire the missing adverts.'
+  );
 }
 
 function refuseBad({ rows, counts, firstComplaint, priceJumps }: Tally, storedCount: number, goneCount: number): void {

@@ -144,7 +144,7 @@ const Search = z.strictObject({
   createdAt: dateTime('When it was created.'),
   updatedAt: dateTime('When it was last changed.'),
   lastAlertAt: dateTimeOrNull('Time of its last successful delivery.'),
-  seenAt: dateTimeOrNull('Up to when you have seen its matches (`PUT …/seen`); null: never.'),
+  seenAt: dateTimeOrNull('Time up to which you have seen its matches (set by `PUT …/seen`); null if never set.'),
   newSinceSeen: z
     .int()
     .min(0)
@@ -228,7 +228,9 @@ const Delivery = z.strictObject({
   }),
   event: z.enum(EVENT_KINDS).meta({ description: 'Kind of event.' }),
   endpoint: text('Destination: a URL, or a `mailto:` address for an e-mail.'),
-  endpointHealth: EndpointHealth.nullable().meta({ description: 'Null before the first attempt.' }),
+  endpointHealth: EndpointHealth.nullable().meta({
+    description: 'Health of the endpoint. Null if no attempt to it is recorded and it is not paused.',
+  }),
   status: z.enum(DELIVERY_STATES).meta({ description: 'State of the delivery.' }),
   exhausted: z.boolean().meta({ description: 'True if all retries have failed.' }),
   attemptCount: z.int().meta({ description: 'Number of attempts so far.' }),

@@ -154,7 +154,7 @@ export const editorWords = {
         : `Pas encore de moyenne par jour : le ${day} est le premier jour avec des données.`,
     ),
   lessThan: (few: string) => both(`less than ${few}`, `moins de ${few}`),
-  whatCosts: both('What rules out most', 'Ce qui écarte le plus de biens'),
+  whatCosts: both('What rules out the most properties', 'Ce qui écarte le plus de biens'),
   without: (criterion: string) => both(`without “${criterion}”`, `sans « ${criterion} »`),
   save: both('Save', 'Enregistrer'),
   saved: both('Saved.', 'Enregistré.'),
