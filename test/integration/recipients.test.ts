@@ -316,7 +316,7 @@ describe('a recipient', () => {
     assert.deepEqual((await api.call('GET', pathOf(address), undefined, { key })).body.erasedAt, null);
   });
 
-  it('that was erased is held as its opposition alone, and erased again', async () => {
+  it('that was erased is held as its objection alone, and erased again', async () => {
     const address = 'again@example.org';
     await created(address);
     for (const _ of [1, 2]) assert.equal((await api.call('DELETE', pathOf(address))).status, 204);

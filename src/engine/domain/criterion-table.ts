@@ -122,7 +122,7 @@ const EVALUATED = [
     answered: 'Euros, of any live advert.',
   }),
   flag('furnished', ofProperty('furnished'), {
-    requested: 'Furnished or not; null: either.',
+    requested: 'Furnished or not; null accepts both.',
     answered: 'Furnished or not.',
     words: {
       fr: {
@@ -187,7 +187,7 @@ const EVALUATED = [
     },
   }),
   flag('elevator', ofProperty('elevator'), {
-    requested: 'With an elevator or without; null: either.',
+    requested: 'With an elevator or without; null accepts both.',
     answered: 'With an elevator or without.',
     words: {
       fr: {

@@ -138,7 +138,7 @@ const Search = z.strictObject({
     .string()
     .max(TITLE_LENGTH_MAX)
     .meta({ description: 'Title of the search. Recipients of its e-mails never see it.' }),
-  publicTitle: textOrNull('Title that recipients of its e-mails see; null: its criteria in words.'),
+  publicTitle: textOrNull('Title that recipients of its e-mails see; if null, they see its criteria in words.'),
   token: text('Signing secret of its deliveries (Standard Webhooks).'),
   user: link('User', 'Owner.'),
   createdAt: dateTime('When it was created.'),
@@ -297,7 +297,7 @@ const OWN_GROUPS: Readonly<Record<keyof typeof OWN, string>> = {
   SiteCategory: 'Categories of the sites that publish adverts.',
   Feature: 'Features of homes, recognised by the words of adverts.',
   Location: 'Places whose names begin with the typed text.',
-  PointOfInterest: 'Schools, restaurants, hospitals and other points of interest near a place.',
+  PointOfInterest: 'Schools, restaurants, hospitals and other points of interest near a location.',
   WebhookTest: 'An example sent to an endpoint, signed like a real webhook.',
   User: 'The client that the API key belongs to.',
 };
