@@ -1,7 +1,7 @@
 /**
  * From the slot to the endpoint's answer: takes turns from the fair scheduler, claims their deliveries in one batch, so
  * that each attempt is counted before any byte of it is sent, and posts them. A turn whose delivery may not be sent now
- * returns its slot. While PostgreSQL is away the slots stay occupied, so no work accumulates.
+ * returns its slot. While PostgreSQL is unavailable the slots stay occupied, so no work accumulates.
  */
 
 import { nullIfAbandoned, retryBisecting, retryUntilAborted, retryUntilDone, type Watch } from '../actor/supervisor.ts';
@@ -168,7 +168,7 @@ export class Sending {
     if (isSoon) this.#parts.due().admitSoon([turn.entry]);
   }
 
-  /** Null: no attempt was made. */
+  /** Null if no attempt was made. */
   async #post(delivery: ClaimedDelivery, { document, secrets }: NonNullable<Content>): Promise<AttemptOutcome | null> {
     const { id, endpoint, clientId, token, context, sequence, startedAt, head, traceparent } = delivery;
     if (document === undefined) return abortedOutcome(startedAt, 'the recorded property document is gone');
@@ -207,5 +207,5 @@ export class Sending {
   }
 }
 
-/** `document` is undefined if it was removed by hand. Null: a bug keeps the content from being read. */
+/** `document` is undefined if it was removed by hand. Null if a bug keeps the content from being read. */
 type Content = { readonly document: string | undefined; readonly secrets: readonly string[] } | null;

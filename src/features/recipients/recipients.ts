@@ -56,7 +56,7 @@ import {
   summaryDocument,
 } from './recipient-list.ts';
 
-/** Throws a 404 `Problem` if the text is no address: nothing is stored about it. */
+/** Throws a 404 `Problem` if the text is not an address: nothing is stored about it. */
 function recipientOf(ctx: Context): Recipient {
   const address = String(ctx.params.address);
   if (!isAddress(address)) throw notFound(THINGS.recipient);

@@ -147,7 +147,7 @@ const WEBHOOK_SECRETS_MAX = 3;
 interface WebhookSecret {
   readonly id: Uuid;
   readonly createdAt: Date;
-  /** Null: never. */
+  /** Null if it never expires. */
   readonly expiresAt: Date | null;
   /** The last characters of its value, by which people distinguish secrets. */
   readonly hint: string;

@@ -121,7 +121,7 @@ export const words = {
     ),
   atThisPlace: (count: number) =>
     both(
-      `${english(count, 'property', 'properties')} at this place`,
+      `${english(count, 'property', 'properties')} at this location`,
       `${french(count, 'bien', 'biens')} à cet endroit`,
     ),
   noMatchYet: both(
