@@ -74,7 +74,7 @@ async function filterRows(scene: ConsoleScene): Promise<void> {
   await page.do('until', { expression: rowCountIs(1) });
   await page.do('choose', { selector: '.overview select', value: 'off' });
   await page.do('until', {
-    expression: `document.querySelector('main').innerText.includes('No search passes this filter.')`,
+    expression: `document.querySelector('main').innerText.includes('No search matches this filter.')`,
   });
   await isAccessible(scene, 'filtered');
   await page.do('choose', { selector: '.overview select', value: 'active' });

@@ -126,7 +126,7 @@ export const editorWords = {
       `Les destinataires voient que vous, « ${name} », envoyez ces e-mails.`,
     ),
   consentHint: both(
-    'How it was given, for example “form on the website”. It is dated when you type it.',
+    'How it was given, for example “form on the website”. Its date is the time when you type it.',
     'Comment il a été donné, par exemple « formulaire du site ». Il est daté du moment de la saisie.',
   ),
   consentOf: (day: string) => both(`Consent of ${day}`, `Consentement du ${day}`),
