@@ -108,7 +108,7 @@ test('a new search accepts that the home is not described; what is cleared is no
   assert.deepEqual(cleared.orMissing, ['areas']);
 });
 
-test('what is no number, or no JSON, is not made into one', () => {
+test('text that is not a number or not valid JSON stays as it is', () => {
   for (const text of ['12 00', '12.5.1', 'beaucoup', '1,5,2'])
     assert.equal(bodyOf({ ...NEW_DRAFT, budgetMin: text }).budgetMin, text);
   assert.throws(() => bodyOf({ ...NEW_DRAFT, context: '{' }), ContextError);

@@ -145,7 +145,7 @@ async function stranger(t: TestContext, answer: (line: string) => string | null)
 const isGreeting = (line: string) => /^EHLO|^HELO/.test(line);
 const EVERYTHING = '250-mail.example\r\n250-AUTH PLAIN LOGIN\r\n250 SIZE\r\n';
 
-test('who strikes STARTTLS from the answers of the server hears no password', async (t) => {
+test('an attacker who removes STARTTLS from the server’s replies receives no password', async (t) => {
   const strips = {
     'it is not offered': (line: string) => (isGreeting(line) ? EVERYTHING : '502 5.5.1 unknown\r\n'),
     'it is refused for now': (line: string) => (isGreeting(line) ? EVERYTHING : '454 4.7.0 not now\r\n'),

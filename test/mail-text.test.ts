@@ -116,7 +116,7 @@ test('an e-mail names no change that was reverted, and none that an earlier e-ma
   assert.equal(reasonsOf(reader.mail()), 'Les photos ont changé');
 });
 
-test('what was never announced is not announced as gone, and what is gone only once', () => {
+test('an unannounced property is not announced as gone, and an announced one only once', () => {
   const reader = startReader();
   reader.publish(flat(0, 100_000));
   reader.publish(expireAt(1));

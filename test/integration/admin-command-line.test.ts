@@ -131,7 +131,7 @@ test('an explanation for people shows the criteria, the values, and how the matc
   assert.match(matched.stdout, /^began-with-advert: The property began to match the search on .*\.$/m);
 });
 
-test('what a client can quote is enough to find its deliveries and to send them again', async () => {
+test('the URL of an advert suffices to find its deliveries and to send them again', async () => {
   const url = `${portalUrlOf(property)}#photos`;
   const listed = await admin('deliveries', 'list', '--client', 'tests', '--url', url);
   const [id = ''] = /^[0-9a-f-]{36}/m.exec(listed.stdout) ?? [];

@@ -102,7 +102,7 @@ test('an operator’s retry gathers a failed item anew, and hastens a whole e-ma
   assert.deepEqual(await requeueMailItem(database, failed), { state: 'delivered', isChanged: false });
 });
 
-test('what has had its day is forgotten, and neither an unsubscription nor what still waits', async (t) => {
+test('expired items are removed, but neither unsubscriptions nor waiting items', async (t) => {
   const scene = await openMailScene(t);
   const { database } = scene;
   const client = await scene.newClient('a');

@@ -20,7 +20,7 @@ import { until, untilIs } from '../support/until.ts';
 
 const JO = 'jo@example.org';
 
-test('what came within the time of gathering is one e-mail, with all searches of the recipient', async (t) => {
+test('items recorded within the gathering time form one e-mail, with all searches of the recipient', async (t) => {
   const scene = await openMailScene(t);
   const client = await scene.newClient('a');
   const [one, two] = [await scene.newSearch(client, JO), await scene.newSearch(client, JO, { publicTitle: 'Hyères' })];
@@ -288,7 +288,7 @@ test('a search that is deleted, with its client or alone, silenced or without ad
   assert.deepEqual(scene.smtp.recipients, []);
 });
 
-test('what waits follows the address that is written meanwhile, tried before or not', async (t) => {
+test('waiting items follow a change of the address, whether tried before or not', async (t) => {
   const scene = await openMailScene(t);
   const client = await scene.newClient('a');
   const [search, tried] = [
@@ -364,7 +364,7 @@ test('an address with a plus part or dots counts for its mailbox, whoever else i
   assert.equal(await claims('jo.doe+a@gmail.com', neighbour), true);
 });
 
-test('what turns to another address does not wait for the morning of the former one', async (t) => {
+test('items redirected to another address do not wait for the morning of the former one', async (t) => {
   const scene = await openMailScene(t);
   const client = await scene.newClient('a');
   const search = await scene.newSearch(client, 'former@example.org');
