@@ -109,7 +109,7 @@ test('of many endpoints twenty are named and the others counted, in the language
   assert.match(text, /Et 5 autres\./);
 });
 
-test('while no endpoint answers the network is taken for the cause, and nobody is notified', async (t) => {
+test('while no endpoint answers, the network counts as the cause, and no notice is sent', async (t) => {
   const { client, fail, notices, database } = await openScene(t);
   await database.query(`update endpoints set last_success_at = now() - interval '9 days'`);
   const acme = await client('Acme');

@@ -77,7 +77,7 @@ test('an e-mail without news is cancelled unsent, and does not count for the day
   assert.deepEqual(await scene.states(), ['cancelled 0', 'cancelled 0', 'delivered 1']);
 });
 
-test('another attempt sends the same bytes, whatever has changed meanwhile', async (t) => {
+test('another attempt sends the same bytes, even if the data has changed', async (t) => {
   const scene = await openMailScene(t);
   const reader = await openReader(scene);
   await reader.publish([reader.flat(100_000)], NEW_MATCH);

@@ -33,7 +33,7 @@ interface DeliveryList {
   }[];
 }
 
-test('an advert goes out by webhook and by e-mail, until the recipient unsubscribes, and the log keeps secrets', async (t) => {
+test('an advert is sent by webhook and by e-mail until the recipient unsubscribes, and the log contains no secrets', async (t) => {
   const password = 'p@ss/wörd';
   const users: string[] = [];
   const smtp = await startSmtpReceiver(t, {

@@ -45,7 +45,7 @@ test('nothing is recorded for an address that is off, refused, unsubscribed, or 
   );
 });
 
-test('an item waits for seven in Paris, in winter, in summer and on the days between, and goes along with nothing before', async (t) => {
+test('an item waits for seven o’clock in Paris, also on the days of a clock change, and joins no earlier e-mail', async (t) => {
   const scene = await openMailScene(t);
   const client = await scene.newClient('a');
   const mornings = {

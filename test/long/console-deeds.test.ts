@@ -12,11 +12,11 @@ test('changes in the console take effect in the service', { timeout: 600_000 }, 
   await scene.page.do('look', { width: 1280, height: 800, scheme: 'light' });
   await scene.enter();
   await t.test('the editor and the list say what will and will not be sent', () => foresee(scene));
-  await t.test('a home that is asked for is shown in chips, and may be unknown', () => describeHome(scene));
+  await t.test('criteria of the home are shown as chips, and may accept unknown values', () => describeHome(scene));
   await t.test('a version that another user saved in the meantime is shown and not overwritten', () =>
     meetConflict(scene),
   );
-  await t.test('a change that was saved is said to be, whatever comes after it', () => saveOnce(scene));
+  await t.test('a saved change is confirmed, even if another change follows', () => saveOnce(scene));
   await t.test('a search is copied, silent, and otherwise the same', () => copySearch(scene));
   await t.test('unsaved changes are kept while the user is away', () => keepUnsaved(scene));
   await t.test('a search is deleted when its question is answered, and not before', () => deleteSearch(scene));
@@ -25,7 +25,7 @@ test('changes in the console take effect in the service', { timeout: 600_000 }, 
     seeSilentSearch(scene),
   );
   await t.test('map and list show the search, the kind and the time that are chosen', () => filterMatches(scene));
-  await t.test('a property tells how its price went, and what was sent where', () => readProperty(scene));
+  await t.test('a property shows its price history and its deliveries', () => readProperty(scene));
   await t.test('the time until the next attempt counts down', () => countDown(scene));
   await t.test('a webhook that is refused is shown with its answer', () => testWebhook(scene));
 });
