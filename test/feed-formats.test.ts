@@ -784,7 +784,7 @@ test('digits before exactly three others are read by the mapping, else as the so
   const habits = german.numbers.learned();
   assert.deepEqual(read(habits, [['price', '350.000']]).found, [350_000]);
   assert.deepEqual(read(habits, [['landSurface', '1,250']]).found, [1.25]);
-  // One value in another notation, among many, is no evidence.
+  // One value in another notation, among many, is not evidence.
   const mixed = read(habits, [...Array.from({ length: 9 }, () => ['surface', '62,5'] as const), ['surface', '62.5']]);
   assert.deepEqual(mixed.numbers.learned(), habits);
   // Nor is a single value without others that day: the others may be gone.

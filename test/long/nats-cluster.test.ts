@@ -1,6 +1,6 @@
 /**
  * A NATS cluster of three servers with three copies of each stream. Its leader is killed, another server freezes, a
- * third returns without its disk, the daemon starts while one is away, and the server that the daemon uses is cut off
+ * third returns without its disk, the daemon starts while one is down, and the server that the daemon uses is cut off
  * from the others. No change is lost or notified twice.
  */
 

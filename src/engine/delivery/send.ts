@@ -146,7 +146,8 @@ export class Sending {
     const mayPost = content !== null && performance.now() <= expiresAt;
     const outcome = mayPost ? await this.#post(delivery, content) : null;
     if (mayPost && outcome === null) scheduler.noteCrowded(turn, performance.now());
-    // A delivery whose content cannot be read waits for the next scan: admitting it at once would claim it in a tight loop.
+    // A delivery whose content cannot be read waits for the next scan: admitting it at once would claim it in a tight
+    // loop.
     if (outcome === null) return this.#giveBack(turn, holder, content !== null);
     const endedAt = performance.now();
     scheduler.answered(turn, delivery.endpoint, outcome);
