@@ -10,7 +10,6 @@ import { type Publication as Message, publishAll } from '../../engine/broker/pub
 import { advertSubject, ensureAdvertsStream } from '../../engine/broker/topology.ts';
 import { ADVERTS } from '../../engine/domain/streams.ts';
 import type { Database } from '../../engine/store/database.ts';
-import { english } from '../../languages.ts';
 import { type AdvertRow, type FeedReading, type FeedRow, SnapshotRefusedError, withinBounds } from './feed-row.ts';
 import { asPublished, contentJson, hashOf, identityOf } from './identity.ts';
 import type { DecimalHabits } from './numbers.ts';
@@ -182,11 +181,9 @@ async function planBy(
 }
 
 function unexpiredNotice(namelessCount: number, missingCount: number): string {
-  const rows = english(namelessCount, 'unreadable row has', 'unreadable rows have');
-  const adverts = english(missingCount, 'missing advert', 'missing adverts');
   return (
-    `No advert expires: ${rows} no reference and may belong to the ${adverts}. ` +
-    'Correct these rows, or use --force to expire the missing adverts.'
+    `No advert expires: unreadable rows without a reference (${namelessCount}) may belong to missing adverts ` +
+    `(${missingCount}). Correct these rows, or use --force to expire the missing adverts.`
   );
 }
 
