@@ -249,7 +249,9 @@ async function audit(
   return { summary, found };
 }
 
-/** Only one server was away at a time, so no message may be lost. What a loss leads to is also `lost` or `false`. */
+/**
+ * Only one server was unavailable at a time, so no message may be lost. What a loss leads to is also `lost` or `false`.
+ */
 async function auditStream(crawler: ChaosCrawler): Promise<readonly string[]> {
   const lost = await crawler.findLost();
   if (lost.length === 0) return [];

@@ -8,14 +8,14 @@
  *     [--flood-rate 100] [--notifying 0.05] [--endpoints 50] [--seed 1] [--json] [--crowd 0] [--silent 0]
  *     [--backlog 4000] [--unchanged 0] [--profile folder] [--external] [--apart]
  *
- * `--silent`: searches without criteria of one client, which notify nobody; they show what such searches cost all
- * others.
+ * `--silent`: searches without criteria of one client, which send no notifications; they show what such searches cost
+ * all others.
  * `--crowd`: searches of 20 clients that match one advert, which is published as the last measurement begins;
  * `besideCrowdMs` is the latency of all other deliveries.
  * `--profile` writes the daemon's CPU profile to the folder. `--external` uses a distribution's PostgreSQL with its
  * defaults.
- * `recrawls`: the cost of a message if the share `--unchanged` of all messages are re-crawls without a difference.
- * `changesPerSecond` counts messages that changed something; re-crawls without a difference come on top.
+ * `recrawls`: the cost per message if the share `--unchanged` of all messages are re-crawls without changes.
+ * `changesPerSecond` counts messages that changed something; re-crawls without changes come on top.
  * `matchesPerSecond` counts matches that began, `matchesPerChange` the rows of matches that a change wrote, and
  * `recordBatchMs` is the time to record a batch.
  * `besideFloodMs` is the latency of all properties but the flooded one, `refused` the number of its messages beyond the

@@ -55,7 +55,10 @@ const smtpServer = z
     const isSmtp = protocol === 'smtp:' || protocol === 'smtps:';
     return isSmtp && isPlain && hostname !== '' && (username === '') === (password === '');
   }, 'must be smtp:// or smtps:// with a host, optionally user:password@ and a port, and nothing else')
-  .refine((value) => !/%(?![0-9a-f]{2})/i.test(value), 'has a % that begins no escape: write it as %25');
+  .refine(
+    (value) => !/%(?![0-9a-f]{2})/i.test(value),
+    'has a % that does not begin an escape sequence: write it as %25',
+  );
 
 /** `alerts@example.org`, or with a display name: `Vigie <alerts@example.org>`. */
 const mailbox = z.string().refine((value) => {
@@ -203,7 +206,10 @@ const settings = z.object({
   DATABASE_URL: optional(databaseUrl),
   NATS_URL: optional(natsServers),
   VIGIE_NATS_REPLICAS: z
-    .enum(['1', '3', '5'], 'must be 1, 3 or 5: an even number of copies survives the loss of no more servers')
+    .enum(
+      ['1', '3', '5'],
+      'must be 1, 3 or 5: an even number of copies tolerates no more lost servers than one copy less',
+    )
     .transform(Number),
   VIGIE_NATS_PORT: integer(0, 65_535),
   VIGIE_DATA_DIR: path,

@@ -66,7 +66,7 @@ export interface Feature {
   readonly keepChoice?: (parts: Parts) => KeepChoice;
   /** Called before any role opens; throws when the service must not start. */
   readonly prepare?: (parts: Parts) => Promise<void>;
-  /** Opens the role that is named after the feature; throws when its settings are wrong. */
+  /** Opens the role that is named after the feature; throws when its settings are invalid. */
   readonly open?: (parts: Parts) => Promise<void>;
   /** Keyed by the words of the command (cli/commands.ts). */
   readonly commands?: Readonly<Record<string, (input: Input) => Promise<void>>>;

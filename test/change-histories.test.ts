@@ -182,7 +182,7 @@ test('the events of a history are the differences between the previous state and
   );
 });
 
-test('what the crawls alone decide is what the state decides, and they decide most messages of a daily crawl', () => {
+test('the crawls alone decide as the state does, and they decide most messages of a daily crawl', () => {
   const decided = { unread: 0, recrawled: 0, stale: 0 };
   fc.assert(
     fc.property(recrawlHistory(PROPERTY, 60), (history) => {

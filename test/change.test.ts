@@ -47,7 +47,7 @@ test('an advert expires once, at the time the crawler states or saw it', () => {
   }
 });
 
-test('an advert that comes back after its expiry has the whole days that it was away, and is updated', () => {
+test('an advert that is live again states for how many whole days it was expired, and is updated', () => {
   for (const [expiredAt, at, daysAway] of [
     [5, 6, 0],
     [5, 5 + 24 * 60 - 1, 0],
@@ -69,7 +69,7 @@ test('an advert that comes back after its expiry has the whole days that it was 
   }
 });
 
-test('a missing member equals one that is stated as unknown: there is no change between them', () => {
+test('a missing member equals an unknown one: the difference is not a change', () => {
   const contact = { agency: null, email: null, fax: null, name: null, phone: null, reference: null };
   const empty = { ...CONTENT, contact, energy: { category: null, value: null } };
   const none = { ...CONTENT, contact: null, energy: null };

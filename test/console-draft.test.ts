@@ -108,7 +108,7 @@ test('a new search accepts that the home is not described; what is cleared is no
   assert.deepEqual(cleared.orMissing, ['areas']);
 });
 
-test('what is no number, or no JSON, is not made into one', () => {
+test('text that is not a number or not valid JSON stays as it is', () => {
   for (const text of ['12 00', '12.5.1', 'beaucoup', '1,5,2'])
     assert.equal(bodyOf({ ...NEW_DRAFT, budgetMin: text }).budgetMin, text);
   assert.throws(() => bodyOf({ ...NEW_DRAFT, context: '{' }), ContextError);
@@ -133,14 +133,14 @@ test('words without a letter and groups without a word are no condition', () => 
   assert.deepEqual(bodyOf({ ...NEW_DRAFT, groups }).expressions, []);
 });
 
-test('a preview asks for what is found, not for where it goes', () => {
+test('a preview contains the criteria, not the recipients', () => {
   const criteria = criteriaOf(bodyOf(draftOf(SAVED)));
   for (const name of ['title', 'context', 'endpointRecipient', 'notificationEnabled', 'subscribedEvents'])
     assert.ok(!(name in criteria), name);
   assert.ok('budgetMax' in criteria && 'expressions' in criteria && 'withCoherentPrice' in criteria);
 });
 
-test('a violation within a member stands at its field, one without a field is told apart', () => {
+test('a violation within a member is shown at its field, and one without a field separately', () => {
   const list = [
     { propertyPath: 'includedCities[2]', message: 'is unknown' },
     { propertyPath: 'budgetMin', message: 'must not be above budgetMax' },

@@ -22,7 +22,7 @@ test('an endpoint is a client and its whole URL, in 32 hexadecimal digits', () =
   assert.equal(endpointKeyOf(CLIENT, 'https://a.example/1'), keys[0]);
 });
 
-test('a key tells the URL as every client names it, as older versions did', () => {
+test('a key identifies the URL independently of the client, as in older versions', () => {
   for (const url of URLS) {
     assert.equal(urlKeyOfKey(endpointKeyOf(CLIENT, url)), urlKeyOf(url));
     assert.equal(urlKeyOfKey(urlKeyOf(url)), urlKeyOf(url));

@@ -269,7 +269,7 @@ test('if the text negates a word, the reason quotes the sentence', () => {
     "Le texte de l'annonce ne contient pas «\u00a0ascenseur\u00a0». Il dit le contraire : «\u00a0Petit immeuble sans ascenseur, au calme.\u00a0».",
   ]);
   assert.deepEqual(evaluate('travaux', false).slice(1, 2), [
-    'The text of the advert says what is asked for “Aucun gros travaux !”.',
+    'The text of the advert satisfies the requested expressions: “Aucun gros travaux !”.',
   ]);
   assert.deepEqual(evaluate('cave', true)[0], { word: 'cave', found: false });
 });

@@ -179,7 +179,7 @@ test('ligatures, apostrophes and accents are ignored in entries and in texts', (
   assert.ok(holds(['sans vis‑à‑vis'], [entry('vis a vis', true, true)]));
 });
 
-test('a word that folds to nothing is no condition, whether included or excluded', () => {
+test('a word that folds to nothing is not a condition, whether included or excluded', () => {
   for (const strict of [true, false]) {
     for (const includes of [true, false]) assert.ok(holds(['x'], [entry('…', includes, strict)]));
   }

@@ -131,7 +131,7 @@ test('a decompression bomb is refused at its bound, within the memory of one chu
   assert.ok(chunks > 10_240 && most - before < 32 * 1_024 * 1_024, `${chunks} chunks, ${most - before} bytes`);
 });
 
-test('links, pipes and folders are not read, and a folder stands for its newest file', async (t) => {
+test('links, pipes and nested folders are not read, and a folder means its newest file', async (t) => {
   const folder = await emptyDirectory(t);
   const [file, older, link, pipe] = ['file', 'older', 'link', 'pipe'].map((name) => join(folder, name)) as [
     string,

@@ -498,19 +498,19 @@ test('a date is read day first, in Paris time, or in the order that its member n
       '2026-03-10T00:00:00.000Z',
       '2026-07-01T12:30:00.000Z',
       '2026-03-29T01:30:00.000Z',
-      'no date',
-      'no date',
-      'no date',
+      'not a date',
+      'not a date',
+      'not a date',
     ],
   );
   assert.deepEqual(await seen('MM/dd/yyyy', '03/10/2026 14:30:05', '25/03/2026', '2026-03-10'), [
     '2026-03-10T13:30:05.000Z',
-    'no date',
+    'not a date',
     '2026-03-10T00:00:00.000Z',
   ]);
   assert.deepEqual(await seen('yyyyMMdd', '20260310'), ['2026-03-10T00:00:00.000Z']);
   const ofNoMonth = await seen(undefined, '2026-02-30', '2026-04-31T10:00+02:00', '2024-02-29');
-  assert.deepEqual(ofNoMonth, ['no date', 'no date', '2024-02-29T00:00:00.000Z']);
+  assert.deepEqual(ofNoMonth, ['not a date', 'not a date', '2024-02-29T00:00:00.000Z']);
   await assert.rejects(seen('MM/dd/yy', '03/10/26'), /updatedAt: `dates` must be an order of yyyy, MM and dd/);
   const price = { format: 'csv', reference: 'id', members: { price: { path: 'price', dates: 'MM/dd/yyyy' } } };
   assert.throws(() => mapped('', price), /price: `dates` must be an order of yyyy/);
@@ -784,7 +784,7 @@ test('digits before exactly three others are read by the mapping, else as the so
   const habits = german.numbers.learned();
   assert.deepEqual(read(habits, [['price', '350.000']]).found, [350_000]);
   assert.deepEqual(read(habits, [['landSurface', '1,250']]).found, [1.25]);
-  // One value in another notation, among many, is no evidence.
+  // One value in another notation, among many, is not evidence.
   const mixed = read(habits, [...Array.from({ length: 9 }, () => ['surface', '62,5'] as const), ['surface', '62.5']]);
   assert.deepEqual(mixed.numbers.learned(), habits);
   // Nor is a single value without others that day: the others may be gone.

@@ -207,7 +207,7 @@ test('types are named for what they are, without I… and …Impl', () => {
   );
 });
 
-test('config.ts and config/default.env know the same settings, and each is told in a sentence', () => {
+test('config.ts and config/default.env have the same settings, and each is described in a sentence', () => {
   const told = readFileSync(join(ROOT, 'config/default.env'), 'utf8').split('\n');
   const read = files.find(({ path }) => path === 'src/config.ts')?.text ?? '';
   const schema = /z\.object\(\{([^]*?)\n\}\);/.exec(read)?.[1] ?? '';

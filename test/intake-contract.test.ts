@@ -100,7 +100,7 @@ function valueOf(schema: Member): fc.Arbitrary<unknown> {
 const { Upsert, Expire } = document.$defs as Readonly<Record<string, Member>>;
 const messages = fc.oneof(valueOf(Upsert as Member), valueOf(Expire as Member), fc.jsonValue());
 
-test('what the schema accepts the validator accepts, and the other way round', () => {
+test('the schema and the validator accept the same messages', () => {
   let accepted = 0;
   let runs = 0;
   fc.assert(
@@ -146,7 +146,7 @@ test('the examples are what they are examples of', () => {
   }
 });
 
-test('what JSON Schema cannot say is said in words, and is all there is', () => {
+test('the description states the only rules that JSON Schema cannot express', () => {
   const { upsert } = INTAKE_EXAMPLES;
   const unsayable = [
     { ...upsert, advert: { ...(upsert as { advert: object }).advert, title: 'vue \ud83c' } },

@@ -252,7 +252,7 @@ test('half a surrogate pair in a text does not stop the intake: PostgreSQL refus
   assert.ok(message.kind === 'upsert' && message.advert.title === 'vue mer 🌊');
 });
 
-test('an instant comes out as Date writes it, however many digits and whichever offset it has', () => {
+test('an instant is written as by Date, regardless of its digits and offset', () => {
   const digits = fc.stringMatching(/^[0-9]{0,9}$/);
   const offset = fc.oneof(fc.constant('Z'), fc.constantFrom('+00:00', '-00:00', '+01:00', '-23:59', '+23:59'));
   const second = fc.date({
@@ -275,7 +275,7 @@ test('an amount too small for a quotient does not stop the intake: a price over 
   decode(upsertJson({ property: { price: 0, surface: 0 } }));
 });
 
-test('the reason of broken JSON can be stored, whatever bytes it quotes', () => {
+test('the reason for rejecting broken JSON can be stored, regardless of the bytes that it quotes', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 40 }), fc.string({ maxLength: 5 }), (noise, start) => {
       const { message } = rejected(Buffer.from(`{${start}${noise}`));

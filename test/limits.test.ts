@@ -48,7 +48,7 @@ test('a client that is at its limit may retry in a second, however busy the othe
   assert.equal(seconds, 1);
 });
 
-test('refused clients are told different seconds to retry, none earlier than the first', async () => {
+test('refused clients get different times to retry, none earlier than the first', async () => {
   let drawn = 0;
   const places = new ConcurrencyLimit(
     QUESTIONS,

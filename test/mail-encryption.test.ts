@@ -68,7 +68,7 @@ function send(port: number, { scheme = 'smtp', login = true, authorities = `${ri
   return createMailSender({ url, timeoutMs: TIMEOUT_MS, authorities }).send(LETTER, new Date());
 }
 
-test('a server that offers STARTTLS hears everything encrypted, and one that cannot hears a message without password', async (t) => {
+test('a server that offers STARTTLS gets everything encrypted, and one without it gets a message without a password', async (t) => {
   const server = await encryptingServer(t, right);
   const outcome = await send(server.port);
   assert.deepEqual([outcome.error, outcome.statusCode], [null, 250]);
@@ -84,7 +84,7 @@ test('a server that offers STARTTLS hears everything encrypted, and one that can
   assert.deepEqual(stranger.letters, [true]);
 });
 
-test('a password goes in clear nowhere but on the loopback', async (t) => {
+test('a password is sent in clear only on the loopback', async (t) => {
   const server = await encryptingServer(t, right, { disabledCommands: ['STARTTLS'] });
   const refused = await send(server.port);
   assert.deepEqual([refused.statusCode, refused.isFinal, refused.isRecipientRefused], [500, false, false]);
@@ -108,7 +108,7 @@ for (const [whose, certificate] of [
   ['of an unknown authority', () => unknown],
   ['of another host', () => ofAnother],
 ] as const) {
-  test(`a server with a certificate ${whose} hears neither password nor message`, async (t) => {
+  test(`a server with a certificate ${whose} receives neither password nor message`, async (t) => {
     for (const scheme of ['smtp', 'smtps']) {
       for (const login of [true, false]) {
         const server = await encryptingServer(t, certificate(), { secure: scheme === 'smtps' });
@@ -145,13 +145,14 @@ async function stranger(t: TestContext, answer: (line: string) => string | null)
 const isGreeting = (line: string) => /^EHLO|^HELO/.test(line);
 const EVERYTHING = '250-mail.example\r\n250-AUTH PLAIN LOGIN\r\n250 SIZE\r\n';
 
-test('who strikes STARTTLS from the answers of the server hears no password', async (t) => {
+test('an attacker who removes STARTTLS from the server’s replies receives no password', async (t) => {
   const strips = {
     'it is not offered': (line: string) => (isGreeting(line) ? EVERYTHING : '502 5.5.1 unknown\r\n'),
     'it is refused for now': (line: string) => (isGreeting(line) ? EVERYTHING : '454 4.7.0 not now\r\n'),
     'the server is of the old kind': (line: string) =>
       line.startsWith('HELO') ? '250 mail.example\r\n' : '502 5.5.1 unknown\r\n',
-    // Answers sent before the encryption would be taken for encrypted ones.
+    // The replies after 220 are injected in plain text before the TLS handshake. A vulnerable client would read them as
+    // replies of the encrypted session.
     'answers are slipped in': (line: string) =>
       isGreeting(line)
         ? EVERYTHING.replace('SIZE', 'STARTTLS')

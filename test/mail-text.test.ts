@@ -61,7 +61,7 @@ test('of a studio nothing is said about bedrooms', () => {
   assert.equal(linesOf(reader.mail())[2], '62 m² · 1 pièce · DPE C · Agence A');
 });
 
-test('an advert is compared with itself alone, and the prices of the others stand beside it', () => {
+test('an advert is compared only with itself, and the prices of the others are listed next to it', () => {
   const reader = startReader();
   reader.publish(flat(0, 100_000));
   reader.publish(flat(1, 95_000, 'B'));
@@ -116,7 +116,7 @@ test('an e-mail names no change that was reverted, and none that an earlier e-ma
   assert.equal(reasonsOf(reader.mail()), 'Les photos ont changé');
 });
 
-test('what was never announced is not announced as gone, and what is gone only once', () => {
+test('an unannounced property is not announced as gone, and an announced one only once', () => {
   const reader = startReader();
   reader.publish(flat(0, 100_000));
   reader.publish(expireAt(1));
@@ -164,7 +164,7 @@ test('of a match that began, ended and returned the last state is said, and an e
   assert.equal(reasonsOf(fresh.mail()), 'Nouvelle annonce qui correspond à votre recherche');
 });
 
-test('an end is said beside what else has changed', () => {
+test('an end is reported together with the other changes', () => {
   const reader = startReader([{ budgetMax: 300_000 }]);
   reader.publish(flat(0, 250_000));
   reader.mail();
@@ -194,7 +194,7 @@ test('which of two adverts has expired is said, and that it is back', () => {
   assert.equal(reader.mail(), null);
 });
 
-test('a price that has left the budget of a search is said, beside a match and beside a change', () => {
+test('a price that has left the budget of a search is reported, next to a match and to a change', () => {
   const reader = startReader([{ budgetMax: 300_000 }]);
   const left = 'Ne correspond plus à votre recherche : Le prix (320 000 €) dépasse le maximum de 300 000 €.';
   reader.publish(flat(0, 290_000));
@@ -206,7 +206,7 @@ test('a price that has left the budget of a search is said, beside a match and b
   assert.equal(spaced(reasonsOf(reader.mail())), `Le prix a changé ; ${left}`);
 });
 
-test('one fact is one sentence, of several searches too, and the match comes first', () => {
+test('one fact is one sentence, even for several searches, and the match is first', () => {
   const reader = startReader(['A', 'B', 'C'].map((publicTitle) => ({ publicTitle })));
   reader.publish(flat(0, 250_000), 1, 2);
   const news = reader.mail();

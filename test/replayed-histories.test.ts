@@ -79,7 +79,7 @@ function recordWithCrashes(messages: readonly IntakeMessage[], ends: readonly Cr
   return rows;
 }
 
-test('each message is recorded once and in stream order, whatever a new leader reads again', () => {
+test('each message is recorded once and in stream order, even if a new leader reads some again', () => {
   fc.assert(
     fc.property(history, crashes, (messages, ends) => {
       const [expected, found] = [recordAll(messages), recordWithCrashes(messages, ends)];

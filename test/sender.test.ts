@@ -220,7 +220,7 @@ test('without private networks plain http is refused before anything is resolved
   assert.deepEqual([outcome.error, outcome.reason], ['blocked', 'plain http is not allowed']);
 });
 
-test('an endpoint that is no http URL ends as a failed attempt', async (t) => {
+test('an endpoint that is not an http URL causes a failed attempt', async (t) => {
   const sender = openSender(t);
   for (const endpoint of ['', 'nonsense', 'ftp://example.test/', 'https://']) {
     assert.equal((await sender.send(request(endpoint))).error, 'protocol', endpoint);
@@ -367,7 +367,7 @@ test('a kept connection that turns out to be reset before anything is written is
   assert.equal(connections(), 10);
 });
 
-test('there is no third try, and none after a byte was received or on a new connection', async (t) => {
+test('a request is not tried a third time, nor after a byte was received or on a new connection', async (t) => {
   let requests = 0;
   const closing = await listenRaw(t, (socket) => {
     socket.on('data', () => {

@@ -12,14 +12,14 @@ test('a well-formed traceparent is accepted, with a header name in any case', ()
   assert.equal(traceparentOf({ traceparent: `00-${TRACE}-${SPAN}-00` }), `00-${TRACE}-${SPAN}-00`);
 });
 
-test('a later version is read as far as this version goes', () => {
+test('of a later version, only the fields of this version are read', () => {
   assert.equal(
     traceparentOf({ traceparent: `cc-${TRACE}-${SPAN}-09-what-the-future-brings` }),
     `00-${TRACE}-${SPAN}-01`,
   );
 });
 
-test('any other value is no trace', () => {
+test('any other value is not a trace', () => {
   const wrong = [
     '',
     'nonsense',

@@ -122,7 +122,7 @@ test('several callers share work in progress', async () => {
   assert.equal(runs.length, 3);
 });
 
-test('work in progress has ended when nothing is left, including work added meanwhile', async () => {
+test('waiting for work in progress includes work that is added in the meantime', async () => {
   const inFlight = new InFlight();
   await inFlight.oneEnded();
   await inFlight.ended();

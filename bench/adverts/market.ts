@@ -172,7 +172,7 @@ const ADDED = [
   'Nouvelles photos en ligne.',
 ];
 
-/** The advert after a change; `none` is a re-crawl without a difference. */
+/** The advert after a change; `none` is a re-crawl without changes. */
 function changed(advert: RecordedAdvert, home: Home, random: Random): RecordedAdvert {
   const kind = random.weighted(CHANGES);
   const { price, surface, pictures, description } = advert;

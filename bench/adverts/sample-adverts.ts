@@ -39,7 +39,7 @@ export interface SampleCrawler {
   /** A new advert; one in six belongs to a property that already has one. */
   newAdvert(): UpsertJson;
   /**
-   * A change of a published advert; `none` is a re-crawl without a difference. If no such change is possible (a
+   * A change of a published advert; `none` is a re-crawl without changes. If no such change is possible (a
    * comeback while no advert is expired, a price that was never stated), the advert is re-crawled. The first call
    * returns a new advert.
    */

@@ -28,7 +28,9 @@ export interface InstanceOptions {
   readonly name: string;
   readonly servers: ServerUrls;
   readonly settings: Settings;
-  /** Gets the reason of a failed start, expected while its servers are away, or of a jump of sequence numbers. */
+  /**
+   * Gets the reason of a failed start, expected while its servers are unavailable, or of a jump of sequence numbers.
+   */
   readonly onTransientError: (what: string) => void;
   /** Gets the reason when the daemon ends without being asked to, or not as it was asked to. */
   readonly onCrash: (what: string) => void;

@@ -78,7 +78,7 @@ export function createMischief({ crawler, instances, apiKey, random }: MischiefO
       const headers = { 'X-API-KEY': apiKey, 'Content-Type': 'application/json' };
       const response = await fetch(url, { method, headers, body, signal: AbortSignal.timeout(10_000) });
       await response.arrayBuffer();
-      // 503 is the right answer while PostgreSQL is away.
+      // 503 is the right answer while PostgreSQL is unavailable.
       if (response.status >= 500 && response.status !== 503) brokenAnswers.push(`${method} ${url}: ${response.status}`);
     } catch {
       // The daemon is being killed, frozen or cut off.

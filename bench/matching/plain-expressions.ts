@@ -16,7 +16,7 @@ type CompiledGroups = readonly (readonly CompiledEntry[])[];
 
 export class CompiledExpressions {
   readonly #ids = new Map<string, number>();
-  /** By id; 0 is no expression. */
+  /** By id; 0 means no expression. */
   readonly #groups: CompiledGroups[] = [[]];
 
   use(expressions: Expressions): number {

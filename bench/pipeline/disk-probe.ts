@@ -1,4 +1,4 @@
-/** Measures the disk while something else runs: a bare write, made durable, over and over. */
+/** Measures the disk while something else runs: a small durable write every 20 ms. */
 
 import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** The cost of messages when most of them are re-crawls without a difference. */
+/** Measures the cost per message when most messages are re-crawls without changes. */
 
 import type { Database } from '../../src/engine/store/database.ts';
 import type { SampleCrawler } from '../adverts/sample-adverts.ts';
@@ -24,7 +24,7 @@ interface Publishing {
 
 const SAMPLE_EVERY_MS = 50;
 
-/** Publishes as fast as the daemon records. `share`: of re-crawls without a difference; 0 measures nothing. */
+/** Publishes as fast as the daemon records. `share`: of re-crawls without changes; 0 measures nothing. */
 export async function measureRecrawls(run: Recrawling, share: number, forSeconds: number, publishing: Publishing) {
   const { crawler, daemon, database } = run;
   if (share === 0) return {};

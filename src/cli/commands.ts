@@ -225,7 +225,7 @@ export const COMMANDS: CommandTable = {
     {
       words: 'recipients show',
       args: 'ADDRESS',
-      summary: 'show the data about a recipient: searches, consent, oppositions, e-mails with their outcomes',
+      summary: 'show the data about a recipient: searches, consent, objections, e-mails with their outcomes',
       options: { client: OF_CLIENT },
       example: 'vigie recipients show jo@example.org',
       run: (input) => runOfFeature('recipients show', input),
@@ -243,7 +243,7 @@ export const COMMANDS: CommandTable = {
       args: 'ADDRESS',
       summary: 'erase an address everywhere, and send it nothing more without a new consent',
       details:
-        'Keeps the opposition as a salted hash. An e-mail that is being sent is the last one. The command may be repeated. ' +
+        'Keeps the objection as a salted hash. An e-mail that is being sent is the last one. The command may be repeated. ' +
         'Webhooks of the searches continue.',
       options: { client: OF_CLIENT },
       example: 'vigie recipients erase jo@example.org --client acme',

@@ -103,7 +103,7 @@ export const senderTooSlow = (): AdminError =>
   new AdminError(
     status.ABORTED,
     'SENDER_TOO_SLOW',
-    'No message came in time, and the call was rolled back. Repeat it.',
+    'No message arrived in time, and the call was rolled back. Repeat it.',
   );
 export const exhausted = (reason: string, message: string): AdminError =>
   new AdminError(status.RESOURCE_EXHAUSTED, reason, message);

@@ -230,7 +230,9 @@ interface Connections {
   destroy(): void;
 }
 
-/** Passes each connection to `serve`. `port` 0: a free port. Rejects when the address is in use or unavailable. */
+/**
+ * Passes each connection to `serve`. `port`: 0 takes a free port. Rejects when the address is in use or unavailable.
+ */
 async function openConnections(host: string, port: number, serve: (socket: Socket) => void): Promise<Connections> {
   const sockets = new Set<Socket>();
   /** Unauthenticated connections by peer, oldest first. */

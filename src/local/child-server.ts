@@ -170,7 +170,7 @@ async function sizeOf(path: string): Promise<number> {
   );
 }
 
-/** Empty if the file cannot be read: a log problem must not cause a failure. */
+/** Empty if the file cannot be read: an unreadable log must not cause a failure. */
 async function readFrom(path: string, position: number, bytesMax: number): Promise<string> {
   const file = await open(path, 'r').catch(() => null);
   if (file === null) return '';

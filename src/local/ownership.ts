@@ -155,7 +155,7 @@ export async function giveTree(path: string, user: ServerUser | null): Promise<v
   await run('chown', ['--recursive', '--no-dereference', `--from=${uid}`, owner, '--', path]);
 }
 
-/** Creates the directory if it is missing and gives it, without its content, to the server's user. */
+/** Creates the directory if it is missing and gives it, but not its content, to the server's user. */
 export async function giveDirectory(path: string, user: ServerUser | null): Promise<void> {
   await mkdir(path, { recursive: true, mode: 0o700 });
   if (user !== null) await chown(path, user.userId, user.groupId);

@@ -225,7 +225,7 @@ const SLOW_MS = 1_000;
 /**
  * Logs one structured line per request, without its query, body or key: endpoints, contacts and secrets stay out of the
  * logs because they are never read here. A request that failed, or was slow for its own work (`waitsForOthers`), is a
- * warning. The client gets the same request id in `X-Request-Id` and in problem bodies.
+ * warning. The client gets the same request id in `X-Request-Id` and in error bodies.
  */
 function logRequests(logger: ApiLogger, nowMs: () => number): Middleware {
   return async (ctx, next) => {

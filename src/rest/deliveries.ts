@@ -54,7 +54,7 @@ export const SEARCH_DELIVERY_PARAMETERS = {
 } as const;
 
 const ENDPOINT_LENGTH_MAX = 2_048;
-/** Near the maximum length of a request. */
+/** Node.js limits the request line and headers to 16 KiB in total; this leaves room for the rest. */
 const URL_LENGTH_MAX = 15_000;
 
 export const DELIVERY_LIST_PARAMETERS = {

@@ -119,7 +119,10 @@ export interface ApiDependencies {
   readonly onKeyChange?: (listener: () => void) => void;
   /** The current index: each import creates a new one. When absent, there are no points of interest. */
   readonly pointsOfInterest?: () => PointIndex;
-  /** Calls the listener with the clients whose feeds have new rows (null: all). When absent, polling finds them. */
+  /**
+   * Calls the listener with the clients whose feeds have new rows (null means all clients). When absent, polling finds
+   * them.
+   */
   readonly onFeed?: (listener: (clientIds: readonly Uuid[] | null) => void) => void;
   /** Aborted when the process begins to end, so that waiting requests are answered. */
   readonly ending?: AbortSignal;

@@ -1,7 +1,7 @@
 /**
  * `/indicators/points_of_interest` (specification, sections 2.4 and 4.5). The index is in memory: a request costs one
- * index query and the JSON of the result. Clients repeat the request for a displayed place, so whole answers are cached
- * until the points change.
+ * index query and the JSON of the result. Clients repeat the request for a displayed location, so whole answers are
+ * cached until the points change.
  */
 
 import type Router from '@koa/router';

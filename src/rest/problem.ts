@@ -33,7 +33,7 @@ export interface Violation {
 export interface ProblemExtra {
   readonly headers?: Readonly<Record<string, string>>;
   readonly violations?: readonly Violation[];
-  /** The kind of problem, for `type`, when the status alone is not enough. */
+  /** The kind of error, for `type`, when the status alone is not enough. */
   readonly type?: ProblemType;
   readonly members?: Readonly<Record<string, unknown>>;
 }

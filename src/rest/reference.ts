@@ -204,7 +204,7 @@ function inOrder<Item extends Named>(
   return (byName ?? byId) === 'desc' ? sorted.reverse() : sorted;
 }
 
-/** The id in the path; null for a text that is no id. */
+/** The id in the path, or null if it is not a valid id. */
 function numberOf(ctx: Context): number | null {
   const text = String(ctx.params.id);
   return /^(0|[1-9]\d{0,8})$/.test(text) ? Number(text) : null;

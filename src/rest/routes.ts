@@ -133,7 +133,7 @@ export const ROUTES: readonly Route[] = [
   route('get /indicators/points_of_interest', 'PointOfInterest', 'collection', 'Lists points nearby', {
     parameters: POINT_PARAMETERS,
     details:
-      'Schools, restaurants, hospitals and other points of interest around a place, nearest first, at most 1000.',
+      'Schools, restaurants, hospitals and other points of interest around a location, nearest first, at most 1000.',
   }),
   route('get /public/location-autocomplete', 'Location', 'collection', 'Completes the name of a place', {
     parameters: LOCATION_PARAMETERS,

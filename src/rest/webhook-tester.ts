@@ -167,7 +167,7 @@ const OF_MATCHES: Partial<Readonly<Record<EventKind, { readonly field: FieldChan
   'property.match.resume': { field: null },
 };
 
-/** Null: the advert expires. */
+/** Null if the advert expires. */
 const CHANGES: Readonly<Record<EventKind, object | null>> = {
   'property.ad.create': {},
   'ad.update.expired': null,
@@ -213,7 +213,7 @@ export function sampleMessages(at: Date): Readonly<Record<IntakeMessage['kind'],
   };
 }
 
-/** Null: the advert expires. */
+/** Null if the advert expires. */
 function apply(stored: StoredProperty | null, change: object | null, crawledAt: Date) {
   const { upsert, expire } = sampleMessages(crawledAt);
   const message = change === null ? expire : { ...upsert, advert: { ...ADVERT, ...change } };

@@ -46,7 +46,11 @@ export function measureStore(metrics: Metrics, database: Database): void {
   metrics.labelledGauge('vigie_open_deliveries', 'Deliveries that are not final', 'state', async () => {
     return (await readOpen()).counts;
   });
-  metrics.gauge('vigie_failed_deliveries', 'Deliveries whose attempts are used up, until resent', readFailed);
+  metrics.gauge(
+    'vigie_failed_deliveries',
+    'Deliveries whose attempts have all failed, until they are resent',
+    readFailed,
+  );
   metrics.gauge('vigie_oldest_due_seconds', 'Waiting time of the most overdue delivery', async () => {
     const { oldestDueAt } = await readOpen();
     return oldestDueAt === null ? 0 : Math.max(0, (Date.now() - oldestDueAt.getTime()) / 1_000);

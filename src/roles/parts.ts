@@ -53,7 +53,7 @@ export interface Parts extends Pick<Shutdown, 'ending' | 'draining' | 'closing'>
   readonly databaseLocation: Omit<LeadClaim, 'since'>;
   /** Ends the process; called with the reason why the service cannot continue. */
   readonly fail: (reason: string) => void;
-  /** Reasons why this instance is not ready (null: ready), by name. Each part adds its own when it opens. */
+  /** Reasons why this instance is not ready (null if it is ready), by name. Each part adds its own when it opens. */
   readonly checks: Record<string, () => string | null>;
   readonly onTransientError: (what: string, error: Error) => void;
   /** Resolves when load balancers have had time to notice the shutdown, so that new connections may be refused. */

@@ -20,14 +20,14 @@ interface OpenError {
 /** Longer than the pauses between retries of any work. */
 const OVER_AFTER_MS = 30_000;
 
-/** Server whose errors count as one error for all work; null: each work's errors count separately. */
+/** Server whose errors count as one error for all work; null if each work's errors count separately. */
 function serverOf(error: Error): string | null {
   if (isBrokerSilence(error)) return 'NATS';
   const reason = databaseRefusal(error);
   return reason === null ? null : `PostgreSQL: ${reason}`;
 }
 
-/** The stack is logged only for possible bugs: the place in our code where an outage was met says nothing. */
+/** The stack is logged only for possible bugs: for an outage, the failing line of our code says nothing. */
 function loggedError(error: Error): Readonly<Record<string, unknown>> {
   if (!isDatabaseOutage(error) && !isBrokerOutage(error) && !isBrokerSilence(error)) return { err: error };
   const messages = [];

@@ -26,7 +26,7 @@ const CHANGE: Activity = {
   newValue: '2',
 };
 
-test('activities are built only while somebody watches, and a watch is refused while NATS is away', async (t) => {
+test('activities are built only for a watcher, and a watch is refused while NATS is unavailable', async (t) => {
   const server = await startTestNats(t);
   const broker = await connectTestBroker(t, server.url);
   const feed = createActivityFeed(broker);

@@ -126,12 +126,12 @@ test('a wrong token exits with 4, an unreachable daemon with 5', async () => {
 test('an explanation for people shows the criteria, the values, and how the match began', async () => {
   const matched = await admin('explain', scene.search.id, property);
   assert.match(matched.stdout, /^satisfied$/m);
-  assert.match(matched.stdout, /yes {2}budget: .* fits\.\n +asked {2}\{"max":300000\}\n +found {2}250000\n/);
+  assert.match(matched.stdout, /yes {2}budget: .* fits\.\n +expected {2}\{"max":300000\}\n +actual {4}250000\n/);
   assert.match(matched.stdout, /^[0-9a-f-]{36} +property\.ad\.create +delivered +1 /m);
   assert.match(matched.stdout, /^began-with-advert: The property began to match the search on .*\.$/m);
 });
 
-test('what a client can quote is enough to find its deliveries and to send them again', async () => {
+test('the URL of an advert suffices to find its deliveries and to send them again', async () => {
   const url = `${portalUrlOf(property)}#photos`;
   const listed = await admin('deliveries', 'list', '--client', 'tests', '--url', url);
   const [id = ''] = /^[0-9a-f-]{36}/m.exec(listed.stdout) ?? [];

@@ -75,7 +75,7 @@ describe('the console', () => {
     assert.equal((await read('/console/')).response.headers.get('Location'), '../console');
   });
 
-  it('has files that are kept for ever, in the coding that is asked for', async () => {
+  it('has files that are cached for a year, in the requested coding', async () => {
     const names = await assetNames();
     assert.equal(names.length, 4);
     for (const name of names) {

@@ -36,7 +36,7 @@ async function openScene(t: TestContext, attemptTimeoutMs: number) {
   return { receiver, stage, proxy, proxied: { databaseUrl: String(url) }, publish, rows, untilStreamIsEmpty };
 }
 
-test('a 200 that is recorded late counts as delivered, whatever other couriers have tried since', async (t) => {
+test('a 200 that is recorded late counts as delivered, even after attempts of other couriers', async (t) => {
   const { receiver, stage, proxy, proxied, publish, rows, untilStreamIsEmpty } = await openScene(t, 5_000);
   const [first, second] = [createGate(), createGate()];
   receiver.script(

@@ -175,7 +175,7 @@ describe('deliveries', () => {
     }
   });
 
-  it('of an unknown advert, or of two properties at once, are none', async () => {
+  it('do not exist for an unknown advert, or for two properties at once', async () => {
     const key = await api.newClient('elsewhere');
     const [row] = await seedRows(key);
     assert.ok(row);

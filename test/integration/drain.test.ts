@@ -1,5 +1,5 @@
 /**
- * The end of a daemon's life: whoever uses it and whatever it is doing, SIGTERM ends it in order. The load balancer is
+ * The end of a daemon's life: SIGTERM ends it in order, regardless of its users and its work. The load balancer is
  * notified first, work in progress is finished, and no request is cut off, repeated or refused.
  */
 

@@ -64,7 +64,7 @@ test('a directory that another user could change is refused', async (t) => {
   await assert.rejects(openDataDirectory(path), /belongs to user 65534, who could change its content/);
 });
 
-test('a cache that another user could change is refused, whatever it contains', async (t) => {
+test('a cache that another user could change is refused, regardless of its content', async (t) => {
   const path = await temporaryDirectory(t);
   await writeFile(join(path, 'planted'), '');
   await chmod(path, 0o777);

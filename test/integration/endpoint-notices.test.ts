@@ -66,7 +66,7 @@ test('one e-mail names all endpoints of a client, at half of the time and at the
   await fail(other, 'https://theirs.example/hook', 73);
   const [text = '', ...more] = await notices();
   assert.deepEqual(more, []);
-  assert.match(text, /^ops@client\.example: Webhooks of Acme: endpoints are paused$/m);
+  assert.match(text, /^ops@client\.example: Webhooks for Acme: endpoints have been paused$/m);
   assert.match(text, /https:\/\/dead\.example\/hook\s+paused since .* nothing is lost\s+last failure: connect/);
   assert.match(text, /https:\/\/half\.example\/hook\s+has been failing since .*; will be paused on /);
   assert.doesNotMatch(text, /secret|young|few|theirs/);
@@ -80,7 +80,7 @@ test('one e-mail names all endpoints of a client, at half of the time and at the
   await database.query(`update endpoints set noticed_at = noticed_at - interval '9 days' where url like '%dead%'`);
   await fail(acme, 'https://dead.example/hook', 40);
   await anHourLater();
-  assert.match((await notices()).join(), /endpoints fail\n[^]*dead\.example/);
+  assert.match((await notices()).join(), /endpoints are failing\n[^]*dead\.example/);
 });
 
 test('an e-mail that the server refuses is sent again after an hour, and later notices wait with it', async (t) => {
@@ -92,11 +92,11 @@ test('an e-mail that the server refuses is sent again after an hour, and later n
   assert.deepEqual(await notices(), [], 'not before an hour has passed');
   await anHourLater();
   await fail(acme, 'https://two.example/', 73);
-  assert.match((await notices()).join(), /endpoints are paused[^]*one\.example[^]*two\.example/);
+  assert.match((await notices()).join(), /endpoints have been paused[^]*one\.example[^]*two\.example/);
   await fail(acme, 'https://three.example/', 73);
   assert.deepEqual(await notices(), []);
   await anHourLater();
-  assert.match((await notices()).join(), /endpoints are paused\n[^]*three\.example/);
+  assert.match((await notices()).join(), /endpoints have been paused\n[^]*three\.example/);
 });
 
 test('of many endpoints twenty are named and the others counted, in the language of e-mails', async (t) => {
@@ -109,12 +109,12 @@ test('of many endpoints twenty are named and the others counted, in the language
   assert.match(text, /Et 5 autres\./);
 });
 
-test('while no endpoint answers the network is taken for the cause, and nobody is notified', async (t) => {
+test('while no endpoint answers, the network counts as the cause, and no notice is sent', async (t) => {
   const { client, fail, notices, database } = await openScene(t);
   await database.query(`update endpoints set last_success_at = now() - interval '9 days'`);
   const acme = await client('Acme');
   for (const url of ['https://one.example/', 'https://two.example/']) await fail(acme, url, 40);
   assert.deepEqual(await notices(), []);
   await database.query(`update endpoints set last_success_at = now() where url like '%up%'`);
-  assert.match((await notices()).join(), /endpoints fail/);
+  assert.match((await notices()).join(), /endpoints are failing/);
 });

@@ -56,7 +56,7 @@ describe('an explanation', () => {
     assert.match(budget.reason, /250,000\s€\) is above the maximum of 200,000/);
     assert.match(
       never.matchReason,
-      /^The property does not match the search\. .*above the maximum.* Nothing was notified of it\.$/,
+      /^The property does not match the search\. .*above the maximum.* The search was not notified of it\.$/,
     );
     assert.deepEqual(codesOf(never), ['unsatisfied', 'not-notified']);
 
@@ -77,7 +77,7 @@ describe('an explanation', () => {
     const left = (await explain(search, `property=${property}`)).body;
     assert.equal(left.satisfied, false);
     assert.equal(left.match, began.match);
-    assert.match(left.matchReason, /from 250,000\s€ to 190,000\s€\. It does not match any more\..*above the maximum/s);
+    assert.match(left.matchReason, /from 250,000\s€ to 190,000\s€\. It no longer matches\..*above the maximum/s);
   });
 
   it('shows what is known of a place with only a zip code: the department, as alerts, lists and medians do', async () => {
@@ -100,7 +100,7 @@ describe('an explanation', () => {
     const { matchReason } = (await explain(city, `property=${property}`)).body;
     assert.match(
       matchReason,
-      /outside the area searched, by what is known of its place: zip code 13100, department 13\./,
+      /outside the area searched, according to what is known of its location: zip code 13100, department 13\./,
     );
   });
 
@@ -114,7 +114,7 @@ describe('an explanation', () => {
     assert.equal(stood.match, null);
     assert.match(
       stood.matchReason,
-      /^The property matches the search\. Nothing was notified of it\. It matched already when the search was created on .*\.$/,
+      /^The property matches the search\. The search was not notified of it\. It already matched when the search was created on .*\.$/,
     );
     assert.match((await explain(search, `property=${fresh}`)).body.matchReason, /when an advert appeared\.$/);
     assert.match(
@@ -131,7 +131,7 @@ describe('an explanation', () => {
     const { body } = await explain(search, `property=${property}`);
     assert.match(
       body.matchReason,
-      /^The property matched the search already when an event was notified on .*\. It matched already when the search was created on .*\.$/,
+      /^The property already matched the search when an event was notified on .*\. It already matched when the search was created on .*\.$/,
     );
     assert.equal((await api.call('GET', body.match)).status, 200);
     await scene.record([
@@ -160,7 +160,7 @@ describe('an explanation', () => {
     // The reason of the start is stored with the match, even when its events have been removed.
     assert.match(
       body.matchReason,
-      /when an advert appeared\. What was sent is no longer kept\. The notifications of the search are off\.$/,
+      /when an advert appeared\. The deliveries are no longer kept\. The notifications of the search are off\.$/,
     );
     assert.deepEqual(body.deliveries, []);
   });

@@ -112,7 +112,7 @@ describe('the feed', () => {
     assert.equal(await readFeedDelay(database), 0);
   });
 
-  it('has every item once and in one order for a client that reads along, whatever is committed or rolled back', async () => {
+  it('has every item once and in one order for a client that follows it, despite commits and rollbacks', async () => {
     const random = createRandom(94);
     const scene = await openScene();
     const open: Awaited<ReturnType<typeof record>>[] = [];

@@ -115,6 +115,10 @@ test('an unreadable row leaves its advert unchanged, and one without a reference
   assert.match(broken.complaints[0] ?? '', /^Line 2, R2: the record contains NUL bytes/);
   const nameless = await take(scene, 'row', polirisFile([rowOf(1, 100), { 3: 'vente' }]));
   assert.equal(nameless.counts.gone, 0);
+  assert.match(
+    nameless.notices.join(),
+    /unreadable rows without a reference \(1\) may belong to missing adverts \(1\)\. .* use --force/,
+  );
   const twice = await take(scene, 'row', polirisFile([rowOf(1, 100), rowOf(2, 200), rowOf(2, 300)]));
   assert.deepEqual([twice.counts.unchanged, twice.complaints], [2, ['Line 3, R2: the reference occurs twice.']]);
   await recorded(scene);

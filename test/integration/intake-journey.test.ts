@@ -17,7 +17,7 @@ const property = numberedUuid('property', 1);
 const advert = numberedUuid('advert', 1);
 const at = (minute: number): string => `2026-03-10T08:${String(minute).padStart(2, '0')}:00.000Z`;
 
-test('duplicates and stale messages change nothing, garbage is kept with its bytes and stops nobody', async (t) => {
+test('duplicates and stale messages change nothing, and garbage is kept with its bytes and blocks no other message', async (t) => {
   const servers = await startTestServers(t);
   const receiver = await startWebhookReceiver(t);
   const daemon = await startHere(t, servers);

@@ -65,7 +65,7 @@ test('a price is compared with that of the last e-mail that was delivered and sh
   assert.match((await mailed(scene)).join(), /300 000 € → 260 000 € \(−13,3 %\)/);
 });
 
-test('what says nothing is cancelled unsent, and its e-mail does not count for the day', async (t) => {
+test('an e-mail without news is cancelled unsent, and does not count for the day', async (t) => {
   const scene = await openMailScene(t);
   const reader = await openReader(scene);
   await reader.publish([reader.flat(300_000), reader.gone(1)], NEW_MATCH, GONE);
@@ -77,7 +77,7 @@ test('what says nothing is cancelled unsent, and its e-mail does not count for t
   assert.deepEqual(await scene.states(), ['cancelled 0', 'cancelled 0', 'delivered 1']);
 });
 
-test('another attempt sends the same bytes, whatever has changed meanwhile', async (t) => {
+test('another attempt sends the same bytes, even if the data has changed', async (t) => {
   const scene = await openMailScene(t);
   const reader = await openReader(scene);
   await reader.publish([reader.flat(100_000)], NEW_MATCH);
@@ -174,7 +174,7 @@ test('matches come first, then price cuts by percent, and what finds no room is 
   assert.match(scene.smtp.mails[0]?.parsed.text ?? '', /Et 2 autres biens\./);
 });
 
-test('what was counted is not announced again, and a later cut of its price names the price before', async (t) => {
+test('a counted property is not announced again, and a later price cut names the former price', async (t) => {
   const scene = await openMailScene(t);
   const reader = await openReader(scene);
   await reader.publish([reader.flat(100_000)], NEW_MATCH);

@@ -33,7 +33,7 @@ interface DeliveryList {
   }[];
 }
 
-test('an advert goes out by webhook and by e-mail, until the recipient unsubscribes, and the log keeps secrets', async (t) => {
+test('an advert is sent by webhook and by e-mail until the recipient unsubscribes, and the log contains no secrets', async (t) => {
   const password = 'p@ss/wörd';
   const users: string[] = [];
   const smtp = await startSmtpReceiver(t, {
@@ -101,7 +101,7 @@ test('an advert goes out by webhook and by e-mail, until the recipient unsubscri
   }
 });
 
-test('who is erased is found nowhere: no row, message, dead letter, file, line of the log, or metric', async (t) => {
+test('an erased recipient is in no row, message, dead letter, file, log line or metric', async (t) => {
   const address = 'jo.gone@example.org';
   const smtp = await startSmtpReceiver(t);
   smtp.scriptRecipient(address, { code: 451, text: `4.2.1 <${address}> is asked to wait` });

@@ -344,7 +344,7 @@ describe('the link to unsubscribe', () => {
     assert.equal(await statusOf(iri), 'unsubscribed');
   });
 
-  it('is of no use to anybody who guesses', async () => {
+  it('cannot be guessed', async () => {
     const { iri, token } = await sent('guessed@example.org');
     const wrong = `${token.slice(0, -1)}${token.endsWith('A') ? 'Q' : 'A'}`;
     for (const path of [

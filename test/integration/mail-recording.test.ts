@@ -45,7 +45,7 @@ test('nothing is recorded for an address that is off, refused, unsubscribed, or 
   );
 });
 
-test('an item waits for seven in Paris, in winter, in summer and on the days between, and goes along with nothing before', async (t) => {
+test('an item waits for seven o’clock in Paris, also on the days of a clock change, and joins no earlier e-mail', async (t) => {
   const scene = await openMailScene(t);
   const client = await scene.newClient('a');
   const mornings = {
@@ -102,7 +102,7 @@ test('an operator’s retry gathers a failed item anew, and hastens a whole e-ma
   assert.deepEqual(await requeueMailItem(database, failed), { state: 'delivered', isChanged: false });
 });
 
-test('what has had its day is forgotten, and neither an unsubscription nor what still waits', async (t) => {
+test('expired items are removed, but neither unsubscriptions nor waiting items', async (t) => {
   const scene = await openMailScene(t);
   const { database } = scene;
   const client = await scene.newClient('a');

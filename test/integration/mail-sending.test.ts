@@ -20,7 +20,7 @@ import { until, untilIs } from '../support/until.ts';
 
 const JO = 'jo@example.org';
 
-test('what came within the time of gathering is one e-mail, with all searches of the recipient', async (t) => {
+test('items recorded within the gathering time form one e-mail, with all searches of the recipient', async (t) => {
   const scene = await openMailScene(t);
   const client = await scene.newClient('a');
   const [one, two] = [await scene.newSearch(client, JO), await scene.newSearch(client, JO, { publicTitle: 'Hyères' })];
@@ -176,7 +176,7 @@ test('a mail server that is away, silent, or hangs up half way costs an attempt,
   assert.equal(scene.settled.at(-1)?.outcome.error, 'protocol');
 });
 
-test('an e-mail whose sender died is counted as aborted, and goes again under the same Message-ID', async (t) => {
+test('an e-mail whose process died counts as aborted, and is sent again under the same Message-ID', async (t) => {
   const scene = await openMailScene(t);
   const client = await scene.newClient('a');
   await scene.record(await scene.newSearch(client, JO), 2);
@@ -188,7 +188,7 @@ test('an e-mail whose sender died is counted as aborted, and goes again under th
   assert.deepEqual(await scene.attempts(), ['1 aborted', '1 aborted', '2 250', '2 250']);
 });
 
-test('an e-mail that a stall keeps from being sent in time goes at once, and costs neither an attempt nor a count', async (t) => {
+test('an e-mail that a stall has delayed is sent at once, and costs neither an attempt nor a count', async (t) => {
   const scene = await openMailScene(t);
   const client = await scene.newClient('a');
   const search = await scene.newSearch(client, JO);
@@ -288,7 +288,7 @@ test('a search that is deleted, with its client or alone, silenced or without ad
   assert.deepEqual(scene.smtp.recipients, []);
 });
 
-test('what waits follows the address that is written meanwhile, tried before or not', async (t) => {
+test('waiting items follow a change of the address, whether tried before or not', async (t) => {
   const scene = await openMailScene(t);
   const client = await scene.newClient('a');
   const [search, tried] = [
@@ -345,7 +345,7 @@ test('beyond twenty e-mails a day the rest is gathered into one of the next morn
   assert.equal(scene.smtp.mails.at(-1)?.parsed.subject, '3 nouveautés – Toulon');
 });
 
-test('an address with a plus part or dots counts for its mailbox, whoever else it is', async (t) => {
+test('an address with a plus part or dots counts for its mailbox, even if it is another recipient', async (t) => {
   const scene = await openMailScene(t);
   const [client, neighbour] = [await scene.newClient('a'), await scene.newClient('b')];
   const claims = async (address: string, of = client) => {
@@ -364,7 +364,7 @@ test('an address with a plus part or dots counts for its mailbox, whoever else i
   assert.equal(await claims('jo.doe+a@gmail.com', neighbour), true);
 });
 
-test('what turns to another address does not wait for the morning of the former one', async (t) => {
+test('items redirected to another address do not wait for the morning of the former one', async (t) => {
   const scene = await openMailScene(t);
   const client = await scene.newClient('a');
   const search = await scene.newSearch(client, 'former@example.org');

@@ -23,7 +23,7 @@ const created = async (members: object = {}): Promise<string> => {
   return body['@id'];
 };
 
-describe('what a client has looked at', () => {
+describe('the time of the last visit', () => {
   const [first, second] = ['2026-03-10T08:00:00.000Z', '2026-03-10T09:00:00.000Z'];
   const read = async (search: string) => {
     const { seenAt, newSinceSeen } = (await api.call('GET', search)).body;
@@ -41,7 +41,7 @@ describe('what a client has looked at', () => {
       });
   };
 
-  it('is counted up to, per search, and the moment never moves back nor beyond now', async () => {
+  it('starts the count of each search, and never moves back or beyond now', async () => {
     const [search, other] = [await created(), await created()];
     await matched(search, first, second);
     await matched(other, first);
@@ -69,7 +69,7 @@ describe('what a client has looked at', () => {
     assert.deepEqual({ ...changed, updatedAt: null }, { ...before, updatedAt: null });
   });
 
-  it('is counted up to a thousand', async () => {
+  it('bounds the count at a thousand', async () => {
     const search = await created();
     await database.query(
       `insert into matches (id, search_number, property_uuid, created_at, updated_at, has_begun, channel,

@@ -162,8 +162,8 @@ it('the end and the return of a match are in its history', async () => {
   assert.deepEqual((await codesOf(search, property)).slice(1, 3), ['return-notified', 'end-notified']);
 });
 
-describe('what is no longer recorded', () => {
-  it('is reported as such: versions of the search, events of the property', async () => {
+describe('facts that are no longer recorded', () => {
+  it('are reported as such: versions of the search, events of the property', async () => {
     const { property, record } = newFlat();
     const search = await create();
     await record({ price: 250_000 }, { price: 190_000 });
@@ -181,7 +181,7 @@ describe('what is no longer recorded', () => {
     assert.deepEqual(await codesOf(stood, property), ['satisfied', 'not-notified', 'not-recorded']);
   });
 
-  it('limits what is said of a property to the events that were read', async () => {
+  it('limit the statements about a property to the events that were read', async () => {
     const { property, record } = newFlat();
     const search = await create(SILENT);
     await record({ price: 190_000 });

@@ -53,7 +53,7 @@ test('a subject without a stream fails the whole, and the others are stored', as
   assert.equal(await heldBy(broker), MANY - MANY / 100);
 });
 
-test('an acknowledgement without a sequence is none', async (t) => {
+test('an answer without a sequence is not an acknowledgement', async (t) => {
   const broker = await openStream(t);
   // A leader of nats-server 2.10 that is cut off answers a repeated message like this.
   broker.connection.subscribe('repeated', {

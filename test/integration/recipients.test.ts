@@ -244,7 +244,7 @@ describe('a recipient', () => {
     assert.ok(!JSON.stringify(api.logged).includes('gone'));
   });
 
-  it('is written to for the last time by what is being sent, whatever that ends with', async () => {
+  it('gets the e-mail in progress as the last one, regardless of its outcome', async () => {
     for (const ending of ['delivered', 'retry_wait'] as const) {
       const address = `${ending}@example.org`;
       const search = await searchOf((await created(address))['@id']);
@@ -316,7 +316,7 @@ describe('a recipient', () => {
     assert.deepEqual((await api.call('GET', pathOf(address), undefined, { key })).body.erasedAt, null);
   });
 
-  it('that was erased is held as its opposition alone, and erased again', async () => {
+  it('that was erased is held as its objection alone, and erased again', async () => {
     const address = 'again@example.org';
     await created(address);
     for (const _ of [1, 2]) assert.equal((await api.call('DELETE', pathOf(address))).status, 204);
@@ -429,7 +429,7 @@ describe('histories of a recipient', () => {
 });
 
 describe('a restored database', () => {
-  it('has choices applied that were written beside it, and writes to nobody who has left since', async () => {
+  it('applies choices from the journal file, and sends no e-mails to recipients who have unsubscribed since', async () => {
     const sync = createChoiceSync(database, () => directory);
     await sync();
     const [gone, lifted] = ['restored@example.org', 'restored-lifted@example.org'];
@@ -521,7 +521,7 @@ describe('a restored database', () => {
     assert.deepEqual(await readdir(directory), [basename(file)]);
   });
 
-  it('has an address erased again in every form that a text gives it, and that of nobody else', async () => {
+  it('erases an address again in every form that a text may have, and no other address', async () => {
     const address = 'anne.roux@example.org';
     const [sure, parts, others] = [
       [
@@ -590,7 +590,7 @@ describe('a restored database', () => {
     assert.equal(await ofNotices(), null);
   });
 
-  it('has no choices written through a link that lies beside it', async () => {
+  it('writes no choices through a link next to it', async () => {
     const name = basename((await readdir(directory))[0] ?? '');
     const beside = await emptyDirectory({ after });
     const others = join(beside, 'others');

@@ -94,7 +94,7 @@ describe('a recovery', () => {
     });
   }
 
-  it('goes on where it was when its process has ended, and stops when it is told to', async (t) => {
+  it('continues where it was when its process has ended, and stops on request', async (t) => {
     const { receiver, work, ask, untilState, database, search } = await openScene(t, 400);
     const first = work();
     const { id } = await ask();
@@ -146,7 +146,7 @@ describe('a recovery', () => {
     assert.deepEqual([done?.matched, done?.delivered, receiver.posts.length], [20, 20, 20]);
   });
 
-  it('keeps within a quarter of the slots, and one whose endpoint hangs holds up nobody else', async (t) => {
+  it('uses at most a quarter of the slots, and one whose endpoint hangs delays no other', async (t) => {
     const { receiver, database, work, ask, untilState, seed, announcer } = await openScene(t, 80);
     receiver.script('/hanging', { type: 'hang' });
     const stuck = await seedSearch(database);
@@ -168,7 +168,7 @@ describe('a recovery', () => {
     await worker.stop();
   });
 
-  it('says that it is paused while its endpoint is, and goes on afterwards', async (t) => {
+  it('is reported as paused while its endpoint is, and continues afterwards', async (t) => {
     const { receiver, database, search, work, ask, untilState } = await openScene(t, 8);
     const key = endpointKeyOf(search.clientId, receiver.urlOf('/hook'));
     await pauseEndpoint(database, key, receiver.urlOf('/hook'));
@@ -188,7 +188,7 @@ describe('a recovery', () => {
 });
 
 describe('the interface of recoveries', () => {
-  it('takes one at a time, tells how far it is, and stops it', async () => {
+  it('allows one at a time, shows its progress, and stops it', async () => {
     const since = new Date(Date.now() - 3_600_000).toISOString();
     const key = await api.newClient('recovering');
     const call = (method: string, path: string, body?: unknown, headers = {}) =>

@@ -92,7 +92,7 @@ async function recordAll(part: readonly SentMessage[], messages: readonly Intake
   );
 }
 
-it('a message without a difference writes the time of its crawl, and neither reads nor writes the state', async () => {
+it('a message without changes writes the time of its crawl, and neither reads nor writes the state', async () => {
   const property = randomUuid();
   const [one, other] = [ADVERT, OTHER_ADVERT].map((advertUuid) => {
     return (at: number, price: number) => upsertAt(at, { propertyUuid: property, advertUuid, advert: { price } });

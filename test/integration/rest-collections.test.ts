@@ -218,7 +218,7 @@ function explainer(): { readonly queryable: Queryable; readonly plans: string[] 
 }
 
 describe('a list over all searches', () => {
-  it('ends at its documented reach, and tells a client that asks beyond it', async () => {
+  it('ends at its documented limit, and refuses requests beyond it with a reason', async () => {
     const client = await newClient('large', 1);
     await api.database.query(
       `insert into matches (id, search_number, property_uuid, created_at, updated_at, has_begun, channel, search_version,

@@ -177,7 +177,7 @@ function selfDefined(context: object): string[] {
 }
 
 describe('JSON-LD', () => {
-  it('has no term that is defined by itself, and treats members of collections as a set', () => {
+  it('has no term that is defined by the term itself, and treats members of collections as a set', () => {
     for (const name of [...Object.keys(RESOURCES), 'Entrypoint', 'Error', 'ConstraintViolationList']) {
       const { '@context': context } = jsonLdContext(name, 'http://h') as { '@context': Record<string, unknown> };
       assert.deepEqual([selfDefined(context), context['hydra:member']], [[], undefined], name);

@@ -1,4 +1,4 @@
-/** Clients without a key cannot slow down the others or use up the connections that clients share. */
+/** Clients without a key cannot slow down other clients or use up the connections that clients share. */
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';

@@ -90,7 +90,7 @@ for (const place of PLACES) {
   });
 }
 
-test('the sessions that migrate and that lead wait for a lock, whatever the role’s settings are', async (t) => {
+test('the sessions that migrate and that lead wait for a lock, regardless of the role’s settings', async (t) => {
   const postgres = await startForeign(t, 'role');
   const { url } = postgres;
   const look = connectDatabase(t, databaseOf(postgres));

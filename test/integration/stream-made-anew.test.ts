@@ -139,7 +139,7 @@ test('a lagging server that has just become the leader of a replicated stream is
   assert.deepEqual(lagging, []);
 });
 
-test('a stream that comes back without its last messages is read on from there, and its consumer skips none', async (t) => {
+test('a stream that returns without its last messages is read from its new end, and its consumer skips none', async (t) => {
   const { store, servers, daemon, broker, takeIn, countEvents } = await openScene(t);
   const { nats } = servers;
   const kept = join(store, 'jetstream', '$G', 'streams', ADVERTS_STREAM, 'msgs');

@@ -7,21 +7,25 @@ import { type ConsoleScene, openConsole } from '../support/console-scene.ts';
 import { queryOnce } from '../support/database.ts';
 import { until } from '../support/until.ts';
 
-test('what is done in the console is done in the service', { timeout: 600_000 }, async (t) => {
+test('changes in the console take effect in the service', { timeout: 600_000 }, async (t) => {
   const scene = await openConsole(t);
   await scene.page.do('look', { width: 1280, height: 800, scheme: 'light' });
   await scene.enter();
-  await t.test('what will be sent and what will not is said, in the editor and in the list', () => foresee(scene));
-  await t.test('a home that is asked for is shown in chips, and may be unknown', () => describeHome(scene));
-  await t.test('what somebody else has saved meanwhile is shown, and not overwritten', () => meetConflict(scene));
-  await t.test('a change that was saved is said to be, whatever comes after it', () => saveOnce(scene));
+  await t.test('the editor and the list say what will and will not be sent', () => foresee(scene));
+  await t.test('criteria of the home are shown as chips, and may accept unknown values', () => describeHome(scene));
+  await t.test('a version that another user saved in the meantime is shown and not overwritten', () =>
+    meetConflict(scene),
+  );
+  await t.test('a saved change is confirmed, even if another change follows', () => saveOnce(scene));
   await t.test('a search is copied, silent, and otherwise the same', () => copySearch(scene));
-  await t.test('what is written and not saved is there when one comes back', () => keepUnsaved(scene));
+  await t.test('unsaved changes are kept while the user is away', () => keepUnsaved(scene));
   await t.test('a search is deleted when its question is answered, and not before', () => deleteSearch(scene));
   await t.test('notifications are switched in the list', () => switchNotifications(scene));
-  await t.test('what a search that does not notify finds now is listed and shown', () => seeSilentSearch(scene));
+  await t.test('the current results of a search without notifications are listed and shown', () =>
+    seeSilentSearch(scene),
+  );
   await t.test('map and list show the search, the kind and the time that are chosen', () => filterMatches(scene));
-  await t.test('a property tells how its price went, and what was sent where', () => readProperty(scene));
+  await t.test('a property shows its price history and its deliveries', () => readProperty(scene));
   await t.test('the time until the next attempt counts down', () => countDown(scene));
   await t.test('a webhook that is refused is shown with its answer', () => testWebhook(scene));
 });

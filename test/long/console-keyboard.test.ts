@@ -8,10 +8,10 @@ import { type ConsoleScene, openConsole } from '../support/console-scene.ts';
 test('a search is written, corrected, used and deleted with the keyboard alone', { timeout: 300_000 }, async (t) => {
   const scene = await openConsole(t);
   await scene.page.do('look', { width: 1280, height: 800, scheme: 'light' });
-  await t.test('who opens the page can type the key', () => signIn(scene));
+  await t.test('the key can be typed as soon as the page is open', () => signIn(scene));
   await t.test('the views can be skipped', () => skipViews(scene));
-  await t.test('what is refused is where one goes on', () => writeSearch(scene));
-  await t.test('what is folded away is unfolded when it is wrong, and told in French', () => unfold(scene));
+  await t.test('the focus moves to a refused field', () => writeSearch(scene));
+  await t.test('a folded field with an error is unfolded, and the error is in French', () => unfold(scene));
   await t.test('a match is opened, and left to where one was', () => openMatch(scene));
   await t.test('a question holds the focus until it is answered', () => answerQuestion(scene));
   await t.test('a link with another key replaces the present one only when asked', () => bringKey(scene));

@@ -35,7 +35,7 @@ test('an agency finds its searches and recipients among many', { timeout: 600_00
   for (const [width, height, scheme] of SCREENS) {
     await scene.page.do('look', { width, height, scheme });
     await scene.enter();
-    await t.test(`a row says what a search looks for and who hears of it, ${width}`, () => readRows(scene));
+    await t.test(`a row shows the criteria and the recipients of a search, ${width}`, () => readRows(scene));
     await t.test(`rows are filtered by text and by state, ${width}`, () => filterRows(scene));
     await t.test(`long words of a property stay within the page, ${width}`, () => readProperty(scene));
     await t.test(`a recipient is shown, exported and erased, ${width}`, () =>
@@ -74,7 +74,7 @@ async function filterRows(scene: ConsoleScene): Promise<void> {
   await page.do('until', { expression: rowCountIs(1) });
   await page.do('choose', { selector: '.overview select', value: 'off' });
   await page.do('until', {
-    expression: `document.querySelector('main').innerText.includes('No search passes this filter.')`,
+    expression: `document.querySelector('main').innerText.includes('No search matches this filter.')`,
   });
   await isAccessible(scene, 'filtered');
   await page.do('choose', { selector: '.overview select', value: 'active' });

@@ -30,7 +30,9 @@ test('the map shows what is listed, and what is chosen', { timeout: 600_000 }, a
   await t.test('“Why?” names the property, and says in both languages that it lies outside an area', () =>
     askWhy(scene),
   );
-  await t.test('what the preview counts is on the map, and over which days it divides is said', () => preview(scene));
+  await t.test('the map shows the properties that the preview counts, and the preview names the days of its mean', () =>
+    preview(scene),
+  );
 });
 
 /** The radius of the search is 5 km; from Hyères to the centre of the area it is about 18 km. */

@@ -32,7 +32,9 @@ interface Told {
 
 const CONTROLS = /^(?:button|link|textbox|searchbox|combobox|checkbox|switch|option|spinbutton|progressbar|img|image)$/;
 
-/** Checks the landmarks, headings and controls that every view must have, and that `parts` follow each other in it. */
+/**
+ * Checks that the view has the required landmarks, headings and named controls, and that `parts` appear in this order.
+ */
 async function readsAs(
   { page }: ConsoleScene,
   parts: readonly (readonly [role: string, name: RegExp])[],

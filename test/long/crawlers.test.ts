@@ -76,7 +76,7 @@ async function keepsItsPromises(number: number, folder: string, command: Command
   assert.match(told, /refused: advert\.price: must be 0/);
   assert.equal(told.match(/refused:/g)?.length, 1, told);
 
-  // A correction within a minute and an expiry of the same moment are no duplicates; a message sent twice is one.
+  // A correction within a minute and an expiry of the same moment are not duplicates; a message sent twice is one.
   const expired = JSON.stringify({ kind: 'expire', crawledAt, property: { uuid: property }, advert: { uuid: advert } });
   const again = await crawl(folder, command, [priced(250_000), priced(240_000), expired]);
   assert.equal(again.code, 0, again.told);

@@ -1,6 +1,6 @@
 /**
  * A NATS cluster of three servers with three copies of each stream. Its leader is killed, another server freezes, a
- * third returns without its disk, the daemon starts while one is away, and the server that the daemon uses is cut off
+ * third returns without its disk, the daemon starts while one is down, and the server that the daemon uses is cut off
  * from the others. No change is lost or notified twice.
  */
 
@@ -154,7 +154,7 @@ test('a server that is cut off from its peers blocks nothing, as leader of the s
   for (const each of [daemon, api]) assert.equal(await each.end('SIGTERM'), 0);
 });
 
-test('a stream leader comes back without its disk while a replica lags: what the stream has lost is said once', async (t) => {
+test('a stream leader returns without its disk while a replica lags: the loss is reported once', async (t) => {
   const { postgres, nodes, daemon, story } = await openScene(t);
   const { streams } = await story.connection.jetstreamManager();
   const leaderName = async () => (await streams.info('ADVERTS').catch(() => null))?.cluster?.leader;

@@ -8,7 +8,7 @@ const FLAG =
   "  hasSwimmingPool: { described: 'Has a pool.', label: { fr: 'Piscine', en: 'Swimming pool' }, isCompared: true },\n";
 const ROW = `
   flag('hasSwimmingPool', ofProperty('hasSwimmingPool'), {
-    ...{ requested: 'With a pool or without; null: either.', answered: 'With a pool or without.' },
+    ...{ requested: 'With a pool or without; null accepts both.', answered: 'With a pool or without.' },
     words: {
       fr: { yes: 'Il y a une piscine', no: 'Sans piscine', asRequested: '', unknown: 'On ne sait pas', requested: ['Sans', 'Avec'] },
       en: { yes: 'It has a pool', no: 'It has none', asRequested: '', unknown: 'It is unknown', requested: ['Without', 'With'] },

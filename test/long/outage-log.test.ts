@@ -1,4 +1,4 @@
-/** The log reports a server that goes away and comes back once, however many parts of the service notice it. */
+/** The log reports one outage and return of a server once, regardless of how many parts of the service notice it. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

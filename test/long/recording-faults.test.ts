@@ -268,7 +268,7 @@ for (const when of ['before it took effect', 'after it took effect'] as const) {
   });
 }
 
-/** Makes every other statement of each kind fail: PostgreSQL is away before it, or its answer is lost. */
+/** Makes every other statement of each kind fail: PostgreSQL is unavailable before it, or its answer is lost. */
 function failEveryOther(database: Database, when: string): ReadonlyMap<string, number> {
   const [seen, failed] = [new Map<string, number>(), new Map<string, number>()];
   const away = (): Error => Object.assign(new Error('away'), { code: '57P01' });

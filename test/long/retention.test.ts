@@ -191,7 +191,7 @@ test('over a month every table reaches a steady size, and older open deliveries 
   assert.equal(await daemon.end('SIGTERM'), 0);
 });
 
-test('0 keeps rows for ever, and two simultaneous sweeps remove as much as one', async (t) => {
+test('0 keeps rows without limit, and two simultaneous sweeps remove as much as one', async (t) => {
   const { database, clock, market } = await openStage(t);
   for (let day = 0; day < 2; day++) await market.live();
   const early = await rowCounts(database);

@@ -23,7 +23,7 @@ export function watchDeliveries(cleanup: Cleanup, database: Pick<Database, 'quer
     for (const { id } of rows) if (!seen.has(id)) seen.set(id, now);
   }
   const timer = setInterval(() => {
-    // PostgreSQL may be away.
+    // PostgreSQL may be unavailable.
     looking = looking.then(look).catch(() => undefined);
   }, WATCH_EVERY_MS);
   cleanup.after(async () => {

@@ -90,8 +90,8 @@ async function showExplanation(client: AdminClient, explanation: JsonObject): Pr
   print(styled('bold', satisfied === true ? 'satisfied' : 'not satisfied'));
   for (const { criterion, holds, expected, actual, reason } of listOf(criteria)) {
     print(`  ${holds === true ? 'yes' : styled('bold', 'no ')}  ${textOf(criterion)}: ${printable(textOf(reason))}`);
-    print(`         asked  ${printable(withoutBlanks(JSON.stringify(expected)))}`);
-    print(`         found  ${printable(withoutBlanks(JSON.stringify(actual)))}`);
+    print(`         expected  ${printable(withoutBlanks(JSON.stringify(expected)))}`);
+    print(`         actual    ${printable(withoutBlanks(JSON.stringify(actual)))}`);
   }
   for (const { code, reason } of listOf(matchReasons)) print(printable(`${textOf(code)}: ${textOf(reason)}`));
   if (listOf(explanation.deliveries).length === 0) return;

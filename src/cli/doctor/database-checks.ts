@@ -88,7 +88,7 @@ function settingFindings(settings: Settings, { config, embeddedIn }: DatabaseSce
     [autovacuum === 'off', wrong('autovacuum is off: tables only grow.', 'Set autovacuum = on.')],
     [
       isSeveral && standbys === '',
-      lookAt('No standby confirms commits: a promotion loses the last ones.', 'Set synchronous_standby_names.'),
+      lookAt('No standby confirms commits: a promotion loses the last commits.', 'Set synchronous_standby_names.'),
     ],
     [
       embeddedIn === null && maxWalBytes < MAX_WAL_LEAST,

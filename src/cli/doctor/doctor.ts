@@ -182,7 +182,12 @@ async function checkMail(config: Config): Promise<readonly Finding[]> {
       ? fine(`${host} accepts connections${url.includes('@') ? ' and the login' : ''}.`)
       : wrong(`${host}: ${reason}.`, 'Correct VIGIE_SMTP_URL, or check the mail server.'),
     ...(isTlsInsecure
-      ? [lookAt('Any certificate of the mail server is accepted.', 'Name its authority in VIGIE_SMTP_TLS_CA.')]
+      ? [
+          lookAt(
+            "The mail server's certificate is not verified.",
+            'Set VIGIE_SMTP_TLS_CA to the file of its certificate authority.',
+          ),
+        ]
       : []),
     ...(publicUrl.startsWith('https:') ? [] : [noOneClick]),
   ];

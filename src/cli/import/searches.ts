@@ -85,7 +85,8 @@ export async function importSearches(
     `${client.name}: ${counts.created} searches created, ${counts.present} already existed, ${counts.refused} refused.`,
   );
   // An empty database gives no estimate.
-  if (counts.matchesPerMille > 0) print(`The new searches have ${counts.matchesPerMille / 1_000} matches per advert.`);
+  if (counts.matchesPerMille > 0)
+    print(`By estimate, the new searches add ${counts.matchesPerMille / 1_000} matches per advert in total.`);
   if (counts.lines > 0) process.exitCode = NOT_TAKEN;
 }
 

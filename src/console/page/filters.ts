@@ -14,7 +14,9 @@ export interface Filters {
   readonly search: string | null;
   readonly hidden: ReadonlySet<PinKind>;
   readonly order: ResultOrder;
-  /** For one search the service searches title and description; for all searches the page searches title and place. */
+  /**
+   * For one search the service searches title and description; for all searches the page searches title and location.
+   */
   readonly text: string;
   /** For one search: only properties with this mark; null for all that are not hidden. */
   readonly mark: Pin['mark'];

@@ -1,6 +1,6 @@
 /**
- * Follows the feed by long polls, starting at the present. It retries while the service is away, continues after an
- * outdated cursor where the service says, and shows nothing twice.
+ * Follows the feed by long polls, starting at the present. It retries while the service is unavailable, continues after
+ * an outdated cursor where the service says, and shows nothing twice.
  */
 
 import type { FeedItem, FeedPage } from './documents.ts';

@@ -259,8 +259,8 @@ export const BROKER_BEHIND_MAX_MS = 60_000;
 /**
  * Returns a function that reads the time of NATS, in milliseconds since the epoch, from the advisory that JetStream
  * publishes for each API call (`io.nats.jetstream.advisory.v1.api_audit`): servers below 2.10 put no time into their
- * answers. Rejects when NATS is away. If the user has no permission to subscribe, this is tried only once, because each
- * refusal is reported as an error of the connection.
+ * answers. Rejects when NATS is unavailable. If the user has no permission to subscribe, this is tried only once,
+ * because each refusal is reported as an error of the connection.
  */
 export function brokerClock({ connection, manager }: Broker): () => Promise<number> {
   let refusal: Error | null = null;

@@ -27,7 +27,7 @@ export function answerLeadClaims(broker: Broker, claim: () => LeadClaim | null):
   });
 }
 
-/** Rejects when NATS is away. */
+/** Rejects when NATS is unavailable. */
 async function askLeadClaims(broker: Broker): Promise<readonly LeadClaim[]> {
   const claims: LeadClaim[] = [];
   const options = { strategy: RequestStrategy.Timer, maxWait: ANSWERS_WITHIN_MS };
@@ -43,7 +43,7 @@ async function askLeadClaims(broker: Broker): Promise<readonly LeadClaim[]> {
 
 /**
  * Describes the instance of another database that has led longer than any instance of this database; null if none has.
- * `address` is that of this database. Rejects when NATS is away.
+ * `address` is that of this database. Rejects when NATS is unavailable.
  */
 export async function findOtherLead(
   broker: Broker,

@@ -44,7 +44,8 @@ const FORGOTTEN_AFTER_MS = 30_000;
 
 /**
  * Starts to hand on the messages after `recordedUpTo` that the consumer has delivered, oldest first; pulled messages
- * wait for them. An interrupted read resumes at its position. There must be no other reader. Rejects when NATS is away.
+ * wait for them. An interrupted read resumes at its position. There must be no other reader. Rejects when NATS is
+ * unavailable.
  */
 export async function startInOrder(broker: Broker, options: InOrderOptions): Promise<InOrder> {
   const { stream, consumer, handOn, onTransientError } = options;

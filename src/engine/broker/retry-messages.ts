@@ -61,7 +61,8 @@ export function retryOf({ subject, bytes }: Pick<PulledMessage, 'subject' | 'byt
 
 /**
  * Whether the stream has the message of this attempt, due at `latestMs` or before, and will deliver it. Rejects when
- * NATS is away. After a nats-server below 2.10 was killed, acknowledged messages may remain, which are not delivered.
+ * NATS is unavailable. After a nats-server below 2.10 was killed, acknowledged messages may remain, which are not
+ * delivered.
  */
 export async function holdsRetry(
   broker: Broker,

@@ -25,7 +25,7 @@ export interface ConsumerPosition {
   readonly isByMajority: boolean;
 }
 
-/** Rejects when NATS is away, or the stream or consumer is missing. */
+/** Rejects when NATS is unavailable, or the stream or consumer is missing. */
 export async function readConsumerPosition(
   broker: Broker,
   stream: string,
@@ -75,7 +75,7 @@ export async function stepDownConsumer({ connection }: Broker, stream: string, c
 
 /**
  * Deletes the durable and creates it again with the same settings, starting at `sequence`. A consumer whose position is
- * beyond the end of its stream would skip new messages up to that position. Rejects when NATS is away.
+ * beyond the end of its stream would skip new messages up to that position. Rejects when NATS is unavailable.
  */
 export async function restartConsumer(
   { manager }: Broker,
@@ -152,7 +152,7 @@ const NOTHING: Trim = { removed: 0, heldBy: null };
 
 /**
  * Makes room in a stream that refuses new messages when it is full. Removes the oldest messages that every durable has
- * acknowledged, and never one that a durable still needs. Rejects when NATS is away.
+ * acknowledged, and never one that a durable still needs. Rejects when NATS is unavailable.
  */
 export async function trimStream(broker: Broker, stream: string, { upTo, keptMs }: TrimLimits): Promise<Trim> {
   const { manager } = broker;

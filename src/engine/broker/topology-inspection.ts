@@ -36,7 +36,7 @@ interface Found extends Differences {
   readonly owner: DatabaseLabel | null;
 }
 
-/** A missing stream or consumer is not a fault, because it is created when needed. Rejects when NATS is away. */
+/** A missing stream or consumer is not a fault, because it is created when needed. Rejects when NATS is unavailable. */
 export async function inspectTopology(broker: Broker): Promise<Inspection> {
   const found = await findAll(broker);
   return {
@@ -291,7 +291,7 @@ interface StreamFigures {
   readonly ackPending: number;
 }
 
-/** The streams of this installation, with their consumers; a missing one is empty. Rejects when NATS is away. */
+/** The streams of this installation, with their consumers; a missing one is empty. Rejects when NATS is unavailable. */
 export function readStreamFigures(broker: Broker): Promise<readonly StreamFigures[]> {
   const { intakeConsumer, retriesStream } = broker.names;
   return Promise.all([
@@ -334,7 +334,7 @@ export interface Backlog {
   readonly recorded: number;
 }
 
-/** Null if no instance has taken adverts in yet. Rejects when NATS is away. */
+/** Null if no instance has taken adverts in yet. Rejects when NATS is unavailable. */
 export async function readBacklog({ manager, names }: Broker): Promise<Backlog | null> {
   const orNone = (error: unknown): null => {
     if (!isMissing(error)) throw error;

@@ -226,7 +226,7 @@ const REFUSALS: ReadonlySet<number | undefined> = new Set([10_002, 10_005, 10_02
 /**
  * Bytes of JetStream's store that new streams can reserve. Only the system account can read the size of a store, so a
  * binary search finds the largest stream that the server would create. Null if even the smallest stream has no room.
- * Rejects when NATS is away.
+ * Rejects when NATS is unavailable.
  */
 async function readRoom(broker: Broker): Promise<number | null> {
   const name = `VIGIE-ROOM-${randomBytes(6).toString('hex')}`;

@@ -117,7 +117,7 @@ class CourierMaintenance {
   #watched = new Map<number, Watched>();
   #polledAt = performance.now();
   readonly #alerts = new Map<SearchNumber, Date>();
-  /** Keys of paused endpoints, and the version of the pauses that was read; null: never. */
+  /** Keys of paused endpoints, and the version of the pauses that was read; null before the first read. */
   #paused: ReadonlySet<string> = new Set();
   #pausesRead: number | null = null;
   #task: Task | null = null;

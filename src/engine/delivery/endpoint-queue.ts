@@ -43,9 +43,9 @@ const DURATION_WEIGHT = 0.2;
 const OVERLOAD_STATUSES = new Set([429, 503]);
 
 interface Backlog {
-  /** The id up to which it was fetched; null: to its end. */
+  /** The id up to which it was fetched; null if it was fetched to its end. */
   position: Uuid | null;
-  /** The lowest id that has joined and that the fetch may have passed; null: none. */
+  /** The lowest id that has joined and that the fetch may have passed; null if there is none. */
   arrival: Uuid | null;
 }
 
@@ -140,7 +140,9 @@ export class EndpointQueue<T> {
     if (backlog.arrival === null || id < backlog.arrival) backlog.arrival = id;
   }
 
-  /** The next page of the backlog to fetch: its start and the number of deliveries. Null: none now. */
+  /**
+   * The next page of the backlog to fetch: its start and the number of deliveries. Null if nothing can be fetched now.
+   */
   nextPage(lane: Lane): { readonly position: Uuid; readonly count: number } | null {
     const { position } = this.#backlogs[lane];
     if (position === null || this.isPaused || this.#queues[lane].length >= DRAW_BELOW) return null;
@@ -148,7 +150,9 @@ export class EndpointQueue<T> {
     return count > 0 ? { position, count } : null;
   }
 
-  /** The backlog was fetched up to `position`; null: to its end. Deliveries that joined before it are fetched next. */
+  /**
+   * The backlog was fetched up to `position`; null means to its end. Deliveries that joined before it are fetched next.
+   */
   markFetched(lane: Lane, position: Uuid | null): void {
     const backlog = this.#backlogs[lane];
     const { arrival } = backlog;

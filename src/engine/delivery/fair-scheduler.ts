@@ -200,7 +200,7 @@ export class FairScheduler<T> {
     return pages;
   }
 
-  /** The backlog was fetched up to `position`; null: to its end. */
+  /** The backlog was fetched up to `position`; null means to its end. */
   markFetched(queue: EndpointQueue<T>, lane: Lane, position: Uuid | null): void {
     queue.markFetched(lane, position);
     this.#place(queue);

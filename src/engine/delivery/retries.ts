@@ -1,9 +1,9 @@
 /**
  * Waits the hour between two attempts. JetStream redelivers the message of a failed attempt until its time has come;
  * the row then becomes due, if that attempt is still its last one. The row's own time, by PostgreSQL's clock, decides
- * where JetStream has no message for an overdue row (NATS is away, full, wiped or restored), and where the message is
- * later than the row (its courier's clock was ahead). When PostgreSQL's clock is set forward, every waiting row looks
- * overdue: a row whose attempt began less than a delay ago keeps waiting.
+ * where JetStream has no message for an overdue row (NATS is unavailable, full, wiped or restored), and where the
+ * message is later than the row (its courier's clock was ahead). When PostgreSQL's clock is set forward, every waiting
+ * row looks overdue: a row whose attempt began less than a delay ago keeps waiting.
  */
 
 import { type Actor, spawn, startGrace } from '../actor/actor.ts';

@@ -1,7 +1,7 @@
 /**
  * From the slot to the endpoint's answer: takes turns from the fair scheduler, claims their deliveries in one batch, so
  * that each attempt is counted before any byte of it is sent, and posts them. A turn whose delivery may not be sent now
- * returns its slot. While PostgreSQL is away the slots stay occupied, so no work accumulates.
+ * returns its slot. While PostgreSQL is unavailable the slots stay occupied, so no work accumulates.
  */
 
 import { nullIfAbandoned, retryBisecting, retryUntilAborted, retryUntilDone, type Watch } from '../actor/supervisor.ts';
@@ -146,7 +146,8 @@ export class Sending {
     const mayPost = content !== null && performance.now() <= expiresAt;
     const outcome = mayPost ? await this.#post(delivery, content) : null;
     if (mayPost && outcome === null) scheduler.noteCrowded(turn, performance.now());
-    // A delivery that cannot be read is retried at the next scan, so that it is not claimed over and over.
+    // A delivery whose content cannot be read waits for the next scan: admitting it at once would claim it in a tight
+    // loop.
     if (outcome === null) return this.#giveBack(turn, holder, content !== null);
     const endedAt = performance.now();
     scheduler.answered(turn, delivery.endpoint, outcome);
@@ -168,7 +169,7 @@ export class Sending {
     if (isSoon) this.#parts.due().admitSoon([turn.entry]);
   }
 
-  /** Null: no attempt was made. */
+  /** Null if no attempt was made. */
   async #post(delivery: ClaimedDelivery, { document, secrets }: NonNullable<Content>): Promise<AttemptOutcome | null> {
     const { id, endpoint, clientId, token, context, sequence, startedAt, head, traceparent } = delivery;
     if (document === undefined) return abortedOutcome(startedAt, 'the recorded property document is gone');
@@ -207,5 +208,5 @@ export class Sending {
   }
 }
 
-/** `document` is undefined if it was removed by hand. Null: a bug keeps the content from being read. */
+/** `document` is undefined if it was removed by hand. Null if a bug keeps the content from being read. */
 type Content = { readonly document: string | undefined; readonly secrets: readonly string[] } | null;

@@ -43,7 +43,7 @@ export interface CourierDependencies {
   readonly onMissing: (count: number) => void;
   /** Called with the number of attempts aborted because their courier had died. */
   readonly onAborted: (count: number) => void;
-  /** Days that a series of failures spans before its endpoint is paused; 0: never. */
+  /** Days that a series of failures spans before its endpoint is paused; 0 means never. */
   readonly endpointPauseDays: number;
   readonly onEndpointDead: (dead: DeadEndpoint) => void;
   /** Called when an endpoint's series of failures begins or ends. */

@@ -38,7 +38,7 @@ export function isInAreas(areas: Areas, { lat, lon, inseeCodes, zipcodes, depart
   return areas.polygons.some((polygon) => isInPolygon(polygon, lat, lon));
 }
 
-/** Code of properties without a known place, for searches that accept an unknown place. No commune has it. */
+/** Code of properties without a known location, for searches that accept an unknown location. No commune has it. */
 export const NOWHERE_CODE = '';
 
 export function isNowhere({ lat, inseeCodes, zipcodes, departmentCode }: Omit<Place, 'lon'>): boolean {
@@ -116,7 +116,7 @@ export const AREAS = {
   reason: areasReason,
 } as const;
 
-/** A property without a known place is in no area, so this criterion is never unknown. */
+/** A property without a known location is in no area, so this criterion is never unknown. */
 export const EXCLUDED_AREAS = {
   kind: 'excludedAreas',
   name: 'excludedAreas',
@@ -190,9 +190,9 @@ const WORDS: InLanguages<Words> = {
   en: {
     inside: 'The property is in the area searched.',
     outside: 'The property is outside the area searched.',
-    placeUnknown: 'The place of the property is unknown.',
+    placeUnknown: 'The location of the property is unknown.',
     onlyKnown: (zipcode, department) =>
-      `The property is outside the area searched, by what is known of its place: zip code ${zipcode}` +
+      `The property is outside the area searched, according to what is known of its location: zip code ${zipcode}` +
       `${department === null ? '' : `, department ${department}`}.`,
   },
 };

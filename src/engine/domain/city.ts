@@ -25,7 +25,7 @@ export interface City {
   readonly location: { readonly lat: number; readonly lon: number } | null;
 }
 
-/** The place of a property as stated by an intake message. */
+/** The location of a property as stated by an intake message. */
 export interface StatedPlace {
   readonly insee: string | null;
   readonly zipcode: string | null;
@@ -34,7 +34,7 @@ export interface StatedPlace {
   readonly lon: number | null;
 }
 
-/** The known place of a property, for matching. */
+/** The known location of a property, for matching. */
 export interface ResolvedPlace {
   /** Null if only the zip code is known, which several communes share. */
   readonly city: City | null;
@@ -42,7 +42,10 @@ export interface ResolvedPlace {
   readonly departmentCode: string | null;
   /** Zip code for the document: the stated one if the commune has it, otherwise the commune's only one, otherwise null. */
   readonly zipcode: string | null;
-  /** INSEE codes by which a search may include this place: its own and, for an arrondissement, the one of its commune. */
+  /**
+   * INSEE codes by which a search may include this location: its own and, for an arrondissement, the one of its
+   * commune.
+   */
   readonly inseeCodes: readonly string[];
   /** The stated zip code; otherwise the only one of the commune; otherwise none. */
   readonly zipcodes: readonly string[];

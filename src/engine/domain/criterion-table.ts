@@ -61,7 +61,7 @@ const EVALUATED = [
     unknown: { fr: "Le type de transaction n'est pas connu.", en: 'The type of transaction is unknown.' },
     words: {
       fr: ['Le type de transaction est celui demandé.', "Le type de transaction n'est pas celui demandé."],
-      en: ['The type of transaction is the one asked for.', 'The type of transaction is not the one asked for.'],
+      en: ['The type of transaction is the one requested.', 'The type of transaction is not the one requested.'],
     },
   }),
   codes('propertyTypes', ofProperty('propertyType'), {
@@ -69,7 +69,7 @@ const EVALUATED = [
     unknown: { fr: "Le type de bien n'est pas connu.", en: 'The type of property is unknown.' },
     words: {
       fr: ['Le type de bien est parmi ceux demandés.', "Le type de bien n'est pas parmi ceux demandés."],
-      en: ['The type of property is among those asked for.', 'The type of property is not among those asked for.'],
+      en: ['The type of property is one of those requested.', 'The type of property is not one of those requested.'],
     },
   }),
   range('budget', ofProperty('price'), 'bound', {
@@ -122,7 +122,7 @@ const EVALUATED = [
     answered: 'Euros, of any live advert.',
   }),
   flag('furnished', ofProperty('furnished'), {
-    requested: 'Furnished or not; null: either.',
+    requested: 'Furnished or not; null accepts both.',
     answered: 'Furnished or not.',
     words: {
       fr: {
@@ -135,7 +135,7 @@ const EVALUATED = [
       en: {
         yes: 'It is furnished',
         no: 'It is unfurnished',
-        asRequested: ', as asked for',
+        asRequested: ', as requested',
         unknown: 'It is not known whether it is furnished',
         requested: ['Unfurnished', 'Furnished'],
       },
@@ -146,7 +146,7 @@ const EVALUATED = [
     unknown: { fr: "Le type d'annonceur n'est pas connu.", en: 'The type of publisher is unknown.' },
     words: {
       fr: ["L'un des annonceurs est du type demandé.", "Aucun annonceur n'est du type demandé."],
-      en: ['A publisher is of a type asked for.', 'No publisher is of a type asked for.'],
+      en: ['A publisher is of a requested type.', 'No publisher is of a requested type.'],
     },
   }),
   INCLUDED_SITE_CATEGORIES,
@@ -187,7 +187,7 @@ const EVALUATED = [
     },
   }),
   flag('elevator', ofProperty('elevator'), {
-    requested: 'With an elevator or without; null: either.',
+    requested: 'With an elevator or without; null accepts both.',
     answered: 'With an elevator or without.',
     words: {
       fr: {
@@ -200,7 +200,7 @@ const EVALUATED = [
       en: {
         yes: 'There is an elevator',
         no: 'There is no elevator',
-        asRequested: ', as asked for',
+        asRequested: ', as requested',
         unknown: 'It is not known whether there is an elevator',
         requested: ['Without an elevator', 'With an elevator'],
       },
@@ -233,9 +233,12 @@ const EVALUATED = [
     words: {
       fr: [
         "La classe énergie d'une annonce est parmi celles demandées.",
-        'La classe énergie est une autre que demandé.',
+        'La classe énergie ne fait pas partie de celles demandées.',
       ],
-      en: ['The energy class of an advert is one asked for.', 'The energy class is none that is asked for.'],
+      en: [
+        'The energy class of an advert is one of those requested.',
+        'The energy class is not one of those requested.',
+      ],
     },
   }),
   letters('greenHouseGas', 'greenHouseGasCategories', ofAdverts('greenHouseGas'), {
@@ -249,11 +252,11 @@ const EVALUATED = [
     words: {
       fr: [
         "La classe des gaz à effet de serre d'une annonce est parmi celles demandées.",
-        'La classe des gaz à effet de serre est une autre que demandé.',
+        'La classe des gaz à effet de serre ne fait pas partie de celles demandées.',
       ],
       en: [
-        'The greenhouse gas class of an advert is one asked for.',
-        'The greenhouse gas class is none that is asked for.',
+        'The greenhouse gas class of an advert is one of those requested.',
+        'The greenhouse gas class is not one of those requested.',
       ],
     },
   }),

@@ -42,7 +42,7 @@ const WORDS: InLanguages<RangeWords> = {
     within: (what, value) => `${what} (${value}) fits.`,
     below: (what, value, bound) => `${what} (${value}) is below the minimum of ${bound}.`,
     above: (what, value, bound) => `${what} (${value}) is above the maximum of ${bound}.`,
-    outside: (what) => `${what} is outside the bounds asked for.`,
+    outside: (what) => `${what} is outside the requested bounds.`,
   },
 };
 

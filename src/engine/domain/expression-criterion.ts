@@ -70,7 +70,8 @@ function foldedTextsOf(considered: Considered): FoldedText {
 }
 
 interface Words {
-  readonly holds: string;
+  /** `quoted`: the sentences that show it. */
+  readonly holds: (quoted: readonly string[]) => string;
   /** The text contains none of these words; there is at least one. */
   readonly lacks: (quoted: readonly string[]) => string;
   readonly has: (quoted: readonly string[]) => string;
@@ -81,7 +82,8 @@ interface Words {
 
 const WORDS: InLanguages<Words> = {
   fr: {
-    holds: "Le texte de l'annonce répond à ce qui est demandé.",
+    holds: (quoted) =>
+      `Le texte de l'annonce répond à ce qui est demandé${quoted.length === 0 ? '' : `\u00a0: ${quoted.join(' ')}`}.`,
     lacks: (quoted) =>
       `Le texte de l'annonce ne contient ${quoted.length === 1 ? `pas ${quoted[0]}` : `ni ${quoted.join(', ni ')}`}.`,
     has: (quoted) => `Le texte de l'annonce contient ${listed(quoted, 'et')}, que la recherche exclut.`,
@@ -89,7 +91,8 @@ const WORDS: InLanguages<Words> = {
     quote: (word) => `«\u00a0${word}\u00a0»`,
   },
   en: {
-    holds: 'The text of the advert says what is asked for.',
+    holds: (quoted) =>
+      `The text of the advert satisfies the requested expressions${quoted.length === 0 ? '' : `: ${quoted.join(' ')}`}.`,
     lacks: (quoted) => `The text of the advert does not contain ${listed(quoted, 'or')}.`,
     has: (quoted) => `The text of the advert contains ${listed(quoted, 'and')}, which the search excludes.`,
     denies: (quoted) => `It says the contrary: ${listed(quoted, 'and')}.`,
@@ -116,7 +119,7 @@ function expressionsReason({ holds, expected, actual }: ExpressionsEvaluated, la
     const sentences = sentencesOf(satisfied, (entry) =>
       entry.includes ? foundWords(entry, texts) : deniedWords(entry, texts),
     );
-    return words.holds.replace(/\.$/, sentences.map((sentence) => ` ${words.quote(sentence)}`).join('') + '.');
+    return words.holds(sentences.map(words.quote));
   }
   // Chooses the alternative with the fewest failing entries.
   const [nearest = []] = expected

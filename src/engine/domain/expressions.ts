@@ -32,13 +32,13 @@ export class ExpressionsError extends Error {
   readonly code = 'EXPRESSIONS_INVALID';
 }
 
-/** An error at one place of an input. */
+/** An error at one position in an input. */
 export interface ExpressionFault {
   readonly path: readonly (string | number)[];
   /** If `known` is set, the last step of `path` is an unknown name. */
   readonly message: InLanguages<string>;
   readonly known?: readonly string[];
-  /** Number of further errors of this kind at the same place. */
+  /** Number of further errors of this kind at the same position. */
   readonly more?: number;
   /** True if the word of the entry is empty after folding. */
   readonly isBlank?: boolean;

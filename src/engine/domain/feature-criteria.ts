@@ -95,7 +95,7 @@ const WORDS: InLanguages<Words> = {
     has: (labels) => `Le bien a, alors que la recherche l'exclut\u00a0: ${labels}.`,
   },
   en: {
-    hasAll: 'It has the features asked for.',
+    hasAll: 'It has the requested features.',
     lacks: (labels) => `It does not have: ${labels}.`,
     unknown: (labels) => `It is not known whether it has: ${labels}.`,
     hasNone: 'Nothing shows that it has what the search excludes.',

@@ -14,7 +14,7 @@ export function distanceKm(latA: number, lonA: number, latB: number, lonB: numbe
   return distanceFromKm(latA, lonA, Math.cos(latA * RADIANS), latB, lonB);
 }
 
-/** The same for many places B: the caller computes `cosLatA` once. */
+/** The same for many points B: the caller computes `cosLatA` once. */
 export function distanceFromKm(latA: number, lonA: number, cosLatA: number, latB: number, lonB: number): number {
   const sinLat = Math.sin(((latB - latA) * RADIANS) / 2);
   const sinLon = Math.sin(((lonB - lonA) * RADIANS) / 2);

@@ -220,7 +220,7 @@ function isHalf(sent: SentPlace): boolean {
   return sent !== null && (sent.lat === null) !== (sent.lon === null);
 }
 
-/** A place whose coordinates are null is unknown, like an absent one. */
+/** A location whose coordinates are null is unknown, like an absent one. */
 function placeOf(sent: SentPlace): StatedProperty['locations'] {
   if (sent === null || sent.lat === null || sent.lon === null) return null;
   return { lat: sent.lat, lon: sent.lon };

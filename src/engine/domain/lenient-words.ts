@@ -88,11 +88,11 @@ for (const unit of UNITS) {
   }
 }
 
-/** A number at one place of the text. */
+/** A number at one position of the text. */
 export interface NumberRead {
   /** With its unit, such as `2chambre`. */
   readonly word: string;
-  /** Further words at this place: the unit; or the number with the word that it counts, up to two words later. */
+  /** Further words at this position: the unit; or the number with the word that it counts, up to two words later. */
   readonly others: readonly string[];
   /** The one of `others` that combines the number with a word after an adjective; otherwise null. */
   readonly apart: string | null;
@@ -200,7 +200,7 @@ function withUnit(words: WordSequence, at: number, { value, unit: glued, end }: 
     : null;
 }
 
-/** `next`: the place after the unit. */
+/** `next`: the position after the unit. */
 function isUnit(words: WordSequence, { name }: Unit, next: number): boolean {
   if (name !== ROOMS) return true;
   return NOT_ROOMS.some((word, i) => words.wordAt(next + i) !== word || !isClose(words, next + i));
@@ -228,7 +228,7 @@ function apartOf(value: string, unit: Unit): string {
   return `${value}~${unit.name}`;
 }
 
-/** Whether a negation begins at this place: *pas* also means a step, and *non* may be an answer. */
+/** Whether a negation begins at this position: *pas* also means a step, and *non* may be an answer. */
 export function isNegationAt(words: WordSequence, at: number): boolean {
   return mayNegate(words.kindAt(at), words.wordAt(at)) && negatedUpTo(words, at) >= at;
 }
@@ -238,7 +238,7 @@ export function mayNegate(kind: number, word: string | undefined): boolean {
   return kind === NEGATION || word === ZERO_DIGIT;
 }
 
-/** Last word that the negation at this place covers; less than `at` if there is none. */
+/** Last word that the negation at this position covers; less than `at` if there is none. */
 export function negatedUpTo(words: WordSequence, at: number): number {
   const word = words.wordAt(at);
   const next = words.wordAt(at + 1);
@@ -281,7 +281,7 @@ function secondMemberUpTo(words: WordSequence, end: number): number {
   return isMember ? throughFrom(words, first) : end;
 }
 
-/** Whether *: non* or *: 0* follows the words that end before this place. */
+/** Whether *: non* or *: 0* follows the words that end before this position. */
 export function isDeniedBefore(words: WordSequence, at: number): boolean {
   if (words.joinAt(at) !== COLON || at >= words.length) return false;
   return words.wordAt(at) === NON || (isNumeric(words, at) && digitsAt(words, at).value === ZERO_DIGIT);

@@ -42,7 +42,9 @@ export interface PropertyFacts extends ComparedFlags {
   /** Degrees, WGS 84. Both are set, or neither. */
   readonly lat: number | null;
   readonly lon: number | null;
-  /** INSEE codes by which a search may include this place: the commune's and, for an arrondissement, its parent's. */
+  /**
+   * INSEE codes by which a search may include this location: the commune's and, for an arrondissement, its parent's.
+   */
   readonly inseeCodes: readonly string[];
   readonly departmentCode: string | null;
   readonly zipcodes: readonly string[];

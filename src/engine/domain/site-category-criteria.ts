@@ -38,7 +38,7 @@ export const INCLUDED_SITE_CATEGORIES = {
       "L'une des annonces vient d'un site de la catégorie demandée.",
       "Aucune annonce ne vient d'un site de la catégorie demandée.",
     ],
-    en: ['An advert is from a category of sites asked for.', 'No advert is from a category of sites asked for.'],
+    en: ['An advert is from a requested category of sites.', 'No advert is from a requested category of sites.'],
   }),
 } as const;
 

@@ -19,7 +19,9 @@ export function foldWords(text: string): readonly string[] {
   return fold(text).match(WORDS) ?? [];
 }
 
-/** Marks are also dropped beforehand, because ordering a long run of them canonically takes quadratic time. */
+/**
+ * Marks are also dropped before normalization, because ordering a long run of them canonically takes quadratic time.
+ */
 function fold(text: string): string {
   return text
     .replace(MARKS, '')

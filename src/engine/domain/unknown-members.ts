@@ -40,7 +40,7 @@ const SHAPES: Readonly<Record<SentMessage['kind'], Shape>> = {
   expire: new Map([...(shapeOf(MESSAGE_SCHEMAS.expire) as Shape), ...UPSERT]),
 };
 
-/** Removes them from `sent` wherever its objects and lists are at the places that the contract defines. */
+/** Removes them from `sent` wherever the contract defines its objects and lists. */
 export function dropUnknownMembers(sent: object, kind: SentMessage['kind'], report: ReportUnknown): void {
   let reported = 0;
 

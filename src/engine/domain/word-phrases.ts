@@ -105,7 +105,7 @@ function widerAt(
 
 /** Words of a text that count as one word in gaps. */
 export interface Place {
-  /** Words read at this place; an entry requires the first one. */
+  /** Words read at this position; an entry requires the first one. */
   readonly words: readonly string[];
   /** See `NumberRead`. */
   readonly apart: string | null;
@@ -162,7 +162,7 @@ function partsOf({ words, apart }: Place): readonly (readonly string[])[] {
 interface Spelled {
   /** The words as written, then in other spellings. */
   readonly parts: readonly (readonly string[])[];
-  /** Number of places that they replace. */
+  /** Number of positions that they replace. */
   readonly length: number;
 }
 
@@ -211,7 +211,7 @@ export function shareLemma(a: string, b: string): boolean {
 }
 
 interface FoldedPosition {
-  /** Lemmas of all words read at this place. */
+  /** Lemmas of all words read at this position. */
   readonly lemmas: readonly string[];
   readonly first: number;
   readonly isNegated: boolean;
@@ -223,7 +223,7 @@ export interface FoldedText {
   readonly phrases: readonly string[];
   /** By text. */
   readonly places: readonly (readonly FoldedPosition[])[];
-  /** Lemmas of all places. */
+  /** Lemmas of all positions. */
   readonly lemmas: ReadonlySet<string>;
 }
 
@@ -245,7 +245,7 @@ export function hasPhrase({ lemmas, places }: FoldedText, phrase: Phrase): boole
   return places.some((ofText) => endsOf(phrase, ofText).length > 0);
 }
 
-/** Places where the phrase ends. */
+/** Positions where the phrase ends. */
 export function endsOf({ words, isNegation }: Phrase, places: readonly FoldedPosition[]): readonly number[] {
   let ends: readonly number[] = [];
   for (const [i, { word, gapMax }] of words.entries()) {

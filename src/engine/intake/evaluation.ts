@@ -272,8 +272,8 @@ class Evaluation implements EvaluatedBatch {
     const waiting = this.#deferredOf.get(uuid) ?? 0;
     const bytes = this.#bytes.get(uuid) ?? this.#known.get(uuid)?.bytes ?? 0;
     if (message.kind === 'upsert' && bytes > VERY_LARGE_BYTES && waiting >= waitingMax) {
-      const reason = `more than ${waitingMax} messages wait for the property, which is larger than a megabyte`;
-      this.rejected.set(position, `${reason}, which holds ${bytes} bytes: they come faster than it can be recorded`);
+      const reason = `the property has ${bytes} bytes, and more than ${waitingMax} of its messages wait`;
+      this.rejected.set(position, `${reason}: they arrive faster than they can be recorded`);
       return;
     }
     this.#deferredOf.set(uuid, waiting + 1);

@@ -73,7 +73,7 @@ const SHORT_AGAIN_CHECKS = 60;
 /** Checks, one a second: as long as the start of a term waits for a server that lags. */
 const LACKING_CHECKS = 15;
 
-/** Rejects when a server is away. */
+/** Rejects when a server is unavailable. */
 export async function findIntakeStart(broker: Broker, database: Database): Promise<IntakeStart> {
   const stored = await readIntakePosition(database);
   const { recorded, highWaterMark, stream: known, isCopied, isPromoted, clockBehind, unledSeconds } = stored;

@@ -13,7 +13,7 @@ import type { Activity } from '../domain/activity.ts';
 export interface ActivityFeed {
   /** `build` is called only while there is a watcher. */
   publish(build: () => readonly Activity[]): void;
-  /** Resolves with a function that ends the watch when NATS has its announcement. Rejects when NATS is away. */
+  /** Resolves with a function that ends the watch when NATS has its announcement. Rejects when NATS is unavailable. */
   watch(onActivities: (activities: readonly Activity[]) => void): Promise<() => void>;
 }
 

@@ -43,7 +43,7 @@ export function createFullServers() {
           const probing = [...full.keys()].map((server) =>
             probes[server]().then(
               () => full.delete(server),
-              // The server is still full, or away, which other checks report.
+              // The server is still full, or unavailable, which other checks report.
               () => false,
             ),
           );

@@ -1,7 +1,7 @@
 /**
  * Connects an instance to its operators. It polls the controls every two seconds, and at once when a change is
  * announced; it then closes or opens its gates, rebuilds its index on request, and stores its state. While PostgreSQL
- * is away, everything stays as it is.
+ * is unavailable, everything stays as it is.
  */
 
 import { hostname } from 'node:os';

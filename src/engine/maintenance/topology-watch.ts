@@ -25,7 +25,7 @@ export interface TopologyWatch {
   readonly found: Inspection | null;
   /** Sentences about what cannot work; null when everything can. */
   readonly reason: string | null;
-  /** Checks now, for an operator who has taken over another database's streams. Rejects when NATS is away. */
+  /** Checks now, for an operator who has taken over another database's streams. Rejects when NATS is unavailable. */
   check(): Promise<void>;
   stop(): Promise<void>;
 }

@@ -23,9 +23,9 @@ export interface ClientLimits {
 }
 
 export interface ClientSettings extends ClientLimits {
-  /** The e-mail address that is notified of failing endpoints; null: none. */
+  /** The e-mail address that is notified of failing endpoints; null if there is none. */
   readonly noticeAddress: string | null;
-  /** The name that recipients of its e-mails read; null: its `name`. */
+  /** The name that recipients of its e-mails read; null if they read its `name`. */
   readonly publicName: string | null;
 }
 

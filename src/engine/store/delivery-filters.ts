@@ -20,7 +20,7 @@ export interface DeliveryFilter {
   readonly endpointKey: string | null;
 }
 
-/** Both ends are inclusive; null: unbounded. */
+/** Both ends are inclusive; null means unbounded. */
 export interface TimeRange {
   readonly from: Date | null;
   readonly to: Date | null;

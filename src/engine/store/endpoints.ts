@@ -100,9 +100,9 @@ export interface DeadEndpoint {
 
 /**
  * Pauses those among `keys` that are dead (decisions, section 6). `days`: how long a series of failures lasts before it
- * pauses the endpoint; 0: it never does. If no endpoint has answered since the series began, although others were
- * tried, the fault is in our own network. Deliveries at other endpoints that wait for these are released when their
- * waiting time is over. Served by the primary key; all endpoints are read only if one of these is dead.
+ * pauses the endpoint; 0 means never. If no endpoint has answered since the series began, although others were tried,
+ * the fault is in our own network. Deliveries at other endpoints that wait for these are released when their waiting
+ * time is over. Served by the primary key; all endpoints are read only if one of these is dead.
  */
 export async function pauseDeadEndpoints(
   client: Queryable,

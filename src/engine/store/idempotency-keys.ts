@@ -13,7 +13,9 @@ export interface KeyedRequest {
   readonly bodyHash: Buffer;
 }
 
-/** Null: a new request. `under way`: in progress. `another body`: another request had the key. Otherwise its result. */
+/**
+ * Null for a new request. `under way`: in progress. `another body`: another request had the key. Otherwise its result.
+ */
 export type FormerRequest = null | 'under way' | 'another body' | { readonly resourceId: Uuid };
 
 const KEPT_HOURS = 24;

@@ -16,7 +16,7 @@ export function isOpposed(key: string): string {
 /** For a row of `searches`: whether its recipient has unsubscribed from this search. */
 export const IS_STOPPED = hasChosen('mail_key', ['unsubscription'], "'search:' || searches.id");
 
-/** The maximum frequency of e-mails that the recipient `key` has chosen; null: the client's setting applies. */
+/** The maximum frequency of e-mails that the recipient `key` has chosen; null if the client's setting applies. */
 export function frequencyChosenBy(key: string): string {
   return `(select nullif(value #>> '{}', 'false') from mail_choices
     where recipient_key = ${key} and kind = 'frequency' and scope = 'sender')`;

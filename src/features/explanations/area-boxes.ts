@@ -1,6 +1,6 @@
 /**
- * Boxes of longitude and latitude, in degrees, that cover the circle and the polygons of a search. An index of places is
- * queried with them before the exact test, so a box may be larger than the area, never smaller.
+ * Boxes of longitude and latitude, in degrees, that cover the circle and the polygons of a search. An index of
+ * locations is queried with them before the exact test, so a box may be larger than the area, never smaller.
  */
 
 import type { Areas } from '../../engine/domain/areas.ts';
@@ -56,7 +56,7 @@ function around(boxes: readonly Box[]): Box {
   }));
 }
 
-/** Splits a box at the date line. A place at ±180° is found from both sides. */
+/** Splits a box at the date line. A location at ±180° is found from both sides. */
 function withinWorld({ west, south, east, north }: Box): readonly Box[] {
   const [low, high] = [Math.max(-90, south - MARGIN), Math.min(90, north + MARGIN)];
   return [0, 360, -360].flatMap((shift) => {

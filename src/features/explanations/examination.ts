@@ -133,7 +133,7 @@ function evaluated(
  * ISO 8601.
  */
 export function satisfiedSince(criteria: Criteria, summary: PropertySummary, median: MedianOf): string {
-  // Texts and place have not changed, so only a few numbers remain to be compared.
+  // Texts and location have not changed, so only a few numbers remain to be compared.
   const priced = { ...criteria, areas: NOWHERE, excludedAreas: NOWHERE, expressions: [] };
   for (let present = summary; ; ) {
     const former = beforeLastChange(present);

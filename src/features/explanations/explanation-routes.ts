@@ -22,7 +22,7 @@ import { type Explaining, explainPair, matchReasonOf, reasonSentence, type Subje
 import type { PairReason } from './pair-history.ts';
 import { queriesOf } from './queries.ts';
 
-/** Below the longest request line that the server accepts. */
+/** Node.js limits the request line and headers to 16 KiB in total; this leaves room for the rest. */
 const URL_LENGTH_MAX = 15_000;
 
 export const EXPLANATION_PARAMETERS = {

@@ -67,7 +67,7 @@ const Explanation = z.strictObject({
   property: link('PropertyDocument', 'The property.'),
   satisfied: z.boolean().meta({ description: 'True if the property satisfies every criterion now.' }),
   criteria: list(ExplainedCriterion, 'Every criterion that is set, and the condition that an advert is live.'),
-  match: link('Match', 'The match; null if there is none.').nullable(),
+  match: link('Match', 'The match; null if there is no match.').nullable(),
   matchReason: text('What was notified and why, and the current state, in the language of Accept-Language.'),
   matchReasons: list(MatchReason, 'The same reasons one by one, each with a stable code.'),
   deliveries: list(link('Delivery', 'A delivery.'), 'The deliveries about the property, newest first, at most 1000.'),
@@ -122,8 +122,8 @@ const Preview = z.strictObject({
 const FoundProperty = z.strictObject({
   ...PropertyDocument.shape,
   ...identity('FoundProperty'),
-  match: link('Match', 'The match; null if there is none.').nullable(),
-  matchedAt: dateTimeOrNull('When the match began; null if there is none.'),
+  match: link('Match', 'The match; null if there is no match.').nullable(),
+  matchedAt: dateTimeOrNull('When the match began; null if there is no match.'),
   satisfiedSince: dateTimeOrNull(
     'Time of its creation, or of the last price or surface change that made it satisfy the search; null while it ' +
       'does not.',

@@ -1,8 +1,8 @@
 /**
- * Reads the summaries of live properties that satisfy a search or nearly do. PostgreSQL selects by place and excludes
- * properties that fail two of the criteria that have columns; it may return too many properties, never too few, and
- * `domain/criteria` evaluates them. Results are in sample order, so that a part is a fair sample of the whole. Sample
- * order is a circle of hashes whose start changes every hour, so that later queries sample other properties.
+ * Reads the summaries of live properties that satisfy a search or nearly do. PostgreSQL selects by location and
+ * excludes properties that fail two of the criteria that have columns; it may return too many properties, never too
+ * few, and `domain/criteria` evaluates them. Results are in sample order, so that a part is a fair sample of the whole.
+ * Sample order is a circle of hashes whose start changes every hour, so that later queries sample other properties.
  */
 
 import { NOWHERE_CODE } from '../../engine/domain/areas.ts';

@@ -151,7 +151,7 @@ const PLACES_MAX = 2_000;
 export const PREVIEW_PARAMETERS = {
   days: numberParameter('Number of days in `startedPerDay`, including today.', integer(1, 90), DAYS),
   sample: numberParameter('Maximum number of properties to show, the newest ones.', integer(0, 100), SAMPLE),
-  places: numberParameter('Maximum number of places to return for a map.', integer(0, PLACES_MAX), 0),
+  places: numberParameter('Maximum number of locations to return for a map.', integer(0, PLACES_MAX), 0),
 } as const;
 
 export function previewRoutes(router: Router, dependencies: ApiDependencies, limiter: QueryLimiter): void {

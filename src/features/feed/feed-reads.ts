@@ -213,7 +213,10 @@ export async function readFeedDelay(database: Queryable): Promise<number> {
   return Math.max(0, rows[0]?.seconds ?? 0);
 }
 
-/** A position, signed by the installation for one client and filter. It discloses nothing and cannot be forged. */
+/**
+ * Content of a feed cursor. The installation signs it for one client and filter, so a client can neither forge a cursor
+ * nor use one issued for another scope. It is not encrypted.
+ */
 interface FeedCursor {
   /** Epoch in which the cursor was issued. */
   readonly givenIn: number;

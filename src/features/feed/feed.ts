@@ -229,7 +229,7 @@ function createFeedWaits(ending: AbortSignal = new AbortController().signal) {
     get isOver() {
       return ending.aborted;
     },
-    /** Wakes the polls of these clients; null: of all clients. */
+    /** Wakes the polls of these clients; null means all clients. */
     wake: (clientIds: readonly Uuid[] | null): void => notifyAll(clientIds ?? polls.keys()),
     /** Reads again after `page` until an item arrives, time is over, the client leaves or the process shuts down. */
     async until(clientId: Uuid, waitMs: number, gone: AbortSignal, page: Page, read: (last: Page) => Promise<Page>) {

@@ -124,7 +124,7 @@ function summarise({ counts, complaints, notices, warnings }: SnapshotOutcome, s
   const { adverts, new: created, changed, republished, unchanged, gone, notUnderstood } = counts;
   print(
     `${subject}: ${adverts} adverts; ${created} new, ${changed} changed, ${gone} gone, ${unchanged} unchanged` +
-      `${republished > 0 ? `, ${republished} shown again` : ''}${notUnderstood > 0 ? `, ${notUnderstood} not understood` : ''}`,
+      `${republished > 0 ? `, ${republished} published again` : ''}${notUnderstood > 0 ? `, ${notUnderstood} not understood` : ''}`,
   );
   if (notUnderstood > 0 || warnings.length > 0) process.exitCode = NOT_UNDERSTOOD;
 }

@@ -26,7 +26,7 @@ export interface FeedContent {
   readonly advert: Members;
 }
 
-/** A value that was left out, e.g. `"abc"` of `price` with the fault `no number`. */
+/** A value that was left out, e.g. `"abc"` of `price` with the fault `not a number`. */
 export interface Loss {
   readonly member: string;
   readonly fault: string;

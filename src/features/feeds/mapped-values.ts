@@ -156,9 +156,9 @@ function asMember(
 
 function faultOf({ enum: codes, type, format }: Schema): string {
   if (codes !== undefined) return 'not a valid code: add it to `values` of the mapping';
-  if (format === 'instant') return 'no date';
+  if (format === 'instant') return 'not a date';
   const [kind = 'value'] = [type ?? []].flat();
-  return kind === 'number' || kind === 'integer' ? NO_NUMBER : `no ${kind}`;
+  return kind === 'number' || kind === 'integer' ? NO_NUMBER : `not a ${kind}`;
 }
 
 function listOf(found: unknown, split: string | undefined): readonly unknown[] | undefined {

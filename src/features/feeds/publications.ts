@@ -184,7 +184,10 @@ export async function removePublications(client: Queryable, source: string, refe
   ]);
 }
 
-/** Marks the snapshot that is being published; `openHash` null: its publication is complete. Served by the primary key. */
+/**
+ * Marks the snapshot that is being published; `openHash` is null once its publication is complete. Served by the
+ * primary key.
+ */
 export async function markSnapshot(client: Queryable, source: string, crawledAt: Date, openHash: string | null) {
   await client.query(
     `insert into feed_publications (source, reference, hash, published_at) values ($1, '', $2, $3)

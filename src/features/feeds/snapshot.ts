@@ -172,12 +172,19 @@ async function planBy(
   if (renumbering !== null) return { ...renumbering, habits: basis.habits };
   for (const sentence of basis.renumbered.slice(0, TOLD_MAX)) tally.notice(sentence);
   if (tally.nameless > 0 && missing.length > 0 && !isForced)
-    tally.notice('No advert expires, because a row that was not understood has no reference.');
+    tally.notice(unexpiredNotice(tally.nameless, missing.length));
   const gone = isWhole && (tally.nameless === 0 || isForced) ? missing : [];
   tally.counts.gone = gone.length;
   if (!isForced) refuseBad(tally, stored.size, gone.length);
   const expiring = gone.map((reference) => ({ reference, first: firstReference(reference, stored) }));
   return { gone: expiring, spool, habits, carried, outcome: { ...tally.outcome(), gone: gone.slice(0, TOLD_MAX) } };
+}
+
+function unexpiredNotice(namelessCount: number, missingCount: number): string {
+  return (
+    `No advert expires: unreadable rows without a reference (${namelessCount}) may belong to missing adverts ` +
+    `(${missingCount}). Correct these rows, or use --force to expire the missing adverts.`
+  );
 }
 
 function refuseBad({ rows, counts, firstComplaint, priceJumps }: Tally, storedCount: number, goneCount: number): void {

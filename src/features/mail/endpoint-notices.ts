@@ -130,7 +130,7 @@ async function markNoticed(database: Queryable, endpoints: readonly DueNotice[])
 const TEXTS = {
   subject: (client: string, hasPaused: boolean) =>
     both(
-      `Webhooks of ${client}: endpoints ${hasPaused ? 'are paused' : 'fail'}`,
+      `Webhooks for ${client}: endpoints ${hasPaused ? 'have been paused' : 'are failing'}`,
       `Webhooks de ${client} : adresses ${hasPaused ? 'suspendues' : 'en échec'}`,
     ),
   paused: (at: string) =>

@@ -114,7 +114,7 @@ export interface MailCause {
 export interface MailFact {
   readonly type: 'match' | 'event';
   readonly kind: EventKind;
-  /** The former value. For an advert that is live again: the number of days it was away. */
+  /** The former value. For an advert that is live again: the number of days it was expired. */
   readonly before: number | null;
   readonly now: number | null;
   /** The advert had expired and is live again. */

@@ -28,7 +28,7 @@ export interface LetterDependencies {
   readonly language: MailLanguage;
   readonly resolvePlace: ResolvePlace;
   readonly cityNames: CityNames;
-  /** Deliveries from before this time are no longer kept; null: all are kept. */
+  /** Deliveries from before this time are no longer kept; null if all are kept. */
   readonly keptSince: () => Date | null;
 }
 

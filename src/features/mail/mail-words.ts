@@ -23,7 +23,7 @@ const WORDS = {
   toRent: both('to rent', 'à louer'),
   colon: both(': ', ' : '),
   semicolon: both('; ', ' ; '),
-  /** Whether charges are included; null: unknown. */
+  /** Whether charges are included; null if unknown. */
   perMonth: (hasCharges: boolean | null) =>
     both(
       ` a month${hasCharges === null ? '' : hasCharges ? ', charges included' : ', charges not included'}`,
@@ -37,10 +37,10 @@ const WORDS = {
   expired: (titles: string) => both(`No longer online: ${titles}`, `N'est plus en ligne : ${titles}`),
   from: (sender: string) => both(`Sent by ${sender}.`, `Envoyé par ${sender}.`),
   newMatch: both('New advert that fits your search', 'Nouvelle annonce qui correspond à votre recherche'),
-  changedMatch: both('Fits your search from now on', 'Correspond désormais à votre recherche'),
+  changedMatch: both('Now fits your search', 'Correspond désormais à votre recherche'),
   /** For a property that no longer satisfies the search: these three. */
   newAdvert: both('New advert', 'Nouvelle annonce'),
-  formerMatch: both('Fitted your search', 'A correspondu à votre recherche'),
+  formerMatch: both('Used to fit your search', 'A correspondu à votre recherche'),
   noMatch: both('No longer fits your search', 'Ne correspond plus à votre recherche'),
   /** An expired advert is live again. */
   back: (days: number) =>
@@ -95,7 +95,7 @@ const WORDS = {
     rise: (percent: string) => both(`Price rise ${percent}`, `Prix en hausse ${percent}`),
     back: both('Available again', 'De nouveau disponible'),
   },
-  reply: both('Answer this e-mail to visit.', 'Répondez à cet e-mail pour visiter.'),
+  reply: both('Reply to this e-mail to arrange a visit.', 'Répondez à cet e-mail pour visiter.'),
   picture: (title: string) => both(`Picture: ${title}`, `Photo : ${title}`),
   /** Empty if the reference is. */
   reference: (reference: string) =>
@@ -116,7 +116,7 @@ const WORDS = {
     'You receive this e-mail because saved searches have your address.',
     'Vous recevez cet e-mail parce que des recherches enregistrées portent votre adresse.',
   ),
-  unsubscribe: both('Receive no more of these e-mails', 'Ne plus recevoir ces e-mails'),
+  unsubscribe: both('Unsubscribe from these e-mails', 'Ne plus recevoir ces e-mails'),
 };
 
 const wordsIn = (language: MailLanguage) => ({ ...inLanguage(WORDS, language), language });

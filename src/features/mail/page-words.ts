@@ -7,10 +7,10 @@ const WORDS = {
   title: both('Your property alerts', 'Vos alertes immobilières'),
   from: (sender: string) =>
     both(`These alerts are sent to you by ${sender}.`, `Ces alertes vous sont envoyées par ${sender}.`),
-  unknown: both('This link is not valid, or not any more.', "Ce lien n'est pas ou n'est plus valable."),
+  unknown: both('This link is invalid or has expired.', "Ce lien n'est pas ou n'est plus valable."),
   done: both('Done.', "C'est fait."),
   impossible: both(
-    'This is not possible: the search no longer exists, or no longer writes to you.',
+    'This is not possible: the search no longer exists, or no longer sends you e-mails.',
     "Cela n'est pas possible : cette recherche n'existe plus, ou ne vous écrit plus.",
   ),
   erased: both(
@@ -19,7 +19,7 @@ const WORDS = {
   ),
   unsubscribed: both('No more adverts are sent to your address.', "Plus aucune annonce n'est envoyée à votre adresse."),
   takeBack: both('Receive these e-mails again', 'Recevoir à nouveau ces e-mails'),
-  stopAll: both('Receive nothing more', 'Ne plus rien recevoir'),
+  stopAll: both('Stop all e-mails', 'Ne plus rien recevoir'),
   frequency: {
     instant: both(
       'You receive an e-mail soon after adverts appear.',

@@ -36,7 +36,7 @@ const TEXTS = {
     greenHouseGas: both('Greenhouse gas class', 'Classe gaz à effet de serre'),
     includedFeatures: both('With', 'Avec'),
     excludedFeatures: both('Without', 'Sans'),
-    areas: both('Place', 'Lieu'),
+    areas: both('Location', 'Lieu'),
     excludedAreas: both('Outside', 'En dehors de'),
     publisherTypes: both('Publisher', 'Annonceur'),
     includedSiteCategories: 'Sites',

@@ -56,7 +56,7 @@ import {
   summaryDocument,
 } from './recipient-list.ts';
 
-/** Throws a 404 `Problem` if the text is no address: nothing is stored about it. */
+/** Throws a 404 `Problem` if the text is not an address: nothing is stored about it. */
 function recipientOf(ctx: Context): Recipient {
   const address = String(ctx.params.address);
   if (!isAddress(address)) throw notFound(THINGS.recipient);
@@ -201,14 +201,14 @@ const RECIPIENT_CONTRACT: Contract = {
       details:
         'What you hold about a recipient of e-mails: the searches with consent and refusals, any unsubscription or ' +
         'erasure, and the e-mails with times and outcomes. Percent-encode the address; case is ignored. The answer ' +
-        'is 404 for an address that you never held. Of an erased address, only the opposition remains.',
+        'is 404 for an address that you never held. Of an erased address, only the objection remains.',
     }),
     route('delete /recipients/{address}', 'Recipient', 'nothing', 'Erases an e-mail address', {
       details:
         'Removes the address from all your data: `notificationRecipient` becomes null and `emailStatus` off, pending ' +
         'e-mails are cancelled, the address is removed from titles, contexts, consents and marks, and it receives no ' +
         'notices. Text that may be part of another address is kept. Webhooks continue. An e-mail that is already ' +
-        'being sent is the last one. The opposition is kept as a salted hash. Only a `notificationConsent` that is ' +
+        'being sent is the last one. The objection is kept as a salted hash. Only a `notificationConsent` that is ' +
         'dated and saved later lifts it; it never lifts an unsubscription. The request may be repeated.',
     }),
   ],

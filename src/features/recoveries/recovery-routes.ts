@@ -154,8 +154,8 @@ const RecoverySchema = z.strictObject({
   ...identity('Recovery'),
   since: dateTime('Start of the period.'),
   until: dateTime('End of the period.'),
-  search: link('Search', 'The search whose webhooks are sent again; null: all searches.').nullable(),
-  endpoint: textOrNull('The endpoint of the deliveries; null: all endpoints.'),
+  search: link('Search', 'The search whose webhooks are sent again; null means all searches.').nullable(),
+  endpoint: textOrNull('The endpoint of the deliveries; null means all endpoints.'),
   includeDelivered: z.boolean().meta({ description: 'True if delivered webhooks are sent again too.' }),
   state: z.enum([...RECOVERY_STATES, 'paused']).meta({
     description:

@@ -96,7 +96,7 @@ const WebhookSecretSchema = z.strictObject({
   ...identity('WebhookSecret'),
   id: uuid('As its IRI has it.'),
   createdAt: dateTime('When it was created; webhooks are signed with it a few seconds later.'),
-  expiresAt: dateTimeOrNull('When it stops signing; null: never.'),
+  expiresAt: dateTimeOrNull('When it stops signing; null if it never stops.'),
   hint: text('Its last characters, to distinguish secrets.'),
   secret: text('The secret itself (Standard Webhooks), returned only when it is created.').optional(),
 });
@@ -147,7 +147,7 @@ const WEBHOOK_SECRETS_MAX = 3;
 interface WebhookSecret {
   readonly id: Uuid;
   readonly createdAt: Date;
-  /** Null: never. */
+  /** Null if it never expires. */
   readonly expiresAt: Date | null;
   /** The last characters of its value, by which people distinguish secrets. */
   readonly hint: string;

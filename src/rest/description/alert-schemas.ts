@@ -24,20 +24,27 @@ function alert<Kind extends EventKind>(kind: Kind, adEvent?: z.ZodObject) {
 }
 
 const Rejection = z.strictObject({
-  reason: z.string().max(REASON_LENGTH_MAX).meta({ description: 'In words, for people.' }),
+  reason: z.string().max(REASON_LENGTH_MAX).meta({ description: 'Reason of the rejection, in words.' }),
   violations: z
     .array(
       z.strictObject({
-        propertyPath: text('Such as advert.pictures.0; empty for the message as a whole.'),
-        message: text('What is wrong there.'),
-        code: text('Stable, for programs: the keyword of JSON Schema that is not met.'),
+        propertyPath: text('Path of the invalid member, such as advert.pictures.0; empty for the message as a whole.'),
+        message: text('Description of the error.'),
+        code: text('Stable, for programs: the keyword of JSON Schema that the value violates.'),
       }),
     )
-    .meta({ description: 'One by one; empty when it is no JSON, or when nothing is wrong with the message itself.' }),
-  subject: text('That the message was published on.'),
-  sequence: z.int().min(1).meta({ description: 'Its number in the stream, as the acknowledgement said.' }),
-  messageId: z.string().max(MESSAGE_ID_LENGTH_MAX).nullable().meta({ description: 'Its Nats-Msg-Id, if it had one.' }),
-  receivedAt: dateTime('When the stream took it.'),
+    .meta({ description: 'Errors of the message; empty if it is not JSON, or if the message itself is valid.' }),
+  subject: text('Subject on which the message was published.'),
+  sequence: z
+    .int()
+    .min(1)
+    .meta({ description: 'Sequence number of the message in the stream, as in its acknowledgement.' }),
+  messageId: z
+    .string()
+    .max(MESSAGE_ID_LENGTH_MAX)
+    .nullable()
+    .meta({ description: 'Nats-Msg-Id of the message; null if it had none.' }),
+  receivedAt: dateTime('When the stream stored the message.'),
 });
 
 /** The messages, by their names in the contracts. */

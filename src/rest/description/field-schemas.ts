@@ -14,7 +14,8 @@ export const dateTimeOrNull = (description: string) =>
 export const uuid = (description: string) => z.guid().meta({ description });
 
 export const emailFrequencyChosen = z.enum(MAIL_FREQUENCIES).nullable().meta({
-  description: 'Maximum frequency that the recipient has chosen for your e-mails; null: the frequency that you set.',
+  description:
+    'Maximum frequency that the recipient has chosen for your e-mails; if null, the frequency that you set applies.',
 });
 
 /** An IRI of another resource: `class` is its Hydra class. */

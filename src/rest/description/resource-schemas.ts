@@ -138,13 +138,13 @@ const Search = z.strictObject({
     .string()
     .max(TITLE_LENGTH_MAX)
     .meta({ description: 'Title of the search. Recipients of its e-mails never see it.' }),
-  publicTitle: textOrNull('Title that recipients of its e-mails see; null: its criteria in words.'),
+  publicTitle: textOrNull('Title that recipients of its e-mails see; if null, they see its criteria in words.'),
   token: text('Signing secret of its deliveries (Standard Webhooks).'),
   user: link('User', 'Owner.'),
   createdAt: dateTime('When it was created.'),
   updatedAt: dateTime('When it was last changed.'),
   lastAlertAt: dateTimeOrNull('Time of its last successful delivery.'),
-  seenAt: dateTimeOrNull('Up to when you have seen its matches (`PUT …/seen`); null: never.'),
+  seenAt: dateTimeOrNull('Time up to which you have seen its matches (set by `PUT …/seen`); null if never set.'),
   newSinceSeen: z
     .int()
     .min(0)
@@ -228,7 +228,9 @@ const Delivery = z.strictObject({
   }),
   event: z.enum(EVENT_KINDS).meta({ description: 'Kind of event.' }),
   endpoint: text('Destination: a URL, or a `mailto:` address for an e-mail.'),
-  endpointHealth: EndpointHealth.nullable().meta({ description: 'Null before the first attempt.' }),
+  endpointHealth: EndpointHealth.nullable().meta({
+    description: 'Health of the endpoint. Null if no attempt to it is recorded and it is not paused.',
+  }),
   status: z.enum(DELIVERY_STATES).meta({ description: 'State of the delivery.' }),
   exhausted: z.boolean().meta({ description: 'True if all retries have failed.' }),
   attemptCount: z.int().meta({ description: 'Number of attempts so far.' }),
@@ -295,7 +297,7 @@ const OWN_GROUPS: Readonly<Record<keyof typeof OWN, string>> = {
   SiteCategory: 'Categories of the sites that publish adverts.',
   Feature: 'Features of homes, recognised by the words of adverts.',
   Location: 'Places whose names begin with the typed text.',
-  PointOfInterest: 'Schools, restaurants, hospitals and other points of interest near a place.',
+  PointOfInterest: 'Schools, restaurants, hospitals and other points of interest near a location.',
   WebhookTest: 'An example sent to an endpoint, signed like a real webhook.',
   User: 'The client that the API key belongs to.',
 };

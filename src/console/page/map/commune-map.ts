@@ -21,7 +21,7 @@ export function departmentOf(insee: string): string {
 export function createCommuneReader(base: Observable<BaseMap>) {
   const reading = new Map<string, Promise<void>>();
   const readOne = async (code: string): Promise<void> => {
-    // Null if the service is away: the next move of the map retries.
+    // Null if the service is unavailable: the next move of the map retries.
     const file = await fetch(new URL(`console/communes/${code}`, BASE))
       .then((response) => (response.ok ? (response.json() as Promise<OutlinesFile>) : null))
       .catch(() => null);

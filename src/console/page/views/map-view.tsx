@@ -112,7 +112,9 @@ function FilterBar({ searches }: { readonly searches: SearchTable }) {
   );
 }
 
-/** Typing narrows the titles. Text that is no title chooses nothing, and is removed when the field loses the focus. */
+/**
+ * Typing narrows the titles. Text that is not a title chooses nothing, and is removed when the field loses the focus.
+ */
 function SearchChooser({ searches: { list, byIri, total } }: { readonly searches: SearchTable }) {
   const words = useWords();
   const id = useId();

@@ -126,7 +126,7 @@ export const editorWords = {
       `Les destinataires voient que vous, « ${name} », envoyez ces e-mails.`,
     ),
   consentHint: both(
-    'How it was given, for example “form on the website”. It is dated when you type it.',
+    'How it was given, for example “form on the website”. Its date is the time when you type it.',
     'Comment il a été donné, par exemple « formulaire du site ». Il est daté du moment de la saisie.',
   ),
   consentOf: (day: string) => both(`Consent of ${day}`, `Consentement du ${day}`),
@@ -154,7 +154,7 @@ export const editorWords = {
         : `Pas encore de moyenne par jour : le ${day} est le premier jour avec des données.`,
     ),
   lessThan: (few: string) => both(`less than ${few}`, `moins de ${few}`),
-  whatCosts: both('What rules out most', 'Ce qui écarte le plus de biens'),
+  whatCosts: both('What rules out the most properties', 'Ce qui écarte le plus de biens'),
   without: (criterion: string) => both(`without “${criterion}”`, `sans « ${criterion} »`),
   save: both('Save', 'Enregistrer'),
   saved: both('Saved.', 'Enregistré.'),

@@ -149,8 +149,8 @@ export const terms = {
     withCoherentPrice: both('Coherent price', 'Prix cohérent'),
     energy: both('Energy class', 'Classe énergie'),
     greenHouseGas: both('Greenhouse gas class', 'Classe gaz à effet de serre'),
-    areas: both('Place', 'Lieu'),
-    excludedAreas: both('Excluded places', 'Lieux exclus'),
+    areas: both('Location', 'Lieu'),
+    excludedAreas: both('Excluded locations', 'Lieux exclus'),
     expressions: both('Words', 'Mots'),
   },
   facilities: {

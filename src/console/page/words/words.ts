@@ -121,7 +121,7 @@ export const words = {
     ),
   atThisPlace: (count: number) =>
     both(
-      `${english(count, 'property', 'properties')} at this place`,
+      `${english(count, 'property', 'properties')} at this location`,
       `${french(count, 'bien', 'biens')} à cet endroit`,
     ),
   noMatchYet: both(
@@ -157,7 +157,7 @@ export const words = {
 
   newSearch: both('New search', 'Nouvelle recherche'),
   filterSearches: both('Title, recipient, context…', 'Titre, destinataire, contexte…'),
-  noSearchFound: both('No search passes this filter.', 'Aucune recherche ne correspond à ce filtre.'),
+  noSearchFound: both('No search matches this filter.', 'Aucune recherche ne correspond à ce filtre.'),
   matchedLast7Days: (count: number) =>
     both(
       `${english(count, 'match', 'matches')}${count === 1_000 ? ' or more' : ''} in 7 days`,
@@ -189,13 +189,13 @@ export const words = {
       `${isTaken ? 'Renvoyé' : 'Renvoyé sans succès'} : ${answer}.`,
     ),
   contactsWithheld: both(
-    'The search no longer passes contacts on. They are removed below.',
+    'The search no longer includes contacts. They are removed below.',
     'La recherche ne transmet plus les contacts. Ils sont retirés ci-dessous.',
   ),
   openProperty: both('Open the property', 'Voir le bien'),
   openSearch: both('Open the search', 'Voir la recherche'),
   dueNow: both('due now', 'tentative imminente'),
-  firstAttempt: (clock: string) => both(`goes in ${clock}`, `envoi dans ${clock}`),
+  firstAttempt: (clock: string) => both(`sent in ${clock}`, `envoi dans ${clock}`),
   nextAttempt: (clock: string) => both(`next attempt in ${clock}`, `prochaine tentative dans ${clock}`),
   noAttempt: both('No attempt yet.', 'Aucune tentative encore.'),
   underWay: both('under way', 'en cours'),
@@ -206,17 +206,15 @@ export const words = {
     'Address of the advert, or id of the property or advert',
     'Adresse de l’annonce, ou identifiant du bien ou de l’annonce',
   ),
-  whichAdvertHint: both(
-    'Paste the address as the browser has it.',
-    'Collez l’adresse telle qu’elle est dans le navigateur.',
-  ),
+  whichAdvertHint: both('Paste the address that the browser shows.', 'Collez l’adresse affichée par le navigateur.'),
   explain: both('Explain', 'Expliquer'),
   whyEmpty: both(
-    'Paste an advert to see which searches find it, and why the others do not',
-    'Collez une annonce pour voir quelles recherches la trouvent, et pourquoi les autres non',
+    'Paste the address of an advert to see which searches find it, and why the others do not',
+    'Collez l’adresse d’une annonce pour voir quelles recherches la trouvent, et pourquoi les autres non',
   ),
   whichSearch: both('For which search?', 'Pour quelle recherche ?'),
-  satisfiedSearches: (count: number) => both(`Those that it satisfies (${count})`, `Celles qui conviennent (${count})`),
+  satisfiedSearches: (count: number) =>
+    both(`Searches that it satisfies (${count})`, `Celles qui conviennent (${count})`),
   noneSatisfied: both(
     'It satisfies no search. Choose one under “Why?” to see which criteria fail.',
     'Aucune recherche ne convient. Choisissez-en une sous « Pourquoi ? » pour voir ce qui l’écarte.',

@@ -239,7 +239,10 @@ export class GridBuilder {
     return cellOf(lon, this.#box.west, this.#box.east, this.#side);
   }
 
-  /** Collects the lists by cell. A cell that no edge comes near has no corners that turn either. */
+  /**
+   * Groups the edges and turning corners by cell. A cell without edges nearby has no turning corners, so each list has
+   * at least one edge.
+   */
   #gathered(): Pick<Grid, 'cells' | 'lists'> {
     const side = this.#side;
     const edges = this.#edges.view();

@@ -29,11 +29,11 @@ const NEGATION = 1;
 
 export class LoosePhraseTable {
   readonly #tree = new PhraseTable();
-  /** The beginnings found so far, in the order of the text: the node, the place of its last term, and the kind. */
+  /** The beginnings found so far, in the order of the text: the node, the position of its last term, and the kind. */
   readonly #nodes = new NumberList();
   readonly #places = new NumberList();
   readonly #kinds = new NumberList();
-  /** By node: one above the last place where it was found in this text. */
+  /** By node: one above the last position where it was found in this text. */
   #lastPlaces = new Int32Array(1024);
 
   /** Changes whenever a text may contain more phrases than before. */
@@ -63,7 +63,7 @@ export class LoosePhraseTable {
 
   /**
    * Marks in `seenIn`, by code, the phrases that occur, given the reader's `occurrences`. Returns the number of
-   * beginnings followed, each once for each place where it ends.
+   * beginnings followed, each once for each position where it ends.
    */
   read(occurrences: Int32Array, generation: number, seenIn: Int32Array): number {
     const [nodes, places] = [this.#nodes, this.#places];
@@ -89,7 +89,7 @@ export class LoosePhraseTable {
     return nodes.length;
   }
 
-  /** Several paths may lead to a beginning at a place. */
+  /** Several paths may lead to a beginning at one position. */
   #reach(node: number, marked: number, kind: number, generation: number, seenIn: Int32Array): void {
     const place = marked >> 2;
     if (node === ROOT || this.#lastPlaces[node] === place + 1) return;

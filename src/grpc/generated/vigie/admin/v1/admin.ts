@@ -448,7 +448,7 @@ export const AdminServiceService = {
     responseDeserialize: (value: Buffer): Endpoint => Endpoint.decode(value),
   },
   /**
-   * Shows what clients hold about a recipient of e-mails: searches, consent, oppositions, e-mails with their outcomes.
+   * Shows what clients hold about a recipient of e-mails: searches, consent, objections, e-mails with their outcomes.
    * NOT_FOUND if no data was ever held.
    */
   getRecipients: {
@@ -462,7 +462,7 @@ export const AdminServiceService = {
     responseDeserialize: (value: Buffer): GetRecipientsResponse => GetRecipientsResponse.decode(value),
   },
   /**
-   * Erases an address from every row of these clients, and keeps the opposition as a salted hash. An e-mail that is
+   * Erases an address from every row of these clients, and keeps the objection as a salted hash. An e-mail that is
    * being sent is the last one. The call may be repeated. NOT_FOUND if no data was ever held.
    */
   eraseRecipients: {
@@ -715,12 +715,12 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   /** Resumes an endpoint: its deliveries continue. */
   resumeEndpoint: handleUnaryCall<ResumeEndpointRequest, Endpoint>;
   /**
-   * Shows what clients hold about a recipient of e-mails: searches, consent, oppositions, e-mails with their outcomes.
+   * Shows what clients hold about a recipient of e-mails: searches, consent, objections, e-mails with their outcomes.
    * NOT_FOUND if no data was ever held.
    */
   getRecipients: handleUnaryCall<GetRecipientsRequest, GetRecipientsResponse>;
   /**
-   * Erases an address from every row of these clients, and keeps the opposition as a salted hash. An e-mail that is
+   * Erases an address from every row of these clients, and keeps the objection as a salted hash. An e-mail that is
    * being sent is the last one. The call may be repeated. NOT_FOUND if no data was ever held.
    */
   eraseRecipients: handleUnaryCall<EraseRecipientsRequest, EraseRecipientsResponse>;
