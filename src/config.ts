@@ -208,7 +208,7 @@ const settings = z.object({
   VIGIE_NATS_REPLICAS: z
     .enum(
       ['1', '3', '5'],
-      'must be 1, 3 or 5: an even number of copies tolerates no more lost servers than one copy less',
+      'must be 1, 3 or 5: an even number of copies tolerates no more lost servers than one copy fewer',
     )
     .transform(Number),
   VIGIE_NATS_PORT: integer(0, 65_535),
