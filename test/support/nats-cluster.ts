@@ -34,9 +34,11 @@ const SIZE = 3;
 /** `isSecretive`: the servers do not send clients the addresses of the others, so that clients keep to the proxies. */
 export async function startNatsCluster(cleanup: Cleanup, isSecretive = false): Promise<readonly ClusterNode[]> {
   const root = await temporaryDirectory('nats-cluster');
-  const ports = await freePorts(3 * SIZE);
+  const { ports, release } = await reservePorts(3 * SIZE);
   const routePorts = ports.slice(SIZE, 2 * SIZE);
+  // The proxies choose their own ports, which must not be those of the servers.
   const routes = await startRoutes(cleanup, routePorts);
+  await release();
   const routesOf = (position: number) => routes.filter(({ from, to }) => from === position || to === position);
   const nodes = ports.slice(0, SIZE).map((port, position) => {
     const name = `n${position + 1}`;
@@ -160,7 +162,7 @@ function accepts(port: number): Promise<true | null> {
 }
 
 /** All are reserved at once, so that they differ. */
-async function freePorts(count: number): Promise<readonly number[]> {
+async function reservePorts(count: number) {
   const servers = await Promise.all(
     Array.from(
       { length: count },
@@ -171,6 +173,6 @@ async function freePorts(count: number): Promise<readonly number[]> {
     ),
   );
   const ports = servers.map((server) => (server.address() as AddressInfo).port);
-  await Promise.all(servers.map((server) => new Promise((closed) => server.close(closed))));
-  return ports;
+  const release = () => Promise.all(servers.map((server) => new Promise((closed) => server.close(closed))));
+  return { ports, release };
 }
