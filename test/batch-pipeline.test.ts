@@ -52,10 +52,19 @@ function createStore(random: Random, failures: number) {
       try {
         await someTurns(random);
         mayFail();
-        const stateless = leavesLarge ? items.filter(isLarge) : [];
-        const readable = leavesLarge ? items.filter((item) => !isLarge(item)) : items;
-        const taken = random.chance(0.2) ? readable.slice(0, Math.ceil(readable.length / 2)) : readable;
-        const rest = { deferred: readable.slice(taken.length), stateless };
+        const length = random.chance(0.2) ? Math.ceil(items.length / 2) : items.length;
+        const evaluated = leavesLarge ? items.slice(0, length).filter(isLarge) : [];
+        // The first message of a large state may be decided without it; all later ones of its key need it.
+        const needing = new Set(evaluated.filter(() => random.chance(0.6)).map(({ key }) => key));
+        const decided = new Set(
+          evaluated.filter(({ key }, at) => at === evaluated.findIndex((item) => item.key === key)),
+        );
+        const needsState = (item: Item): boolean => needing.has(item.key) && !decided.has(item);
+        const taken = items.slice(0, length).filter((item) => !needsState(item));
+        const rest = {
+          deferred: items.slice(length).filter((item) => !needsState(item)),
+          stateless: items.filter(needsState),
+        };
         onEvaluated?.(rest);
         await someTurns(random);
         mayFail();
