@@ -225,10 +225,7 @@ export function sampleKeyOf(property: Uuid): number {
   return hashOf(`sample:${property}`)[0];
 }
 
-/**
- * The two 32-bit lanes of cyrb53. This hash is fast, and several are computed per change. An attacker gains nothing
- * from a collision.
- */
+/** The two 32-bit lanes of cyrb53, a fast hash: each change needs several. Collisions do not help attackers. */
 function hashOf(text: string): readonly [high: number, low: number] {
   let [high, low] = [0xdeadbeef, 0x41c6ce57];
   for (let position = 0; position < text.length; position++) {

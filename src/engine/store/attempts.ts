@@ -251,8 +251,7 @@ export type AbandonedAttempt = Pick<
 
 /**
  * The claims of `holders` and of couriers that no longer exist. The latter are possible, because a frozen courier may
- * claim once more before it learns that it was declared dead. Reads every open delivery; called only after a courier
- * died.
+ * claim once more before it learns that it was declared dead. Reads every open delivery, but only after a death.
  */
 export async function readAbandoned(
   client: Queryable,

@@ -96,10 +96,7 @@ export interface SentMatch {
   readonly updatedAt: Date;
 }
 
-/**
- * The newest of the requested matches that belong to this client. Served by the primary key or the unique index of
- * matches.
- */
+/** The newest requested matches of the client. Served by the primary key or the unique index of matches. */
 export async function readTargets(
   database: Queryable,
   clientId: Uuid,

@@ -16,10 +16,7 @@ export async function recordNamespace(database: Queryable, namespace: string | n
   return (rows[0] as { namespace: string }).namespace;
 }
 
-/**
- * The label that identifies this database on a NATS server shared by several. `url` is the configured DATABASE_URL. The
- * table has one row.
- */
+/** The label that identifies this database on a shared NATS server. `url` is DATABASE_URL. The table has one row. */
 export async function readDatabaseLabel(database: Queryable, url: string): Promise<DatabaseLabel> {
   const { rows } = await database.query<{ id: Uuid }>('select database_id as id from installation');
   return { id: (rows[0] as { id: Uuid }).id, address: addressOf(url) };
