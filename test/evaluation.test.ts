@@ -83,7 +83,7 @@ test('an advert for which a property has no room is rejected without the state, 
     const withState = await evaluateBatch(new Map([[PROPERTY, { stored, crawls, bytes }]]), entries, dependencies);
     const reasonOf = (batch: typeof withState, position: number) =>
       batch.rejected.get(position)?.replace(/\d+ bytes/, 'bytes');
-    assert.match(reasonOf(withState, 0) ?? '', /more than the bound/);
+    assert.match(reasonOf(withState, 0) ?? '', /more than the limit/);
     assert.equal(reasonOf(withoutState, 0), reasonOf(withState, 0));
     // The second message needs the state, and the third one waits for it.
     assert.deepEqual([[...withoutState.rejected.keys()], withoutState.stateless], [[0], [1, 2]]);
