@@ -1,41 +1,41 @@
 /**
- * Evaluates batches in the order of the stream. While one batch is written, the next one is evaluated, so that the
- * process computes while PostgreSQL writes. An item whose key is being written waits for that write, as part of a later
- * batch. A batch whose write failed is recorded again, and its keys are recorded alone until they are written.
+ * Evaluates batches in stream order. While one batch is being written, the next one is evaluated, so that the process
+ * computes while PostgreSQL writes. If the key of an item is being written, the item waits for a later batch. A batch
+ * whose write failed is recorded again, and its keys are recorded alone until they are written.
  */
 
 interface Part<Item> {
-  /** Recorded with a later batch. */
+  /** Items to record with a later batch. */
   readonly deferred: readonly Item[];
 }
 
 interface PipelineWork<Item, Recorded extends Part<Item>> {
   /**
-   * Resolves when the items are written, or with null if recording has ended. `onEvaluated` is called with the deferred
+   * Resolves when the items are written, or with null if recording has ended. Calls `onEvaluated` with the deferred
    * items as soon as the next batch may be evaluated.
    */
   readonly record: (
     items: readonly Item[],
     onEvaluated: (deferred: readonly Item[]) => void,
   ) => Promise<Recorded | null>;
-  /** Called with what was written; resolves when there is room for more. */
+  /** Called with the written batch. Resolves when there is room for more. */
   readonly handOn: (recorded: Recorded) => Promise<void>;
   readonly keyOf: (item: Item) => unknown;
 }
 
-/** A batch that is evaluated but not yet written or handed on. */
+/** A batch that was evaluated but not yet written and handed on. */
 interface Writing<Item> {
   readonly items: Item[];
   readonly keys: ReadonlySet<unknown>;
-  /** Resolves when the batch is handed on or has failed; rejects when handing on fails. */
+  /** Resolves when the batch is handed on or has failed; rejects if handing it on fails. */
   readonly ended: Promise<void>;
   hasFailed: boolean;
 }
 
-/** Maximum batches written while the next one is evaluated. More would compete for the same core. */
+/** Maximum number of batches being written while the next one is evaluated. More would compete for the same core. */
 const BESIDE_MAX = 1;
 
-/** `receive` and `settle` are an actor's: see `ActorOptions`. */
+/** `receive` and `settle` belong to an actor: see `ActorOptions`. */
 export class BatchPipeline<Item, Recorded extends Part<Item>> {
   readonly #work: PipelineWork<Item, Recorded>;
   readonly #writing = new Set<Writing<Item>>();
@@ -64,7 +64,7 @@ export class BatchPipeline<Item, Recorded extends Part<Item>> {
     return this.#takeFailed();
   }
 
-  /** Records `item` out of order, in place of one that was abandoned. */
+  /** Records `item` in place of the abandoned item `givenUp`, out of order. */
   async replace(givenUp: Item, item: Item): Promise<void> {
     await this.#untilWriting(0);
     this.#doubtful.delete(this.#work.keyOf(givenUp));
