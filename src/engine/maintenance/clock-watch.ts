@@ -89,7 +89,7 @@ export async function startClockWatch(options: ClockWatchOptions): Promise<Clock
   };
 }
 
-const PAUSED = '; intake pauses until then';
+const PAUSED = '; intake is paused until they agree';
 
 function brokerBehindMs(aheadSeconds: ReadonlyMap<string, number>): number {
   const [postgresql, nats] = [aheadSeconds.get('PostgreSQL'), aheadSeconds.get('NATS')];
