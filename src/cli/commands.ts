@@ -253,7 +253,7 @@ export const COMMANDS: CommandTable = {
   groups: [ADMIN],
 };
 
-/** Loads features only for their own commands, because this would slow down every other command. */
+/** Loads features only for their own commands, because loading them would slow down all others. */
 async function runOfFeature(words: string, input: Input): Promise<void> {
   const { FEATURES } = await import('../features.ts');
   const run = FEATURES.map(({ commands }) => commands?.[words]).find((found) => found !== undefined);

@@ -184,7 +184,7 @@ export async function isDirectoryLocked(directory: string): Promise<boolean> {
   }
 }
 
-/** Node.js has no such call. The command locks the open file that it inherits, which stays locked after it ends. */
+/** Runs the command `flock`, because Node.js has no such call. The inherited file stays locked afterwards. */
 async function flock(file: number, options: readonly string[]): Promise<boolean> {
   const command = spawn('flock', [...options, '--conflict-exit-code', String(CONFLICT), '3'], {
     stdio: ['ignore', 'ignore', 'pipe', file],

@@ -166,7 +166,7 @@ async function formerStoreBytes(home: string): Promise<number | null> {
   return bytes > 0 ? bytes : null;
 }
 
-/** As in config/nats-server.conf, which explains them. Replies use inboxes that begin with the crawler's user name. */
+/** The crawler's permissions; config/nats-server.conf explains them. Its inboxes begin with its user name. */
 const CRAWLER_PUBLISHES = ['adverts.>', '$JS.API.STREAM.INFO.REJECTED', '$JS.API.STREAM.MSG.GET.REJECTED'];
 const CRAWLER_SUBSCRIBES = ['adverts-rejected.>'];
 

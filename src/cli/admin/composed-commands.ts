@@ -175,7 +175,6 @@ export const RECOVERY_COMMANDS: readonly Command[] = [
 
 const ACTIVITY_FIELDS = fieldsOf(methodNamed('WatchActivity').input, []);
 
-/** Shows activities as they happen. */
 export const WATCH_ACTIVITY: Command = {
   words: 'watch',
   summary: 'shows changes, matches and attempts as they happen, until Ctrl-C',

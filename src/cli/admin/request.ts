@@ -169,7 +169,7 @@ export function commentOf(desc: DescMethod | DescField): string {
   return commentAt(proto, path.join('.'));
 }
 
-/** Comments by the path of their element. Cached, because a file has a thousand and most commands need many. */
+/** Comments by the path of their element. Cached, because a file has a thousand and a command needs many of them. */
 const commentsByFile = new Map<FileDescriptorProto, ReadonlyMap<string, string>>();
 
 function commentAt(file: FileDescriptorProto, path: string): string {

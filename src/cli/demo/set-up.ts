@@ -28,7 +28,7 @@ export interface SetUp {
   /** The end of the data directory's name, so that different demonstrations do not share adverts. */
   readonly dataDirSuffix: string;
   readonly stopping: AbortSignal;
-  /** Filled with a function for each opened resource that closes it. */
+  /** Filled with functions that close the opened resources. */
   readonly closers: (() => Promise<void>)[];
   /** Called with the name of each step when the step begins. */
   readonly onStep: (doing: string) => void;

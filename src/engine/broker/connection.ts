@@ -156,8 +156,7 @@ async function connectTo(
 /**
  * Closes connections that the client (2.29.3) leaves open after a server has not answered in time. When such a
  * connection ends later, the client treats its current connection as lost and opens another. One parser then reads
- * both, which corrupts messages. The client calls `discard` on each connection that it abandons, but its own `discard`
- * does nothing.
+ * both, which corrupts messages. The client calls `discard` on connections that it leaves; its own does nothing.
  */
 function closeWhatIsLeft(connection: NatsConnection): void {
   const { transport } = (connection as unknown as { readonly protocol: { readonly transport: object } }).protocol;

@@ -1,7 +1,7 @@
 /**
  * Checks whether JetStream answers at the connected server. A server that is cut off from its cluster still accepts
- * clients but neither stores nor delivers messages, so the connection moves to another server. Silence is measured
- * between checks and limited, so that the time during which a process was suspended hardly counts.
+ * clients but neither stores nor delivers messages, so the connection moves to another server. The silence counted
+ * between two checks is limited, so that the time while a process was suspended hardly counts.
  */
 
 import { type ClusterInfo, millis } from 'nats';

@@ -1,10 +1,9 @@
 /**
  * Pulls from a durable consumer with back-pressure. The next batch is requested only when the receiver has accepted the
  * previous one, so at most two batches are in transit. The client's own `consume` requests more as soon as messages
- * arrive, so its queue is unlimited. The client's `fetch` stops receiving shortly after a request expires (5 % of its
- * time): messages that a busy process reads later are redelivered only after `ack_wait`. Therefore this module makes
- * the requests itself (JetStream API, `CONSUMER.MSG.NEXT`), and one inbox receives the answers until the pull pauses or
- * stops.
+ * arrive, so its queue is unlimited. Its `fetch` stops receiving soon after a request expires: messages that a busy
+ * process reads later are redelivered only after `ack_wait`. So this module makes the requests itself (JetStream API,
+ * `CONSUMER.MSG.NEXT`). One inbox receives the answers until the pull pauses or stops.
  */
 
 import { createInbox, type Msg, millis, nanos } from 'nats';

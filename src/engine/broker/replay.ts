@@ -1,9 +1,8 @@
 /**
- * Reads every message of a stream in order, even messages that the consumer has already delivered. If a crashed or
- * replaced reader left messages unacknowledged, or messages were lost in transit, JetStream redelivers them only after
- * `ack_wait`. By then newer messages of the same property may be recorded, and the redelivered ones count as stale.
- * Therefore this module reads such messages from the stream first. When they are redelivered later, the recorder
- * recognises them and settles them.
+ * Reads every message of a stream in order, even messages that the consumer has already delivered. JetStream redelivers
+ * messages that a crashed or replaced reader left unacknowledged, or that were lost in transit, only after `ack_wait`.
+ * By then newer messages of the same property may be recorded, and the redelivered ones count as stale. So this module
+ * reads such messages from the stream first. When they are redelivered, the recorder recognises and settles them.
  */
 
 import { AckPolicy, DeliverPolicy, nanos } from 'nats';
@@ -34,7 +33,7 @@ export interface InOrderOptions {
   readonly onTransientError: (what: string, error: Error) => void;
 }
 
-/** Small, because a batch is in memory and a message may have a mebibyte. */
+/** Small, because a batch is in memory and a message may be a mebibyte long. */
 const BATCH_MAX = 64;
 /** If no answer arrives within this time, the read counts as interrupted. */
 const ANSWER_MAX_MS = 5_000;

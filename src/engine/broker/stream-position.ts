@@ -12,7 +12,6 @@ export interface ConsumerPosition {
   readonly firstSequence: number;
   /** The sequence of the newest message that the stream has ever had. */
   readonly lastSequence: number;
-  /** Number of messages in the stream. */
   readonly messages: number;
   /** Every message up to this sequence is acknowledged. */
   readonly acknowledgedUpTo: number;

@@ -1,6 +1,6 @@
 /**
  * Inspects the existing streams and consumers of this installation. Reports settings that prevent them from working,
- * and those that belong to another database.
+ * and streams or consumers that belong to another database.
  */
 
 import {
@@ -27,7 +27,7 @@ import {
 } from './topology.ts';
 
 export interface Inspection extends Differences {
-  /** Names the other databases that own some of them; null if there are none. */
+  /** Names the other databases that own some of these streams or consumers; null if there are none. */
   readonly foreign: string | null;
 }
 
@@ -139,7 +139,7 @@ interface Differences {
   readonly cautions: readonly string[];
 }
 
-/** [condition, finding] */
+/** A condition, and the finding if it is true. */
 type Rule = readonly [boolean, string];
 
 /** A smaller limit would reject ordinary adverts. */
@@ -147,7 +147,7 @@ const MESSAGE_BYTES_LEAST = 65_536;
 const HOUR_NANOS = 3_600_000_000_000;
 const SECOND_NANOS = 1_000_000_000;
 const ACK_WAIT_LEAST_NANOS = 30 * SECOND_NANOS;
-/** The batch and the expiry of one pull. */
+/** The largest batch and the longest expiry that a pull requests. */
 const PULL_BATCH_LEAST = 256;
 const PULL_EXPIRES_NANOS = 10 * SECOND_NANOS;
 const PULL_BYTES_LEAST = 1_048_576;
@@ -164,8 +164,7 @@ function hasLimit(limit: number | undefined): boolean {
 
 /**
  * Compares an existing stream or consumer with the wanted one. An operator's settings take precedence, so a difference
- * alone is not a fault. A fault silently loses or stops messages. A caution has no effect today but may cause a failure
- * later.
+ * alone is not a fault. A fault silently loses or stops messages. A caution may cause a failure later.
  */
 function streamDifferences(wanted: WantedStream, actual: StreamConfig): Differences {
   const { name } = wanted;

@@ -28,7 +28,7 @@ import { type Broker, onceElected, PEERS_MAX_MS } from './connection.ts';
 export const ADVERTS_STREAM = ADVERTS.name;
 export const RETRY_PARTITIONS = 8;
 
-/** Maximum unacknowledged adverts of all instances together. Limits how many a restart reads again, too. */
+/** Maximum unacknowledged adverts of all instances together. This also limits how many a restart reads again. */
 const INTAKE_ACK_PENDING_MAX = 2_048;
 const INTAKE_ACK_WAIT_MS = 60_000;
 const RETRY_ACK_WAIT_MS = 90_000;

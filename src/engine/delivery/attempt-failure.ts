@@ -20,7 +20,7 @@ export class NotAttempted extends AttemptFailure {
   }
 }
 
-/** Error codes of established connections. The connector throws an `AttemptFailure` of its own. */
+/** Error codes of established connections. The connector itself creates an `AttemptFailure`. */
 const KINDS: Readonly<Record<string, AttemptError>> = {
   UND_ERR_SOCKET: 'reset',
   ECONNRESET: 'reset',

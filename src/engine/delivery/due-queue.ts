@@ -23,7 +23,7 @@ const SCAN_MAX_MS = 20_000;
 const SCAN_REST_FACTOR = 20;
 const EXPIRED_EVERY_MS = 1_000;
 const EXPIRED_PAGE = 1_000;
-/** Holds that expired this recently are read every second. A slow claim may lock rows, but not for longer. */
+/** Holds that expired within this time are read every second. A slow claim locks rows for less time. */
 const EXPIRED_SPAN_MS = 8_000;
 /** All expired holds are read at most this often, because a commit that waits for a standby may be seen late. */
 const ALL_EXPIRED_EVERY_MS = 10_000;

@@ -19,7 +19,7 @@ export interface EndpointQueueSettings {
   readonly tooLongMs: number;
 }
 
-/** The lower limit of the concurrency of an endpoint that hangs. */
+/** An endpoint that hangs keeps at least this concurrency limit. */
 const CONCURRENCY_MIN = 2;
 /** The highest concurrency limit that an endpoint keeps after a restart. */
 const CONCURRENCY_REMEMBERED_MAX = 4;

@@ -157,7 +157,7 @@ export function deriveAlerts(
 interface Pair {
   /** Whether the table already has the match. */
   readonly isKnown: boolean;
-  /** As stored, or as an earlier change in the batch has set it. */
+  /** The match as stored, or as an earlier change in the batch has set it. */
   match: (KnownMatch & Partial<Pick<Match, 'cause'>>) | null;
 }
 

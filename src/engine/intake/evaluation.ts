@@ -1,8 +1,8 @@
 /**
  * Applies a batch of messages to their properties, one message after the other. Computes the new states, and the
- * searches that each property satisfies before and after each change. All small properties of a batch are evaluated.
- * The large properties in one transaction have a byte limit, so some of their messages are deferred to the next batch.
- * If the messages of a property arrive faster than they can be recorded, the surplus is rejected.
+ * searches that each property satisfies before and after each change. One transaction has limits for the bytes of large
+ * properties and for pairs with searches, so some messages are deferred to the next batch. If the messages of a large
+ * property arrive faster than they can be recorded, the surplus is rejected.
  */
 
 import { yieldToOthers } from '../actor/waiting.ts';

@@ -1,6 +1,6 @@
 /**
- * Ends and returns of matches, for searches that subscribe to these events (decisions, section 16). A match ends when a
- * change of an advert, except its expiry, makes a live property fail the search. It returns when it matches again.
+ * Finds ends and returns of matches, for searches that subscribe to these events (decisions, section 16). A match ends
+ * if a change of an advert, except its expiry, makes a live property fail the search. It returns when it matches again.
  */
 
 import type { AdvertEvent, FieldChange } from '../domain/advert.ts';

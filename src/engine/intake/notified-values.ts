@@ -1,7 +1,7 @@
 /**
- * The values that searches were notified of, while a batch is processed. Used for searches that compare prices and
- * surfaces with these values, or follow the ends and returns of matches (decisions, section 16). If a batch affects no
- * such search, nothing is read or written.
+ * Tracks the values that searches were notified of, while a batch is processed. This concerns searches that compare
+ * prices and surfaces with these values, or follow the ends and returns of matches (decisions, section 16). If a batch
+ * affects no such search, nothing is read or written.
  */
 
 import { isDeepStrictEqual } from 'node:util';
@@ -206,7 +206,6 @@ function setValue(
   values.set(advertUuid, [next.price, next.surface]);
 }
 
-/** The state of a pair at a change. */
 export interface PairAtChange {
   readonly matchId: Uuid | null;
   readonly startsNow: boolean;

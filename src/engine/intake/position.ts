@@ -42,7 +42,7 @@ export interface IntakeStart extends FoundStart {
   readonly isKnownStream: boolean;
   /** If a message up to this sequence changes the database, the database had lost that message. */
   readonly handedOutUpTo: number;
-  /** Null if the stream has all known messages, or was created at another time than the known stream. */
+  /** Null if the stream has all known messages, or its creation time is not that of the known stream. */
   readonly lost: LostTail | null;
   /** True if the consumer has handed out more messages than the stream has, and must be restarted. */
   readonly isConsumerAhead: boolean;
@@ -70,7 +70,7 @@ const MARK_EVERY_MS = 1_000;
 const SHORT_CHECKS = 10;
 /** Number of checks until the next request if the first one did not help. Each change of the leader delays messages. */
 const SHORT_AGAIN_CHECKS = 60;
-/** Number of checks, one a second. As long as the start of a term waits for a server that lags behind. */
+/** Number of checks, one a second: as many seconds as the start of a term waits for a server that lags behind. */
 const LACKING_CHECKS = 15;
 
 /** Rejects if a server is unavailable. */
@@ -262,8 +262,8 @@ export function startPositionMarks(
 }
 
 /**
- * Detects that the database has lost recorded messages. Otherwise, a message that was acknowledged before changes
- * nothing.
+ * Detects that the database has lost recorded messages. Only then does a message that was acknowledged before change
+ * it.
  */
 export interface RestoreDetector {
   /** Messages up to this sequence show whether the database was restored; 0 once this is known. */

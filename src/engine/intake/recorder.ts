@@ -72,7 +72,6 @@ export interface Recorded {
   readonly outcomes: Readonly<Record<ChangeOutcome, number>>;
   readonly events: readonly PropertyEvent[];
   readonly snapshots: readonly Snapshot[];
-  /** Matches that began. */
   readonly began: readonly Match[];
   /** Why entries were rejected and became dead letters, by position. */
   readonly rejected: ReadonlyMap<number, string>;
@@ -207,7 +206,7 @@ async function recordEntries(
   };
 }
 
-/** Includes deferred messages, because this is an upper limit of the messages that may be recorded. */
+/** Includes deferred messages, because the mark is an upper limit of the messages that may be recorded. */
 function highWaterMarkOf(entries: readonly RecordedEntry[]): readonly Statement[] {
   const [first, ...rest] = entries;
   if (first === undefined) return [];

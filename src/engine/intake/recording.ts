@@ -42,7 +42,6 @@ export interface IntakeDependencies {
   readonly recordBatchBytesMax: number;
   /** While the gate is closed, the stage pauses. */
   readonly gate?: PauseGate;
-  /** Called with the start of the term. */
   readonly onStart: (start: IntakeStart) => void;
   /** Called when the database turns out to have been restored to an older state. */
   readonly onRestored: (news: readonly number[], start: IntakeStart) => void;
@@ -242,7 +241,7 @@ function deadLetterOf({ pulled, message, failedKey }: Decoded, error: RejectedMe
   const { violations } = error;
   const stated = message instanceof Error ? error.propertyUuid : message.propertyUuid;
   const propertyUuid = propertyOf(stated, pulled.subject);
-  // Every message of a stream has a time of storage.
+  // The default is never used, because every message of a stream has a time of storage.
   const { storedAtMs = Date.now() } = pulled;
   return { ...pulled, storedAtMs, reason: error.message, failedKey, violations, propertyUuid };
 }

@@ -30,7 +30,7 @@ export function createStreamClock(
   { database, clocks }: { readonly database: Queryable; readonly clocks: ClockComparison },
 ): StreamClock {
   let newestMs = storedUpToMs;
-  // Each message of a stream has a timestamp.
+  // The default is never used, because every message of a stream has a timestamp.
   const storedAtMsOf = ({ storedAtMs = Date.now() }: PulledMessage): number => storedAtMs;
   const allowedMs = ({ sequence }: PulledMessage): number => (sequence <= clockBehind.upTo ? clockBehind.ms : 0);
   return {

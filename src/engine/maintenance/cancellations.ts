@@ -1,8 +1,7 @@
 /**
- * Cancels marked deliveries (store/cancellations.ts) in the background, in pages, with pauses that leave most of
- * PostgreSQL's time to other work. A mark remains for a minute after its pages are complete, because a change that was
- * being recorded when the search was silenced may commit late. Every delivering instance does this; concurrent runs are
- * harmless.
+ * Cancels marked deliveries (store/cancellations.ts) in pages, with pauses that leave most of PostgreSQL's time to
+ * other work. A mark remains for a minute after its pages are complete, because a change that was being recorded when
+ * the search was silenced may commit late. Every delivering instance does this; concurrent runs are harmless.
  */
 
 import { startTask, type Task } from '../actor/task.ts';

@@ -56,7 +56,7 @@ export interface InstanceHeartbeat {
   /** The instance's name is `instances/{id}`. */
   readonly id: string;
   readonly startedAt: Date;
-  /** Controls the stage from now on. If the stage is paused, its gate is closed first. */
+  /** Controls the stage from now on. The gate is closed at once if the stage is paused. */
   addStage(stage: FollowedStage): Promise<void>;
   setIndex(index: ShownIndex): void;
   /** Polls the controls, applies them and stores the resulting state. */

@@ -13,7 +13,7 @@ export interface TopologyWatchOptions {
   readonly everyMs?: number;
   /** Resolves with a sentence about another database that takes in the same adverts; null if there is none. */
   readonly findOther: () => Promise<string | null>;
-  /** Called when a check finds something else than the previous one, or when the first check finds a problem. */
+  /** Called when a check finds anything different from the previous check, or when the first check finds a problem. */
   readonly onFound: (found: Inspection) => void;
   readonly onTransientError: (what: string, error: Error) => void;
 }

@@ -100,7 +100,7 @@ export class CommuneNames {
     );
   }
 
-  /** Communes whose name begins with `key`, or with whose name `key` begins. Compares whole words without articles. */
+  /** Communes with a name that begins with `key`, or that `key` begins with; whole words without articles. */
   alike(communes: readonly CommuneRecord[], key: string): readonly CommuneRecord[] {
     if (key === '') return [];
     const bare = withoutArticle(key);
@@ -159,7 +159,7 @@ export class CommuneNames {
   }
 }
 
-/** `code` is a department code or a zip code, which begins with it. Corsica's zip codes begin with 20. */
+/** `code` is a department code, or a zip code of the department. Corsica's zip codes begin with 20. */
 export function isOfDepartment({ departmentCode }: CommuneRecord, code: string): boolean {
   return code === departmentCode || code.startsWith(departmentCode.replace(/^2[AB]$/, '20'));
 }

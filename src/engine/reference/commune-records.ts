@@ -145,8 +145,8 @@ interface PlaceTable {
 }
 
 /**
- * Reads `places/places.tsv.gz`, which `places/build.ts` creates from La Poste's file and describes. Throws if the file
- * cannot be read, because the installation is then broken.
+ * Reads `places/places.tsv.gz`, the file that `places/build.ts` creates and describes. Throws if the file cannot be
+ * read, because the installation is then broken.
  */
 export async function readPlaceTable(): Promise<PlaceTable> {
   const text = gunzipSync(await readFile(new URL('places/places.tsv.gz', import.meta.url))).toString('utf8');

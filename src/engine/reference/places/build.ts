@@ -1,8 +1,7 @@
 /**
- * Creates `places.tsv.gz` in this folder from La Poste's list of zip codes (Licence Ouverte 2.0). Each line has, for an
- * INSEE code of a present or merged commune, its centres, zip codes that the package of communes lacks, and names of
- * localities and former communes; some are entered by hand. `--check` compares and writes nothing. Without La Poste's
- * file, nothing is done.
+ * Creates `places.tsv.gz` in this folder from La Poste's list of zip codes (Licence Ouverte 2.0). Each line has, for
+ * the INSEE code of a present or merged commune, its centres, zip codes that the package of communes lacks, and names
+ * of localities and former communes, some by hand. `--check` only compares. Without La Poste's file, nothing is done.
  */
 
 import { existsSync } from 'node:fs';
