@@ -362,7 +362,7 @@ describe('the documentation page', () => {
       .filter((one) => !shown.includes(`<p>${one}</p>`));
     assert.deepEqual(missing, []);
     const { attemptTimeoutMs, retryDelayMs } = readConfig({});
-    const [, ...figures] = /200 within (\d+) s.*: (\d+) attempts, each (\d+) hour/.exec(shown) ?? [];
+    const [, ...figures] = /200 within (\d+) s.* (\d+) attempts, each (\d+) hour/.exec(shown) ?? [];
     assert.deepEqual(figures.map(Number), [attemptTimeoutMs / 1_000, ATTEMPTS_MAX, retryDelayMs / 3_600_000]);
     assert.ok(sectionOf('Guarantees').includes('at most six times, never earlier than one hour'));
   });
