@@ -14,7 +14,7 @@ import { type Cleanup, startTestPostgres } from '../support/servers.ts';
 /** A key in the valid format, which no database can confirm here. */
 const KEY = `vigie_01234567_${'k'.repeat(43)}`;
 
-/** The answers of both interfaces with `database` in its present state. */
+/** The answers of both interfaces with `database` in its current state. */
 async function answers(t: Cleanup, database: Database): Promise<{ rest: number; grpc: number; words: string }> {
   const { baseUrl } = await startTestApi(t, { database });
   const { stub, metadata } = (await startAdmin(t, { database, isBrokerOutage })).connect();

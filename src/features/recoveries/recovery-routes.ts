@@ -1,5 +1,6 @@
 /**
- * `/recoveries` resends failed, waiting or (on request) delivered deliveries since a moment (decisions, section 11).
+ * `/recoveries` resends deliveries since a given time: failed, waiting or, on request, delivered (decisions, section
+ * 11).
  */
 
 import type Router from '@koa/router';
