@@ -73,9 +73,7 @@ function declaredLength({ req }: Context): number | null {
   return length === undefined ? null : Number(length);
 }
 
-/**
- * Resolves when the undecoded body has arrived. Called before `jsonBody`, so that a slow client does not hold a turn.
- */
+/** Resolves when the undecoded body has arrived. Called before `jsonBody`, so that a slow client holds no turn. */
 export async function receiveBody(ctx: Context): Promise<void> {
   if (ctx.request.is() === null) return;
   try {

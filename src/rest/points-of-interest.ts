@@ -36,10 +36,7 @@ interface RememberedAnswer {
 
 const PATH = '/indicators/points_of_interest';
 
-/**
- * Adds the route, and returns a shortcut to it, because requests for this most requested resource need not scan all
- * routes.
- */
+/** Adds the route, and returns a shortcut, so that this most requested resource skips the scan of all routes. */
 export function pointRoutes(router: Router, dependencies: ApiDependencies): Middleware {
   const answerPoints = pointHandler(dependencies);
   router.get(PATH, acceptable, answerPoints);

@@ -249,8 +249,8 @@ type AnswerPage = (ctx: Context, envelope: object, members: AsyncIterable<object
 /**
  * Streams pages that are too large to build at once: a hundred searches with thousands of cities take a hundred
  * megabytes. The next one of `members` is requested when the client has read the last one. Throws a 429 `Problem`
- * beyond a few such pages per client and in total. The pages have no entity tag, because the answer begins before all
- * bytes are known.
+ * beyond a few such pages per client and in total. The pages have no entity tag: an answer begins before all bytes are
+ * known.
  */
 function createLargeAnswers(): AnswerPage {
   const pages = new ConcurrencyLimit(LIMITED.largePages, LARGE_PAGES);

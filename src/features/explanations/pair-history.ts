@@ -171,9 +171,7 @@ function silenceOf(history: PairHistory): readonly PairReason[] {
   return [beginningOf(walk(history, history.summary, null)), ...unsubscribedOf(history, history.messages)];
 }
 
-/**
- * The reason `not-subscribed`, if the search subscribes to none of the events in `messages` since its current version.
- */
+/** `not-subscribed` if the search subscribes to none of the events in `messages` since its current version. */
 function unsubscribedOf({ versions }: PairHistory, messages: readonly RecordedMessage[]): readonly PairReason[] {
   const { from, isNotifying, subscribedEvents } = versions.at(-1) as SearchVersion;
   const kinds = messages
@@ -228,8 +226,7 @@ function returnOf(history: PairHistory, match: PairMatch): readonly PairReason[]
   if (!match.hasBegun || match.resumedAt !== null) return [];
   const place = causeOf(history, match);
   const messages = history.messages.filter(({ at }, i) => (place === -1 ? at > match.createdAt : i < place));
-  // A return causes no match, even if the search notifies, so every moment at which it may have happened is a
-  // candidate.
+  // A return causes no match, even if the search notifies, so every possible moment is a candidate.
   const versions = history.versions.map((version) => ({ ...version, isNotifying: false }));
   const { end, candidates } = walk({ ...history, messages, versions }, history.summary, null, match.searchVersion);
   return end === null ? [] : [{ code: 'came-back', at: candidates.length === 1 ? end : null }];
@@ -330,10 +327,7 @@ function failsNow(criteria: Criteria, facts: PropertyFacts): boolean {
   return failuresOf({ ...criteria, withCoherentPrice: false }, facts, 1).length > 0;
 }
 
-/**
- * What an event reveals about the former facts: a value, nothing (no fact changed), only that a value existed, or a
- * part.
- */
+/** What an event reveals about former facts: a value, nothing (no fact changed), the presence, or only a part. */
 const RETRACES: Readonly<Record<EventKind, 'value' | 'nothing' | 'presence' | 'part'>> = {
   'ad.update.price': 'value',
   'ad.update.surface': 'value',

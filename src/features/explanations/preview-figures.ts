@@ -111,9 +111,7 @@ export async function countSatisfied(
 
 /** 95 % of a normal distribution are within this many standard deviations. */
 const DEVIATIONS = 1.96;
-/**
- * Added to counts, because a count of zero in a sample does not prove that there are none (Agresti and Coull, 1998).
- */
+/** Added to counts, because a zero in a sample does not prove that there are none (Agresti and Coull, 1998). */
 const COUNTED_MORE = 2;
 
 /** Extrapolates `count` from a sample in which each property represents `weight`. */

@@ -237,9 +237,7 @@ function positionFrom(start: number): string {
   return `((sample_key::bigint - (${start}) + ${KEYS}) % ${KEYS})::float8`;
 }
 
-/**
- * How many properties each read property represents: the share of the circle up to `position` is also the share read.
- */
+/** How many properties each read property represents if the circle was read up to `position`. */
 function weightOf(position: number): number {
   return KEYS / (position + 1);
 }

@@ -1,7 +1,4 @@
-/**
- * The thread that answers queries (queries.ts). It has its own connections, and the medians, which it reloads after a
- * change.
- */
+/** The thread that answers queries (queries.ts). It has its own connections, and reloads changed medians. */
 
 import { platform, setPriority } from 'node:os';
 import { answerRequests, type Cancellation, settingsOfThread } from '../../engine/actor/worker-thread.ts';

@@ -231,9 +231,7 @@ function createFeedWaits(ending: AbortSignal = new AbortController().signal) {
     },
     /** Wakes the polls of these clients; null means all clients. */
     wake: (clientIds: readonly Uuid[] | null): void => notifyAll(clientIds ?? polls.keys()),
-    /**
-     * Reads again after `page` until an item arrives, `waitMs` is over, the client disconnects or the process stops.
-     */
+    /** Reads again until an item arrives, `waitMs` is over, the client disconnects or the process stops. */
     async until(clientId: Uuid, waitMs: number, gone: AbortSignal, page: Page, read: (last: Page) => Promise<Page>) {
       const endsAt = performance.now() + waitMs;
       const poll: Poll = { hasNews: false, wakeUp: new Signal() };

@@ -33,10 +33,7 @@ function optionsOf({ args, text, flag }: Input) {
   return { source, file, format: text('format'), mapping: text('mapping'), ...choices };
 }
 
-/**
- * Sets exit code 2 if rows are invalid or many adverts have lost a member. Throws `CommandError` if the snapshot is
- * refused.
- */
+/** Sets exit code 2 if rows are invalid or many adverts have lost a member. Throws `CommandError` for a refusal. */
 async function feed(config: Config, options: FeedOptions, stopping: AbortSignal): Promise<void> {
   assertUsable(options);
   const { source, file, isDryRun, isEnd } = options;

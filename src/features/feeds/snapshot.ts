@@ -116,9 +116,7 @@ interface Basis extends Renumbering {
   readonly habits: DecimalHabits;
 }
 
-/**
- * Reads at most three times, because numbers or references found in one reading may change how the file must be read.
- */
+/** Reads at most three times: numbers or references found in one reading may change how the file must be read. */
 async function planSnapshot(input: SnapshotInput, readAt: Date, options: SnapshotOptions): Promise<Plan> {
   const { database, source } = options;
   const habits = (await readSource(database, source))?.report.decimals ?? {};

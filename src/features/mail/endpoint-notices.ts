@@ -84,9 +84,7 @@ interface DueNotice {
   readonly pausedAt: Date | null;
   readonly failingSince: Date | null;
   readonly lastError: string | null;
-  /**
-   * From PostgreSQL's clock, in microseconds: rounded down to milliseconds, it could precede a pause in this e-mail.
-   */
+  /** PostgreSQL's time in microseconds: in whole milliseconds it could precede a pause in this e-mail. */
   readonly readAt: string;
 }
 
@@ -108,8 +106,7 @@ async function readDueNotices(database: Queryable, pauseDays: number): Promise<r
      order by c.id, e.url limit ${ENDPOINTS_MAX}`,
     [pauseDays],
   );
-  // Keys contain only the last digits of a client's id, so clients with the same last digits match each other's
-  // endpoints.
+  // Keys contain only the last digits of a client's id, so different clients may match each other's endpoints.
   return rows.filter(({ clientId, key, url }) => endpointKeyOf(clientId, url) === key);
 }
 

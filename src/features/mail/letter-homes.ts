@@ -38,10 +38,7 @@ export interface LetterHomes {
   readonly pageCount: number;
 }
 
-/**
- * `requested`: the page to read, or the nearest existing one. Served by mail_items_mail and the primary keys of
- * properties, searches and marks.
- */
+/** Reads the page nearest to `requested`. Served by mail_items_mail and the primary keys of the other tables. */
 export async function readLetterHomes(
   database: Queryable,
   { key, mailId }: LinkedRecipient,

@@ -64,10 +64,7 @@ export function createMailSender(server: MailSenderOptions): MailSender {
   };
 }
 
-/**
- * Connects, encrypts and logs in as for an e-mail, but sends none. Resolves with the reason of a failure in words, or
- * null.
- */
+/** Connects, encrypts and logs in as for an e-mail, but sends none. Resolves with a failure in words, or null. */
 export async function checkMailServer(server: MailSenderOptions): Promise<string | null> {
   const { timeoutMs = MAIL_ATTEMPT_TIMEOUT_MS } = server;
   const { options, auth } = connectionOf(server, timeoutMs);
@@ -77,10 +74,7 @@ export async function checkMailServer(server: MailSenderOptions): Promise<string
   );
 }
 
-/**
- * Certificates on the loopback are not verified, because it cannot be intercepted and its servers often use self-signed
- * ones.
- */
+/** Certificates on the loopback are not verified: it cannot be intercepted, and they are often self-signed. */
 function connectionOf({ url, authorities, isInsecure = false }: MailSenderOptions, timeoutMs: number) {
   const { protocol, hostname, port, username, password } = new URL(url);
   const host = hostname.replace(/^\[|\]$/g, '');

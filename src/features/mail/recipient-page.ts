@@ -1,7 +1,7 @@
 /**
- * The recipient's page, in HTML without script. It shows who sends the alerts and for which searches, and has forms to
- * stop one search or all, to receive e-mails less often, and to undo each of these choices. It shows no address,
- * because anyone with the link can see it.
+ * The recipient's page, in HTML without script. It shows whose alerts these are and their searches, and has forms to
+ * stop one or all, to receive e-mails less often, and to undo a choice. It shows no address: anyone with the link sees
+ * it.
  */
 
 import { createHash } from 'node:crypto';

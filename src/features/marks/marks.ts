@@ -1,7 +1,6 @@
 /**
- * What users of a client record about the results of a search (decisions, section 7): the time up to which they have
- * seen its matches, and the results that they keep or hide. Lists and e-mails use the marks; webhooks and the feed do
- * not.
+ * What users record about the results of a search (decisions, section 7): the time up to which they have seen its
+ * matches, and the results that they keep or hide. Lists and e-mails use the marks; webhooks and the feed do not.
  */
 
 import type Router from '@koa/router';

@@ -1,7 +1,4 @@
-/**
- * `/recoveries` resends deliveries since a given time: failed, waiting or, on request, delivered (decisions, section
- * 11).
- */
+/** `/recoveries` resends failed, waiting or, on request, delivered webhooks of a period (decisions, section 11). */
 
 import type Router from '@koa/router';
 import type { Context } from 'koa';

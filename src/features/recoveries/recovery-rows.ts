@@ -95,10 +95,7 @@ export async function createRecovery(database: Queryable, recovery: NewRecovery)
   return (await readRecovery(database, clientId, id)) as Recovery;
 }
 
-/**
- * True if a delivery was sent to the endpoint, or waits for it. Served by the primary key of endpoints, and
- * open_endpoint.
- */
+/** True if a delivery was sent to it, or waits for it. Served by the primary key of endpoints, and open_endpoint. */
 export async function isEndpointKnown(database: Queryable, key: string): Promise<boolean> {
   const { rows } = await database.query<{ isKnown: boolean }>(
     `select exists (select from endpoints where key = $1)

@@ -105,10 +105,7 @@ interface UnderWay {
   readonly next: readonly Uuid[];
 }
 
-/**
- * Records the attempts that have ended, and resolves with the work that is still in progress. Served by the primary
- * keys.
- */
+/** Records the attempts that have ended. Resolves with the work still in progress. Served by the primary keys. */
 export async function settleItems(connection: Queryable, { id }: OpenRecovery): Promise<UnderWay> {
   const { rows } = await connection.query<UnderWay>(
     `with now_so as materialized (

@@ -238,9 +238,7 @@ function grouped(schema: Schema, anyOf: readonly Schema[]): Schema {
   return { ...schema, anyOf: alternatives };
 }
 
-/**
- * Writes consecutive codes as a range, because a named enumeration would get the same name as the list of its codes.
- */
+/** Writes consecutive codes as a range: a named enumeration would get the same name as the list of its codes. */
 function range(schema: Schema, codes: readonly number[]): Schema {
   const [first, last] = [Math.min(...codes), Math.max(...codes)];
   if (last - first + 1 !== new Set(codes).size) return schema;
