@@ -218,7 +218,7 @@ async function preview({ page, receiver, go, picture }: ConsoleScene): Promise<v
   const { match } = JSON.parse(String(receiver.posts[0]?.body)) as { match: { createdAt: string } };
   const inParis = { day: 'numeric', month: 'short', year: 'numeric', timeZone: 'Europe/Paris' } as const;
   const since = new Intl.DateTimeFormat('en-GB', inParis).format(new Date(match.createdAt));
-  assert.ok(told.includes(`No daily mean yet: ${since} is the first day with data.`), told);
+  assert.ok(told.includes(`No daily average yet: ${since} is the first day with data.`), told);
   await picture('previewed');
   // Only the advert at Dunkerque is found, although another search finds all adverts.
   await page.do('fill', { selector: 'input[name=budgetMax]', text: '160000' });
