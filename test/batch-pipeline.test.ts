@@ -112,7 +112,7 @@ async function run(seed: number, failures: number, badShare: number) {
   return { items, store, handedOn, deadLettered };
 }
 
-test('everything is written once, in the order of its key, and handed on', async () => {
+test('everything is written once, in the order of its key, and passed on', async () => {
   let mostTogether = 0;
   for (let seed = 1; seed <= 200; seed++) {
     const { items, store, handedOn } = await run(seed, 0.1, 0);
@@ -132,7 +132,7 @@ test('everything is written once, in the order of its key, and handed on', async
   assert.equal(mostTogether, 3, 'one is written while another is evaluated, and one is recorded apart');
 });
 
-test('a message that a bug prevents from being recorded is dead-lettered alone', async () => {
+test('only the message that cannot be recorded because of a bug is dead-lettered', async () => {
   for (let seed = 1; seed <= 50; seed++) {
     const { items, store, deadLettered } = await run(seed, 0.05, 0.03);
     const bad = items.filter(({ isBad }) => isBad).map(({ number }) => number);

@@ -1,4 +1,4 @@
-/** A start or a reconnection that fails leaves nothing behind. */
+/** A failed start or reconnection leaves no connection open. */
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -36,7 +36,7 @@ test('a cluster that has lost its leader is not reported as lacking JetStream', 
   );
 });
 
-test('a connection on which no server replied in time is closed before the next attempt', async (t) => {
+test('a connection without a timely reply of a server is closed before the next attempt', async (t) => {
   const sockets: Socket[] = [];
   const server = createServer((socket) => {
     sockets.push(socket.on('error', () => undefined));

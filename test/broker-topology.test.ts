@@ -109,7 +109,7 @@ for (const namespace of [null, 'west', 'ile-de-france-2']) {
   });
 }
 
-test('names have no ending without a namespace', () => {
+test('without a namespace names have no suffix', () => {
   assert.deepEqual(brokerNames(null), {
     intakeConsumer: 'intake',
     retriesStream: 'RETRIES',
@@ -118,7 +118,7 @@ test('names have no ending without a namespace', () => {
   });
 });
 
-test('namespaces share the adverts and nothing else', async () => {
+test('namespaces share only the adverts', async () => {
   const made = new Map<string | null, readonly string[]>();
   for (const namespace of [null, 'west', 'west-2']) {
     const { broker, streams, consumers } = brokerWith([], notFound(), brokerNames(namespace));

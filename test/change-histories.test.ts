@@ -47,7 +47,7 @@ const history: fc.Arbitrary<readonly IntakeMessage[]> = fc
     ),
   );
 
-test('a message delivered again, at once or with all the others, changes nothing and creates no event', () => {
+test('a message delivered again, immediately or with all the others, changes nothing and creates no event', () => {
   fc.assert(
     fc.property(history, (messages) => {
       const origins = messages.map(nextOrigin);
@@ -83,7 +83,7 @@ const historyOfOneMinute: fc.Arbitrary<readonly IntakeMessage[]> = fc
 
 const isExpiry = ({ price }: { readonly price: unknown }): boolean => price === 'expired';
 
-test('after NATS is restored, repeats of what one crawl reported in a minute are recognised: only new ones create events', () => {
+test('after NATS is restored, repeated messages of one crawl time are recognised, and only new ones create events', () => {
   fc.assert(
     fc.property(historyOfOneMinute, fc.nat(), (messages, lost) => {
       const whole = changesOf(messages);
@@ -182,7 +182,7 @@ test('the events of a history are the differences between the previous state and
   );
 });
 
-test('the crawls alone decide as the state does, and they decide most messages of a daily crawl', () => {
+test('decisions based only on the crawls agree with those based on the state, and cover most messages of a daily crawl', () => {
   const decided = { unread: 0, recrawled: 0, stale: 0 };
   fc.assert(
     fc.property(recrawlHistory(PROPERTY, 60), (history) => {

@@ -141,7 +141,7 @@ describe('communes by their outlines', { skip }, () => {
     return found;
   }
 
-  it('hold 998 of 1,000 of their points, and more', (t) => {
+  it('contain at least 998 of 1,000 of their points', (t) => {
     let wrong = 0;
     const asked = runsOf(30_000);
     for (let count = 0; count < asked; ) {
@@ -155,7 +155,7 @@ describe('communes by their outlines', { skip }, () => {
     assert.ok(wrong <= asked * 0.002, String(wrong));
   });
 
-  it('and those of arrondissements hold their points, except where the commune ends a few metres before', async (t) => {
+  it('of arrondissements contain their points, except where the commune ends a few metres earlier', async (t) => {
     const source = gunzipSync(await readFile(ARRONDISSEMENTS)).toString('utf8');
     const { features } = JSON.parse(source) as GeoJSON.FeatureCollection;
     const areas = features.map(({ properties, geometry }) => areaOf(String(properties?.insee), geometry));
@@ -175,14 +175,14 @@ describe('communes by their outlines', { skip }, () => {
     assert.ok(neighbours <= asked * 0.02, String(neighbours));
   });
 
-  it('hold nothing beyond a land border', () => {
+  it('contain nothing beyond a land border', () => {
     const isAbroad = (lat: number, lon: number) => abroad.some((country) => isIn(country, lat, lon));
     const points = pointsOutside(10, runsOf(500), (lat, lon, near) => near.length > 0 && isAbroad(lat, lon));
     const french = points.filter(({ lat, lon }) => resolve(lat, lon) !== null);
     assertNone(french.map(({ lat, lon }) => [lat, lon, resolve(lat, lon)?.name]));
   });
 
-  it('have the sea as far as two kilometres off the coast, the nearest one first', async () => {
+  it('include the sea up to two kilometres off the coast, the nearest commune first', async () => {
     const outlines = await readCommuneOutlines();
     const isCoast = (lat: number, lon: number, near: readonly Area[]) =>
       near.some((area) => distanceKm(area, lat, lon) <= 1.99) &&
@@ -213,7 +213,7 @@ describe('communes by their outlines', { skip }, () => {
     });
   }
 
-  it('hold the centre of their commune, or are within five kilometres of it', async () => {
+  it('contain the centre of their commune, or are within five kilometres of it', async () => {
     const outlines = await readCommuneOutlines();
     const far = [...reference.cities()].filter(
       ({ insee, location }) => location !== null && (outlines.distanceKm(insee, location.lat, location.lon) ?? 0) > 5,

@@ -1,4 +1,4 @@
-/** Documents that were recorded or read before come from memory, which is bounded. */
+/** Documents that were already recorded or read come from memory, which is limited. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,4 +1,4 @@
-/** How much of a batch one transaction takes; the rest is deferred to the next one, in order. */
+/** One transaction records a limited part of a batch. The rest is deferred to the next one, in order. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -35,7 +35,7 @@ test('a batch ends at two thousand notified pairs, however many other pairs ther
   assert.deepEqual(await leftOf(6, 1_000, 0), []);
 });
 
-test('one change may have more notified pairs than that', async () => {
+test('a single change may exceed the limit of notified pairs', async () => {
   assert.deepEqual(await leftOf(3, 9_000, 5_000), [1, 2]);
 });
 

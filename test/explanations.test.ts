@@ -66,7 +66,7 @@ test('a search without the one criterion that fails is satisfied', () => {
   }
 });
 
-test('every evaluation has a whole sentence in both languages', () => {
+test('every evaluation has a complete sentence in both languages', () => {
   for (const [search, property] of CASES.slice(0, 5_000)) {
     for (const evaluation of evaluate(search, property)) {
       const [french, english] = [criterionReason(evaluation, 'fr'), criterionReason(evaluation, 'en')];
@@ -118,7 +118,7 @@ test('a summary returns the facts that matching sees, except the texts', () => {
   );
 });
 
-test('a fact that an older summary does not hold is unknown', () => {
+test('a fact that an older summary lacks is unknown', () => {
   const stored = heldAfter(
     upsertAt(0, {
       advert: { price: 200_000, publisher: { category: null, name: null, type: 1 } },
@@ -133,7 +133,7 @@ test('a fact that an older summary does not hold is unknown', () => {
   assert.deepEqual([found.room, found.adverts[0]?.publisherType, found.price], [null, null, 200_000]);
 });
 
-test('a property satisfies a search since the price that caused it', () => {
+test('a property satisfies a search since the price that made it match', () => {
   const advert = (price: number | null) => ({ advert: { price, surface: 50 }, property: { transactionType: 0 } });
   const messages = [upsertAt(0, advert(300_000)), upsertAt(10, advert(250_000)), upsertAt(20, advert(240_000))];
   const stored = changesOf(messages).at(-1)?.stored;

@@ -1,4 +1,4 @@
-/** Files built to cost an importer memory and time are refused after little work, however they continue. */
+/** Files that are built to use up memory and time are refused after little work, however they continue. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -69,7 +69,7 @@ for (const [format, begin, again] of ENDLESS_ENTRIES) {
 /** The bound counts bytes, so few long entries reach it. */
 const NAME = `"name": "${'a'.repeat(500)}"`;
 
-test('many entries may be long in total', async () => {
+test('many entries together may be long', async () => {
   const bytesMax = 20 * MEBIBYTE;
   const file = endlessFile('{"features": [', `{"properties": {"amenity": "school", ${NAME}}},`, bytesMax);
   await assert.rejects(readPoints(file, 'geojson'), { code: 'IMPORT_FILE' });

@@ -1,4 +1,7 @@
-/** Which data a mail server gets, and whether encrypted: also if it cannot encrypt or is an impostor (RFC 3207). */
+/**
+ * Which data a mail server gets, and if they are encrypted, even if the server cannot encrypt or is an impostor (RFC
+ * 3207).
+ */
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -84,7 +87,7 @@ test('a server that offers STARTTLS gets everything encrypted, and one without i
   assert.deepEqual(stranger.letters, [true]);
 });
 
-test('a password is sent in clear only on the loopback', async (t) => {
+test('a password is sent unencrypted only on the loopback', async (t) => {
   const server = await encryptingServer(t, right, { disabledCommands: ['STARTTLS'] });
   const refused = await send(server.port);
   assert.deepEqual([refused.statusCode, refused.isFinal, refused.isRecipientRefused], [500, false, false]);

@@ -1,4 +1,4 @@
-/** The SIMD kernel decides a row only if the sphere and the codes of numbers leave no doubt. */
+/** The SIMD kernel decides a row only if distances and codes of numbers are unambiguous. */
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';

@@ -1,6 +1,6 @@
 /**
- * Random histories of a property and a search. A naive model notes at each step when, and why, the pair began to hold.
- * The explanation that is derived afterwards from the records alone must agree, or say "not recorded".
+ * Random histories of a property and a search. At each step a naive model records when and why the property began to
+ * satisfy the search. An explanation derived afterwards from the records alone must agree, or state "not recorded".
  */
 
 import assert from 'node:assert/strict';
@@ -283,7 +283,7 @@ function check(model: Model, kept: number, seen: Map<string, number>): void {
   if (back !== undefined && back.at !== null) assert.deepEqual(back.at, model.standing?.at);
 }
 
-test('every statement about a pair is true, or says that the fact is not recorded', () => {
+test('every statement about a pair is true, or states that the fact is not recorded', () => {
   const seen = new Map<string, number>();
   fc.assert(
     fc.property(plan, ({ createdBefore, keptFrom, steps, ...search }) => {

@@ -1,4 +1,4 @@
-/** Polygons in the index contain exactly the places that `isInPolygon` says they contain, for any shape. */
+/** Polygons in the index contain exactly the places for which `isInPolygon` is true, for any shape. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -80,7 +80,7 @@ test('a task runs on schedule, and skips times that pass during a run', async (c
   await task.stop();
 });
 
-test('a task due at once runs at once; a run may state how long to rest after it', async (context) => {
+test('a task that is due immediately runs immediately, and a run may state the rest after it', async (context) => {
   const pass = stopClock(context);
   const { task, runs } = openScene({ everyMs: 1_000, isDueAtOnce: true });
   await settled();

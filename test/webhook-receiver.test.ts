@@ -1,4 +1,4 @@
-/** The webhook receiver knows which answers a broken network kept from the sender: the auditor excuses only those. */
+/** The webhook receiver marks answers that a broken network kept from the sender. The auditor excuses only those. */
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';

@@ -116,7 +116,7 @@ function worded(expressions: Expressions): Criteria {
   return { ...ANYTHING, expressions };
 }
 
-/** A circle around the whole country, so that the index cannot file the search by word. */
+/** A circle around the whole country, so that the index cannot use the words of the search as its key. */
 function wide(expressions: Expressions): Criteria {
   return { ...ANYTHING, expressions, areas: { ...ANYTHING.areas, circle: { ...CENTRE, radiusKm: 500 } } };
 }

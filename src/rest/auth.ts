@@ -56,7 +56,7 @@ function refusal(isKeySent: boolean): Problem {
   return new Problem(401, detail, { headers: { 'WWW-Authenticate': 'ApiKey realm="vigie", header="X-API-KEY"' } });
 }
 
-/** Not for a preview, which stores nothing. */
+/** False for the POST of a preview, which stores nothing. */
 export function isWrite({ method, path }: Context): boolean {
   return method !== 'GET' && method !== 'HEAD' && method !== 'OPTIONS' && !path.endsWith('/preview');
 }

@@ -123,8 +123,8 @@ export function deliveryRoutes(router: Router, dependencies: ApiDependencies, li
 }
 
 /**
- * The bytes of the webhook, and the recorded headers of its last attempt. The signature is not recorded, and the
- * secrets that made it may have expired. Contacts are left out if the search hides them now.
+ * The bytes of the webhook, and the recorded headers of its last attempt without the signature: its secrets may have
+ * expired. Contacts are left out if the search now hides them.
  */
 function contentMembers({ id, attempts }: DeliveryRead, content: SentContent | null): string {
   if (content === null) return '"headers":null,"withheld":false,"body":null';

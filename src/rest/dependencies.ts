@@ -88,18 +88,18 @@ export interface SingleDelivery {
  */
 export type DeliverOnce = (delivery: SingleDelivery) => Promise<AttemptOutcome | null>;
 
-/** Writes a choice to the journal file, in the transaction that records it; the choice is on disk when it resolves. */
+/** Writes a choice to the journal file, in the transaction that records it. Resolves when the choice is on disk. */
 export type KeepChoice = (client: Queryable, choice: RecipientChoice) => Promise<void>;
 
 export interface ApiDependencies {
   readonly database: Database;
-  /** For requests without a key, look-ups of keys and unsubscribe links: a separate connection. Default: `database`. */
+  /** A separate connection for requests without a key, key look-ups and unsubscribe links. Default: `database`. */
   readonly publicDatabase?: Database;
   /** Called for each authenticated request; returns false when the client has too many connections. */
   readonly onAuthenticated?: (socket: Socket, clientId: Uuid) => boolean;
-  /** True while PostgreSQL has no room on its disk: writes are refused. */
+  /** True while the disk of PostgreSQL is full: writes are refused. */
   readonly isStoreFull?: () => boolean;
-  /** For single explanations: separate connections, whose statements have a time limit. */
+  /** Separate connections for single explanations. Their statements have a time limit. */
   readonly queryDatabase?: Database;
   /** Sends a query to a feature's worker thread, which has its own connections. */
   readonly askThread: AskThread;

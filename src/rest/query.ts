@@ -1,6 +1,6 @@
 /**
- * Strict query parameters: an unknown, repeated or malformed one is answered with 400 and the known ones. Names are
- * compared literally, brackets included (`order[title]`, `facilities[]`), so a name cannot nest.
+ * Strict query parameters: an unknown, repeated or malformed one is answered with 400 and a list of the known ones.
+ * Names are compared literally, with their brackets (`order[title]`, `facilities[]`), so they never nest.
  */
 
 import type { Context } from 'koa';
@@ -203,7 +203,7 @@ const PAGE_MAX = 10_000_000;
 
 /** A larger value is reduced to the maximum: clients that want every member request a thousand. */
 const itemsPerPage: ParameterRule<number> = {
-  description: `Members on a page; more than ${ITEMS_PER_PAGE_MAX} are ${ITEMS_PER_PAGE_MAX}.`,
+  description: `Members on a page; a number above ${ITEMS_PER_PAGE_MAX} means ${ITEMS_PER_PAGE_MAX}.`,
   schema: { type: 'integer', minimum: 1, default: ITEMS_PER_PAGE_DEFAULT },
   property: null,
   parse: ([value = String(ITEMS_PER_PAGE_DEFAULT)]) => {

@@ -61,7 +61,7 @@ export interface Contract {
   readonly resources?: Readonly<Record<string, z.ZodObject>>;
   /** Collections that may have more members than `totalItems`. */
   readonly estimated?: readonly string[];
-  /** Estimated collections that say in `margin` how many more there may be. */
+  /** Estimated collections whose `margin` states how many more members there may be. */
   readonly withMargin?: readonly string[];
   /** The description of each group, by class name. */
   readonly groups?: Readonly<Record<string, string>>;

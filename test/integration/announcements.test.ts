@@ -6,7 +6,7 @@ import { announceChange, onChange } from '../../src/engine/broker/announcements.
 import { connectBroker } from '../../src/engine/broker/connection.ts';
 import { startTestNats } from '../support/servers.ts';
 
-test('a changed key is announced to every instance, and not as a change of a search', async (t) => {
+test('a changed key is announced to every instance, but not as a change of a search', async (t) => {
   const server = await startTestNats(t);
   const connect = async (name: string) => {
     const broker = await connectBroker({ url: server.url, name, onStatus: () => undefined });

@@ -44,7 +44,7 @@ async function openTested(t: Cleanup, plans?: 'pipeline'): Promise<DatabasePool>
   return openTestDatabase(t, url, 1, plans);
 }
 
-test('a connection that breaks while it passes from one user to the next does not end the process', async (t) => {
+test('a connection that breaks between two users does not end the process', async (t) => {
   const database = await openTested(t);
   let users = 0;
   database.on('acquire', (client) => {
@@ -121,7 +121,7 @@ test('work that throws between its statements leaves no trace, even of statement
   assert.deepEqual(await kept(), []);
 });
 
-test('work that continues after its transaction has ended can send nothing more', async (t) => {
+test('work that continues after its transaction has ended cannot send anything', async (t) => {
   const { database, kept } = await openKept(t);
   const late = new EventEmitter<{ sent: [Promise<unknown>] }>();
   const told = once(late, 'sent');
@@ -153,7 +153,7 @@ test('if the client library cannot encode the last statement, the others and the
   assert.deepEqual(await kept(), [4]);
 });
 
-test('a transaction whose failure was not reported is not taken for committed', async (t) => {
+test('a transaction whose failure was not reported does not count as committed', async (t) => {
   const database = await openTested(t);
   const hidden = transaction(database, async (client) => {
     client.query('select 1 / 0').catch(() => undefined);
@@ -310,7 +310,7 @@ const BURST = `
     claim, coalesce(claim, 0)
   from generate_series(1, ${BURST_ROWS}) as i, lateral (select case when i <= ${BURST_SETTLED} then 1 end as claim) as claimed`;
 
-test('in a burst the statements of the queue read no more rows after statistics were taken of an empty queue', async (t) => {
+test('after statistics of an empty queue, the statements of the queue read no additional rows in a burst', async (t) => {
   const { url } = await startTestPostgres(t);
   await migrate(url);
   const database = openTestDatabase(t, url, 1, 'pipeline');
@@ -451,7 +451,7 @@ function settledAttempt(id: Uuid, endpointKey: string): Parameters<typeof record
   };
 }
 
-test('no bound of an indexed column is a time computed within the statement, which cannot bound an index', async (t) => {
+test('conditions on indexed columns do not use times computed within the statement, which an index cannot use', async (t) => {
   const database = await openTested(t);
   const { rows } = await database.query<{ name: string }>(
     `select distinct attname as name from pg_index join pg_attribute on attrelid = indexrelid
@@ -473,7 +473,7 @@ test('no bound of an indexed column is a time computed within the statement, whi
   assertNone(bounds.flat().filter((bound) => indexed.has(bound.split(' ')[0] ?? '')));
 });
 
-test('writes of one turn of the event loop reach PostgreSQL together and in order', async (t) => {
+test('writes of one turn of the event loop arrive at PostgreSQL together and in order', async (t) => {
   const server = createServer();
   const received = new Promise<string>((resolve) => {
     server.once('connection', (socket: Socket) => {

@@ -1,6 +1,6 @@
 /**
- * The statements of the queue make the transitions of domain/delivery.ts and no others, from every state, on real
- * PostgreSQL. Each is executed twice, as after a commit whose answer was lost, and concurrently with other deliveries.
+ * From every state, the statements of the queue make only the transitions of domain/delivery.ts, on real PostgreSQL.
+ * Each is executed twice, as after a commit whose answer was lost, and concurrently with other deliveries.
  */
 
 import assert from 'node:assert/strict';
@@ -152,7 +152,7 @@ test('an attempt starts by the clock of its courier, not of PostgreSQL', async (
   }
 });
 
-test('a late failure changes nothing, and a late success counts', async (t) => {
+test('a late failure has no effect, and a late success counts', async (t) => {
   const { database, search } = await openScene(t);
   for (const isFine of [false, true]) {
     for (const state of ['queued', 'sending', 'retry_wait', 'failed'] as const) {

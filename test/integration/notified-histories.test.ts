@@ -1,7 +1,7 @@
 /**
- * What searches with subscribed events are notified of (decisions, section 16). PostgreSQL records random histories of
- * adverts and searches, with crashes before a commit and redeliveries after it. A model that knows only the values of
- * the adverts judges the result.
+ * The notifications of searches with subscribed events (decisions, section 16). PostgreSQL records random histories of
+ * adverts and searches, with crashes before a commit and redeliveries after it. A model based only on the values of the
+ * adverts checks the result.
  */
 
 import assert from 'node:assert/strict';
@@ -432,7 +432,7 @@ async function compare({ searches }: Model, seed: number): Promise<void> {
 
 const ASKED = ['read-notices', 'read-former-values', 'read-members', 'write-notices'];
 
-it('a history costs no statement and no byte if no search needs it, and is removed with its match', async () => {
+it('a history needs no statement and no byte if no search uses it, and is removed with its match', async () => {
   const [propertyUuid, advertUuid] = [randomUuid(), randomUuid()];
   const price = async (...prices: number[]): Promise<void> => {
     for (const each of prices) {
@@ -469,7 +469,7 @@ it('a history costs no statement and no byte if no search needs it, and is remov
   for (const search of [plain, asking]) await api.call('DELETE', search);
 });
 
-it('it follows the decisions in any history and after any crash', async () => {
+it('notifications follow the decisions in any history and after any crash', async () => {
   const from = Number(process.env.TEST_SEED ?? 1);
   const count = runsOf(300) === 300 ? 300 : 12;
   for (let seed = from; seed < from + count; seed++) await history(seed);

@@ -1,6 +1,6 @@
 /**
  * The statement that claims deliveries agrees with the rule of the decisions (section 6, "Order") in every situation of
- * a match, on real PostgreSQL. A delivery that it holds back is released when its turn comes.
+ * a match, on real PostgreSQL. A delivery that the statement holds back is released when its turn comes.
  */
 
 import assert from 'node:assert/strict';

@@ -146,7 +146,7 @@ describe('a refusal', () => {
     });
   }
 
-  it('writes numbers the French way', async () => {
+  it('writes numbers in the French format', async () => {
     const { body } = await refusedIn('fr', ['POST', '/searches', { title: 'x', budgetMin: 3e5, budgetMax: 250_000 }]);
     const expected = `ne doit pas dépasser le maximum, qui est de ${(250_000).toLocaleString('fr')}`;
     assert.equal(body.violations?.[0]?.message, expected);

@@ -160,7 +160,7 @@ const isRequested = (template: string): boolean =>
   template !== '/webhook-tester' &&
   (!template.includes('{') || NAMED_IN_PATHS.some((resource) => template.startsWith(`/${resource}/`)));
 
-test('every path of the document names an object of a client, or is open to all', () => {
+test('every path of the document names an object of a client, or is open to all clients', () => {
   for (const [template] of operations.filter(([path]) => path.includes('{'))) {
     const resource = template.split('/')[1] ?? '';
     assert.ok([...NAMED_IN_PATHS, ...OPEN_TO_ALL].includes(resource), `${template}: whose is it?`);
@@ -210,7 +210,7 @@ test('objects of another client do not exist in bodies, in the tester and in cur
   }
 });
 
-test('the owner is answered where the other client was not', async () => {
+test('the owner gets an answer where the other client did not', async () => {
   for (const [template, method, operation] of operations.filter(([path]) => isRequested(path))) {
     if (method !== 'get') continue;
     for (const { path } of questionsOf(template, method, operation)) {

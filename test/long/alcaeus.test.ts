@@ -1,4 +1,4 @@
-/** The API through alcaeus, a Hydra client that knows only what the API says of itself. */
+/** The API through alcaeus, a Hydra client that uses only the API's own description. */
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';

@@ -1,5 +1,5 @@
 /**
- * The Helm chart, checked with Helm itself and with the types of Kubernetes and of the Prometheus operator. Both are Go
+ * The Helm chart, checked with Helm and with the types of Kubernetes and of the Prometheus operator, which are Go
  * modules. The tests are skipped, with the reason, if Go is missing or cannot fetch them.
  */
 
@@ -84,7 +84,7 @@ for (const [name, sets] of Object.entries(VALUES)) {
   });
 }
 
-test('the rules of the chart are those of config/prometheus', { skip }, async () => {
+test('the chart has the alert rules of config/prometheus', { skip }, async () => {
   const manifests = await render('--set', 'monitoring.prometheusRule=true');
   const names = (text: string) => [...text.matchAll(/alert: (\w+)/g)].map(([, name]) => name).sort();
   assert.deepEqual(names(manifests), names(await readFile(join(ROOT, 'config/prometheus/alerts.yml'), 'utf8')));

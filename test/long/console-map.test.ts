@@ -1,4 +1,4 @@
-/** The console's map: all listed results, the places chosen in a search's form, and what that search would find. */
+/** The console's map: all listed results, the places chosen in the form of a search, and its preview. */
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -7,7 +7,7 @@ import { type ConsoleScene, openConsole } from '../support/console-scene.ts';
 import type { RestClient } from '../support/rest-client.ts';
 import { until } from '../support/until.ts';
 
-test('the map shows what is listed, and what is chosen', { timeout: 600_000 }, async (t) => {
+test('the map shows the listed properties and the chosen places', { timeout: 600_000 }, async (t) => {
   const scene = await openConsole(t);
   const { page, rest, publish, enter } = scene;
   await page.do('look', { width: 1280, height: 800, scheme: 'light', timeZone: 'America/Guadeloupe' });
@@ -21,17 +21,18 @@ test('the map shows what is listed, and what is chosen', { timeout: 600_000 }, a
   );
   await scene.receiver.until((posts) => posts.length === 5);
   await enter();
-  await t.test('the first view and “Show all” contain all that is listed', () => seeAll(scene));
-  await t.test('a property is one row of all its searches, and says for whom it is', () => readForWhom(scene));
+  await t.test('the first view and “Show all” contain all listed properties', () => seeAll(scene));
+  await t.test('a property is one row for all its searches, and names them', () => readForWhom(scene));
   await t.test('neighbours and shores are land, the sea is not', () => showLand(scene));
-  await t.test('a town and a department are their outlines, a zip code is marked, all are centred', () =>
+  await t.test('towns and departments are shown as outlines, zip codes are marked, and the map is centred on all', () =>
     choosePlaces(scene),
   );
-  await t.test('“Why?” names the property, and says in both languages that it lies outside an area', () =>
+  await t.test('“Why?” names the property, and states in both languages that it is outside an area', () =>
     askWhy(scene),
   );
-  await t.test('the map shows the properties that the preview counts, and the preview names the days of its mean', () =>
-    preview(scene),
+  await t.test(
+    'the map shows the properties that the preview counts, and the preview names the days of its average',
+    () => preview(scene),
   );
 });
 
@@ -218,7 +219,7 @@ async function preview({ page, receiver, go, picture }: ConsoleScene): Promise<v
   const { match } = JSON.parse(String(receiver.posts[0]?.body)) as { match: { createdAt: string } };
   const inParis = { day: 'numeric', month: 'short', year: 'numeric', timeZone: 'Europe/Paris' } as const;
   const since = new Intl.DateTimeFormat('en-GB', inParis).format(new Date(match.createdAt));
-  assert.ok(told.includes(`No daily mean yet: ${since} is the first day with data.`), told);
+  assert.ok(told.includes(`No daily average yet: ${since} is the first day with data.`), told);
   await picture('previewed');
   // Only the advert at Dunkerque is found, although another search finds all adverts.
   await page.do('fill', { selector: 'input[name=budgetMax]', text: '160000' });

@@ -6,7 +6,7 @@ import { type ConsoleScene, openConsole } from '../support/console-scene.ts';
 
 const ADVERTS = 400;
 
-test('views are read in their order, long lists as far as they are near', { timeout: 600_000 }, async (t) => {
+test('views are read in their order, and long lists only near the visible part', { timeout: 600_000 }, async (t) => {
   const scene = await openConsole(t);
   const { rest, publish, receiver, enter, page } = scene;
   await page.do('look', { width: 1280, height: 800, scheme: 'light' });
@@ -19,9 +19,9 @@ test('views are read in their order, long lists as far as they are near', { time
   await enter();
   await t.test('the list', () => readList(scene));
   await t.test('a property', () => readProperty(scene));
-  await t.test('searches, and the one that is written', () => readSearches(scene, id));
+  await t.test('searches, and the one in the editor', () => readSearches(scene, id));
   await t.test('deliveries', () => readDeliveries(scene));
-  await t.test('of hundreds of rows those are drawn that are near', () => scroll(scene));
+  await t.test('only rows near the visible part are drawn', () => scroll(scene));
 });
 
 interface Told {

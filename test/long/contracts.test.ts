@@ -1,6 +1,6 @@
 /**
- * The contracts of a running daemon as programs read them: generators produce clients that compile, linters and parsers
- * find no fault, and the documented examples are sent to the daemon and answered as documented.
+ * The contracts of a running daemon: generated clients compile, linters and parsers find no fault, and the daemon
+ * answers the documented examples as documented.
  */
 
 import assert from 'node:assert/strict';

@@ -1,6 +1,6 @@
 /**
- * PostgreSQL on a full disk. A running daemon continues and reports why it is not ready; a daemon started meanwhile
- * waits. Neither loses a change, and both work again once there is room.
+ * PostgreSQL on a full disk. A running daemon continues and reports why it is not ready; a daemon that is started
+ * during this time waits. Neither loses a change, and both work again once there is space.
  */
 
 import assert from 'node:assert/strict';

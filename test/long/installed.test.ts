@@ -1,7 +1,7 @@
 /**
- * From an empty home to the first alert in the three ways of config/install.md, with the commands printed there: the
- * package as an ordinary user, the compose files, and the systemd unit. There is no Docker engine and no systemd here,
- * so their commands are run by hand with their environment, against servers of Debian.
+ * From an empty home directory to the first alert with the commands of config/install.md: the package as an ordinary
+ * user, the compose files, and the systemd unit. Without a Docker engine and systemd, the test runs their commands with
+ * their environment, on servers of Debian.
  */
 
 import assert from 'node:assert/strict';

@@ -52,7 +52,7 @@ test('a standby is promoted after its primary was killed, and the deliveries con
   for (const each of [...daemons, late]) assert.equal(await each.end('SIGTERM'), 0);
 });
 
-test('event numbers that a lost primary used are not used again, even if JetStream had none of them', async (t) => {
+test('event numbers of a lost primary are not used again, even if JetStream had none of them', async (t) => {
   const cleanup = lastFirst(t);
   const pair = await startPostgresPair(cleanup);
   const nats = await startTestNats(cleanup);

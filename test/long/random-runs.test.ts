@@ -1,4 +1,4 @@
-/** The tests of `npm test` that draw random cases, with all of their cases. */
+/** The tests of `npm test` with random cases, with all of their cases. */
 
 process.env.TEST_RUNS = 'all';
 // Imported first: it opens servers before its tests. If the other tests ended by then, the file would end with them.

@@ -209,7 +209,7 @@ test('0 keeps rows without limit, and two simultaneous sweeps remove as much as 
   assert.ok((late.deliveries as number) > 0 && removed('deliveries') > 0);
 });
 
-test('a property that is recorded while it would be removed stays with its matches', async (t) => {
+test('a property that is recorded during its removal stays, with its matches', async (t) => {
   const { database, clock, market } = await openStage(t);
   for (let day = 0; day <= LISTED_DAYS; day++) await market.live();
   await clock.advance(DAYS.expired + 1);

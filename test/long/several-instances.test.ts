@@ -1,6 +1,6 @@
 /**
- * Several instances on one NATS and one PostgreSQL: complete ones, and separate roles. Whichever starts, stops, freezes
- * or is killed, the rows are those that one instance would have written, and every delivery is made once.
+ * Several instances on one NATS and one PostgreSQL, complete ones and separate roles. Whichever starts, stops, freezes
+ * or is killed, the rows equal those of a single instance, and every delivery is made once.
  */
 
 import assert from 'node:assert/strict';

@@ -1,7 +1,7 @@
 /**
- * A rolling upgrade as operators make it, and back. This version and an invented next one take in, match and deliver
- * side by side, while adverts arrive, endpoints fail and an operator's pause is in force. Whichever version leads,
- * nothing is lost, notified twice or sent too early.
+ * A rolling upgrade and downgrade. This version and an invented next one take in, match and deliver together, while
+ * adverts arrive, endpoints fail and an operator has paused a stage. Whichever version leads, nothing is lost, notified
+ * twice or sent too early.
  */
 
 import assert from 'node:assert/strict';

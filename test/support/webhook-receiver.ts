@@ -104,7 +104,7 @@ export async function startWebhookReceiver(cleanup: Cleanup, options: ReceiverOp
   const onRequest = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const receivedAt = now();
     response.on('error', () => undefined);
-    // The request of another program that expects its own server on this port.
+    // A request of another program that expects its own server on this port.
     if (request.method !== 'POST') return void response.writeHead(405).end();
     const body = await bodyOf(request);
     if (body === null) return;
@@ -167,7 +167,7 @@ export async function startWebhookReceiver(cleanup: Cleanup, options: ReceiverOp
           const last = posts.slice(-POSTS_SHOWN_MAX).map(({ path, status }) => `${path} ${status}`);
           reject(givenUp(giveUpMs, condition, { count: posts.length, last }));
         }, giveUpMs);
-        // The server keeps the process alive while it is open; an abandoned wait must not do so afterwards.
+        // An open server keeps the process alive. An abandoned wait must not do so afterwards.
         timer.unref();
         const watch = (): void => {
           if (!condition(posts)) return;
@@ -241,7 +241,7 @@ function pourOut(response: ServerResponse): void {
   if (!response.destroyed) response.once('drain', () => pourOut(response));
 }
 
-/** Null if the sender closed the connection in the middle. */
+/** Null if the sender closed the connection in the middle of the body. */
 async function bodyOf(request: IncomingMessage): Promise<Buffer | null> {
   const chunks: Buffer[] = [];
   return new Promise((resolve) => {

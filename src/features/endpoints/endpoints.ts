@@ -1,6 +1,6 @@
 /**
  * `/endpoints` (decisions, sections 6 and 7): the endpoints of a client's webhooks, their states, and their pauses. The
- * engine pauses dead endpoints, and sends nothing to a paused one. A client ends such a pause, and its own pauses.
+ * engine pauses dead endpoints, and sends nothing to a paused one. A client can end these pauses and its own.
  */
 
 import type Router from '@koa/router';

@@ -111,12 +111,12 @@ interface Plan {
   readonly carried: readonly Carried[];
 }
 
-/** What a reading starts from. The reading may show that another basis is needed. */
+/** What a reading assumes. The reading may show that other assumptions are needed. */
 interface Basis extends Renumbering {
   readonly habits: DecimalHabits;
 }
 
-/** Reads at most three times: numbers or references seen in one reading can change how the next one reads. */
+/** Reads at most three times: numbers or references found in one reading may change how the file must be read. */
 async function planSnapshot(input: SnapshotInput, readAt: Date, options: SnapshotOptions): Promise<Plan> {
   const { database, source } = options;
   const habits = (await readSource(database, source))?.report.decimals ?? {};
@@ -160,7 +160,7 @@ async function planBy(
       await publishRow(row, seen, tally, compare);
     }
   } catch (error) {
-    // A forced snapshot that could not be read to its end says nothing about missing adverts.
+    // If a forced snapshot could not be read to its end, adverts that it lacks may still exist.
     if (!(isForced && error instanceof SnapshotRefusedError && seen.shown.size > 0)) throw error;
     isWhole = false;
     tally.notice(`No advert expires. ${error.message}`);

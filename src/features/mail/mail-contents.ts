@@ -1,7 +1,7 @@
 /**
  * What an e-mail says about a property: its state when the e-mail is written, and the changes since this recipient was
- * last notified of it. For this comparison each advert is stored as the last e-mail showed it, without the document; an
- * advert is compared only with itself. Of the URLs in adverts, only http and https ones are used.
+ * last notified of it. For this comparison the members of each advert that the last e-mail showed are stored; an advert
+ * is compared only with itself. Of the URLs in adverts, only http and https ones are used.
  */
 
 import type { StoredProperty } from '../../engine/domain/change.ts';
@@ -48,13 +48,13 @@ type MailDocument = Readonly<Record<OfProperty<RowOf<'range'>>['source']['fact']
 export interface MailProperty extends MailDocument, MailAdvert {
   /** The price of this advert in the last notification; null if it is the same, or there was none. */
   readonly priceBefore: number | null;
-  /** Whether the rent includes the charges; null when that is unknown. */
+  /** True if the rent includes the charges; null when that is unknown. */
   readonly hasCharges: boolean | null;
   /** A to G. */
   readonly energyClass: string | null;
   readonly picture: string | null;
   readonly link: string | null;
-  /** For a property without a link; null if it has one, or a search that found it hides contacts. */
+  /** Null if the property has a link, or if a search that found it hides contacts. */
   readonly contact: MailContact | null;
 }
 
@@ -84,7 +84,7 @@ export interface MailItem {
   readonly reason: MailReason;
 }
 
-/** An advert as an e-mail shows it; an expired one as the last e-mail before showed it. */
+/** An advert as an e-mail shows it. An expired advert is stored as the previous e-mail showed it. */
 interface NotifiedAdvert {
   readonly price: number | null;
   readonly surface: number | null;
@@ -138,8 +138,8 @@ export interface MailSources {
 }
 
 /**
- * The items of a property that an e-mail may mention. Of the items about a match with one search, only one remains: the
- * beginning of the match if it continues, otherwise its last state. A match that ended and returned is not mentioned.
+ * The items of a property that an e-mail may mention. For each match only one item about its state remains: its
+ * beginning if the match continues, otherwise its last state. A match that ended and returned is not mentioned.
  */
 export function news<Item extends MailItem>(items: readonly Item[]): readonly Item[] {
   const isEnd = ({ reason }: MailItem): boolean => reason.kind === 'property.match.end';
@@ -192,7 +192,7 @@ export function mailEntry(all: readonly MailItem[], sources: MailSources): MailE
     : { property, others: othersOf(state.adverts, lead), causes, notified: notifiedNow };
 }
 
-/** The property as an e-mail with these items would show it now, without their news. */
+/** The property as an e-mail with these items would show it now, without the news. */
 export function homeEntry(
   items: readonly MailItem[],
   { stored, resolvePlace, searches }: Pick<MailSources, 'stored' | 'resolvePlace' | 'searches'>,
@@ -319,7 +319,7 @@ function factOf(reason: MailReason, lead: StoredAdvert, sources: MailSources): M
   return { ...fact, before, now: compared === 'price' ? priceOf(advert) : advert.content.surface, advert: shown };
 }
 
-/** Only bounds on the property's own values: an e-mail shows no others. */
+/** Only limits of the property's own values, because an e-mail shows no others. */
 function missesOf(members: SearchMembers, document: MailDocument, language: MailLanguage): readonly string[] {
   return plainCriteria('range')
     .filter(isOfProperty)

@@ -25,7 +25,7 @@ export interface PlaceNames {
 }
 
 const TEXTS = {
-  /** An empty one is left out: every search requires coherent prices, unless its client has switched that off. */
+  /** An empty text is left out: nearly every search requires coherent prices. */
   requirements: {
     withVirtualTour: both('With a virtual tour', 'Avec visite virtuelle'),
     withCoherentPrice: '',
@@ -139,7 +139,7 @@ function searchSentence(members: SearchMembers, names: CityNames, language: Lang
   return cut(cleanText(parts.join(', ')), SENTENCE_LENGTH_MAX);
 }
 
-/** A search as its recipient knows it: by its public title, else by its criteria. */
+/** A search as its recipient knows it: by its public title, or else by its criteria. */
 export function namedSearch(members: SearchMembers, names: CityNames, language: Language): MailSearch {
   const criteria = searchSentence(members, names, language);
   const title = cleanText(members.publicTitle ?? '');

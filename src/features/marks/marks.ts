@@ -1,6 +1,6 @@
 /**
- * What users of a client do with the results of a search (decisions, section 7): the time up to which they have seen
- * its matches, and the results that they keep or hide. Lists and e-mails use the marks; webhooks and the feed do not.
+ * What users record about the results of a search (decisions, section 7): the time up to which they have seen its
+ * matches, and the results that they keep or hide. Lists and e-mails use the marks; webhooks and the feed do not.
  */
 
 import type Router from '@koa/router';
@@ -63,7 +63,7 @@ const MARK_CHANGE = {
   ...{ search: IGNORED, property: IGNORED, markedAt: IGNORED },
 };
 
-/** Far more than a person marks: `forget` removes the marks of properties that are gone. */
+/** Far more than a person needs, because `forget` removes the marks of properties that are gone. */
 const MARKS_MAX = 10_000;
 
 function markRoutes(router: Router, dependencies: ApiDependencies): void {

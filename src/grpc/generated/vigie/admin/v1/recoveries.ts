@@ -9,8 +9,8 @@ import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 import { Timestamp } from "../../../google/protobuf/timestamp.ts";
 
 /**
- * Recoveries: everything that a client should have received since a moment, resent at a rate that leaves slots for new
- * deliveries. Clients start them themselves (`POST /recoveries`); these are the same.
+ * Recoveries: they resend everything that a client should have received since a given time, and leave slots for new
+ * deliveries. Clients can also start them themselves (`POST /recoveries`).
  */
 
 /** One recovery and its progress. */
@@ -41,7 +41,7 @@ export interface Recovery {
   sentCount: number;
   /** Of these, answered with 200. */
   deliveredCount: number;
-  /** Of these, not answered with 200: their series of attempts continue. */
+  /** Of these, not answered with 200; their retries continue. */
   failedCount: number;
   /** Not sent yet. */
   remainingCount: number;

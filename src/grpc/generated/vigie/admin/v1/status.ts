@@ -45,7 +45,7 @@ export interface Status {
   intakeLead: IntakeLead | undefined;
 }
 
-/** The intake has one leader at a time. */
+/** The leadership of intake: one instance leads at a time. */
 export interface IntakeLead {
   /** When the last leader began its work; absent if there was none. */
   beginTime:
@@ -114,7 +114,7 @@ export interface Stage {
   instanceCount: number;
 }
 
-/** Whether the stage takes new work. */
+/** The state of a stage. */
 export const Stage_State = {
   /** STATE_UNSPECIFIED - Not used. */
   STATE_UNSPECIFIED: "STATE_UNSPECIFIED",
@@ -214,7 +214,10 @@ export interface AdoptStreamsRequest {
 
 /** The streams and consumers that were taken over. */
 export interface AdoptStreamsResponse {
-  /** For each the stream or consumer, its waiting messages, and its owner; empty if none belongs to another database. */
+  /**
+   * A sentence for each stream or consumer, with its waiting messages and its owner; empty if none belongs to another
+   * database.
+   */
   adopted: string[];
 }
 
