@@ -5,6 +5,7 @@ import { EVENT_KINDS } from '../../src/engine/domain/codes.ts';
 import { searchNumberOf, timeOrderedUuid, uuidOf } from '../../src/engine/domain/ids.ts';
 import type { IntakeMessage } from '../../src/engine/domain/intake-message.ts';
 import type { MailLanguage } from '../../src/engine/domain/mail.ts';
+import { NO_MARKETS } from '../../src/engine/domain/market-prices.ts';
 import { SEARCH_DEFAULTS, type SearchMembers } from '../../src/engine/domain/search.ts';
 import {
   type MailEntry,
@@ -81,6 +82,7 @@ export function startReader(asked: readonly Partial<SearchMembers>[] = [{}], { i
       isAnnounced: notified !== null,
       searches,
       names: named(language),
+      markets: NO_MARKETS,
       language,
     });
   };

@@ -13,6 +13,8 @@ import type { AdvertFacts, PropertyFacts } from './property-facts.ts';
 export interface Forms {
   readonly bound: number | null;
   readonly floor: number | null;
+  /** Per cent. */
+  readonly percent: number | null;
   readonly flag: boolean | null;
   readonly code: number | null;
   /** As sent: one code or several. */
@@ -128,13 +130,12 @@ interface RangeWords {
   readonly answered: string;
 }
 
-/** A value within the bounds of members `…Min` and `…Max`. In the form `floor`, 0 is a bound. */
-export function range<Name extends string, const S extends Source<number | null>, F extends 'bound' | 'floor'>(
-  name: Name,
-  source: S,
-  form: F,
-  words: RangeWords & { readonly min: string },
-) {
+/** A value within the bounds of members `…Min` and `…Max`. In the forms `floor` and `percent`, 0 is a bound. */
+export function range<
+  Name extends string,
+  const S extends Source<number | null>,
+  F extends 'bound' | 'floor' | 'percent',
+>(name: Name, source: S, form: F, words: RangeWords & { readonly min: string }) {
   const minName = `${name}Min` as const;
   const maxName = `${name}Max` as const;
   return {
@@ -199,8 +200,8 @@ export function rangeOf(min: number | null, max: number | null): Range {
   return { min: min === 0 ? null : min, max: max === 0 ? null : max };
 }
 
-/** For floors, 0 is a bound. */
-export function floorRangeOf(min: number | null, max: number | null): Range {
+/** For floors and per cents, 0 is a bound. */
+export function signedRangeOf(min: number | null, max: number | null): Range {
   return min === null && max === null ? UNBOUNDED : { min, max };
 }
 

@@ -4,6 +4,7 @@
  */
 
 import type { FeatureSet } from './features.ts';
+import { type MarketPrices, marketPercent, NO_MARKETS } from './market-prices.ts';
 import { type ComparedFlags, eachComparedFlag } from './property-flags.ts';
 
 /** A live advert. A property without one matches no search. */
@@ -53,6 +54,8 @@ export interface PropertyFacts extends ComparedFlags {
   readonly adverts: readonly AdvertFacts[];
   /** False if the price is known to be incoherent (decisions, section 3). */
   readonly isPriceCoherent: boolean;
+  /** The stored markets with which a search compares its price. */
+  readonly markets: MarketPrices;
 }
 
 /** An unknown property and an unknown advert. Members that are compared first come first. */
@@ -72,6 +75,7 @@ export const NOTHING_KNOWN: PropertyFacts = {
   ...eachComparedFlag(() => null),
   departmentCode: null,
   isPriceCoherent: true,
+  markets: NO_MARKETS,
   inseeCodes: [],
   zipcodes: [],
   texts: [],
@@ -92,17 +96,18 @@ export const NOTHING_KNOWN_OF_ADVERT: AdvertFacts = {
   texts: [],
 };
 
-const { adverts: _, ...OWN } = NOTHING_KNOWN;
+const { adverts: _, markets: __, ...OWN } = NOTHING_KNOWN;
 const OWN_FACTS = namesOf(OWN);
 const ADVERT_FACTS = namesOf(NOTHING_KNOWN_OF_ADVERT);
 
 /** True if matching cannot distinguish the two: most changes of an advert affect no compared value. */
 export function sameFacts(a: PropertyFacts, b: PropertyFacts): boolean {
   if (!sameValues(a, b, OWN_FACTS) || a.adverts.length !== b.adverts.length) return false;
+  if (a.markets !== b.markets && marketPercent(a) !== marketPercent(b)) return false;
   return a.adverts.every((advert, i) => sameValues(advert, b.adverts[i] as AdvertFacts, ADVERT_FACTS));
 }
 
-/** Every fact except the adverts is a value or a list of texts. */
+/** Every fact except the adverts and markets is a value or a list of texts. */
 function sameValues<Fact extends string>(
   a: Readonly<Record<Fact, unknown>>,
   b: Readonly<Record<Fact, unknown>>,

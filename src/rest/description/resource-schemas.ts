@@ -25,6 +25,7 @@ import {
   integer,
   link,
   list,
+  number,
   text,
   textOrNull,
 } from './field-schemas.ts';
@@ -96,6 +97,7 @@ const decimalText = ({ answered }: { readonly answered: string }) => textOrNull(
 const ANSWERS: Answers = {
   bound: ({ answered }) => integer(answered),
   floor: ({ answered }) => integer(answered),
+  percent: ({ answered }) => number(answered),
   flag: ({ answered }) => flag(answered),
   code: ({ names, answered }) =>
     z

@@ -68,6 +68,7 @@ const EDGES: Readonly<Record<OfProperty<RowOf<'range'>>['name'], Edges | null>> 
   room: COUNTS,
   bedroom: COUNTS,
   floor: null,
+  marketDifference: null,
 };
 
 /** The compared values, in the order of the columns: each has a minimum column followed by a maximum column. */
