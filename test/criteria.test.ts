@@ -223,7 +223,15 @@ test('every criterion decides alone, both ways, among the cases that the index i
 
 /** Markets of flats for sale with these codes and medians. */
 function marketsOf(...rows: readonly Partial<MarketPrice>[]): PropertyFacts['markets'] {
-  const market = { code: '', name: 'Paris', transactionType: 0, propertyType: 0, count: 83, changedAt: new Date(0) };
+  const market = {
+    code: '',
+    name: 'Paris',
+    isDepartment: false,
+    transactionType: 0,
+    propertyType: 0,
+    count: 83,
+    changedAt: new Date(0),
+  };
   return new Map(
     rows.map((row) => {
       const one = { ...market, median: null, ...row };

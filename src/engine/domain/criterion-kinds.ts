@@ -233,7 +233,7 @@ export function code<Name extends string, const S extends Source<number | null>>
     source,
     names,
     unset: keyed<Name, number | null>(name, null),
-    members: keyed(name, { form: 'code', unset: null, ...legendOf(names), names } satisfies Member<'code'>),
+    members: keyed(name, { form: 'code', unset: null, ...described(names), names } satisfies Member<'code'>),
     isSet: (criteria: Requested) => criteria[name] !== null,
     holds: (criteria: Requested, considered: Considered) =>
       isMet(source, considered, (value) => value === criteria[name]),
@@ -257,7 +257,7 @@ export function codes<Name extends string, const S extends Source<number | null>
     source,
     names,
     unset: keyed<Name, readonly number[]>(name, []),
-    members: keyed(name, { form: 'codes', unset: null, ...legendOf(names), names } satisfies Member<'codes'>),
+    members: keyed(name, { form: 'codes', unset: null, ...described(names), names } satisfies Member<'codes'>),
     isSet: (criteria: Requested) => criteria[name].length > 0,
     holds: (criteria: Requested, considered: Considered) =>
       isMet(source, considered, (value) => value !== null && criteria[name].includes(value)),
@@ -267,9 +267,13 @@ export function codes<Name extends string, const S extends Source<number | null>
   };
 }
 
-function legendOf(names: readonly string[]): { readonly requested: string; readonly answered: string } {
-  const legend = `${names.map((name, position) => `${position} ${name}`).join(', ')}.`;
-  return { requested: legend, answered: legend };
+/** `0 sale, 1 rent.` */
+export function legendOf(names: readonly string[]): string {
+  return `${names.map((name, position) => `${position} ${name}`).join(', ')}.`;
+}
+
+function described(names: readonly string[]): { readonly requested: string; readonly answered: string } {
+  return { requested: legendOf(names), answered: legendOf(names) };
 }
 
 /** Accepts any of several letters, given in the member `memberName`; an empty list accepts all. */

@@ -74,7 +74,7 @@ const WORDS: InLanguages<Words> = {
 function marketReason({ holds, expected, actual }: MarketEvaluated, language: Language): string {
   const words = WORDS[language];
   if (actual === null) return words.unknown;
-  const { median, count, name, code, transactionType, propertyType } = actual.market;
+  const { median, count, name, isDepartment, transactionType, propertyType } = actual.market;
   const percent = Math.round(actual.percent * 10) / 10;
   const show = (value: number | null): string | null =>
     value === null ? null : shownQuantity(value, 'percent', language);
@@ -82,12 +82,10 @@ function marketReason({ holds, expected, actual }: MarketEvaluated, language: La
     shownNumber(count, language),
     words.propertyTypes[propertyType],
     words.transactions[transactionType],
-    words.place(name, code.length < INSEE_LENGTH),
+    words.place(name, isDepartment),
   ];
   const position = words.position(shownQuantity(Math.abs(percent), 'percent', language), Math.sign(percent));
   const amount = shownQuantity(median, 'eurosPerMeter', language);
   const sentence = `${words.is} ${position} ${properties.join(' ')} (${amount}).`;
   return holds ? sentence : `${sentence} ${words.accepted(show(expected.min), show(expected.max))}`;
 }
-
-const INSEE_LENGTH = 5;

@@ -10,6 +10,7 @@ export interface MarketPrice {
   /** INSEE code of a commune or arrondissement (five characters), or code of a department. */
   readonly code: string;
   readonly name: string;
+  readonly isDepartment: boolean;
   readonly transactionType: number;
   readonly propertyType: number;
   /** Euros per m², for land per m² of land; null while fewer than `MARKET_SIZE_MIN` prices are known. */
@@ -20,7 +21,7 @@ export interface MarketPrice {
   readonly changedAt: Date;
 }
 
-type KnownMarket = MarketPrice & { readonly median: number; readonly count: number };
+export type KnownMarket = MarketPrice & { readonly median: number; readonly count: number };
 
 /** By `marketKey`. A new object for each change, so that equal objects have equal prices. */
 export type MarketPrices = ReadonlyMap<string, MarketPrice>;

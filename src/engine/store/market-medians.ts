@@ -130,6 +130,8 @@ export function followMedians(
   };
 }
 
+const INSEE_CODE_LENGTH = 5;
+
 function mediansOf(rows: readonly MarketRow[], nameOf: (code: string) => string | null): Medians {
   const coherence = new Map<string, MarketRow>();
   const markets = new Map<string, MarketPrice>();
@@ -140,7 +142,8 @@ function mediansOf(rows: readonly MarketRow[], nameOf: (code: string) => string 
       coherence.set(keyOf({ departmentCode: code, transactionType, isLand }), row);
       continue;
     }
-    const market = { code, name: nameOf(code) ?? code, transactionType, propertyType, median, count, changedAt };
+    const place = { code, name: nameOf(code) ?? code, isDepartment: code.length < INSEE_CODE_LENGTH };
+    const market = { ...place, transactionType, propertyType, median, count, changedAt };
     markets.set(marketKey(market), market);
   }
   return {

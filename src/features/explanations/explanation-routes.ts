@@ -39,7 +39,7 @@ export function explanationRoutes(router: Router, dependencies: ApiDependencies,
   const { settings, reference, retentionDays = KEPT_FOR_EVER, now } = dependencies;
   const { database } = limiter;
   const askQuery = queriesOf(dependencies.askThread);
-  const medians = followMedians(database, reference.nameOf).renew;
+  const medians = followMedians(database, (code) => reference.nameOf(code)).renew;
   const explaining: Explaining = { database, reference, retentionDays, now, medians };
 
   router.get('/searches/:id/explanation', acceptable, async (ctx) => {

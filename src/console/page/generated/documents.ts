@@ -245,6 +245,17 @@ readonly 'type': string;
 readonly 'attributes': unknown;
 }
 
+export interface MarketDocument {
+readonly '@context': "/contexts/Market";
+readonly '@id': string;
+readonly '@type': "Market";
+readonly 'median': number;
+readonly 'count': number;
+readonly 'name': string;
+readonly 'level': "city" | "department";
+readonly 'changedAt': string;
+}
+
 export interface WebhookTestDocument {
 readonly '@context': "/contexts/WebhookTest";
 readonly '@id': string;
