@@ -58,7 +58,10 @@ export function flat(
   });
 }
 /** `isMatched`: the searches had matched the property before they had e-mails. */
-export function startReader(asked: readonly Partial<SearchMembers>[] = [{}], { isMatched = false } = {}) {
+export function startReader(
+  asked: readonly Partial<SearchMembers>[] = [{}],
+  { isMatched = false, markets = NO_MARKETS } = {},
+) {
   const searches = new Map(
     asked.map((members, at) => [
       searchNumberOf(at + 1),
@@ -82,7 +85,7 @@ export function startReader(asked: readonly Partial<SearchMembers>[] = [{}], { i
       isAnnounced: notified !== null,
       searches,
       names: named(language),
-      markets: NO_MARKETS,
+      markets,
       language,
     });
   };
