@@ -24,9 +24,14 @@ const WHOLE_CITY = `case
   when insee_code between '69381' and '69389' then '69123'
   when insee_code between '13201' and '13216' then '13055' end`;
 
+/** A live property belongs to each of these markets. A join with an array of codes would take twice as long. */
+const PLACED = ['insee_code', WHOLE_CITY, 'department_code']
+  .map((code) => `select ${code} as code, transaction_type, property_type, price from priced where is_live`)
+  .join(' union all ');
+
 /**
  * A market that no longer has a median keeps its row, because explanations say since when. Scans the summaries once,
- * which takes a second for a million of them: an index on prices would cost more, with every change.
+ * which takes a second for 200,000 of them: an index on prices would cost more, with every change.
  */
 const COMPUTE = `
   with priced as materialized (
@@ -50,8 +55,7 @@ const COMPUTE = `
   ), compared as (
     select code, transaction_type, property_type, count(*)::integer as property_count,
       percentile_cont(0.5) within group (order by price) as median
-    from priced, unnest(array[insee_code, ${WHOLE_CITY}, department_code]) as code
-    where is_live and property_type is not null and code is not null
+    from (${PLACED}) as placed where code is not null and property_type is not null
     group by 1, 2, 3 having count(*) >= ${MARKET_SIZE_MIN}
   ), compared_written as (
     insert into market_prices as stored (code, transaction_type, property_type, median, property_count, changed_at, revision)
@@ -66,7 +70,7 @@ const COMPUTE = `
     returning 1
   )
   select extract(epoch from clock_timestamp() - statement_timestamp())::float8 * 1000 as "tookMs"
-  from (select (select count(*) from written) + (select count(*) from compared_written)) as ended`;
+  from (select count(*) from written) as ended, (select count(*) from compared_written) as compared_ended`;
 
 /** Computes all medians and stores those that have changed. Resolves with PostgreSQL's working time in milliseconds. */
 export async function computeMedians(database: Database): Promise<number> {
