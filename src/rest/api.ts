@@ -20,6 +20,7 @@ import type { ApiDependencies, ApiLogger } from './dependencies.ts';
 import { documentationRoutes } from './description/documentation.ts';
 import { PATCH_TYPES } from './json-body.ts';
 import { createQueryLimiter, createTurns, limitRate, refuseWritesWhile } from './limits.ts';
+import { marketRoutes } from './markets.ts';
 import { matchRoutes } from './matches.ts';
 import { pointRoutes } from './points-of-interest.ts';
 import { Problem, reportProblems } from './problem.ts';
@@ -73,6 +74,7 @@ export function createRoutes(dependencies: ApiDependencies): {
   propertyRoutes(router, dependencies);
   referenceRoutes(router, dependencies);
   locationRoutes(router, dependencies, limiter);
+  marketRoutes(router, dependencies, limiter);
   webhookTestRoutes(router, dependencies);
   for (const { routes } of FEATURES) routes?.(router, dependencies, limiter);
   return { router, shortCut };

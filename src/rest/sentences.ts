@@ -243,6 +243,15 @@ export const REFUSALS = {
     'Name the property with only one of property, advert and url.',
     'Indiquez le bien par un seul des paramètres property, advert et url.',
   ),
+  onePlace: both(
+    'Name the place with only one of city and department.',
+    'Indiquez le lieu par un seul des paramètres city et department.',
+  ),
+  fewPrices: (fewest: number) =>
+    both(
+      `Fewer than ${fewest} prices are known for this type of property in this place.`,
+      `Moins de ${fewest} prix sont connus pour ce type de bien dans ce lieu.`,
+    ),
   noCursor: both(
     'after is not a cursor of this feed, or belongs to another client or filter.',
     'after n’est pas un curseur de ce flux, ou vient d’un autre client ou filtre.',

@@ -29,8 +29,8 @@ const cleanup = lastFirst({ after });
 const api = await startTestApi(cleanup, { now: () => NOW });
 const scene = await openRecording(cleanup, api.database, api.reference.resolvePlace);
 await scene.record(sampleMessages(7, api.reference, ADVERTS, START).map(withGaps));
-const median = await scene.computeMedians();
-const properties = await knownProperties(api.database, api.reference.resolvePlace, median);
+const medians = await scene.computeMedians();
+const properties = await knownProperties(api.database, api.reference.resolvePlace, medians);
 const names = new Map((await listSiteCategories(api.database)).map(({ id, name }) => [id, name]));
 const siteCategoryName = (id: number) => names.get(id) ?? null;
 const categories = names.size;
@@ -53,7 +53,7 @@ function withGaps(message: IntakeMessage): IntakeMessage {
 const tools = (sampleStart = 0): QueryTools => ({
   database: api.database,
   sampleStart,
-  median,
+  medians,
   cancellation: { throwIfCancelled: () => undefined },
 });
 
@@ -84,7 +84,7 @@ describe('a preview', () => {
       }
       assert.deepEqual(valuesOf(figures.withoutCriterion, 'criterion'), removableCriteria(criteria));
       const since = satisfied
-        .map(({ uuid, summary }) => ({ uuid, satisfiedSince: satisfiedSince(criteria, summary, median) }))
+        .map(({ uuid, summary }) => ({ uuid, satisfiedSince: satisfiedSince(criteria, summary, medians) }))
         .sort((a, b) =>
           a.satisfiedSince === b.satisfiedSince
             ? a.uuid < b.uuid

@@ -6,9 +6,10 @@ import type { MessageOrigin, StoredProperty } from '../../src/engine/domain/chan
 import type { ResolvePlace } from '../../src/engine/domain/city.ts';
 import type { Uuid } from '../../src/engine/domain/ids.ts';
 import { decodeIntakeMessage, type IntakeMessage } from '../../src/engine/domain/intake-message.ts';
+import type { Medians } from '../../src/engine/domain/market-prices.ts';
 import { propertyFacts, readingOf } from '../../src/engine/domain/property-document.ts';
 import type { PropertyFacts } from '../../src/engine/domain/property-facts.ts';
-import { type MedianOf, type PropertySummary, summaryOf } from '../../src/engine/domain/property-summary.ts';
+import { type PropertySummary, summaryOf } from '../../src/engine/domain/property-summary.ts';
 import { SEARCH_DEFAULTS, type SearchMembers } from '../../src/engine/domain/search.ts';
 import type { PairFeature } from '../../src/engine/intake/alerts.ts';
 import { type Matcher, startMatcher } from '../../src/engine/intake/matcher.ts';
@@ -31,7 +32,7 @@ const BATCH = 100;
 export interface RecordingScene {
   readonly matcher: Matcher;
   /** Computes the medians that all later evaluations use. */
-  computeMedians(): Promise<MedianOf>;
+  computeMedians(): Promise<Medians>;
   /** Records for all existing searches. */
   record(messages: readonly IntakeMessage[]): Promise<void>;
   /**
@@ -66,7 +67,7 @@ export async function openRecording(
   const recordBatch: Recorder = createRecorder({
     database,
     matcher,
-    median: (market) => medians.current.median(market),
+    medians: () => medians.current,
     resolvePlace,
     bounds: BOUNDS,
     clock,
@@ -89,7 +90,7 @@ export async function openRecording(
     matcher,
     async computeMedians() {
       await computeMedians(database);
-      return (await medians.renew()).median;
+      return medians.renew();
     },
     async record(messages) {
       await matcher.refresh();
@@ -118,7 +119,7 @@ export interface KnownProperty {
 export async function knownProperties(
   database: Database,
   resolvePlace: ResolvePlace,
-  median: MedianOf,
+  medians: Medians,
 ): Promise<readonly KnownProperty[]> {
   const { rows } = await database.query<StoredRow>('select state, crawls from properties order by uuid');
   return rows.map((row) => {
@@ -127,7 +128,7 @@ export async function knownProperties(
     return {
       uuid: stored.state.uuid,
       stored,
-      facts: propertyFacts(reading, median),
+      facts: propertyFacts(reading, medians),
       summary: summaryOf(reading, stored.crawls),
     };
   });

@@ -13,6 +13,8 @@ import type { AdvertFacts, PropertyFacts } from './property-facts.ts';
 export interface Forms {
   readonly bound: number | null;
   readonly floor: number | null;
+  /** Per cent. */
+  readonly percent: number | null;
   readonly flag: boolean | null;
   readonly code: number | null;
   /** One code or several, as sent. */
@@ -128,13 +130,12 @@ interface RangeWords {
   readonly answered: string;
 }
 
-/** Requires a value within the limits of the members `…Min` and `…Max`. In the form `floor`, 0 is a limit. */
-export function range<Name extends string, const S extends Source<number | null>, F extends 'bound' | 'floor'>(
-  name: Name,
-  source: S,
-  form: F,
-  words: RangeWords & { readonly min: string },
-) {
+/** Requires a value within the limits of the members `…Min` and `…Max`. In the forms `floor` and `percent`, 0 is a limit. */
+export function range<
+  Name extends string,
+  const S extends Source<number | null>,
+  F extends 'bound' | 'floor' | 'percent',
+>(name: Name, source: S, form: F, words: RangeWords & { readonly min: string }) {
   const minName = `${name}Min` as const;
   const maxName = `${name}Max` as const;
   return {
@@ -199,8 +200,8 @@ export function rangeOf(min: number | null, max: number | null): Range {
   return { min: min === 0 ? null : min, max: max === 0 ? null : max };
 }
 
-/** Like `rangeOf`, but 0 is a limit: the ground floor. */
-export function floorRangeOf(min: number | null, max: number | null): Range {
+/** Like `rangeOf`, but 0 is a limit: for floors and percentages. */
+export function signedRangeOf(min: number | null, max: number | null): Range {
   return min === null && max === null ? UNBOUNDED : { min, max };
 }
 
@@ -232,7 +233,7 @@ export function code<Name extends string, const S extends Source<number | null>>
     source,
     names,
     unset: keyed<Name, number | null>(name, null),
-    members: keyed(name, { form: 'code', unset: null, ...legendOf(names), names } satisfies Member<'code'>),
+    members: keyed(name, { form: 'code', unset: null, ...described(names), names } satisfies Member<'code'>),
     isSet: (criteria: Requested) => criteria[name] !== null,
     holds: (criteria: Requested, considered: Considered) =>
       isMet(source, considered, (value) => value === criteria[name]),
@@ -256,7 +257,7 @@ export function codes<Name extends string, const S extends Source<number | null>
     source,
     names,
     unset: keyed<Name, readonly number[]>(name, []),
-    members: keyed(name, { form: 'codes', unset: null, ...legendOf(names), names } satisfies Member<'codes'>),
+    members: keyed(name, { form: 'codes', unset: null, ...described(names), names } satisfies Member<'codes'>),
     isSet: (criteria: Requested) => criteria[name].length > 0,
     holds: (criteria: Requested, considered: Considered) =>
       isMet(source, considered, (value) => value !== null && criteria[name].includes(value)),
@@ -266,9 +267,13 @@ export function codes<Name extends string, const S extends Source<number | null>
   };
 }
 
-function legendOf(names: readonly string[]): { readonly requested: string; readonly answered: string } {
-  const legend = `${names.map((name, position) => `${position} ${name}`).join(', ')}.`;
-  return { requested: legend, answered: legend };
+/** `0 sale, 1 rent.` */
+export function legendOf(names: readonly string[]): string {
+  return `${names.map((name, position) => `${position} ${name}`).join(', ')}.`;
+}
+
+function described(names: readonly string[]): { readonly requested: string; readonly answered: string } {
+  return { requested: legendOf(names), answered: legendOf(names) };
 }
 
 /** Accepts any of several letters, given in the member `memberName`; an empty list accepts all. */

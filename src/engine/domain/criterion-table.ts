@@ -14,7 +14,6 @@ import {
   type Form,
   type Forms,
   flag,
-  floorRangeOf,
   keyed,
   letters,
   type Member,
@@ -27,11 +26,13 @@ import {
   rangeOf,
   requirement,
   type Source,
+  signedRangeOf,
   verdictReason,
 } from './criterion-kinds.ts';
 import type { Language } from './criterion-words.ts';
 import { EXPRESSIONS } from './expression-criterion.ts';
 import { EXCLUDED_FEATURES, INCLUDED_FEATURES } from './feature-criteria.ts';
+import { MARKET_DIFFERENCE } from './market-criterion.ts';
 import type { AdvertFacts, PropertyFacts } from './property-facts.ts';
 import { EXCLUDED_SITE_CATEGORIES, INCLUDED_SITE_CATEGORIES } from './site-category-criteria.ts';
 
@@ -262,6 +263,7 @@ const EVALUATED = [
   }),
   INCLUDED_FEATURES,
   EXCLUDED_FEATURES,
+  MARKET_DIFFERENCE,
   AREAS,
   EXCLUDED_AREAS,
   EXPRESSIONS,
@@ -387,5 +389,5 @@ export const UNASKED: CriterionMembers = Object.fromEntries(
 export function requestedRange({ minName, maxName }: RowOf<'range'>, members: CriterionMembers): Range {
   const min = minName === null ? null : members[minName];
   const max = members[maxName];
-  return CRITERION_MEMBERS[maxName].form === 'floor' ? floorRangeOf(min, max) : rangeOf(min, max);
+  return CRITERION_MEMBERS[maxName].form === 'bound' ? rangeOf(min, max) : signedRangeOf(min, max);
 }

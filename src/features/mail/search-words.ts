@@ -6,7 +6,7 @@
 import { RENT } from '../../engine/domain/codes.ts';
 import { listOf, type Range } from '../../engine/domain/criterion-kinds.ts';
 import { plainCriteria, type RowOf, requestedRange } from '../../engine/domain/criterion-table.ts';
-import { type Language, shownQuantity } from '../../engine/domain/criterion-words.ts';
+import { inCity, type Language, shownQuantity } from '../../engine/domain/criterion-words.ts';
 import { type ExpressionEntry, parseExpressions } from '../../engine/domain/expressions.ts';
 import { featureLabels } from '../../engine/domain/feature-criteria.ts';
 import type { SearchMembers } from '../../engine/domain/search.ts';
@@ -53,8 +53,7 @@ const TEXTS = {
   from: (min: string) => both(`from ${min}`, `à partir de ${min}`),
   upTo: (max: string) => both(`up to ${max}`, `jusqu'à ${max}`),
   between: (min: string, max: string) => both(`${min} to ${max}`, `de ${min} à ${max}`),
-  /** `Le Havre` becomes `au Havre`. */
-  inCity: (name: string) => both(`in ${name}`, `à ${name}`.replace(/^à Le /, 'au ').replace(/^à Les /, 'aux ')),
+  inCity,
   around: (km: string, place: string) =>
     both(`within ${km} km of ${place}`, `à ${km.replace('.', ',')} km autour de ${place}`),
   drawn: (count: number) =>

@@ -23,6 +23,7 @@ import {
   type RangeMember,
   type RequirementMember,
 } from './draft.ts';
+import { Markets } from './markets.tsx';
 import { type FieldsProps, MemberField } from './member-field.tsx';
 import { memberName, memberText } from './member-text.ts';
 import { Chosen } from './place-fields.tsx';
@@ -98,7 +99,7 @@ function HomeDetails(props: FieldsProps) {
   );
 }
 
-const MONEY_RANGES = ['pricePerMeter', 'advertPrice', 'condominiumFees', 'rentalCharges'] as const;
+const MONEY_RANGES = ['pricePerMeter', 'marketDifference', 'advertPrice', 'condominiumFees', 'rentalCharges'] as const;
 const MONEY: readonly (keyof Draft)[] = [...membersOf(MONEY_RANGES), 'withCoherentPrice'];
 
 export function MoneyFields(props: FieldsProps) {
@@ -107,6 +108,7 @@ export function MoneyFields(props: FieldsProps) {
     <fieldset>
       <legend>{words.money}</legend>
       <Range {...props} name="budget" />
+      <Markets draft={props.draft} />
       <FoldedCriteria {...props} title={words.moreMoney} members={MONEY}>
         {MONEY_RANGES.map((name) => (
           <Range key={name} {...props} name={name} />
@@ -191,6 +193,7 @@ const UNITS: Readonly<Record<RangeCriterion, string>> = {
   budget: '€',
   advertPrice: '€',
   pricePerMeter: '€/m²',
+  marketDifference: '%',
   surface: 'm²',
   landSurface: 'm²',
   room: '',

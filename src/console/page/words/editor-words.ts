@@ -28,6 +28,11 @@ export const editorWords = {
   home: both('The home', 'Le logement'),
   moreHome: both('The home: floor, energy, features…', 'Le logement : étage, DPE, équipements…'),
   money: both('Price and costs', 'Prix et charges'),
+  market: (type: string, place: string, median: string, count: string) =>
+    both(
+      `Market: ${type}, ${place}: median ${median}/m² of ${count} properties.`,
+      `Marché : ${type}, ${place} : médiane de ${median}/m² sur ${count} biens.`,
+    ),
   moreMoney: both('Other amounts', 'Autres montants'),
   moreCriteria: both('More criteria', 'Autres critères'),
   wordsLegend: both('Words of the advert', 'Mots de l’annonce'),
