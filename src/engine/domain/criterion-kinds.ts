@@ -194,13 +194,13 @@ function within<Name extends string, const S extends Source<number | null>>(
 
 type RangeEvaluated = Evaluated<Range, readonly (number | null)[]>;
 
-/** 0 is no limit, so that a minimum of 0 does not exclude an unknown value (decisions, section 2). */
+/** Treats 0 as no limit, so that a minimum of 0 does not exclude an unknown value (decisions, section 2). */
 export function rangeOf(min: number | null, max: number | null): Range {
   if ((min === null || min === 0) && (max === null || max === 0)) return UNBOUNDED;
   return { min: min === 0 ? null : min, max: max === 0 ? null : max };
 }
 
-/** Like `rangeOf`, but 0 is a limit: for floors and percentages. */
+/** Like `rangeOf`, but treats 0 as a limit, which suits floors and percentages. */
 export function signedRangeOf(min: number | null, max: number | null): Range {
   return min === null && max === null ? UNBOUNDED : { min, max };
 }
@@ -327,7 +327,7 @@ interface FlagStates {
   readonly no: string;
   readonly unknown: string;
   readonly asRequested: string;
-  /** Lines in the list of a search's criteria. */
+  /** The texts that lists of a search's criteria show for false and for true. */
   readonly requested: readonly [no: string, yes: string];
 }
 

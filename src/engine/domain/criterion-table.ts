@@ -327,7 +327,7 @@ export interface Criterion {
   /** For a criterion that compares several facts and fails: whether it fails because they are unknown. */
   isUnknown?(considered: Considered, requested: Pick<Criteria, 'includedFeatures'>): boolean;
   readonly source?: Source<unknown>;
-  /** True if `orMissing` has no effect on the criterion. Nor has it on one with neither a source nor `isUnknown`. */
+  /** True if `orMissing` has no effect. It also has none on a criterion with neither a source nor `isUnknown`. */
   readonly isAlwaysKnown?: boolean;
   expected(criteria: Criteria): unknown;
   actual(considered: Considered): unknown;

@@ -184,11 +184,11 @@ export type LookupKey = number;
 
 type LookupKind = 'advert' | 'url' | 'insee' | 'department' | 'zipcode';
 
-/** Codes of places are read in base 36, not hashed, because a search may name all communes. Each kind has a range. */
+/** Codes of places are converted from base 36 instead of hashed, because a search may name all communes. */
 const PLACES: readonly LookupKind[] = ['insee', 'department', 'zipcode'];
 const CODE = /^[0-9A-Z]{1,6}$/;
 const CODES = 36 ** 6;
-/** The high bits used of a hash. Together with the 32 low bits, they make a safe integer. */
+/** A mask for the high bits of a hash. Together with the 32 low bits, they make a safe integer. */
 const HIGH_BITS = 2 ** 20 - 1;
 
 export function lookupKey(kind: LookupKind, value: string): LookupKey {

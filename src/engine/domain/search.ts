@@ -96,7 +96,7 @@ function withFlags(criteria: Omit<Criteria, FlagName>, members: SearchMembers): 
   return flagged;
 }
 
-/** The criteria that the members set. Written out for speed, because the index calls this a million times to load. */
+/** The criteria that the members set. Written out for speed, because loading the index calls this a million times. */
 export function criteriaOf(members: SearchMembers, siteCategoryName: SiteCategoryName): Criteria {
   const criteria = {
     transactionType: members.transactionType,

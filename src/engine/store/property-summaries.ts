@@ -107,7 +107,7 @@ export interface WantedProperty {
   readonly property: Uuid | null;
   /** The UUID of one of its adverts. */
   readonly advert: Uuid | null;
-  /** The URL of one of its adverts on the portal, compared after `pageOf`. */
+  /** The URL of one of its adverts on the portal, compared in the form of `pageOf`. */
   readonly url: string | null;
 }
 

@@ -43,7 +43,7 @@ create table api_keys (
 -- The list of a client's keys.
 create index api_keys_client on api_keys (client_id);
 
--- Secrets that sign every webhook of a client, in addition to the search's token. Null: they do not expire.
+-- Secrets that sign every webhook of a client, in addition to the search's token. They may expire.
 create table webhook_secrets (
   id uuid primary key,
   client_id uuid not null,
@@ -492,7 +492,7 @@ create table open_deliveries (
 create index open_endpoint on open_deliveries (endpoint_key, lane, uuid_send(id)) where (lane between -1 and 2) is true;
 -- Deliveries that may hold back a later delivery of their match. Those at the same endpoint are found directly, however
 -- many others there are. Seven bytes of the match's id (part of its time and eighteen random bits) and a hash of the
--- endpoint make an entry as long as with the whole id of the match.
+-- endpoint make an entry as long as one with the whole id of the match.
 create index open_undecided on open_deliveries
   (substring(uuid_send(match_id) from 3 for 7), hashtext(endpoint_key), lane, id) where (lane in (0, 1)) is true;
 -- Deliveries that an earlier delivery holds back.
@@ -751,7 +751,7 @@ create table endpoints (
   paused_at timestamptz generated always as (least(operator_paused_at, client_paused_at, failures_paused_at)) stored,
   -- The reason that the operator gave.
   pause_reason text,
-  -- True from the end of a pause to the first 200. Meanwhile there is one attempt at a time, `resumed_with`.
+  -- True from the end of a pause to the first 200. Meanwhile one attempt is made at a time, of `resumed_with`.
   is_resuming boolean not null default false,
   resumed_with uuid,
   -- Number of failed attempts since the last success, and when the first of these ended.
