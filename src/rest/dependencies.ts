@@ -113,10 +113,7 @@ export interface ApiDependencies {
   readonly keepChoice?: KeepChoice | undefined;
   readonly logger: ApiLogger;
   readonly now: () => Date;
-  /**
-   * Awaited after each committed write of a search, so that the matcher has read the search before the client gets its
-   * answer.
-   */
+  /** Awaited after each committed write of a search: the matcher reads the search before the client gets its answer. */
   readonly searchChanged: () => Promise<void>;
   /** Calls the listener when a key or a client's limits change. When absent, a change takes effect within seconds. */
   readonly onKeyChange?: (listener: () => void) => void;

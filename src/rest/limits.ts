@@ -312,8 +312,7 @@ const DEADLINE_MS = 30_000;
 
 /**
  * Limits the queries of clients that read more than single rows. Queries over many properties or searches may take a
- * second, so they run in a worker thread, a few at once. Each statement ends after two seconds, or when its client
- * leaves.
+ * second, so a few at once run in a worker thread. Statements end after two seconds, or when the client leaves.
  */
 export function createQueryLimiter(
   { database: shared, queryDatabase }: Pick<ApiDependencies, 'database' | 'queryDatabase'>,

@@ -65,9 +65,7 @@ const PROGRESS_EVERY = 100;
 /** Stored in place of a snapshot's hash when a source ends. */
 const END_DIGEST = 'end';
 
-/**
- * Throws `SnapshotRefusedError` and errors of PostgreSQL and NATS. The caller must lock the source with `withSource`.
- */
+/** Throws `SnapshotRefusedError` and errors of PostgreSQL and NATS. The caller locks the source (`withSource`). */
 export async function publishSnapshot(input: SnapshotInput, options: SnapshotOptions): Promise<SnapshotOutcome> {
   const { database, broker, source, clock, onDifference } = options;
   const readAt = clock();

@@ -23,10 +23,7 @@ const OPEN_MAX = 256;
 /** Deliveries of all clients that one step reads, in about ten milliseconds. */
 const PAGE_ROWS = 10_000;
 
-/**
- * The recovery that has been open the longest comes first. Null if another process holds the lock. Served by
- * recoveries_open.
- */
+/** The oldest recovery comes first. Null if another process holds the lock. Served by recoveries_open. */
 export async function lockOpenRecoveries(connection: Queryable): Promise<readonly OpenRecovery[] | null> {
   const { rows: locked } = await connection.query<{ isMine: boolean }>(
     `select pg_try_advisory_xact_lock(${STEP_LOCK}) as "isMine"`,
