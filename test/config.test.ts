@@ -100,7 +100,7 @@ const FAULTS: readonly [name: string, values: readonly string[], problem: RegExp
   ['NATS_URL', ['http://h', 'h:4222', 'nats://h,', 'nats://h,x'], /must be URLs that start with nats:\/\//],
   ['NATS_URL', ['nats://a:b@h,nats://a:c@i'], /must name the same user for all servers/],
   ['NATS_URL', ['nats://h,tls://i'], /must not mix/],
-  ['VIGIE_NATS_REPLICAS', ['', '0', '2', '4', '6'], /must be 1, 3 or 5: an even number of copies tolerates/],
+  ['VIGIE_NATS_REPLICAS', ['', '0', '2', '4', '6'], /must be 1, 3 or 5, because an even number of copies tolerates/],
   ['VIGIE_PUBLIC_URL', ['ftp://h', '/api'], /must be a URL that starts with http:\/\/ or https:\/\//],
   [
     'VIGIE_MAIL_FROM',

@@ -265,7 +265,7 @@ test('if the text negates a word, the reason quotes the sentence', () => {
       sentence: 'Petit immeuble sans ascenseur, au calme.',
       words: ['ascenseur'],
     },
-    'The text of the advert does not contain “ascenseur”. It says the contrary: “Petit immeuble sans ascenseur, au calme.”.',
+    'The text of the advert does not contain “ascenseur”. It says the opposite: “Petit immeuble sans ascenseur, au calme.”.',
     "Le texte de l'annonce ne contient pas «\u00a0ascenseur\u00a0». Il dit le contraire : «\u00a0Petit immeuble sans ascenseur, au calme.\u00a0».",
   ]);
   assert.deepEqual(evaluate('travaux', false).slice(1, 2), [

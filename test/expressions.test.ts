@@ -237,7 +237,7 @@ test('every fault of a request is reported at its place, and entries beyond the 
   const unread = new Proxy([], {
     get: (target, name) => (name === 'length' ? 1e9 : assert.fail(`${String(name)} of ${typeof target} was read`)),
   });
-  assert.deepEqual(faultsOf([unread]), [': at most 50 groups and 200 entries']);
+  assert.deepEqual(faultsOf([unread]), [': must have at most 50 groups and 200 entries']);
   assert.deepEqual(faultsOf('x'.repeat(65_537)), [': must have at most 65536 characters']);
 });
 

@@ -42,7 +42,7 @@ const BRACKETS = [
 for (const [format, begin, again] of BRACKETS) {
   test(`endless nesting is not a map: ${format}, ${begin}${again}${again}…`, async () => {
     const file = endlessFile(begin, again);
-    const message = 'Cannot read endless: it is nested more than 64 deep.';
+    const message = 'Cannot read endless: it is nested more than 64 levels deep.';
     await assert.rejects(readPoints(file, format), { code: 'IMPORT_FILE', message });
     assert.equal(file.readBytes(), 0, 'the first chunk is enough');
   });

@@ -54,7 +54,7 @@ test('eight look-ups of a client run at once and 64 in total, and a client witho
   const lookUp = (name: string) =>
     name === 'known' ? Promise.resolve([]) : new Promise<never>((_, reject) => hanging.push(() => reject(new Error())));
   const resolve = boundLookups(lookUp, 5);
-  const refused = { message: /too many names are being looked up/ };
+  const refused = { message: /too many DNS lookups are in progress/ };
   const underWay: Promise<unknown>[] = [];
   const fill = (client: string) => {
     for (let n = 0; n < 20; n++) underWay.push(resolve(`${n}.hanging.test`, client).catch((error: Error) => error));

@@ -119,7 +119,7 @@ test('a wrong token exits with 4, an unreachable daemon with 5', async () => {
   assert.equal(nobody.code, 5);
   assert.match(
     nobody.stderr,
-    /^vigie: No daemon answers at 127\.0\.0\.1:1 \(connect ECONNREFUSED 127\.0\.0\.1:1\)\. Start it, or correct --address\.\n$/,
+    /^vigie: No daemon answers at 127\.0\.0\.1:1 \(connect ECONNREFUSED 127\.0\.0\.1:1\)\. Start one, or correct --address\.\n$/,
   );
 });
 

@@ -133,13 +133,13 @@ test('while NATS’s clock is behind, intake pauses and reports it, and afterwar
   await crawler.publish(crawled(1, 120_000), crawled(1, 125_000, 24 * HOUR_MS), crawled(1, 130_000));
   await until(
     () => clocksOf(daemon),
-    (reason) => reason.endsWith('ahead of that of NATS: synchronise both with NTP; intake pauses until then'),
+    (reason) => reason.endsWith('ahead of that of NATS: synchronise both with NTP; intake is paused until they agree'),
   );
   const metrics = async () => (await fetch(`${daemon.operationsUrl}/metrics`)).text();
   await until(metrics, (text) => /^vigie_intake_leads 0$/m.test(text));
   assert.equal(await daemon.end('SIGTERM'), 0);
   const next = await start();
-  assert.match(await clocksOf(next), /intake pauses/);
+  assert.match(await clocksOf(next), /intake is paused/);
   await crawler.publish(crawled(1, 140_000));
   assert.deepEqual(await pricesOf(database), [110_000]);
   clock.putRight();

@@ -81,7 +81,7 @@ test('unsuitable PostgreSQL settings are reported, each with the value to set', 
     ...{ fsync: 'on', full_page_writes: 'on', max_wal_size: '4GB', wal_compression: 'off', shared_buffers: '512MB' },
   });
   const { of: ofGood } = await examine({ ...NOWHERE, postgres: good });
-  assertSaid(ofGood('PostgreSQL'), /^fine: Its settings are as the manual requires\.$/);
+  assertSaid(ofGood('PostgreSQL'), /^fine: The settings meet the requirements of the manual\.$/);
   assertNone(ofGood('PostgreSQL').filter((line) => !line.startsWith('fine')));
   assertNone(await queryOnce(good.url, `select from pg_class where relname = 'clients'`), 'it changed nothing');
 });

@@ -71,7 +71,7 @@ test('adverts beyond the limits become dead letters that name the limit, and oth
   );
   assert.match(
     letters.find(({ subject }) => subject.endsWith(busy))?.reason ?? '',
-    /201 adverts, more than the bound \(200\)/,
+    /201 adverts, more than the limit \(200\)/,
   );
   // Every message is settled: acknowledged as recorded, or kept as a dead letter.
   await until(
@@ -87,7 +87,7 @@ test('adverts beyond the limits become dead letters that name the limit, and oth
   assert.ok(stored !== undefined && stored.bytes <= 2 * KILOBYTE * KILOBYTE && stored.bytes === stored.noted);
   const refused = (await lettersOf(database)).filter(({ subject }) => subject.endsWith(heavy));
   assert.equal(refused.length + stored.adverts, 256);
-  for (const { reason } of refused) assert.match(reason, /more than the bound|more than 64 messages wait/);
+  for (const { reason } of refused) assert.match(reason, /more than the limit|more than 64 of its messages wait/);
   const orphans = await database.query(
     'select from delivery_states where not exists (select from snapshots where snapshots.id = snapshot_id)',
   );
@@ -135,6 +135,6 @@ test('a property that exceeds limits that were lowered later does not stop intak
     () => lettersOf(database),
     (found) => found.length === 1,
   );
-  for (const { reason } of letters) assert.match(reason, /more than the bound \(1048576\)/);
+  for (const { reason } of letters) assert.match(reason, /more than the limit \(1048576\)/);
   assert.equal(await daemon.end('SIGTERM'), 0);
 });

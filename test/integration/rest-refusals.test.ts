@@ -65,7 +65,7 @@ const MEMBERS: readonly (readonly [members: object, path: string, message?: RegE
   [{ expressions: [{ word: 'viager', include: false }] }, 'expressions[0].include', /nearest one is includes/],
   [{ expressions: 'expressions[0][0][words]=viager' }, 'expressions[0][0].words', /nearest one is word/],
   [{ expressions: [[{ word: 'x', options: { stric: 1 } }]] }, 'expressions[0][0].options.stric', /is strict/],
-  [{ expressions: 'expressions[__proto__][0][word]=x' }, 'expressions', /expected expressions/],
+  [{ expressions: 'expressions[__proto__][0][word]=x' }, 'expressions', /must be expressions/],
   [{ expressions: `expressions[0][0][word]=x${'&'.repeat(700)}` }, 'expressions', /at most 50 groups/],
   [{ expressions: JSON.parse('['.repeat(50) + ']'.repeat(50)) }, 'expressions[0][0]'],
   [{ geoShapes: [[...RING, [5, 44]]] }, 'geoShapes'],

@@ -337,7 +337,7 @@ describe('the webhook tester', () => {
     assert.equal((await again).status, 200);
     const crowded = test(first);
     await untilIs(() => waiting.length, 66);
-    // The lookup is refused because too many names are being looked up.
+    // The lookup is refused because too many DNS lookups are in progress.
     waiting.at(-1)?.(null);
     assert.deepEqual([(await crowded).status, (await crowded).headers.get('Retry-After')], [429, '5']);
   });

@@ -109,6 +109,6 @@ test('a copy started while its original runs takes no streams, and reports it', 
   assert.equal(await reasonOf(ofOriginal), undefined);
   assert.match(
     (await reasonOf(ofCopy)) ?? '',
-    /\/vigie takes in adverts on this NATS under the same names as this service with .*\/restored, which takes no messages/,
+    /under the same names, with the database .*\/vigie. This service, with .*\/restored, takes no messages/,
   );
 });

@@ -1,6 +1,6 @@
 /** Points of interest (specification, section 2.4) from any source. */
 
-/** The categories a client may ask for (specification, section 4.5). */
+/** The categories that a client may request (specification, section 4.5). */
 export const FACILITIES = ['kindergarten', 'school', 'restaurant', 'hospital', 'parking'] as const;
 export type Facility = (typeof FACILITIES)[number];
 

@@ -78,12 +78,12 @@ export function propertyDocument(
   };
 }
 
-/** The stored state of a property in derived form, computed once for all uses. */
+/** Values derived from the stored state of a property, computed once for all uses. */
 export interface PropertyReading {
   readonly state: PropertyState;
   readonly values: PropertyValues;
   readonly place: ResolvedPlace | null;
-  /** The values that decide the coherence of the price and count in the property's market. */
+  /** The values that decide whether the price is coherent, and that count in the property's market. */
   readonly priced: PricedProperty;
   readonly home: HomeFacts;
 }
@@ -94,7 +94,7 @@ export function readingOf(state: PropertyState, crawls: Crawls, resolvePlace: Re
   return { state, values, place, priced: pricedProperty(values, place), home: homeOf(state, crawls) };
 }
 
-/** `median`: that of the comparable prices in a market (price-coherence.ts); null if too few are known. */
+/** `median` returns the median price of a market (price-coherence.ts), or null if too few prices are known. */
 export function propertyFacts(
   { state, values, place, priced, home }: PropertyReading,
   median: (market: Market) => number | null,
@@ -147,12 +147,12 @@ type PropertyValues = Omit<StatedProperty, 'pictures'> & {
   readonly pictures: readonly string[];
 };
 
-/** The property's stated value, otherwise the representative advert's (decisions, section 5). */
+/** The values stated for the property or, failing that, for the representative advert (decisions, section 5). */
 function propertyValues(state: PropertyState, crawls: Crawls): PropertyValues {
   const { property, content } = representativeAdvert(state, crawls);
   const price = property.price ?? content.price;
   const surface = property.surface ?? content.surface;
-  // Written out, because objects from a database have many shapes, and copying one costs ten times as much.
+  // Lists every member, because copying objects from the database, which have many shapes, costs ten times as much.
   return {
     title: property.title ?? content.title,
     description: property.description ?? content.description,
@@ -174,7 +174,7 @@ function propertyValues(state: PropertyState, crawls: Crawls): PropertyValues {
   };
 }
 
-/** Euros per m², two decimals, halves rounded up; null if either is unknown (decisions, section 5). */
+/** Euros per m², two decimals, halves rounded up (decisions, section 5). Null if unknown, or if the surface is 0. */
 export function pricePerMeterOf(price: number | null, surface: number | null): number | null {
   if (price === null || surface === null || surface === 0) return null;
   const cents = (price * 100) / surface;

@@ -1,8 +1,8 @@
 /**
- * Applies a batch of messages to their properties, one message after the other: computes the new states, and the
- * searches that each property satisfies before and after its change. Small properties are evaluated all at once. The
- * bytes of large properties in one transaction are bounded, so some of their messages are deferred to the next batch;
- * if the messages of one property come faster than they can be recorded, the surplus is rejected.
+ * Applies a batch of messages to their properties, one message after the other. Computes the new states, and the
+ * searches that each property satisfies before and after each change. One transaction has limits for the bytes of large
+ * properties and for pairs with searches, so some messages are deferred to the next batch. If the messages of a large
+ * property arrive faster than they can be recorded, the surplus is rejected.
  */
 
 import { yieldToOthers } from '../actor/waiting.ts';
@@ -21,37 +21,37 @@ import { type Crawls, isLive } from '../domain/property.ts';
 import { type PropertyReading, propertyFacts, readingOf } from '../domain/property-document.ts';
 import type { PropertyFacts } from '../domain/property-facts.ts';
 import type { MedianOf } from '../domain/property-summary.ts';
-import { excessOf, type PropertyBounds, stateBytes } from '../domain/stored-property.ts';
+import { excessOf, excessOfAnother, type PropertyBounds, sizeOf, stateBytes } from '../domain/stored-property.ts';
 import type { LockedProperty } from '../store/properties.ts';
 import type { EvaluatedChange } from './evaluated-change.ts';
 import type { Matcher } from './matcher.ts';
 
 export interface RecordBounds extends PropertyBounds {
-  /** Bounds the large properties that one transaction reads and reports. */
+  /** Maximum bytes of the large properties that one transaction reads and notifies. */
   readonly batchBytesMax: number;
-  /** Messages of one very large property that may wait. */
+  /** Maximum number of messages of one very large property that may wait. */
   readonly waitingMax: number;
 }
 
 export interface IntakeEntry {
   readonly message: IntakeMessage;
   readonly origin: MessageOrigin;
-  /** When the stream stored it. */
+  /** When the stream stored the message. */
   readonly storedAtMs?: number | undefined;
-  /** Bytes of the message as received. */
+  /** Size of the received message in bytes. */
   readonly bytes: number;
-  /** The trace context, as its sender wrote it. */
+  /** The trace context of the message; null if there is none. */
   readonly traceparent: string | null;
-  /** True if it was acknowledged before: it was then recorded or refused, unless the database was restored. */
+  /** True if it was acknowledged before, and so recorded or rejected, unless the database was restored. */
   readonly wasAcknowledged?: boolean;
 }
 
 export interface EvaluatedBatch {
-  /** The last state of every property that a message touched, unless it was not read. */
+  /** The last state of every property that a message affects, if its state was read. */
   readonly latest: ReadonlyMap<Uuid, StoredProperty>;
   /** The last crawls of properties that were crawled again and whose state was not read. */
   readonly unread: ReadonlyMap<Uuid, Crawls>;
-  /** Properties whose document may have changed; the other affected ones were only crawled again. */
+  /** Properties whose document may have changed. The other affected properties were only crawled again. */
   readonly readings: ReadonlyMap<Uuid, PropertyReading>;
   readonly changes: readonly EvaluatedChange[];
   readonly outcomes: Record<ChangeOutcome, number>;
@@ -59,7 +59,9 @@ export interface EvaluatedBatch {
   readonly rejected: ReadonlyMap<number, string>;
   /** Positions of messages that are deferred to the next batch. */
   readonly deferred: readonly number[];
-  /** Sequences of messages that were acknowledged before and change the state. */
+  /** Positions of messages that need a state that was not read. */
+  readonly stateless: readonly number[];
+  /** Sequences of messages that were acknowledged before and nevertheless change the state. */
   readonly news: readonly number[];
 }
 
@@ -71,40 +73,54 @@ export interface EvaluationDependencies {
   readonly bounds: RecordBounds;
 }
 
-/** Changes evaluated before timers and sockets are served. */
+/** Number of changes to evaluate before timers and sockets are served. */
 const CHANGES_PER_SLICE = 16;
-/** A larger property counts towards the bytes that a transaction may hold. */
+/** A larger property counts towards the byte limit of a transaction. */
 const LIGHT_BYTES = 64 * 1_024;
-/** A property above this may be the only one in its transaction. */
+/** The size above which at most `waitingMax` messages of a property may wait. */
 const VERY_LARGE_BYTES = 1_024 * 1_024;
-/** The most by which a message's bytes grow in a state: numbers may grow, absent members become null. */
+/** The most by which a message may grow in a state: numbers may become longer, and absent members become null. */
 const GROWTH_FACTOR = 3;
 const GROWTH_BYTES = 8 * 1_024;
-/** Approximate maxima per transaction: (change, search) pairs, then notified pairs. One change may exceed them. */
+/** Approximate maxima per transaction: pairs of a change and a search, notified pairs. One change may exceed them. */
 const PAIRS_MAX = 50_000;
 const NOTIFIED_PAIRS_MAX = 2_000;
 
-/** The properties whose state was not read with the lock but is needed, in the order of their messages. */
+/** The properties whose state is needed but was not read with the lock, in the order of their messages. */
 export function unreadStates(
   locked: ReadonlyMap<Uuid, LockedProperty>,
   entries: readonly IntakeEntry[],
+  bounds: PropertyBounds,
 ): ReadonlySet<Uuid> {
   const needed = new Set<Uuid>();
   const latest = new Map<Uuid, Crawls>();
-  for (const { message, origin } of entries) {
-    const uuid = message.propertyUuid;
+  for (const entry of entries) {
+    const uuid = entry.message.propertyUuid;
     const property = locked.get(uuid);
     if (property === undefined || property.stored !== null || needed.has(uuid)) continue;
-    const recrawl = recrawlUnread(latest.get(uuid) ?? property.crawls, message, origin);
+    if (excessUnread(property, entry, bounds) !== null) continue;
+    const recrawl = recrawlUnread(latest.get(uuid) ?? property.crawls, entry.message, entry.origin);
     if (recrawl === null) needed.add(uuid);
     else latest.set(uuid, recrawl.crawls);
   }
   return needed;
 }
 
+/** Why the message must be rejected, if the size of the property shows this; null if the state may be needed. */
+function excessUnread(
+  { crawls, bytes }: LockedProperty,
+  { message, origin }: IntakeEntry,
+  bounds: PropertyBounds,
+): string | null {
+  if (message.kind === 'expire' || message.advertUuid in crawls) return null;
+  const [advert] = applyMessage(null, message, origin).stored?.state.adverts ?? [];
+  if (advert === undefined) return null;
+  return excessOfAnother({ adverts: Object.keys(crawls).length, bytes }, advert, bounds);
+}
+
 /**
- * `known`: the known properties. If the state of one is null, a message that its crawls do not decide waits for another
- * batch, with all later ones of the property.
+ * `known` contains the known properties. If the state of a property is null and its crawls and size do not decide a
+ * message, that message waits for another batch, as do all later messages of the property.
  */
 export async function evaluateBatch(
   known: ReadonlyMap<Uuid, LockedProperty>,
@@ -127,13 +143,15 @@ class Evaluation implements EvaluatedBatch {
   readonly outcomes = { created: 0, changed: 0, recrawled: 0, stale: 0, unknown: 0 };
   readonly rejected = new Map<number, string>();
   readonly deferred: number[] = [];
+  readonly stateless: number[] = [];
   readonly news: number[] = [];
   readonly #known: ReadonlyMap<Uuid, LockedProperty>;
   readonly #dependencies: EvaluationDependencies;
-  /** Upper bounds for the bytes of the latest states. */
+  /** Upper limits for the bytes of the latest states. */
   readonly #bytes = new Map<Uuid, number>();
-  /** Number of deferred messages, by property: later messages of the same property must wait as well. */
+  /** Number of deferred messages, by property. Later messages of the same property must wait too. */
   readonly #deferredOf = new Map<Uuid, number>();
+  readonly #unreadable = new Set<Uuid>();
   #heldBytes = 0;
   #pairs = 0;
   #notifiedPairs = 0;
@@ -143,22 +161,33 @@ class Evaluation implements EvaluatedBatch {
     this.#dependencies = dependencies;
   }
 
-  /** Returns the approximate number of bytes read. */
+  /** Returns the approximate number of bytes that were read. */
   apply(position: number, entry: IntakeEntry): number {
     const uuid = entry.message.propertyUuid;
     const locked = this.#known.get(uuid);
-    const isUnread = locked?.stored === null;
     const isWaiting = this.#deferredOf.has(uuid) || this.#isFull;
-    if (isWaiting || (isUnread && !this.#recrawl(entry, this.unread.get(uuid) ?? locked.crawls))) {
+    if (isWaiting) {
       this.#defer(position, entry);
       return 0;
     }
-    if (isUnread) return 0;
+    if (locked?.stored === null) {
+      if (!this.#decideUnread(position, entry, locked)) {
+        this.#unreadable.add(uuid);
+        this.#defer(position, entry);
+      }
+      return 0;
+    }
     return this.#evaluate(position, entry, this.latest.get(uuid) ?? locked?.stored ?? null);
   }
 
-  /** False when the message needs the state. */
-  #recrawl(entry: IntakeEntry, crawls: Crawls): boolean {
+  /** Returns false if the message needs the state. */
+  #decideUnread(position: number, entry: IntakeEntry, locked: LockedProperty): boolean {
+    const excess = excessUnread(locked, entry, this.#dependencies.bounds);
+    if (excess !== null) {
+      this.rejected.set(position, excess);
+      return true;
+    }
+    const crawls = this.unread.get(entry.message.propertyUuid) ?? locked.crawls;
     const recrawl = recrawlUnread(crawls, entry.message, entry.origin);
     if (recrawl === null) return false;
     if (recrawl.outcome === 'recrawled') this.unread.set(entry.message.propertyUuid, recrawl.crawls);
@@ -185,7 +214,7 @@ class Evaluation implements EvaluatedBatch {
     const bytes = this.#bytesAfter(entry, change.stored);
     const isBound = message.kind === 'upsert' && outcome !== 'recrawled';
     const isExceeding = isBound && this.#mayExceed(change.stored, bytes);
-    const excess = isExceeding ? excessOf(stored, change.stored, bounds) : null;
+    const excess = isExceeding ? excessOf(stored && sizeOf(stored.state), sizeOf(change.stored.state), bounds) : null;
     if (excess !== null) {
       this.rejected.set(position, excess);
       return bytes;
@@ -200,12 +229,12 @@ class Evaluation implements EvaluatedBatch {
     return bytes;
   }
 
-  /** False when the transaction has no room for all notifications. */
+  /** Returns false if the transaction has no room for all notifications. */
   #evaluateMatches(entry: IntakeEntry, stored: StoredProperty | null, change: Change, bytes: number): boolean {
     const uuid = entry.message.propertyUuid;
     const after = this.#read(change.stored as StoredProperty);
     const before = this.readings.get(uuid) ?? (stored === null ? null : this.#read(stored));
-    // Nothing is awaited in between, so one median evaluates both sides of a change.
+    // Nothing is awaited between these lines, so both sides of a change are evaluated with the same median.
     const facts = { before: before === null ? null : this.#factsOf(before), after: this.#factsOf(after) };
     const satisfied = { before: this.#match(facts.before), after: this.#match(facts.after) };
     const pairs = satisfied.before.length + satisfied.after.length;
@@ -233,7 +262,7 @@ class Evaluation implements EvaluatedBatch {
     return this.#pairs > PAIRS_MAX || this.#notifiedPairs >= NOTIFIED_PAIRS_MAX;
   }
 
-  /** Estimates by the larger count: most searches that a change affects match both before and after it. */
+  /** Estimates by the larger count, because most searches that a change affects match both before and after it. */
   #countNotified(...lists: readonly (readonly SearchNumber[])[]): number {
     const { notifying } = this.#dependencies.matcher;
     return Math.max(...lists.map((numbers) => numbers.filter((number) => notifying.has(number)).length));
@@ -243,7 +272,7 @@ class Evaluation implements EvaluatedBatch {
     return readingOf(state, crawls, this.#dependencies.resolvePlace);
   }
 
-  /** Null without a live advert. */
+  /** Null if no advert is live. */
   #factsOf(reading: PropertyReading): PropertyFacts | null {
     return reading.state.adverts.some(isLive) ? propertyFacts(reading, this.#dependencies.median) : null;
   }
@@ -252,7 +281,7 @@ class Evaluation implements EvaluatedBatch {
     return facts === null ? [] : this.#dependencies.matcher.match(facts);
   }
 
-  /** A cheap upper bound, used while it suffices to classify the property as small. */
+  /** Uses a cheap upper limit if this is enough to classify the property as small. */
   #bytesAfter({ message, bytes }: IntakeEntry, after: StoredProperty): number {
     const uuid = message.propertyUuid;
     const before = this.#bytes.get(uuid) ?? this.#known.get(uuid)?.bytes ?? 0;
@@ -265,7 +294,7 @@ class Evaluation implements EvaluatedBatch {
     return state.adverts.length > advertsMax || bytes > bytesMax;
   }
 
-  /** An expiry is never rejected: no other message would expire the advert. */
+  /** Never rejects an expiry, because no other message would expire the advert. */
   #defer(position: number, { message }: IntakeEntry): void {
     const uuid = message.propertyUuid;
     const { waitingMax } = this.#dependencies.bounds;
@@ -277,6 +306,7 @@ class Evaluation implements EvaluatedBatch {
       return;
     }
     this.#deferredOf.set(uuid, waiting + 1);
-    this.deferred.push(position);
+    if (this.#unreadable.has(uuid)) this.stateless.push(position);
+    else this.deferred.push(position);
   }
 }

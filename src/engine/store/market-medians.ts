@@ -1,6 +1,6 @@
 /**
- * The medians of markets (decisions, section 3, `withCoherentPrice`). PostgreSQL computes them from the stored
- * properties; alerts, explanations and previews keep these few hundred rows in memory.
+ * The median prices of markets (decisions, section 3, `withCoherentPrice`). PostgreSQL computes them from the summaries
+ * of properties. Alerts, explanations and previews keep the few hundred rows in memory.
  */
 
 import { LAND } from '../domain/codes.ts';
@@ -8,15 +8,15 @@ import { MARKET_SIZE_MIN, type Market } from '../domain/price-coherence.ts';
 import type { MedianOf } from '../domain/property-summary.ts';
 import { type Database, type Queryable, transaction } from './database.ts';
 
-/** The stored medians at a moment. */
+/** The stored medians at one time. */
 export interface Medians {
   readonly median: MedianOf;
-  /** When the median of the market last changed; null if the market never had one. */
+  /** When the market's median last changed; null if the market never had one. */
   readonly changedAt: (market: Market) => Date | null;
 }
 
 export interface StoredMedians {
-  /** The medians as of the last `renew`; no market has one before the first. */
+  /** The medians at the last `renew`. Before the first `renew`, no market has a median. */
   readonly current: Medians;
   /** Reads the table if it has changed since the last call. */
   renew(): Promise<Medians>;
@@ -25,8 +25,8 @@ export interface StoredMedians {
 const COMPARED_SURFACE = `case when property_type = ${LAND} then land_surface else surface end`;
 
 /**
- * A market that no longer has a median keeps its row, because explanations say since when. Scans the summaries, which
- * takes a second for a million of them: an index on prices would cost more, with every change.
+ * A market that no longer has a median keeps its row, because explanations show since when. Scans all summaries, which
+ * takes a second per million. An index on prices would cost more, because every change would update it.
  */
 const COMPUTE = `
   with computed as (
@@ -49,17 +49,17 @@ const COMPUTE = `
   select extract(epoch from clock_timestamp() - statement_timestamp())::float8 * 1000 as "tookMs"
   from (select count(*) from written) as ended`;
 
-/** Computes all medians and stores those that have changed. Resolves with PostgreSQL's working time in milliseconds. */
+/** Computes all medians and stores those that have changed. Resolves with the time of the statement in milliseconds. */
 export async function computeMedians(database: Database): Promise<number> {
   return transaction(database, async (client) => {
-    // Computations run one after the other, so that each has its own revision. Readers do not wait.
+    // The lock makes computations run one after the other, so that each has its own revision. Readers do not wait.
     await client.query('lock table market_medians in share row exclusive mode');
     const { rows } = await client.query<{ tookMs: number }>(COMPUTE);
     return (rows[0] as { tookMs: number }).tookMs;
   });
 }
 
-/** A market's row; all nulls if the table is empty. */
+/** The row of a market; a single row of nulls if the table is empty. */
 interface MedianRow {
   readonly newest: string | null;
   readonly departmentCode: string | null;
@@ -69,14 +69,14 @@ interface MedianRow {
   readonly changedAt: Date;
 }
 
-/** No row when nothing has changed since revision $1. One sequential scan of the few rows. */
+/** Returns no row if nothing has changed since revision $1. A sequential scan of the few rows. */
 const READ_CHANGED = `
   select newest, department_code as "departmentCode", transaction_type as "transactionType", is_land as "isLand", median,
     changed_at as "changedAt"
   from (select max(revision) as newest from market_medians) as stored left join market_medians on true
   where newest is distinct from $1::bigint`;
 
-/** Creates a cached reader, which all users in a process may share. */
+/** Creates a reader with a cache, which all users in a process may share. */
 export function followMedians(database: Queryable): StoredMedians {
   let known: { readonly revision: string | null; readonly medians: Medians } = {
     revision: null,
