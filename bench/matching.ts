@@ -1,7 +1,7 @@
 /**
  * Matches adverts against all saved searches in one process, with our index, an R-tree and a typed-array scan, on the
- * same seeded searches and adverts. Then come adverts only in Paris, updates during matching, a mix with 3 % of
- * searches without geography, another population, the most expensive searches that limits allow, and points of
+ * same seeded searches and adverts. Further parts measure adverts only in Paris, updates during matching, a mix with 3
+ * % of searches without geography, another population, the most expensive searches that limits allow, and points of
  * interest. All answers are compared.
  *
  *   npm run bench:matching -- [--searches 1000000] [--adverts 2000] [--points 1000000] [--seed 1] [--json] [--homes 0]

@@ -35,7 +35,7 @@ function spawnFor<M>(options: Partial<ActorOptions<M>> & Pick<ActorOptions<M>, '
   return { actor, failures, supervisor, tick };
 }
 
-/** A receiver that finishes a batch only when the test tells it to. */
+/** A receiver that finishes a batch only when the test requests it. */
 function gated<M>() {
   const received: (readonly M[])[] = [];
   const gates: { readonly open: () => void; readonly fail: (error: unknown) => void }[] = [];

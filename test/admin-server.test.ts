@@ -94,7 +94,7 @@ function change(number: number): Activity {
   };
 }
 
-/** The error of a call that is refused for its arguments, if it reaches the server at all. */
+/** The result of a call: an error about its arguments if it arrived at the server. */
 function resultOf({ stub, metadata }: AdminClient): Promise<ServiceError | null> {
   return new Promise((resolve) => stub.getDelivery({ name: '', includeBody: false }, metadata, resolve));
 }

@@ -58,7 +58,7 @@ function openSession({ address }: AdminServer): ClientHttp2Session {
   return session;
 }
 
-/** Begins a call whose message is still to be sent. */
+/** Begins a call without sending its message. */
 function beginCall(session: ClientHttp2Session, path: string, headers: Record<string, string> = {}): ClientHttp2Stream {
   const fixed = { ':method': 'POST', ':path': path, 'content-type': 'application/grpc', te: 'trailers' };
   const stream = session.request({ ...fixed, ...headers }, { endStream: false });

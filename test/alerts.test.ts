@@ -157,7 +157,7 @@ test('match ids ascend and carry the time of their snapshot, even if the clock w
     );
     known = [...newMatches, ...changedMatches];
     ids.push(...deliveries.map(({ id }) => id));
-    // Retention looks for the deliveries of a snapshot among the ids of the minute after it.
+    // Retention searches for the deliveries of a snapshot among the ids of the minute after it.
     for (const { id, snapshotId } of deliveries) assert.deepEqual(createdAtOf(id), createdAtOf(snapshotId));
     assert.ok(snapshots.every(({ id }) => createdAtOf(id) >= now));
   }

@@ -12,13 +12,15 @@ import { createGate } from './support/gate.ts';
 interface Item {
   readonly key: number;
   readonly number: number;
-  /** Whether a bug makes every recording of this item fail. */
+  /** True if a bug makes every recording of this item fail. */
   readonly isBad: boolean;
 }
 
 const KEYS = 30;
 
-/** Treats a failure of the server as one of unknown cause: the batch is halved, and each item is retried, often. */
+/**
+ * Treats a failure of the server as having an unknown cause: the batch is halved, and each item is retried many times.
+ */
 const supervisor = createSupervisor({
   isOperational: () => false,
   retryPausesMs: Array.from({ length: 8 }, () => 1),
@@ -30,10 +32,10 @@ async function someTurns(random: Random): Promise<void> {
   for (let left = random.integer(0, 3); left > 0; left--) await turn();
 }
 
-/** The state of these keys is large. */
+/** Keys whose state is large. */
 const isLarge = ({ key }: Pick<Item, 'key'>): boolean => key % 5 === 0;
 
-/** Fails at random before and after it has evaluated a batch, and defers some of the items. */
+/** Fails at random before and after evaluating a batch, and defers some items. */
 function createStore(random: Random, failures: number) {
   const written: Item[] = [];
   let together = 0;

@@ -64,7 +64,7 @@ const ACCOUNT = {
   limits: { max_memory: -1, max_storage: -1, max_streams: -1, max_consumers: -1 },
 };
 
-/** Speaks enough of the NATS protocol to send a client its account; if it is null, the request finds no responder. */
+/** Implements enough of the NATS protocol to send a client its account. If it is null, the request has no responder. */
 function answer(socket: Socket, account: string | null): void {
   socket.write('INFO {"version":"2.10.0","headers":true,"max_payload":1048576}\r\n');
   let subscription = '1';

@@ -27,7 +27,7 @@ function notFound(code = 404): NatsError {
   return error;
 }
 
-/** A JetStream manager that knows the streams and consumers in `existing`, with only the methods used. */
+/** A JetStream manager with the streams and consumers in `existing`, and only the methods that are used. */
 function brokerWith(existing: readonly string[], refusal: Error = notFound(), names = brokerNames(null)) {
   const streams = new Map<string, Partial<StreamConfig>>();
   const consumers = new Map<string, Partial<ConsumerConfig>>();

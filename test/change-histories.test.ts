@@ -65,7 +65,7 @@ test('a message delivered again, immediately or with all the others, changes not
   );
 });
 
-/** Statements about adverts at one time. All statements about an advert differ, and the first is not an expiry. */
+/** Messages about adverts with the same time. All messages about an advert differ, and the first is not an expiry. */
 const historyOfOneMinute: fc.Arbitrary<readonly IntakeMessage[]> = fc
   .uniqueArray(
     fc.record({ advertUuid: fc.constantFrom(...ADVERTS), price: fc.constantFrom('expired', null, 1, 2, 3, 4, 5) }),
@@ -88,7 +88,7 @@ test('after NATS is restored, repeated messages of one crawl time are recognised
     fc.property(historyOfOneMinute, fc.nat(), (messages, lost) => {
       const whole = changesOf(messages);
       const recorded = whole.slice(0, lost % (messages.length + 1));
-      // Read back as from the rows, whose members come in any order.
+      // Read back as from rows, whose members may be in any order.
       const rows = recorded.at(-1)?.stored ?? null;
       const stored = rows && JSON.parse(JSON.stringify(rows), (_, value) => inAnotherOrder(value));
       const again = changesOf(

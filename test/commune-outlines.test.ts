@@ -56,7 +56,7 @@ const isIn = (area: Area, lat: number, lon: number): boolean =>
 const distanceKm = (area: Area, lat: number, lon: number): number =>
   isIn(area, lat, lon) ? 0 : Math.min(...area.polygons.map((polygon) => distanceToEdgesKm(polygon, lat, lon)));
 
-/** Measured on the plane that touches the sphere at the point: accurate to a metre within two kilometres. */
+/** Measured on the tangent plane at the point, which is accurate to a metre within two kilometres. */
 function distanceToEdgesKm(polygon: Polygon, lat: number, lon: number): number {
   const onPlane = ([cornerLon, cornerLat]: Position): Position => [
     (cornerLon - lon) * KM_PER_DEGREE * Math.cos((lat * Math.PI) / 180),
@@ -118,7 +118,7 @@ describe('communes by their outlines', { skip }, () => {
 
   const resolve = (lat: number, lon: number) =>
     reference.resolvePlace({ insee: null, zipcode: null, name: null, lat, lon })?.city ?? null;
-  /** Whether `city` is today's commune with this code, or an arrondissement of it. */
+  /** True if `city` is the current commune with this code, or an arrondissement of it. */
   const isToday = (code: string, city: ReturnType<typeof resolve>): boolean => {
     const today = reference.city(code);
     return city !== null && today !== null && (city.id === today.id || city.cityParentId === today.id);

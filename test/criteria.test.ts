@@ -58,7 +58,7 @@ const FLAT: PropertyFacts = {
 
 const index = createSearchIndex();
 
-/** Whether `FLAT` with `property` satisfies a search of `criteria`, by definition; asserts that the index agrees. */
+/** True if `FLAT` with `property` satisfies a search with `criteria` by definition. Asserts that the index agrees. */
 function matches(criteria: Partial<Criteria>, property: Partial<PropertyFacts> = {}): boolean {
   const search = { ...ANYTHING, ...criteria };
   const facts = { ...FLAT, ...property };
@@ -400,7 +400,7 @@ test('an unknown value satisfies the criteria that orMissing names, and a known 
   assert.ok(!matches({ includedFeatures: balcony, orMissing: criterionSetOf(['includedFeatures']) }, noBalcony));
   const both = { includedFeatures: balcony | pool, orMissing: criterionSetOf(['includedFeatures']) };
   assert.ok(!matches(both, { adverts: [{ ...ADVERT, features: pool }] }), 'other features are named');
-  // The statements of adverts in an excluded site category are ignored.
+  // The facts of adverts in an excluded site category are ignored.
   const rated = { ...unknown, adverts: [{ ...ADVERT, energy: 'G' }, NOTHING_KNOWN_OF_ADVERT] };
   const energy = { energy: ['A'], orMissing: criterionSetOf(['energy']) };
   assert.ok(!matches(energy, rated) && matches({ ...energy, excludedSiteCategories: ['portail'] }, rated));

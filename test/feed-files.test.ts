@@ -111,12 +111,12 @@ test('a ZIP or gzip file that is truncated, damaged or invalid is refused with o
 
 test('a decompression bomb is refused at the size limit, within the memory of one chunk', async (t) => {
   const path = join(await emptyDirectory(t), 'bomb.gz');
-  // Concatenated gzip files are one gzip file: 3 GiB in 3 MiB.
+  // Concatenated gzip files are a valid gzip file, here 3 GiB in 3 MiB.
   const part = gzipSync(Buffer.alloc(64 * 1_024 * 1_024));
   await writeFile(path, Buffer.concat(Array.from({ length: 48 }, () => part)));
   const file = await openSnapshot(path);
   t.after(() => file.close());
-  // Memory that is in use: garbage is collected first.
+  // Memory in use after a garbage collection.
   const stored = (): number => {
     collectGarbage();
     const { arrayBuffers, heapUsed } = process.memoryUsage();
@@ -191,7 +191,7 @@ test('a download sends the last ETag and date, and an unchanged file is not read
 
 test('a file of 50 MB is downloaded completely, plain or gzip, with or without a length', async (t) => {
   const content = Buffer.alloc(50_000_000, 'annonce;');
-  // Stored, not deflated: as long on the wire as the plain file.
+  // Not deflated, so the download is as long as the plain file.
   const files = { plain: content, gzip: gzipSync(content, { level: 0 }) };
   const url = await serve(t, (request, response) => {
     const [, kind, length] = (request.url as string).split('/');
@@ -248,7 +248,7 @@ test('the user and password of an address are sent only to its host, and appear 
   await assert.rejects(download(`${url}/file`, null, options), {
     message: `Cannot download ${url}/file: it answers 401.`,
   });
-  // Otherwise a source that delivers nothing would look alive.
+  // Otherwise a source that delivers nothing would not count as silent.
   for (const version of [null, '{}'])
     await assert.rejects(download(`${url}/unchanged`, version, options), /answers 304 to a request without conditions/);
   await writeFile(path, `{"a": {"format": "poliris", "url": "${secret}/file" x`);

@@ -56,7 +56,9 @@ function advertsOf(rows: readonly FeedRow[]): readonly AdvertRow[] {
   return rows as readonly AdvertRow[];
 }
 
-/** An independent reading: the whole file as one text, split into lines and then into the columns of SeLoger's list. */
+/**
+ * An independent reading that splits the whole text of the file into lines and then into the columns of SeLoger's list.
+ */
 function independentReading(bytes: Buffer): readonly Record<string, unknown>[] {
   const utf8 = bytes.toString('utf8');
   const text = utf8.includes('\ufffd') ? new TextDecoder('windows-1252').decode(bytes, { stream: true }) : utf8;
@@ -160,7 +162,7 @@ function advertOfColumns(column: Record<string, string>, names: readonly string[
 // oxlint-disable-next-line typescript/no-explicit-any -- whatever a mapped advert has
 type Loose = any;
 
-/** The product's reading, in the form of the independent one. */
+/** The product's reading, in the same form as the independent one. */
 function flattened({ reference, content }: AdvertRow): Record<string, unknown> {
   const dropped: string[] = [];
   const { property, advert } = withinBounds(content, ({ fault }) => dropped.push(fault)) as Record<string, Loose>;
@@ -787,7 +789,7 @@ test('an ambiguous number is read by the mapping, or else by the habit of the so
   // One value in another notation, among many, is not evidence.
   const mixed = read(habits, [...Array.from({ length: 9 }, () => ['surface', '62,5'] as const), ['surface', '62.5']]);
   assert.deepEqual(mixed.numbers.learned(), habits);
-  // Nor is a single value without others that day: the others may be gone.
+  // A single value without others on that day is no evidence either, because the others may be gone.
   const stray = read(habits, [
     ['energy.value', '120.5'],
     ['price', '350.000'],
@@ -815,7 +817,7 @@ test('an ambiguous number is read by the mapping, or else by the habit of the so
     const grouped = Array.from({ length: count }, () => ['surface', '1.250'] as const);
     assert.equal(read(habits, [...lively('62.5'), ...grouped]).numbers.learned().surface, sign);
   }
-  // No price has three decimals, whatever notation a source's surfaces show.
+  // No price has three decimals, regardless of the notation of a source's surfaces.
   assert.deepEqual(
     read({ '': '.' }, [
       ['price', '350.000'],

@@ -20,7 +20,7 @@ const examples = contractExamples(await loadReference());
 const openApi: Document = JSON.parse(JSON.stringify(openApiDocument('0.0.0', examples)));
 const webhook: Document = webhookSchema('');
 
-/** Request bodies, which stay closed: an unknown filter must not be dropped silently. */
+/** Request bodies, which stay closed, because an unknown filter must not be dropped silently. */
 const SENT = new Set([
   'SearchCreation',
   'SearchChange',

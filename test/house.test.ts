@@ -14,8 +14,8 @@ import { importsOf } from './support/source-scanner.ts';
 const GENERATED = /\/generated\//;
 
 /**
- * Folders of src, of its engine and of its features, and top-level files with rules of their own, from the bottom up,
- * each with what it may import besides itself.
+ * Folders of src, of its engine and of its features, and top-level files with special rules, from the bottom up, each
+ * with its allowed imports.
  */
 const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'engine/actor': [],
@@ -36,7 +36,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'features/marks': ['engine', 'rest', 'feature.ts', 'values.ts'],
   'features/secrets': ['engine', 'rest', 'feature.ts', 'values.ts'],
   'features/recoveries': ['engine', 'rest', 'grpc', 'feature.ts', 'values.ts'],
-  // The page uses only the REST interface, which serves it.
+  // The page uses only the REST interface.
   console: ['languages.ts'],
   rest: ['engine', 'features.ts', 'languages.ts', 'values.ts'],
   grpc: ['engine', 'features.ts', 'values.ts'],
@@ -78,8 +78,8 @@ function mayImport(layer: string, target: string): boolean {
 const OWN_PACKAGES: Readonly<Record<string, string>> = { nats: 'engine/broker', 'node:test': 'no layer' };
 
 /**
- * Each sets a time limit for something that a callback ends: an attempt, a call, an error, a process. All other code
- * that waits, repeats, shares or counts work uses `actor/`.
+ * Each sets a time limit for work that a callback ends: an attempt, a call, an error, a process. All other code that
+ * waits, repeats, shares or counts work uses `actor/`.
  */
 const ALARM_OWNERS = [
   'src/cli/demo/demo.ts',

@@ -18,7 +18,7 @@ function endlessFile(begin: string, again: string, bytesMax = 64 * MEBIBYTE): Im
     readBytes: () => readBytes,
     chunks: (async function* () {
       yield Buffer.from(begin);
-      // More than any bound, so that a reader that does not stop fails the test, not the machine.
+      // More than any limit, so that a reader that does not stop fails the test without exhausting the machine.
       for (; readBytes < bytesMax; readBytes += more.length) yield more;
     })(),
   };
@@ -66,7 +66,7 @@ for (const [format, begin, again] of ENDLESS_ENTRIES) {
   });
 }
 
-/** The bound counts bytes, so few long entries reach it. */
+/** The limit is in bytes, so a few long entries reach it. */
 const NAME = `"name": "${'a'.repeat(500)}"`;
 
 test('many entries together may be long', async () => {

@@ -30,7 +30,7 @@ async function refusalOf(
   return { detail: problem.message, seconds: Number(problem.headers['Retry-After']) };
 }
 
-/** A request of `client`, with only what the limits read. */
+/** A request of `client`, with only the members that the limits read. */
 function requestOf(client: string, method = 'GET', limits: object = {}) {
   const headers = new Map<string, unknown>();
   const res = Object.assign(new EventEmitter(), {

@@ -38,7 +38,7 @@ function certificateOf(ip: string): Promise<GenerateResult> {
 
 interface Heard {
   readonly logins: string[];
-  /** For each message, whether it arrived encrypted. */
+  /** For each message, true if it arrived encrypted. */
   readonly letters: boolean[];
 }
 
@@ -123,7 +123,7 @@ for (const [whose, certificate] of [
   });
 }
 
-/** An impostor in the network, which answers in the server's place. Collects the lines that it receives. */
+/** An impostor in the network that answers instead of the server, and collects the lines that it receives. */
 async function stranger(t: TestContext, answer: (line: string) => string | null) {
   const lines: string[] = [];
   const server = createServer((socket) => {

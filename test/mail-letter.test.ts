@@ -150,7 +150,7 @@ const KEPT: Readonly<Record<string, { readonly on?: RegExp; readonly values?: Re
   'text-decoration': { values: /^(?:none|line-through)$/ },
 };
 
-/** CSS that some of them drop without harm. */
+/** CSS that some of them remove without harm. */
 const HARMLESS: typeof KEPT = {
   'border-radius': {},
   color: { on: /^a$/, values: /^inherit$/ },
@@ -181,7 +181,7 @@ function elementsIn(html: string): readonly Element[] {
   }));
 }
 
-/** What one of the four would drop, for example `td { display: flex }`. */
+/** Everything that one of the four would remove, for example `td { display: flex }`. */
 function droppedFrom(html: string): readonly string[] {
   return elementsIn(html).flatMap(({ name, attributes }) => {
     const declarations = (attributes.style ?? '').split(';').filter((text) => text !== '');

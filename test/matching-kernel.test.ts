@@ -26,7 +26,7 @@ import { createRow, GroupMemory } from '../src/engine/matching/rows/row-groups.t
 import { LOADER, moduleUrl } from './support/checkout.ts';
 import { runsOf } from './support/random-runs.ts';
 
-/** The sure answers and those to check, from one group whose rows have a circle. */
+/** The certain answers and those to check, from a group whose rows have a circle. */
 function answersOf(filter: KernelFilter, memory: GroupMemory): number[][] {
   const sureCount = filter(1, true);
   const checkCount = (memory.integers[CHECK_COUNT >> 2] as number) * CHECK_INTEGERS;

@@ -17,7 +17,7 @@ const TOKEN = `whsec_${Buffer.alloc(32, 3).toString('base64')}`;
 const ID = '01900000-0000-7000-8000-000000000001';
 const PRIVATE_ADDRESS_NAME = async () => [{ address: '127.0.0.1', family: 4 as const }];
 
-/** A sender whose attempts are all made, so that there is always an outcome. */
+/** A sender that makes every attempt, so that there is always an outcome. */
 interface MadeSender extends Sender {
   send(request: SendRequest): Promise<AttemptOutcome>;
 }

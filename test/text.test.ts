@@ -55,7 +55,7 @@ test('invisible characters split no word, in a text, a search, a title or the na
 
 const TEXT_END = -1;
 
-/** A reader that is taught its words, so that codes can be turned back into words. */
+/** A reader with known words, so that codes can be converted back into words. */
 function createReader() {
   const words = new CodeTable();
   const terms = new TermTable();

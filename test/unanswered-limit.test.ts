@@ -29,7 +29,7 @@ function end(round: FairScheduler<string>, turn: Turn<string>, isAnswered: boole
   round.recorded(turn);
 }
 
-/** When each attempt began; the scheduler is asked every `STEP_MS`. */
+/** When each attempt began. The scheduler is called every `STEP_MS`. */
 function play(
   round: FairScheduler<string>,
   { fromMs = 0, untilMs }: { readonly fromMs?: number; readonly untilMs: number },
@@ -45,7 +45,7 @@ function play(
   return times;
 }
 
-/** The most attempts that began within any second. */
+/** The maximum number of attempts that began within a second. */
 function mostInASecond(times: readonly number[]): number {
   return Math.max(...times.map((from) => times.filter((time) => time >= from && time < from + 1_000).length));
 }

@@ -209,7 +209,7 @@ test('(g) deliveries that recoveries send out of order, twice or without a reque
     { createdAt: START + 990, finishedAt: START + 1_990 },
     { createdAt: START + 2_990, finishedAt: START + 3_990 },
   ];
-  /** Judges the deliveries with further attempts, which began `againMs` after `START`. */
+  /** Audits the deliveries with further attempts, which began `againMs` after `START`. */
   const judge = (...againMs: readonly (readonly number[])[]): string => {
     const { deliveries, postsById } = match(first, second, third);
     const resent = deliveries.map((delivery, at) => {

@@ -8,7 +8,7 @@ import { createGate } from './support/gate.ts';
 import { startTcpProxy } from './support/tcp-proxy.ts';
 import { type Behaviour, startWebhookReceiver } from './support/webhook-receiver.ts';
 
-/** A sender whose connection to the endpoint has served one post; the next post meets `behaviour`. */
+/** A sender whose connection to the endpoint has served one post. The next post gets `behaviour`. */
 async function openScene(t: TestContext, behaviour: Behaviour) {
   const receiver = await startWebhookReceiver(t);
   const network = await startTcpProxy(t, Number(new URL(receiver.url).port));

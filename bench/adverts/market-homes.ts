@@ -40,7 +40,7 @@ export interface Home {
   readonly year: number | null;
   readonly condition: 'renovated' | 'good' | 'works';
   readonly traits: readonly Trait[];
-  /** A sale for an annuity; the price is the initial sum. */
+  /** True for a sale against an annuity; the price is then the initial sum. */
   readonly isLifeAnnuity: boolean;
   readonly price: number;
   readonly rating: { readonly energy: Rating; readonly greenHouseGas: Rating } | null;

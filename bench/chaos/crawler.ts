@@ -14,7 +14,9 @@ export interface ChaosCrawler {
    * Messages that the stream has acknowledged, or will have acknowledged when `end` resolves; in order per property.
    */
   readonly messages: readonly IntakeMessageJson[];
-  /** The stream has assigned a sequence twice: servers that lost their majority forgot acknowledged messages. */
+  /**
+   * True if the stream has assigned a sequence twice: servers that lost their majority forgot acknowledged messages.
+   */
   readonly hasStreamForgotten: boolean;
   /** Acknowledged messages that the stream lacks. An instance may have recorded them before their loss. */
   findLost(): Promise<readonly string[]>;

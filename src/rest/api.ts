@@ -205,7 +205,7 @@ const PATH_LENGTH_MAX = 200;
 const KEY = /vigie_[0-9a-f]{8}_[\w-]*/gi;
 /** The link works without a key, so logs must not show it. */
 const UNSUBSCRIPTION = /^(\/unsubscribe\/).+/;
-/** E-mail addresses, in the path of a recipient or misplaced. */
+/** E-mail addresses, in the path of a recipient or elsewhere by mistake. */
 const RECIPIENT = /^(\/recipients\/).+/;
 const ADDRESS = /@|%40/;
 

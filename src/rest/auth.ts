@@ -9,7 +9,7 @@ import { REFUSALS } from './sentences.ts';
 const PUBLIC_PATH =
   /^\/(|docs([./].*)?|contexts\/.*|openapi\.json|schemas\/.*|favicon\.ico|console(\/.*)?|unsubscribe\/.*)$/;
 
-/** For long requests: rejects with a 401 `Problem` when the key has been revoked meanwhile. */
+/** For long requests: rejects with a 401 `Problem` when the key has since been revoked. */
 export async function requireKeyStill(ctx: Context): Promise<void> {
   const verify = ctx.state.verifyKey as VerifyApiKey;
   if ((await verify(String(ctx.req.headers['x-api-key']))) === null) throw refusal(true);

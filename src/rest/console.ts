@@ -175,7 +175,7 @@ function weighed(reference: Places): (readonly [insee: string, weight: number])[
   return [...WHOLE_CITIES.map((insee): readonly [string, number] => [insee, Infinity]), ...parts];
 }
 
-/** The names are relative, because a proxy may serve the console under a path of its own. */
+/** The names are relative, because a proxy may serve the console under another path. */
 function pageOf(script: string, style: string, settings: string): string {
   return `<!doctype html>
 <html lang="fr">

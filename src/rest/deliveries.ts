@@ -54,7 +54,7 @@ export const SEARCH_DELIVERY_PARAMETERS = {
 } as const;
 
 const ENDPOINT_LENGTH_MAX = 2_048;
-/** Node.js limits the request line and headers to 16 KiB in total; this leaves room for the rest. */
+/** Below the limit of Node.js for the request line and headers, 16 KiB in total. */
 const URL_LENGTH_MAX = 15_000;
 
 export const DELIVERY_LIST_PARAMETERS = {

@@ -51,12 +51,12 @@ export interface ApiSettings extends EndpointRules, MailRules {
   readonly publicUrl: string | null;
   /** The proxies whose `X-Forwarded-Proto` and `X-Forwarded-Host` are trusted. */
   readonly proxies: BlockList;
-  /** Per API key, unless its client has limits of its own; separate for reads and writes. */
+  /** Per API key, unless its client has its own limits; separate for reads and writes. */
   readonly readLimit: RateLimit;
   readonly writeLimit: RateLimit;
   /** Connections of `database`. */
   readonly databaseConnectionsMax: number;
-  /** Per client, unless it has limits of its own. */
+  /** Per client, unless it has its own limits. */
   readonly searchLimits: SearchLimits;
   /** Concurrent connections of clients. */
   readonly connectionsMax: number;
@@ -113,7 +113,7 @@ export interface ApiDependencies {
   readonly keepChoice?: KeepChoice | undefined;
   readonly logger: ApiLogger;
   readonly now: () => Date;
-  /** Awaited after each committed write of a search: the matcher knows the search before the client gets its answer. */
+  /** Awaited after each committed write of a search: the matcher reads the search before the client gets its answer. */
   readonly searchChanged: () => Promise<void>;
   /** Calls the listener when a key or a client's limits change. When absent, a change takes effect within seconds. */
   readonly onKeyChange?: (listener: () => void) => void;

@@ -31,7 +31,7 @@ export interface ConcurrencyBounds {
    * return in the same second. Default: 1.
    */
   readonly spreadSeconds?: number;
-  /** A refusal closes its connection: the rest of the request is not read. */
+  /** True if a refusal closes its connection without reading the rest of the request. */
   readonly isClosing?: boolean;
 }
 
@@ -253,9 +253,9 @@ const BODY_BYTES = {
 /**
  * Clients take turns for the connections of the API's pool, one request per turn, and none uses more than a third of
  * them: four hundred concurrent requests of one client delay another client only by the few in progress. A request
- * takes its turn when it has arrived completely and before it is processed, so that a slow connection holds no turn and
- * a waiting request costs no work. The turn ends with the answer, or before a long wait (`leaveTurn`). Runs after
- * authentication; points of interest need no connection and are answered earlier.
+ * takes its turn when it has arrived completely and before it is processed, so that a slow connection does not hold a
+ * turn and a waiting request costs no work. The turn ends with the answer, or before a long wait (`leaveTurn`). Runs
+ * after authentication; points of interest need no connection and are answered earlier.
  */
 export function createTurns(connectionsMax: number): Middleware {
   // One connection is reserved for the process itself.
@@ -312,7 +312,7 @@ const DEADLINE_MS = 30_000;
 
 /**
  * Limits the queries of clients that read more than single rows. Queries over many properties or searches may take a
- * second: a few at once run in a worker thread. Each statement ends after two seconds, or when its client leaves.
+ * second, so a few at once run in a worker thread. Statements end after two seconds, or when the client leaves.
  */
 export function createQueryLimiter(
   { database: shared, queryDatabase }: Pick<ApiDependencies, 'database' | 'queryDatabase'>,

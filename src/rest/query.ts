@@ -22,7 +22,7 @@ export interface ParameterRule<Value> {
   readonly isList?: boolean;
   /** The filtered or ordered member; null for neither. */
   readonly property?: string | null;
-  /** Accepted, but undocumented: another parameter does the same. */
+  /** True for a parameter that is accepted but undocumented, because another one does the same. */
   readonly isUndocumented?: boolean;
 }
 
@@ -198,7 +198,7 @@ function instantParameter(description: string): ParameterRule<Date | null> {
   return parameter(`${description} ISO 8601, with an offset; a date means its start in UTC.`, INSTANT, null);
 }
 
-/** Both bounds are inclusive, as in API Platform. */
+/** Both limits are inclusive, as in API Platform. */
 export const CREATED_AT = {
   'createdAt[after]': { ...instantParameter('Created at this time or later.'), property: 'createdAt' },
   'createdAt[before]': { ...instantParameter('Created at this time or earlier.'), property: 'createdAt' },

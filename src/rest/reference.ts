@@ -57,7 +57,7 @@ export function referenceRoutes(router: Router, dependencies: ApiDependencies): 
     context: 'Department',
     thing: THINGS.department,
     list: () => reference.departments(),
-    // Accepts the code that people know, `2A` or `01`, too. A code that looks like an id means the same department.
+    // Accepts the code, `2A` or `01`, as well as the id. A code that looks like an id means the same department.
     isNamed: ({ id, code }, requested) => String(id) === requested || code === requested.toUpperCase(),
     documentOf: departmentDocument,
   });
@@ -261,7 +261,7 @@ export function locationDocument(place: CompletedPlace): object {
   };
 }
 
-/** A zip code is not a resource of its own: its IRI is that of the list of its communes. */
+/** A zip code is not a resource, so its IRI is that of the list of its communes. */
 function iriOf({ type, id, code }: CompletedPlace): string {
   if (type === 'zipcode') return `/cities?zipcode=${code}`;
   return `/${type === 'city' ? 'cities' : 'departments'}/${id}`;

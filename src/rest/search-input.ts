@@ -18,7 +18,7 @@ import { FAULTS, KINDS_OF_MEMBER, type Sentence } from './sentences.ts';
 
 export interface InputRules extends EndpointRules {
   readonly reference: Pick<Reference, 'city' | 'cityById' | 'departmentById' | 'isZipcode'>;
-  /** The URL of this service, as the client knows it. */
+  /** The URL of this service that the client uses. */
   readonly baseUrl: string;
   /** Ids of the existing site categories. Called only when the body names some. */
   readonly siteCategoryIds: () => Promise<ReadonlySet<number>>;
@@ -47,8 +47,8 @@ export async function readPreviewedSearch(body: unknown, rules: InputRules): Pro
 
 /**
  * Changes the members that `body` states and keeps the others (decisions, section 2). PUT replaces a stated member; a
- * patch merges objects. A member that is sent back unchanged stays valid, whatever the current rules. The look-ups are
- * done at once; `merge` is called when the row is locked. Both throw a 422 `Problem`.
+ * patch merges objects. A member that is sent back unchanged stays valid, regardless of the current rules. The look-ups
+ * are done at once; `merge` is called when the row is locked. Both throw a 422 `Problem`.
  */
 export async function readSearchChange(
   body: unknown,

@@ -30,7 +30,7 @@ import { endpointFault } from './search-input.ts';
 import { ownSearch } from './searches.ts';
 import { LIMITED, REFUSALS } from './sentences.ts';
 
-/** The handler validates `endpoint`, because it knows the rules for endpoints. */
+/** The handler validates `endpoint`, because it has the rules for endpoints. */
 const endpoint: ParameterRule<string> = {
   description: 'Absolute https URL that receives the delivery.',
   schema: { ...ENDPOINT_URL.schema, format: 'uri' },

@@ -42,6 +42,6 @@ test('announcements of a namespace reach no other namespace', async (t) => {
   announceChange(sender, 'keys');
   announceChange(sender, 'controls');
   await Promise.all([told, controlled]);
-  // When the server answers this flush, everything that it had for the connection has arrived.
+  // When the server answers this flush, all earlier messages for the connection have arrived.
   await first.connection.flush();
 });

@@ -148,7 +148,7 @@ describe('the median of a market', () => {
     const missed = near.find((home) => quotient(home) < median && !alerted.has(home.property)) as Home;
     const untouched = await explanationOf(search, left);
     assert.deepEqual([untouched.satisfied, untouched.movedAt], [true, null]);
-    // More cheap properties lower the median: none of them is too cheap, but some dear ones are now too dear.
+    // More cheap properties lower the median: none of them is too cheap, but some expensive ones are now too expensive.
     await scene.record(homes(NEAR_THE_BORDER / 10, FREJUS, (surface) => surface * 150).map(messageOf));
     const since = Date.now();
     const moved = (await scene.computeMedians()).median(VAR) as number;

@@ -200,7 +200,7 @@ test('a claim that could not be returned at shutdown is found by the next courie
   await seedDeliveries(database, search, ['https://e.test/']);
   const courier = await stage.start({
     database: flaky,
-    // A delivery whose document cannot be read is given back.
+    // A delivery whose document cannot be read is returned.
     documents: { read: () => Promise.reject(new Error('a bug')) },
     sender: { send: () => Promise.reject(new Error('nothing is sent')) },
     onClaimed() {

@@ -44,7 +44,7 @@ test('the primary is found among several hosts, in any position, and again after
   await session.close();
   await second.kill();
   await assert.rejects(portOf);
-  // The server's farewell may be read before the connection closes; the next attempt then still goes to that server.
+  // The server's last message may be read before the connection closes. The next attempt then still uses that server.
   await until(
     () => portOf().catch(({ message }: Error) => message),
     (seen) => /no server of DATABASE_URL accepts writes: .*it is read-only/.test(seen ?? ''),

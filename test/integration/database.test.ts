@@ -49,7 +49,8 @@ test('a connection that breaks between two users does not end the process', asyn
   let users = 0;
   database.on('acquire', (client) => {
     users += 1;
-    // The end of an answer and PostgreSQL's farewell may arrive in one packet, before the next user adds its listener.
+    // The end of an answer and PostgreSQL's last message may arrive in one packet, before the next user adds its
+    // listener.
     if (users === 2) queueMicrotask(() => client.emit('error', new Error('terminating connection')));
   });
   const ask = () => database.query('select 1 as one');
@@ -231,7 +232,7 @@ const QUEUE_UP = `
 
 /** Indexes that are always small: they have only deliveries that are resent during an attempt. */
 const SMALL_INDEXES = ['open_resent'];
-/** Scans of these indexes must have a condition on the first column. Any condition will do for a primary key. */
+/** Scans of these indexes must have a condition on the first column. For a primary key any condition is sufficient. */
 const LEADING: Readonly<Record<string, string>> = { open_undecided: 'match_id', open_endpoint: 'endpoint_key' };
 
 /** The indexes that a plan reads from end to end, except those read for their first row alone. */
@@ -391,7 +392,7 @@ const sumOf = (reads: readonly Read[]): Read => ({
 });
 const pagesOf = (node: PlanNode): number => node['Shared Hit Blocks'] + node['Shared Read Blocks'];
 
-/** Counts what scans read and what joins compare in vain. Pages of writing nodes are left out. */
+/** Counts the rows that scans read and joins discard. Pages of writing nodes are left out. */
 function readBy(node: PlanNode): Read {
   const below = node.Plans ?? [];
   const compared = { rows: (node['Rows Removed by Join Filter'] ?? 0) * node['Actual Loops'], pages: 0 };

@@ -178,7 +178,7 @@ test('a dead endpoint gets no attempts, loses no delivery, and resumes with one 
   await untilIs(async () => (await database.query('select from attempts where error is null')).rowCount, 20);
 });
 
-/** Waits until each courier has polled the pauses, and sent the deliveries that it may send, since this call. */
+/** Waits until each courier has polled the pauses after this call, and sent the deliveries that it may send. */
 async function untilAllHaveLooked(database: Database): Promise<void> {
   const read = async () => (await database.query('select beat::integer from couriers order by number')).rows;
   const before = await read();

@@ -16,7 +16,7 @@ import { startHere } from '../support/service.ts';
 import { until, untilIs } from '../support/until.ts';
 
 const PROPERTIES = 24;
-/** Long enough to tell one retry from the next, and no longer. */
+/** Just long enough to distinguish consecutive retries. */
 const retryPausesMs = [100, 200, 300];
 const WINDOW = { windowMs: 600_000, restMs: 30_000 };
 const STRICT = tuned({ retryPausesMs, breaker: { ...WINDOW, propertiesMax: 3, restMs: 2_000 } });
@@ -184,7 +184,7 @@ test('a newer instance takes over while the other one waits, and both recover', 
   );
   const crawler = await connectCrawler(t, servers.nats.url);
   const database = connectDatabase(t, servers.postgres.url);
-  // A fixed version would not have the bug. Here the newer one only tolerates more properties.
+  // A fixed version would not have the bug. Here the newer instance only tolerates more affected properties.
   const patient = await startHere(t, servers, tuned({ retryPausesMs, breaker: { ...WINDOW, propertiesMax: 1_000 } }));
   await meetBug(servers, crawler, database);
   const recorded = Array.from({ length: PROPERTIES }, (_, number) => (number < 12 ? null : 200_002));

@@ -53,7 +53,7 @@ async function openScene(t: Cleanup, connectionsMax = 6) {
     return recordAttempts(database, [{ ...delivery, holder: HOLDER, outcome, after, retryInMs: LATER_MS }]);
   }
 
-  /** Attempts until the delivery has failed finally; resolves with the number of attempts. */
+  /** Makes attempts until the delivery has finally failed. Resolves with their number. */
   async function exhaust(id: Uuid): Promise<number> {
     for (let attempts = 0; ; attempts++) {
       const delivery = await claim(id);

@@ -98,7 +98,7 @@ function statementsOf(
   };
 }
 
-/** Cancels one delivery as silencing its search would, so that no run needs a search of its own. */
+/** Cancels one delivery as silencing its search would, so that runs can share a search. */
 async function cancelOne(database: Database, { number }: SeededSearch, id: Uuid): Promise<void> {
   await database.query('update open_deliveries set generation = -1 where id = $1', [id]);
   await cancelPage(database, { number, generation: 0, markedAgoMs: 0 }, null, 1_000);

@@ -285,7 +285,7 @@ async function messageCount(url: string): Promise<number> {
   return state.messages;
 }
 
-/** Whether the process runs. A zombie, which only its parent can remove, does not. */
+/** True if the process runs. A zombie, which only its parent can remove, does not count. */
 async function isRunning(pid: number): Promise<boolean> {
   return (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')) !== '';
 }

@@ -121,7 +121,7 @@ describe('the feed', () => {
       await batch.commit();
       committed.push(...batch.ids);
     };
-    /** Reads from the cursor to the present end. */
+    /** Reads from the cursor to the current end. */
     const readOn = async (from: string): Promise<{ readonly ids: readonly Uuid[]; readonly cursor: string }> => {
       const page = await scene.read(`?limit=3${from}`);
       const cursor = `&after=${page.body.next}`;
@@ -281,7 +281,7 @@ describe('the feed', () => {
     const scene = await openScene();
     await (await record(scene, 1)).commit();
     const before = (await scene.read()).body.next;
-    // Simulates a copy in another cluster: its rows have higher transaction numbers than the cluster's present ones.
+    // Simulates a copy in another cluster: its rows have higher transaction numbers than the cluster's current ones.
     await database.query(`update feed_batches set recorded_in = '900000000000'::xid8 where client_id = $1`, [
       scene.clientId,
     ]);

@@ -67,7 +67,7 @@ test('A, B and A again within the stream’s duplicate window end as A', async (
   for (const file of [one, two, one]) await take(scene, 'aba', file);
   await recorded(scene);
   assert.equal(await eventCount(scene, 'ad.update.price', 'aba'), 2);
-  // A clock that was set back does not date the new message before the earlier ones.
+  // After the clock was set back, the new message still gets a later time than the earlier ones.
   await take(scene, 'aba', two, { clock: () => new Date(0) });
   await recorded(scene);
   assert.equal(await eventCount(scene, 'ad.update.price', 'aba'), 3);
@@ -387,7 +387,7 @@ test('an agency that adds its number later keeps its adverts: only new and remov
   assert.deepEqual(dry.counts, counts);
   assert.deepEqual([counts.new, counts.changed, counts.gone, counts.unchanged], [1, 2, 1, 21]);
   assert.match(notices.join(), /23 adverts return under another agency number \(R1 as AG7\/R1\) and keep/);
-  // The former number returns, and one advert was missing since.
+  // The former number returns, and one advert is missing.
   const back = await take(scene, 'renumbered', polirisFile([...before.slice(1, 23), { ...rowOf(99, 5), 175: '999' }]));
   assert.deepEqual([back.counts.new, back.counts.gone, back.counts.changed], [0, 1, 2]);
   await recorded(scene);

@@ -199,7 +199,7 @@ describe('the link to unsubscribe', () => {
     assert.match(await read(), none);
     await letterIs(timeOrderedUuid(new Date()));
     assert.match(await read(), /Fréjus[^]*Les 53 biens/);
-    // The client has hidden one of the properties since.
+    // The client has since hidden one of the properties.
     await api.call('PUT', `${iri}/properties/${properties[9]}/mark`, { state: 'hidden' });
     assert.match(await read(), /Les 52 biens/);
     await database.query('delete from mail_items where property_uuid <> $1', [properties[0]]);

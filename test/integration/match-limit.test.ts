@@ -88,7 +88,7 @@ describe('a client', () => {
       paths.push((await call('POST', '/searches', { title: 'x' })).headers.get('Location') as string);
     }
     const [first = '', second = ''] = paths;
-    // This API stands for another process, which has not cached the former limit.
+    // This API simulates another process, which has not cached the former limit.
     await updateClientSettings(api.database, await clientNamed('full'), { matchesPerAdvertMax: 1 });
     const other = await startTestApi(
       { after },

@@ -205,7 +205,7 @@ class ModelSearch {
   readonly told = new Map<Uuid, Told[]>();
   readonly mailed = new Map<Uuid, unknown[]>();
   readonly #begun = new Set<Uuid>();
-  /** Matches whose end was notified, without a return or a start since. */
+  /** Matches whose end was notified, without a later return or start. */
   readonly #ended = new Set<Uuid>();
   /** The last notified value, by property, advert and field. */
   readonly #values = new Map<string, number>();
@@ -277,7 +277,7 @@ class ModelSearch {
     return surfaceMin !== null && (surface === null || surface < surfaceMin) ? 'surface' : undefined;
   }
 
-  /** The value that each event is compared with: null if the event is held back, undefined without a threshold. */
+  /** The value with which the event is compared: null if the event is held back, undefined without a threshold. */
   #isReached(model: Model, propertyUuid: Uuid, advertUuid: Uuid, events: readonly ModelEvent[]) {
     const compared = new Map<ModelEvent, number | null | undefined>();
     for (const event of events) {

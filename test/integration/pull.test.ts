@@ -150,7 +150,7 @@ test('messages that wait longer than `ack_wait`, in the inbox or beyond it, are 
   assert.equal((await consumer()).num_ack_pending, 0);
 });
 
-// A nats-server before 2.10 forgets a redelivery that falls due as the only request ends, until `ack_wait` passes.
+// If a redelivery becomes due just when the only request ends, nats-server before 2.10 delays it by `ack_wait`.
 test('a request of an idle pull does not end before the next one waits', async (t) => {
   const server = await startTestNats(t);
   const broker = await connectTestBroker(t, server.url);

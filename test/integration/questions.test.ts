@@ -226,8 +226,8 @@ describe('a preview from a sample', () => {
   const HOURS = process.env.QUESTIONS_SEARCHES === undefined ? 12 : 48;
 
   /**
-   * Copies every live property. Each copy has its own position in the sample, and the same one in every run, because
-   * samples of two hours share properties, and therefore their errors.
+   * Copies every live property. Each copy has its own position in the sample, the same in every run: samples of two
+   * hours share properties and so their errors.
    */
   async function copySummaries(): Promise<void> {
     await api.database.query(

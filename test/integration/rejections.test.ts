@@ -38,7 +38,7 @@ async function connectNats(t: Cleanup, { nats }: TestServers): Promise<NatsConne
   return connection;
 }
 
-/** The notifications that a plain subscription receives. */
+/** The notifications that an ordinary subscription receives. */
 function listen(connection: NatsConnection, of = '>'): readonly Told[] {
   const heard: Told[] = [];
   connection.subscribe(`adverts-rejected.${of}`, {
@@ -171,7 +171,7 @@ test('if no rejection can be published intake continues, with a warning and a co
   const servers = await startTestServers(t);
   const connection = await connectNats(t, servers);
   const manager = await connection.jetstreamManager();
-  // This stream takes the subject, so that REJECTED cannot be created, and it refuses every message.
+  // This stream has the subject, so REJECTED cannot be created, and it refuses every message.
   const refusing = { name: 'FOREIGN', subjects: ['adverts-rejected.>'], max_msg_size: 1 };
   await manager.streams.add(refusing);
   const daemon = await startHere(t, servers);

@@ -14,7 +14,7 @@ const search = (
 ).body;
 const iri = String(search['@id']);
 
-/** Node's fetch asks for gzip and decompresses it; the socket shows the bytes that were transferred. */
+/** Node's fetch requests gzip and decompresses it; a socket shows the transferred bytes. */
 async function rawRequest(head: string, body: Buffer | string = ''): Promise<string> {
   const { hostname, port } = new URL(api.baseUrl);
   const socket = connect(Number(port), hostname);
@@ -278,7 +278,7 @@ describe('the log', () => {
     const client = await api.database.connect();
     await client.query('begin; lock table searches in access exclusive mode');
     const answer = api.call('GET', '/searches');
-    // Another session asks, because pg_stat_activity does not change within the transaction that holds the lock.
+    // Another session queries, because pg_stat_activity does not change within the transaction that holds the lock.
     const waiting = `select from pg_stat_activity where wait_event_type = 'Lock'
       and backend_type = 'client backend' and datname = current_database() and query like '%from searches%'`;
     await until(

@@ -91,7 +91,7 @@ describe('a search that is created', () => {
     const iri = search['@id'];
     const named = ['room', 'energy', 'areas', 'withCoherentPrice'];
     assert.deepEqual(await missing('PATCH', iri, { orMissing: [...named, 'room'] }), named);
-    // A bound of 0 means no bound.
+    // A limit of 0 means no limit.
     assert.deepEqual(await missing('PATCH', iri, { roomMin: 0, budgetMax: null }), named.slice(1));
     assert.deepEqual(await missing('PATCH', iri, { roomMin: 4, includedZipcodes: [] }), [
       'energy',

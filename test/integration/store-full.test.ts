@@ -193,7 +193,7 @@ test('a JetStream without space for retries makes intake not ready until it can 
   };
   const refused = await until(readiness, ({ status }) => status === 503);
   assert.match(refused.reason, /^NATS has no room \(.*insufficient resources\): free some space/);
-  // Only NATS is full: PostgreSQL still has room.
+  // Only NATS is full, so PostgreSQL accepts writes.
   await client.createSearch({ ...search, title: 'more' });
   await broker.manager.streams.delete('OTHER');
   await until(readiness, ({ status }) => status === 200);

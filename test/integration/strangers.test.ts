@@ -127,7 +127,7 @@ interface Question {
   readonly method: string;
   readonly path: string;
   readonly body: object | undefined;
-  /** Whether the path names an object of the owner. */
+  /** True if the path names an object of the owner. */
   readonly isNamed: boolean;
 }
 
@@ -141,7 +141,7 @@ function questionsOf(template: string, method: string, { parameters, requestBody
   const fixed = new Map(
     query.flatMap(({ name, required, example }) => (required === true ? [[name, String([example].flat()[0])]] : [])),
   );
-  // One of three parameters is required. For a search of another client the answer is 404 all the same.
+  // One of three parameters is required. For a search of another client the answer is 404 in any case.
   if (template.includes('explanation')) fixed.set('property', owned.parameters.property as string);
   const ways = query.flatMap(({ name }) => {
     const value = owned.parameters[name];
@@ -155,7 +155,7 @@ function withQuery(path: string, values: ReadonlyMap<string, string>): string {
   return values.size === 0 ? path : `${path}?${new URLSearchParams([...values]).toString()}`;
 }
 
-/** The webhook tester calls any endpoint it is given, so it is left out; a test below covers whose search may sign. */
+/** The webhook tester calls any given endpoint, so it is left out. A test below checks which searches may sign. */
 const isRequested = (template: string): boolean =>
   template !== '/webhook-tester' &&
   (!template.includes('{') || NAMED_IN_PATHS.some((resource) => template.startsWith(`/${resource}/`)));

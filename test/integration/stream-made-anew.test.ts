@@ -44,7 +44,7 @@ async function openScene(t: TestContext) {
   /** Publishes changes dated `minute`. `above`: the amounts above 200,000 € to which each price changes in turn. */
   async function takeIn(minute: number, ...above: number[]) {
     const prices = above.length > 0 ? above : [minute];
-    // A new connection each time: an earlier one may have broken with its server unnoticed.
+    // Uses a new connection each time, because an earlier one may have broken unnoticed.
     const crawler = await connectCrawler(t, servers.nats.url);
     for (const each of prices) await crawler.publish(...changes(minute, each));
     const last = 200_000 + (prices.at(-1) ?? 0);

@@ -23,7 +23,7 @@ const work = await mkdtemp(join(tmpdir(), 'vigie-chart-'));
 after(() => rm(work, { recursive: true, force: true }));
 const skip = await install();
 
-/** Resolves with the reason if the tools cannot be had. */
+/** Resolves with the reason if the tools are not available. */
 async function install(): Promise<string | false> {
   const { environment, missing } = await goToolchain();
   if (missing !== null) return missing;

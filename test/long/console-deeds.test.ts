@@ -124,7 +124,7 @@ async function foresee(scene: ConsoleScene): Promise<void> {
   await rest.request('DELETE', iri);
 }
 
-/** `unavailable` is last, because it is what the service itself answers. */
+/** `unavailable` is last, because it is the real answer of the service. */
 const MAIL_FAULTS = [
   ['refused', 'No e-mail will be sent: the recipient’s server refuses this address. Correct it.'],
   ['unsubscribed', 'No e-mail will be sent: the recipient has unsubscribed.'],
@@ -337,7 +337,7 @@ async function seeSilentSearch({ page, rest, publish, enter, chooseSearch }: Con
   await chooseSearch('Sans bruit');
   await page.do('wait', { selector: '::-p-text(1 property found now)' });
   await page.do('until', { expression: `${COVERED} > 0` });
-  // The property was not notified, but is shown all the same.
+  // The property was not notified, but is shown.
   await page.do('click', { selector: '[data-list=matches] ::-p-text(Studio à louer)' });
   await page.do('wait', { selector: '.property ::-p-text(Studio à louer)' });
   await page.do('click', { selector: '.property .back' });

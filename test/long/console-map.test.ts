@@ -88,7 +88,7 @@ const extentOf = (pane: 'below' | 'pins', colour: string, opacityMin = 200): str
   return { ...found, off };
 })()`;
 
-/** Whether the map shows Dunkerque and Toulon: the pins then extend over most of its height. */
+/** True if the map shows Dunkerque and Toulon: the pins then cover most of its height. */
 const ALL_IN_SIGHT = `(({ top, bottom } = { top: 0, bottom: 0 }) => bottom - top > 0.5 * document.querySelector('.map').clientHeight)(${extentOf('pins', 'sale')} ?? undefined)`;
 
 async function seeAll({ page, chooseSearch, picture }: ConsoleScene): Promise<void> {
@@ -131,7 +131,7 @@ const GROUNDS: Readonly<Record<string, readonly [lat: string, lon: string, isLan
   'Quai de Toulon': ['43.1195', '5.9305', true],
 };
 
-/** Whether the middle of the map is land: nothing is painted on the sea. */
+/** True if the middle of the map is land. Nothing is painted on the sea. */
 const IS_LAND = `(() => {
   const canvas = document.querySelector('.leaflet-land-pane canvas');
   return canvas.getContext('2d').getImageData(canvas.width / 2, canvas.height / 2, 1, 1).data[3] > 200;
@@ -155,7 +155,7 @@ async function showLand({ page, rest, enter, chooseSearch, picture }: ConsoleSce
 
 const RING = 'extent.right - extent.left > 12 && extent.right - extent.left < 60';
 const OUTLINE = 'Math.max(extent.right - extent.left, extent.bottom - extent.top) > 300';
-/** Whether the map shows other searches, which have pale lines. */
+/** True if the map shows other searches, which have pale lines. */
 const HAS_OTHERS = `${extentOf('below', 'area', 100)} !== null`;
 
 async function choosePlaces({ page, rest, go, chooseSearch, picture }: ConsoleScene): Promise<void> {
@@ -213,7 +213,7 @@ async function preview({ page, receiver, go, picture }: ConsoleScene): Promise<v
   await page.do('click', { selector: '.whole' });
   await page.do('until', { expression: ALL_IN_SIGHT });
   const told = await page.do<string>('text', { selector: '.preview' });
-  // A few minutes of changes give no daily mean.
+  // A few minutes of changes give no daily average.
   assert.doesNotMatch(told, /\d\s+a day/);
   // A preview counts days in Paris time, wherever it is read. The first match began with the first change.
   const { match } = JSON.parse(String(receiver.posts[0]?.body)) as { match: { createdAt: string } };

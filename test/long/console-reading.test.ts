@@ -169,7 +169,7 @@ async function scroll({ page, go, picture }: ConsoleScene): Promise<void> {
     assert.ok((await page.do<number>('evaluate', { expression: rows })) <= DRAWN_MAX);
     const main = `document.querySelector('main')`;
     await page.do('evaluate', { expression: `${main}.scrollTop = ${main}.scrollHeight * ${(from + 40) / ADVERTS}; 0` });
-    // Wherever the reader scrolls, there are rows.
+    // Rows are visible at every scroll position.
     const seen = `document.elementFromPoint(200, 500)?.closest('.result') !== null`;
     await page.do('until', { expression: seen });
   }

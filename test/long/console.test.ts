@@ -90,7 +90,7 @@ async function drawSearch({ page, rest, receiver, picture, publish }: ConsoleSce
     const shown = `document.querySelector('.word-hits')?.innerText.endsWith(': ${count}.')`;
     await page.do('until', { expression: shown });
   };
-  // The count follows the typed words, and depends on them alone.
+  // The count depends only on the typed words.
   await hits('ancienne', 1);
   await hits('neuf', 0);
   await page.do('evaluate', { expression: `document.querySelector('.word button').click()` });
@@ -324,7 +324,7 @@ async function speakFrench({ page, go }: ConsoleScene): Promise<void> {
   assert.deepEqual(await page.do('axe'), []);
 }
 
-/** 1366 × 768 at 200 % zoom, two phones in landscape, a window beside another one, and a tablet. */
+/** 1366 × 768 at 200 % zoom, two phones in landscape, a window next to another one, and a tablet. */
 const LOW_SCREENS = [
   [683, 384],
   [667, 375],

@@ -245,7 +245,7 @@ describe('webhooks', () => {
 /** Headers that every HTTP request has. */
 const OF_HTTP = ['host', 'connection', 'content-type', 'content-length', 'transfer-encoding'];
 
-/** Whether PostgreSQL accepted no connection in time. No request failed for it, and it is tried again. */
+/** True if PostgreSQL accepted no connection in time. No request failed because of this, and it is tried again. */
 const isMachineBusy = (line: Daemon['log'][number]): boolean =>
   line.isBug === false && /connection timeout/.test(String(line.reason));
 

@@ -192,7 +192,10 @@ for (const [name, { source, args, imports }] of Object.entries(GO_GENERATORS)) {
   });
 }
 
-/** Without the check that every valid request succeeds: no schema can say that a list accepts only one order. */
+/**
+ * Without the check that every valid request succeeds, because no schema can express that a list accepts only one
+ * order.
+ */
 const CHECKS = [
   'not_a_server_error',
   'status_code_conformance',

@@ -132,7 +132,7 @@ before(async () => {
 
 type Text = (length: number) => string;
 
-/** Alternates `a` and `b`, then many `a` after one `b`, then the other way round. */
+/** Alternates `a` and `b`, then has many `a` after one `b`, then many `b` after one `a`. */
 function run(a: string, b: string, length: number): string {
   const times = Math.floor(length / (a === b ? a.length : 4));
   return a === b ? a.repeat(times) : (a + b).repeat(times) + b + a.repeat(times) + b.repeat(times) + a;

@@ -33,7 +33,7 @@ test('two instances that die and freeze keep the order, including that of recove
   const properties = WAVES.length * WAVE_PROPERTIES;
   receiver.script('/matches', ...everyThirdFails(properties));
   receiver.script('/events', ...everyThirdFails(properties * CUTS));
-  // The retry is an hour away, so only recoveries send again.
+  // The retry is due only in an hour, so only recoveries send again.
   const recover = openRecoveries(await createApiKey(scene.servers));
   for (const [wave, fault] of WAVES.entries()) {
     const received = receiver.posts.length;

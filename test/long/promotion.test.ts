@@ -96,7 +96,7 @@ test('event numbers of a lost primary are not used again, even if JetStream had 
   assert.equal(await second.end('SIGTERM'), 0);
 });
 
-/** Whether a promotion may lose commits, as far as the database knows. */
+/** True if a promotion may lose commits, according to the database. */
 async function isLosable(database: Queryable): Promise<boolean> {
   return (await database.query('select timeline is not null as losable from intake_position')).rows[0].losable;
 }

@@ -27,7 +27,7 @@ const TERM = '0';
 const BOUNDS = { advertsMax: 200, bytesMax: 8_388_608, batchBytesMax: 16_777_216, waitingMax: 64 };
 const TABLES = ['properties', 'events', 'matches', 'snapshots', 'deliveries', 'open_deliveries', 'dead_letters'];
 
-/** Counts down to the step that fails; negative if none does. */
+/** Counts down to the step that fails; negative if no step fails. */
 interface Fault {
   in: number;
 }

@@ -17,7 +17,7 @@ import { until, untilIs } from '../support/until.ts';
 const REFUSED = 20_000;
 const GOOD = 400;
 const PADDING = 'x'.repeat(8_000);
-/** All messages are 160 MB, and twice as much once decoded. Growth below this bound is normal garbage. */
+/** All messages are 160 MB, and twice as much once decoded. Growth below this limit is normal garbage. */
 const GROWTH_MAX_KB = 200 * 1_024;
 
 const flood = Array.from({ length: REFUSED }, (_, number) => ({
@@ -89,7 +89,7 @@ test('a flood of rejected messages is stored and published, and does not delay o
 
 test('a rejection stream that does not answer does not delay other messages either', async (t) => {
   const { broker, samples, count } = await openFlood(t);
-  // No stream takes the subject, and no server refuses the message: each batch would wait for its time-out.
+  // No stream has the subject, and no server refuses the message, so each batch would wait for its time-out.
   await broker.manager.streams.delete('REJECTED');
   await broker.manager.streams.add({ name: 'FOREIGN', subjects: ['adverts-rejected.>'], no_ack: true });
   await publishAll(broker, [...flood.slice(0, 5_000), ...good]);

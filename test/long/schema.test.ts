@@ -104,7 +104,7 @@ test('nothing is removed while an older version works, and an older version that
   await raise(NEWEST_MIGRATION);
   const words = /while an older version works on it \([^;]+, process \d+ on [^;]+\)\. Stop that one, and start again/;
   await assert.rejects(raise(NEXT), words);
-  // Raises the version as if the daemon had been frozen meanwhile.
+  // Raises the version as if the daemon had been frozen during an upgrade.
   await database.query('update schema_compatibility set compatible_from = $1', [NEXT]);
   const [code] = await once(daemon.process, 'exit');
   assert.equal(code, 1);

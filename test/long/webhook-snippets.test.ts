@@ -71,7 +71,7 @@ async function freshWebhook(): Promise<ReceivedPost> {
 
 type Headers = Readonly<Record<'webhook-id' | 'webhook-timestamp' | 'webhook-signature', string>>;
 
-/** Resolves with whether the code accepts the webhook as genuine. */
+/** Resolves with true if the code accepts the webhook as genuine. */
 function judge(command: string, args: readonly string[], directory: string, headers: Headers, body: Buffer) {
   const env = {
     ...process.env,

@@ -41,7 +41,7 @@ const CLOCK_TOLERANCE_MS = 5;
 /** Standard Webhooks 1.0: a receiver refuses a message that is further from its timestamp. */
 const TIMESTAMP_TOLERANCE_S = 300;
 
-/** Describes every violation; empty if all rules hold. */
+/** Describes every violation; empty if all rules are met. */
 export async function auditDeliveries(audit: Audit): Promise<readonly string[]> {
   const deliveries = await readDeliveries(audit.database);
   const postsById = new Map<string, ReceivedPost[]>();
@@ -148,7 +148,7 @@ function auditCount({ attempts, attemptCount }: AuditedDelivery, posts: readonly
   return faults;
 }
 
-/** Posts of an attempt without a recorded outcome cannot be judged. */
+/** Posts of an attempt without a recorded outcome cannot be checked. */
 function auditTriedAgain(
   { attempts }: AuditedDelivery,
   received: readonly ReceivedPost[],

@@ -9,13 +9,16 @@ import type { Database } from '../../src/engine/store/database.ts';
 import type { ReceivedPost } from './webhook-receiver.ts';
 
 export interface OrderRules {
-  /** Checks turns, not only numbers. Requires that no endpoint was paused and nothing recorded before an upgrade. */
+  /**
+   * True to check turns, not only numbers. Then no endpoint may have been paused and nothing recorded before an
+   * upgrade.
+   */
   readonly isHeld?: boolean;
   /** By match, the numbers that only the feed has, because no endpoint wants them. */
   readonly feedNumbers?: ReadonlyMap<string, ReadonlySet<number>>;
   /** An attempt that takes longer counts as aborted, even if it records an outcome later. */
   readonly leaseMs?: number;
-  /** The database was restored: numbers may continue far above the previous ones. */
+  /** True if the database was restored, so that numbers may continue far above the previous ones. */
   readonly mayJump?: boolean;
   /** Set if no retry was due, so that only these recoveries may have sent a delivery again. */
   readonly recoveries?: readonly AuditedRecovery[];

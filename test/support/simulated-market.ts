@@ -201,7 +201,7 @@ function messagesOf(
         messages.push(digested({ ...ids, kind: 'expire', expiredAt: null }));
         continue;
       }
-      // Neither lowest nor highest, so that nine searches match every property.
+      // The price is neither the lowest nor the highest, so that nine searches match every property.
       const step = MATCHES_PER_PROPERTY + (position % Math.max(1, searches - MATCHES_PER_PROPERTY));
       const price = step * PRICE_STEP - 100 * Math.min(age, 2);
       messages.push(

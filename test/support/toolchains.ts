@@ -111,7 +111,7 @@ async function packagesOf(tool: Tool, root: string): Promise<string[]> {
   return names.filter((name) => name === tool.package || tool.parts.test(name));
 }
 
-/** Makes links to absolute paths relative, so that they lead to files under `root`. */
+/** Makes links to absolute paths relative, so that they refer to files under `root`. */
 async function relink(root: string): Promise<void> {
   for (const entry of await readdir(root, { recursive: true, withFileTypes: true })) {
     if (!entry.isSymbolicLink()) continue;

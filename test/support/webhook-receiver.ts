@@ -66,7 +66,9 @@ export interface WebhookReceiver {
   postsOf(id: string): readonly ReceivedPost[];
   /** Declares that all its connections come through `network`. */
   standBehind(network: Network): void;
-  /** Resolves once `condition` holds; checked after each request and each answer. Rejects after `giveUpMs`. */
+  /**
+   * Resolves when `condition` is true, which is checked after each request and each answer. Rejects after `giveUpMs`.
+   */
   until(condition: (posts: readonly ReceivedPost[]) => boolean, giveUpMs?: number): Promise<void>;
   /** Closes every connection and stops listening. */
   close(): Promise<void>;

@@ -18,7 +18,7 @@ export interface FoundList {
   readonly pins: readonly Pin[];
   readonly fresh: readonly Pin[];
   readonly total: number;
-  /** Only the properties that changed last were evaluated. */
+  /** True if only the properties that changed last were evaluated. */
   readonly isEstimated: boolean;
   readonly isReading: boolean;
   /** Reads further results. */

@@ -1,6 +1,6 @@
 /**
  * Follows the feed by long polls, starting with the next item. It retries while the service is unavailable, continues
- * after an outdated cursor where the service says, and shows nothing twice.
+ * after an outdated cursor at the one that the service names, and shows nothing twice.
  */
 
 import type { FeedItem, FeedPage } from './documents.ts';

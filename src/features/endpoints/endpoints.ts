@@ -31,7 +31,7 @@ const ENDPOINT_LIST_PARAMETERS = {
   ...PAGING,
 } as const;
 
-/** Couriers hold every pause in memory. */
+/** Limited because couriers keep every pause in memory. */
 const OWN_PAUSES_MAX = 1_000;
 
 const ENDPOINT_CHANGE = {

@@ -262,7 +262,7 @@ const KEPT_MS = 60_000;
 /** Polygon corners and words compared for one search. Above these limits, fewer properties are evaluated. */
 const CORNERS_COMPARED_MAX = 4_000_000;
 const WORDS_COMPARED_MAX = 2_000;
-/** Evaluations between two readings of the clock. */
+/** Number of evaluations between two readings of the clock. */
 const EVALUATED_AT_ONCE = 8;
 
 interface Sample {

@@ -72,7 +72,7 @@ export interface PairHistory {
   readonly summary: PropertySummary;
   /** Derives the facts that matching uses from a summary of this property. */
   readonly factsOf: (summary: PropertySummary) => PropertyFacts;
-  /** With several adverts, crawls may change which one represents the property, without a record. */
+  /** True with several adverts: crawls may then change, without a record, which one represents the property. */
   readonly hasSeveralAdverts: boolean;
   /** True if events give the former price and surface: the property has one advert and does not state them itself. */
   readonly isRetraceable: boolean;

@@ -302,7 +302,7 @@ export type AdvertTexts = readonly [
 
 const PICKED = PACKED_TEXTS.map((path) => `advert #>> '${path}'`).join();
 
-/** Texts of every advert of the properties that still exist. Reads no complete state. Served by the primary key. */
+/** The texts of all adverts of existing properties, without their complete states. Served by the primary key. */
 export async function readTexts(
   database: Queryable,
   uuids: readonly Uuid[],

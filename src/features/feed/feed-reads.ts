@@ -16,7 +16,7 @@ export interface FeedQuery {
   /** Null for all searches. */
   readonly searchNumber: SearchNumber | null;
   readonly limit: number;
-  /** Maximum bytes of bodies. The first item is returned whatever its size. */
+  /** Maximum bytes of bodies. The first item is returned regardless of its size. */
   readonly bytesMax: number;
 }
 

@@ -158,7 +158,7 @@ async function readPage(
     position = read.upTo;
     const isEmpty = read.deliveries.length === 0;
     if (isEmpty && read.isCut && performance.now() - startedAt < SEARCHING_MAX_MS) continue;
-    // Read after the items, so that items removed meanwhile are reported as removed.
+    // Read after the items, so that items removed in between are reported as removed.
     const bounds = await readFeedBounds(database, clientId);
     return { deliveries: read.deliveries, upTo: position, bounds, isEmpty, isCut: read.isCut };
   }
@@ -205,7 +205,7 @@ const POLL_FIRST_MS = 20;
 const POLL_MAX_MS = 5_000;
 
 interface Poll {
-  /** An announcement has arrived since its last read. */
+  /** True if an announcement has arrived since the last read. */
   hasNews: boolean;
   /** Ends the current pause. */
   readonly wakeUp: Signal;

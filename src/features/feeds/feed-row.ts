@@ -1,6 +1,6 @@
 /**
- * Rows that the formats return one by one: an advert, a complaint, or a row that is left out. A format knows the member
- * names of the intake contract, but no sources or earlier publications.
+ * Rows that the formats return one by one: an advert, a complaint, or a row that is left out. A format uses the member
+ * names of the intake contract, and is independent of sources and earlier publications.
  */
 
 import { decodeHTML } from 'entities';

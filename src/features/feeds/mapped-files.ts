@@ -1,4 +1,4 @@
-/** Reads CSV, NDJSON, JSON and XML one advert at a time, in bounded memory. */
+/** Reads CSV, NDJSON, JSON and XML one advert at a time, in limited memory. */
 
 import { pipeline, Readable } from 'node:stream';
 import { JSONParser, TokenType } from '@streamparser/json';

@@ -9,7 +9,7 @@ import { floorsIn } from './floors.ts';
 
 export type DecimalSign = '.' | ',';
 
-/** Decimal sign by member; the empty name holds the sign of the whole source. */
+/** Decimal sign by member; the empty name has the sign of the whole source. */
 export type DecimalHabits = Readonly<Record<string, DecimalSign>>;
 
 /** Completes a sentence that begins with `"…" is`. */

@@ -181,7 +181,7 @@ function advertOf(record: Reader, source: string) {
 function moneyOf(record: Reader) {
   const isRent = transactionTypeOf(record.word(3)) === 1;
   return {
-    // The rent includes charges if field 13 says so; the price excludes VAT if field 14 or 245 does.
+    // Field 13 states if the rent includes charges, and fields 14 and 245 if the price excludes VAT.
     price: record.amount(11, 'price'),
     priceExcludingFees: record.amount(303, 'priceExcludingFees'),
     feesPercentage: record.amount(257, 'feesPercentage'),

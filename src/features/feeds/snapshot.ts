@@ -35,9 +35,9 @@ export interface SnapshotOptions {
   /** Null for a dry run, which neither publishes nor stores anything. */
   readonly broker: Broker | null;
   readonly source: string;
-  /** Also publishes unchanged adverts. */
+  /** True to publish unchanged adverts, too. */
   readonly isAll: boolean;
-  /** Accepts a snapshot that the checks would refuse. */
+  /** True to accept a snapshot that the checks would refuse. */
   readonly isForced: boolean;
   readonly clock: () => Date;
   readonly stopping: AbortSignal;
@@ -65,7 +65,7 @@ const PROGRESS_EVERY = 100;
 /** Stored in place of a snapshot's hash when a source ends. */
 const END_DIGEST = 'end';
 
-/** Throws `SnapshotRefusedError` and errors of PostgreSQL and NATS. The caller holds the source by `withSource`. */
+/** Throws `SnapshotRefusedError` and errors of PostgreSQL and NATS. The caller locks the source (`withSource`). */
 export async function publishSnapshot(input: SnapshotInput, options: SnapshotOptions): Promise<SnapshotOutcome> {
   const { database, broker, source, clock, onDifference } = options;
   const readAt = clock();

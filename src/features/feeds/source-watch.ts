@@ -275,7 +275,7 @@ function readJson(path: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // The message of `JSON.parse` quotes the file, which may hold passwords.
+    // The message of `JSON.parse` quotes the file, which may contain passwords.
     throw new FeedsFileError(`VIGIE_FEEDS_FILE: ${path} is not valid JSON. Check it, e.g. with "jq . ${path}".`);
   }
 }

@@ -34,7 +34,7 @@ export function createTally() {
   const leftOut = new Map<string, { readonly line: number; count: number }>();
   const missed = new Map<string, number>();
   const losses = createLosses();
-  /** Counts by agency; the empty name holds those of the whole source. */
+  /** Counts by agency; the empty name has those of the whole source. */
   const jumps = new Map<string, { readonly of: number; readonly count: number }>();
   let returned = 0;
   return {

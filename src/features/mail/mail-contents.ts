@@ -71,7 +71,7 @@ export interface MailContact {
   readonly reference: string;
 }
 
-/** A search as its recipient knows it. */
+/** A search as its recipient sees it. */
 export interface MailSearch {
   readonly name: string;
   /** Its criteria in words, unless the name already gives them. */
@@ -123,7 +123,7 @@ export interface MailFact {
   /** The former value. For an advert that is live again: the number of days it was expired. */
   readonly before: number | null;
   readonly now: number | null;
-  /** The advert had expired and is live again. */
+  /** True if the advert had expired and is live again. */
   readonly isBack: boolean;
   /** Why the match has ended. */
   readonly why: string | null;
@@ -136,7 +136,7 @@ export interface MailSources {
   readonly resolvePlace: ResolvePlace;
   /** From the last e-mail with the property to the recipient; null without one. */
   readonly notified: Notified | null;
-  /** An e-mail has announced the property, even if that e-mail is no longer kept. */
+  /** True if an e-mail has announced the property, even one that is no longer kept. */
   readonly isAnnounced: boolean;
   readonly searches: ReadonlyMap<SearchNumber, SearchMembers>;
   readonly names: ReadonlyMap<SearchNumber, MailSearch>;
@@ -169,7 +169,7 @@ const MATCH_STATES: Partial<Readonly<Record<EventKind, true>>> = {
   'property.match.resume': true,
 };
 
-/** `all`: all items of one property, the oldest first. Null if the recipient already knows everything they say. */
+/** `all`: all items of one property, the oldest first. Null if they contain no news for the recipient. */
 export function mailEntry(all: readonly MailItem[], sources: MailSources): MailEntry | null {
   const items = news(all);
   const { stored, resolvePlace, notified, isAnnounced, searches, names, language } = sources;
@@ -291,7 +291,7 @@ const COMPARED: Partial<Readonly<Record<EventKind, 'price' | 'surface'>>> = {
   'ad.update.surface': 'surface',
 };
 
-/** Null if the recipient already knows it, it is no longer true, or another item says it. */
+/** Null if the fact is not new to the recipient, is no longer true, or is in another item. */
 function factOf(reason: MailReason, lead: StoredAdvert, sources: MailSources): MailFact | null {
   const { stored, notified, isAnnounced, language } = sources;
   const { type, kind, oldValue, newValue, advertUuid } = reason;

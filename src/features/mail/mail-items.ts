@@ -19,7 +19,7 @@ export interface MailReason {
   readonly why?: InLanguages<string> | undefined;
   /** Only for an advert that is live again. */
   readonly daysAway?: number | undefined;
-  /** Another item of the same change describes it more precisely. */
+  /** True if another item of the same change describes it more precisely. */
   readonly isCovered?: boolean;
 }
 

@@ -16,7 +16,7 @@ export interface SettledMail {
   readonly after: AfterAttempt;
   /** From the moment of recording, by PostgreSQL's clock. Used only if `after` is a retry. */
   readonly retryInMs: number;
-  /** The recipient's server permanently refuses the address. */
+  /** True if the recipient's server permanently refuses the address. */
   readonly isRecipientRefused: boolean;
 }
 
@@ -93,7 +93,7 @@ export async function readNotified(
 }
 
 /**
- * Why an item is removed from its e-mail. `obsolete`: the recipient already knows its news. `settled`: its match ended
+ * Why an item is removed from its e-mail. `obsolete`: it contains no news for the recipient. `settled`: its match ended
  * and returned, which is not mentioned; the item counts as delivered.
  */
 export type Leaves = 'obsolete' | 'settled';

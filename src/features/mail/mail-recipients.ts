@@ -54,7 +54,7 @@ export async function readLinks(
 export interface LinkedSearch {
   readonly id: Uuid;
   readonly members: SearchMembers;
-  /** The recipient wants no e-mails of this search. */
+  /** True if the recipient wants no e-mails of this search. */
   readonly isStopped: boolean;
 }
 

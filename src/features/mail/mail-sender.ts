@@ -16,7 +16,7 @@ export interface MailSenderOptions {
   readonly timeoutMs?: number;
   /** PEM of the only accepted authorities. If set, even a server on the loopback is verified. */
   readonly authorities?: string;
-  /** Accepts any certificate. */
+  /** True to accept any certificate. */
   readonly isInsecure?: boolean;
 }
 
@@ -36,7 +36,7 @@ export interface Letter {
 }
 
 export interface MailOutcome extends AttemptOutcome {
-  /** A permanent refusal: another attempt is useless. */
+  /** True for a permanent refusal: another attempt is useless. */
   readonly isFinal: boolean;
   /** True if the server refused because of the recipient. */
   readonly isRecipientRefused: boolean;

@@ -41,7 +41,7 @@ const PREHEADER_MAX = 3;
 export interface MailContents {
   /** All searches that found one of the properties. */
   readonly searches: readonly MailSearch[];
-  /** Answers go to a client. */
+  /** True if answers go to a client. */
   readonly canReply: boolean;
   /** Expired properties are named at the end. */
   readonly entries: readonly MailEntry[];

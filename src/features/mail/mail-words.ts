@@ -23,7 +23,7 @@ const WORDS = {
   toRent: both('to rent', 'à louer'),
   colon: both(': ', ' : '),
   semicolon: both('; ', ' ; '),
-  /** Whether charges are included; null if unknown. */
+  /** `hasCharges`: true if charges are included; null if unknown. */
   perMonth: (hasCharges: boolean | null) =>
     both(
       ` a month${hasCharges === null ? '' : hasCharges ? ', charges included' : ', charges not included'}`,

@@ -33,13 +33,13 @@ export interface MailingDependencies extends LetterDependencies {
   readonly isConsentRequired?: boolean;
   readonly retryDelayMs: number;
   readonly attemptTimeoutMs: number;
-  /** How long a stop waits for attempts. A longer attempt counts as aborted when its lease ends. */
+  /** Maximum time for which a stop waits for attempts. A longer attempt counts as aborted when its lease ends. */
   readonly drainTimeoutMs: number;
   /** While closed, no attempt starts. */
   readonly gate: Pick<PauseGate, 'isOpen'>;
   /** The time of a claim, for tests. Default: PostgreSQL's clock, which also decides when items become due. */
   readonly clock?: () => Date;
-  /** Monotonic milliseconds; default: this process's. */
+  /** Monotonic clock in milliseconds. Default: the clock of this process. */
   readonly nowMs?: () => number;
   readonly onMail: (settled: SettledMail, itemCount: number) => void;
   readonly supervisor: Supervisor;

@@ -171,7 +171,7 @@ async function writeMark(
   return { ...mark, markedAt: null };
 }
 
-/** Marks without a search or a property. Reads each, in the order of the primary keys. */
+/** Removes marks whose search or property no longer exists. Reads all marks, in the order of the primary keys. */
 async function removeMarks(database: Queryable, limit: number): Promise<number> {
   const { rowCount } = await database.query(
     `delete from search_marks where (search_number, property_uuid) in (

@@ -4,7 +4,7 @@
  * sentence or names a place, but a lower-case word continues the domain.
  */
 
-/** Characters of the part of an address before its @. */
+/** The characters of an address before the @. */
 const LOCAL = "A-Za-z0-9._+'-";
 /** Characters that no address has, percent-encoded. */
 const ENCODED_OTHER = '%(?:[01][0-9A-Fa-f]|2[0-689AaCcFf]|3[A-Fa-f]|40|5[B-Eb-e]|60|7[B-Fb-f]|[89A-Fa-f][0-9A-Fa-f])';

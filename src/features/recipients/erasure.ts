@@ -33,7 +33,7 @@ export interface Erasure {
   readonly itemCount: number;
   /** The items among these that will not be sent any more. */
   readonly cancelledCount: number;
-  /** The address was the client's notice address, and was removed. */
+  /** True if the address was the client's notice address, which was removed. */
   readonly hadNotices: boolean;
 }
 

@@ -55,7 +55,7 @@ export function remainingOf({ state, matched, sent, skipped }: Recovery): number
   return state === 'finished' ? 0 : Math.max(0, matched - sent - skipped);
 }
 
-/** Clocks of processes create the ids, PostgreSQL's clock the times. The clocks differ by less than this. */
+/** Ids come from the clocks of processes, times from PostgreSQL's clock. The clocks differ by less than this. */
 export const CLOCKS_APART_MS = 3_600_000;
 
 /** `fitting`: a condition and an order. Served by the primary keys and the index that serves `fitting`. */

@@ -23,7 +23,7 @@ const OPEN_MAX = 256;
 /** Deliveries of all clients that one step reads, in about ten milliseconds. */
 const PAGE_ROWS = 10_000;
 
-/** The recovery that is open longest comes first. Null if another process holds the lock. Served by recoveries_open. */
+/** The oldest recovery comes first. Null if another process holds the lock. Served by recoveries_open. */
 export async function lockOpenRecoveries(connection: Queryable): Promise<readonly OpenRecovery[] | null> {
   const { rows: locked } = await connection.query<{ isMine: boolean }>(
     `select pg_try_advisory_xact_lock(${STEP_LOCK}) as "isMine"`,
@@ -184,7 +184,7 @@ export async function sendWaiting(
 }
 
 /**
- * Takes up to `room` more deliveries, oldest first. It makes the first one of each match due, queues the others of the
+ * Adds up to `room` more deliveries, oldest first. Makes the first one of each match due, queues the others of the
  * match behind it, and resolves with the due ones. A recovery is finished when no delivery is left or in progress.
  */
 export async function sendNext(

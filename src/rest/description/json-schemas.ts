@@ -100,7 +100,7 @@ function convert(schemas: Readonly<Record<string, z.ZodType>>, io: 'input' | 'ou
       // Answers are open, so that a new member does not break clients. This must be explicit, because generators treat
       // an object without `additionalProperties` as closed.
       if (io === 'output' && jsonSchema.properties !== undefined) jsonSchema.additionalProperties = true;
-      // `format` implies the pattern, and these bounds are those of every JSON integer.
+      // `format` implies the pattern, and these limits are those of every JSON integer.
       if (jsonSchema.format !== undefined) delete jsonSchema.pattern;
       if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
       if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
@@ -153,9 +153,9 @@ const OPAQUE: ReadonlySet<string> = new Set([
 const WIDTHS = { number: 'double', integer: 'int64' } as const;
 
 /**
- * Rewrites every schema of the document with keywords that every client generator understands, even one that knows
- * little of 2020-12: one type per schema, items for each array, constants as enumerations of one, a width per number,
- * no two members whose names differ only by an `@`. The meaning is the same, except that tuples lose their order.
+ * Rewrites every schema of the document with keywords that every client generator understands, even with little support
+ * for 2020-12: one type per schema, items for each array, constants as enumerations of one, a width per number, no two
+ * members whose names differ only by an `@`. The meaning is the same, except that tuples lose their order.
  */
 export function plain<Document>(document: Document): Document {
   return plainValue(document) as Document;

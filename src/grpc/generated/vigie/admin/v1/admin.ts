@@ -448,8 +448,8 @@ export const AdminServiceService = {
     responseDeserialize: (value: Buffer): Endpoint => Endpoint.decode(value),
   },
   /**
-   * Shows what clients hold about a recipient of e-mails: searches, consent, objections, e-mails with their outcomes.
-   * NOT_FOUND if no data was ever held.
+   * Shows the data that clients store about a recipient of e-mails: searches, consent, objections, e-mails with
+   * outcomes. NOT_FOUND if no data was ever held.
    */
   getRecipients: {
     path: "/vigie.admin.v1.AdminService/GetRecipients" as const,
@@ -715,8 +715,8 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   /** Resumes an endpoint: its deliveries continue. */
   resumeEndpoint: handleUnaryCall<ResumeEndpointRequest, Endpoint>;
   /**
-   * Shows what clients hold about a recipient of e-mails: searches, consent, objections, e-mails with their outcomes.
-   * NOT_FOUND if no data was ever held.
+   * Shows the data that clients store about a recipient of e-mails: searches, consent, objections, e-mails with
+   * outcomes. NOT_FOUND if no data was ever held.
    */
   getRecipients: handleUnaryCall<GetRecipientsRequest, GetRecipientsResponse>;
   /**

@@ -39,7 +39,7 @@ export interface DeadLetter_HeadersEntry {
   value: string;
 }
 
-/** Filter of dead letters. Every condition that is set must hold. */
+/** Filter of dead letters. They must satisfy every condition that is set. */
 export interface DeadLetterFilter {
   /** Dead letters with these names: `deadLetters/{dead_letter}`, at most 1000. */
   names: string[];

@@ -10,7 +10,7 @@ import { Timestamp } from "../../../google/protobuf/timestamp.ts";
 
 /** The search index and the explanation of one pair. */
 
-/** The search index, as each instance with the role `intake` holds it. */
+/** The search index of each instance with the role `intake`. */
 export interface Index {
   /** One per instance. */
   instances: IndexInstance[];

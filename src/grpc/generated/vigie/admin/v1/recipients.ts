@@ -7,7 +7,7 @@
 /* eslint-disable */
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 
-/** Recipients of e-mails: what clients hold about an address, and its erasure. */
+/** Recipients of e-mails: the data that clients store about an address, and its erasure. */
 
 /** Request for the data about an address. */
 export interface GetRecipientsRequest {
@@ -44,7 +44,7 @@ export interface RecipientErasure {
   searchCount: number;
   /** Items of e-mails to the address. */
   itemCount: number;
-  /** Of these, the cancelled ones. */
+  /** Cancelled items among these. */
   cancelledCount: number;
 }
 

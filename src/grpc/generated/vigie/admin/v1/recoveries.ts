@@ -37,11 +37,11 @@ export interface Recovery {
   state: Recovery_State;
   /** Matching deliveries; grows while they are counted. */
   matchedCount: number;
-  /** Of these, attempted for the recovery. */
+  /** Matching deliveries that were attempted for the recovery. */
   sentCount: number;
-  /** Of these, answered with 200. */
+  /** Attempted deliveries that were answered with 200. */
   deliveredCount: number;
-  /** Of these, not answered with 200; their retries continue. */
+  /** Attempted deliveries that were not answered with 200; their retries continue. */
   failedCount: number;
   /** Not sent yet. */
   remainingCount: number;

@@ -120,7 +120,7 @@ export const Stage_State = {
   STATE_UNSPECIFIED: "STATE_UNSPECIFIED",
   /** STATE_RUNNING - Takes new work. */
   STATE_RUNNING: "STATE_RUNNING",
-  /** STATE_PAUSING - Paused by an operator, with work in progress or an instance that does not know of the pause yet. */
+  /** STATE_PAUSING - Paused by an operator, with work in progress, or with an instance that has not read the pause yet. */
   STATE_PAUSING: "STATE_PAUSING",
   /** STATE_PAUSED - Paused by an operator, without work in progress. */
   STATE_PAUSED: "STATE_PAUSED",
