@@ -7,7 +7,7 @@ import type { ResolvePlace } from '../../src/engine/domain/city.ts';
 import type { Uuid } from '../../src/engine/domain/ids.ts';
 import { decodeIntakeMessage, type IntakeMessage } from '../../src/engine/domain/intake-message.ts';
 import { propertyFacts, readingOf } from '../../src/engine/domain/property-document.ts';
-import type { PropertyFacts } from '../../src/engine/domain/property-facts.ts';
+import type { AdvertFacts, PropertyFacts } from '../../src/engine/domain/property-facts.ts';
 import { type MedianOf, type PropertySummary, summaryOf } from '../../src/engine/domain/property-summary.ts';
 import { SEARCH_DEFAULTS, type SearchMembers } from '../../src/engine/domain/search.ts';
 import type { PairFeature } from '../../src/engine/intake/alerts.ts';
@@ -133,6 +133,9 @@ export async function knownProperties(
 
 const WORDS = ['balcon', 'jardin', 'lumineux', 'garage', 'vue mer', 'ascenseur', 'rénové', 'calme', 'terrasse'];
 
+const publishersOf = ({ publisherName, agency }: AdvertFacts): string[] =>
+  [publisherName, agency].filter((name) => name !== null);
+
 /** Members of a random search for something similar to one of the properties; each criterion is set now and then. */
 export function randomMembers(random: Random, properties: readonly KnownProperty[], categories: number): SearchMembers {
   const { facts } = random.pick(properties);
@@ -147,6 +150,7 @@ export function randomMembers(random: Random, properties: readonly KnownProperty
     [lon + 0.2, lat + 0.3],
     [lon - 0.3, lat - 0.2],
   ] as const;
+  const publishers = facts.adverts.flatMap(publishersOf);
   const category = (): number[] => [random.integer(1, categories)];
   return {
     ...SEARCH_DEFAULTS,
@@ -177,6 +181,8 @@ export function randomMembers(random: Random, properties: readonly KnownProperty
     geoShapes: now(0.1) && facts.lat !== null ? [[square]] : [],
     includedSiteCategories: now(0.1) ? category() : [],
     excludedSiteCategories: now(0.15) ? category() : [],
+    includedPublishers: now(0.05) ? publishers : [],
+    excludedPublishers: now(0.1) ? random.pick(properties).facts.adverts.flatMap(publishersOf) : [],
     expressions: now(0.25)
       ? `expressions[0][0][word]=${encodeURIComponent(random.pick(WORDS))}&expressions[0][0][options][includes]=${now(0.7)}`
       : null,

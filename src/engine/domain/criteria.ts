@@ -114,7 +114,7 @@ function shortened(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, shortened(one)]));
 }
 
-/** The set criteria that a client can leave out, in evaluation order; excluded site categories (`liveAdvert`) are last. */
+/** The set criteria that a client can leave out, in evaluation order; the exclusion of adverts (`liveAdvert`) is last. */
 export function removableCriteria(criteria: Criteria): readonly RemovableCriterion[] {
   return ASKED_CRITERIA.filter((row) => row.isSet(criteria)).map(({ name }) => name);
 }

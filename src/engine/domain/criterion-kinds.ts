@@ -1,7 +1,7 @@
 /**
  * The kinds of criterion in `criterion-table.ts`. A row says which members of a search set it, which fact it compares,
  * and how it is explained; storage, contracts, index and explanations derive from the rows. Criteria of other kinds
- * (areas, words, site categories) are defined in their own modules.
+ * (areas, words, site categories, publishers) are defined in their own modules.
  */
 
 import { type InLanguages, type Language, rangeReason, type Unit } from './criterion-words.ts';
@@ -31,6 +31,8 @@ export interface Forms {
   readonly inseeCodes: readonly string[];
   readonly polygons: readonly Polygon[];
   readonly features: readonly FeatureName[];
+  /** Names as sent. */
+  readonly publishers: readonly string[];
   /** Names of criteria. */
   readonly criteria: readonly string[];
   /** The bracketed query string. */
@@ -77,7 +79,7 @@ export function isInRange(range: Range, value: number | null): boolean {
 /** Input of a criterion. */
 export interface Considered {
   readonly facts: PropertyFacts;
-  /** Live adverts outside the excluded site categories. */
+  /** Live adverts outside the excluded site categories and publishers. */
   readonly adverts: readonly AdvertFacts[];
 }
 

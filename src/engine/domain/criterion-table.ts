@@ -33,7 +33,8 @@ import type { Language } from './criterion-words.ts';
 import { EXPRESSIONS } from './expression-criterion.ts';
 import { EXCLUDED_FEATURES, INCLUDED_FEATURES } from './feature-criteria.ts';
 import type { AdvertFacts, PropertyFacts } from './property-facts.ts';
-import { EXCLUDED_SITE_CATEGORIES, INCLUDED_SITE_CATEGORIES } from './site-category-criteria.ts';
+import { INCLUDED_PUBLISHERS } from './publisher-criteria.ts';
+import { EXCLUDED_ADVERTS, INCLUDED_SITE_CATEGORIES } from './site-category-criteria.ts';
 
 /** Part of every search; no member sets it. */
 const LIVE_ADVERT = {
@@ -45,11 +46,11 @@ const LIVE_ADVERT = {
   reads: ['adverts'],
   isSet: () => true,
   holds: (_: unknown, { adverts }: Considered) => adverts.length > 0,
-  expected: () => 'at least one outside the excluded site categories',
+  expected: () => 'at least one outside the excluded site categories and publishers',
   actual: ({ adverts }: Considered) => adverts.length,
   reason: verdictReason({
-    fr: ['Au moins une annonce est en ligne.', "Aucune annonce n'est en ligne sur les sites retenus."],
-    en: ['At least one advert is online.', 'No advert is online on the sites that count.'],
+    fr: ['Au moins une annonce est en ligne.', "Aucune annonce n'est en ligne, hormis celles que la recherche exclut."],
+    en: ['At least one advert is online.', 'No advert is online, apart from those that the search excludes.'],
   }),
   shown: ({ actual }: Evaluated) => ({ expected: { min: 1 }, actual }),
 } as const;
@@ -262,6 +263,7 @@ const EVALUATED = [
   }),
   INCLUDED_FEATURES,
   EXCLUDED_FEATURES,
+  INCLUDED_PUBLISHERS,
   AREAS,
   EXCLUDED_AREAS,
   EXPRESSIONS,
@@ -283,7 +285,7 @@ const OR_MISSING = {
   },
 } as const;
 
-const ROWS = [...EVALUATED, EXCLUDED_SITE_CATEGORIES, OR_MISSING] as const;
+const ROWS = [...EVALUATED, EXCLUDED_ADVERTS, OR_MISSING] as const;
 type Row = (typeof ROWS)[number];
 
 export type CriterionName = (typeof EVALUATED)[number]['name'];

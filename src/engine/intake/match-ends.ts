@@ -43,8 +43,8 @@ export async function readEndingCriteria(
   return new Map([...members].map(([number, each]) => [number, criteriaOf(each, nameOf)]));
 }
 
-/** Their values are omitted: areas and texts are long, and mean nothing to a reader on their own. */
-const WITHOUT_VALUES: readonly CriterionName[] = ['areas', 'excludedAreas', 'expressions'];
+/** Their values are omitted: areas and texts are long, and mean nothing to a reader on their own; names are personal. */
+const WITHOUT_VALUES: readonly CriterionName[] = ['areas', 'excludedAreas', 'includedPublishers', 'expressions'];
 const VALUE_LENGTH_MAX = 200;
 
 /** The event of an end, with the first criterion that fails. Null if some criterion failed before or none fails now. */

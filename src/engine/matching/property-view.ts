@@ -78,7 +78,7 @@ export function viewOf(facts: PropertyFacts, codes: Codes, categories: CategoryB
   };
 }
 
-/** Whether any advert has no text: for a search that excludes categories, only such adverts may remain. */
+/** Whether any advert has no text: for a search that excludes adverts, only such adverts may remain. */
 export function mayLackText({ facts }: PropertyView): boolean {
   return facts.adverts.some((advert) => EXPRESSIONS.isUnknown({ facts, adverts: [advert] }));
 }

@@ -7,6 +7,7 @@ import { type FeaturePresence, presenceOf } from '../domain/feature-criteria.ts'
 import type { AdvertFacts, PropertyFacts } from '../domain/property-facts.ts';
 import type { CategoryBits } from './category-bits.ts';
 import { needsKnownBy, needsMetBy } from './needs.ts';
+import type { PublisherLists } from './publisher-lists.ts';
 import { RANGES } from './records/layout.ts';
 import { setsStated } from './records/value-sets.ts';
 
@@ -21,8 +22,9 @@ export class StatedFacts {
   #sets: number | null = null;
   #features: FeaturePresence | null = null;
   readonly #ranges: (readonly number[] | undefined)[] = [];
-  /** The facts without some adverts, by the excluded categories. */
+  /** The facts without some adverts, by the excluded categories, which are even, or by a set of publishers, odd. */
   readonly #parts = new Map<number, StatedFacts>();
+  readonly #isBy = new Map<number, boolean>();
 
   constructor(facts: PropertyFacts, adverts: readonly AdvertFacts[], categoryBits: CategoryBits) {
     this.facts = facts;
@@ -41,12 +43,33 @@ export class StatedFacts {
   without(categories: number): StatedFacts {
     const excluded = categories & this.categories;
     if (excluded === 0) return this;
-    const known = this.#parts.get(excluded);
-    if (known !== undefined) return known;
-    const bits = this.#categoryBits;
-    const adverts = this.adverts.filter((advert) => (bits.of(advert) & excluded) === 0);
-    const part = new StatedFacts(this.facts, adverts, bits);
-    this.#parts.set(excluded, part);
+    return (
+      this.#parts.get(excluded) ?? this.#addPart(excluded, (advert) => (this.#categoryBits.of(advert) & excluded) !== 0)
+    );
+  }
+
+  /** These facts without the adverts by a publisher of the set. */
+  withoutPublishers(set: number, lists: PublisherLists): StatedFacts {
+    if (set === 0) return this;
+    const key = 2 * set + 1;
+    return this.#parts.get(key) ?? this.#addPart(key, (advert) => lists.isBy(set, advert));
+  }
+
+  /** Whether any advert is by a publisher of the set. */
+  isBy(set: number, lists: PublisherLists): boolean {
+    let isBy = this.#isBy.get(set);
+    if (isBy === undefined) {
+      isBy = this.adverts.some((advert) => lists.isBy(set, advert));
+      this.#isBy.set(set, isBy);
+    }
+    return isBy;
+  }
+
+  #addPart(key: number, isExcluded: (advert: AdvertFacts) => boolean): StatedFacts {
+    const adverts = this.adverts.filter((advert) => !isExcluded(advert));
+    const isWhole = adverts.length === this.adverts.length;
+    const part = isWhole ? this : new StatedFacts(this.facts, adverts, this.#categoryBits);
+    this.#parts.set(key, part);
     return part;
   }
 

@@ -83,6 +83,11 @@ const Location = z.strictObject({
   value: text('The value for that member.'),
 });
 
+const PublisherName = z.strictObject({
+  ...identity('PublisherName'),
+  name: text('Name, as in an advert.'),
+});
+
 const User = z.strictObject({
   ...identity('User'),
   name: text('Name of the API client.'),
@@ -115,6 +120,7 @@ const ANSWERS: Answers = {
   inseeCodes: texts,
   polygons: ({ answered }) => list(z.array(z.array(z.tuple([z.number(), z.number()]))), answered),
   features: ({ answered }) => list(z.enum(FEATURE_NAMES), answered),
+  publishers: texts,
   criteria: ({ answered }) => list(z.enum(REQUESTED_CRITERION_NAMES), answered),
   expressions: ({ answered }) => textOrNull(answered),
 };
@@ -279,6 +285,7 @@ const OWN = {
   SiteCategory,
   Feature,
   Location,
+  PublisherName,
   PointOfInterest,
   WebhookTest,
   User,
@@ -297,6 +304,7 @@ const OWN_GROUPS: Readonly<Record<keyof typeof OWN, string>> = {
   SiteCategory: 'Categories of the sites that publish adverts.',
   Feature: 'Features of homes, recognised by the words of adverts.',
   Location: 'Places whose names begin with the typed text.',
+  PublisherName: 'Publishers whose names begin with the typed text.',
   PointOfInterest: 'Schools, restaurants, hospitals and other points of interest near a location.',
   WebhookTest: 'An example sent to an endpoint, signed like a real webhook.',
   User: 'The client that the API key belongs to.',

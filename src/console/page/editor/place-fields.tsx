@@ -1,7 +1,7 @@
 /** The fields for places: by name, a circle, polygons. The map draws them; each has a field as well. */
 
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { Completion } from '../completion.tsx';
+import { Completion, PLACES } from '../completion.tsx';
 import type { LocationDocument, Ring } from '../documents.ts';
 import { Field, Fold, Violation } from '../elements.tsx';
 import { useSharedMap } from '../shared-map.ts';
@@ -54,7 +54,7 @@ function NamedPlaces({
   };
   return (
     <>
-      <Completion label={label} onChoose={add} />
+      <Completion label={label} source={PLACES} onChoose={add} />
       {Object.values(members).map((member) => (
         <Chosen
           key={member}

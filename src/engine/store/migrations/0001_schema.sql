@@ -76,6 +76,17 @@ create table site_categories (
 insert into site_categories (name)
 values ('Agence'), ('Mandataire'), ('Notaire'), ('Particulier'), ('Portail'), ('Promoteur'), ('Réseau');
 
+-- Professional publishers and agencies of recent adverts, for completion, written by the recorder. `key` is the folded
+-- name (domain/publisher-criteria.ts).
+create table publishers (
+  key text collate "C" primary key,
+  name text not null,
+  -- The day of its last advert.
+  seen_on date not null
+);
+-- Rows that retention removes.
+create index publishers_seen on publishers (seen_on);
+
 -- A source is one imported file or area; importing it again replaces its points in one transaction. `revision` is that
 -- transaction: a process compares the revisions of all sources to see whether its copy in memory is outdated.
 create table points_of_interest_sources (
