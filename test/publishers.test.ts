@@ -186,3 +186,25 @@ test('definition and index find the same as an oracle, alone and with other crit
   for (const number of searches.keys()) index.delete(searchNumberOf(number));
   assert.equal(index.stats().conditions, 0);
 });
+
+test('the publishers of a property are read once, however many searches list them', () => {
+  const index = createSearchIndex();
+  const names = (from: number) => Array.from({ length: 50 }, (_, i) => `Agence ${(from + i) % 2_000}`);
+  for (let i = 0; i < 2_000; i++) {
+    const lists = { includedPublishers: names(i), excludedPublishers: names(i + 50) };
+    index.upsert(searchNumberOf(i + 1), { ...ANYTHING, ...lists });
+  }
+  let reads = 0;
+  const advert = Object.defineProperty({ ...NOTHING_KNOWN_OF_ADVERT }, 'publisherName', {
+    get() {
+      reads += 1;
+      return 'SARL Agence 1000';
+    },
+  });
+  const found = index.match({ ...NOTHING_KNOWN, adverts: [advert] }).sort((a, b) => a - b);
+  assert.deepEqual(
+    found,
+    Array.from({ length: 50 }, (_, i) => 952 + i),
+  );
+  assert.equal(reads, 1);
+});

@@ -5,6 +5,7 @@
 
 import { type FeaturePresence, presenceOf } from '../domain/feature-criteria.ts';
 import type { AdvertFacts, PropertyFacts } from '../domain/property-facts.ts';
+import { INCLUDED_PUBLISHERS } from '../domain/publisher-criteria.ts';
 import type { CategoryBits } from './category-bits.ts';
 import { needsKnownBy, needsMetBy } from './needs.ts';
 import type { PublisherLists } from './publisher-lists.ts';
@@ -22,9 +23,12 @@ export class StatedFacts {
   #sets: number | null = null;
   #features: FeaturePresence | null = null;
   readonly #ranges: (readonly number[] | undefined)[] = [];
-  /** The facts without some adverts, by the excluded categories, which are even, or by a set of publishers, odd. */
+  /** The facts without some adverts, by the excluded categories. */
   readonly #parts = new Map<number, StatedFacts>();
-  readonly #isBy = new Map<number, boolean>();
+  /** By sets of publishers, see `publisher-lists`. */
+  readonly #partsWithout: StatedFacts[] = [];
+  readonly #isBy: boolean[] = [];
+  #isPublisherUnknown: boolean | null = null;
 
   constructor(facts: PropertyFacts, adverts: readonly AdvertFacts[], categoryBits: CategoryBits) {
     this.facts = facts;
@@ -43,34 +47,35 @@ export class StatedFacts {
   without(categories: number): StatedFacts {
     const excluded = categories & this.categories;
     if (excluded === 0) return this;
-    return (
-      this.#parts.get(excluded) ?? this.#addPart(excluded, (advert) => (this.#categoryBits.of(advert) & excluded) !== 0)
-    );
+    const known = this.#parts.get(excluded);
+    if (known !== undefined) return known;
+    const part = this.#part((advert) => (this.#categoryBits.of(advert) & excluded) === 0);
+    this.#parts.set(excluded, part);
+    return part;
   }
 
   /** These facts without the adverts by a publisher of the set. */
   withoutPublishers(set: number, lists: PublisherLists): StatedFacts {
     if (set === 0) return this;
-    const key = 2 * set + 1;
-    return this.#parts.get(key) ?? this.#addPart(key, (advert) => lists.isBy(set, advert));
+    this.#partsWithout[set] ??= this.#part((advert) => !lists.isBy(set, advert));
+    return this.#partsWithout[set];
   }
 
   /** Whether any advert is by a publisher of the set. */
   isBy(set: number, lists: PublisherLists): boolean {
-    let isBy = this.#isBy.get(set);
-    if (isBy === undefined) {
-      isBy = this.adverts.some((advert) => lists.isBy(set, advert));
-      this.#isBy.set(set, isBy);
-    }
-    return isBy;
+    this.#isBy[set] ??= this.adverts.some((advert) => lists.isBy(set, advert));
+    return this.#isBy[set];
   }
 
-  #addPart(key: number, isExcluded: (advert: AdvertFacts) => boolean): StatedFacts {
-    const adverts = this.adverts.filter((advert) => !isExcluded(advert));
+  get isPublisherUnknown(): boolean {
+    this.#isPublisherUnknown ??= INCLUDED_PUBLISHERS.isUnknown(this);
+    return this.#isPublisherUnknown;
+  }
+
+  #part(isKept: (advert: AdvertFacts) => boolean): StatedFacts {
+    const adverts = this.adverts.filter(isKept);
     const isWhole = adverts.length === this.adverts.length;
-    const part = isWhole ? this : new StatedFacts(this.facts, adverts, this.#categoryBits);
-    this.#parts.set(key, part);
-    return part;
+    return isWhole ? this : new StatedFacts(this.facts, adverts, this.#categoryBits);
   }
 
   /** Needs whose value is known but does not meet them. */

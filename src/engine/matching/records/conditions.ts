@@ -6,7 +6,6 @@
 
 import type { Criteria } from '../../domain/criteria.ts';
 import { EXPRESSIONS } from '../../domain/expression-criterion.ts';
-import { INCLUDED_PUBLISHERS as PUBLISHERS } from '../../domain/publisher-criteria.ts';
 import { excludesAdverts } from '../../domain/site-category-criteria.ts';
 import { bitOfCriterion } from '../../domain/unknown-criteria.ts';
 import { type CategoryBits, UNKNOWN_CATEGORY } from '../category-bits.ts';
@@ -189,7 +188,9 @@ export class Conditions {
   }
 
   #statedTo(page: Int32Array, head: number): StatedFacts {
-    const stated = (this.#view as PropertyView).stated.without(page[head + EXCLUDED_CATEGORIES] as number);
+    let { stated } = this.#view as PropertyView;
+    const categories = page[head + EXCLUDED_CATEGORIES] as number;
+    if (categories !== 0) stated = stated.without(categories);
     const publishers = page[head + EXCLUDED_PUBLISHERS] as number;
     return publishers === 0 ? stated : stated.withoutPublishers(this.#publishers.setOf(publishers), this.#publishers);
   }
@@ -225,12 +226,8 @@ export class Conditions {
     if (((page[head + INCLUDED] as number) & lacking) !== 0) return FAIL;
     if (((page[head + EXCLUDED] as number) & present) !== 0) return FAIL;
     if (!this.#areBoundsKept(address, page[head + BOUNDS] as number, orMissing, stated)) return FAIL;
-    if (
-      list !== 0 &&
-      !stated.isBy(publishers, this.#publishers) &&
-      !(acceptsNoPublisher && PUBLISHERS.isUnknown(stated))
-    )
-      return FAIL;
+    const isBy = list === 0 || stated.isBy(publishers, this.#publishers);
+    if (!isBy && !(acceptsNoPublisher && stated.isPublisherUnknown)) return FAIL;
     const expression = page[head + EXPRESSION] as number;
     if (expression === 0 || ((orMissing & EXPRESSIONS_CRITERION) !== 0 && EXPRESSIONS.isUnknown(stated))) return HOLD;
     if (stated !== view.stated) return AWAIT_TEXT;
