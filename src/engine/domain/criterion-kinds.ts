@@ -13,7 +13,7 @@ import type { AdvertFacts, PropertyFacts } from './property-facts.ts';
 export interface Forms {
   readonly bound: number | null;
   readonly floor: number | null;
-  /** Per cent. */
+  /** A number of per cent. */
   readonly percent: number | null;
   readonly flag: boolean | null;
   readonly code: number | null;
@@ -132,7 +132,7 @@ interface RangeWords {
   readonly answered: string;
 }
 
-/** Requires a value within the limits of the members `…Min` and `…Max`. In the forms `floor` and `percent`, 0 is a limit. */
+/** Requires a value within the limits of members `…Min` and `…Max`. In the forms `floor` and `percent`, 0 is a limit. */
 export function range<
   Name extends string,
   const S extends Source<number | null>,

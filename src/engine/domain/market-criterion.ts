@@ -1,4 +1,4 @@
-/** The criterion `marketDifference`: the price per m² compared with the median of the property's market. */
+/** The criterion `marketDifference`, which compares the price per m² with the median of the property's market. */
 
 import { type Considered, type Evaluated, type Range, range } from './criterion-kinds.ts';
 import { type InLanguages, inCity, type Language, shownNumber, shownQuantity } from './criterion-words.ts';
@@ -38,7 +38,7 @@ interface Words {
   readonly unknown: string;
   readonly is: string;
   readonly position: (percent: string, sign: number) => string;
-  /** By code, in the plural. */
+  /** The types by code, in the plural. */
   readonly propertyTypes: readonly string[];
   readonly transactions: readonly string[];
   readonly place: (name: string, isDepartment: boolean) => string;

@@ -1,7 +1,7 @@
 /**
- * The markets with which a search compares the price of a property (decisions, section 3, *Market difference*): the live
- * properties of one place, transaction and type. Properties carry the stored rows, and the difference is computed when
- * a criterion first needs it.
+ * The markets with which a search compares the price of a property (decisions, section 3, *Market difference*): the
+ * live properties of one place, transaction and type. Properties carry the stored rows, and the difference is computed
+ * when a criterion first needs it.
  */
 
 import { comparablePrice, type Market, type PricedProperty } from './price-coherence.ts';
@@ -13,9 +13,9 @@ export interface MarketPrice {
   readonly isDepartment: boolean;
   readonly transactionType: number;
   readonly propertyType: number;
-  /** Euros per m², for land per m² of land; null while fewer than `MARKET_SIZE_MIN` prices are known. */
+  /** In euros per m² (of land, for land). Null while fewer than `MARKET_SIZE_MIN` prices are known. */
   readonly median: number | null;
-  /** The number of priced live properties; null if the median is. */
+  /** The number of priced live properties; null if the median is null. */
   readonly count: number | null;
   /** When the median last changed. */
   readonly changedAt: Date;
@@ -23,14 +23,14 @@ export interface MarketPrice {
 
 export type KnownMarket = MarketPrice & { readonly median: number; readonly count: number };
 
-/** By `marketKey`. A new object for each change, so that equal objects have equal prices. */
+/** The rows by `marketKey`. Every change makes a new map, so that one map always has the same prices. */
 export type MarketPrices = ReadonlyMap<string, MarketPrice>;
 
 /** The stored medians at a moment. */
 export interface Medians {
-  /** The median that decides whether a price is coherent; null if too few prices are known. Euros per m². */
+  /** The median that decides whether a price is coherent, in euros per m²; null if too few prices are known. */
   readonly median: (market: Market) => number | null;
-  /** When that median last changed; null if the market never had one. */
+  /** When the result of `median` last changed; null if the market never had a median. */
   readonly changedAt: (market: Market) => Date | null;
   readonly markets: MarketPrices;
 }
@@ -47,14 +47,14 @@ export function marketKey({
 }
 
 export interface MarketPlace {
-  /** Its commune's; for an arrondissement, its own before its city's. */
+  /** The code of the commune. For an arrondissement, its own code precedes that of the city. */
   readonly inseeCodes: readonly string[];
   readonly departmentCode: string | null;
   readonly transactionType: number | null;
   readonly propertyType: number | null;
 }
 
-/** The rows that decide the market of a property, the smallest place first. All but the last lack a median. */
+/** The rows that decide the market of a property, the smallest place first. Only the last may have a median. */
 function decisiveRows(
   { inseeCodes, departmentCode, transactionType, propertyType }: MarketPlace,
   markets: MarketPrices,
@@ -70,7 +70,7 @@ function decisiveRows(
   return rows;
 }
 
-/** Null if too few prices are known, or if the transaction or the type is unknown. */
+/** Returns null if too few prices are known, or if the transaction or the type is unknown. */
 export function marketOfPlace(place: MarketPlace, markets: MarketPrices): KnownMarket | null {
   const market = decisiveRows(place, markets).at(-1);
   return market === undefined || market.median === null ? null : (market as KnownMarket);
@@ -85,12 +85,12 @@ export function marketChangedAt(place: MarketPlace, markets: MarketPrices): Date
 type ComparedProperty = PricedProperty & MarketPlace & { readonly markets: MarketPrices };
 
 export interface MarketDifference {
-  /** Of the property's price per m² from the median, unrounded; negative if the property is cheaper. */
+  /** Difference of the property's price per m² from the median, unrounded; negative if the property is cheaper. */
   readonly percent: number;
   readonly market: KnownMarket;
 }
 
-/** Null if the property has no market, price or surface. */
+/** Returns null if the property has no market, price or surface. */
 export function marketDifferenceOf(property: ComparedProperty): MarketDifference | null {
   const { markets } = property;
   const price = markets.size === 0 ? null : comparablePrice(property);

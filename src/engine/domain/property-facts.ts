@@ -55,7 +55,7 @@ export interface PropertyFacts extends ComparedFlags {
   readonly adverts: readonly AdvertFacts[];
   /** False if the price is known to be incoherent (decisions, section 3). */
   readonly isPriceCoherent: boolean;
-  /** The stored markets with which a search compares its price. */
+  /** The stored markets with which searches compare the property's price. */
   readonly markets: MarketPrices;
 }
 

@@ -25,15 +25,15 @@ const WHOLE_CITY = `case
   when insee_code between '69381' and '69389' then '69123'
   when insee_code between '13201' and '13216' then '13055' end`;
 
-/** A live property belongs to each of these markets. A join with an array of codes would take twice as long. */
+/** A live property counts in the market of each code. A join with an array of codes would take twice as long. */
 const PLACED = ['insee_code', WHOLE_CITY, 'department_code']
   .map((code) => `select ${code} as code, transaction_type, property_type, price from priced where is_live`)
   .join(' union all ');
 
 /**
-/**
- * A market that no longer has a median keeps its row, because explanations show since when. Scans all summaries once,
- * which takes a second for 200,000. An index on prices would cost more, because every change would update it.
+ * /** A market that no longer has a median keeps its row, because explanations show since when. The statement scans all
+ * summaries once, which takes a second for 200,000. An index on prices would cost more, because every change would
+ * update it.
  */
 const COMPUTE = `
   with priced as materialized (
@@ -87,7 +87,7 @@ export async function computeMedians(database: Database): Promise<number> {
 interface MarketRow {
   /** The revisions of both tables. */
   readonly newest: string;
-  /** Null, as all of the following, if both tables are empty. */
+  /** If both tables are empty, this and all following members are null. */
   readonly code: string | null;
   readonly transactionType: number;
   /** Null for a market of one type. */
@@ -98,7 +98,7 @@ interface MarketRow {
   readonly changedAt: Date;
 }
 
-/** Returns no row if nothing has changed since the revisions $1. Sequential scans of two small tables. */
+/** Returns no row if nothing has changed since the revisions $1. Reads two small tables by sequential scans. */
 const READ_CHANGED = `
   select newest, stored.* from (
     select concat_ws('/', (select coalesce(max(revision), 0) from market_medians),

@@ -325,7 +325,7 @@ create table property_summaries (
   -- The facts that most searches compare, so that PostgreSQL can exclude properties that fail. It also computes the
   -- medians of markets from some of them.
   department_code text,
-  -- Of the commune or arrondissement.
+  -- The code of the commune or arrondissement.
   insee_code text,
   transaction_type smallint,
   property_type smallint,
@@ -367,18 +367,18 @@ create table market_medians (
   primary key (department_code, transaction_type, is_land)
 ) with (fillfactor = 50);
 
--- The medians with which `marketDifference` compares prices: of the live properties of a transaction and a type in a
--- commune, arrondissement, whole city (Paris, Lyon, Marseille) or department.
+-- The medians with which `marketDifference` compares prices. Each is of the live properties of one transaction and
+-- type in a commune, arrondissement, whole city (Paris, Lyon, Marseille) or department.
 create table market_prices (
   code text not null,
   transaction_type smallint not null,
   property_type smallint not null,
-  -- Euros per m². Null, as the count: the market had a median, but now too few prices are known.
+  -- In euros per m². Median and count are null if the market had a median, but now too few prices are known.
   median double precision,
   property_count integer,
   -- When the median changed.
   changed_at timestamptz not null,
-  -- As in market_medians; also increased by a new count.
+  -- As in market_medians, but a changed count increases it too.
   revision bigint not null,
   primary key (code, transaction_type, property_type)
 ) with (fillfactor = 50);
