@@ -8,6 +8,7 @@ import { ANYTHING, CRITERION_NAMES, type CriterionName, plainCriteria } from '..
 import { featureSetOf } from '../src/engine/domain/features.ts';
 import { distanceKm } from '../src/engine/domain/geo.ts';
 import { searchNumberOf } from '../src/engine/domain/ids.ts';
+import { type MarketPrice, marketPercent } from '../src/engine/domain/market-prices.ts';
 import {
   type AdvertFacts,
   NOTHING_KNOWN,
@@ -57,7 +58,7 @@ const FLAT: PropertyFacts = {
 
 const index = createSearchIndex();
 
-/** Whether `FLAT` with `property` satisfies a search of `criteria`, by definition; asserts that the index agrees. */
+/** True if `FLAT` with `property` satisfies a search with `criteria` by definition. Asserts that the index agrees. */
 function matches(criteria: Partial<Criteria>, property: Partial<PropertyFacts> = {}): boolean {
   const search = { ...ANYTHING, ...criteria };
   const facts = { ...FLAT, ...property };
@@ -76,7 +77,7 @@ test('a search without criteria matches every property with a live advert', () =
   assert.ok(!matches({}, { adverts: [] }));
 });
 
-test('bounds are inclusive, and a value that is missing satisfies none', () => {
+test('limits are inclusive, and a missing value satisfies none', () => {
   for (const name of ['budget', 'pricePerMeter', 'surface', 'landSurface', 'room', 'bedroom'] as const) {
     const field = name === 'budget' ? 'price' : name;
     for (const value of [0, 0.5, 7, 250_000, 263_457.5]) {
@@ -89,7 +90,7 @@ test('bounds are inclusive, and a value that is missing satisfies none', () => {
   }
 });
 
-test('a feature is present when an advert names it, absent when one denies it or names others alone, else unknown', () => {
+test('a feature is present if an advert names it, absent if an advert denies it or names only others, and otherwise unknown', () => {
   const [balcony, garden] = [featureSetOf(['balcony']), featureSetOf(['garden'])];
   const stated = (...adverts: readonly (readonly [named: number, denied: number])[]) => ({
     adverts: adverts.map(([features, deniedFeatures]) => ({ ...ADVERT, features, deniedFeatures })),
@@ -107,7 +108,7 @@ test('a feature is present when an advert names it, absent when one denies it or
   assert.ok(!matches(excluded, present) && !matches(excluded, stated([balcony, 0], [0, balcony])));
 });
 
-test('a place on the circle is inside, one a micrometre farther is not', () => {
+test('a place on the circle is inside, and a place one micrometre farther is not', () => {
   for (const [lat, lon] of [
     [48.9, 2.4],
     [48.8606, 2.5],
@@ -119,7 +120,7 @@ test('a place on the circle is inside, one a micrometre farther is not', () => {
   }
 });
 
-test('circles reach across the date line and lie right overseas and in Corsica', () => {
+test('circles extend across the date line, and are right overseas and in Corsica', () => {
   assert.ok(inAreas({ circle: { lat: -13.3, lon: -179.9, radiusKm: 50 } }, { lat: -13.3, lon: 179.8 }));
   assert.ok(inAreas({ circle: { lat: -13.3, lon: 179.9, radiusKm: 50 } }, { lat: -13.3, lon: -179.8 }));
   assert.ok(!inAreas({ circle: { lat: -13.3, lon: 179.9, radiusKm: 10 } }, { lat: -13.3, lon: -179.8 }));
@@ -129,7 +130,7 @@ test('circles reach across the date line and lie right overseas and in Corsica',
   assert.ok(inAreas({ inseeCodes: ['2A004'] }, ajaccio) && inAreas({ zipcodes: ['20000'] }, ajaccio));
 });
 
-test('any area suffices; without coordinates only named places count', () => {
+test('one area is sufficient; without coordinates only named places count', () => {
   const far = { lat: 43.3, lon: 5.4, radiusKm: 10 };
   assert.ok(inAreas({ circle: far, inseeCodes: ['75056'] }));
   assert.ok(inAreas({ circle: far, departmentCodes: ['13', '75'] }));
@@ -143,7 +144,7 @@ test('a city includes its arrondissements and matches once, an arrondissement ex
   assert.ok(!inAreas({ inseeCodes: ['75102'] }));
 });
 
-test('an excluded area counts out a property inside the circle, and none whose place is unknown', () => {
+test('an excluded area excludes a property inside the circle, but none with an unknown location', () => {
   const areas = { ...EVERYWHERE, circle: { lat: 48.86, lon: 2.34, radiusKm: 10 } };
   const square = (lon: number, lat: number) =>
     [
@@ -168,7 +169,7 @@ test('an excluded area counts out a property inside the circle, and none whose p
   }
 });
 
-test('excluded site categories take their adverts out of every consideration', () => {
+test('adverts of excluded site categories are ignored in every respect', () => {
   const agency: AdvertFacts = {
     ...ADVERT,
     siteCategory: 'agence',
@@ -206,7 +207,7 @@ test('excluded site categories take their adverts out of every consideration', (
   assert.ok(matches({ ...without, expressions: [[{ word: 'loft', includes: false, strict: true }]] }, property));
 });
 
-test('every criterion decides alone, both ways, among the cases that the index is compared on', () => {
+test('every criterion alone decides some of the compared cases, both ways', () => {
   const decided = { holding: new Set<string>(), failing: new Set<string>() };
   const cases = fc.sample(fc.tuple(criteria, facts), { numRuns: 20_000, seed: 12 });
   for (const [search, property] of cases) {
@@ -220,7 +221,136 @@ test('every criterion decides alone, both ways, among the cases that the index i
   assert.deepEqual([...decided.failing].sort(), all);
 });
 
-test('an unknown value satisfies the criteria that orMissing names, and a known one that does not fit none', () => {
+/** Markets of flats for sale with these codes and medians. */
+function marketsOf(...rows: readonly Partial<MarketPrice>[]): PropertyFacts['markets'] {
+  const market = {
+    code: '',
+    name: 'Paris',
+    isDepartment: false,
+    transactionType: 0,
+    propertyType: 0,
+    count: 83,
+    changedAt: new Date(0),
+  };
+  return new Map(
+    rows.map((row) => {
+      const one = { ...market, median: null, ...row };
+      return [`${one.code}/${one.transactionType}/${one.propertyType}`, one];
+    }),
+  );
+}
+
+test('the market of a property is its arrondissement, else its city, else its department', () => {
+  // The flat costs 5,000 €/m².
+  const percents = (...rows: readonly Partial<MarketPrice>[]) =>
+    marketPercent({ ...FLAT, markets: marketsOf(...rows) });
+  const [arrondissement, city, department] = [
+    { code: '75101', median: 10_000 },
+    { code: '75056', median: 4_000 },
+    { code: '75', median: 5_000 },
+  ];
+  assert.equal(percents(arrondissement, city, department), -50);
+  assert.equal(percents({ ...arrondissement, median: null }, city, department), 25);
+  assert.equal(percents(city, department), 25);
+  assert.equal(percents({ ...city, median: null }, department), 0);
+  assert.equal(percents({ ...department, median: null }), null);
+  assert.equal(percents({ ...city, transactionType: 1 }, { ...city, propertyType: 1 }), null);
+  const land = { propertyType: 5, price: 50_000, surface: 50, landSurface: 1_000 };
+  assert.equal(marketPercent({ ...FLAT, ...land, markets: marketsOf({ ...city, propertyType: 5, median: 40 }) }), 25);
+});
+
+test('zero is a bound of the market difference on both sides, and what is unknown satisfies none', () => {
+  const markets = marketsOf({ code: '75', median: 5_000 });
+  const at = (price: number) => ({ price, markets });
+  const [below, equal, above] = [at(249_999), at(250_000), at(250_001)];
+  const search = (members: Partial<SearchMembers>) => criteriaFrom(members);
+  const cheap = search({ marketDifferenceMax: 0 });
+  assert.deepEqual(
+    [below, equal, above].map((one) => matches(cheap, one)),
+    [true, true, false],
+  );
+  const dear = search({ marketDifferenceMin: 0 });
+  assert.deepEqual(
+    [below, equal, above].map((one) => matches(dear, one)),
+    [false, true, true],
+  );
+  const between = search({ marketDifferenceMin: -20, marketDifferenceMax: -10 });
+  assert.deepEqual(
+    [199_999, 200_000, 225_000, 225_001].map((price) => matches(between, at(price))),
+    [...[false, true, true, false]],
+  );
+  const open = search({ marketDifferenceMin: null, marketDifferenceMax: null });
+  const unknowns = [
+    ...[{ price: null }, { surface: null }, { transactionType: null }, { propertyType: null }],
+    ...[{ inseeCodes: [], departmentCode: null }, { markets: NOTHING_KNOWN.markets }],
+  ];
+  for (const unknown of unknowns) {
+    const property = { ...equal, ...unknown };
+    assert.ok(!matches(cheap, property) && !matches(dear, property) && matches(open, property));
+    assert.ok(matches({ ...cheap, orMissing: criterionSetOf(['marketDifference']) }, property));
+  }
+});
+
+test('a new median changes the answer for equal facts', () => {
+  const search = criteriaFrom({ marketDifferenceMax: -10 });
+  const at = (median: number) => matches(search, { markets: marketsOf({ code: '75', median }) });
+  assert.deepEqual([at(6_000), at(5_000), at(6_000)], [true, false, true]);
+  index.upsert(searchNumberOf(1), search);
+  const facts = (median: number) => ({ ...FLAT, markets: marketsOf({ code: '75', median }) });
+  assert.deepEqual(
+    [6_000, 5_000, 6_000].map((median) => index.match(facts(median)).length),
+    [1, 0, 1],
+  );
+});
+
+/** The rule again, written from the decisions: the difference of a price from its market, null if unknown. */
+function percentByDefinition(facts: PropertyFacts): number | null {
+  const size = facts.propertyType === 5 ? facts.landSurface : facts.surface;
+  if (facts.price === null || !size || facts.transactionType === null || facts.propertyType === null) return null;
+  const places = [...facts.inseeCodes, ...(facts.departmentCode === null ? [] : [facts.departmentCode])];
+  const medians = places.flatMap((code) =>
+    [...facts.markets.values()]
+      .filter((row) => row.code === code && row.transactionType === facts.transactionType)
+      .filter((row) => row.propertyType === facts.propertyType && row.median !== null)
+      .map((row) => row.median as number),
+  );
+  const [median] = medians;
+  return median === undefined ? null : ((facts.price / size - median) / median) * 100;
+}
+
+test('the index finds by the market difference what its definition says, alone and with orMissing', () => {
+  const bound = fc.constantFrom(null, null, -90, -80, -50, -20, -0.5, 0, 20, 100, 500);
+  const stated = facts.map(({ transactionType, propertyType, price, surface, departmentCode, ...others }) => ({
+    ...others,
+    transactionType: transactionType ?? 0,
+    propertyType: propertyType ?? 0,
+    price: price ?? 200_000,
+    surface: surface || 60,
+    departmentCode: departmentCode ?? '75',
+  }));
+  const property = fc.oneof(facts, { weight: 4, arbitrary: stated });
+  const pairs = fc.record({ min: bound, max: bound, acceptsUnknown: fc.boolean(), property });
+  const counts = { held: 0, failed: 0, unknown: 0 };
+  for (const { min, max, acceptsUnknown, property } of fc.sample(pairs, { numRuns: 20_000, seed: 75 })) {
+    if (property.adverts.length === 0) continue;
+    const members = { marketDifferenceMin: min, marketDifferenceMax: max };
+    const search = {
+      ...criteriaFrom(members),
+      orMissing: acceptsUnknown ? criterionSetOf(['marketDifference']) : 0,
+    };
+    const percent = percentByDefinition(property);
+    const isSet = min !== null || max !== null;
+    const isKnownFit = percent !== null && (min === null || percent >= min) && (max === null || percent <= max);
+    const expected = !isSet || (percent === null ? acceptsUnknown : isKnownFit);
+    index.upsert(searchNumberOf(1), search);
+    assert.deepEqual(index.match(property), expected ? [1] : [], JSON.stringify({ min, max, percent }));
+    assert.equal(satisfies(search, property), expected);
+    if (isSet) counts[percent === null ? 'unknown' : expected ? 'held' : 'failed'] += 1;
+  }
+  assert.ok(Math.min(...Object.values(counts)) > 1_000, JSON.stringify(counts));
+});
+
+test('an unknown value satisfies the criteria that orMissing names, and a known wrong value satisfies none', () => {
   const [balcony, pool] = [featureSetOf(['balcony']), featureSetOf(['pool'])];
   const within = { min: 2, max: 3 };
   const asked: { readonly [Name in CriterionName]?: Partial<Criteria> } = {
@@ -242,6 +372,7 @@ test('an unknown value satisfies the criteria that orMissing names, and a known 
   const known = {
     ...{ ...FLAT, price: 1, pricePerMeter: 1, surface: 1, landSurface: 1, room: 1, bedroom: 1, floor: 1 },
     ...{ furnished: false, elevator: true, isOnLastFloor: false },
+    markets: marketsOf({ code: '75056', median: 2 }),
     adverts: [{ ...ADVERT, ...stated, price: 1, features: pool }, { ...NOTHING_KNOWN_OF_ADVERT }],
   };
   const unknown = {
@@ -269,7 +400,7 @@ test('an unknown value satisfies the criteria that orMissing names, and a known 
   assert.ok(!matches({ includedFeatures: balcony, orMissing: criterionSetOf(['includedFeatures']) }, noBalcony));
   const both = { includedFeatures: balcony | pool, orMissing: criterionSetOf(['includedFeatures']) };
   assert.ok(!matches(both, { adverts: [{ ...ADVERT, features: pool }] }), 'other features are named');
-  // The statements of adverts in an excluded site category are ignored.
+  // The facts of adverts in an excluded site category are ignored.
   const rated = { ...unknown, adverts: [{ ...ADVERT, energy: 'G' }, NOTHING_KNOWN_OF_ADVERT] };
   const energy = { energy: ['A'], orMissing: criterionSetOf(['energy']) };
   assert.ok(!matches(energy, rated) && matches({ ...energy, excludedSiteCategories: ['portail'] }, rated));
@@ -292,11 +423,11 @@ test('included cities and INSEE codes are one list, each code once', () => {
 test('facts differ when any of their values does', () => {
   fc.assert(
     fc.property(facts, facts, (a, b) => {
-      assert.equal(sameFacts(a, b), isSame(a, b));
+      assert.equal(sameFacts(a, b), isSame(compared(a), compared(b)));
       assert.ok(sameFacts(a, structuredClone(a)));
       for (const key of Object.keys(a) as (keyof PropertyFacts)[]) {
         const mixed = { ...a, [key]: b[key] };
-        assert.equal(sameFacts(a, mixed), isSame(a[key], b[key]), key);
+        assert.equal(sameFacts(a, mixed), isSame(compared(a), compared(mixed)), key);
       }
     }),
   );
@@ -308,11 +439,16 @@ function criteriaFrom(members: Partial<SearchMembers>): Criteria {
   return criteriaOf(all, (id) => (id === 1 ? 'portail' : null));
 }
 
+/** The facts as criteria compare them: of the markets, only the difference counts. */
+function compared(facts: PropertyFacts) {
+  return { ...facts, markets: marketPercent(facts) };
+}
+
 function isSame(a: unknown, b: unknown): boolean {
   return JSON.stringify(a) === JSON.stringify(b);
 }
 
-test('an end names whole values, of features only those that the search names; a longer value is null', () => {
+test('an end states complete values, and only the features that the search names; a value that is too long is null', () => {
   const end = (asked: Partial<Criteria>, was: Partial<AdvertFacts>, is: Partial<AdvertFacts>, count = 1) => {
     const of = (advert: Partial<AdvertFacts>) => ({
       ...FLAT,

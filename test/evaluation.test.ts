@@ -1,9 +1,13 @@
-/** How much of a batch one transaction takes; the rest is deferred to the next one, in order. */
+/** One transaction records a limited part of a batch. The rest is deferred to the next one, in order. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type SearchNumber, searchNumberOf } from '../src/engine/domain/ids.ts';
+
+import { NO_MEDIANS } from '../src/engine/domain/market-prices.ts';
+
 import { stateText } from '../src/engine/domain/stored-property.ts';
+
 import { evaluateBatch, unreadStates } from '../src/engine/intake/evaluation.ts';
 import { expireAt, heldAfter, nextOrigin, PROPERTY, resolveToulon, upsertAt } from './support/adverts.ts';
 import { numberedUuid } from './support/intake.ts';
@@ -22,7 +26,7 @@ async function leftOf(messages: number, satisfied: number, notifying: number): P
   });
   const batch = await evaluateBatch(new Map(), entries, {
     matcher,
-    median: () => null,
+    medians: () => NO_MEDIANS,
     resolvePlace: resolveToulon,
     bounds: BOUNDS,
   });
@@ -35,7 +39,7 @@ test('a batch ends at two thousand notified pairs, however many other pairs ther
   assert.deepEqual(await leftOf(6, 1_000, 0), []);
 });
 
-test('one change may have more notified pairs than that', async () => {
+test('a single change may exceed the limit of notified pairs', async () => {
   assert.deepEqual(await leftOf(3, 9_000, 5_000), [1, 2]);
 });
 
@@ -47,7 +51,7 @@ test('messages that repeat the last one of their advert are counted without the 
     return { message, origin: nextOrigin(), bytes: 1_000, traceparent: null, wasAcknowledged: true };
   });
   const matcher = { match: () => [], notifying: { horizon: null, has: () => false } };
-  const dependencies = { matcher, median: () => null, resolvePlace: resolveToulon, bounds: BOUNDS };
+  const dependencies = { matcher, medians: () => NO_MEDIANS, resolvePlace: resolveToulon, bounds: BOUNDS };
   const unread = new Map([[PROPERTY, { stored: null, crawls, bytes: 1_000 }]]);
   const withoutState = await evaluateBatch(unread, entries, dependencies);
   const known = new Map([[PROPERTY, { stored, crawls, bytes: 1_000 }]]);
@@ -77,13 +81,13 @@ test('an advert for which a property has no room is rejected without the state, 
     { ...BOUNDS, advertsMax: 1 },
     { ...BOUNDS, bytesMax: bytes + 100 },
   ]) {
-    const dependencies = { matcher, median: () => null, resolvePlace: resolveToulon, bounds };
+    const dependencies = { matcher, medians: () => NO_MEDIANS, resolvePlace: resolveToulon, bounds };
     const unread = new Map([[PROPERTY, { stored: null, crawls, bytes }]]);
     const withoutState = await evaluateBatch(unread, entries, dependencies);
     const withState = await evaluateBatch(new Map([[PROPERTY, { stored, crawls, bytes }]]), entries, dependencies);
     const reasonOf = (batch: typeof withState, position: number) =>
       batch.rejected.get(position)?.replace(/\d+ bytes/, 'bytes');
-    assert.match(reasonOf(withState, 0) ?? '', /more than the bound/);
+    assert.match(reasonOf(withState, 0) ?? '', /more than the limit/);
     assert.equal(reasonOf(withoutState, 0), reasonOf(withState, 0));
     // The second message needs the state, and the third one waits for it.
     assert.deepEqual([[...withoutState.rejected.keys()], withoutState.stateless], [[0], [1, 2]]);

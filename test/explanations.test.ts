@@ -15,6 +15,7 @@ import {
 import { CRITERION_NAMES } from '../src/engine/domain/criterion-table.ts';
 import { EXPRESSIONS, foundWords, readText } from '../src/engine/domain/expression-criterion.ts';
 import { formatExpressions } from '../src/engine/domain/expressions.ts';
+import { NO_MEDIANS } from '../src/engine/domain/market-prices.ts';
 import { propertyFacts, readingOf } from '../src/engine/domain/property-document.ts';
 import {
   factsOf,
@@ -66,7 +67,7 @@ test('a search without the one criterion that fails is satisfied', () => {
   }
 });
 
-test('every evaluation has a whole sentence in both languages', () => {
+test('every evaluation has a complete sentence in both languages', () => {
   for (const [search, property] of CASES.slice(0, 5_000)) {
     for (const evaluation of evaluate(search, property)) {
       const [french, english] = [criterionReason(evaluation, 'fr'), criterionReason(evaluation, 'en')];
@@ -109,8 +110,9 @@ test('a summary returns the facts that matching sees, except the texts', () => {
   );
   const reading = readingOf(stored.state, stored.crawls, resolveToulon);
   const summary = readSummary(summaryText(summaryOf(reading, stored.crawls)));
-  const { texts: _, adverts, ...expected } = propertyFacts(reading, () => 1_000);
-  const { texts: __, adverts: summarized, ...actual } = factsOf(summary, () => 1_000);
+  const medians = { ...NO_MEDIANS, median: () => 1_000 };
+  const { texts: _, adverts, ...expected } = propertyFacts(reading, medians);
+  const { texts: __, adverts: summarized, ...actual } = factsOf(summary, medians);
   assert.deepEqual(actual, expected);
   assert.deepEqual(
     summarized.map((advert) => ({ ...advert, uuid: null })),
@@ -118,7 +120,7 @@ test('a summary returns the facts that matching sees, except the texts', () => {
   );
 });
 
-test('a fact that an older summary does not hold is unknown', () => {
+test('a fact that an older summary lacks is unknown', () => {
   const stored = heldAfter(
     upsertAt(0, {
       advert: { price: 200_000, publisher: { category: null, name: null, type: 1 } },
@@ -129,11 +131,11 @@ test('a fact that an older summary does not hold is unknown', () => {
   const [facts, [advert], ...rest] = JSON.parse(summaryText(summary));
   assert.deepEqual([facts[10], advert[3]], [2, 1]);
   const older = readSummary(JSON.stringify([facts.slice(0, 10), [advert.slice(0, 3)], ...rest]));
-  const found = factsOf(older, () => null);
+  const found = factsOf(older, NO_MEDIANS);
   assert.deepEqual([found.room, found.adverts[0]?.publisherType, found.price], [null, null, 200_000]);
 });
 
-test('a property satisfies a search since the price that caused it', () => {
+test('a property satisfies a search since the price that made it match', () => {
   const advert = (price: number | null) => ({ advert: { price, surface: 50 }, property: { transactionType: 0 } });
   const messages = [upsertAt(0, advert(300_000)), upsertAt(10, advert(250_000)), upsertAt(20, advert(240_000))];
   const stored = changesOf(messages).at(-1)?.stored;
@@ -143,7 +145,7 @@ test('a property satisfies a search since the price that caused it', () => {
     satisfiedSince(
       criteriaOf({ ...SEARCH_DEFAULTS, title: '', budgetMax }, () => null),
       summary,
-      () => null,
+      NO_MEDIANS,
     );
   assert.equal(since(400_000), messages[0]?.crawledAt);
   assert.equal(since(260_000), messages[1]?.crawledAt);
@@ -169,7 +171,7 @@ function frenchReason(asked: object, furnished: boolean | null): string {
   const search = criteriaOf({ ...SEARCH_DEFAULTS, title: '', withCoherentPrice: null, ...asked }, () => null);
   const advert = { title: 'Vue mer', description: 'Travaux à prévoir', furnished };
   const stored = heldAfter(upsertAt(0, { advert }));
-  const property = propertyFacts(readingOf(stored.state, stored.crawls, resolveToulon), () => null);
+  const property = propertyFacts(readingOf(stored.state, stored.crawls, resolveToulon), NO_MEDIANS);
   const evaluation = evaluate(search, property).find(({ criterion }) => criterion !== 'liveAdvert');
   assert.ok(evaluation);
   return criterionReason(evaluation, 'fr').replaceAll('\u00a0', ' ');
@@ -188,7 +190,7 @@ test('a value that no live advert states is reported as unknown, not as another 
     () => null,
   );
   const stored = heldAfter(upsertAt(0, { advert: { energy: { category: 'B', value: null } } }), expireAt(1));
-  const property = propertyFacts(readingOf(stored.state, stored.crawls, resolveToulon), () => null);
+  const property = propertyFacts(readingOf(stored.state, stored.crawls, resolveToulon), NO_MEDIANS);
   const reasons = new Map(evaluate(search, property).map((one) => [one.criterion, criterionReason(one, 'en')]));
   assert.equal(reasons.get('energy'), 'The energy class is unknown.');
   assert.equal(reasons.get('publisherTypes'), 'The type of publisher is unknown.');
@@ -199,7 +201,7 @@ test('a criterion that is never unknown is not accepted as unknown', () => {
   const search = criteriaOf(members, () => null);
   for (const messages of [[upsertAt(0)], [upsertAt(0), expireAt(1)]]) {
     const stored = heldAfter(...messages);
-    const property = propertyFacts(readingOf(stored.state, stored.crawls, resolveToulon), () => null);
+    const property = propertyFacts(readingOf(stored.state, stored.crawls, resolveToulon), NO_MEDIANS);
     const evaluation = evaluate(search, property).find(({ criterion }) => criterion === 'withVirtualTour');
     assert.ok(evaluation);
     assert.deepEqual([evaluation.holds, criterionReason(evaluation, 'en')], [false, 'There is no virtual tour.']);
@@ -265,7 +267,7 @@ test('if the text negates a word, the reason quotes the sentence', () => {
       sentence: 'Petit immeuble sans ascenseur, au calme.',
       words: ['ascenseur'],
     },
-    'The text of the advert does not contain “ascenseur”. It says the contrary: “Petit immeuble sans ascenseur, au calme.”.',
+    'The text of the advert does not contain “ascenseur”. It says the opposite: “Petit immeuble sans ascenseur, au calme.”.',
     "Le texte de l'annonce ne contient pas «\u00a0ascenseur\u00a0». Il dit le contraire : «\u00a0Petit immeuble sans ascenseur, au calme.\u00a0».",
   ]);
   assert.deepEqual(evaluate('travaux', false).slice(1, 2), [

@@ -1,12 +1,13 @@
 /**
- * Strict query parameters: an unknown, repeated or malformed one is answered with 400 and the known ones. Names are
- * compared literally, brackets included (`order[title]`, `facilities[]`), so a name cannot nest.
+ * Strict query parameters: an unknown, repeated or malformed one is answered with 400 and a list of the known ones.
+ * Names are compared literally, with their brackets (`order[title]`, `facilities[]`), so they never nest.
  */
 
 import type { Context } from 'koa';
+import { legendOf } from '../engine/domain/criterion-kinds.ts';
 import type { Uuid } from '../engine/domain/ids.ts';
 import { MARK_STATES, type MarkState } from '../engine/store/search-marks.ts';
-import { Fault, FLAG, INSTANT, integer, NUMBER, oneOf, text, uuidIn, type ValueRule } from '../values.ts';
+import { codeOf, Fault, FLAG, INSTANT, idIn, integer, NUMBER, oneOf, text, uuidIn, type ValueRule } from '../values.ts';
 import { Problem } from './problem.ts';
 import { FAULTS, joinSentences, ofParameter, REFUSALS, type Sentence } from './sentences.ts';
 
@@ -21,7 +22,7 @@ export interface ParameterRule<Value> {
   readonly isList?: boolean;
   /** The filtered or ordered member; null for neither. */
   readonly property?: string | null;
-  /** Accepted, but undocumented: another parameter does the same. */
+  /** True for a parameter that is accepted but undocumented, because another one does the same. */
   readonly isUndocumented?: boolean;
 }
 
@@ -153,6 +154,17 @@ export function referenceParameter(description: string, collection: string): Par
   return parameter(description, uuidIn(collection), null);
 }
 
+/** The id of a resource, alone or in its IRI; null when absent. */
+export function idParameter(description: string, collection: string): ParameterRule<number | null> {
+  const valueOf = (value: string) => (value.includes('/') ? value : `/${collection}/${value}`);
+  return parameter(description, idIn(collection), null, valueOf);
+}
+
+/** The code of one of `meanings`; required. */
+export function codeParameter(description: string, meanings: readonly string[]): ParameterRule<number> {
+  return { ...parameter(`${description} ${legendOf(meanings)}`, codeOf(meanings), 0), isRequired: true };
+}
+
 /** Any of `choices`, repeatable; none means all of them. */
 export function choicesParameter<const Choice extends string>(
   description: string,
@@ -186,7 +198,7 @@ function instantParameter(description: string): ParameterRule<Date | null> {
   return parameter(`${description} ISO 8601, with an offset; a date means its start in UTC.`, INSTANT, null);
 }
 
-/** Both bounds are inclusive, as in API Platform. */
+/** Both limits are inclusive, as in API Platform. */
 export const CREATED_AT = {
   'createdAt[after]': { ...instantParameter('Created at this time or later.'), property: 'createdAt' },
   'createdAt[before]': { ...instantParameter('Created at this time or earlier.'), property: 'createdAt' },
@@ -203,7 +215,7 @@ const PAGE_MAX = 10_000_000;
 
 /** A larger value is reduced to the maximum: clients that want every member request a thousand. */
 const itemsPerPage: ParameterRule<number> = {
-  description: `Members on a page; more than ${ITEMS_PER_PAGE_MAX} are ${ITEMS_PER_PAGE_MAX}.`,
+  description: `Members on a page; a number above ${ITEMS_PER_PAGE_MAX} means ${ITEMS_PER_PAGE_MAX}.`,
   schema: { type: 'integer', minimum: 1, default: ITEMS_PER_PAGE_DEFAULT },
   property: null,
   parse: ([value = String(ITEMS_PER_PAGE_DEFAULT)]) => {

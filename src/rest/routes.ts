@@ -5,6 +5,7 @@
 
 import { FEATURES } from '../features.ts';
 import { DELIVERY_LIST_PARAMETERS, SEARCH_DELIVERY_PARAMETERS } from './deliveries.ts';
+import { MARKET_PARAMETERS } from './markets.ts';
 import { MATCH_LIST_PARAMETERS, SEARCH_MATCH_PARAMETERS } from './matches.ts';
 import { POINT_PARAMETERS } from './points-of-interest.ts';
 import { PROPERTY_LIST_PARAMETERS } from './properties.ts';
@@ -140,6 +141,14 @@ export const ROUTES: readonly Route[] = [
     details:
       'The cities, departments and zip codes that match the typed text, most populated first, each with the member ' +
       'of a search that accepts it.',
+  }),
+  route('get /markets', 'Market', 'item', 'Reads the median price of a market', {
+    parameters: MARKET_PARAMETERS,
+    refusals: [404],
+    details:
+      'The market with which `marketDifferenceMin` and `marketDifferenceMax` compare a property of this type in this ' +
+      'place. If fewer than 50 prices are known in a city, its department is the market. The answer is 404 if too few ' +
+      'are known there too.',
   }),
   route('get /webhook-tester', 'WebhookTest', 'item', 'Sends one signed test delivery', {
     parameters: WEBHOOK_TEST_PARAMETERS,

@@ -29,6 +29,7 @@ import {
   FLAG,
   idIn,
   integer,
+  number as numberIn,
   oneOf,
   oneOrSeveralOf,
   PAST_TIME,
@@ -63,6 +64,9 @@ export const RADIUS_KM_MAX = 500;
 export const LIST_LENGTH_MAX = 2_000;
 const FLOOR_MIN = -100;
 const FLOOR_MAX = 1_000;
+/** Per cent from the market's median: a price ten times lower, or six times higher, is not comparable. */
+const PERCENT_MIN = -90;
+const PERCENT_MAX = 500;
 
 const title = single(text(TITLE_LENGTH_MAX, FAULTS.blankTitle), {
   ...{ description: 'Title of the search. Recipients of its e-mails never see it.', examples: ['T3 à Toulon'] },
@@ -196,8 +200,9 @@ type Read<F extends Form> = F extends 'cities' | 'departments' ? readonly number
 type Rules = { readonly [F in Form]: (member: Member<F>) => MemberRule<Read<F>> };
 
 const RULES: Rules = {
-  bound: ({ requested }) => nullable(single(integer(0, BOUND_MAX)), `${requested} 0 means no bound.`, null),
+  bound: ({ requested }) => nullable(single(integer(0, BOUND_MAX)), `${requested} 0 means no limit.`, null),
   floor: ({ requested }) => nullable(single(integer(FLOOR_MIN, FLOOR_MAX)), requested, null),
+  percent: ({ requested }) => nullable(single(numberIn(PERCENT_MIN, PERCENT_MAX)), requested, null),
   flag: ({ requested }) => written(flag(requested)),
   code: ({ names, requested }) => nullable(single(codeOf(names)), `${requested} The number is accepted, too.`, null),
   codes: ({ names, requested }) =>

@@ -42,7 +42,7 @@ test('a wrong command line exits with 2 and refers to the help', async () => {
   await fails(['explain', scene.search.id, 'nonsense'], 2, /property must be properties\/\{uuid\}/);
 });
 
-test('options of every command may precede its words, and stand between them', async () => {
+test('options of every command may precede its words or be between them', async () => {
   const to = ['--address', scene.daemon.adminAddress];
   for (const args of [
     [...to, '--json', 'status'],
@@ -195,7 +195,7 @@ test('limits of a client are shown with its usage, changed, and reset', async ()
   await fails(['clients', 'set', id, '--searches', 'many'], 2, /--searches takes a whole number or the word default/);
 });
 
-test('a revoked key is refused from the end of the command on', async () => {
+test('a revoked key is refused as soon as the command has ended', async () => {
   const key = await createApiKey(scene.servers, 'Révoquée');
   const ask = async () => (await fetch(`${scene.daemon.apiUrl}/searches`, { headers: { 'X-API-KEY': key } })).status;
   assert.equal(await ask(), 200);
@@ -206,7 +206,7 @@ test('a revoked key is refused from the end of the command on', async () => {
   assert.equal(await ask(), 401);
 });
 
-test('names and limits are bounded, and the error states the bound', async () => {
+test('names and limits have maximum values, which the error states', async () => {
   const tooLong = await runVigie(['keys', 'create', '--client', 'x'.repeat(201)], scene.servers);
   assert.deepEqual([tooLong.code, tooLong.stderr], [1, 'vigie: --client takes 1 to 200 characters.\n']);
   await fails(

@@ -1,4 +1,7 @@
-/** `vigie doctor` on real servers: each wrong setting is a line that says what to do, each correct one is fine. */
+/**
+ * `vigie doctor` on real servers reports each wrong setting in a line that says what to do, and each correct one as
+ * fine.
+ */
 
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
@@ -128,7 +131,7 @@ test('a stream that loses adverts is reported', async (t) => {
   assertSaid((await examine(servers)).of('NATS'), /^wrong: Stream ADVERTS: discard is old with max_bytes 100000/);
 });
 
-test('waiting adverts are counted, with the age of the oldest and the time they will take', async (t) => {
+test('waiting adverts are counted, with the age of the oldest and the remaining time', async (t) => {
   const servers = await startTestServers(t);
   const broker = await connectTestBroker(t, servers.nats.url);
   const said = async () => (await examine(servers)).of('NATS').filter((line) => /adverts wait/.test(line));

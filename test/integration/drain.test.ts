@@ -1,6 +1,6 @@
 /**
- * The end of a daemon's life: SIGTERM ends it in order, regardless of its users and its work. The load balancer is
- * notified first, work in progress is finished, and no request is cut off, repeated or refused.
+ * SIGTERM ends a daemon in order, regardless of its users and its work. The load balancer is notified first, work in
+ * progress is finished, and no request is cut off, repeated or refused.
  */
 
 import assert from 'node:assert/strict';

@@ -29,8 +29,8 @@ const cleanup = lastFirst({ after });
 const api = await startTestApi(cleanup, { now: () => NOW });
 const scene = await openRecording(cleanup, api.database, api.reference.resolvePlace);
 await scene.record(sampleMessages(7, api.reference, ADVERTS, START).map(withGaps));
-const median = await scene.computeMedians();
-const properties = await knownProperties(api.database, api.reference.resolvePlace, median);
+const medians = await scene.computeMedians();
+const properties = await knownProperties(api.database, api.reference.resolvePlace, medians);
 const names = new Map((await listSiteCategories(api.database)).map(({ id, name }) => [id, name]));
 const siteCategoryName = (id: number) => names.get(id) ?? null;
 const categories = names.size;
@@ -53,12 +53,12 @@ function withGaps(message: IntakeMessage): IntakeMessage {
 const tools = (sampleStart = 0): QueryTools => ({
   database: api.database,
   sampleStart,
-  median,
+  medians,
   cancellation: { throwIfCancelled: () => undefined },
 });
 
 describe('a preview', () => {
-  it('counts as judging every property one by one would', async () => {
+  it('has the same counts as an evaluation of every property', async () => {
     const random = createRandom(31);
     const seen = new Set<string>();
     let found = 0;
@@ -84,7 +84,7 @@ describe('a preview', () => {
       }
       assert.deepEqual(valuesOf(figures.withoutCriterion, 'criterion'), removableCriteria(criteria));
       const since = satisfied
-        .map(({ uuid, summary }) => ({ uuid, satisfiedSince: satisfiedSince(criteria, summary, median) }))
+        .map(({ uuid, summary }) => ({ uuid, satisfiedSince: satisfiedSince(criteria, summary, medians) }))
         .sort((a, b) =>
           a.satisfiedSince === b.satisfiedSince
             ? a.uuid < b.uuid
@@ -115,7 +115,7 @@ describe('a preview', () => {
       assert.ok(seen.has(name));
   });
 
-  it('is answered for the body of a search, and stores nothing', async () => {
+  it('accepts the body of a search, and stores nothing', async () => {
     const body = { transactionType: 0, budgetMax: 300_000, expressions: [{ word: 'balcon' }] };
     const { status, body: preview } = await api.call('POST', '/searches/preview?days=5&sample=3', body);
     assert.equal(status, 200);
@@ -166,7 +166,7 @@ describe('queries', () => {
     assert.equal((await other.call('POST', '/searches/preview', {})).status, 200);
   });
 
-  it('of a client that disconnects end at once, with their statements', async (t) => {
+  it('of a client that disconnects end immediately, with their statements', async (t) => {
     const other = await startTestApi(t);
     const headers = { 'X-API-KEY': other.key, 'Content-Type': 'application/json' };
     await withLockedSummaries(other, async (countWaiting) => {
@@ -226,15 +226,15 @@ describe('a preview from a sample', () => {
   const HOURS = process.env.QUESTIONS_SEARCHES === undefined ? 12 : 48;
 
   /**
-   * Copies every live property. Each copy has its own position in the sample, and the same one in every run, because
-   * samples of two hours share properties, and therefore their errors.
+   * Copies every live property. Each copy has its own position in the sample, the same in every run: samples of two
+   * hours share properties and so their errors.
    */
   async function copySummaries(): Promise<void> {
     await api.database.query(
       `select setseed(0.5);
        insert into property_summaries select gen_random_uuid(), keys, location, (random() * 4294967295 - 2147483648)::integer,
-         is_live, department_code, transaction_type, property_type, price, price_per_meter, surface, land_surface, room,
-         bedroom, furnished, facts
+         is_live, department_code, insee_code, transaction_type, property_type, price, price_per_meter, surface,
+         land_surface, room, bedroom, furnished, facts
        from (select *, row_number() over (order by property_uuid) as place from property_summaries where is_live) one
        join generate_series(1, ${COPIES}) copy on copy % (select count(*) from property_summaries where is_live) + 1 = place`,
     );

@@ -8,6 +8,7 @@ import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
 import { satisfies } from '../../src/engine/domain/criteria.ts';
 import { featureSetOf } from '../../src/engine/domain/features.ts';
+import { marketKey, NO_MARKETS } from '../../src/engine/domain/market-prices.ts';
 import {
   type AdvertFacts,
   NOTHING_KNOWN,
@@ -39,6 +40,13 @@ const ADVERT: AdvertFacts = {
   texts: ['Bel appartement', 'Vue mer, rénové'],
 };
 
+/** The market of flats for sale in Toulon. */
+function marketsOf(median: number): PropertyFacts['markets'] {
+  const kind = { code: '83137', transactionType: 0, propertyType: 0 };
+  const market = { ...kind, name: 'Toulon', isDepartment: false, median, count: 83, changedAt: new Date(0) };
+  return new Map([[marketKey(kind), market]]);
+}
+
 /** A flat in Toulon that satisfies each search below. */
 const FLAT: PropertyFacts = {
   ...NOTHING_KNOWN,
@@ -62,6 +70,7 @@ const FLAT: PropertyFacts = {
   texts: ['Appartement T3'],
   adverts: [ADVERT],
   isPriceCoherent: true,
+  markets: marketsOf(4_000),
 };
 
 const withAdvert = (change: Partial<AdvertFacts>): Partial<PropertyFacts> => ({ adverts: [{ ...ADVERT, ...change }] });
@@ -144,6 +153,9 @@ const ROWS: readonly Row[] = [
   { member: 'floorMax', sent: 0, unlike: { floor: 1 } },
   { member: 'floorMin', sent: -1, unlike: { floor: -2 } },
   { member: 'floorMin', sent: 0, unlike: { floor: null } },
+  { member: 'marketDifferenceMin', sent: -20, unlike: { price: 207_999 } },
+  { member: 'marketDifferenceMax', sent: 0, unlike: { price: 260_001 } },
+  { member: 'marketDifferenceMax', sent: 12.5, unlike: { markets: NO_MARKETS } },
   { member: 'lastFloor', sent: true, unlike: { isOnLastFloor: null } },
   { member: 'lastFloor', sent: false },
   { member: 'elevator', sent: true, unlike: { elevator: false } },
@@ -263,7 +275,7 @@ describe('every member of a search', () => {
     assertNone(['title', ...Object.keys(SEARCH_DEFAULTS)].filter((member) => !covered.has(member)));
   });
 
-  it('has the decided default', async () => {
+  it('has the default of the decisions', async () => {
     const sentAt = Date.now();
     const { body } = await api.call('POST', '/searches', { title: 'Défauts' });
     const answeredAt = Date.now();
@@ -313,7 +325,7 @@ describe('the query parameters', async () => {
     const parameters: (Parameter & { readonly in: string })[] = paths[path as string][method as string].parameters;
     const queries = parameters.filter((each) => each.in === 'query');
     if (queries.length === 0) continue;
-    it(`of ${method} ${path} are refused beyond their schemas or if they lack, and the answer names all`, async () => {
+    it(`of ${method} ${path} are refused beyond their schemas or if they are missing, and the answer names all`, async () => {
       const address = String(path).replace('/searches/{id}', search['@id']);
       const known = queries.map(({ name }) => name).filter((name) => !/^(?:page|itemsPerPage)$/.test(name));
       const needed = queries.filter(({ required }) => required);

@@ -1,4 +1,4 @@
-/** SIGTERM reaches the daemon through npm as it does directly, and no process is left behind. */
+/** SIGTERM to npm ends the daemon as a direct SIGTERM does, and no process remains. */
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';

@@ -1,10 +1,13 @@
-/** A recipient of e-mails about one property, in memory: `publish` records messages, and `mail` is the next e-mail. */
+/**
+ * A recipient of e-mails about one property, in memory. `publish` records messages, and `mail` returns the next e-mail.
+ */
 
 import assert from 'node:assert/strict';
 import { EVENT_KINDS } from '../../src/engine/domain/codes.ts';
 import { searchNumberOf, timeOrderedUuid, uuidOf } from '../../src/engine/domain/ids.ts';
 import type { IntakeMessage } from '../../src/engine/domain/intake-message.ts';
 import type { MailLanguage } from '../../src/engine/domain/mail.ts';
+import { NO_MARKETS } from '../../src/engine/domain/market-prices.ts';
 import { SEARCH_DEFAULTS, type SearchMembers } from '../../src/engine/domain/search.ts';
 import {
   type MailEntry,
@@ -24,7 +27,7 @@ const ROUTE = { address: 'jo@example.org', key: 'key', frequency: 'instant', has
 
 export const CITY_NAMES = { city: () => 'Toulon', department: () => 'Var' };
 
-/** Contents of an e-mail that has room for all entries. */
+/** Contents of an e-mail that shows all entries. */
 export function contentsOf(entries: readonly MailEntry[], searches: readonly MailSearch[] = []): MailContents {
   return { entries, searches, canReply: false, more: new Map() };
 }
@@ -57,7 +60,10 @@ export function flat(
   });
 }
 /** `isMatched`: the searches had matched the property before they had e-mails. */
-export function startReader(asked: readonly Partial<SearchMembers>[] = [{}], { isMatched = false } = {}) {
+export function startReader(
+  asked: readonly Partial<SearchMembers>[] = [{}],
+  { isMatched = false, markets = NO_MARKETS } = {},
+) {
   const searches = new Map(
     asked.map((members, at) => [
       searchNumberOf(at + 1),
@@ -81,6 +87,7 @@ export function startReader(asked: readonly Partial<SearchMembers>[] = [{}], { i
       isAnnounced: notified !== null,
       searches,
       names: named(language),
+      markets,
       language,
     });
   };

@@ -1,4 +1,4 @@
-/** Properties as the recorder leaves them, searches of every kind that match some of them, and the expected results. */
+/** Properties as the recorder writes them, searches of every kind that match some of them, and the expected results. */
 
 import { createSampleCrawler } from '../../bench/adverts/sample-adverts.ts';
 import type { Random } from '../../bench/adverts/seeded-random.ts';
@@ -6,9 +6,10 @@ import type { MessageOrigin, StoredProperty } from '../../src/engine/domain/chan
 import type { ResolvePlace } from '../../src/engine/domain/city.ts';
 import type { Uuid } from '../../src/engine/domain/ids.ts';
 import { decodeIntakeMessage, type IntakeMessage } from '../../src/engine/domain/intake-message.ts';
+import type { Medians } from '../../src/engine/domain/market-prices.ts';
 import { propertyFacts, readingOf } from '../../src/engine/domain/property-document.ts';
 import type { PropertyFacts } from '../../src/engine/domain/property-facts.ts';
-import { type MedianOf, type PropertySummary, summaryOf } from '../../src/engine/domain/property-summary.ts';
+import { type PropertySummary, summaryOf } from '../../src/engine/domain/property-summary.ts';
 import { SEARCH_DEFAULTS, type SearchMembers } from '../../src/engine/domain/search.ts';
 import type { PairFeature } from '../../src/engine/intake/alerts.ts';
 import { type Matcher, startMatcher } from '../../src/engine/intake/matcher.ts';
@@ -31,10 +32,12 @@ const BATCH = 100;
 export interface RecordingScene {
   readonly matcher: Matcher;
   /** Computes the medians that all later evaluations use. */
-  computeMedians(): Promise<MedianOf>;
+  computeMedians(): Promise<Medians>;
   /** Records for all existing searches. */
   record(messages: readonly IntakeMessage[]): Promise<void>;
-  /** Records for the searches that the matcher knows: as in a daemon, the matcher finds others on its own. */
+  /**
+   * Records for the searches that the matcher already knows. As in a daemon, the matcher finds the others by itself.
+   */
   recordForKnown(messages: readonly IntakeMessage[], origins?: readonly MessageOrigin[]): Promise<void>;
 }
 
@@ -64,7 +67,7 @@ export async function openRecording(
   const recordBatch: Recorder = createRecorder({
     database,
     matcher,
-    median: (market) => medians.current.median(market),
+    medians: () => medians.current,
     resolvePlace,
     bounds: BOUNDS,
     clock,
@@ -87,7 +90,7 @@ export async function openRecording(
     matcher,
     async computeMedians() {
       await computeMedians(database);
-      return (await medians.renew()).median;
+      return medians.renew();
     },
     async record(messages) {
       await matcher.refresh();
@@ -116,7 +119,7 @@ export interface KnownProperty {
 export async function knownProperties(
   database: Database,
   resolvePlace: ResolvePlace,
-  median: MedianOf,
+  medians: Medians,
 ): Promise<readonly KnownProperty[]> {
   const { rows } = await database.query<StoredRow>('select state, crawls from properties order by uuid');
   return rows.map((row) => {
@@ -125,7 +128,7 @@ export async function knownProperties(
     return {
       uuid: stored.state.uuid,
       stored,
-      facts: propertyFacts(reading, median),
+      facts: propertyFacts(reading, medians),
       summary: summaryOf(reading, stored.crawls),
     };
   });
@@ -133,7 +136,7 @@ export async function knownProperties(
 
 const WORDS = ['balcon', 'jardin', 'lumineux', 'garage', 'vue mer', 'ascenseur', 'rénové', 'calme', 'terrasse'];
 
-/** Members of a random search for something similar to one of the properties; each criterion is set now and then. */
+/** Members of a random search for something similar to one of the properties; each criterion is sometimes set. */
 export function randomMembers(random: Random, properties: readonly KnownProperty[], categories: number): SearchMembers {
   const { facts } = random.pick(properties);
   const now = (probability: number): boolean => random.chance(probability);

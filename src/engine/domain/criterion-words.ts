@@ -1,4 +1,4 @@
-/** Phrases about criteria for the owner of a search. Phrases of a single criterion are in its row. */
+/** Phrases that explain criteria to the owner of a search. Phrases for a single criterion are in its row. */
 
 import type { MailLanguage } from './mail.ts';
 
@@ -7,7 +7,7 @@ export type Language = MailLanguage;
 
 export type InLanguages<Text> = Readonly<Record<Language, Text>>;
 
-export type Unit = 'euros' | 'eurosPerMeter' | 'meters' | 'none' | 'floor' | 'year';
+export type Unit = 'euros' | 'eurosPerMeter' | 'meters' | 'none' | 'floor' | 'year' | 'percent';
 
 interface RangeWords {
   readonly locale: string;
@@ -25,6 +25,7 @@ const UNITS: Readonly<Record<Unit, string>> = {
   none: '',
   floor: '',
   year: '',
+  percent: '\u00a0%',
 };
 
 const WORDS: InLanguages<RangeWords> = {
@@ -42,9 +43,14 @@ const WORDS: InLanguages<RangeWords> = {
     within: (what, value) => `${what} (${value}) fits.`,
     below: (what, value, bound) => `${what} (${value}) is below the minimum of ${bound}.`,
     above: (what, value, bound) => `${what} (${value}) is above the maximum of ${bound}.`,
-    outside: (what) => `${what} is outside the requested bounds.`,
+    outside: (what) => `${what} is outside the requested limits.`,
   },
 };
+
+/** `Le Havre` becomes `au Havre`. */
+export function inCity(name: string): InLanguages<string> {
+  return { en: `in ${name}`, fr: `à ${name}`.replace(/^à Le /, 'au ').replace(/^à Les /, 'aux ') };
+}
 
 export function shownNumber(value: number, language: Language, digits = 2): string {
   return value.toLocaleString(WORDS[language].locale, { maximumFractionDigits: digits });
@@ -54,7 +60,7 @@ export function shownQuantity(value: number, unit: Unit, language: Language): st
   return unit === 'year' ? String(value) : shownNumber(value, language) + UNITS[unit];
 }
 
-/** Says why one of `values` is within the bounds, or why none is. */
+/** Explains why one of `values` is within the limits, or why none of them is. */
 export function rangeReason(
   { what, unit }: { readonly what: InLanguages<string>; readonly unit: Unit },
   holds: boolean,

@@ -8,8 +8,8 @@
 import type { ChangeOutcome, StoredProperty } from '../domain/change.ts';
 import type { ResolvePlace } from '../domain/city.ts';
 import type { Uuid } from '../domain/ids.ts';
+import type { Medians } from '../domain/market-prices.ts';
 import { isLive } from '../domain/property.ts';
-import type { MedianOf } from '../domain/property-summary.ts';
 import {
   type Database,
   type LastStatements,
@@ -54,8 +54,8 @@ import { readNotifiedBefore } from './notified-values.ts';
 export interface RecorderDependencies {
   readonly database: Database;
   readonly matcher: Pick<Matcher, 'match' | 'notifying'>;
-  /** The stored median of a market. */
-  readonly median: MedianOf;
+  /** The medians as they are stored now. */
+  readonly medians: () => Medians;
   readonly resolvePlace: ResolvePlace;
   readonly bounds: RecordBounds;
   readonly clock: () => Date;

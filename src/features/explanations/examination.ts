@@ -1,7 +1,7 @@
 /**
  * Evaluates scanned properties by the criteria of a search. Texts are evaluated last, because they are in the
- * documents, which are read only if the property is still relevant after all other criteria. Also computes since when a
- * property satisfies a search (decisions, section 11).
+ * documents, which are read only if the property is still relevant after all other criteria. Also computes when a
+ * property began to satisfy a search (decisions, section 11).
  */
 
 import { yieldToOthers } from '../../engine/actor/waiting.ts';
@@ -10,11 +10,11 @@ import { NOWHERE } from '../../engine/domain/areas.ts';
 import { type Criteria, failuresOf, satisfies, withoutCriterion } from '../../engine/domain/criteria.ts';
 import type { CriterionName } from '../../engine/domain/criterion-table.ts';
 import type { Uuid } from '../../engine/domain/ids.ts';
+import type { Medians } from '../../engine/domain/market-prices.ts';
 import type { PropertyFacts } from '../../engine/domain/property-facts.ts';
 import {
   beforeLastChange,
   factsOf,
-  type MedianOf,
   NO_TEXTS,
   type PropertySummary,
   type PropertyTexts,
@@ -29,7 +29,7 @@ export interface ExaminedProperty {
   readonly facts: PropertyFacts;
   /** The first two failed criteria. */
   readonly failures: readonly CriterionName[];
-  /** Whether the property satisfies the search without its excluded site categories. */
+  /** True if the property satisfies the search without its excluded site categories. */
   readonly isSatisfiedWithoutExclusions: boolean;
 }
 
@@ -38,13 +38,13 @@ const TEXTS_AT_ONCE = 50;
 
 /** The resources of a query. Its database statements end when the query is cancelled. */
 export interface QueryTools extends SampledDatabase, WorkSlicesOptions {
-  readonly median: MedianOf;
+  readonly medians: Medians;
   readonly cancellation: Pick<Cancellation, 'throwIfCancelled'>;
 }
 
 /**
- * Resolves with the number of properties that each evaluated one represents. Stops after the texts of `textsMax`
- * properties; the properties evaluated by then are a fair sample of the rest.
+ * Resolves with the number of properties that each evaluated property represents. Stops after reading the texts of
+ * `textsMax` properties: those evaluated by then are a fair sample.
  */
 export async function evaluateCandidates(
   scan: Scan,
@@ -59,10 +59,10 @@ export async function evaluateCandidates(
   let textsLeft = textsMax;
   await scan(async (portion) => {
     const slices = createWorkSlices(tools);
-    // Properties that only their texts can decide.
+    // Properties for which only the texts are left to evaluate.
     const pending: ExaminedProperty[] = [];
     for (const { uuid, facts } of portion.properties) {
-      const one = evaluated(uuid, readSummary(facts), NO_TEXTS, textless, tools.median);
+      const one = evaluated(uuid, readSummary(facts), NO_TEXTS, textless, tools.medians);
       if (isRelevant(one)) {
         if (hasTexts) pending.push(one);
         else onProperty(one);
@@ -90,7 +90,7 @@ async function readOn(
     const texts = await readTexts(tools.database, uuids);
     const slices = createWorkSlices(tools);
     for (const { uuid, summary } of some) {
-      const known = evaluated(uuid, summary, textsOf(summary, texts.get(uuid) ?? []), criteria, tools.median);
+      const known = evaluated(uuid, summary, textsOf(summary, texts.get(uuid) ?? []), criteria, tools.medians);
       if (isRelevant(known)) onProperty(known);
       await slices.yieldIfDue();
     }
@@ -118,9 +118,9 @@ function evaluated(
   summary: PropertySummary,
   texts: PropertyTexts,
   criteria: Criteria,
-  median: MedianOf,
+  medians: Medians,
 ): ExaminedProperty {
-  const facts = factsOf(summary, median, texts);
+  const facts = factsOf(summary, medians, texts);
   const failures = failuresOf(criteria, facts, 2);
   const hasExclusions = criteria.excludedSiteCategories.length > 0;
   const isSatisfiedWithoutExclusions = hasExclusions && satisfies(withoutCriterion(criteria, 'liveAdvert'), facts);
@@ -129,16 +129,16 @@ function evaluated(
 
 /**
  * For a property that satisfies `criteria` now: the later of its creation and the last recorded change of price or
- * surface that made it satisfy them. All other facts, its texts and the medians are assumed to have been as they are now.
- * ISO 8601.
+ * surface that made it satisfy them. Assumes that all other facts, the texts and the medians have not changed. ISO
+ * 8601.
  */
-export function satisfiedSince(criteria: Criteria, summary: PropertySummary, median: MedianOf): string {
+export function satisfiedSince(criteria: Criteria, summary: PropertySummary, medians: Medians): string {
   // Texts and location have not changed, so only a few numbers remain to be compared.
   const priced = { ...criteria, areas: NOWHERE, excludedAreas: NOWHERE, expressions: [] };
   for (let present = summary; ; ) {
     const former = beforeLastChange(present);
     if (former === null) return summary.createdAt;
-    if (!satisfies(priced, factsOf(former, median))) {
+    if (!satisfies(priced, factsOf(former, medians))) {
       const at = present.changes.at(-1)?.at ?? '';
       return at > summary.createdAt ? at : summary.createdAt;
     }
@@ -165,8 +165,8 @@ export interface WorkSlicesOptions {
 }
 
 /**
- * Divides long work into slices. After a millisecond it yields to everything else in the thread. Several such works take
- * turns, and only one of them runs between two polls of the sockets.
+ * Divides long work into slices of a millisecond, between which all other work of the thread runs. Several such tasks
+ * take turns, and only one of them runs between two polls of the sockets.
  */
 export function createWorkSlices({
   nowMs = () => performance.now(),

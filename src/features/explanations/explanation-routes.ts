@@ -22,7 +22,7 @@ import { type Explaining, explainPair, matchReasonOf, reasonSentence, type Subje
 import type { PairReason } from './pair-history.ts';
 import { queriesOf } from './queries.ts';
 
-/** Node.js limits the request line and headers to 16 KiB in total; this leaves room for the rest. */
+/** Below the limit of Node.js for the request line and headers, 16 KiB in total. */
 const URL_LENGTH_MAX = 15_000;
 
 export const EXPLANATION_PARAMETERS = {
@@ -39,7 +39,7 @@ export function explanationRoutes(router: Router, dependencies: ApiDependencies,
   const { settings, reference, retentionDays = KEPT_FOR_EVER, now } = dependencies;
   const { database } = limiter;
   const askQuery = queriesOf(dependencies.askThread);
-  const medians = followMedians(database).renew;
+  const medians = followMedians(database, (code) => reference.nameOf(code)).renew;
   const explaining: Explaining = { database, reference, retentionDays, now, medians };
 
   router.get('/searches/:id/explanation', acceptable, async (ctx) => {
@@ -61,7 +61,8 @@ export function explanationRoutes(router: Router, dependencies: ApiDependencies,
     const page = await limiter.run(ctx, async (gone) => {
       const subject = await findSubject(query, explaining);
       const { clientId } = principalOf(ctx);
-      const numbers = await askQuery('satisfiedSearches', { clientId, facts: subject.facts }, gone);
+      const { markets: _, ...facts } = subject.facts;
+      const numbers = await askQuery('satisfiedSearches', { clientId, facts }, gone);
       const { offset, limit } = offsetOf(query);
       const members: object[] = [];
       for (const number of numbers.slice(offset, offset + limit)) {
@@ -87,7 +88,7 @@ async function findSubject(wanted: WantedProperty, explaining: Explaining): Prom
   throw new Problem(404, REFUSALS.notHeld);
 }
 
-/** Null if the search has been deleted meanwhile. */
+/** Null if the search has since been deleted. */
 export async function explain(
   number: SearchNumber,
   subject: Subject,

@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { keptFor } from '../../engine/actor/waiting.ts';
 import { evaluate, removableCriteria, satisfier } from '../../engine/domain/criteria.ts';
 import { CRITERION_NAMES, type RemovableCriterion } from '../../engine/domain/criterion-table.ts';
+import { NO_MEDIANS } from '../../engine/domain/market-prices.ts';
 import { propertyDocument, propertyFacts, readingOf } from '../../engine/domain/property-document.ts';
 import type { PropertyFacts } from '../../engine/domain/property-facts.ts';
 import { factsOf, readSummary } from '../../engine/domain/property-summary.ts';
@@ -54,7 +55,7 @@ const ExplainedCriterion = z.strictObject({
   reason: text('Reason as a sentence, in the language of Accept-Language (fr, en).'),
 });
 
-/** Typed as a string, so that a code added later breaks no generated client. */
+/** Typed as a string, so that new codes do not break generated clients. */
 const MatchReason = z.strictObject({
   code: text(`A stable code, independent of the sentence: ${PAIR_REASON_CODES.join(', ')}.`),
   at: dateTime('When it happened; null if that is unknown, or for a current state.').nullable(),
@@ -190,7 +191,7 @@ const EXPLANATION_CONTRACT: Contract = {
 function examples({ at, ids, property, reference }: Samples): Readonly<Record<string, object>> {
   const { resolvePlace } = reference;
   const { state, crawls } = sampleChange('property.ad.create', at).stored;
-  const facts = propertyFacts(readingOf(state, crawls, resolvePlace), () => null);
+  const facts = propertyFacts(readingOf(state, crawls, resolvePlace), NO_MEDIANS);
   const budgetMax = Math.round((facts.price ?? 1) / 1.1);
   const members = { ...SEARCH_DEFAULTS, title: '', transactionType: 0, budgetMax };
   const evaluations = evaluate(
@@ -251,17 +252,17 @@ export const explanations: Feature = {
   estimate: createMatchEstimator,
 };
 
-/** Size of the sample, also used as the estimate of a search without criteria if no property is stored. */
+/** Size of the sample. Also the estimate for a search without criteria if no property is stored. */
 const SAMPLE_MAX = 1_000;
 /** Number of properties whose texts are read: folding a text costs more than evaluating all other criteria. */
 const TEXTS_MAX = 100;
-/** Every search has it by default, so it does not count as a criterion of the client. */
+/** Every search has this criterion by default, so it does not count as set by the client. */
 const DEFAULT_CRITERION: RemovableCriterion = 'withCoherentPrice';
 const KEPT_MS = 60_000;
-/** Polygon corners and words compared for one search. Above these limits, fewer properties represent the others. */
+/** Polygon corners and words compared for one search. Above these limits, fewer properties are evaluated. */
 const CORNERS_COMPARED_MAX = 4_000_000;
 const WORDS_COMPARED_MAX = 2_000;
-/** Evaluations between two readings of the clock. */
+/** Number of evaluations between two readings of the clock. */
 const EVALUATED_AT_ONCE = 8;
 
 interface Sample {
@@ -271,9 +272,9 @@ interface Sample {
 }
 
 /**
- * Estimates how many of 1,000 adverts a new search will match, by evaluating it against the first thousand properties of
- * the sample. The leader corrects a client's totals with a sample of adverts (store/search-totals.ts). Resolves when the
- * sample is in memory; it is reread after a minute.
+ * Estimates how many of 1,000 adverts a new search will match, by evaluating it against the first thousand properties
+ * of the sample. The leader corrects a client's totals with a sample of adverts (store/search-totals.ts). Resolves when
+ * the sample is in memory; the sample is read again after a minute.
  */
 export function createMatchEstimator(
   database: Queryable,
@@ -288,15 +289,15 @@ export function createMatchEstimator(
 
 async function readSampled(database: Queryable): Promise<Sample> {
   const rows = await readSample(database, SAMPLE_MAX);
-  const { median } = await followMedians(database).renew();
+  const medians = await followMedians(database).renew();
   const first = rows.slice(0, TEXTS_MAX).map(({ uuid }) => uuid);
   const texts = await readTexts(database, first);
   const slices = createWorkSlices();
   const properties: Sample['properties'][number][] = [];
   for (const [at, { uuid, facts }] of rows.entries()) {
     const summary = readSummary(facts);
-    const withTexts = at < TEXTS_MAX ? factsOf(summary, median, textsOf(summary, texts.get(uuid) ?? [])) : null;
-    properties.push({ facts: factsOf(summary, median), withTexts });
+    const withTexts = at < TEXTS_MAX ? factsOf(summary, medians, textsOf(summary, texts.get(uuid) ?? [])) : null;
+    properties.push({ facts: factsOf(summary, medians), withTexts });
     await slices.yieldIfDue();
   }
   return { properties, siteCategoryName: await siteCategoryNames(database) };

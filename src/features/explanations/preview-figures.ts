@@ -1,11 +1,11 @@
-/** Figures of what a search would find, counted over property summaries (decisions, section 11). Read-only. */
+/** Counts what a search would find, from property summaries (decisions, section 11). Read-only. */
 
 import { hasAreas } from '../../engine/domain/areas.ts';
 import { type Criteria, removableCriteria, withoutCriterion } from '../../engine/domain/criteria.ts';
 import type { RemovableCriterion } from '../../engine/domain/criterion-table.ts';
 import type { Uuid } from '../../engine/domain/ids.ts';
+import type { Medians } from '../../engine/domain/market-prices.ts';
 import type { PropertyFacts } from '../../engine/domain/property-facts.ts';
-import type { MedianOf } from '../../engine/domain/property-summary.ts';
 import { readFirstEventAt } from '../../engine/store/events.ts';
 import { type ExaminedProperty, evaluateCandidates, type QueryTools, satisfiedSince } from './examination.ts';
 import { type CandidateScan, scanAnywhere, scanAreas } from './property-scans.ts';
@@ -26,7 +26,7 @@ export interface PreviewFigures {
   readonly estimated: boolean;
   /** When the properties that satisfy the search now began to do so. Oldest day first, today last. */
   readonly startedPerDay: readonly { readonly date: string; readonly count: number }[];
-  /** Mean over the days with data, without the first, whose count includes the initial stock; null if there is no such day. */
+  /** Mean over the days with data, except the first, which counts the initial stock; null if there is no such day. */
   readonly perDay: number | null;
   /** First day with data; null if there is data for all requested days. */
   readonly knownSince: string | null;
@@ -56,7 +56,7 @@ export async function previewFigures(
 ): Promise<PreviewFigures> {
   const hasPlace = hasAreas(criteria.areas);
   const candidates = await (hasPlace ? scanAreas : scanAnywhere)(tools, criteria, 1);
-  const tally = createTally(criteria, { sampleMax, placesMax }, tools.median);
+  const tally = createTally(criteria, { sampleMax, placesMax }, tools.medians);
   const weight = await evaluateCandidates(
     candidates.scan,
     criteria,
@@ -111,7 +111,7 @@ export async function countSatisfied(
 
 /** 95 % of a normal distribution are within this many standard deviations. */
 const DEVIATIONS = 1.96;
-/** Added to the counts, because a zero in a sample does not prove that there are none (Agresti and Coull, 1998). */
+/** Added to counts, because a zero in a sample does not prove that there are none (Agresti and Coull, 1998). */
 const COUNTED_MORE = 2;
 
 /** Extrapolates `count` from a sample in which each property represents `weight`. */
@@ -127,7 +127,7 @@ export function estimate(count: number, weight: number): Estimate {
 function createTally(
   criteria: Criteria,
   { sampleMax, placesMax }: Pick<PreviewQuery, 'sampleMax' | 'placesMax'>,
-  median: MedianOf,
+  medians: Medians,
 ) {
   /** Count by day in Paris. */
   const startedOn = new Map<string, number>();
@@ -154,7 +154,7 @@ function createTally(
       counts.satisfied += 1;
       const { lat, lon, inseeCodes } = facts;
       if (places.length < placesMax) places.push({ lat, lon, insee: inseeCodes[0] ?? null });
-      const at = satisfiedSince(criteria, summary, median);
+      const at = satisfiedSince(criteria, summary, medians);
       const date = dayInParis(new Date(at));
       startedOn.set(date, (startedOn.get(date) ?? 0) + 1);
       sample.push({ uuid, satisfiedSince: at });

@@ -1,4 +1,4 @@
-/** The thread that answers queries (queries.ts). It holds connections and the medians, reloaded after a change. */
+/** The thread that answers queries (queries.ts). It has its own connections, and reloads changed medians. */
 
 import { platform, setPriority } from 'node:os';
 import { answerRequests, type Cancellation, settingsOfThread } from '../../engine/actor/worker-thread.ts';
@@ -18,10 +18,10 @@ import { type FoundPair, readFoundPairs, readMarked } from './pair-rows.ts';
 import { type PreviewQuery, previewFigures } from './preview-figures.ts';
 import { sampleStartAt } from './property-scans.ts';
 
-/** On Linux each thread has its own priority: if processors are scarce, recording and requests take precedence. */
+/** On Linux each thread has its own priority. A low one gives precedence to recording and requests. */
 const NICENESS = 10;
 if (platform() === 'linux') setPriority(0, NICENESS);
-// Reading the forms during a query would delay that query and others that run at the same time.
+// Reads the forms now: reading them during a query would delay all queries of that moment.
 readFrenchForms();
 
 const { databaseUrl, ...settings } = settingsOfThread() as {
@@ -29,10 +29,10 @@ const { databaseUrl, ...settings } = settingsOfThread() as {
   readonly connectionsMax: number;
   readonly statementTimeoutMs: number;
 };
-// A broken idle connection needs no report: the next statement opens another.
+// A broken idle connection needs no report, because the next statement opens another.
 const pool = openDatabase({ url: databaseUrl, ...settings, onConnectionLost: () => undefined });
 
-const medians = followMedians(pool);
+const storedMedians = followMedians(pool);
 
 /** Identifies a search of a client. */
 interface OfSearch {
@@ -67,11 +67,12 @@ const ANSWERS = {
 
   /** The client's searches that the property satisfies, ordered by title. */
   async satisfiedSearches(
-    { clientId, facts }: { readonly clientId: Uuid; readonly facts: PropertyFacts },
-    { database, cancellation }: QueryTools,
+    { clientId, ...requested }: { readonly clientId: Uuid; readonly facts: Omit<PropertyFacts, 'markets'> },
+    { database, cancellation, medians }: QueryTools,
   ): Promise<readonly SearchNumber[]> {
     const siteCategoryName = await siteCategoryNames(database);
     const slices = createWorkSlices({ cancellation });
+    const facts = { ...requested.facts, markets: medians.markets };
     const satisfied: SearchNumber[] = [];
     for await (const searches of readMembersOf(database, clientId)) {
       for (const { number, members } of searches) {
@@ -97,7 +98,7 @@ answerRequests(async (query, cancellation: Cancellation) => {
     database,
     cancellation,
     sampleStart: sampleStartAt(new Date()),
-    median: (await medians.renew()).median,
+    medians: await storedMedians.renew(),
   };
   const answer = ANSWERS[kind] as (requested: unknown, tools: QueryTools) => Promise<unknown>;
   return answer(requested, tools);
@@ -136,7 +137,7 @@ async function* readMembersOf(database: Queryable, clientId: Uuid): AsyncGenerat
   }
 }
 
-/** Leaves out searches that have been deleted meanwhile. Served by searches_client_title. */
+/** Leaves out searches that have since been deleted. Served by searches_client_title. */
 async function inTitleOrder(
   database: Queryable,
   clientId: Uuid,

@@ -1,7 +1,7 @@
 /**
  * What an e-mail says about a property: its state when the e-mail is written, and the changes since this recipient was
- * last notified of it. For this comparison each advert is stored as the last e-mail showed it, without the document; an
- * advert is compared only with itself. Of the URLs in adverts, only http and https ones are used.
+ * last notified of it. For this comparison the members of each advert that the last e-mail showed are stored; an advert
+ * is compared only with itself. Of the URLs in adverts, only http and https ones are used.
  */
 
 import type { StoredProperty } from '../../engine/domain/change.ts';
@@ -18,10 +18,12 @@ import {
 import { homeOf } from '../../engine/domain/home-facts.ts';
 import type { SearchNumber, Uuid } from '../../engine/domain/ids.ts';
 import type { MailLanguage } from '../../engine/domain/mail.ts';
+import type { MarketPrices } from '../../engine/domain/market-prices.ts';
 import { isLive, type StoredAdvert } from '../../engine/domain/property.ts';
 import { pricePerMeterOf, propertyDocument } from '../../engine/domain/property-document.ts';
 import type { SearchMembers } from '../../engine/domain/search.ts';
 import { cut, type MailReason, NAME_LENGTH_MAX } from './mail-items.ts';
+import { acceptedPercent } from './mail-markets.ts';
 import { cleanText } from './mail-words.ts';
 import { chargesOf } from './rental-charges.ts';
 
@@ -34,7 +36,9 @@ export interface MailAdvert {
 }
 
 /** The members of a property document that an e-mail reads. Euros, m². */
-type MailDocument = Readonly<Record<OfProperty<RowOf<'range'>>['source']['fact'], number | null>> & {
+type MailDocument = Readonly<
+  Record<Exclude<OfProperty<RowOf<'range'>>['source']['fact'], 'markets'>, number | null>
+> & {
   readonly title: string | null;
   readonly transactionType: number | null;
   readonly propertyType: number | null;
@@ -48,13 +52,13 @@ type MailDocument = Readonly<Record<OfProperty<RowOf<'range'>>['source']['fact']
 export interface MailProperty extends MailDocument, MailAdvert {
   /** The price of this advert in the last notification; null if it is the same, or there was none. */
   readonly priceBefore: number | null;
-  /** Whether the rent includes the charges; null when that is unknown. */
+  /** True if the rent includes the charges; null when that is unknown. */
   readonly hasCharges: boolean | null;
   /** A to G. */
   readonly energyClass: string | null;
   readonly picture: string | null;
   readonly link: string | null;
-  /** For a property without a link; null if it has one, or a search that found it hides contacts. */
+  /** Null if the property has a link, or if a search that found it hides contacts. */
   readonly contact: MailContact | null;
 }
 
@@ -67,7 +71,7 @@ export interface MailContact {
   readonly reference: string;
 }
 
-/** A search as its recipient knows it. */
+/** A search as its recipient sees it. */
 export interface MailSearch {
   readonly name: string;
   /** Its criteria in words, unless the name already gives them. */
@@ -84,7 +88,7 @@ export interface MailItem {
   readonly reason: MailReason;
 }
 
-/** An advert as an e-mail shows it; an expired one as the last e-mail before showed it. */
+/** An advert as an e-mail shows it. An expired advert is stored as the previous e-mail showed it. */
 interface NotifiedAdvert {
   readonly price: number | null;
   readonly surface: number | null;
@@ -109,6 +113,8 @@ export interface MailCause {
   readonly facts: readonly MailFact[];
   /** Sentences about the criteria that the property has ceased to satisfy. */
   readonly misses: readonly string[];
+  /** The difference of the price from the market, if the search compares it and accepts it. Per cent. */
+  readonly marketPercent: number | null;
 }
 
 export interface MailFact {
@@ -117,7 +123,7 @@ export interface MailFact {
   /** The former value. For an advert that is live again: the number of days it was expired. */
   readonly before: number | null;
   readonly now: number | null;
-  /** The advert had expired and is live again. */
+  /** True if the advert had expired and is live again. */
   readonly isBack: boolean;
   /** Why the match has ended. */
   readonly why: string | null;
@@ -130,16 +136,17 @@ export interface MailSources {
   readonly resolvePlace: ResolvePlace;
   /** From the last e-mail with the property to the recipient; null without one. */
   readonly notified: Notified | null;
-  /** An e-mail has announced the property, even if that e-mail is no longer kept. */
+  /** True if an e-mail has announced the property, even one that is no longer kept. */
   readonly isAnnounced: boolean;
   readonly searches: ReadonlyMap<SearchNumber, SearchMembers>;
   readonly names: ReadonlyMap<SearchNumber, MailSearch>;
+  readonly markets: MarketPrices;
   readonly language: MailLanguage;
 }
 
 /**
- * The items of a property that an e-mail may mention. Of the items about a match with one search, only one remains: the
- * beginning of the match if it continues, otherwise its last state. A match that ended and returned is not mentioned.
+ * The items of a property that an e-mail may mention. For each match only one item about its state remains: its
+ * beginning if the match continues, otherwise its last state. A match that ended and returned is not mentioned.
  */
 export function news<Item extends MailItem>(items: readonly Item[]): readonly Item[] {
   const isEnd = ({ reason }: MailItem): boolean => reason.kind === 'property.match.end';
@@ -162,7 +169,7 @@ const MATCH_STATES: Partial<Readonly<Record<EventKind, true>>> = {
   'property.match.resume': true,
 };
 
-/** `all`: all items of one property, the oldest first. Null if the recipient already knows everything they say. */
+/** `all`: all items of one property, the oldest first. Null if they contain no news for the recipient. */
 export function mailEntry(all: readonly MailItem[], sources: MailSources): MailEntry | null {
   const items = news(all);
   const { stored, resolvePlace, notified, isAnnounced, searches, names, language } = sources;
@@ -184,7 +191,8 @@ export function mailEntry(all: readonly MailItem[], sources: MailSources): MailE
     const members = searches.get(number);
     const isEnded = facts.some(({ why }) => why !== null);
     const misses = members === undefined || isEnded ? [] : missesOf(members, document, language);
-    return facts.length === 0 ? [] : [{ searchName: names.get(number)?.name ?? '', facts, misses }];
+    const marketPercent = members === undefined || isEnded ? null : acceptedPercent(members, sources);
+    return facts.length === 0 ? [] : [{ searchName: names.get(number)?.name ?? '', facts, misses, marketPercent }];
   });
   causes.sort((a, b) => Number(hasMatch(b)) - Number(hasMatch(a)));
   return causes.length === 0
@@ -192,7 +200,7 @@ export function mailEntry(all: readonly MailItem[], sources: MailSources): MailE
     : { property, others: othersOf(state.adverts, lead), causes, notified: notifiedNow };
 }
 
-/** The property as an e-mail with these items would show it now, without their news. */
+/** The property as an e-mail with these items would show it now, without the news. */
 export function homeEntry(
   items: readonly MailItem[],
   { stored, resolvePlace, searches }: Pick<MailSources, 'stored' | 'resolvePlace' | 'searches'>,
@@ -283,7 +291,7 @@ const COMPARED: Partial<Readonly<Record<EventKind, 'price' | 'surface'>>> = {
   'ad.update.surface': 'surface',
 };
 
-/** Null if the recipient already knows it, it is no longer true, or another item says it. */
+/** Null if the fact is not new to the recipient, is no longer true, or is in another item. */
 function factOf(reason: MailReason, lead: StoredAdvert, sources: MailSources): MailFact | null {
   const { stored, notified, isAnnounced, language } = sources;
   const { type, kind, oldValue, newValue, advertUuid } = reason;
@@ -319,16 +327,18 @@ function factOf(reason: MailReason, lead: StoredAdvert, sources: MailSources): M
   return { ...fact, before, now: compared === 'price' ? priceOf(advert) : advert.content.surface, advert: shown };
 }
 
-/** Only bounds on the property's own values: an e-mail shows no others. */
+/** Only limits of the property's own values, because an e-mail shows no others. */
 function missesOf(members: SearchMembers, document: MailDocument, language: MailLanguage): readonly string[] {
-  return plainCriteria('range')
-    .filter(isOfProperty)
-    .flatMap((row) => {
-      const expected = requestedRange(row, members);
-      const actual = document[row.source.fact];
-      return isInRange(expected, actual) ? [] : [row.reason({ holds: false, expected, actual: [actual] }, language)];
-    });
+  return SHOWN_RANGES.flatMap((row) => {
+    const expected = requestedRange(row, members);
+    const actual = document[row.source.fact];
+    return isInRange(expected, actual) ? [] : [row.reason({ holds: false, expected, actual: [actual] }, language)];
+  });
 }
+
+const SHOWN_RANGES = plainCriteria('range')
+  .filter(isOfProperty)
+  .filter((row) => row.name !== 'marketDifference');
 
 function mailProperty(
   document: MailDocument,

@@ -1,17 +1,19 @@
 /**
- * Writes an e-mail from the current documents. It shows at most twenty properties, or fewer if its HTML has no room. It
- * states the number of the others; these are listed on the recipient's page, and count as delivered.
+ * Writes an e-mail from the current documents. It shows at most twenty properties, or fewer if its HTML would be too
+ * long. It states the number of the others, which are listed on the recipient's page and count as delivered.
  */
 
 import MailComposer from 'nodemailer/lib/mail-composer';
 import type { ResolvePlace } from '../../engine/domain/city.ts';
 import { createdAtOf, type SearchNumber, type Uuid } from '../../engine/domain/ids.ts';
 import type { MailLanguage } from '../../engine/domain/mail.ts';
+import { type MarketPrices, NO_MARKETS } from '../../engine/domain/market-prices.ts';
 import type { Database } from '../../engine/store/database.ts';
 import { readMembers } from '../../engine/store/pairs.ts';
 import { readStoredProperties } from '../../engine/store/properties.ts';
 import { type ClaimedItem, type ClaimedMail, uncountMail } from './mail-claims.ts';
 import { type MailEntry, type MailSources, mailEntry, type Notified, news } from './mail-contents.ts';
+import { comparesMarkets } from './mail-markets.ts';
 import { inOrder, type NewsKind } from './mail-order.ts';
 import { keepMail, type Leaves, readNotified } from './mail-outcomes.ts';
 import { entryBytes, type MailText, mailText, roomFor } from './mail-text.ts';
@@ -28,6 +30,7 @@ export interface LetterDependencies {
   readonly language: MailLanguage;
   readonly resolvePlace: ResolvePlace;
   readonly cityNames: CityNames;
+  readonly markets: () => Promise<MarketPrices>;
   /** Deliveries from before this time are no longer kept; null if all are kept. */
   readonly keptSince: () => Date | null;
 }
@@ -38,8 +41,8 @@ export interface WrittenLetter {
 }
 
 /**
- * Uses the bytes of an earlier attempt with these items, if there was one: a recipient must not receive an e-mail twice
- * with different content. Null if nothing remains to be said.
+ * Returns the bytes of an earlier attempt with these items, if there was one, so that a recipient never receives an
+ * e-mail twice with different content. Null if there is no news left.
  */
 export async function writeLetter(
   mail: ClaimedMail,
@@ -55,7 +58,9 @@ export async function writeLetter(
   );
   const names = new Map([...searches].map(([number, members]) => [number, namedSearch(members, cityNames, language)]));
   const room = roomFor([...names.values()], foot, language);
-  const filled = await fill(mail, room, { searches, names }, dependencies, retrying);
+  const isComparing = [...searches.values()].some(comparesMarkets);
+  const markets = isComparing ? await retrying(dependencies.markets) : NO_MARKETS;
+  const filled = await fill(mail, room, { searches, names, markets }, dependencies, retrying);
   const { entries, shown, rest, contactSearches, notified, leaving } = filled;
   const items = [...shown, ...rest.flatMap(({ items: counted }) => counted)].sort((a, b) => (a.id < b.id ? -1 : 1));
   let bytes: Buffer | null = null;
@@ -85,16 +90,16 @@ export async function writeLetter(
   return { bytes, itemCount: items.length };
 }
 
-/** Addresses for answers per e-mail: each of its searches may name another one. */
+/** Maximum number of addresses for answers in an e-mail: each of its searches may have another one. */
 const REPLY_TO_MAX = 5;
 /** Properties that an e-mail shows. */
 const SHOWN_MAX = 20;
 
-/** The entries that fit, with their items; `rest`: the other properties with news. */
+/** The entries for which there is space, with their items; `rest`: the other properties with news. */
 async function fill(
   mail: ClaimedMail,
   roomBytes: number,
-  named: Pick<MailSources, 'searches' | 'names'>,
+  named: Pick<MailSources, 'searches' | 'names' | 'markets'>,
   dependencies: LetterDependencies,
   retrying: Retrying,
 ) {

@@ -6,6 +6,7 @@ import type { MailLanguage } from '../../engine/domain/mail.ts';
 import { horizonsOf } from '../../engine/domain/retention.ts';
 import type { Database, Queryable, Statement } from '../../engine/store/database.ts';
 import { WAITING } from '../../engine/store/delivery-states.ts';
+import { followMedians } from '../../engine/store/market-medians.ts';
 import type { Requeued } from '../../engine/store/resends.ts';
 import { type Batches, fullBatches, type Removed, ranges } from '../../engine/store/retention.ts';
 import { statementShares } from '../../engine/store/statement-share.ts';
@@ -57,6 +58,7 @@ export const mail: Feature = {
     const sender = createMailSender(serverOf(config.mail));
     const drainTimeoutMs = config.attemptTimeoutMs;
     const shared = { database: pipelineDatabase, sender, from, language, drainTimeoutMs, gate, onTransientError };
+    const medians = followMedians(pipelineDatabase);
     const notices = startEndpointNotices({
       ...shared,
       pauseDays: config.endpointPauseDays,
@@ -71,6 +73,7 @@ export const mail: Feature = {
       keptSince: () => horizonsOf(config.retentionDays, new Date()).deliveries,
       resolvePlace: (place) => reference.resolvePlace(place),
       cityNames: cityNamesOf(reference),
+      markets: async () => (await medians.renew()).markets,
       retryDelayMs: config.retryDelayMs,
       attemptTimeoutMs: MAIL_ATTEMPT_TIMEOUT_MS,
       onMail: (settled, itemCount) => reportMail(metrics, log, settled, itemCount),
@@ -123,8 +126,8 @@ function reportMail(metrics: Metrics, log: Log, { id, attempt, outcome, after }:
 }
 
 /**
- * `now`: the time of recording; null for the present time of PostgreSQL's clock, which also decides when items are due.
- * Instant items are gathered for `gatherMs`; the others wait for their morning, and are gathered from then on.
+ * `now`: the time of recording; null means PostgreSQL's clock, which also decides when items are due. Instant items are
+ * gathered for `gatherMs`; the others wait for their morning, and are gathered from then on.
  */
 export function insertMailItems(
   items: readonly NewMailItem[],
@@ -172,8 +175,8 @@ export async function requeueMailItem(client: Queryable, id: Uuid): Promise<Requ
 }
 
 /**
- * Removes items that became final before `before`, with their attempts, and items that were due before it and are still
- * unsent: the mail server is gone, and their news is obsolete. Served by the primary keys.
+ * Removes items that became final before `before`, with their attempts, and unsent items that were due before it: the
+ * mail server has been unreachable, and their news is obsolete. Served by the primary keys.
  */
 export async function* removeMailItems(client: Queryable, before: Date): Batches {
   for await (const { after, last } of ranges(client, 'mail_items', firstUuidAt(new Date(0)), firstUuidAt(before))) {

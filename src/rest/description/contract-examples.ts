@@ -6,6 +6,7 @@
 import type { EventKind } from '../../engine/domain/codes.ts';
 import type { WebhookChannel } from '../../engine/domain/delivery.ts';
 import { searchNumberOf, uuidOf } from '../../engine/domain/ids.ts';
+import type { KnownMarket } from '../../engine/domain/market-prices.ts';
 import { propertyDocument } from '../../engine/domain/property-document.ts';
 import { bodyHead, bodyOf } from '../../engine/domain/routing.ts';
 import { SEARCH_DEFAULTS, type Search, type SearchMembers } from '../../engine/domain/search.ts';
@@ -13,6 +14,7 @@ import type { Reference } from '../../engine/reference/communes.ts';
 import { FEATURES } from '../../features.ts';
 import { deliveryDocument } from '../deliveries.ts';
 import { collectionClassOf, identityOf } from '../hydra.ts';
+import { marketDocument } from '../markets.ts';
 import { matchDocument } from '../matches.ts';
 import { searchTemplate } from '../query.ts';
 import { cityDocument, featureDocument, locationDocument } from '../reference.ts';
@@ -65,6 +67,9 @@ export const PARAMETER_EXAMPLES: Readonly<Record<string, unknown>> = {
   'uuid[]': [PROPERTY],
   property: PROPERTY,
   query: 'toul',
+  city: `/cities/${TOULON}`,
+  transactionType: '0',
+  propertyType: '0',
   lat: 43.1242,
   lon: 5.928,
   endpoint: ENDPOINT,
@@ -145,6 +150,7 @@ function itemExamples(reference: Reference): Readonly<Record<string, object>> {
     },
     Location: locationDocument(present(reference.completePlaces('Toulon', { offset: 0, limit: 1 }).places[0])),
     ...Object.assign({}, ...FEATURES.map(({ contract }) => contract?.examples?.(samples))),
+    Market: marketDocument(marketExample(), `/markets?city=/cities/${TOULON}&transactionType=0&propertyType=0`),
     User: { ...identityOf('User', `/users/${ID.client}`), name: 'acme', publicName: 'Agence du port' },
   };
 }
@@ -184,6 +190,11 @@ function alertExample(kind: EventKind, channel: WebhookChannel, { resolvePlace }
   const match = { id: ID.match, createdAt: AT.toISOString(), updatedAt: AT.toISOString() };
   const document = propertyDocument(stored.state, stored.crawls, resolvePlace, { withContacts: true });
   return JSON.parse(bodyOf(bodyHead({ kind, field }, ID.search, PROPERTY, match), JSON.stringify(document)));
+}
+
+function marketExample(): KnownMarket {
+  const place = { code: TOULON, name: 'Toulon', isDepartment: false };
+  return { ...place, transactionType: 0, propertyType: 0, median: 4_200, count: 83, changedAt: AT };
 }
 
 function deliveryExample(): object {

@@ -1,4 +1,6 @@
-/** The fields for criteria: of the home, of money, of the advert. Rare ones are folded; set values show as chips. */
+/**
+ * The fields for criteria of the home, of money and of the advert. Rare ones are folded; their values show as chips.
+ */
 
 import { type ComponentChildren, Fragment } from 'preact';
 import { Check, Chips, type Choices, ManyChips, SelectField } from '../controls.tsx';
@@ -21,6 +23,7 @@ import {
   type RangeMember,
   type RequirementMember,
 } from './draft.ts';
+import { Markets } from './markets.tsx';
 import { type FieldsProps, MemberField } from './member-field.tsx';
 import { memberName, memberText } from './member-text.ts';
 import { Chosen } from './place-fields.tsx';
@@ -96,7 +99,7 @@ function HomeDetails(props: FieldsProps) {
   );
 }
 
-const MONEY_RANGES = ['pricePerMeter', 'advertPrice', 'condominiumFees', 'rentalCharges'] as const;
+const MONEY_RANGES = ['pricePerMeter', 'marketDifference', 'advertPrice', 'condominiumFees', 'rentalCharges'] as const;
 const MONEY: readonly (keyof Draft)[] = [...membersOf(MONEY_RANGES), 'withCoherentPrice'];
 
 export function MoneyFields(props: FieldsProps) {
@@ -105,6 +108,7 @@ export function MoneyFields(props: FieldsProps) {
     <fieldset>
       <legend>{words.money}</legend>
       <Range {...props} name="budget" />
+      <Markets draft={props.draft} />
       <FoldedCriteria {...props} title={words.moreMoney} members={MONEY}>
         {MONEY_RANGES.map((name) => (
           <Range key={name} {...props} name={name} />
@@ -168,7 +172,7 @@ function FoldedCriteria({ draft, change, violations, title, members, children }:
   );
 }
 
-/** Whether homes are also found if their adverts do not state it; shown if the search sets the criterion. */
+/** Offers to find also homes whose adverts do not state the value. Shown if the search sets the criterion. */
 function OrMissing({ draft, change, criterion }: FieldsProps & { readonly criterion: HomeCriterion }) {
   const words = useWords();
   const { orMissing } = draft;
@@ -189,6 +193,7 @@ const UNITS: Readonly<Record<RangeCriterion, string>> = {
   budget: '€',
   advertPrice: '€',
   pricePerMeter: '€/m²',
+  marketDifference: '%',
   surface: 'm²',
   landSurface: 'm²',
   room: '',
@@ -229,7 +234,7 @@ function Requirement({
   );
 }
 
-/** The bounds of these criteria. */
+/** The members with the limits of these criteria. */
 function membersOf(names: readonly RangeCriterion[]): readonly RangeMember[] {
   return RANGE_MEMBERS.filter((member) => names.some((name) => member === `${name}Min` || member === `${name}Max`));
 }

@@ -14,6 +14,7 @@ const CRITERIA = {
   room: both('Rooms', 'Pièces'),
   bedroom: both('Bedrooms', 'Chambres'),
   advertPrice: both('Price of an advert', 'Prix d’une annonce'),
+  marketDifference: both('Difference from the market', 'Écart avec le marché'),
   floor: both('Floor', 'Étage'),
   lastFloor: both('On the last floor', 'Dernier étage'),
   constructionYear: both('Year of construction', 'Année de construction'),
