@@ -78,7 +78,7 @@ test('a backup of a running service is private, complete or absent, and reported
   assert.ok((await lstat(link)).isSymbolicLink());
   const refused = await run('restore', file);
   assert.equal(refused.code, 1);
-  assert.match(refused.said, /in use by another Vigie daemon \(process \d+\)\. Stop it/);
+  assert.match(refused.said, /in use by another Vigie daemon \(process \d+\)\. Stop that daemon/);
   await withSuperuser(scene, (client) =>
     until(
       () => slotsOf(client),
