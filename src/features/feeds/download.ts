@@ -109,8 +109,10 @@ async function fetchFile(url: string, version: string | null, fetching: Fetching
   const { statusCode } = answer;
   if (statusCode === 200) return keep(answer, count, signal);
   if (statusCode === 304 && Object.keys(conditions).length > 0) return null;
-  if (statusCode === 304) throw new Error('the server answers 304 to a request without conditions');
-  throw new Error(statusCode < 400 ? `it redirects more than ${REDIRECTS_MAX} times` : `it answers ${statusCode}`);
+  if (statusCode === 304) throw new Error('the server answered 304 to a request without conditions');
+  throw new Error(
+    statusCode < 400 ? `the server redirected more than ${REDIRECTS_MAX} times` : `the server answered ${statusCode}`,
+  );
 }
 
 /** Inverse of `versionOf`. */

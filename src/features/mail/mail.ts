@@ -61,7 +61,10 @@ export const mail: Feature = {
       ...shared,
       pauseDays: config.endpointPauseDays,
       onNotice(client, endpointCount, { error, statusCode, reason }) {
-        log.info({ client, endpoints: endpointCount, statusCode, error, reason }, 'notice of failing endpoints');
+        log.info(
+          { client, endpoints: endpointCount, statusCode, error, reason },
+          'A notice of failing endpoints was attempted.',
+        );
       },
     });
     const mailing = startMailing({
