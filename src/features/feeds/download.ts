@@ -110,9 +110,8 @@ async function fetchFile(url: string, version: string | null, fetching: Fetching
   if (statusCode === 200) return keep(answer, count, signal);
   if (statusCode === 304 && Object.keys(conditions).length > 0) return null;
   if (statusCode === 304) throw new Error('the server answered 304 to a request without conditions');
-  throw new Error(
-    statusCode < 400 ? `the server redirected more than ${REDIRECTS_MAX} times` : `the server answered ${statusCode}`,
-  );
+  const redirected = `redirected more than ${REDIRECTS_MAX} times`;
+  throw new Error(`the server ${statusCode < 400 ? redirected : `answered ${statusCode}`}`);
 }
 
 /** Inverse of `versionOf`. */

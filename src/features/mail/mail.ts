@@ -61,10 +61,7 @@ export const mail: Feature = {
       ...shared,
       pauseDays: config.endpointPauseDays,
       onNotice(client, endpointCount, { error, statusCode, reason }) {
-        log.info(
-          { client, endpoints: endpointCount, statusCode, error, reason },
-          'A notice of failing endpoints was attempted.',
-        );
+        log.info({ client, endpoints: endpointCount, statusCode, error, reason }, 'An endpoint notice was attempted.');
       },
     });
     const mailing = startMailing({
