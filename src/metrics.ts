@@ -180,7 +180,7 @@ function deliveryMetrics({ counter, histogram }: Maker) {
 function callMetrics({ counter, histogram }: Maker) {
   return {
     adminCalls: counter('vigie_admin_calls_total', 'gRPC calls of operators, by code', ['code'], ['OK']),
-    failures: counter('vigie_actor_failures_total', 'Failures of actors, mostly because of a server', ['actor']),
+    failures: counter('vigie_actor_failures_total', 'Failures of actors, mostly outages of a server', ['actor']),
     requests: counter('vigie_api_requests_total', 'REST requests answered, by class of status', ['method', 'status']),
     requestSeconds: histogram('vigie_api_request_seconds', 'Duration of REST requests', REQUEST_SECONDS, ['method']),
   };

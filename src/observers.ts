@@ -57,7 +57,7 @@ export function createObservers(metrics: Metrics, log: Log, feed: ActivityFeed):
     },
     onMissing(count) {
       metrics.repairs.inc({ kind: 'missing' }, count);
-      log.warn({ count }, 'NATS has no message for some due retries. They are made from the database.');
+      log.warn({ count }, 'NATS has no message for some due retries. These retries are made from the database.');
     },
     onAborted(count) {
       metrics.repairs.inc({ kind: 'aborted' }, count);

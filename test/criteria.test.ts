@@ -8,6 +8,7 @@ import { ANYTHING, CRITERION_NAMES, type CriterionName, plainCriteria } from '..
 import { featureSetOf } from '../src/engine/domain/features.ts';
 import { distanceKm } from '../src/engine/domain/geo.ts';
 import { searchNumberOf } from '../src/engine/domain/ids.ts';
+import { type MarketPrice, marketPercent } from '../src/engine/domain/market-prices.ts';
 import {
   type AdvertFacts,
   NOTHING_KNOWN,
@@ -27,6 +28,7 @@ const EVERYWHERE: Criteria['areas'] = { circle: null, inseeCodes: [], department
 const ADVERT: AdvertFacts = {
   ...NOTHING_KNOWN_OF_ADVERT,
   siteCategory: 'portail',
+  publisherName: 'Étude Martin',
   publisherType: 1,
   price: 255_000,
   hasVirtualTour: false,
@@ -172,6 +174,7 @@ test('adverts of excluded site categories are ignored in every respect', () => {
   const agency: AdvertFacts = {
     ...ADVERT,
     siteCategory: 'agence',
+    publisherName: 'Foncia',
     publisherType: 0,
     price: 9,
     hasVirtualTour: true,
@@ -220,6 +223,135 @@ test('every criterion alone decides some of the compared cases, both ways', () =
   assert.deepEqual([...decided.failing].sort(), all);
 });
 
+/** Markets of flats for sale with these codes and medians. */
+function marketsOf(...rows: readonly Partial<MarketPrice>[]): PropertyFacts['markets'] {
+  const market = {
+    code: '',
+    name: 'Paris',
+    isDepartment: false,
+    transactionType: 0,
+    propertyType: 0,
+    count: 83,
+    changedAt: new Date(0),
+  };
+  return new Map(
+    rows.map((row) => {
+      const one = { ...market, median: null, ...row };
+      return [`${one.code}/${one.transactionType}/${one.propertyType}`, one];
+    }),
+  );
+}
+
+test('the market of a property is its arrondissement, else its city, else its department', () => {
+  // The flat costs 5,000 €/m².
+  const percents = (...rows: readonly Partial<MarketPrice>[]) =>
+    marketPercent({ ...FLAT, markets: marketsOf(...rows) });
+  const [arrondissement, city, department] = [
+    { code: '75101', median: 10_000 },
+    { code: '75056', median: 4_000 },
+    { code: '75', median: 5_000 },
+  ];
+  assert.equal(percents(arrondissement, city, department), -50);
+  assert.equal(percents({ ...arrondissement, median: null }, city, department), 25);
+  assert.equal(percents(city, department), 25);
+  assert.equal(percents({ ...city, median: null }, department), 0);
+  assert.equal(percents({ ...department, median: null }), null);
+  assert.equal(percents({ ...city, transactionType: 1 }, { ...city, propertyType: 1 }), null);
+  const land = { propertyType: 5, price: 50_000, surface: 50, landSurface: 1_000 };
+  assert.equal(marketPercent({ ...FLAT, ...land, markets: marketsOf({ ...city, propertyType: 5, median: 40 }) }), 25);
+});
+
+test('zero is a bound of the market difference on both sides, and what is unknown satisfies none', () => {
+  const markets = marketsOf({ code: '75', median: 5_000 });
+  const at = (price: number) => ({ price, markets });
+  const [below, equal, above] = [at(249_999), at(250_000), at(250_001)];
+  const search = (members: Partial<SearchMembers>) => criteriaFrom(members);
+  const cheap = search({ marketDifferenceMax: 0 });
+  assert.deepEqual(
+    [below, equal, above].map((one) => matches(cheap, one)),
+    [true, true, false],
+  );
+  const dear = search({ marketDifferenceMin: 0 });
+  assert.deepEqual(
+    [below, equal, above].map((one) => matches(dear, one)),
+    [false, true, true],
+  );
+  const between = search({ marketDifferenceMin: -20, marketDifferenceMax: -10 });
+  assert.deepEqual(
+    [199_999, 200_000, 225_000, 225_001].map((price) => matches(between, at(price))),
+    [...[false, true, true, false]],
+  );
+  const open = search({ marketDifferenceMin: null, marketDifferenceMax: null });
+  const unknowns = [
+    ...[{ price: null }, { surface: null }, { transactionType: null }, { propertyType: null }],
+    ...[{ inseeCodes: [], departmentCode: null }, { markets: NOTHING_KNOWN.markets }],
+  ];
+  for (const unknown of unknowns) {
+    const property = { ...equal, ...unknown };
+    assert.ok(!matches(cheap, property) && !matches(dear, property) && matches(open, property));
+    assert.ok(matches({ ...cheap, orMissing: criterionSetOf(['marketDifference']) }, property));
+  }
+});
+
+test('a new median changes the answer for equal facts', () => {
+  const search = criteriaFrom({ marketDifferenceMax: -10 });
+  const at = (median: number) => matches(search, { markets: marketsOf({ code: '75', median }) });
+  assert.deepEqual([at(6_000), at(5_000), at(6_000)], [true, false, true]);
+  index.upsert(searchNumberOf(1), search);
+  const facts = (median: number) => ({ ...FLAT, markets: marketsOf({ code: '75', median }) });
+  assert.deepEqual(
+    [6_000, 5_000, 6_000].map((median) => index.match(facts(median)).length),
+    [1, 0, 1],
+  );
+});
+
+/** The rule again, written from the decisions: the difference of a price from its market, null if unknown. */
+function percentByDefinition(facts: PropertyFacts): number | null {
+  const size = facts.propertyType === 5 ? facts.landSurface : facts.surface;
+  if (facts.price === null || !size || facts.transactionType === null || facts.propertyType === null) return null;
+  const places = [...facts.inseeCodes, ...(facts.departmentCode === null ? [] : [facts.departmentCode])];
+  const medians = places.flatMap((code) =>
+    [...facts.markets.values()]
+      .filter((row) => row.code === code && row.transactionType === facts.transactionType)
+      .filter((row) => row.propertyType === facts.propertyType && row.median !== null)
+      .map((row) => row.median as number),
+  );
+  const [median] = medians;
+  return median === undefined ? null : ((facts.price / size - median) / median) * 100;
+}
+
+test('the index finds by the market difference what its definition says, alone and with orMissing', () => {
+  const bound = fc.constantFrom(null, null, -90, -80, -50, -20, -0.5, 0, 20, 100, 500);
+  const stated = facts.map(({ transactionType, propertyType, price, surface, departmentCode, ...others }) => ({
+    ...others,
+    transactionType: transactionType ?? 0,
+    propertyType: propertyType ?? 0,
+    price: price ?? 200_000,
+    surface: surface || 60,
+    departmentCode: departmentCode ?? '75',
+  }));
+  const property = fc.oneof(facts, { weight: 4, arbitrary: stated });
+  const pairs = fc.record({ min: bound, max: bound, acceptsUnknown: fc.boolean(), property });
+  const counts = { held: 0, failed: 0, unknown: 0 };
+  for (const { min, max, acceptsUnknown, property } of fc.sample(pairs, { numRuns: 20_000, seed: 75 })) {
+    if (property.adverts.length === 0) continue;
+    const members = { marketDifferenceMin: min, marketDifferenceMax: max };
+    const search = {
+      ...criteriaFrom(members),
+      orMissing: acceptsUnknown ? criterionSetOf(['marketDifference']) : 0,
+    };
+    const percent = percentByDefinition(property);
+    const isSet = min !== null || max !== null;
+    const isKnownFit = percent !== null && (min === null || percent >= min) && (max === null || percent <= max);
+    const expected = !isSet || (percent === null ? acceptsUnknown : isKnownFit);
+    index.upsert(searchNumberOf(1), search);
+    assert.deepEqual(index.match(property), expected ? [1] : [], JSON.stringify({ min, max, percent }));
+    assert.equal(satisfies(search, property), expected);
+    if (isSet) counts[percent === null ? 'unknown' : expected ? 'held' : 'failed'] += 1;
+  }
+  assert.ok(Math.min(...Object.values(counts)) > 1_000, JSON.stringify(counts));
+});
+
 test('an unknown value satisfies the criteria that orMissing names, and a known wrong value satisfies none', () => {
   const [balcony, pool] = [featureSetOf(['balcony']), featureSetOf(['pool'])];
   const within = { min: 2, max: 3 };
@@ -234,6 +366,7 @@ test('an unknown value satisfies the criteria that orMissing names, and a known 
     energy: { energy: ['A'] },
     greenHouseGas: { greenHouseGas: ['A', 'B'] },
     includedSiteCategories: { includedSiteCategories: ['notaires'] },
+    includedPublishers: { includedPublishers: ['Foncia'] },
     includedFeatures: { includedFeatures: balcony },
     areas: { areas: { ...EVERYWHERE, inseeCodes: ['83137'], circle: { lat: 43, lon: 6, radiusKm: 1 } } },
     expressions: { expressions: [[{ word: 'piscine', includes: true, strict: false }]] },
@@ -242,6 +375,7 @@ test('an unknown value satisfies the criteria that orMissing names, and a known 
   const known = {
     ...{ ...FLAT, price: 1, pricePerMeter: 1, surface: 1, landSurface: 1, room: 1, bedroom: 1, floor: 1 },
     ...{ furnished: false, elevator: true, isOnLastFloor: false },
+    markets: marketsOf({ code: '75056', median: 2 }),
     adverts: [{ ...ADVERT, ...stated, price: 1, features: pool }, { ...NOTHING_KNOWN_OF_ADVERT }],
   };
   const unknown = {
@@ -292,11 +426,11 @@ test('included cities and INSEE codes are one list, each code once', () => {
 test('facts differ when any of their values does', () => {
   fc.assert(
     fc.property(facts, facts, (a, b) => {
-      assert.equal(sameFacts(a, b), isSame(a, b));
+      assert.equal(sameFacts(a, b), isSame(compared(a), compared(b)));
       assert.ok(sameFacts(a, structuredClone(a)));
       for (const key of Object.keys(a) as (keyof PropertyFacts)[]) {
         const mixed = { ...a, [key]: b[key] };
-        assert.equal(sameFacts(a, mixed), isSame(a[key], b[key]), key);
+        assert.equal(sameFacts(a, mixed), isSame(compared(a), compared(mixed)), key);
       }
     }),
   );
@@ -306,6 +440,11 @@ test('facts differ when any of their values does', () => {
 function criteriaFrom(members: Partial<SearchMembers>): Criteria {
   const all = { ...SEARCH_DEFAULTS, title: '', withCoherentPrice: null, ...members };
   return criteriaOf(all, (id) => (id === 1 ? 'portail' : null));
+}
+
+/** The facts as criteria compare them: of the markets, only the difference counts. */
+function compared(facts: PropertyFacts) {
+  return { ...facts, markets: marketPercent(facts) };
 }
 
 function isSame(a: unknown, b: unknown): boolean {

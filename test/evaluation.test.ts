@@ -3,7 +3,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type SearchNumber, searchNumberOf } from '../src/engine/domain/ids.ts';
+
+import { NO_MEDIANS } from '../src/engine/domain/market-prices.ts';
+
 import { stateText } from '../src/engine/domain/stored-property.ts';
+
 import { evaluateBatch, unreadStates } from '../src/engine/intake/evaluation.ts';
 import { expireAt, heldAfter, nextOrigin, PROPERTY, resolveToulon, upsertAt } from './support/adverts.ts';
 import { numberedUuid } from './support/intake.ts';
@@ -22,7 +26,7 @@ async function leftOf(messages: number, satisfied: number, notifying: number): P
   });
   const batch = await evaluateBatch(new Map(), entries, {
     matcher,
-    median: () => null,
+    medians: () => NO_MEDIANS,
     resolvePlace: resolveToulon,
     bounds: BOUNDS,
   });
@@ -47,7 +51,7 @@ test('messages that repeat the last one of their advert are counted without the 
     return { message, origin: nextOrigin(), bytes: 1_000, traceparent: null, wasAcknowledged: true };
   });
   const matcher = { match: () => [], notifying: { horizon: null, has: () => false } };
-  const dependencies = { matcher, median: () => null, resolvePlace: resolveToulon, bounds: BOUNDS };
+  const dependencies = { matcher, medians: () => NO_MEDIANS, resolvePlace: resolveToulon, bounds: BOUNDS };
   const unread = new Map([[PROPERTY, { stored: null, crawls, bytes: 1_000 }]]);
   const withoutState = await evaluateBatch(unread, entries, dependencies);
   const known = new Map([[PROPERTY, { stored, crawls, bytes: 1_000 }]]);
@@ -77,7 +81,7 @@ test('an advert for which a property has no room is rejected without the state, 
     { ...BOUNDS, advertsMax: 1 },
     { ...BOUNDS, bytesMax: bytes + 100 },
   ]) {
-    const dependencies = { matcher, median: () => null, resolvePlace: resolveToulon, bounds };
+    const dependencies = { matcher, medians: () => NO_MEDIANS, resolvePlace: resolveToulon, bounds };
     const unread = new Map([[PROPERTY, { stored: null, crawls, bytes }]]);
     const withoutState = await evaluateBatch(unread, entries, dependencies);
     const withState = await evaluateBatch(new Map([[PROPERTY, { stored, crawls, bytes }]]), entries, dependencies);

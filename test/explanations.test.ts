@@ -15,6 +15,7 @@ import {
 import { CRITERION_NAMES } from '../src/engine/domain/criterion-table.ts';
 import { EXPRESSIONS, foundWords, readText } from '../src/engine/domain/expression-criterion.ts';
 import { formatExpressions } from '../src/engine/domain/expressions.ts';
+import { NO_MEDIANS } from '../src/engine/domain/market-prices.ts';
 import { propertyFacts, readingOf } from '../src/engine/domain/property-document.ts';
 import {
   factsOf,
@@ -109,8 +110,9 @@ test('a summary returns the facts that matching sees, except the texts', () => {
   );
   const reading = readingOf(stored.state, stored.crawls, resolveToulon);
   const summary = readSummary(summaryText(summaryOf(reading, stored.crawls)));
-  const { texts: _, adverts, ...expected } = propertyFacts(reading, () => 1_000);
-  const { texts: __, adverts: summarized, ...actual } = factsOf(summary, () => 1_000);
+  const medians = { ...NO_MEDIANS, median: () => 1_000 };
+  const { texts: _, adverts, ...expected } = propertyFacts(reading, medians);
+  const { texts: __, adverts: summarized, ...actual } = factsOf(summary, medians);
   assert.deepEqual(actual, expected);
   assert.deepEqual(
     summarized.map((advert) => ({ ...advert, uuid: null })),
@@ -129,7 +131,7 @@ test('a fact that an older summary lacks is unknown', () => {
   const [facts, [advert], ...rest] = JSON.parse(summaryText(summary));
   assert.deepEqual([facts[10], advert[3]], [2, 1]);
   const older = readSummary(JSON.stringify([facts.slice(0, 10), [advert.slice(0, 3)], ...rest]));
-  const found = factsOf(older, () => null);
+  const found = factsOf(older, NO_MEDIANS);
   assert.deepEqual([found.room, found.adverts[0]?.publisherType, found.price], [null, null, 200_000]);
 });
 
@@ -143,7 +145,7 @@ test('a property satisfies a search since the price that made it match', () => {
     satisfiedSince(
       criteriaOf({ ...SEARCH_DEFAULTS, title: '', budgetMax }, () => null),
       summary,
-      () => null,
+      NO_MEDIANS,
     );
   assert.equal(since(400_000), messages[0]?.crawledAt);
   assert.equal(since(260_000), messages[1]?.crawledAt);
@@ -169,7 +171,7 @@ function frenchReason(asked: object, furnished: boolean | null): string {
   const search = criteriaOf({ ...SEARCH_DEFAULTS, title: '', withCoherentPrice: null, ...asked }, () => null);
   const advert = { title: 'Vue mer', description: 'Travaux à prévoir', furnished };
   const stored = heldAfter(upsertAt(0, { advert }));
-  const property = propertyFacts(readingOf(stored.state, stored.crawls, resolveToulon), () => null);
+  const property = propertyFacts(readingOf(stored.state, stored.crawls, resolveToulon), NO_MEDIANS);
   const evaluation = evaluate(search, property).find(({ criterion }) => criterion !== 'liveAdvert');
   assert.ok(evaluation);
   return criterionReason(evaluation, 'fr').replaceAll('\u00a0', ' ');
@@ -188,7 +190,7 @@ test('a value that no live advert states is reported as unknown, not as another 
     () => null,
   );
   const stored = heldAfter(upsertAt(0, { advert: { energy: { category: 'B', value: null } } }), expireAt(1));
-  const property = propertyFacts(readingOf(stored.state, stored.crawls, resolveToulon), () => null);
+  const property = propertyFacts(readingOf(stored.state, stored.crawls, resolveToulon), NO_MEDIANS);
   const reasons = new Map(evaluate(search, property).map((one) => [one.criterion, criterionReason(one, 'en')]));
   assert.equal(reasons.get('energy'), 'The energy class is unknown.');
   assert.equal(reasons.get('publisherTypes'), 'The type of publisher is unknown.');
@@ -199,7 +201,7 @@ test('a criterion that is never unknown is not accepted as unknown', () => {
   const search = criteriaOf(members, () => null);
   for (const messages of [[upsertAt(0)], [upsertAt(0), expireAt(1)]]) {
     const stored = heldAfter(...messages);
-    const property = propertyFacts(readingOf(stored.state, stored.crawls, resolveToulon), () => null);
+    const property = propertyFacts(readingOf(stored.state, stored.crawls, resolveToulon), NO_MEDIANS);
     const evaluation = evaluate(search, property).find(({ criterion }) => criterion === 'withVirtualTour');
     assert.ok(evaluation);
     assert.deepEqual([evaluation.holds, criterionReason(evaluation, 'en')], [false, 'There is no virtual tour.']);

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { simpleParser } from 'mailparser';
 import { timeOrderedUuid, uuidOf } from '../src/engine/domain/ids.ts';
+import { marketKey } from '../src/engine/domain/market-prices.ts';
 import { newMailItems } from '../src/features/mail/mail-items.ts';
 import { messageBytes } from '../src/features/mail/mail-letter.ts';
 import { changesOf, expireAt, OTHER_ADVERT, PROPERTY, upsertAt } from './support/adverts.ts';
@@ -53,6 +54,28 @@ test('an e-mail states the property, its price and former price, its location, a
   }
   assert.equal(html.split('https://portal.example/1.jpg').length, 2, 'its picture once');
   assert.equal(html.split('https://portal.example/annonce/A').length, 3, 'its link at the picture and the button');
+});
+
+test('an e-mail says how far the price is from the market, if the search compares it and accepts it', () => {
+  // 62 m².
+  const kind = { code: '83137', transactionType: 0, propertyType: 0 };
+  const market = { ...kind, name: 'Toulon', isDepartment: false, median: 5_000, count: 83, changedAt: new Date(0) };
+  const reasonAt = (price: number, bounds: object, language: 'fr' | 'en' = 'fr'): string => {
+    const reader = startReader([{ publicTitle: 'Toulon', ...bounds }], {
+      markets: new Map([[marketKey(kind), market]]),
+    });
+    reader.publish(flat(0, price));
+    return reasonsOf(reader.mail(language));
+  };
+  const [cheap, any] = [{ marketDifferenceMax: -10 }, { marketDifferenceMin: -90 }];
+  const french = 'Nouvelle annonce qui correspond à votre recherche';
+  assert.equal(reasonAt(267_000, cheap), `${french} ; 14 % en dessous du marché`);
+  assert.equal(reasonAt(267_000, cheap, 'en'), 'New advert that fits your search; 14 % below the market');
+  assert.equal(reasonAt(341_000, any), `${french} ; 10 % au-dessus du marché`);
+  assert.equal(reasonAt(310_000, any), `${french} ; au prix du marché`);
+  // A median that has moved since the match ends nothing.
+  assert.equal(reasonAt(310_000, cheap), french);
+  assert.equal(reasonAt(267_000, {}), french);
 });
 
 test('bedrooms of a studio are not mentioned', () => {

@@ -8,6 +8,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { applyMessage, type StoredProperty } from '../src/engine/domain/change.ts';
 import { type Criteria, evaluate, satisfies } from '../src/engine/domain/criteria.ts';
+import { NO_MEDIANS } from '../src/engine/domain/market-prices.ts';
 import { isLive } from '../src/engine/domain/property.ts';
 import { type PropertyReading, propertyFacts, readingOf } from '../src/engine/domain/property-document.ts';
 import { factsOf, summaryOf } from '../src/engine/domain/property-summary.ts';
@@ -76,7 +77,6 @@ const plan: fc.Arbitrary<Plan> = fc.record({
 });
 
 const at = (count: number): Date => new Date(minute(count));
-const noMedian = () => null;
 
 /** The history as it happens, and its records. */
 class Model {
@@ -109,7 +109,7 @@ class Model {
 
   holds(criteria: Criteria | undefined): boolean {
     if (this.stored === null || criteria === undefined) return false;
-    return satisfies(criteria, propertyFacts(this.reading, noMedian));
+    return satisfies(criteria, propertyFacts(this.reading, NO_MEDIANS));
   }
 
   save(count: number, members: Requested, isNotifying: boolean): void {
@@ -199,7 +199,7 @@ class Model {
       criteria,
       propertyFacts(
         readingOf({ ...state, adverts }, crawls, () => null),
-        noMedian,
+        NO_MEDIANS,
       ),
     );
   }
@@ -211,7 +211,7 @@ class Model {
 function reasonsOf(model: Model, kept: number): readonly PairReason[] {
   const { stored, reading, messages, match } = model;
   const { state, crawls } = stored as StoredProperty;
-  const facts = propertyFacts(reading, noMedian);
+  const facts = propertyFacts(reading, NO_MEDIANS);
   const lives = state.adverts.filter(isLive);
   const byAdvert = new Map(lives.map(({ uuid }, i) => [uuid, facts.adverts[i]?.texts ?? []]));
   const heldSince = model.heldSince as Date;
@@ -227,10 +227,11 @@ function reasonsOf(model: Model, kept: number): readonly PairReason[] {
     ...{ match, versions, deletedAt: null, isUnsubscribed: false, messages: left, heldSince },
     keptSince: isWhole ? null : at(kept),
     summary: summaryOf(reading, crawls),
-    factsOf: (summary) => factsOf(summary, noMedian, { own: facts.texts, byAdvert }),
+    factsOf: (summary) => factsOf(summary, NO_MEDIANS, { own: facts.texts, byAdvert }),
     hasSeveralAdverts: others.length > 0,
     isRetraceable: others.length === 0 && only?.property.price === null && only.property.surface === null,
     medianMovedAt: null,
+    marketMovedAt: null,
     ...{ deliveries: [], areDeliveriesKept: true },
   });
 }

@@ -7,6 +7,7 @@ import type { StoredProperty } from '../src/engine/domain/change.ts';
 import { featureSetOf } from '../src/engine/domain/features.ts';
 import { type Uuid, uuidOf } from '../src/engine/domain/ids.ts';
 import type { IntakeMessage } from '../src/engine/domain/intake-message.ts';
+import { NO_MEDIANS } from '../src/engine/domain/market-prices.ts';
 import type { StatedProperty } from '../src/engine/domain/property.ts';
 import {
   type PropertyDocument,
@@ -38,7 +39,7 @@ function advertsOf(document: PropertyDocument): readonly AdvertJson[] {
 }
 
 function factsOf({ state, crawls }: StoredProperty, median: number | null = null) {
-  return propertyFacts(readingOf(state, crawls, resolveToulon), () => median);
+  return propertyFacts(readingOf(state, crawls, resolveToulon), { ...NO_MEDIANS, median: () => median });
 }
 
 const CONTACT = {

@@ -42,7 +42,7 @@ export const COMMANDS: CommandTable = {
     {
       words: 'serve',
       summary: 'run the daemon',
-      details: 'SIGTERM and Ctrl-C drain it; a second signal ends it immediately.',
+      details: 'SIGTERM and Ctrl-C drain the daemon. A second signal ends it immediately.',
       example: 'VIGIE_ALLOW_PRIVATE_ENDPOINTS=true vigie serve',
       run: async () => (await import('./serve.ts')).serve(await settings()),
     },
@@ -70,7 +70,8 @@ export const COMMANDS: CommandTable = {
     {
       words: 'doctor',
       summary: 'check the service, its servers and its settings, and recommend remedies',
-      details: 'Changes nothing. `unknown` means not checkable from here. The exit code is 1 if anything is wrong.',
+      details:
+        'It changes nothing. `unknown` means that it cannot check this. The exit code is 1 if anything is wrong.',
       options: { json: flag('print the findings as JSON, for scripts') },
       example: 'vigie doctor',
       run: async ({ isJson }) => (await import('./doctor/doctor.ts')).doctor(isJson),

@@ -14,7 +14,7 @@ export async function serve(config: Config): Promise<void> {
   const log = createLog(config.logLevel);
   adoptConsole(log);
   const stopping = stopSignal((signal) => {
-    log.fatal({ signal }, 'A second signal was received: the daemon ends without draining.');
+    log.fatal({ signal }, 'A second signal was received, so the daemon ends without draining.');
     process.exit(1);
   });
   stopping.addEventListener('abort', () => log.info({ signal: stopping.reason }, 'draining'));

@@ -300,7 +300,7 @@ async function inspect(name: string): Promise<NatsServerBinary> {
   const path = resolve(name.includes('/') ? name : (await run('sh', ['-c', 'command -v -- "$0"', name])).stdout.trim());
   const { stdout } = await run(path, ['--version']);
   const [, version, major, minor] = /nats-server: v?((\d+)\.(\d+)\.\d+\S*)/.exec(stdout) ?? [];
-  if (version === undefined) throw new Error(`its answer to --version is «${stdout.trim().slice(0, 80)}»`);
+  if (version === undefined) throw new Error(`its answer to --version is "${stdout.trim().slice(0, 80)}"`);
   const canSyncAlways = Number(major) > 2 || (Number(major) === 2 && Number(minor) >= 10);
   return { path, version, canSyncAlways };
 }

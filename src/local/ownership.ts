@@ -47,7 +47,7 @@ export async function serverUser(
   } catch (error) {
     onWarning(
       `The system user ${name} does not exist and cannot be created (${(error as Error).message}). Its server runs as ` +
-        `nobody, so other processes of nobody can read its data. Create it: useradd --system --user-group ${name}`,
+        `nobody, so other processes of nobody can read its data. Run useradd --system --user-group ${name}`,
     );
     return NOBODY;
   }

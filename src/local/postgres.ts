@@ -140,7 +140,7 @@ function urlsOf({ role, superuser }: PostgresPasswords, port: number) {
 export async function superuserUrl(home: string, url: string): Promise<string> {
   const password = await readSecret(join(home, SUPERUSER_PASSWORD_FILE));
   if (password === null)
-    throw new ServerStartError(`Embedded PostgreSQL: ${home} has no password of the superuser. Restart the service.`);
+    throw new ServerStartError(`Embedded PostgreSQL: ${home} lacks the superuser's password. Restart the service.`);
   return Object.assign(new URL(url), { username: POSTGRES_SUPERUSER, password }).href;
 }
 

@@ -4,9 +4,10 @@
  */
 
 import type { Context } from 'koa';
+import { legendOf } from '../engine/domain/criterion-kinds.ts';
 import type { Uuid } from '../engine/domain/ids.ts';
 import { MARK_STATES, type MarkState } from '../engine/store/search-marks.ts';
-import { Fault, FLAG, INSTANT, integer, NUMBER, oneOf, text, uuidIn, type ValueRule } from '../values.ts';
+import { codeOf, Fault, FLAG, INSTANT, idIn, integer, NUMBER, oneOf, text, uuidIn, type ValueRule } from '../values.ts';
 import { Problem } from './problem.ts';
 import { FAULTS, joinSentences, ofParameter, REFUSALS, type Sentence } from './sentences.ts';
 
@@ -151,6 +152,17 @@ export function markParameter(others: string): ParameterRule<MarkState | null> {
 /** A reference; null when absent. */
 export function referenceParameter(description: string, collection: string): ParameterRule<Uuid | null> {
   return parameter(description, uuidIn(collection), null);
+}
+
+/** The id of a resource, alone or in its IRI; null when absent. */
+export function idParameter(description: string, collection: string): ParameterRule<number | null> {
+  const valueOf = (value: string) => (value.includes('/') ? value : `/${collection}/${value}`);
+  return parameter(description, idIn(collection), null, valueOf);
+}
+
+/** The code of one of `meanings`; required. */
+export function codeParameter(description: string, meanings: readonly string[]): ParameterRule<number> {
+  return { ...parameter(`${description} ${legendOf(meanings)}`, codeOf(meanings), 0), isRequired: true };
 }
 
 /** Any of `choices`, repeatable; none means all of them. */

@@ -5,10 +5,11 @@
 
 import { FEATURES } from '../features.ts';
 import { DELIVERY_LIST_PARAMETERS, SEARCH_DELIVERY_PARAMETERS } from './deliveries.ts';
+import { MARKET_PARAMETERS } from './markets.ts';
 import { MATCH_LIST_PARAMETERS, SEARCH_MATCH_PARAMETERS } from './matches.ts';
 import { POINT_PARAMETERS } from './points-of-interest.ts';
 import { PROPERTY_LIST_PARAMETERS } from './properties.ts';
-import { CITY_LIST_PARAMETERS, LOCATION_PARAMETERS, NAMED_LIST_PARAMETERS } from './reference.ts';
+import { CITY_LIST_PARAMETERS, LOCATION_PARAMETERS, NAMED_LIST_PARAMETERS, PUBLISHER_PARAMETERS } from './reference.ts';
 import { type Route, route } from './route.ts';
 import { SEARCH_LIST_PARAMETERS } from './searches.ts';
 import { WEBHOOK_TEST_PARAMETERS } from './webhook-tester.ts';
@@ -140,6 +141,20 @@ export const ROUTES: readonly Route[] = [
     details:
       'The cities, departments and zip codes that match the typed text, most populated first, each with the member ' +
       'of a search that accepts it.',
+  }),
+  route('get /markets', 'Market', 'item', 'Reads the median price of a market', {
+    parameters: MARKET_PARAMETERS,
+    refusals: [404],
+    details:
+      'The market with which `marketDifferenceMin` and `marketDifferenceMax` compare a property of this type in this ' +
+      'place. If fewer than 50 prices are known in a city, its department is the market. The answer is 404 if too few ' +
+      'are known there too.',
+  }),
+  route('get /publishers', 'PublisherName', 'collection', 'Completes the name of a publisher', {
+    parameters: PUBLISHER_PARAMETERS,
+    details:
+      'Professional publishers and agencies of adverts of the last 90 days, never individuals, in alphabetical order, ' +
+      'at most 20. For `includedPublishers` and `excludedPublishers`.',
   }),
   route('get /webhook-tester', 'WebhookTest', 'item', 'Sends one signed test delivery', {
     parameters: WEBHOOK_TEST_PARAMETERS,

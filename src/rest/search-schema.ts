@@ -18,6 +18,7 @@ import { formatExpressions, readExpressions } from '../engine/domain/expressions
 import { FEATURE_NAMES } from '../engine/domain/features.ts';
 import type { Polygon } from '../engine/domain/geo.ts';
 import { MAIL_FREQUENCIES, type MailConsent } from '../engine/domain/mail.ts';
+import { PUBLISHER_NAME_LENGTH_MAX, publisherKey } from '../engine/domain/publisher-criteria.ts';
 import { SEARCH_DEFAULTS } from '../engine/domain/search.ts';
 import { isStorable } from '../engine/domain/text.ts';
 import {
@@ -29,6 +30,7 @@ import {
   FLAG,
   idIn,
   integer,
+  number as numberIn,
   oneOf,
   oneOrSeveralOf,
   PAST_TIME,
@@ -37,6 +39,7 @@ import {
   text,
   textLike,
   UNSTORABLE,
+  type ValueRule,
 } from '../values.ts';
 import { EVENT_THRESHOLDS } from './event-threshold-schema.ts';
 import { parseGeoShapes } from './geo-shapes.ts';
@@ -61,8 +64,12 @@ export const BOUND_MAX = 2_147_483_647;
 export const RADIUS_KM_MAX = 500;
 /** Paris has 20 arrondissements, and Île-de-France 1,300 communes. */
 export const LIST_LENGTH_MAX = 2_000;
+const PUBLISHERS_MAX = 50;
 const FLOOR_MIN = -100;
 const FLOOR_MAX = 1_000;
+/** Per cent from the market's median: a price ten times lower, or six times higher, is not comparable. */
+const PERCENT_MIN = -90;
+const PERCENT_MAX = 500;
 
 const title = single(text(TITLE_LENGTH_MAX, FAULTS.blankTitle), {
   ...{ description: 'Title of the search. Recipients of its e-mails never see it.', examples: ['T3 à Toulon'] },
@@ -132,6 +139,15 @@ function names<Name extends string>(known: readonly Name[], description: string)
   };
 }
 
+const publisherText = text(PUBLISHER_NAME_LENGTH_MAX);
+const PUBLISHER: ValueRule<string> = {
+  schema: publisherText.schema,
+  read(value) {
+    const name = publisherText.read(value);
+    return name instanceof Fault || publisherKey(name) !== '' ? name : new Fault(FAULTS.publisherName);
+  },
+};
+
 /** Also accepts the former name of `excludedAreas`. */
 function criterionNames(description: string): MemberRule<readonly string[]> {
   const { schema, read } = names(REQUESTED_CRITERION_NAMES, description);
@@ -198,6 +214,7 @@ type Rules = { readonly [F in Form]: (member: Member<F>) => MemberRule<Read<F>> 
 const RULES: Rules = {
   bound: ({ requested }) => nullable(single(integer(0, BOUND_MAX)), `${requested} 0 means no limit.`, null),
   floor: ({ requested }) => nullable(single(integer(FLOOR_MIN, FLOOR_MAX)), requested, null),
+  percent: ({ requested }) => nullable(single(numberIn(PERCENT_MIN, PERCENT_MAX)), requested, null),
   flag: ({ requested }) => written(flag(requested)),
   code: ({ names, requested }) => nullable(single(codeOf(names)), `${requested} The number is accepted, too.`, null),
   codes: ({ names, requested }) =>
@@ -222,6 +239,7 @@ const RULES: Rules = {
   inseeCodes: ({ requested }) => list(textLike(/^(\d{2}|2A|2B)\d{3}$/, FAULTS.insee), LIST_LENGTH_MAX, requested),
   polygons,
   features: ({ requested }) => names(FEATURE_NAMES, requested),
+  publishers: ({ requested }) => list(PUBLISHER, PUBLISHERS_MAX, requested),
   criteria: ({ requested }) => criterionNames(requested),
   expressions,
 };

@@ -42,7 +42,8 @@ export const FAULTS = {
     return both(`must not be above the maximum, which is ${en}`, `ne doit pas dépasser le maximum, qui est de ${fr}`);
   },
   unsetCriterion: both('is a criterion that the search does not set', 'est un critère que la recherche ne fixe pas'),
-  includedToo: both('is in includedFeatures too', 'est aussi dans includedFeatures'),
+  includedToo: (list: string) => both(`is in ${list} too`, `est aussi dans ${list}`),
+  publisherName: both('must have a letter or a digit', 'doit avoir une lettre ou un chiffre'),
   impliedBy: (name: string) =>
     both(`is part of ${name}, which includedFeatures names`, `est compris dans ${name}, que demande includedFeatures`),
   circle: both('lat, lon and radius must be sent together', 'lat, lon et radius doivent être envoyés ensemble'),
@@ -243,6 +244,15 @@ export const REFUSALS = {
     'Name the property with only one of property, advert and url.',
     'Indiquez le bien par un seul des paramètres property, advert et url.',
   ),
+  onePlace: both(
+    'Name the place with only one of city and department.',
+    'Indiquez le lieu par un seul des paramètres city et department.',
+  ),
+  fewPrices: (fewest: number) =>
+    both(
+      `Fewer than ${fewest} prices are known for this type of property in this place.`,
+      `Moins de ${fewest} prix sont connus pour ce type de bien dans ce lieu.`,
+    ),
   noCursor: both(
     'after is not a cursor of this feed, or belongs to another client or filter.',
     'after n’est pas un curseur de ce flux, ou vient d’un autre client ou filtre.',

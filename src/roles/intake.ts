@@ -41,7 +41,7 @@ const KEPT_FOR_DUMPS_MS = 24 * 3_600_000;
 
 export async function openIntake(parts: Parts, databaseUrl: string): Promise<Matcher> {
   const { config, log, metrics, database, broker, heartbeat, draining, supervisor, fail, onTransientError } = parts;
-  const medians = followMedians(database);
+  const medians = followMedians(database, parts.reference.nameOf);
   const matcher = await openMatcher(parts);
   // Each term retries this, so that what needs only PostgreSQL does not wait for NATS.
   await ensureIntake(broker).catch((error: Error) => onTransientError('stream of adverts', error));
@@ -154,7 +154,7 @@ function createTermStart(
   const recordBatch = createRecorder({
     database: pipelineDatabase,
     matcher: observed,
-    median: (market) => medians.current.median(market),
+    medians: () => medians.current,
     resolvePlace: reference.resolvePlace,
     bounds: config.recordBounds,
     clock: () => new Date(),

@@ -96,7 +96,7 @@ describe('the median of a market', () => {
   it('is absent below fifty prices, and is otherwise the middle of all prices when it is computed', async () => {
     const prices = homes(MARKET_SIZE_MIN, FREJUS, (surface) => Math.round(surface * random.integer(2_000, 4_000)));
     await scene.record(prices.slice(1).map(messageOf));
-    assert.equal((await scene.computeMedians())(VAR), null);
+    assert.equal((await scene.computeMedians()).median(VAR), null);
     const stored = followMedians(api.database);
     await scene.record(prices.slice(0, 1).map(messageOf));
     assert.equal((await stored.renew()).median(VAR), null);
@@ -127,7 +127,7 @@ describe('the median of a market', () => {
     const insideUuids = new Set<string>(inside.map(({ property }) => property));
     assert.deepEqual(alerted, insideUuids);
 
-    const { median: stored } = await followMedians(api.database).renew();
+    const stored = await followMedians(api.database).renew();
     const criteria = criteriaOf({ ...SEARCH_DEFAULTS, title: '', includedInseeCodes: [TOULON] }, () => null);
     const known = await knownProperties(api.database, api.reference.resolvePlace, stored);
     const explained = known.filter(({ facts }) => satisfies(criteria, facts)).map(({ uuid }) => uuid);
@@ -151,7 +151,7 @@ describe('the median of a market', () => {
     // More cheap properties lower the median: none of them is too cheap, but some expensive ones are now too expensive.
     await scene.record(homes(NEAR_THE_BORDER / 10, FREJUS, (surface) => surface * 150).map(messageOf));
     const since = Date.now();
-    const moved = (await scene.computeMedians())(VAR) as number;
+    const moved = (await scene.computeMedians()).median(VAR) as number;
     assert.ok(moved < median);
     const [ofLeft, ofMissed] = [await explanationOf(search, left), await explanationOf(search, missed)];
     assert.deepEqual([ofLeft.satisfied, ofMissed.satisfied], [false, true]);

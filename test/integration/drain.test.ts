@@ -126,7 +126,7 @@ test('simultaneous signals count as one; a later one ends the daemon immediately
   assert.equal(await ended, 1);
   clearInterval(again);
   assert.ok(performance.now() - signalledAt > 1_000, 'the first echoes changed nothing');
-  assert.equal(daemon.log.at(-1)?.message, 'A second signal was received: the daemon ends without draining.');
+  assert.equal(daemon.log.at(-1)?.message, 'A second signal was received, so the daemon ends without draining.');
 });
 
 test('SIGTERM during start-up ends the daemon in order too', async (t) => {

@@ -37,14 +37,14 @@ const cleanup = lastFirst({ after });
 const api = await startTestApi(cleanup);
 const scene = await openRecording(cleanup, api.database, api.reference.resolvePlace);
 await scene.record(sampleMessages(7, api.reference, ADVERTS, START));
-const median = await scene.computeMedians();
-const properties = await knownProperties(api.database, api.reference.resolvePlace, median);
+const medians = await scene.computeMedians();
+const properties = await knownProperties(api.database, api.reference.resolvePlace, medians);
 const siteCategoryName = await siteCategoryNames(api.database);
 
 const tools = (throwIfCancelled = (): void => undefined): QueryTools => ({
   database: api.database,
   sampleStart: 0,
-  median,
+  medians,
   cancellation: { throwIfCancelled },
 });
 const NEWEST = {
@@ -96,7 +96,7 @@ describe('the current results of a search', () => {
       assert.deepEqual(answer.page.map(({ uuid }) => uuid).sort(), valuesOf(expected, 'uuid'), what);
       const byUuid = new Map(expected.map((one) => [one.uuid, one]));
       for (const { uuid, satisfiedSince: since } of answer.page) {
-        assert.equal(since, satisfiedSince(criteria, (byUuid.get(uuid) as KnownProperty).summary, median));
+        assert.equal(since, satisfiedSince(criteria, (byUuid.get(uuid) as KnownProperty).summary, medians));
       }
       assertOrdered(
         answer.page.map(({ uuid }) => byUuid.get(uuid) as KnownProperty),

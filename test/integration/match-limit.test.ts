@@ -119,8 +119,8 @@ describe('the estimate', () => {
   it('counts the stored properties that satisfy the search', async () => {
     const scene = await openRecording({ after }, api.database, api.reference.resolvePlace);
     await scene.record(sampleMessages(7, api.reference, HELD, new Date('2026-03-01T00:00:00Z')));
-    const { median } = await followMedians(api.database).renew();
-    const known = await knownProperties(api.database, api.reference.resolvePlace, median);
+    const medians = await followMedians(api.database).renew();
+    const known = await knownProperties(api.database, api.reference.resolvePlace, medians);
     const estimate = await createMatchEstimator(api.database)();
     const random = createRandom(3);
     let found = 0;

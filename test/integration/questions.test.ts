@@ -29,8 +29,8 @@ const cleanup = lastFirst({ after });
 const api = await startTestApi(cleanup, { now: () => NOW });
 const scene = await openRecording(cleanup, api.database, api.reference.resolvePlace);
 await scene.record(sampleMessages(7, api.reference, ADVERTS, START).map(withGaps));
-const median = await scene.computeMedians();
-const properties = await knownProperties(api.database, api.reference.resolvePlace, median);
+const medians = await scene.computeMedians();
+const properties = await knownProperties(api.database, api.reference.resolvePlace, medians);
 const names = new Map((await listSiteCategories(api.database)).map(({ id, name }) => [id, name]));
 const siteCategoryName = (id: number) => names.get(id) ?? null;
 const categories = names.size;
@@ -53,7 +53,7 @@ function withGaps(message: IntakeMessage): IntakeMessage {
 const tools = (sampleStart = 0): QueryTools => ({
   database: api.database,
   sampleStart,
-  median,
+  medians,
   cancellation: { throwIfCancelled: () => undefined },
 });
 
@@ -84,7 +84,7 @@ describe('a preview', () => {
       }
       assert.deepEqual(valuesOf(figures.withoutCriterion, 'criterion'), removableCriteria(criteria));
       const since = satisfied
-        .map(({ uuid, summary }) => ({ uuid, satisfiedSince: satisfiedSince(criteria, summary, median) }))
+        .map(({ uuid, summary }) => ({ uuid, satisfiedSince: satisfiedSince(criteria, summary, medians) }))
         .sort((a, b) =>
           a.satisfiedSince === b.satisfiedSince
             ? a.uuid < b.uuid
@@ -233,8 +233,8 @@ describe('a preview from a sample', () => {
     await api.database.query(
       `select setseed(0.5);
        insert into property_summaries select gen_random_uuid(), keys, location, (random() * 4294967295 - 2147483648)::integer,
-         is_live, department_code, transaction_type, property_type, price, price_per_meter, surface, land_surface, room,
-         bedroom, furnished, facts
+         is_live, department_code, insee_code, transaction_type, property_type, price, price_per_meter, surface,
+         land_surface, room, bedroom, furnished, facts
        from (select *, row_number() over (order by property_uuid) as place from property_summaries where is_live) one
        join generate_series(1, ${COPIES}) copy on copy % (select count(*) from property_summaries where is_live) + 1 = place`,
     );

@@ -8,6 +8,7 @@ import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
 import { satisfies } from '../../src/engine/domain/criteria.ts';
 import { featureSetOf } from '../../src/engine/domain/features.ts';
+import { marketKey, NO_MARKETS } from '../../src/engine/domain/market-prices.ts';
 import {
   type AdvertFacts,
   NOTHING_KNOWN,
@@ -27,6 +28,7 @@ const categories = new Map((await listSiteCategories(api.database)).map(({ id, n
 const ADVERT: AdvertFacts = {
   ...NOTHING_KNOWN_OF_ADVERT,
   siteCategory: 'Agence',
+  publisherName: 'Foncia',
   publisherType: 1,
   price: 250_000,
   hasVirtualTour: true,
@@ -38,6 +40,13 @@ const ADVERT: AdvertFacts = {
   features: featureSetOf(['pool', 'balcony']),
   texts: ['Bel appartement', 'Vue mer, rénové'],
 };
+
+/** The market of flats for sale in Toulon. */
+function marketsOf(median: number): PropertyFacts['markets'] {
+  const kind = { code: '83137', transactionType: 0, propertyType: 0 };
+  const market = { ...kind, name: 'Toulon', isDepartment: false, median, count: 83, changedAt: new Date(0) };
+  return new Map([[marketKey(kind), market]]);
+}
 
 /** A flat in Toulon that satisfies each search below. */
 const FLAT: PropertyFacts = {
@@ -62,6 +71,7 @@ const FLAT: PropertyFacts = {
   texts: ['Appartement T3'],
   adverts: [ADVERT],
   isPriceCoherent: true,
+  markets: marketsOf(4_000),
 };
 
 const withAdvert = (change: Partial<AdvertFacts>): Partial<PropertyFacts> => ({ adverts: [{ ...ADVERT, ...change }] });
@@ -144,6 +154,9 @@ const ROWS: readonly Row[] = [
   { member: 'floorMax', sent: 0, unlike: { floor: 1 } },
   { member: 'floorMin', sent: -1, unlike: { floor: -2 } },
   { member: 'floorMin', sent: 0, unlike: { floor: null } },
+  { member: 'marketDifferenceMin', sent: -20, unlike: { price: 207_999 } },
+  { member: 'marketDifferenceMax', sent: 0, unlike: { price: 260_001 } },
+  { member: 'marketDifferenceMax', sent: 12.5, unlike: { markets: NO_MARKETS } },
   { member: 'lastFloor', sent: true, unlike: { isOnLastFloor: null } },
   { member: 'lastFloor', sent: false },
   { member: 'elevator', sent: true, unlike: { elevator: false } },
@@ -187,6 +200,8 @@ const ROWS: readonly Row[] = [
     sent: [notaire.embedded],
     unlike: withAdvert({ siteCategory: 'Notaire' }),
   },
+  { member: 'includedPublishers', sent: ['Foncia', 'SARL Étude'], unlike: withAdvert({ publisherName: 'Nexity' }) },
+  { member: 'excludedPublishers', sent: ['Nexity'], unlike: withAdvert({ agency: 'NEXITY SA' }) },
   { member: 'geoShapes', sent: [square], unlike: elsewhere },
   { member: 'geoShapes', sent: { type: 'Polygon', coordinates: square }, answered: [square], unlike: elsewhere },
   { member: 'geoShapes', sent: { type: 'MultiPolygon', coordinates: [square] }, answered: [square], unlike: elsewhere },

@@ -65,8 +65,8 @@ test('streams that an operator has made larger, safer or more replicated are acc
 });
 
 const STREAM_FAULTS: readonly (readonly [string, Partial<StreamConfig>, RegExp])[] = [
-  ['other subjects', { subjects: ['annonces.>'] }, /takes annonces\.>, not adverts\.>/],
-  ['narrower subjects', { subjects: ['adverts.*.fr'] }, /takes adverts\.\*\.fr, not adverts\.>/],
+  ['other subjects', { subjects: ['annonces.>'] }, /accepts annonces\.>, not adverts\.>/],
+  ['narrower subjects', { subjects: ['adverts.*.fr'] }, /accepts adverts\.\*\.fr, not adverts\.>/],
   ['no_ack', { no_ack: true }, /no_ack/],
   ['max_msg_size', { max_msg_size: 200 }, /max_msg_size is 200 bytes/],
   ['a short max_age', { max_age: nanos(300_000), duplicate_window: nanos(60_000) }, /max_age is 300 s/],

@@ -6,6 +6,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { IntakeMessage } from '../../src/engine/domain/intake-message.ts';
+import { NO_MEDIANS } from '../../src/engine/domain/market-prices.ts';
 import { SEARCH_DEFAULTS } from '../../src/engine/domain/search.ts';
 import { createRecorder, type RecordedEntry, type RecorderDependencies } from '../../src/engine/intake/recorder.ts';
 import { createClient } from '../../src/engine/store/clients.ts';
@@ -163,7 +164,7 @@ for (const [what, arrange] of Object.entries(ARRANGED)) {
     const { database, matcher } = scene;
     const standing = {
       matcher,
-      median: () => null,
+      medians: () => NO_MEDIANS,
       resolvePlace: resolveToulon,
       bounds: BOUNDS,
       clock: () => new Date(),

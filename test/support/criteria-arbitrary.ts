@@ -12,6 +12,7 @@ import type { Unit } from '../../src/engine/domain/criterion-words.ts';
 import type { ExpressionEntry } from '../../src/engine/domain/expressions.ts';
 import { featureSetOf } from '../../src/engine/domain/features.ts';
 import type { Polygon } from '../../src/engine/domain/geo.ts';
+import { type MarketPrice, type MarketPrices, NO_MARKETS } from '../../src/engine/domain/market-prices.ts';
 import type { AdvertFacts, PropertyFacts } from '../../src/engine/domain/property-facts.ts';
 import { criterionSetOf } from '../../src/engine/domain/unknown-criteria.ts';
 
@@ -26,6 +27,7 @@ const ROOMS = [0, 1, 2, 3, 4, 150] as const;
 
 const FLOORS = [-2, -1, 0, 1, 2, 30] as const;
 const YEARS = [0, 1850, 1948, 1949, 1975, 2030] as const;
+const PERCENTS = [-90, -20, 0, 20, 500] as const;
 
 const price = fc.constantFrom(...PRICES);
 const AMOUNTS: Readonly<Record<Unit, fc.Arbitrary<number>>> = {
@@ -35,6 +37,7 @@ const AMOUNTS: Readonly<Record<Unit, fc.Arbitrary<number>>> = {
   none: fc.constantFrom(...ROOMS),
   floor: fc.constantFrom(...FLOORS),
   year: fc.constantFrom(...YEARS),
+  percent: fc.constantFrom(...PERCENTS),
 };
 
 function range(value: fc.Arbitrary<number>, oneIn: number): fc.Arbitrary<Range> {
@@ -116,6 +119,9 @@ const INSEE_CODES = ['75056', '75101', '75102', '2A004', '97411', '98820'] as co
 const ZIPCODES = ['75001', '75002', '20000', '97400'] as const;
 const DEPARTMENTS = ['75', '2A', '974'] as const;
 const CATEGORIES = ['portail', 'réseau', 'notaires'] as const;
+
+/** Several spellings of four publishers. */
+const PUBLISHERS = ['Étude Martin', 'SARL etude martin', 'Foncia', 'FONCIA S.A.', 'Œil & Co', 'SA'] as const;
 
 const WORDS = [
   'balcon',
@@ -233,7 +239,7 @@ function factOf(row: PlainRow): fc.Arbitrary<unknown> {
   }
 }
 
-type PlainFact<Of> = Extract<PlainRow['source'], { readonly of: Of }>['fact'];
+type PlainFact<Of> = Exclude<Extract<PlainRow['source'], { readonly of: Of }>['fact'], 'markets'>;
 type PlainPart<Whole, Name extends PropertyKey> = fc.Arbitrary<Pick<Whole, Name & keyof Whole>>;
 
 const plainCriteria = fc.record(Object.fromEntries(PLAIN_CRITERIA.map((row) => [row.name, askedOf(row)]))) as PlainPart<
@@ -267,6 +273,8 @@ export const criteria: fc.Arbitrary<Criteria> = merged(
     excludedFeatures: rarely(featureSet, 0, 8),
     includedSiteCategories: rarely(some(...CATEGORIES), [], 8),
     excludedSiteCategories: rarely(some(...CATEGORIES), []),
+    includedPublishers: rarely(some(...PUBLISHERS), [], 8),
+    excludedPublishers: rarely(some(...PUBLISHERS), []),
     expressions: rarely(groups, [], 3),
     orMissing: rarely(orMissing, 0, 2),
   }),
@@ -276,11 +284,36 @@ const advert: fc.Arbitrary<AdvertFacts> = merged(
   plainAdvertFacts,
   fc.record({
     siteCategory: fc.constantFrom(null, ...CATEGORIES),
+    publisherName: fc.constantFrom(null, '?', ...PUBLISHERS),
+    agency: rarely(fc.constantFrom(...PUBLISHERS), null, 2),
     features: rarely(featureSet, 0, 2),
     deniedFeatures: rarely(featureSet, 0, 3),
     texts: fc.array(fc.constantFrom(...TEXTS), { maxLength: 2 }),
   }),
 );
+
+/**
+ * Markets of every code, transaction and type. In the first, some communes have too few prices; in the second, all have.
+ * Medians meet the quotients of prices and surfaces, and differences from them the bounds.
+ */
+const MARKETS: readonly MarketPrices[] = [
+  [1, 5, 3_333, null, 250],
+  [null, null, null, 4_000],
+].map((medians) => {
+  const codes = [...INSEE_CODES, '75101', '75056', '97411', '98820', ...DEPARTMENTS];
+  const rows = [...new Set(codes)].flatMap((code, at) =>
+    [0, 1].flatMap((transactionType) =>
+      Array.from({ length: 7 }, (_, propertyType): readonly [string, MarketPrice] => {
+        const median = medians[(at + transactionType + propertyType) % medians.length] ?? null;
+        const count = median === null ? null : 50 + at;
+        const place = { code, name: code, isDepartment: code.length < 5 };
+        const market = { ...place, transactionType, propertyType, median, count, changedAt: new Date(0) };
+        return [`${code}/${transactionType}/${propertyType}`, market];
+      }),
+    ),
+  );
+  return new Map(rows);
+});
 
 export const facts: fc.Arbitrary<PropertyFacts> = merged(
   plainFacts,
@@ -293,6 +326,7 @@ export const facts: fc.Arbitrary<PropertyFacts> = merged(
       zipcodes: fc.constantFrom([], ['75001'], ['75001', '75002'], ['20000'], ['97400']),
       texts: fc.array(fc.constantFrom(...TEXTS), { maxLength: 2 }),
       adverts: fc.array(advert, { maxLength: 3 }),
+      markets: fc.constantFrom(NO_MARKETS, ...MARKETS),
     })
     .map(({ isNowhere, place, ...facts }) => ({
       ...facts,

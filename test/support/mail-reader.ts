@@ -7,6 +7,7 @@ import { EVENT_KINDS } from '../../src/engine/domain/codes.ts';
 import { searchNumberOf, timeOrderedUuid, uuidOf } from '../../src/engine/domain/ids.ts';
 import type { IntakeMessage } from '../../src/engine/domain/intake-message.ts';
 import type { MailLanguage } from '../../src/engine/domain/mail.ts';
+import { NO_MARKETS } from '../../src/engine/domain/market-prices.ts';
 import { SEARCH_DEFAULTS, type SearchMembers } from '../../src/engine/domain/search.ts';
 import {
   type MailEntry,
@@ -59,7 +60,10 @@ export function flat(
   });
 }
 /** `isMatched`: the searches had matched the property before they had e-mails. */
-export function startReader(asked: readonly Partial<SearchMembers>[] = [{}], { isMatched = false } = {}) {
+export function startReader(
+  asked: readonly Partial<SearchMembers>[] = [{}],
+  { isMatched = false, markets = NO_MARKETS } = {},
+) {
   const searches = new Map(
     asked.map((members, at) => [
       searchNumberOf(at + 1),
@@ -83,6 +87,7 @@ export function startReader(asked: readonly Partial<SearchMembers>[] = [{}], { i
       isAnnounced: notified !== null,
       searches,
       names: named(language),
+      markets,
       language,
     });
   };

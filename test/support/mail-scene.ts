@@ -3,6 +3,7 @@
 import { createPauseGate } from '../../src/engine/broker/pause-gate.ts';
 import { timeOrderedUuid, type Uuid } from '../../src/engine/domain/ids.ts';
 import type { IntakeMessage } from '../../src/engine/domain/intake-message.ts';
+import { NO_MARKETS } from '../../src/engine/domain/market-prices.ts';
 import { SEARCH_DEFAULTS, type Search, type SearchMembers } from '../../src/engine/domain/search.ts';
 import { createClient } from '../../src/engine/store/clients.ts';
 import { type Database, openDatabase } from '../../src/engine/store/database.ts';
@@ -138,6 +139,7 @@ export async function openMailScene(
         resolvePlace: resolveToulon,
         cityNames: { city: () => 'Toulon', department: () => 'Var' },
         retryDelayMs: 50,
+        markets: async () => NO_MARKETS,
         keptSince: () => null,
         attemptTimeoutMs: PATIENT_MS,
         drainTimeoutMs: PATIENT_MS,

@@ -6,9 +6,10 @@ import type { MessageOrigin, StoredProperty } from '../../src/engine/domain/chan
 import type { ResolvePlace } from '../../src/engine/domain/city.ts';
 import type { Uuid } from '../../src/engine/domain/ids.ts';
 import { decodeIntakeMessage, type IntakeMessage } from '../../src/engine/domain/intake-message.ts';
+import type { Medians } from '../../src/engine/domain/market-prices.ts';
 import { propertyFacts, readingOf } from '../../src/engine/domain/property-document.ts';
-import type { PropertyFacts } from '../../src/engine/domain/property-facts.ts';
-import { type MedianOf, type PropertySummary, summaryOf } from '../../src/engine/domain/property-summary.ts';
+import type { AdvertFacts, PropertyFacts } from '../../src/engine/domain/property-facts.ts';
+import { type PropertySummary, summaryOf } from '../../src/engine/domain/property-summary.ts';
 import { SEARCH_DEFAULTS, type SearchMembers } from '../../src/engine/domain/search.ts';
 import type { PairFeature } from '../../src/engine/intake/alerts.ts';
 import { type Matcher, startMatcher } from '../../src/engine/intake/matcher.ts';
@@ -31,7 +32,7 @@ const BATCH = 100;
 export interface RecordingScene {
   readonly matcher: Matcher;
   /** Computes the medians that all later evaluations use. */
-  computeMedians(): Promise<MedianOf>;
+  computeMedians(): Promise<Medians>;
   /** Records for all existing searches. */
   record(messages: readonly IntakeMessage[]): Promise<void>;
   /**
@@ -66,7 +67,7 @@ export async function openRecording(
   const recordBatch: Recorder = createRecorder({
     database,
     matcher,
-    median: (market) => medians.current.median(market),
+    medians: () => medians.current,
     resolvePlace,
     bounds: BOUNDS,
     clock,
@@ -89,7 +90,7 @@ export async function openRecording(
     matcher,
     async computeMedians() {
       await computeMedians(database);
-      return (await medians.renew()).median;
+      return medians.renew();
     },
     async record(messages) {
       await matcher.refresh();
@@ -118,7 +119,7 @@ export interface KnownProperty {
 export async function knownProperties(
   database: Database,
   resolvePlace: ResolvePlace,
-  median: MedianOf,
+  medians: Medians,
 ): Promise<readonly KnownProperty[]> {
   const { rows } = await database.query<StoredRow>('select state, crawls from properties order by uuid');
   return rows.map((row) => {
@@ -127,13 +128,16 @@ export async function knownProperties(
     return {
       uuid: stored.state.uuid,
       stored,
-      facts: propertyFacts(reading, median),
+      facts: propertyFacts(reading, medians),
       summary: summaryOf(reading, stored.crawls),
     };
   });
 }
 
 const WORDS = ['balcon', 'jardin', 'lumineux', 'garage', 'vue mer', 'ascenseur', 'rénové', 'calme', 'terrasse'];
+
+const publishersOf = ({ publisherName, agency }: AdvertFacts): string[] =>
+  [publisherName, agency].filter((name) => name !== null);
 
 /** Members of a random search for something similar to one of the properties; each criterion is sometimes set. */
 export function randomMembers(random: Random, properties: readonly KnownProperty[], categories: number): SearchMembers {
@@ -149,6 +153,7 @@ export function randomMembers(random: Random, properties: readonly KnownProperty
     [lon + 0.2, lat + 0.3],
     [lon - 0.3, lat - 0.2],
   ] as const;
+  const publishers = facts.adverts.flatMap(publishersOf);
   const category = (): number[] => [random.integer(1, categories)];
   return {
     ...SEARCH_DEFAULTS,
@@ -179,6 +184,8 @@ export function randomMembers(random: Random, properties: readonly KnownProperty
     geoShapes: now(0.1) && facts.lat !== null ? [[square]] : [],
     includedSiteCategories: now(0.1) ? category() : [],
     excludedSiteCategories: now(0.15) ? category() : [],
+    includedPublishers: now(0.05) ? publishers : [],
+    excludedPublishers: now(0.1) ? random.pick(properties).facts.adverts.flatMap(publishersOf) : [],
     expressions: now(0.25)
       ? `expressions[0][0][word]=${encodeURIComponent(random.pick(WORDS))}&expressions[0][0][options][includes]=${now(0.7)}`
       : null,

@@ -10,6 +10,7 @@ import { applyMessage, type StoredProperty } from '../../src/engine/domain/chang
 import type { ResolvePlace } from '../../src/engine/domain/city.ts';
 import { type Criteria, satisfies } from '../../src/engine/domain/criteria.ts';
 import { decodeIntakeMessage } from '../../src/engine/domain/intake-message.ts';
+import { NO_MEDIANS } from '../../src/engine/domain/market-prices.ts';
 import { isLive } from '../../src/engine/domain/property.ts';
 import { propertyDocument, propertyFacts, readingOf } from '../../src/engine/domain/property-document.ts';
 import { criteriaOf, SEARCH_DEFAULTS, type SearchMembers } from '../../src/engine/domain/search.ts';
@@ -80,10 +81,7 @@ function deliveriesTo(
   const { uuid } = after.state;
   const isSatisfied = (stored: StoredProperty | null): boolean =>
     stored?.state.adverts.some(isLive) === true &&
-    satisfies(
-      criteria,
-      propertyFacts(readingOf(stored.state, stored.crawls, resolvePlace), () => null),
-    );
+    satisfies(criteria, propertyFacts(readingOf(stored.state, stored.crawls, resolvePlace), NO_MEDIANS));
   const [was, is] = [isSatisfied(before), isSatisfied(after)];
   if (!members.notificationEnabled || !(was || is)) return [];
   const document = propertyDocument(after.state, after.crawls, resolvePlace, {

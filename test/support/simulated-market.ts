@@ -7,6 +7,7 @@
 import { afterAttempt } from '../../src/engine/domain/delivery.ts';
 import { type Uuid, uuidOf } from '../../src/engine/domain/ids.ts';
 import type { IntakeMessage } from '../../src/engine/domain/intake-message.ts';
+import { NO_MEDIANS } from '../../src/engine/domain/market-prices.ts';
 import { SEARCH_DEFAULTS } from '../../src/engine/domain/search.ts';
 import { type Matcher, startMatcher } from '../../src/engine/intake/matcher.ts';
 import { createRecorder } from '../../src/engine/intake/recorder.ts';
@@ -82,7 +83,7 @@ export async function startSimulatedMarket(options: SimulatedMarketOptions): Pro
   const recordBatch = createRecorder({
     database,
     matcher,
-    median: () => null,
+    medians: () => NO_MEDIANS,
     resolvePlace: resolveToulon,
     bounds: BOUNDS,
     clock: () => clock.now(),

@@ -52,7 +52,7 @@ async function explainToClient(client: AdminClient, input: Input): Promise<void>
   const { explanationsJson, ...page } = await call(client, 'ExplainProperty', request);
   const explanations = (explanationsJson as string[]).map((text) => JSON.parse(text));
   if (input.isJson) return printJson({ explanations, ...page });
-  printFacts({ 'searches that it satisfies': page.totalSize ?? 0 });
+  printFacts({ 'satisfied searches': page.totalSize ?? 0 });
   for (const explanation of explanations) await showExplanation(client, explanation);
   printMore(page);
 }
@@ -145,7 +145,7 @@ function show(recovery: JsonObject, isJson: boolean): void {
 
 const START: Command = {
   words: 'recoveries start',
-  summary: 'resends the deliveries that a client has not received since a time',
+  summary: 'resends the deliveries that a client has not received since a given time',
   details:
     'Sends failed and waiting webhooks again, oldest first, with their original ids and bytes, at a pace that leaves ' +
     'slots for new ones. The recovery runs in the daemon. A client has at most one at a time. To send an item of an ' +

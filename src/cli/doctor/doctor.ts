@@ -168,7 +168,7 @@ async function checkDaemon({ operations: { host, port } }: Config): Promise<read
 async function checkMail(config: Config): Promise<readonly Finding[]> {
   const { fine, lookAt, wrong } = findingsAbout('mail');
   const { mail } = config;
-  if (mail === null) return [fine('No e-mails are sent: VIGIE_SMTP_URL is empty.')];
+  if (mail === null) return [fine('No e-mails are sent, because VIGIE_SMTP_URL is empty.')];
   const { url, isTlsInsecure, publicUrl } = mail;
   const noOneClick = lookAt(
     `VIGIE_PUBLIC_URL is ${publicUrl}. E-mails have no one-click unsubscription, which needs https (RFC 8058).`,

@@ -164,7 +164,7 @@ class CancelledError extends Error {
 
 /** For the thread: answers requests concurrently. An error of `answer` fails only its own request. */
 export function answerRequests(answer: (request: unknown, cancellation: Cancellation) => Promise<unknown>): void {
-  if (parentPort === null) throw new Error('requests are answered in a worker thread');
+  if (parentPort === null) throw new Error('answerRequests must be called in a worker thread');
   parentPort.on('message', async ({ request, flag, port }: ToThread) => {
     const controller = new AbortController();
     port.once('message', () => controller.abort(new CancelledError('cancelled')));

@@ -93,8 +93,8 @@ function foreignOf({ database }: Broker, found: readonly Found[]): string | null
   const others = foreign.length > 1 ? ` and ${foreign.length - 1} more belong` : ' belongs';
   return (
     `The ${first.name}${others} to the database ${labelText(first.owner)}, but this service uses ${labelText(database)}. ` +
-    'It takes no messages, so that neither takes those of the other. Set VIGIE_NAMESPACE for one of the services. ' +
-    'If the other database is gone, run `vigie admin streams adopt`.'
+    'This service takes no messages, because it would take those of the other service. Set VIGIE_NAMESPACE for one ' +
+    'of them. If the other database is gone, run `vigie admin streams adopt`.'
   );
 }
 

@@ -1,6 +1,6 @@
 /**
  * Applies an intake message to the stored state of a property. Returns the new state and the events that describe the
- * difference (decisions, section 4). Pure. A redelivered message is recognised by its position in the stream.
+ * difference (decisions, section 4). Pure: the position in the stream identifies a redelivered message.
  */
 
 import { createHash } from 'node:crypto';

@@ -38,7 +38,7 @@ export interface StatedPlace {
 export interface ResolvedPlace {
   /** Null if only a zip code is known and several communes share it. */
   readonly city: City | null;
-  /** Department of the commune or, if there is none, of the zip code. Null if the zip code is in several. */
+  /** Department of the commune or, without a commune, of the zip code. Null if the zip code spans departments. */
   readonly departmentCode: string | null;
   /** Zip code for the document: the stated one if the commune has it, or else the commune's only one, or else null. */
   readonly zipcode: string | null;

@@ -1,7 +1,7 @@
 /**
  * Functions that make the rows of `criterion-table.ts`, one for each kind of criterion. A row defines which members of
- * a search set the criterion, which fact it compares, and how it is explained. Areas, expressions, features and site
- * categories have their own modules.
+ * a search set the criterion, which fact it compares, and how it is explained. Areas, expressions, features, site
+ * categories and publishers have their own modules.
  */
 
 import { type InLanguages, type Language, rangeReason, type Unit } from './criterion-words.ts';
@@ -13,6 +13,8 @@ import type { AdvertFacts, PropertyFacts } from './property-facts.ts';
 export interface Forms {
   readonly bound: number | null;
   readonly floor: number | null;
+  /** Per cent. */
+  readonly percent: number | null;
   readonly flag: boolean | null;
   readonly code: number | null;
   /** One code or several, as sent. */
@@ -31,6 +33,8 @@ export interface Forms {
   readonly inseeCodes: readonly string[];
   readonly polygons: readonly Polygon[];
   readonly features: readonly FeatureName[];
+  /** Names as sent. */
+  readonly publishers: readonly string[];
   /** Names of criteria. */
   readonly criteria: readonly string[];
   /** The bracketed query string. */
@@ -77,7 +81,7 @@ export function isInRange(range: Range, value: number | null): boolean {
 /** The property and the adverts against which a criterion is evaluated. */
 export interface Considered {
   readonly facts: PropertyFacts;
-  /** Live adverts, except those of excluded site categories. */
+  /** Live adverts, except those of excluded site categories and publishers. */
   readonly adverts: readonly AdvertFacts[];
 }
 
@@ -128,13 +132,12 @@ interface RangeWords {
   readonly answered: string;
 }
 
-/** Requires a value within the limits of the members `…Min` and `…Max`. In the form `floor`, 0 is a limit. */
-export function range<Name extends string, const S extends Source<number | null>, F extends 'bound' | 'floor'>(
-  name: Name,
-  source: S,
-  form: F,
-  words: RangeWords & { readonly min: string },
-) {
+/** Requires a value within the limits of the members `…Min` and `…Max`. In the forms `floor` and `percent`, 0 is a limit. */
+export function range<
+  Name extends string,
+  const S extends Source<number | null>,
+  F extends 'bound' | 'floor' | 'percent',
+>(name: Name, source: S, form: F, words: RangeWords & { readonly min: string }) {
   const minName = `${name}Min` as const;
   const maxName = `${name}Max` as const;
   return {
@@ -193,14 +196,14 @@ function within<Name extends string, const S extends Source<number | null>>(
 
 type RangeEvaluated = Evaluated<Range, readonly (number | null)[]>;
 
-/** 0 is no limit, so that a minimum of 0 does not exclude an unknown value (decisions, section 2). */
+/** Treats 0 as no limit, so that a minimum of 0 does not exclude an unknown value (decisions, section 2). */
 export function rangeOf(min: number | null, max: number | null): Range {
   if ((min === null || min === 0) && (max === null || max === 0)) return UNBOUNDED;
   return { min: min === 0 ? null : min, max: max === 0 ? null : max };
 }
 
-/** Like `rangeOf`, but 0 is a limit: the ground floor. */
-export function floorRangeOf(min: number | null, max: number | null): Range {
+/** Like `rangeOf`, but treats 0 as a limit, which suits floors and percentages. */
+export function signedRangeOf(min: number | null, max: number | null): Range {
   return min === null && max === null ? UNBOUNDED : { min, max };
 }
 
@@ -232,7 +235,7 @@ export function code<Name extends string, const S extends Source<number | null>>
     source,
     names,
     unset: keyed<Name, number | null>(name, null),
-    members: keyed(name, { form: 'code', unset: null, ...legendOf(names), names } satisfies Member<'code'>),
+    members: keyed(name, { form: 'code', unset: null, ...described(names), names } satisfies Member<'code'>),
     isSet: (criteria: Requested) => criteria[name] !== null,
     holds: (criteria: Requested, considered: Considered) =>
       isMet(source, considered, (value) => value === criteria[name]),
@@ -256,7 +259,7 @@ export function codes<Name extends string, const S extends Source<number | null>
     source,
     names,
     unset: keyed<Name, readonly number[]>(name, []),
-    members: keyed(name, { form: 'codes', unset: null, ...legendOf(names), names } satisfies Member<'codes'>),
+    members: keyed(name, { form: 'codes', unset: null, ...described(names), names } satisfies Member<'codes'>),
     isSet: (criteria: Requested) => criteria[name].length > 0,
     holds: (criteria: Requested, considered: Considered) =>
       isMet(source, considered, (value) => value !== null && criteria[name].includes(value)),
@@ -266,9 +269,13 @@ export function codes<Name extends string, const S extends Source<number | null>
   };
 }
 
-function legendOf(names: readonly string[]): { readonly requested: string; readonly answered: string } {
-  const legend = `${names.map((name, position) => `${position} ${name}`).join(', ')}.`;
-  return { requested: legend, answered: legend };
+/** `0 sale, 1 rent.` */
+export function legendOf(names: readonly string[]): string {
+  return `${names.map((name, position) => `${position} ${name}`).join(', ')}.`;
+}
+
+function described(names: readonly string[]): { readonly requested: string; readonly answered: string } {
+  return { requested: legendOf(names), answered: legendOf(names) };
 }
 
 /** Accepts any of several letters, given in the member `memberName`; an empty list accepts all. */
@@ -322,7 +329,7 @@ interface FlagStates {
   readonly no: string;
   readonly unknown: string;
   readonly asRequested: string;
-  /** Lines in the list of a search's criteria. */
+  /** The texts that lists of a search's criteria show for false and for true. */
   readonly requested: readonly [no: string, yes: string];
 }
 

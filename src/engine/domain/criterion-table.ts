@@ -14,7 +14,6 @@ import {
   type Form,
   type Forms,
   flag,
-  floorRangeOf,
   keyed,
   letters,
   type Member,
@@ -27,13 +26,16 @@ import {
   rangeOf,
   requirement,
   type Source,
+  signedRangeOf,
   verdictReason,
 } from './criterion-kinds.ts';
 import type { Language } from './criterion-words.ts';
 import { EXPRESSIONS } from './expression-criterion.ts';
 import { EXCLUDED_FEATURES, INCLUDED_FEATURES } from './feature-criteria.ts';
+import { MARKET_DIFFERENCE } from './market-criterion.ts';
 import type { AdvertFacts, PropertyFacts } from './property-facts.ts';
-import { EXCLUDED_SITE_CATEGORIES, INCLUDED_SITE_CATEGORIES } from './site-category-criteria.ts';
+import { INCLUDED_PUBLISHERS } from './publisher-criteria.ts';
+import { EXCLUDED_ADVERTS, INCLUDED_SITE_CATEGORIES } from './site-category-criteria.ts';
 
 /** A criterion of every search, without a member that sets it. */
 const LIVE_ADVERT = {
@@ -45,11 +47,11 @@ const LIVE_ADVERT = {
   reads: ['adverts'],
   isSet: () => true,
   holds: (_: unknown, { adverts }: Considered) => adverts.length > 0,
-  expected: () => 'at least one outside the excluded site categories',
+  expected: () => 'at least one outside the excluded site categories and publishers',
   actual: ({ adverts }: Considered) => adverts.length,
   reason: verdictReason({
-    fr: ['Au moins une annonce est en ligne.', "Aucune annonce n'est en ligne sur les sites retenus."],
-    en: ['At least one advert is online.', 'No advert is online on the sites that count.'],
+    fr: ['Au moins une annonce est en ligne.', "Aucune annonce n'est en ligne, hormis celles que la recherche exclut."],
+    en: ['At least one advert is online.', 'No advert is online, apart from those that the search excludes.'],
   }),
   shown: ({ actual }: Evaluated) => ({ expected: { min: 1 }, actual }),
 } as const;
@@ -262,6 +264,8 @@ const EVALUATED = [
   }),
   INCLUDED_FEATURES,
   EXCLUDED_FEATURES,
+  INCLUDED_PUBLISHERS,
+  MARKET_DIFFERENCE,
   AREAS,
   EXCLUDED_AREAS,
   EXPRESSIONS,
@@ -283,7 +287,7 @@ const OR_MISSING = {
   },
 } as const;
 
-const ROWS = [...EVALUATED, EXCLUDED_SITE_CATEGORIES, OR_MISSING] as const;
+const ROWS = [...EVALUATED, EXCLUDED_ADVERTS, OR_MISSING] as const;
 type Row = (typeof ROWS)[number];
 
 export type CriterionName = (typeof EVALUATED)[number]['name'];
@@ -325,7 +329,7 @@ export interface Criterion {
   /** For a criterion that compares several facts and fails: whether it fails because they are unknown. */
   isUnknown?(considered: Considered, requested: Pick<Criteria, 'includedFeatures'>): boolean;
   readonly source?: Source<unknown>;
-  /** True if `orMissing` has no effect on the criterion. Nor has it on one with neither a source nor `isUnknown`. */
+  /** True if `orMissing` has no effect. It also has none on a criterion with neither a source nor `isUnknown`. */
   readonly isAlwaysKnown?: boolean;
   expected(criteria: Criteria): unknown;
   actual(considered: Considered): unknown;
@@ -387,5 +391,5 @@ export const UNASKED: CriterionMembers = Object.fromEntries(
 export function requestedRange({ minName, maxName }: RowOf<'range'>, members: CriterionMembers): Range {
   const min = minName === null ? null : members[minName];
   const max = members[maxName];
-  return CRITERION_MEMBERS[maxName].form === 'floor' ? floorRangeOf(min, max) : rangeOf(min, max);
+  return CRITERION_MEMBERS[maxName].form === 'bound' ? rangeOf(min, max) : signedRangeOf(min, max);
 }

@@ -7,7 +7,7 @@ export type Language = MailLanguage;
 
 export type InLanguages<Text> = Readonly<Record<Language, Text>>;
 
-export type Unit = 'euros' | 'eurosPerMeter' | 'meters' | 'none' | 'floor' | 'year';
+export type Unit = 'euros' | 'eurosPerMeter' | 'meters' | 'none' | 'floor' | 'year' | 'percent';
 
 interface RangeWords {
   readonly locale: string;
@@ -25,6 +25,7 @@ const UNITS: Readonly<Record<Unit, string>> = {
   none: '',
   floor: '',
   year: '',
+  percent: '\u00a0%',
 };
 
 const WORDS: InLanguages<RangeWords> = {
@@ -45,6 +46,11 @@ const WORDS: InLanguages<RangeWords> = {
     outside: (what) => `${what} is outside the requested limits.`,
   },
 };
+
+/** `Le Havre` becomes `au Havre`. */
+export function inCity(name: string): InLanguages<string> {
+  return { en: `in ${name}`, fr: `à ${name}`.replace(/^à Le /, 'au ').replace(/^à Les /, 'aux ') };
+}
 
 export function shownNumber(value: number, language: Language, digits = 2): string {
   return value.toLocaleString(WORDS[language].locale, { maximumFractionDigits: digits });

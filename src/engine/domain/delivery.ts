@@ -56,7 +56,7 @@ export const DELIVERY_CHANNELS = [...WEBHOOK_CHANNELS, 'email'] as const;
 export type WebhookChannel = (typeof WEBHOOK_CHANNELS)[number];
 export type DeliveryChannel = (typeof DELIVERY_CHANNELS)[number];
 
-/** The reasons why a resend is refused, as reported (decisions, section 11). */
+/** The reasons why a resend is refused, in words for people (decisions, section 11). */
 export const RESEND_REFUSALS = {
   unwanted: { en: 'its search no longer subscribes to it', fr: 'la recherche n’en veut plus' },
   'no endpoint': { en: 'its search has no endpoint for it', fr: 'la recherche n’a plus d’adresse pour cela' },

@@ -125,7 +125,7 @@ export interface RememberedEndpoint {
   readonly failureStreak: number;
   readonly lastError: AttemptError | null;
   readonly concurrency: number;
-  /** Whether it has ever answered 200. */
+  /** Whether the endpoint has ever answered 200. */
   readonly hasAnswered: boolean;
 }
 
@@ -148,7 +148,7 @@ export interface EndpointHealth extends Omit<RememberedEndpoint, 'hasAnswered'> 
   readonly failingSince: Date | null;
   readonly lastSuccessAt: Date | null;
   readonly lastFailureAt: Date | null;
-  /** Number of open deliveries; `oldestDueAt`: the earliest time at which one is or was due. */
+  /** Number of open deliveries. `oldestDueAt` is the earliest time at which one of them is or was due. */
   readonly backlog: number;
   readonly oldestDueAt: Date | null;
 }

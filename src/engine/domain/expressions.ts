@@ -135,7 +135,7 @@ export function entryHolds({ word, includes, strict }: ExpressionEntry, text: Fo
 }
 
 const QUERY_FORM = 'expressions[<group>][<index>][word]=<text>';
-/** Three per entry, and three more for superfluous ampersands. */
+/** Three parameters per entry, and three more for superfluous ampersands. */
 const PARAMETERS_MAX = 3 * EXPRESSION_ENTRIES_MAX + 3;
 const TOO_LONG = {
   en: `must have at most ${EXPRESSIONS_LENGTH_MAX} characters`,

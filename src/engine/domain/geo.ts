@@ -40,7 +40,7 @@ export type Ring = readonly Position[];
 /** The outer ring, then the holes. */
 export type Polygon = readonly Ring[];
 
-/** A point this close to an edge is on the edge. About 0.1 mm, which is far above the rounding errors of the test. */
+/** A point this close to an edge counts as on it. About 0.1 mm, which is far above the rounding errors of the test. */
 export const EDGE_TOLERANCE_DEGREES = 1e-9;
 
 /**
@@ -60,7 +60,7 @@ export function isInPolygon(polygon: Polygon, lat: number, lon: number): boolean
   return shiftsToTry(west, east, lon).some((shift) => isInRings(polygon, lat, lon + shift));
 }
 
-/** Those of 0°, 360° and -360° that bring `lon` between `west` and `east` if added to it. */
+/** The shifts (of 0°, 360° and -360°) that bring `lon` between `west` and `east` if they are added to it. */
 export function shiftsToTry(west: number, east: number, lon: number): readonly number[] {
   return SHIFTS.filter(
     (shift) => lon + shift >= west - EDGE_TOLERANCE_DEGREES && lon + shift <= east + EDGE_TOLERANCE_DEGREES,

@@ -1,6 +1,6 @@
 /**
- * Facts of a home by the rules of decisions, section 3. The message of the most recently crawled advert that states a
- * fact counts. Its value for the property has priority over its value for the advert.
+ * Facts of a home by the rules of decisions, section 3. Each fact is from the most recently crawled advert whose
+ * message states it. A value for the property takes precedence over a value for the advert.
  */
 
 import { advertsByCrawl, type Crawls, type PropertyState, type StoredAdvert } from './property.ts';

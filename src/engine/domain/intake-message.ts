@@ -145,7 +145,7 @@ function parseJson(bytes: Uint8Array): { readonly text: string; readonly json: u
 const CRAWL_TIMES = /"(?:c|lastC)rawledAt"\s*:\s*"[^"\\]*"/g;
 /** Replaces the times in the digested text. Increase the number if a text is to be interpreted differently. */
 const CONTRACT = hash('sha256', JSON.stringify([1, MESSAGE_SCHEMAS]), 'base64url');
-/** In characters of base64url; these are 132 bits. */
+/** In characters of base64url, of which 22 have 132 bits. */
 const DIGEST_LENGTH = 22;
 const EXPIRY = 'expire:';
 

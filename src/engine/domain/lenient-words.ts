@@ -32,11 +32,11 @@ import { BLANK, BLANKS, COLON, COMMA, HYPHEN, POINT } from './text.ts';
 /** Folded words in order. */
 export interface WordSequence {
   readonly length: number;
-  /** Empty after the last word. */
+  /** The word at this position; empty after the last word. */
   wordAt(at: number): string;
-  /** The kind of that word (see `kindOf`). */
+  /** The kind of the word (see `kindOf`). */
   kindAt(at: number): number;
-  /** The separator before that word (see `text.ts`). */
+  /** The separator before the word (see `text.ts`). */
   joinAt(at: number): number;
 }
 
@@ -228,7 +228,7 @@ function apartOf(value: string, unit: Unit): string {
   return `${value}~${unit.name}`;
 }
 
-/** Whether a negation begins at this position. Its word is not enough: *pas* also means a step. */
+/** Whether a negation begins at this position. The word alone is not enough: *pas* also means a step. */
 export function isNegationAt(words: WordSequence, at: number): boolean {
   return mayNegate(words.kindAt(at), words.wordAt(at)) && negatedUpTo(words, at) >= at;
 }
@@ -254,7 +254,7 @@ export function negatedUpTo(words: WordSequence, at: number): number {
   return NEGATIONS_OF_TWO.has(word) ? secondMemberUpTo(words, end) : end;
 }
 
-/** Maximum number of such words in a row. No sentence has more, and a longer run would take quadratic time. */
+/** Maximum number of `NEGATED_THROUGH` in a row. No sentence has more, and a longer run would take quadratic time. */
 const THROUGH_MAX = 8;
 
 /** Position of the last word covered by a negation that ends at `at`. */
@@ -269,7 +269,7 @@ function throughFrom(words: WordSequence, first: number): number {
   return end;
 }
 
-/** Negates no number (*sans balcon et 2 chambres*) and no word after an article. `end`: end of the first member. */
+/** A number (*sans balcon et 2 chambres*) or a word after an article is not negated. `end`: end of the first member. */
 function secondMemberUpTo(words: WordSequence, end: number): number {
   const [conjunction, first] = [end + 1, end + 2];
   const isMember =

@@ -7,7 +7,7 @@ const CHANGED_SHARE_MAX = 1 / 2;
 
 /** Null if no name is near. Ignores case. */
 export function nearestName(name: string, known: readonly string[]): string | null {
-  // Cut, because the cost is the product of the lengths, and no known name is nearly as long.
+  // The name is cut, because the cost is the product of the lengths, and no known name is nearly as long.
   const typed = name.slice(0, 64).toLowerCase();
   let nearest: string | null = null;
   let shareMax = CHANGED_SHARE_MAX;

@@ -1,4 +1,4 @@
-/** Decides whether a price is incoherent (decisions, section 3, `withCoherentPrice`). In euros per m². */
+/** Decides whether a price is incoherent (decisions, section 3, `withCoherentPrice`). Prices are in euros per m². */
 
 import { LAND, RENT } from './codes.ts';
 
@@ -29,7 +29,7 @@ export interface PricedProperty {
   readonly landSurface: number | null;
 }
 
-/** Properties with comparable prices. They have the same department and transaction; land is separate. */
+/** Properties with comparable prices. They have the same department and transaction. Land is a market of its own. */
 export interface Market {
   readonly departmentCode: string;
   readonly transactionType: number;

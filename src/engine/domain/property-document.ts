@@ -8,7 +8,8 @@ import type { AdvertEvent } from './advert.ts';
 import type { City, ResolvedPlace, ResolvePlace } from './city.ts';
 import { featuresOf } from './features.ts';
 import { type HomeFacts, homeOf } from './home-facts.ts';
-import { isPriceCoherent, type Market, marketOf, type PricedProperty } from './price-coherence.ts';
+import type { Medians } from './market-prices.ts';
+import { isPriceCoherent, marketOf, type PricedProperty } from './price-coherence.ts';
 import {
   type Crawls,
   changedAtOf,
@@ -22,6 +23,7 @@ import {
 } from './property.ts';
 import type { AdvertFacts, PropertyFacts } from './property-facts.ts';
 import { eachComparedFlag, eachFlag } from './property-flags.ts';
+import { publisherNameIn } from './publisher-criteria.ts';
 
 /** Can be serialised as JSON. */
 export type PropertyDocument = Readonly<Record<string, unknown>>;
@@ -94,10 +96,9 @@ export function readingOf(state: PropertyState, crawls: Crawls, resolvePlace: Re
   return { state, values, place, priced: pricedProperty(values, place), home: homeOf(state, crawls) };
 }
 
-/** `median` returns the median price of a market (price-coherence.ts), or null if too few prices are known. */
 export function propertyFacts(
   { state, values, place, priced, home }: PropertyReading,
-  median: (market: Market) => number | null,
+  { median, markets }: Pick<Medians, 'median' | 'markets'>,
 ): PropertyFacts {
   const market = marketOf(priced);
   return {
@@ -121,14 +122,19 @@ export function propertyFacts(
     texts: texts(values),
     adverts: state.adverts.filter(isLive).map(advertFacts),
     isPriceCoherent: isPriceCoherent(priced, market === null ? null : median(market)),
+    markets,
   };
 }
 
 function advertFacts({ content }: StoredAdvert): AdvertFacts {
   const { named, denied } = featuresOf(content.features);
+  const publisherName = publisherNameIn(content.publisher?.name);
+  const agency = publisherNameIn(content.contact?.agency);
   return {
     siteCategory: content.publisher?.category ?? null,
     publisherType: content.publisher?.type ?? null,
+    publisherName,
+    agency: agency === publisherName ? null : agency,
     price: content.price,
     hasVirtualTour: Boolean(content.virtualTour),
     constructionYear: content.constructionYear,

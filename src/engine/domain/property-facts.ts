@@ -4,12 +4,16 @@
  */
 
 import type { FeatureSet } from './features.ts';
+import { type MarketPrices, marketPercent, NO_MARKETS } from './market-prices.ts';
 import { type ComparedFlags, eachComparedFlag } from './property-flags.ts';
 
 /** A live advert. A property without one matches no search. */
 export interface AdvertFacts {
   readonly siteCategory: string | null;
   readonly publisherType: number | null;
+  /** `publisher.name` and, if it is another one, `contact.agency`, as written. */
+  readonly publisherName: string | null;
+  readonly agency: string | null;
   readonly price: number | null;
   readonly hasVirtualTour: boolean;
   readonly constructionYear: number | null;
@@ -51,6 +55,8 @@ export interface PropertyFacts extends ComparedFlags {
   readonly adverts: readonly AdvertFacts[];
   /** False if the price is known to be incoherent (decisions, section 3). */
   readonly isPriceCoherent: boolean;
+  /** The stored markets with which a search compares its price. */
+  readonly markets: MarketPrices;
 }
 
 /** A property without known facts. `sameFacts` compares the members in this order. */
@@ -70,6 +76,7 @@ export const NOTHING_KNOWN: PropertyFacts = {
   ...eachComparedFlag(() => null),
   departmentCode: null,
   isPriceCoherent: true,
+  markets: NO_MARKETS,
   inseeCodes: [],
   zipcodes: [],
   texts: [],
@@ -86,21 +93,24 @@ export const NOTHING_KNOWN_OF_ADVERT: AdvertFacts = {
   features: 0,
   deniedFeatures: 0,
   publisherType: null,
+  publisherName: null,
+  agency: null,
   siteCategory: null,
   texts: [],
 };
 
-const { adverts: _, ...OWN } = NOTHING_KNOWN;
+const { adverts: _, markets: __, ...OWN } = NOTHING_KNOWN;
 const OWN_FACTS = namesOf(OWN);
 const ADVERT_FACTS = namesOf(NOTHING_KNOWN_OF_ADVERT);
 
 /** True if matching cannot distinguish the two. Most changes of an advert affect no compared value. */
 export function sameFacts(a: PropertyFacts, b: PropertyFacts): boolean {
   if (!sameValues(a, b, OWN_FACTS) || a.adverts.length !== b.adverts.length) return false;
+  if (a.markets !== b.markets && marketPercent(a) !== marketPercent(b)) return false;
   return a.adverts.every((advert, i) => sameValues(advert, b.adverts[i] as AdvertFacts, ADVERT_FACTS));
 }
 
-/** Every fact except `adverts` is a single value or a list of strings. */
+/** Every fact except `adverts` and `markets` is a single value or a list of strings. */
 function sameValues<Fact extends string>(
   a: Readonly<Record<Fact, unknown>>,
   b: Readonly<Record<Fact, unknown>>,

@@ -6,7 +6,8 @@
 
 import { isNowhere, NOWHERE_CODE, type Place } from './areas.ts';
 import type { Uuid } from './ids.ts';
-import { isPriceCoherent, type Market, marketOf } from './price-coherence.ts';
+import { type Medians, NO_MEDIANS } from './market-prices.ts';
+import { isPriceCoherent, marketOf } from './price-coherence.ts';
 import { type Crawls, creationOf, isLive, type PropertyState, representativeAdvert } from './property.ts';
 import { type PropertyReading, pricePerMeterOf, propertyFacts } from './property-document.ts';
 import { type AdvertFacts, NOTHING_KNOWN, NOTHING_KNOWN_OF_ADVERT, type PropertyFacts } from './property-facts.ts';
@@ -25,7 +26,7 @@ export interface SummarizedChange {
 }
 
 export interface PropertySummary {
-  readonly facts: Omit<PropertyFacts, 'texts' | 'adverts' | 'isPriceCoherent'>;
+  readonly facts: Omit<PropertyFacts, 'texts' | 'adverts' | 'isPriceCoherent' | 'markets'>;
   /** The live adverts. */
   readonly adverts: readonly SummarizedAdvert[];
   /** The advert that represents the property (`representativeAdvert`). */
@@ -39,12 +40,9 @@ export interface PropertySummary {
 /** Only a property whose price changed every other day for months has more changes. */
 const CHANGES_KEPT = 50;
 
-/** Returns the median of the comparable prices in a market, or null if too few are known. */
-export type MedianOf = (market: Market) => number | null;
-
 export function summaryOf(reading: PropertyReading, crawls: Crawls): PropertySummary {
   const { state } = reading;
-  const { texts: _, adverts, isPriceCoherent: __, ...facts } = propertyFacts(reading, () => null);
+  const { texts: _, adverts, isPriceCoherent: __, markets: ___, ...facts } = propertyFacts(reading, NO_MEDIANS);
   const live = state.adverts.filter(isLive);
   return {
     facts,
@@ -88,7 +86,7 @@ export const NO_TEXTS: PropertyTexts = { own: [], byAdvert: new Map() };
 /** The facts for matching, with the given medians. Facts that the summary lacks, because it is older, are unknown. */
 export function factsOf(
   { facts, adverts }: PropertySummary,
-  median: MedianOf,
+  { median, markets }: Pick<Medians, 'median' | 'markets'>,
   { own, byAdvert }: PropertyTexts = NO_TEXTS,
 ): PropertyFacts {
   const market = marketOf(facts);
@@ -103,6 +101,7 @@ export function factsOf(
       texts: byAdvert.get(advert.uuid) ?? [],
     })),
     isPriceCoherent: isPriceCoherent(facts, market === null ? null : median(market)),
+    markets,
   };
 }
 
@@ -162,6 +161,8 @@ const SUMMARY = shapeOf<PropertySummary>({
       greenHouseGas: 'value',
       features: 'value',
       deniedFeatures: 'value',
+      publisherName: 'value',
+      agency: 'value',
     }),
   ],
   representative: 'value',
@@ -185,11 +186,11 @@ export type LookupKey = number;
 
 type LookupKind = 'advert' | 'url' | 'insee' | 'department' | 'zipcode';
 
-/** Codes of places are read in base 36, not hashed, because a search may name all communes. Each kind has a range. */
+/** Codes of places are converted from base 36 instead of hashed, because a search may name all communes. */
 const PLACES: readonly LookupKind[] = ['insee', 'department', 'zipcode'];
 const CODE = /^[0-9A-Z]{1,6}$/;
 const CODES = 36 ** 6;
-/** The high bits used of a hash. Together with the 32 low bits, they make a safe integer. */
+/** A mask for the high bits of a hash. Together with the 32 low bits, they make a safe integer. */
 const HIGH_BITS = 2 ** 20 - 1;
 
 export function lookupKey(kind: LookupKind, value: string): LookupKey {

@@ -112,7 +112,7 @@ export function lastLiveCrawl(advert: StoredAdvert, crawls: Crawls): string {
   return advert.lastLiveCrawledAt ?? crawls[advert.uuid]?.[0] ?? advert.changedAt;
 }
 
-/** The most recently crawled advert; if several are equal, the one that appeared first. */
+/** The most recently crawled advert; if crawls are equal, the advert that appeared first. */
 function lastCrawledAdvert(adverts: readonly StoredAdvert[], crawls: Crawls): StoredAdvert {
   const [first, ...rest] = adverts;
   if (first === undefined) throw new Error('a property has at least one advert');

@@ -2,7 +2,7 @@
 
 import { areasOf, excludedAreasOf } from './areas.ts';
 import type { EventKind } from './codes.ts';
-import { floorRangeOf, listOf, rangeOf } from './criterion-kinds.ts';
+import { listOf, rangeOf, signedRangeOf } from './criterion-kinds.ts';
 import { type Criteria, type CriterionMembers, plainCriteria, type RowOf, UNASKED } from './criterion-table.ts';
 import type { EventThresholds } from './event-thresholds.ts';
 import { parseExpressions } from './expressions.ts';
@@ -96,7 +96,7 @@ function withFlags(criteria: Omit<Criteria, FlagName>, members: SearchMembers): 
   return flagged;
 }
 
-/** The criteria that the members set. Written out for speed, because the index calls this a million times to load. */
+/** The criteria that the members set. Written out for speed, because loading the index calls this a million times. */
 export function criteriaOf(members: SearchMembers, siteCategoryName: SiteCategoryName): Criteria {
   const criteria = {
     transactionType: members.transactionType,
@@ -109,7 +109,8 @@ export function criteriaOf(members: SearchMembers, siteCategoryName: SiteCategor
     landSurface: rangeOf(members.landSurfaceMin, members.landSurfaceMax),
     room: rangeOf(members.roomMin, members.roomMax),
     bedroom: rangeOf(members.bedroomMin, members.bedroomMax),
-    floor: floorRangeOf(members.floorMin, members.floorMax),
+    floor: signedRangeOf(members.floorMin, members.floorMax),
+    marketDifference: signedRangeOf(members.marketDifferenceMin, members.marketDifferenceMax),
     constructionYear: rangeOf(members.constructionYearMin, members.constructionYearMax),
     condominiumFees: rangeOf(null, members.condominiumFeesMax),
     rentalCharges: rangeOf(null, members.rentalChargesMax),
@@ -124,6 +125,8 @@ export function criteriaOf(members: SearchMembers, siteCategoryName: SiteCategor
     excludedAreas: excludedAreasOf(members),
     includedSiteCategories: namesOf(members.includedSiteCategories, siteCategoryName),
     excludedSiteCategories: namesOf(members.excludedSiteCategories, siteCategoryName),
+    includedPublishers: members.includedPublishers,
+    excludedPublishers: members.excludedPublishers,
     expressions: parseExpressions(members.expressions),
     orMissing: criterionSetOf(members.orMissing),
   };

@@ -86,11 +86,11 @@ export function foldWordsJoined(text: string): {
 
 /** Result of `letterOf` for a character that ends a word. */
 export const SEPARATOR = 1;
-/** Folding removes the character, such as a combining accent. */
+/** Result for a character that folding removes, such as a combining accent. */
 export const SILENT = 2;
-/** For a character that folds to several letters, see `lettersOf`. */
+/** Result for a character that folds to several letters (see `lettersOf`). */
 export const LIGATURE = 3;
-/** The result depends on neighbours or is not ASCII: use `foldWords` or, for surrogates, `isSeparatorPair`. */
+/** Result if folding depends on neighbours or is not ASCII: use `foldWords` or, for surrogates, `isSeparatorPair`. */
 export const IRREGULAR = 4;
 
 /** Results of `letterOf` by UTF-16 unit; 0 if it was not yet called for the unit. */

@@ -29,7 +29,7 @@ export interface PhraseWord {
 }
 
 export interface Phrase {
-  /** At least one. */
+  /** The words in order, at least one. */
   readonly words: readonly PhraseWord[];
   /** True if the entry itself has a negation, so that the phrase is also found after negations. */
   readonly isNegation: boolean;
@@ -105,7 +105,7 @@ function widerAt(
 
 /** A word of a text, or several folded words that count as one, such as a number and its unit. */
 export interface Place {
-  /** Words read at this position; an entry requires the first one. */
+  /** The words that this position is read as. An entry requires the first of its own words. */
   readonly words: readonly string[];
   /** See `NumberRead`. */
   readonly apart: string | null;
@@ -162,7 +162,7 @@ function partsOf({ words, apart }: Place): readonly (readonly string[])[] {
 interface Spelled {
   /** The words as written, then in other spellings. */
   readonly parts: readonly (readonly string[])[];
-  /** Number of positions that they replace. */
+  /** Number of positions in the entry that a spelling covers. */
   readonly length: number;
 }
 

@@ -17,10 +17,10 @@ import {
 import type { ResolvePlace } from '../domain/city.ts';
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import type { IntakeMessage } from '../domain/intake-message.ts';
+import type { Medians } from '../domain/market-prices.ts';
 import { type Crawls, isLive } from '../domain/property.ts';
 import { type PropertyReading, propertyFacts, readingOf } from '../domain/property-document.ts';
 import type { PropertyFacts } from '../domain/property-facts.ts';
-import type { MedianOf } from '../domain/property-summary.ts';
 import { excessOf, excessOfAnother, type PropertyBounds, sizeOf, stateBytes } from '../domain/stored-property.ts';
 import type { LockedProperty } from '../store/properties.ts';
 import type { EvaluatedChange } from './evaluated-change.ts';
@@ -67,8 +67,8 @@ export interface EvaluatedBatch {
 
 export interface EvaluationDependencies {
   readonly matcher: Pick<Matcher, 'match' | 'notifying'>;
-  /** The stored median of a market. */
-  readonly median: MedianOf;
+  /** The medians as they are stored now. */
+  readonly medians: () => Medians;
   readonly resolvePlace: ResolvePlace;
   readonly bounds: RecordBounds;
 }
@@ -234,8 +234,9 @@ class Evaluation implements EvaluatedBatch {
     const uuid = entry.message.propertyUuid;
     const after = this.#read(change.stored as StoredProperty);
     const before = this.readings.get(uuid) ?? (stored === null ? null : this.#read(stored));
-    // Nothing is awaited between these lines, so both sides of a change are evaluated with the same median.
-    const facts = { before: before === null ? null : this.#factsOf(before), after: this.#factsOf(after) };
+    // The same medians evaluate both sides of a change.
+    const medians = this.#dependencies.medians();
+    const facts = { before: before && factsOf(before, medians), after: factsOf(after, medians) };
     const satisfied = { before: this.#match(facts.before), after: this.#match(facts.after) };
     const pairs = satisfied.before.length + satisfied.after.length;
     const weight = bytes <= LIGHT_BYTES || pairs === 0 ? 0 : bytes;
@@ -272,11 +273,6 @@ class Evaluation implements EvaluatedBatch {
     return readingOf(state, crawls, this.#dependencies.resolvePlace);
   }
 
-  /** Null if no advert is live. */
-  #factsOf(reading: PropertyReading): PropertyFacts | null {
-    return reading.state.adverts.some(isLive) ? propertyFacts(reading, this.#dependencies.median) : null;
-  }
-
   #match(facts: PropertyFacts | null): readonly SearchNumber[] {
     return facts === null ? [] : this.#dependencies.matcher.match(facts);
   }
@@ -309,4 +305,9 @@ class Evaluation implements EvaluatedBatch {
     if (this.#unreadable.has(uuid)) this.stateless.push(position);
     else this.deferred.push(position);
   }
+}
+
+/** Null without a live advert. */
+function factsOf(reading: PropertyReading, medians: Medians): PropertyFacts | null {
+  return reading.state.adverts.some(isLive) ? propertyFacts(reading, medians) : null;
 }

@@ -31,6 +31,8 @@ export interface Reference {
   department(code: string): Department | null;
   departmentById(id: number): Department | null;
   departments(): readonly Department[];
+  /** The name of the commune, arrondissement or department with this code. */
+  nameOf(code: string): string | null;
   /** The outlines of the department's communes; null if the department or its outlines are unknown. */
   outlinesOf(department: string): DepartmentOutlines | null;
   /** Whether any commune has this zip code. */
@@ -82,6 +84,10 @@ async function readReference(): Promise<Reference> {
     department: (code) => departmentsByCode.get(code) ?? null,
     departmentById: (id) => departmentsById.get(id) ?? null,
     departments: () => departments,
+    nameOf(code) {
+      const commune = communeOf(code);
+      return commune === null ? (departmentsByCode.get(code)?.name ?? null) : nameOf(commune);
+    },
     outlinesOf: (department) =>
       outlines.ofDepartment((insee) => {
         const commune = table.byInsee.get(insee);

@@ -141,9 +141,9 @@ const heldBeside = (side: '<' | '>'): string => heldAt(`hashtext(endpoint_key) $
 /**
  * Releases the first held delivery of each match at each of its endpoints, because its predecessor may have just ended.
  * This is a separate statement after those that lock the settled rows: a claim locks the predecessor of each row that
- * it holds (delivery-claims.ts), so this statement sees the row. The condition on the lane is `<=`: with `=`, the order
- * would be that of `id`, and PostgreSQL would read the primary key. Served by open_undecided, with a single descent if
- * nothing is held.
+ * it marks as held (delivery-claims.ts), so this statement sees the row. The condition on the lane is `<=`: with `=`,
+ * the order would be that of `id`, and PostgreSQL would read the primary key. Served by open_undecided, with a single
+ * descent if nothing is held.
  */
 const RELEASE_HELD = `
   with with_held as materialized (

@@ -7,7 +7,7 @@ import { connect } from 'node:net';
 import type { PoolClient, QueryConfig, QueryResult } from 'pg';
 import type { Database } from './database.ts';
 
-/** Returns a view of the database whose statements reject with the signal's reason or 57014 if `signal` aborts. */
+/** A view of the database. If `signal` aborts, its statements reject with the signal's reason or SQLSTATE 57014. */
 export function cancellable(database: Database, signal: AbortSignal): Database {
   async function borrow(): Promise<PoolClient> {
     signal.throwIfAborted();

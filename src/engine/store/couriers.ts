@@ -1,4 +1,4 @@
-/** The active couriers, a few rows that the primary key serves. Every claim has the number of its courier. */
+/** The active couriers. Every claim has the number of its courier. The few rows are served by the primary key. */
 
 import { randomUuid } from '../domain/ids.ts';
 import { passed } from './claim-fence.ts';

@@ -6,7 +6,7 @@ import { noteSession, watchedClients } from './dead-connections.ts';
 import { migrate as migrateOver, type SchemaState, type UpgradeOptions } from './schema.ts';
 import { beginSession, PLANS } from './session-settings.ts';
 
-/** Runs single statements: a pool or one of its connections. */
+/** A pool or one of its connections, which runs single statements. */
 export type Queryable = Pick<pg.PoolClient, 'query'>;
 
 export interface Database extends Queryable {

@@ -1,4 +1,4 @@
-/** Statements for operators, who list, requeue and purge dead letters. `dead-letters.ts` writes them. */
+/** Statements for operators, who list, requeue and purge dead letters. `dead-letters.ts` inserts dead letters. */
 
 import type { Queryable } from './database.ts';
 

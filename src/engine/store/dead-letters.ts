@@ -55,7 +55,7 @@ function rowOf({ stream, sequence, subject, headers, bytes, reason, failedKey }:
   };
 }
 
-/** The `sequences` that are dead letters. `streamNumber` is that of `intake_position`. Served by the unique index. */
+/** The `sequences` of dead letters. `streamNumber` is that of `intake_position`. Served by the unique index. */
 export async function readDeadLettersOf(
   client: Queryable,
   stream: string,

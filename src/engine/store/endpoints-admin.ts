@@ -22,7 +22,7 @@ const COLUMNS = `key, url, paused_at as "pausedAt", pause_reason as "pauseReason
   "failedCount", "oldestDueAt", failure_streak as "failureStreak", last_error as "lastError",
   last_success_at as "lastSuccessAt", last_failure_at as "lastFailureAt"`;
 
-/** The key of a URL counts the deliveries of all clients. Served by open_endpoint and final_outcomes_failed. */
+/** For the key of a URL, counts all clients' deliveries. Served by open_endpoint and final_outcomes_failed. */
 const COUNTS = `left join lateral (
     select count(*)::integer as "openCount", min(due_at) filter (where claimed_by is null) as "oldestDueAt"
     from open_deliveries where endpoint_key >= key and endpoint_key < key || 'g' and ${isInAnyLane()}
@@ -41,8 +41,8 @@ const PAUSE = `left join lateral (
   ) as pause on true`;
 
 /**
- * Lists endpoints as `readAdminEndpoint` returns them, those with the most open deliveries first, after their first
- * attempt. `pausedOnly` omits those that are not paused themselves. Reads every endpoint, at most thousands.
+ * Lists endpoints that have had an attempt, as `readAdminEndpoint` returns them, those with the most open deliveries
+ * first. `pausedOnly` omits those that are not paused themselves. Reads every endpoint, at most thousands.
  */
 export async function listAdminEndpoints(
   database: Queryable,

@@ -130,7 +130,7 @@ export async function pauseDeadEndpoints(
   return rows;
 }
 
-/** SQL: whether the failures of an endpoint have another cause than our network. `row`: `key` and `failing_since`. */
+/** SQL: whether an endpoint's failures have a cause other than our network. `row` has `key` and `failing_since`. */
 export function isFaultOfItsOwn(row: string): string {
   return `(exists (select from endpoints o where o.last_success_at >= ${row}.failing_since)
     or not exists (

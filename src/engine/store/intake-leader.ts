@@ -27,7 +27,7 @@ export type Term = string;
 export interface LeaderSession {
   /** True after the session, and with it the term, has ended. */
   readonly isLost: boolean;
-  /** Begins a term and resolves with its number, or with null if another instance leads. Rejects if it is lost. */
+  /** Begins a term. Resolves with its number, or null if another instance leads. Rejects if the session is lost. */
   campaign(): Promise<Term | null>;
   /** Records that the work of the term has begun. From then on, heartbeats are recorded too. */
   showLead(): Promise<void>;
@@ -47,9 +47,9 @@ const SILENCE_MAX_MS = 5_000;
 const SILENCE_ALONE_MAX_MS = 60_000;
 const SHOW_LIFE_EVERY_MS = 1_000;
 const ANSWER_MAX_MS = 10_000;
-/** Generous, because a busy server answers late, and the term already fences the recording of a replaced leader. */
+/** This may be long: a busy server answers late, and the term already fences the recording of a replaced leader. */
 const BEAT_ANSWER_MAX_MS = 30_000;
-/** Long enough for a transaction of the former leader, which may have died within it, to time out. */
+/** Within this time, a transaction in which the former leader may have died has timed out. */
 const TAKE_OVER_MAX_MS = 2 * TRANSACTION_IDLE_MAX_MS;
 
 /** The gap includes only time in which an instance with the role `intake` was running. The table has one row. */

@@ -1,41 +1,50 @@
 /**
- * The median prices of markets (decisions, section 3, `withCoherentPrice`). PostgreSQL computes them from the summaries
- * of properties. Alerts, explanations and previews keep the few hundred rows in memory.
+/**
+ * The median prices of markets (decisions, section 3), for `withCoherentPrice` and for `marketDifference`. PostgreSQL
+ * computes them from the summaries of properties. Alerts, explanations and previews keep the few thousand rows in
+ * memory.
  */
 
 import { LAND } from '../domain/codes.ts';
+import { type MarketPrice, type Medians, marketKey, NO_MEDIANS } from '../domain/market-prices.ts';
 import { MARKET_SIZE_MIN, type Market } from '../domain/price-coherence.ts';
-import type { MedianOf } from '../domain/property-summary.ts';
 import { type Database, type Queryable, transaction } from './database.ts';
-
-/** The stored medians at one time. */
-export interface Medians {
-  readonly median: MedianOf;
-  /** When the market's median last changed; null if the market never had one. */
-  readonly changedAt: (market: Market) => Date | null;
-}
 
 export interface StoredMedians {
   /** The medians at the last `renew`. Before the first `renew`, no market has a median. */
   readonly current: Medians;
-  /** Reads the table if it has changed since the last call. */
+  /** Reads the tables if they have changed since the last call. */
   renew(): Promise<Medians>;
 }
 
 const COMPARED_SURFACE = `case when property_type = ${LAND} then land_surface else surface end`;
 
+/** The whole city of an arrondissement of Paris, Lyon or Marseille; null for other communes. */
+const WHOLE_CITY = `case
+  when insee_code between '75101' and '75120' then '75056'
+  when insee_code between '69381' and '69389' then '69123'
+  when insee_code between '13201' and '13216' then '13055' end`;
+
+/** A live property belongs to each of these markets. A join with an array of codes would take twice as long. */
+const PLACED = ['insee_code', WHOLE_CITY, 'department_code']
+  .map((code) => `select ${code} as code, transaction_type, property_type, price from priced where is_live`)
+  .join(' union all ');
+
 /**
- * A market that no longer has a median keeps its row, because explanations show since when. Scans all summaries, which
- * takes a second per million. An index on prices would cost more, because every change would update it.
+/**
+ * A market that no longer has a median keeps its row, because explanations show since when. Scans all summaries once,
+ * which takes a second for 200,000. An index on prices would cost more, because every change would update it.
  */
 const COMPUTE = `
-  with computed as (
-    select department_code, transaction_type, coalesce(property_type = ${LAND}, false) as is_land,
-      percentile_cont(0.5) within group (order by price / ${COMPARED_SURFACE}) as median
+  with priced as materialized (
+    select department_code, insee_code, transaction_type, property_type, is_live, price / ${COMPARED_SURFACE} as price
     from property_summaries
     where price is not null and ${COMPARED_SURFACE} > 0
       and department_code is not null and transaction_type is not null
-    group by 1, 2, 3 having count(*) >= ${MARKET_SIZE_MIN}
+  ), computed as (
+    select department_code, transaction_type, coalesce(property_type = ${LAND}, false) as is_land,
+      percentile_cont(0.5) within group (order by price) as median
+    from priced group by 1, 2, 3 having count(*) >= ${MARKET_SIZE_MIN}
   ), written as (
     insert into market_medians (department_code, transaction_type, is_land, median, changed_at, revision)
     select department_code, transaction_type, is_land, computed.median, clock_timestamp(),
@@ -45,9 +54,25 @@ const COMPUTE = `
     on conflict (department_code, transaction_type, is_land) do update
     set median = excluded.median, changed_at = excluded.changed_at, revision = excluded.revision
     returning 1
+  ), compared as (
+    select code, transaction_type, property_type, count(*)::integer as property_count,
+      percentile_cont(0.5) within group (order by price) as median
+    from (${PLACED}) as placed where code is not null and property_type is not null
+    group by 1, 2, 3 having count(*) >= ${MARKET_SIZE_MIN}
+  ), compared_written as (
+    insert into market_prices as stored (code, transaction_type, property_type, median, property_count, changed_at, revision)
+    select code, transaction_type, property_type, compared.median, compared.property_count, clock_timestamp(),
+      (select coalesce(max(revision), 0) + 1 from market_prices)
+    from compared full join market_prices as known using (code, transaction_type, property_type)
+    where (compared.median, compared.property_count) is distinct from (known.median, known.property_count)
+    on conflict (code, transaction_type, property_type) do update
+    set median = excluded.median, property_count = excluded.property_count, revision = excluded.revision,
+      changed_at = case when excluded.median is distinct from stored.median then excluded.changed_at
+        else stored.changed_at end
+    returning 1
   )
   select extract(epoch from clock_timestamp() - statement_timestamp())::float8 * 1000 as "tookMs"
-  from (select count(*) from written) as ended`;
+  from (select count(*) from written) as ended, (select count(*) from compared_written) as compared_ended`;
 
 /** Computes all medians and stores those that have changed. Resolves with the time of the statement in milliseconds. */
 export async function computeMedians(database: Database): Promise<number> {
@@ -59,56 +84,81 @@ export async function computeMedians(database: Database): Promise<number> {
   });
 }
 
-/** The row of a market; a single row of nulls if the table is empty. */
-interface MedianRow {
-  readonly newest: string | null;
-  readonly departmentCode: string | null;
+interface MarketRow {
+  /** The revisions of both tables. */
+  readonly newest: string;
+  /** Null, as all of the following, if both tables are empty. */
+  readonly code: string | null;
   readonly transactionType: number;
-  readonly isLand: boolean;
+  /** Null for a market of one type. */
+  readonly isLand: boolean | null;
+  readonly propertyType: number;
   readonly median: number | null;
+  readonly count: number | null;
   readonly changedAt: Date;
 }
 
-/** Returns no row if nothing has changed since revision $1. A sequential scan of the few rows. */
+/** Returns no row if nothing has changed since the revisions $1. Sequential scans of two small tables. */
 const READ_CHANGED = `
-  select newest, department_code as "departmentCode", transaction_type as "transactionType", is_land as "isLand", median,
-    changed_at as "changedAt"
-  from (select max(revision) as newest from market_medians) as stored left join market_medians on true
-  where newest is distinct from $1::bigint`;
+  select newest, stored.* from (
+    select concat_ws('/', (select coalesce(max(revision), 0) from market_medians),
+      (select coalesce(max(revision), 0) from market_prices)) as newest
+  ) as revisions left join (
+    select department_code as code, transaction_type as "transactionType", is_land as "isLand",
+      null as "propertyType", median, null as count, changed_at as "changedAt"
+    from market_medians
+    union all
+    select code, transaction_type, null, property_type, median, property_count, changed_at from market_prices
+  ) as stored on true
+  where newest is distinct from $1::text`;
 
-/** Creates a reader with a cache, which all users in a process may share. */
-export function followMedians(database: Queryable): StoredMedians {
-  let known: { readonly revision: string | null; readonly medians: Medians } = {
-    revision: null,
-    medians: mediansOf([]),
-  };
+/**
+ * Creates a cached reader, which all users in a process may share. `nameOf`: the name of a commune or department, for
+ * explanations.
+ */
+export function followMedians(
+  database: Queryable,
+  nameOf: (code: string) => string | null = () => null,
+): StoredMedians {
+  let known: { readonly revision: string | null; readonly medians: Medians } = { revision: null, medians: NO_MEDIANS };
   return {
     get current() {
       return known.medians;
     },
     async renew() {
       const { revision, medians } = known;
-      const { rows } = await database.query<MedianRow>(READ_CHANGED, [revision]);
+      const { rows } = await database.query<MarketRow>(READ_CHANGED, [revision]);
       const [first] = rows;
       if (first === undefined) return medians;
-      known = { revision: first.newest, medians: mediansOf(rows) };
+      known = { revision: first.newest, medians: mediansOf(rows, nameOf) };
       return known.medians;
     },
   };
 }
 
-function mediansOf(rows: readonly MedianRow[]): Medians {
-  const markets = new Map(rows.map((row) => [keyOf(row), row]));
+const INSEE_CODE_LENGTH = 5;
+
+function mediansOf(rows: readonly MarketRow[], nameOf: (code: string) => string | null): Medians {
+  const coherence = new Map<string, MarketRow>();
+  const markets = new Map<string, MarketPrice>();
+  for (const row of rows) {
+    const { code, transactionType, isLand, propertyType, median, count, changedAt } = row;
+    if (code === null) continue;
+    if (isLand !== null) {
+      coherence.set(keyOf({ departmentCode: code, transactionType, isLand }), row);
+      continue;
+    }
+    const place = { code, name: nameOf(code) ?? code, isDepartment: code.length < INSEE_CODE_LENGTH };
+    const market = { ...place, transactionType, propertyType, median, count, changedAt };
+    markets.set(marketKey(market), market);
+  }
   return {
-    median: (market) => markets.get(keyOf(market))?.median ?? null,
-    changedAt: (market) => markets.get(keyOf(market))?.changedAt ?? null,
+    median: (market) => coherence.get(keyOf(market))?.median ?? null,
+    changedAt: (market) => coherence.get(keyOf(market))?.changedAt ?? null,
+    markets,
   };
 }
 
-function keyOf({
-  departmentCode,
-  transactionType,
-  isLand,
-}: Omit<MedianRow, 'newest' | 'median' | 'changedAt'>): string {
+function keyOf({ departmentCode, transactionType, isLand }: Market): string {
   return `${departmentCode}/${transactionType}/${isLand}`;
 }

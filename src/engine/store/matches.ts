@@ -30,7 +30,7 @@ export interface Match {
   /** Sequence of the newest delivery. The next delivery has a greater sequence and a greater id. */
   readonly lastSequence: number;
   readonly lastDeliveryId: Uuid;
-  /** Null if the stored cause stays. */
+  /** Null if the stored cause stays unchanged. */
   readonly cause: MatchCause | null;
 }
 

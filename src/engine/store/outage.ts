@@ -78,7 +78,7 @@ export function isDatabaseOutage(error: unknown): boolean {
   // PostgreSQL has ended or refused the session, which does not depend on the statement.
   if (severity === 'FATAL' || severity === 'PANIC') return true;
   if (typeof code !== 'string') return SAYINGS.some((saying) => saying.test(error.message));
-  // The local socket of the server does not exist if `connect` fails with this code.
+  // `connect` fails with this code if the local socket of the server does not exist.
   if (code === 'ENOENT') return syscall === 'connect';
   if (SOCKET_CODES.has(code) || TLS_CODES.test(code)) return true;
   return STATES.has(code) || (code.length === 5 && CLASSES.has(code.slice(0, 2)));

@@ -2,7 +2,7 @@
 
 import { type Database, transaction } from './database.ts';
 
-/** Writes a mebibyte, by which a table may grow at once. No index. */
+/** Writes a mebibyte, because a table may grow by as much. Uses no index. */
 const PROBE = `create temporary table vigie_probe on commit drop as
   select repeat('x', 1900) as filler from generate_series(1, 512)`;
 

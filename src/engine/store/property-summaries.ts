@@ -28,15 +28,15 @@ export interface SummarizedProperty {
 
 const WRITTEN = `(
   select uuid, string_to_array(keys, ':')::bigint[] as keys, case when lat is not null then point(lon, lat) end as location,
-    sample_key, is_live, department_code, transaction_type, property_type, price, price_per_meter, surface, land_surface, room, bedroom,
-    furnished, facts
+    sample_key, is_live, department_code, insee_code, transaction_type, property_type, price, price_per_meter, surface,
+    land_surface, room, bedroom, furnished, facts
   from unnest($1::uuid[], $2::text[], $3::float8[], $4::float8[], $5::integer[], $6::boolean[], $7::text[],
-    $8::smallint[], $9::smallint[], $10::float8[], $11::float8[], $12::float8[], $13::float8[], $14::float8[],
-    $15::float8[], $16::boolean[], ${jsonTexts('$17')})
-  as given(uuid, keys, lat, lon, sample_key, is_live, department_code, transaction_type, property_type, price,
+    $8::text[], $9::smallint[], $10::smallint[], $11::float8[], $12::float8[], $13::float8[], $14::float8[],
+    $15::float8[], $16::float8[], $17::boolean[], ${jsonTexts('$18')})
+  as given(uuid, keys, lat, lon, sample_key, is_live, department_code, insee_code, transaction_type, property_type, price,
     price_per_meter, surface, land_surface, room, bedroom, furnished, facts)) as written`;
-const FACTS = `is_live, department_code, transaction_type, property_type, price, price_per_meter, surface, land_surface, room, bedroom,
-  furnished, facts`;
+const FACTS = `is_live, department_code, insee_code, transaction_type, property_type, price, price_per_meter, surface,
+  land_surface, room, bedroom, furnished, facts`;
 function columnsOf(properties: readonly SummarizedProperty[]): readonly string[] {
   const summaries = properties.map(({ reading, crawls }) => summaryOf(reading, crawls));
   const facts = summaries.map((summary) => summary.facts);
@@ -47,8 +47,10 @@ function columnsOf(properties: readonly SummarizedProperty[]): readonly string[]
     ...memberArrays(facts, 'lat', 'lon'),
     arrayLiteral(states.map(({ uuid }) => sampleKeyOf(uuid))),
     arrayLiteral(summaries.map(({ adverts }) => adverts.length > 0)),
-    ...memberArrays(facts, 'departmentCode', 'transactionType', 'propertyType', 'price', 'pricePerMeter', 'surface'),
-    ...memberArrays(facts, 'landSurface', 'room', 'bedroom', 'furnished'),
+    ...memberArrays(facts, 'departmentCode'),
+    arrayLiteral(facts.map(({ inseeCodes }) => inseeCodes[0] ?? null)),
+    ...memberArrays(facts, 'transactionType', 'propertyType', 'price', 'pricePerMeter', 'surface', 'landSurface'),
+    ...memberArrays(facts, 'room', 'bedroom', 'furnished'),
     joinedJson(summaries.map(summaryText)),
   ];
 }
@@ -105,7 +107,7 @@ export interface WantedProperty {
   readonly property: Uuid | null;
   /** The UUID of one of its adverts. */
   readonly advert: Uuid | null;
-  /** The URL of one of its adverts on the portal, compared after `pageOf`. */
+  /** The URL of one of its adverts on the portal, compared in the form of `pageOf`. */
   readonly url: string | null;
 }
 

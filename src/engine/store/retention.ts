@@ -24,7 +24,7 @@ export type Removed = Partial<Readonly<Record<RetainedTable, number>>>;
 export type Batches = AsyncGenerator<Removed, void, void>;
 
 const ROWS_PER_BATCH = 2_000;
-/** Fewer, because a property has about ten matches. */
+/** Smaller than other batches, because a property has about ten matches. */
 const PROPERTIES_PER_BATCH = 200;
 const SEARCHES_PER_BATCH = 100;
 

@@ -102,7 +102,7 @@ async function hasTable(client: Pick<pg.Client, 'query'>, name: string): Promise
   return rows[0]?.exists === true;
 }
 
-/** Newer versions have the same initial migration. A former one is named `0001_schema`, perhaps with another hash. */
+/** Newer versions have the same initial migration. In former ones it was `0001_schema`, perhaps with another hash. */
 function assertFirst(run: readonly string[]): void {
   const first = KNOWN[0] as string;
   const former = run.find((name) => numberOf(name) === 1 && name !== first);

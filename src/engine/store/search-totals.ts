@@ -51,7 +51,7 @@ export async function requireRoom(
   }
 }
 
-/** At most 1,000 per search, because a search matches an advert at most once. Corrections could exceed this limit. */
+/** At most 1,000 per search: it matches an advert at most once, but the corrections could add up to more. */
 const MATCHES_PER_MILLE = 'coalesce(least(1000 * sum(searches), greatest(sum(matches_per_mille), 0)), 0)';
 const SUMS = `coalesce(sum(searches), 0)::integer as searches,
   coalesce(sum(polygon_corners), 0)::integer as "polygonCorners",
@@ -122,7 +122,7 @@ class LockTakenError extends Error {
 
 const FIRST_PAUSE_MS = 5;
 const PAUSE_MAX_MS = 100;
-/** So many tries take longer than any writer holds a lock. */
+/** This number of tries takes longer than any writer holds a lock. */
 const TRIES_MAX = 60;
 
 const lastOf = new Map<Uuid, Promise<unknown>>();

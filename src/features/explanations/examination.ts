@@ -10,26 +10,27 @@ import { NOWHERE } from '../../engine/domain/areas.ts';
 import { type Criteria, failuresOf, satisfies, withoutCriterion } from '../../engine/domain/criteria.ts';
 import type { CriterionName } from '../../engine/domain/criterion-table.ts';
 import type { Uuid } from '../../engine/domain/ids.ts';
+import type { Medians } from '../../engine/domain/market-prices.ts';
 import type { PropertyFacts } from '../../engine/domain/property-facts.ts';
 import {
   beforeLastChange,
   factsOf,
-  type MedianOf,
   NO_TEXTS,
   type PropertySummary,
   type PropertyTexts,
   readSummary,
 } from '../../engine/domain/property-summary.ts';
+import { excludesAdverts } from '../../engine/domain/site-category-criteria.ts';
 import { type AdvertTexts, readTexts, type SampledDatabase, type Scan } from './property-scans.ts';
 
-/** A live property that fails at most one criterion, or that satisfies the search without its excluded site categories. */
+/** A live property that fails at most one criterion, or that satisfies the search without its exclusion of adverts. */
 export interface ExaminedProperty {
   readonly uuid: Uuid;
   readonly summary: PropertySummary;
   readonly facts: PropertyFacts;
   /** The first two failed criteria. */
   readonly failures: readonly CriterionName[];
-  /** True if the property satisfies the search without its excluded site categories. */
+  /** True if the property satisfies the search without its excluded site categories and publishers. */
   readonly isSatisfiedWithoutExclusions: boolean;
 }
 
@@ -38,7 +39,7 @@ const TEXTS_AT_ONCE = 50;
 
 /** The resources of a query. Its database statements end when the query is cancelled. */
 export interface QueryTools extends SampledDatabase, WorkSlicesOptions {
-  readonly median: MedianOf;
+  readonly medians: Medians;
   readonly cancellation: Pick<Cancellation, 'throwIfCancelled'>;
 }
 
@@ -62,7 +63,7 @@ export async function evaluateCandidates(
     // Properties for which only the texts are left to evaluate.
     const pending: ExaminedProperty[] = [];
     for (const { uuid, facts } of portion.properties) {
-      const one = evaluated(uuid, readSummary(facts), NO_TEXTS, textless, tools.median);
+      const one = evaluated(uuid, readSummary(facts), NO_TEXTS, textless, tools.medians);
       if (isRelevant(one)) {
         if (hasTexts) pending.push(one);
         else onProperty(one);
@@ -90,7 +91,7 @@ async function readOn(
     const texts = await readTexts(tools.database, uuids);
     const slices = createWorkSlices(tools);
     for (const { uuid, summary } of some) {
-      const known = evaluated(uuid, summary, textsOf(summary, texts.get(uuid) ?? []), criteria, tools.median);
+      const known = evaluated(uuid, summary, textsOf(summary, texts.get(uuid) ?? []), criteria, tools.medians);
       if (isRelevant(known)) onProperty(known);
       await slices.yieldIfDue();
     }
@@ -118,12 +119,12 @@ function evaluated(
   summary: PropertySummary,
   texts: PropertyTexts,
   criteria: Criteria,
-  median: MedianOf,
+  medians: Medians,
 ): ExaminedProperty {
-  const facts = factsOf(summary, median, texts);
+  const facts = factsOf(summary, medians, texts);
   const failures = failuresOf(criteria, facts, 2);
-  const hasExclusions = criteria.excludedSiteCategories.length > 0;
-  const isSatisfiedWithoutExclusions = hasExclusions && satisfies(withoutCriterion(criteria, 'liveAdvert'), facts);
+  const isSatisfiedWithoutExclusions =
+    excludesAdverts(criteria) && satisfies(withoutCriterion(criteria, 'liveAdvert'), facts);
   return { uuid, summary, facts, failures, isSatisfiedWithoutExclusions };
 }
 
@@ -132,13 +133,13 @@ function evaluated(
  * surface that made it satisfy them. Assumes that all other facts, the texts and the medians have not changed. ISO
  * 8601.
  */
-export function satisfiedSince(criteria: Criteria, summary: PropertySummary, median: MedianOf): string {
+export function satisfiedSince(criteria: Criteria, summary: PropertySummary, medians: Medians): string {
   // Texts and location have not changed, so only a few numbers remain to be compared.
   const priced = { ...criteria, areas: NOWHERE, excludedAreas: NOWHERE, expressions: [] };
   for (let present = summary; ; ) {
     const former = beforeLastChange(present);
     if (former === null) return summary.createdAt;
-    if (!satisfies(priced, factsOf(former, median))) {
+    if (!satisfies(priced, factsOf(former, medians))) {
       const at = present.changes.at(-1)?.at ?? '';
       return at > summary.createdAt ? at : summary.createdAt;
     }

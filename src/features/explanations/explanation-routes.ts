@@ -39,7 +39,7 @@ export function explanationRoutes(router: Router, dependencies: ApiDependencies,
   const { settings, reference, retentionDays = KEPT_FOR_EVER, now } = dependencies;
   const { database } = limiter;
   const askQuery = queriesOf(dependencies.askThread);
-  const medians = followMedians(database).renew;
+  const medians = followMedians(database, (code) => reference.nameOf(code)).renew;
   const explaining: Explaining = { database, reference, retentionDays, now, medians };
 
   router.get('/searches/:id/explanation', acceptable, async (ctx) => {
@@ -61,7 +61,8 @@ export function explanationRoutes(router: Router, dependencies: ApiDependencies,
     const page = await limiter.run(ctx, async (gone) => {
       const subject = await findSubject(query, explaining);
       const { clientId } = principalOf(ctx);
-      const numbers = await askQuery('satisfiedSearches', { clientId, facts: subject.facts }, gone);
+      const { markets: _, ...facts } = subject.facts;
+      const numbers = await askQuery('satisfiedSearches', { clientId, facts }, gone);
       const { offset, limit } = offsetOf(query);
       const members: object[] = [];
       for (const number of numbers.slice(offset, offset + limit)) {

@@ -43,7 +43,8 @@ export async function explainProperty(
   const explaining = explainingOf(dependencies);
   const subject = await subjectOf(await findNamedProperty(request, database), explaining);
   const askQuery = queriesOf(dependencies.askThread);
-  const satisfied = await askQuery('satisfiedSearches', { clientId, facts: subject.facts });
+  const { markets: _, ...facts } = subject.facts;
+  const satisfied = await askQuery('satisfiedSearches', { clientId, facts });
   const conditions = { clientId, uuid: subject.stored.state.uuid };
   const { rows, nextPageToken } = pageOfList(satisfied, request, conditions, SEARCHES_PER_PAGE);
   const explanationsJson: string[] = [];
@@ -55,5 +56,5 @@ export async function explainProperty(
 }
 
 function explainingOf({ database, reference, retentionDays, now }: AdminDependencies): Explaining {
-  return { database, reference, retentionDays, now, medians: followMedians(database).renew };
+  return { database, reference, retentionDays, now, medians: followMedians(database, reference.nameOf).renew };
 }

@@ -4,6 +4,7 @@ import type { StoredProperty } from '../../engine/domain/change.ts';
 import { criterionReason, type Evaluation, evaluate } from '../../engine/domain/criteria.ts';
 import { type Language, shownNumber } from '../../engine/domain/criterion-words.ts';
 import type { SearchNumber, Uuid } from '../../engine/domain/ids.ts';
+import { type Medians, marketChangedAt } from '../../engine/domain/market-prices.ts';
 import { comparablePrice, isPriceCoherent, marketOf } from '../../engine/domain/price-coherence.ts';
 import { isLive } from '../../engine/domain/property.ts';
 import { type PropertyReading, propertyFacts, readingOf } from '../../engine/domain/property-document.ts';
@@ -14,7 +15,6 @@ import { criteriaOf, type SiteCategoryName } from '../../engine/domain/search.ts
 import type { Reference } from '../../engine/reference/communes.ts';
 import type { Queryable } from '../../engine/store/database.ts';
 import { type AdminDelivery, listPairDeliveries } from '../../engine/store/delivery-admin.ts';
-import type { Medians } from '../../engine/store/market-medians.ts';
 import { siteCategoryNames } from '../../engine/store/site-categories.ts';
 import { type PairReason, type PairReasonCode, pairReasons, type SearchVersion } from './pair-history.ts';
 import {
@@ -54,7 +54,7 @@ export async function subjectOf(stored: StoredProperty, explaining: Explaining):
   const medians = await explaining.medians();
   const siteCategoryName = await siteCategoryNames(database);
   const recorded = await readPropertyHistory(database, stored.state.uuid);
-  return { stored, reading, facts: propertyFacts(reading, medians.median), medians, siteCategoryName, recorded };
+  return { stored, reading, facts: propertyFacts(reading, medians), medians, siteCategoryName, recorded };
 }
 
 export interface Explanation {
@@ -75,7 +75,10 @@ export async function explainPair(
   const search = await readSearchHistory(database, number);
   if (search === null) return null;
   const { members } = search.versions.at(-1) as RecordedVersion;
-  const evaluations = evaluate(criteriaOf(members, siteCategoryName), facts);
+  const evaluations = evaluate(criteriaOf(members, siteCategoryName), facts).map((one) =>
+    // The names of agencies are from contacts.
+    members.hidePropertyContact && one.criterion === 'includedPublishers' ? { ...one, actual: [] } : one,
+  );
   const match = await readPair(database, number, stored.state.uuid);
   const pair = match && { id: match.matchId, number, updatedAt: match.updatedAt };
   const deliveries = pair === null ? [] : await listPairDeliveries(database, pair);
@@ -100,12 +103,14 @@ function pastOf({ stored, reading, facts, medians, recorded }: Subject, horizon:
   const isWhole = recorded.messages.some(({ at }) => at <= recorded.heldSince);
   const byAdvert = new Map(live.map(({ uuid }, i) => [uuid, facts.adverts[i]?.texts ?? []]));
   const texts = { own: facts.texts, byAdvert };
+  const lastChangeAt = recorded.messages[0]?.at ?? recorded.heldSince;
   return {
     ...recorded,
     keptSince: isWhole ? null : (recorded.readSince ?? horizon),
     summary: summaryOf(reading, stored.crawls),
-    factsOf: (summary: Parameters<typeof factsOf>[0]) => factsOf(summary, medians.median, texts),
-    medianMovedAt: medianMovedAt(reading, medians, recorded.messages[0]?.at ?? recorded.heldSince),
+    factsOf: (summary: Parameters<typeof factsOf>[0]) => factsOf(summary, medians, texts),
+    medianMovedAt: medianMovedAt(reading, medians, lastChangeAt),
+    marketMovedAt: movedAfter(lastChangeAt, marketChangedAt(facts, medians.markets)),
     hasSeveralAdverts: others.length > 0,
     isRetraceable: others.length === 0 && advert?.property.price === null && advert.property.surface === null,
   };
@@ -115,7 +120,10 @@ function pastOf({ stored, reading, facts, medians, recorded }: Subject, horizon:
 function medianMovedAt({ priced }: PropertyReading, { changedAt }: Medians, lastChangeAt: Date): Date | null {
   const market = marketOf(priced);
   if (market === null || comparablePrice(priced) === null || !isPriceCoherent(priced, null)) return null;
-  const at = changedAt(market);
+  return movedAfter(lastChangeAt, changedAt(market));
+}
+
+function movedAfter(lastChangeAt: Date, at: Date | null): Date | null {
   return at !== null && at.getTime() > lastChangeAt.getTime() - MEDIAN_IN_USE_AFTER_MS ? at : null;
 }
 

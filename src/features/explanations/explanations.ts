@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { keptFor } from '../../engine/actor/waiting.ts';
 import { evaluate, removableCriteria, satisfier } from '../../engine/domain/criteria.ts';
 import { CRITERION_NAMES, type RemovableCriterion } from '../../engine/domain/criterion-table.ts';
+import { NO_MEDIANS } from '../../engine/domain/market-prices.ts';
 import { propertyDocument, propertyFacts, readingOf } from '../../engine/domain/property-document.ts';
 import type { PropertyFacts } from '../../engine/domain/property-facts.ts';
 import { factsOf, readSummary } from '../../engine/domain/property-summary.ts';
@@ -190,7 +191,7 @@ const EXPLANATION_CONTRACT: Contract = {
 function examples({ at, ids, property, reference }: Samples): Readonly<Record<string, object>> {
   const { resolvePlace } = reference;
   const { state, crawls } = sampleChange('property.ad.create', at).stored;
-  const facts = propertyFacts(readingOf(state, crawls, resolvePlace), () => null);
+  const facts = propertyFacts(readingOf(state, crawls, resolvePlace), NO_MEDIANS);
   const budgetMax = Math.round((facts.price ?? 1) / 1.1);
   const members = { ...SEARCH_DEFAULTS, title: '', transactionType: 0, budgetMax };
   const evaluations = evaluate(
@@ -288,15 +289,15 @@ export function createMatchEstimator(
 
 async function readSampled(database: Queryable): Promise<Sample> {
   const rows = await readSample(database, SAMPLE_MAX);
-  const { median } = await followMedians(database).renew();
+  const medians = await followMedians(database).renew();
   const first = rows.slice(0, TEXTS_MAX).map(({ uuid }) => uuid);
   const texts = await readTexts(database, first);
   const slices = createWorkSlices();
   const properties: Sample['properties'][number][] = [];
   for (const [at, { uuid, facts }] of rows.entries()) {
     const summary = readSummary(facts);
-    const withTexts = at < TEXTS_MAX ? factsOf(summary, median, textsOf(summary, texts.get(uuid) ?? [])) : null;
-    properties.push({ facts: factsOf(summary, median), withTexts });
+    const withTexts = at < TEXTS_MAX ? factsOf(summary, medians, textsOf(summary, texts.get(uuid) ?? [])) : null;
+    properties.push({ facts: factsOf(summary, medians), withTexts });
     await slices.yieldIfDue();
   }
   return { properties, siteCategoryName: await siteCategoryNames(database) };

@@ -99,7 +99,7 @@ async function find(scan: Scan, criteria: Criteria, tools: QueryTools): Promise<
   await evaluateCandidates(scan, criteria, tools, ({ uuid, summary, failures }) => {
     if (failures.length > 0) return;
     const { price, surface, pricePerMeter } = summary.facts;
-    const since = satisfiedSince(criteria, summary, tools.median);
+    const since = satisfiedSince(criteria, summary, tools.medians);
     found.push({ uuid, satisfiedSince: since, values: { price, surface, pricePerMeter } });
   });
   return found;
@@ -121,9 +121,9 @@ async function findMarked({ criteria, text, marked }: FoundQuery, tools: QueryTo
     for (const { uuid, facts: packed } of some) {
       const summary = readSummary(packed);
       const texts = textsOf(summary, adverts?.get(uuid) ?? []);
-      const facts = factsOf(summary, tools.median, texts);
+      const facts = factsOf(summary, tools.medians, texts);
       const { price, surface, pricePerMeter } = facts;
-      const since = satisfies(criteria, facts) ? satisfiedSince(criteria, summary, tools.median) : null;
+      const since = satisfies(criteria, facts) ? satisfiedSince(criteria, summary, tools.medians) : null;
       if (expressionsHold(words, foldTexts([...texts.own, ...[...texts.byAdvert.values()].flat()])))
         found.push({ uuid, satisfiedSince: since, values: { price, surface, pricePerMeter } });
       await slices.yieldIfDue();

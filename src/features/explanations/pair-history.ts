@@ -8,6 +8,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { EventKind } from '../../engine/domain/codes.ts';
 import { type Evaluation, failuresOf } from '../../engine/domain/criteria.ts';
+import { UNBOUNDED } from '../../engine/domain/criterion-kinds.ts';
 import type { Criteria } from '../../engine/domain/criterion-table.ts';
 import type { DeliveryState } from '../../engine/domain/delivery.ts';
 import type { Uuid } from '../../engine/domain/ids.ts';
@@ -80,6 +81,8 @@ export interface PairHistory {
    * not change, or if it is not decisive.
    */
   readonly medianMovedAt: Date | null;
+  /** Likewise for the market with which `marketDifference` compares. */
+  readonly marketMovedAt: Date | null;
   readonly deliveries: readonly { readonly state: DeliveryState; readonly isPaused: boolean }[];
   /** False if past deliveries are no longer kept. */
   readonly areDeliveriesKept: boolean;
@@ -157,13 +160,16 @@ function now(code: PairReasonCode): PairReason {
 
 /** An alert and the current evaluation may disagree because they used different medians. */
 function medianOf(
-  { evaluations, match, medianMovedAt }: PairHistory,
+  { evaluations, match, medianMovedAt, marketMovedAt }: PairHistory,
   reasons: readonly PairReason[],
 ): readonly PairReason[] {
-  const coherence = evaluations.find(({ criterion }) => criterion === 'withCoherentPrice');
-  if (coherence === undefined || medianMovedAt === null) return [];
   const isUnexplained = match === null && reasons.some(({ code }) => code === 'not-recorded');
-  return coherence.holds && !isUnexplained ? [] : [{ code: 'median-moved', at: medianMovedAt }];
+  const moved = evaluations.flatMap(({ criterion, holds }) => {
+    const at = criterion === 'withCoherentPrice' ? medianMovedAt : criterion === 'marketDifference' && marketMovedAt;
+    return at && (!holds || isUnexplained) ? at : [];
+  });
+  const [at] = moved.sort((a, b) => b.getTime() - a.getTime());
+  return at === undefined ? [] : [{ code: 'median-moved', at }];
 }
 
 /** Explains why a property that satisfies the search has no match. */
@@ -322,9 +328,9 @@ function failsMeasured(criteria: Criteria, facts: PropertyFacts): boolean {
   return failuresOf(criteria, facts, Number.POSITIVE_INFINITY).some((name) => MEASURED.includes(name));
 }
 
-/** Ignores the coherence of the price, because the medians of the market were different at other times. */
+/** Ignores the criteria that compare with medians, because the medians were different at other times. */
 function failsNow(criteria: Criteria, facts: PropertyFacts): boolean {
-  return failuresOf({ ...criteria, withCoherentPrice: false }, facts, 1).length > 0;
+  return failuresOf({ ...criteria, withCoherentPrice: false, marketDifference: UNBOUNDED }, facts, 1).length > 0;
 }
 
 /** What an event reveals about former facts: a value, nothing (no fact changed), the presence, or only a part. */

@@ -4,8 +4,8 @@ import { hasAreas } from '../../engine/domain/areas.ts';
 import { type Criteria, removableCriteria, withoutCriterion } from '../../engine/domain/criteria.ts';
 import type { RemovableCriterion } from '../../engine/domain/criterion-table.ts';
 import type { Uuid } from '../../engine/domain/ids.ts';
+import type { Medians } from '../../engine/domain/market-prices.ts';
 import type { PropertyFacts } from '../../engine/domain/property-facts.ts';
-import type { MedianOf } from '../../engine/domain/property-summary.ts';
 import { readFirstEventAt } from '../../engine/store/events.ts';
 import { type ExaminedProperty, evaluateCandidates, type QueryTools, satisfiedSince } from './examination.ts';
 import { type CandidateScan, scanAnywhere, scanAreas } from './property-scans.ts';
@@ -56,7 +56,7 @@ export async function previewFigures(
 ): Promise<PreviewFigures> {
   const hasPlace = hasAreas(criteria.areas);
   const candidates = await (hasPlace ? scanAreas : scanAnywhere)(tools, criteria, 1);
-  const tally = createTally(criteria, { sampleMax, placesMax }, tools.median);
+  const tally = createTally(criteria, { sampleMax, placesMax }, tools.medians);
   const weight = await evaluateCandidates(
     candidates.scan,
     criteria,
@@ -127,7 +127,7 @@ export function estimate(count: number, weight: number): Estimate {
 function createTally(
   criteria: Criteria,
   { sampleMax, placesMax }: Pick<PreviewQuery, 'sampleMax' | 'placesMax'>,
-  median: MedianOf,
+  medians: Medians,
 ) {
   /** Count by day in Paris. */
   const startedOn = new Map<string, number>();
@@ -154,7 +154,7 @@ function createTally(
       counts.satisfied += 1;
       const { lat, lon, inseeCodes } = facts;
       if (places.length < placesMax) places.push({ lat, lon, insee: inseeCodes[0] ?? null });
-      const at = satisfiedSince(criteria, summary, median);
+      const at = satisfiedSince(criteria, summary, medians);
       const date = dayInParis(new Date(at));
       startedOn.set(date, (startedOn.get(date) ?? 0) + 1);
       sample.push({ uuid, satisfiedSince: at });

@@ -32,7 +32,7 @@ const { databaseUrl, ...settings } = settingsOfThread() as {
 // A broken idle connection needs no report, because the next statement opens another.
 const pool = openDatabase({ url: databaseUrl, ...settings, onConnectionLost: () => undefined });
 
-const medians = followMedians(pool);
+const storedMedians = followMedians(pool);
 
 /** Identifies a search of a client. */
 interface OfSearch {
@@ -67,11 +67,12 @@ const ANSWERS = {
 
   /** The client's searches that the property satisfies, ordered by title. */
   async satisfiedSearches(
-    { clientId, facts }: { readonly clientId: Uuid; readonly facts: PropertyFacts },
-    { database, cancellation }: QueryTools,
+    { clientId, ...requested }: { readonly clientId: Uuid; readonly facts: Omit<PropertyFacts, 'markets'> },
+    { database, cancellation, medians }: QueryTools,
   ): Promise<readonly SearchNumber[]> {
     const siteCategoryName = await siteCategoryNames(database);
     const slices = createWorkSlices({ cancellation });
+    const facts = { ...requested.facts, markets: medians.markets };
     const satisfied: SearchNumber[] = [];
     for await (const searches of readMembersOf(database, clientId)) {
       for (const { number, members } of searches) {
@@ -97,7 +98,7 @@ answerRequests(async (query, cancellation: Cancellation) => {
     database,
     cancellation,
     sampleStart: sampleStartAt(new Date()),
-    median: (await medians.renew()).median,
+    medians: await storedMedians.renew(),
   };
   const answer = ANSWERS[kind] as (requested: unknown, tools: QueryTools) => Promise<unknown>;
   return answer(requested, tools);

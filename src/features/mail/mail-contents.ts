@@ -18,10 +18,12 @@ import {
 import { homeOf } from '../../engine/domain/home-facts.ts';
 import type { SearchNumber, Uuid } from '../../engine/domain/ids.ts';
 import type { MailLanguage } from '../../engine/domain/mail.ts';
+import type { MarketPrices } from '../../engine/domain/market-prices.ts';
 import { isLive, type StoredAdvert } from '../../engine/domain/property.ts';
 import { pricePerMeterOf, propertyDocument } from '../../engine/domain/property-document.ts';
 import type { SearchMembers } from '../../engine/domain/search.ts';
 import { cut, type MailReason, NAME_LENGTH_MAX } from './mail-items.ts';
+import { acceptedPercent } from './mail-markets.ts';
 import { cleanText } from './mail-words.ts';
 import { chargesOf } from './rental-charges.ts';
 
@@ -34,7 +36,9 @@ export interface MailAdvert {
 }
 
 /** The members of a property document that an e-mail reads. Euros, m². */
-type MailDocument = Readonly<Record<OfProperty<RowOf<'range'>>['source']['fact'], number | null>> & {
+type MailDocument = Readonly<
+  Record<Exclude<OfProperty<RowOf<'range'>>['source']['fact'], 'markets'>, number | null>
+> & {
   readonly title: string | null;
   readonly transactionType: number | null;
   readonly propertyType: number | null;
@@ -109,6 +113,8 @@ export interface MailCause {
   readonly facts: readonly MailFact[];
   /** Sentences about the criteria that the property has ceased to satisfy. */
   readonly misses: readonly string[];
+  /** The difference of the price from the market, if the search compares it and accepts it. Per cent. */
+  readonly marketPercent: number | null;
 }
 
 export interface MailFact {
@@ -134,6 +140,7 @@ export interface MailSources {
   readonly isAnnounced: boolean;
   readonly searches: ReadonlyMap<SearchNumber, SearchMembers>;
   readonly names: ReadonlyMap<SearchNumber, MailSearch>;
+  readonly markets: MarketPrices;
   readonly language: MailLanguage;
 }
 
@@ -184,7 +191,8 @@ export function mailEntry(all: readonly MailItem[], sources: MailSources): MailE
     const members = searches.get(number);
     const isEnded = facts.some(({ why }) => why !== null);
     const misses = members === undefined || isEnded ? [] : missesOf(members, document, language);
-    return facts.length === 0 ? [] : [{ searchName: names.get(number)?.name ?? '', facts, misses }];
+    const marketPercent = members === undefined || isEnded ? null : acceptedPercent(members, sources);
+    return facts.length === 0 ? [] : [{ searchName: names.get(number)?.name ?? '', facts, misses, marketPercent }];
   });
   causes.sort((a, b) => Number(hasMatch(b)) - Number(hasMatch(a)));
   return causes.length === 0
@@ -321,14 +329,16 @@ function factOf(reason: MailReason, lead: StoredAdvert, sources: MailSources): M
 
 /** Only limits of the property's own values, because an e-mail shows no others. */
 function missesOf(members: SearchMembers, document: MailDocument, language: MailLanguage): readonly string[] {
-  return plainCriteria('range')
-    .filter(isOfProperty)
-    .flatMap((row) => {
-      const expected = requestedRange(row, members);
-      const actual = document[row.source.fact];
-      return isInRange(expected, actual) ? [] : [row.reason({ holds: false, expected, actual: [actual] }, language)];
-    });
+  return SHOWN_RANGES.flatMap((row) => {
+    const expected = requestedRange(row, members);
+    const actual = document[row.source.fact];
+    return isInRange(expected, actual) ? [] : [row.reason({ holds: false, expected, actual: [actual] }, language)];
+  });
 }
+
+const SHOWN_RANGES = plainCriteria('range')
+  .filter(isOfProperty)
+  .filter((row) => row.name !== 'marketDifference');
 
 function mailProperty(
   document: MailDocument,

@@ -7,11 +7,13 @@ import MailComposer from 'nodemailer/lib/mail-composer';
 import type { ResolvePlace } from '../../engine/domain/city.ts';
 import { createdAtOf, type SearchNumber, type Uuid } from '../../engine/domain/ids.ts';
 import type { MailLanguage } from '../../engine/domain/mail.ts';
+import { type MarketPrices, NO_MARKETS } from '../../engine/domain/market-prices.ts';
 import type { Database } from '../../engine/store/database.ts';
 import { readMembers } from '../../engine/store/pairs.ts';
 import { readStoredProperties } from '../../engine/store/properties.ts';
 import { type ClaimedItem, type ClaimedMail, uncountMail } from './mail-claims.ts';
 import { type MailEntry, type MailSources, mailEntry, type Notified, news } from './mail-contents.ts';
+import { comparesMarkets } from './mail-markets.ts';
 import { inOrder, type NewsKind } from './mail-order.ts';
 import { keepMail, type Leaves, readNotified } from './mail-outcomes.ts';
 import { entryBytes, type MailText, mailText, roomFor } from './mail-text.ts';
@@ -28,6 +30,7 @@ export interface LetterDependencies {
   readonly language: MailLanguage;
   readonly resolvePlace: ResolvePlace;
   readonly cityNames: CityNames;
+  readonly markets: () => Promise<MarketPrices>;
   /** Deliveries from before this time are no longer kept; null if all are kept. */
   readonly keptSince: () => Date | null;
 }
@@ -55,7 +58,9 @@ export async function writeLetter(
   );
   const names = new Map([...searches].map(([number, members]) => [number, namedSearch(members, cityNames, language)]));
   const room = roomFor([...names.values()], foot, language);
-  const filled = await fill(mail, room, { searches, names }, dependencies, retrying);
+  const isComparing = [...searches.values()].some(comparesMarkets);
+  const markets = isComparing ? await retrying(dependencies.markets) : NO_MARKETS;
+  const filled = await fill(mail, room, { searches, names, markets }, dependencies, retrying);
   const { entries, shown, rest, contactSearches, notified, leaving } = filled;
   const items = [...shown, ...rest.flatMap(({ items: counted }) => counted)].sort((a, b) => (a.id < b.id ? -1 : 1));
   let bytes: Buffer | null = null;
@@ -94,7 +99,7 @@ const SHOWN_MAX = 20;
 async function fill(
   mail: ClaimedMail,
   roomBytes: number,
-  named: Pick<MailSources, 'searches' | 'names'>,
+  named: Pick<MailSources, 'searches' | 'names' | 'markets'>,
   dependencies: LetterDependencies,
   retrying: Retrying,
 ) {

@@ -42,6 +42,14 @@ const WORDS = {
   newAdvert: both('New advert', 'Nouvelle annonce'),
   formerMatch: both('Used to fit your search', 'A correspondu à votre recherche'),
   noMatch: both('No longer fits your search', 'Ne correspond plus à votre recherche'),
+  /** Per cent; negative if the property is cheaper. */
+  market: (percent: number) =>
+    percent === 0
+      ? both('at the market price', 'au prix du marché')
+      : both(
+          `${Math.abs(percent)}\u00a0% ${percent < 0 ? 'below' : 'above'} the market`,
+          `${Math.abs(percent)}\u00a0% ${percent < 0 ? 'en dessous' : 'au-dessus'} du marché`,
+        ),
   /** An expired advert is live again. */
   back: (days: number) =>
     both(

@@ -6,6 +6,7 @@ import type { MailLanguage } from '../../engine/domain/mail.ts';
 import { horizonsOf } from '../../engine/domain/retention.ts';
 import type { Database, Queryable, Statement } from '../../engine/store/database.ts';
 import { WAITING } from '../../engine/store/delivery-states.ts';
+import { followMedians } from '../../engine/store/market-medians.ts';
 import type { Requeued } from '../../engine/store/resends.ts';
 import { type Batches, fullBatches, type Removed, ranges } from '../../engine/store/retention.ts';
 import { statementShares } from '../../engine/store/statement-share.ts';
@@ -57,6 +58,7 @@ export const mail: Feature = {
     const sender = createMailSender(serverOf(config.mail));
     const drainTimeoutMs = config.attemptTimeoutMs;
     const shared = { database: pipelineDatabase, sender, from, language, drainTimeoutMs, gate, onTransientError };
+    const medians = followMedians(pipelineDatabase);
     const notices = startEndpointNotices({
       ...shared,
       pauseDays: config.endpointPauseDays,
@@ -71,6 +73,7 @@ export const mail: Feature = {
       keptSince: () => horizonsOf(config.retentionDays, new Date()).deliveries,
       resolvePlace: (place) => reference.resolvePlace(place),
       cityNames: cityNamesOf(reference),
+      markets: async () => (await medians.renew()).markets,
       retryDelayMs: config.retryDelayMs,
       attemptTimeoutMs: MAIL_ATTEMPT_TIMEOUT_MS,
       onMail: (settled, itemCount) => reportMail(metrics, log, settled, itemCount),

@@ -6,7 +6,7 @@
 import { RENT } from '../../engine/domain/codes.ts';
 import { listOf, type Range } from '../../engine/domain/criterion-kinds.ts';
 import { plainCriteria, type RowOf, requestedRange } from '../../engine/domain/criterion-table.ts';
-import { type Language, shownQuantity } from '../../engine/domain/criterion-words.ts';
+import { inCity, type Language, shownQuantity } from '../../engine/domain/criterion-words.ts';
 import { type ExpressionEntry, parseExpressions } from '../../engine/domain/expressions.ts';
 import { featureLabels } from '../../engine/domain/feature-criteria.ts';
 import type { SearchMembers } from '../../engine/domain/search.ts';
@@ -41,6 +41,8 @@ const TEXTS = {
     publisherTypes: both('Publisher', 'Annonceur'),
     includedSiteCategories: 'Sites',
     excludedSiteCategories: both('Not on sites', 'Sauf les sites'),
+    includedPublishers: both('By', 'Annonces de'),
+    excludedPublishers: both('Not by', 'Sauf les annonces de'),
     expressions: both('Text of the advert', "Texte de l'annonce"),
   },
   publisherTypes: [both('individual', 'particulier'), both('professional', 'professionnel')],
@@ -53,8 +55,7 @@ const TEXTS = {
   from: (min: string) => both(`from ${min}`, `à partir de ${min}`),
   upTo: (max: string) => both(`up to ${max}`, `jusqu'à ${max}`),
   between: (min: string, max: string) => both(`${min} to ${max}`, `de ${min} à ${max}`),
-  /** `Le Havre` becomes `au Havre`. */
-  inCity: (name: string) => both(`in ${name}`, `à ${name}`.replace(/^à Le /, 'au ').replace(/^à Les /, 'aux ')),
+  inCity,
   around: (km: string, place: string) =>
     both(`within ${km} km of ${place}`, `à ${km.replace('.', ',')} km autour de ${place}`),
   drawn: (count: number) =>
@@ -107,6 +108,8 @@ export function searchWords(members: SearchMembers, names: PlaceNames, language:
     labelled('publisherTypes', list(listOf(members.publisherTypes).map((type) => words.publisherTypes[type] ?? null))),
     labelled('includedSiteCategories', categories(members.includedSiteCategories)),
     labelled('excludedSiteCategories', categories(members.excludedSiteCategories)),
+    labelled('includedPublishers', list(members.includedPublishers)),
+    labelled('excludedPublishers', list(members.excludedPublishers)),
     labelled('expressions', textsOf(members, words, language)),
   ];
   return lines.filter((line) => line !== '').map(cleanText);

@@ -6,6 +6,7 @@
 import type { EventKind } from '../../engine/domain/codes.ts';
 import type { WebhookChannel } from '../../engine/domain/delivery.ts';
 import { searchNumberOf, uuidOf } from '../../engine/domain/ids.ts';
+import type { KnownMarket } from '../../engine/domain/market-prices.ts';
 import { propertyDocument } from '../../engine/domain/property-document.ts';
 import { bodyHead, bodyOf } from '../../engine/domain/routing.ts';
 import { SEARCH_DEFAULTS, type Search, type SearchMembers } from '../../engine/domain/search.ts';
@@ -13,9 +14,10 @@ import type { Reference } from '../../engine/reference/communes.ts';
 import { FEATURES } from '../../features.ts';
 import { deliveryDocument } from '../deliveries.ts';
 import { collectionClassOf, identityOf } from '../hydra.ts';
+import { marketDocument } from '../markets.ts';
 import { matchDocument } from '../matches.ts';
 import { searchTemplate } from '../query.ts';
-import { cityDocument, featureDocument, locationDocument } from '../reference.ts';
+import { cityDocument, featureDocument, locationDocument, publisherNameDocument } from '../reference.ts';
 import type { Route, Samples } from '../route.ts';
 import { departmentDocument, searchDocument, siteCategoryDocument } from '../search-document.ts';
 import { sampleChange, sampleMessages } from '../webhook-tester.ts';
@@ -65,6 +67,10 @@ export const PARAMETER_EXAMPLES: Readonly<Record<string, unknown>> = {
   'uuid[]': [PROPERTY],
   property: PROPERTY,
   query: 'toul',
+  city: `/cities/${TOULON}`,
+  transactionType: '0',
+  propertyType: '0',
+  name: 'agence',
   lat: 43.1242,
   lon: 5.928,
   endpoint: ENDPOINT,
@@ -144,7 +150,9 @@ function itemExamples(reference: Reference): Readonly<Record<string, object>> {
       delivery: { delivered: true, statusCode: 200, durationMs: 84, error: null, responseBody: 'ok', token: token() },
     },
     Location: locationDocument(present(reference.completePlaces('Toulon', { offset: 0, limit: 1 }).places[0])),
+    PublisherName: publisherNameDocument('Agence du port'),
     ...Object.assign({}, ...FEATURES.map(({ contract }) => contract?.examples?.(samples))),
+    Market: marketDocument(marketExample(), `/markets?city=/cities/${TOULON}&transactionType=0&propertyType=0`),
     User: { ...identityOf('User', `/users/${ID.client}`), name: 'acme', publicName: 'Agence du port' },
   };
 }
@@ -184,6 +192,11 @@ function alertExample(kind: EventKind, channel: WebhookChannel, { resolvePlace }
   const match = { id: ID.match, createdAt: AT.toISOString(), updatedAt: AT.toISOString() };
   const document = propertyDocument(stored.state, stored.crawls, resolvePlace, { withContacts: true });
   return JSON.parse(bodyOf(bodyHead({ kind, field }, ID.search, PROPERTY, match), JSON.stringify(document)));
+}
+
+function marketExample(): KnownMarket {
+  const place = { code: TOULON, name: 'Toulon', isDepartment: false };
+  return { ...place, transactionType: 0, propertyType: 0, median: 4_200, count: 83, changedAt: AT };
 }
 
 function deliveryExample(): object {

@@ -123,7 +123,7 @@ function pathParameter(name: string, { resource: answered }: Route): object {
 }
 
 /** Parameters of which at least one must be sent. */
-const SHOWN: ReadonlySet<string> = new Set(['eventType', 'property']);
+const SHOWN: ReadonlySet<string> = new Set(['eventType', 'property', 'city']);
 
 function queryParameters({ parameters }: Route): object[] {
   return documentedRules(parameters).map(([name, { description, schema, isRequired = false }]) => ({

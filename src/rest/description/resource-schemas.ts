@@ -25,6 +25,7 @@ import {
   integer,
   link,
   list,
+  number,
   text,
   textOrNull,
 } from './field-schemas.ts';
@@ -83,6 +84,20 @@ const Location = z.strictObject({
   value: text('The value for that member.'),
 });
 
+const Market = z.strictObject({
+  ...identity('Market'),
+  median: z.number().meta({ description: 'Median price per m², euros; for land per m² of land.' }),
+  count: z.int().meta({ description: 'Number of live properties with a price.' }),
+  name: text('Name of the city, arrondissement or department.'),
+  level: z.enum(['city', 'department']).meta({ description: 'Kind of place.' }),
+  changedAt: dateTime('When the median last changed.'),
+});
+
+const PublisherName = z.strictObject({
+  ...identity('PublisherName'),
+  name: text('Name, as in an advert.'),
+});
+
 const User = z.strictObject({
   ...identity('User'),
   name: text('Name of the API client.'),
@@ -96,6 +111,7 @@ const decimalText = ({ answered }: { readonly answered: string }) => textOrNull(
 const ANSWERS: Answers = {
   bound: ({ answered }) => integer(answered),
   floor: ({ answered }) => integer(answered),
+  percent: ({ answered }) => number(answered),
   flag: ({ answered }) => flag(answered),
   code: ({ names, answered }) =>
     z
@@ -115,6 +131,7 @@ const ANSWERS: Answers = {
   inseeCodes: texts,
   polygons: ({ answered }) => list(z.array(z.array(z.tuple([z.number(), z.number()]))), answered),
   features: ({ answered }) => list(z.enum(FEATURE_NAMES), answered),
+  publishers: texts,
   criteria: ({ answered }) => list(z.enum(REQUESTED_CRITERION_NAMES), answered),
   expressions: ({ answered }) => textOrNull(answered),
 };
@@ -279,7 +296,9 @@ const OWN = {
   SiteCategory,
   Feature,
   Location,
+  PublisherName,
   PointOfInterest,
+  Market,
   WebhookTest,
   User,
 };
@@ -297,7 +316,9 @@ const OWN_GROUPS: Readonly<Record<keyof typeof OWN, string>> = {
   SiteCategory: 'Categories of the sites that publish adverts.',
   Feature: 'Features of homes, recognised by the words of adverts.',
   Location: 'Places whose names begin with the typed text.',
+  PublisherName: 'Publishers whose names begin with the typed text.',
   PointOfInterest: 'Schools, restaurants, hospitals and other points of interest near a location.',
+  Market: 'Median prices of properties of one type in a place.',
   WebhookTest: 'An example sent to an endpoint, signed like a real webhook.',
   User: 'The client that the API key belongs to.',
 };

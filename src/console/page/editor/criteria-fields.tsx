@@ -3,6 +3,7 @@
  */
 
 import { type ComponentChildren, Fragment } from 'preact';
+import { Completion, PUBLISHERS } from '../completion.tsx';
 import { Check, Chips, type Choices, ManyChips, SelectField } from '../controls.tsx';
 import { Fold, Violation } from '../elements.tsx';
 import { ENERGY_CATEGORIES, FLAG_CRITERIA, LETTER_MEMBERS, RANGE_MEMBERS } from '../generated/documents.ts';
@@ -23,6 +24,7 @@ import {
   type RangeMember,
   type RequirementMember,
 } from './draft.ts';
+import { Markets } from './markets.tsx';
 import { type FieldsProps, MemberField } from './member-field.tsx';
 import { memberName, memberText } from './member-text.ts';
 import { Chosen } from './place-fields.tsx';
@@ -98,7 +100,7 @@ function HomeDetails(props: FieldsProps) {
   );
 }
 
-const MONEY_RANGES = ['pricePerMeter', 'advertPrice', 'condominiumFees', 'rentalCharges'] as const;
+const MONEY_RANGES = ['pricePerMeter', 'marketDifference', 'advertPrice', 'condominiumFees', 'rentalCharges'] as const;
 const MONEY: readonly (keyof Draft)[] = [...membersOf(MONEY_RANGES), 'withCoherentPrice'];
 
 export function MoneyFields(props: FieldsProps) {
@@ -107,6 +109,7 @@ export function MoneyFields(props: FieldsProps) {
     <fieldset>
       <legend>{words.money}</legend>
       <Range {...props} name="budget" />
+      <Markets draft={props.draft} />
       <FoldedCriteria {...props} title={words.moreMoney} members={MONEY}>
         {MONEY_RANGES.map((name) => (
           <Range key={name} {...props} name={name} />
@@ -119,7 +122,7 @@ export function MoneyFields(props: FieldsProps) {
 
 const ADVERT: readonly (keyof Draft)[] = [
   ...(['publisherTypes', 'includedSiteCategories', 'excludedSiteCategories'] as const),
-  ...(['withVirtualTour', 'hidePropertyContact'] as const),
+  ...(['includedPublishers', 'excludedPublishers', 'withVirtualTour', 'hidePropertyContact'] as const),
 ];
 
 /** Criteria of the advert itself, except its words. */
@@ -132,9 +135,36 @@ export function AdvertCriteria(props: FieldsProps) {
       <Several {...props} member="publisherTypes" choices={coded(words.publisherTypes)} />
       <Several {...props} member="includedSiteCategories" choices={choices} />
       <Several {...props} member="excludedSiteCategories" choices={choices} />
+      <Publishers {...props} member="includedPublishers" />
+      <Publishers {...props} member="excludedPublishers" />
       <Requirement {...props} member="withVirtualTour" />
       <Requirement {...props} member="hidePropertyContact" />
     </FoldedCriteria>
+  );
+}
+
+function Publishers({
+  draft,
+  change,
+  violations,
+  member,
+}: FieldsProps & { readonly member: 'includedPublishers' | 'excludedPublishers' }) {
+  const words = useWords();
+  const names = draft[member];
+  return (
+    <>
+      <Completion
+        label={words.members[member]}
+        source={PUBLISHERS}
+        onChoose={({ name }) => change({ [member]: [...new Set([...names, name])] })}
+      />
+      <Chosen
+        label={words.members[member]}
+        places={names.map((name) => ({ value: name, label: name }))}
+        violation={violations.of(member)}
+        onChange={(kept) => change({ [member]: kept.map(({ value }) => value) })}
+      />
+    </>
   );
 }
 
@@ -191,6 +221,7 @@ const UNITS: Readonly<Record<RangeCriterion, string>> = {
   budget: '€',
   advertPrice: '€',
   pricePerMeter: '€/m²',
+  marketDifference: '%',
   surface: 'm²',
   landSurface: 'm²',
   room: '',

@@ -152,6 +152,8 @@ const EDITED = {
   excludedInseeCodes: INSEE_CODES,
   includedSiteCategories: CATEGORIES,
   excludedSiteCategories: CATEGORIES,
+  includedPublishers: asIs<readonly string[]>([]),
+  excludedPublishers: asIs<readonly string[]>([]),
   shapes: SHAPES,
   excludedShapes: SHAPES,
   /** Groups are alternatives; all conditions of a group must be met. */
@@ -219,14 +221,16 @@ function isSame(some: unknown, other: unknown): boolean {
   return JSON.stringify(some) === JSON.stringify(other);
 }
 
-/** True if the search sets the criterion. A limit of 0 does not count, except for floors. */
+/** True if the search sets the criterion. A limit of 0 does not count, except where values may be negative. */
 export function isRequested(draft: Draft, criterion: Draft['orMissing'][number]): boolean {
   const members: readonly string[] = CRITERION_MEMBERS[criterion];
   return MEMBERS.some((name) => {
     if (!members.includes(MEMBER_OF[name] ?? name)) return false;
     const value = draft[name];
     if (typeof value !== 'string') return Array.isArray(value) ? value.length > 0 : value === true;
-    return value.trim() !== '' && (criterion === 'floor' || Number(numeral(value)) !== 0);
+    return (
+      value.trim() !== '' && (criterion === 'floor' || criterion === 'marketDifference' || Number(numeral(value)) !== 0)
+    );
   });
 }
 

@@ -49,6 +49,9 @@ readonly 'energyCategories': unknown;
 readonly 'greenHouseGasCategories': unknown;
 readonly 'includedFeatures': readonly ("balcony" | "terrace" | "garden" | "cellar" | "parking" | "garage" | "pool" | "fireplace" | "airConditioning" | "accessible" | "furnishedKitchen" | "newBuild" | "renovated" | "toRenovate" | "quiet" | "unobstructedView" | "caretaker" | "intercom" | "alarm")[];
 readonly 'excludedFeatures': readonly ("balcony" | "terrace" | "garden" | "cellar" | "parking" | "garage" | "pool" | "fireplace" | "airConditioning" | "accessible" | "furnishedKitchen" | "newBuild" | "renovated" | "toRenovate" | "quiet" | "unobstructedView" | "caretaker" | "intercom" | "alarm")[];
+readonly 'includedPublishers': readonly (string)[];
+readonly 'marketDifferenceMin': number | null;
+readonly 'marketDifferenceMax': number | null;
 readonly 'lat': string | null;
 readonly 'lon': string | null;
 readonly 'radius': string | null;
@@ -64,7 +67,8 @@ readonly 'excludedInseeCodes': readonly (string)[];
 readonly 'excludedGeoShapes': readonly (readonly (readonly (readonly [number, number])[])[])[];
 readonly 'expressions': string | null;
 readonly 'excludedSiteCategories': readonly (SiteCategoryDocument)[];
-readonly 'orMissing': readonly ("transactionType" | "propertyTypes" | "budget" | "pricePerMeter" | "surface" | "landSurface" | "room" | "bedroom" | "advertPrice" | "furnished" | "publisherTypes" | "includedSiteCategories" | "withVirtualTour" | "withCoherentPrice" | "floor" | "lastFloor" | "elevator" | "constructionYear" | "condominiumFees" | "rentalCharges" | "energy" | "greenHouseGas" | "includedFeatures" | "excludedFeatures" | "areas" | "excludedAreas" | "expressions" | "liveAdvert")[];
+readonly 'excludedPublishers': readonly (string)[];
+readonly 'orMissing': readonly ("transactionType" | "propertyTypes" | "budget" | "pricePerMeter" | "surface" | "landSurface" | "room" | "bedroom" | "advertPrice" | "furnished" | "publisherTypes" | "includedSiteCategories" | "withVirtualTour" | "withCoherentPrice" | "floor" | "lastFloor" | "elevator" | "constructionYear" | "condominiumFees" | "rentalCharges" | "energy" | "greenHouseGas" | "includedFeatures" | "excludedFeatures" | "includedPublishers" | "marketDifference" | "areas" | "excludedAreas" | "expressions" | "liveAdvert")[];
 readonly 'hidePropertyContact': boolean;
 readonly 'notificationEnabled': boolean;
 readonly 'notificationRecipient': string | null;
@@ -235,12 +239,30 @@ readonly 'criterion': "includedCities" | "includedDepartments" | "includedZipcod
 readonly 'value': string;
 }
 
+export interface PublisherNameDocument {
+readonly '@context': "/contexts/PublisherName";
+readonly '@id': string;
+readonly '@type': "PublisherName";
+readonly 'name': string;
+}
+
 export interface PointOfInterestDocument {
 readonly 'lat': number;
 readonly 'lon': number;
 readonly 'name': string | null;
 readonly 'type': string;
 readonly 'attributes': unknown;
+}
+
+export interface MarketDocument {
+readonly '@context': "/contexts/Market";
+readonly '@id': string;
+readonly '@type': "Market";
+readonly 'median': number;
+readonly 'count': number;
+readonly 'name': string;
+readonly 'level': "city" | "department";
+readonly 'changedAt': string;
 }
 
 export interface WebhookTestDocument {
@@ -633,7 +655,7 @@ readonly 'resubscribedAt': string | null;
 }
 
 export interface ExplainedCriterionDocument {
-readonly 'criterion': "liveAdvert" | "transactionType" | "propertyTypes" | "budget" | "pricePerMeter" | "surface" | "landSurface" | "room" | "bedroom" | "advertPrice" | "furnished" | "publisherTypes" | "includedSiteCategories" | "withVirtualTour" | "withCoherentPrice" | "floor" | "lastFloor" | "elevator" | "constructionYear" | "condominiumFees" | "rentalCharges" | "energy" | "greenHouseGas" | "includedFeatures" | "excludedFeatures" | "areas" | "excludedAreas" | "expressions";
+readonly 'criterion': "liveAdvert" | "transactionType" | "propertyTypes" | "budget" | "pricePerMeter" | "surface" | "landSurface" | "room" | "bedroom" | "advertPrice" | "furnished" | "publisherTypes" | "includedSiteCategories" | "withVirtualTour" | "withCoherentPrice" | "floor" | "lastFloor" | "elevator" | "constructionYear" | "condominiumFees" | "rentalCharges" | "energy" | "greenHouseGas" | "includedFeatures" | "excludedFeatures" | "includedPublishers" | "marketDifference" | "areas" | "excludedAreas" | "expressions";
 readonly 'expected': unknown;
 readonly 'actual': unknown;
 readonly 'holds': boolean;
@@ -651,7 +673,7 @@ readonly 'satisfiedSince': string;
 }
 
 export interface WiderSearchDocument {
-readonly 'criterion': "liveAdvert" | "transactionType" | "propertyTypes" | "budget" | "pricePerMeter" | "surface" | "landSurface" | "room" | "bedroom" | "advertPrice" | "furnished" | "publisherTypes" | "includedSiteCategories" | "withVirtualTour" | "withCoherentPrice" | "floor" | "lastFloor" | "elevator" | "constructionYear" | "condominiumFees" | "rentalCharges" | "energy" | "greenHouseGas" | "includedFeatures" | "excludedFeatures" | "areas" | "excludedAreas" | "expressions";
+readonly 'criterion': "liveAdvert" | "transactionType" | "propertyTypes" | "budget" | "pricePerMeter" | "surface" | "landSurface" | "room" | "bedroom" | "advertPrice" | "furnished" | "publisherTypes" | "includedSiteCategories" | "withVirtualTour" | "withCoherentPrice" | "floor" | "lastFloor" | "elevator" | "constructionYear" | "condominiumFees" | "rentalCharges" | "energy" | "greenHouseGas" | "includedFeatures" | "excludedFeatures" | "includedPublishers" | "marketDifference" | "areas" | "excludedAreas" | "expressions";
 readonly 'satisfiedNow': number;
 readonly 'margin': number;
 readonly 'estimated': boolean;
@@ -671,9 +693,9 @@ readonly 'withheld'?: boolean;
 
 export const EVENT_KINDS = ["ad.update.price","ad.update.surface","ad.update.pictures","ad.update.expired","ad.update.reactivated","property.ad.create","property.ad.update","property.match.end","property.match.resume"] as const;
 
-export const RANGE_CRITERIA = ["budget","pricePerMeter","surface","landSurface","room","bedroom","advertPrice","floor","constructionYear","condominiumFees","rentalCharges"] as const;
+export const RANGE_CRITERIA = ["budget","pricePerMeter","surface","landSurface","room","bedroom","advertPrice","floor","constructionYear","condominiumFees","rentalCharges","marketDifference"] as const;
 
-export const RANGE_MEMBERS = ["budgetMin","budgetMax","pricePerMeterMin","pricePerMeterMax","surfaceMin","surfaceMax","landSurfaceMin","landSurfaceMax","roomMin","roomMax","bedroomMin","bedroomMax","advertPriceMin","advertPriceMax","floorMin","floorMax","constructionYearMin","constructionYearMax","condominiumFeesMax","rentalChargesMax"] as const;
+export const RANGE_MEMBERS = ["budgetMin","budgetMax","pricePerMeterMin","pricePerMeterMax","surfaceMin","surfaceMax","landSurfaceMin","landSurfaceMax","roomMin","roomMax","bedroomMin","bedroomMax","advertPriceMin","advertPriceMax","floorMin","floorMax","constructionYearMin","constructionYearMax","condominiumFeesMax","rentalChargesMax","marketDifferenceMin","marketDifferenceMax"] as const;
 
 export const LETTER_MEMBERS = ["energyCategories","greenHouseGasCategories"] as const;
 
@@ -683,7 +705,7 @@ export const FLAG_CRITERIA = ["furnished","elevator"] as const;
 
 export const REQUIREMENTS = ["withVirtualTour","withCoherentPrice","lastFloor"] as const;
 
-export const CRITERION_MEMBERS = {"transactionType":["transactionType"],"propertyTypes":["propertyTypes"],"budget":["budgetMin","budgetMax"],"pricePerMeter":["pricePerMeterMin","pricePerMeterMax"],"surface":["surfaceMin","surfaceMax"],"landSurface":["landSurfaceMin","landSurfaceMax"],"room":["roomMin","roomMax"],"bedroom":["bedroomMin","bedroomMax"],"advertPrice":["advertPriceMin","advertPriceMax"],"furnished":["furnished"],"publisherTypes":["publisherTypes"],"includedSiteCategories":["includedSiteCategories"],"withVirtualTour":["withVirtualTour"],"withCoherentPrice":["withCoherentPrice"],"floor":["floorMin","floorMax"],"lastFloor":["lastFloor"],"elevator":["elevator"],"constructionYear":["constructionYearMin","constructionYearMax"],"condominiumFees":["condominiumFeesMax"],"rentalCharges":["rentalChargesMax"],"energy":["energyCategories"],"greenHouseGas":["greenHouseGasCategories"],"includedFeatures":["includedFeatures"],"excludedFeatures":["excludedFeatures"],"areas":["lat","lon","radius","includedCities","includedDepartments","includedZipcodes","includedInseeCodes","geoShapes"],"excludedAreas":["excludedCities","excludedDepartments","excludedZipcodes","excludedInseeCodes","excludedGeoShapes"],"expressions":["expressions"],"liveAdvert":["excludedSiteCategories"]} as const;
+export const CRITERION_MEMBERS = {"transactionType":["transactionType"],"propertyTypes":["propertyTypes"],"budget":["budgetMin","budgetMax"],"pricePerMeter":["pricePerMeterMin","pricePerMeterMax"],"surface":["surfaceMin","surfaceMax"],"landSurface":["landSurfaceMin","landSurfaceMax"],"room":["roomMin","roomMax"],"bedroom":["bedroomMin","bedroomMax"],"advertPrice":["advertPriceMin","advertPriceMax"],"furnished":["furnished"],"publisherTypes":["publisherTypes"],"includedSiteCategories":["includedSiteCategories"],"withVirtualTour":["withVirtualTour"],"withCoherentPrice":["withCoherentPrice"],"floor":["floorMin","floorMax"],"lastFloor":["lastFloor"],"elevator":["elevator"],"constructionYear":["constructionYearMin","constructionYearMax"],"condominiumFees":["condominiumFeesMax"],"rentalCharges":["rentalChargesMax"],"energy":["energyCategories"],"greenHouseGas":["greenHouseGasCategories"],"includedFeatures":["includedFeatures"],"excludedFeatures":["excludedFeatures"],"includedPublishers":["includedPublishers"],"marketDifference":["marketDifferenceMin","marketDifferenceMax"],"areas":["lat","lon","radius","includedCities","includedDepartments","includedZipcodes","includedInseeCodes","geoShapes"],"excludedAreas":["excludedCities","excludedDepartments","excludedZipcodes","excludedInseeCodes","excludedGeoShapes"],"expressions":["expressions"],"liveAdvert":["excludedSiteCategories","excludedPublishers"]} as const;
 
 export const FLAG_LABELS = {"elevator":{"fr":"Ascenseur","en":"Elevator"},"furnished":{"fr":"Meublé","en":"Furnished"}} as const;
 

@@ -11,6 +11,7 @@ export const editorWords = {
   ),
   addPlace: both('Add a city, a department or a zip code', 'Ajouter une ville, un département ou un code postal'),
   placeExample: 'Toulon, Var, 75011…',
+  publisherExample: both('Name of an agency…', 'Nom d’une agence…'),
   excludePlace: both('Exclude a place', 'Exclure un lieu'),
   moreWhere: both('Other places', 'Autres lieux'),
   inseeHint: both('Separated by commas: 83137, 83126.', 'Séparés par des virgules : 83137, 83126.'),
@@ -28,6 +29,11 @@ export const editorWords = {
   home: both('The home', 'Le logement'),
   moreHome: both('The home: floor, energy, features…', 'Le logement : étage, DPE, équipements…'),
   money: both('Price and costs', 'Prix et charges'),
+  market: (type: string, place: string, median: string, count: string) =>
+    both(
+      `Market: ${type}, ${place}: median ${median}/m² of ${count} properties.`,
+      `Marché : ${type}, ${place} : médiane de ${median}/m² sur ${count} biens.`,
+    ),
   moreMoney: both('Other amounts', 'Autres montants'),
   moreCriteria: both('More criteria', 'Autres critères'),
   wordsLegend: both('Words of the advert', 'Mots de l’annonce'),

@@ -92,7 +92,7 @@ function meant(sets: readonly FormSet[], participles: ReadonlySet<string>): read
   return verbs.length > 0 ? verbs : sets;
 }
 
-/** One line per beginning of forms. After the beginning, each tab precedes the rest of a form and its lemmas. */
+/** One line per beginning of forms: the beginning, and then for each form a tab, its rest and its lemmas. */
 function linesOf(sets: readonly FormSet[]): readonly string[] {
   const kept = new Map<FormSet, Set<string>>();
   for (const [form, its] of setsOfForms(sets)) {

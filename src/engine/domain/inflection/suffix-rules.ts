@@ -18,7 +18,7 @@ interface SuffixRule {
   readonly isPlural: boolean;
 }
 
-/** By flag, in the order of the file. */
+/** The rules by flag, in the order of the file. */
 export type SuffixRules = ReadonlyMap<string, readonly SuffixRule[]>;
 
 /** Forms that match one another. */

@@ -54,7 +54,7 @@ export const GROUP_LIST = 1024;
 export const GROUP_LIST_MAX = 2048;
 /** For each listed group, the lanes that pass and the lanes that are open, with one bit per lane. */
 export const VERDICTS = GROUP_LIST + 4 * GROUP_LIST_MAX;
-/** Numbers of the searches that match for sure. */
+/** Numbers of the searches that certainly match. */
 export const SURE_ANSWERS = 32_768;
 /** Rows to check: number, source and attention. The attention includes `OPEN_ROW` if the columns cannot decide. */
 export const CHECK_ANSWERS = SURE_ANSWERS + 4 * LANES * GROUP_LIST_MAX;
@@ -62,6 +62,6 @@ export const CHECK_INTEGERS = 3;
 export const OPEN_ROW = 256;
 export const KERNEL_BYTES = CHECK_ANSWERS + 4 * CHECK_INTEGERS * LANES * GROUP_LIST_MAX;
 
-/** A row matches for sure below reach × `SURE_PART` - √reach × `SURE_DEGREES`: twice the margins of `area-geometry`. */
+/** A row certainly matches below reach × `SURE_PART` - √reach × `SURE_DEGREES`: two margins of `area-geometry`. */
 export const SURE_PART = 1 - 65 / 2 ** 16;
 export const SURE_DEGREES = 78 / 2 ** 20;

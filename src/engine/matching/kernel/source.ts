@@ -135,7 +135,7 @@ const FILTER_COLUMNS = `
         (i32.shl (i8x16.bitmask (local.get $opening)) (i32.const 16))))
       ${NEXT_GROUP}))`;
 
-/** Narrows the result of `filterColumns`: a row passes only within its reach, and is open unless that is sure. */
+/** Narrows the result of `filterColumns`: a row passes only within its reach, and is open unless clearly within it. */
 const FILTER_AREAS = `
   (func $filterAreas (param $listEnd i32)
     (local $list i32) (local $group i32) (local $part i32) (local $lanes i32) (local $beyond i32)

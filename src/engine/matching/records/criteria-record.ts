@@ -114,7 +114,7 @@ function writeHead(criteria: Criteria, tables: RecordTables): boolean {
   return true;
 }
 
-/** Writes the limits that are set behind the head, and returns their bits. */
+/** Writes the search's limits after the head, and returns their bits. */
 function writeBounds(criteria: Criteria): number {
   let bits = 0;
   let top = HEAD_WORDS;

@@ -21,7 +21,7 @@ const SIDE_MAX = 64;
 const CORNERS_PER_SIDE = 16;
 /** Maximum number of cells that all edges cross, per corner. If the edges would cross more, the grid is coarser. */
 const PASSED_CELLS_PER_POSITION = 48;
-/** In degrees. Far above every rounding error and above `EDGE_TOLERANCE_DEGREES`. */
+/** A margin in degrees, far above every rounding error and above `EDGE_TOLERANCE_DEGREES`. */
 const MARGIN = 1e-7;
 /**
  * In degrees. An edge that spans less latitude counts with its full width in every row that it meets, because the point
@@ -46,7 +46,7 @@ export interface PolygonBox {
 /** The rings of a polygon: the longitude and latitude of all positions, and where each ring ends. */
 export interface Rings {
   readonly coordinates: Float64Array;
-  /** In positions. */
+  /** The position at which each ring ends. */
   readonly ends: readonly number[];
 }
 
@@ -56,8 +56,8 @@ export interface Grid {
   /** `CELL_OUTSIDE`, `CELL_INSIDE`, or the offset of the cell's list. */
   readonly cells: Int32Array;
   /**
-   * For each mixed cell: twice the number of edges, plus one if a location is inside if none of the listed edges and
-   * corners counts; the number of turning corners; the first corner of each edge; the turning corners.
+   * For each mixed cell: twice the number of edges, plus one if locations are inside as long as no listed edge or
+   * corner counts; the number of turning corners; the first corner of each edge; the turning corners.
    */
   readonly lists: Uint16Array;
 }

@@ -69,7 +69,7 @@ function bitOf(names: readonly string[], value: number | string | null): number 
 
 const LOW_BITS = 0x7f7f7f7f;
 
-/** The highest bit of each byte, set if the byte is not 0. */
+/** Returns the highest bit of every byte that is not 0. */
 export function bytesSet(bytes: number): number {
   return (((bytes & LOW_BITS) + LOW_BITS) | bytes) & ~LOW_BITS;
 }

@@ -1,5 +1,5 @@
 /**
- * All rows, and the search for those that a property passes. The codes of the property's places and the R-tree of areas
+ * Stores all rows, and finds those that a property passes. The codes of the property's places and the R-tree of areas
  * determine leaves of rows. The kernel then tests the groups of each leaf that accepts the property's kind.
  */
 

@@ -68,6 +68,7 @@ const EDGES: Readonly<Record<OfProperty<RowOf<'range'>>['name'], Edges | null>> 
   room: COUNTS,
   bedroom: COUNTS,
   floor: null,
+  marketDifference: null,
 };
 
 /** The ranges with columns, in the order of the columns. Each has a column for its minimum and one for its maximum. */

@@ -35,7 +35,7 @@ const MERGE_ROWS = 32;
 /** Number of removals after which the box and the accepted kinds of a leaf are computed again. */
 const STALE_REMOVALS = 32;
 
-/** Learns of changes of leaves, in order to update the R-tree. */
+/** Is notified of changes of leaves, and updates the R-tree. */
 export interface LeafWatcher {
   /** The rows of the leaf have changed. */
   update(leaf: number): void;
@@ -98,7 +98,7 @@ export class RowTrees {
     let node = this.#root;
     while (true) {
       const accepted = integers[node + NODE_ACCEPTS] as number;
-      // Written only if it changes, so that cache lines stay clean.
+      // The value is written only if it changes, so that cache lines stay clean.
       if ((accepted | accepts) !== accepted) integers[node + NODE_ACCEPTS] = accepted | accepts;
       const axis = integers[node + AXIS] as number;
       if (axis === IS_LEAF) return node;
@@ -138,7 +138,7 @@ export class RowTrees {
     this.#watcher?.update(leaf);
   }
 
-  /** Merges a small leaf with its sibling, if both are small leaves. Removes an empty leaf. False if neither. */
+  /** Merges a small leaf into its sibling if that is small too, or removes an empty leaf. False if it does neither. */
   #merge(leaf: number): boolean {
     const { integers } = this.#memory;
     const parent = integers[leaf + PARENT] as number;

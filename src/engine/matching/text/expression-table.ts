@@ -117,7 +117,7 @@ export class ExpressionTable {
     return required.length === 0 ? null : required;
   }
 
-  /** Reads the texts of another property. */
+  /** Reads the texts of the next property. */
   read(texts: readonly string[]): void {
     this.#read(this.text, texts);
   }
@@ -278,7 +278,7 @@ function addressOf(id: number): number {
   return id - 1;
 }
 
-/** The number of words that 16-bit units need. */
+/** The number of words that this number of 16-bit units needs. */
 function wordsFor(units: number): number {
   return Math.ceil(units / 4);
 }
@@ -318,7 +318,7 @@ function requiredChoices({ word, strict }: ExpressionEntry): string[][] {
 
 const NUMBER = /^\d{2,}$/;
 
-/** Orders numbers first and common words last. Longer words precede, because they are rarer (G. K. Zipf, 1935). */
+/** Orders numbers first, then other words by length (longer words are rarer: G. K. Zipf, 1935), common words last. */
 function byRarity(a: string, b: string): number {
   return commonness(a) - commonness(b) || b.length - a.length || (a < b ? -1 : 1);
 }

@@ -62,8 +62,8 @@ export class LoosePhraseTable {
   }
 
   /**
-   * Marks the phrases that occur in `seenIn`, by their code. `occurrences` are those of the reader. Returns the number
-   * of beginnings that were followed, counted once for each position where they end.
+   * Finds the phrases that occur, and marks their codes in `seenIn`. `occurrences` are those of the reader. Returns the
+   * number of beginnings that were followed, counted once for each position where they end.
    */
   read(occurrences: Int32Array, generation: number, seenIn: Int32Array): number {
     const [nodes, places] = [this.#nodes, this.#places];

@@ -70,8 +70,8 @@ export class PhraseTable {
   }
 
   /**
-   * Marks the phrases that occur in `words` in `seenIn`, by their code. A word code that is not positive is in no
-   * phrase. `starts` has, for each word that begins a phrase, its position and its `startOf`.
+   * Finds the phrases that occur in `words`, and marks their codes in `seenIn`. A word code that is not positive is in
+   * no phrase. `starts` has, for each word that begins a phrase, its position and its `startOf`.
    */
   read(words: Int32Array, starts: Int32Array, generation: number, seenIn: Int32Array): void {
     for (let i = 0; i < starts.length; i += 2) {

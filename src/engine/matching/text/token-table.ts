@@ -13,7 +13,7 @@ import type { TermTable } from './term-table.ts';
 const TOKENS_MAX = 65_536;
 /** Four letters are packed into an integer, which is padded with zeros. */
 const LETTERS_OF_INTEGER = 4;
-/** Longer words, and words with other letters than ASCII, are found by their strings. */
+/** Longer words, and words with non-ASCII letters, are found by their strings. */
 export const WORD_LENGTH_MAX = 32;
 export const WORD_INTEGERS = WORD_LENGTH_MAX / LETTERS_OF_INTEGER;
 /** No searched word is longer, even if it is folded and in the plural. */

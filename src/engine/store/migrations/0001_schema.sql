@@ -43,7 +43,7 @@ create table api_keys (
 -- The list of a client's keys.
 create index api_keys_client on api_keys (client_id);
 
--- Secrets that sign every webhook of a client, in addition to the search's token. Null: they do not expire.
+-- Secrets that sign every webhook of a client, in addition to the search's token. They may expire.
 create table webhook_secrets (
   id uuid primary key,
   client_id uuid not null,
@@ -75,6 +75,17 @@ create table site_categories (
 );
 insert into site_categories (name)
 values ('Agence'), ('Mandataire'), ('Notaire'), ('Particulier'), ('Portail'), ('Promoteur'), ('Réseau');
+
+-- Professional publishers and agencies of recent adverts, for completion, written by the recorder. `key` is the folded
+-- name (domain/publisher-criteria.ts).
+create table publishers (
+  key text collate "C" primary key,
+  name text not null,
+  -- The day of its last advert.
+  seen_on date not null
+);
+-- Rows that retention removes.
+create index publishers_seen on publishers (seen_on);
 
 -- A source is an imported file or area. Another import replaces its points in one transaction, whose number is
 -- `revision`. Processes compare the revisions of all sources to find out whether their copy in memory is outdated.
@@ -314,6 +325,8 @@ create table property_summaries (
   -- The facts that most searches compare, so that PostgreSQL can exclude properties that fail. It also computes the
   -- medians of markets from some of them.
   department_code text,
+  -- Of the commune or arrondissement.
+  insee_code text,
   transaction_type smallint,
   property_type smallint,
   price double precision,
@@ -352,6 +365,22 @@ create table market_medians (
   -- The number of the computation that changed the row. The highest number shows readers that the table has changed.
   revision bigint not null,
   primary key (department_code, transaction_type, is_land)
+) with (fillfactor = 50);
+
+-- The medians with which `marketDifference` compares prices: of the live properties of a transaction and a type in a
+-- commune, arrondissement, whole city (Paris, Lyon, Marseille) or department.
+create table market_prices (
+  code text not null,
+  transaction_type smallint not null,
+  property_type smallint not null,
+  -- Euros per m². Null, as the count: the market had a median, but now too few prices are known.
+  median double precision,
+  property_count integer,
+  -- When the median changed.
+  changed_at timestamptz not null,
+  -- As in market_medians; also increased by a new count.
+  revision bigint not null,
+  primary key (code, transaction_type, property_type)
 ) with (fillfactor = 50);
 
 -- Matches and deliveries.
@@ -474,7 +503,7 @@ create table open_deliveries (
 create index open_endpoint on open_deliveries (endpoint_key, lane, uuid_send(id)) where (lane between -1 and 2) is true;
 -- Deliveries that may hold back a later delivery of their match. Those at the same endpoint are found directly, however
 -- many others there are. Seven bytes of the match's id (part of its time and eighteen random bits) and a hash of the
--- endpoint make an entry as long as with the whole id of the match.
+-- endpoint make an entry as long as one with the whole id of the match.
 create index open_undecided on open_deliveries
   (substring(uuid_send(match_id) from 3 for 7), hashtext(endpoint_key), lane, id) where (lane in (0, 1)) is true;
 -- Deliveries that an earlier delivery holds back.
@@ -733,7 +762,7 @@ create table endpoints (
   paused_at timestamptz generated always as (least(operator_paused_at, client_paused_at, failures_paused_at)) stored,
   -- The reason that the operator gave.
   pause_reason text,
-  -- True from the end of a pause to the first 200. Meanwhile there is one attempt at a time, `resumed_with`.
+  -- True from the end of a pause to the first 200. Meanwhile one attempt is made at a time, of `resumed_with`.
   is_resuming boolean not null default false,
   resumed_with uuid,
   -- Number of failed attempts since the last success, and when the first of these ended.
