@@ -246,11 +246,14 @@ test('the user and password of an address are sent only to its host, and appear 
   await (await download(`${url}/moved`, null, options))?.dispose();
   assert.deepEqual(seen, [basic, undefined]);
   await assert.rejects(download(`${url}/file`, null, options), {
-    message: `Cannot download ${url}/file: it answers 401.`,
+    message: `Cannot download ${url}/file: the server answered 401.`,
   });
   // Otherwise a source that delivers nothing would not count as silent.
   for (const version of [null, '{}'])
-    await assert.rejects(download(`${url}/unchanged`, version, options), /answers 304 to a request without conditions/);
+    await assert.rejects(
+      download(`${url}/unchanged`, version, options),
+      /answered 304 to a request without conditions/,
+    );
   await writeFile(path, `{"a": {"format": "poliris", "url": "${secret}/file" x`);
   assert.throws(
     () => readFeedsFile(path),
@@ -282,8 +285,8 @@ test('a private address, an endless file, or another answer is refused with one 
     });
   await refused('/file', /must start with .http/);
   await refused('/loop', /redirect loop/i);
-  await refused('/far', /redirects more than 5 times/);
-  await refused('/missing', /answers 404/);
+  await refused('/far', /redirected more than 5 times/);
+  await refused('/missing', /the server answered 404/);
   await refused('/large', /more than 1000 bytes/, { bytesMax: 1_000 });
   await refused('/endless', /took longer than 200 ms/, { timeoutMs: 200 });
   // As the role is configured: neither plain http nor private addresses are allowed.

@@ -27,8 +27,8 @@ export const ROUTES: readonly Route[] = [
     isIdempotent: true,
     refusals: [409, 410],
     details:
-      'Saves a search. Only `title` is required; every criterion that is set must hold. Matches are sent to ' +
-      '`endpointRecipient` and events to `eventEndpoint`, while `notificationEnabled` is true. A property that ' +
+      'Saves a search. Only `title` is required; a property must satisfy every criterion that is set. Matches are sent ' +
+      'to `endpointRecipient` and events to `eventEndpoint`, while `notificationEnabled` is true. A property that ' +
       'satisfied the search before it was saved is not a match. The `token` in the answer signs the webhooks of the ' +
       'search, which carry its `context`.',
   }),

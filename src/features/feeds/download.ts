@@ -109,8 +109,9 @@ async function fetchFile(url: string, version: string | null, fetching: Fetching
   const { statusCode } = answer;
   if (statusCode === 200) return keep(answer, count, signal);
   if (statusCode === 304 && Object.keys(conditions).length > 0) return null;
-  if (statusCode === 304) throw new Error('the server answers 304 to a request without conditions');
-  throw new Error(statusCode < 400 ? `it redirects more than ${REDIRECTS_MAX} times` : `it answers ${statusCode}`);
+  if (statusCode === 304) throw new Error('the server answered 304 to a request without conditions');
+  const redirected = `redirected more than ${REDIRECTS_MAX} times`;
+  throw new Error(`the server ${statusCode < 400 ? redirected : `answered ${statusCode}`}`);
 }
 
 /** Inverse of `versionOf`. */

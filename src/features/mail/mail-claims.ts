@@ -202,7 +202,7 @@ function claimText(open: string): string {
       from open left join subscription on number = search_number, chosen,
         lateral (select ${morningAfter('frequency', 'created_at')} as earliest) as mornings
     ), started as materialized (
-      -- Of all items of the e-mail, by which it is given back: the clock advances from row to row.
+      -- The same time for all items, because the clock advances from row to row and a return compares the time.
       select max(clock_timestamp()) as at from decided
     ), claimed as (
       update mail_items set

@@ -63,7 +63,7 @@ export const mail: Feature = {
       ...shared,
       pauseDays: config.endpointPauseDays,
       onNotice(client, endpointCount, { error, statusCode, reason }) {
-        log.info({ client, endpoints: endpointCount, statusCode, error, reason }, 'notice of failing endpoints');
+        log.info({ client, endpoints: endpointCount, statusCode, error, reason }, 'An endpoint notice was attempted.');
       },
     });
     const mailing = startMailing({

@@ -150,7 +150,7 @@ async function mailOnce(turn: MailTurn, dependencies: MailingDependencies, retry
   } else if (nowMs() - claimedAt > CLAIM_USED_WITHIN_MS) {
     // The lease could end during the attempt, and another process would send the e-mail as well.
     await retrying(() => giveBackMail(database, mail));
-    const late = `not sent within ${CLAIM_USED_WITHIN_MS} ms of its claim, and given back: this machine is too busy`;
+    const late = `not sent within ${CLAIM_USED_WITHIN_MS} ms of its claim, and returned: this machine is too busy`;
     return onTransientError('mail', new Error(late));
   } else outcome = await sender.send({ from: from.address, to: mail.address, bytes: letter.bytes }, mail.startedAt);
   const settled = settledOf(mail, outcome, retryDelayMs);

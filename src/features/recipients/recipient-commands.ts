@@ -59,7 +59,7 @@ async function withRecipient(
 }
 
 function found<T>(result: T | null): T {
-  if (result === null) throw new CommandError('Vigie holds no data about this address. Check its spelling.');
+  if (result === null) throw new CommandError('Vigie has no data about this address. Check its spelling.');
   return result;
 }
 

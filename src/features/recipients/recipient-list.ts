@@ -104,7 +104,6 @@ export const RECIPIENT_LIST_ROUTE = route(
     parameters: RECIPIENT_LIST_PARAMETERS,
     details:
       'The addresses that your searches send e-mails to, each with the number of searches, the latest consent and ' +
-      'the last e-mail. The `@id` of an address leads to everything that you hold about it, even after its searches ' +
-      'were deleted.',
+      'the last e-mail. The `@id` of an address returns all your data about it, even after its searches were deleted.',
   },
 );

@@ -122,7 +122,7 @@ async function namedIn({ address, client }: GetRecipientsRequest, database: Quer
 
 /** Answers and logs do not repeat the address. */
 function neverHeld() {
-  return grpcNotFound('Recipient', 'recipients/…', 'nothing was ever held about this address');
+  return grpcNotFound('Recipient', 'recipients/…', 'no data about this address was ever stored');
 }
 
 const RecipientMark = z.strictObject({
@@ -197,11 +197,11 @@ const RecipientSchema = z.strictObject({
 const RECIPIENT_CONTRACT: Contract = {
   routes: [
     RECIPIENT_LIST_ROUTE,
-    route('get /recipients/{address}', 'Recipient', 'item', 'Reads what you hold about an e-mail address', {
+    route('get /recipients/{address}', 'Recipient', 'item', 'Reads your data about an e-mail address', {
       details:
-        'What you hold about a recipient of e-mails: the searches with consent and refusals, any unsubscription or ' +
+        'Your data about a recipient of e-mails: the searches with consent and refusals, any unsubscription or ' +
         'erasure, and the e-mails with times and outcomes. Percent-encode the address; case is ignored. The answer ' +
-        'is 404 for an address that you never held. Of an erased address, only the objection remains.',
+        'is 404 if you never had data about the address. After an erasure, only the objection remains.',
     }),
     route('delete /recipients/{address}', 'Recipient', 'nothing', 'Erases an e-mail address', {
       details:
@@ -216,7 +216,7 @@ const RECIPIENT_CONTRACT: Contract = {
   parts: { RecipientSearch, RecipientMark, RecipientEmail, RecipientAttempt, SearchUnsubscription },
   groups: {
     RecipientSummary: 'The list of the people who receive e-mails.',
-    Recipient: 'The data that you hold about recipients of e-mails, and its erasure.',
+    Recipient: 'Your data about recipients of e-mails, and its erasure.',
   },
   examples: ({ at, ids }) => ({
     RecipientSummary: summaryDocument({

@@ -449,7 +449,7 @@ export const AdminServiceService = {
   },
   /**
    * Shows the data that clients store about a recipient of e-mails: searches, consent, objections, e-mails with
-   * outcomes. NOT_FOUND if no data was ever held.
+   * outcomes. NOT_FOUND if no data was ever stored.
    */
   getRecipients: {
     path: "/vigie.admin.v1.AdminService/GetRecipients" as const,
@@ -463,7 +463,7 @@ export const AdminServiceService = {
   },
   /**
    * Erases an address from every row of these clients, and keeps the objection as a salted hash. An e-mail that is
-   * being sent is the last one. The call may be repeated. NOT_FOUND if no data was ever held.
+   * being sent is the last one. The call may be repeated. NOT_FOUND if no data was ever stored.
    */
   eraseRecipients: {
     path: "/vigie.admin.v1.AdminService/EraseRecipients" as const,
@@ -716,12 +716,12 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   resumeEndpoint: handleUnaryCall<ResumeEndpointRequest, Endpoint>;
   /**
    * Shows the data that clients store about a recipient of e-mails: searches, consent, objections, e-mails with
-   * outcomes. NOT_FOUND if no data was ever held.
+   * outcomes. NOT_FOUND if no data was ever stored.
    */
   getRecipients: handleUnaryCall<GetRecipientsRequest, GetRecipientsResponse>;
   /**
    * Erases an address from every row of these clients, and keeps the objection as a salted hash. An e-mail that is
-   * being sent is the last one. The call may be repeated. NOT_FOUND if no data was ever held.
+   * being sent is the last one. The call may be repeated. NOT_FOUND if no data was ever stored.
    */
   eraseRecipients: handleUnaryCall<EraseRecipientsRequest, EraseRecipientsResponse>;
   /** Creates a client. ALREADY_EXISTS if the name is taken. */
