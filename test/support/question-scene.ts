@@ -178,6 +178,7 @@ export function randomMembers(random: Random, properties: readonly KnownProperty
     geoShapes: now(0.1) && facts.lat !== null ? [[square]] : [],
     includedSiteCategories: now(0.1) ? category() : [],
     excludedSiteCategories: now(0.15) ? category() : [],
+    marketDifferenceMax: now(0.15) ? random.integer(-60, 60) : null,
     expressions: now(0.25)
       ? `expressions[0][0][word]=${encodeURIComponent(random.pick(WORDS))}&expressions[0][0][options][includes]=${now(0.7)}`
       : null,

@@ -1,21 +1,18 @@
 /**
  * The markets with which a search compares the price of a property (decisions, section 3, *Market difference*): the live
- * properties of one place, transaction and type. Properties carry the stored rows, and the difference is computed when
- * a criterion first needs it.
+ * properties of one place, transaction and type. Properties carry the stored rows, and a criterion looks its market up.
  */
 
 import { comparablePrice, type Market, type PricedProperty } from './price-coherence.ts';
 
 export interface MarketPrice {
-  /** INSEE code of a commune or arrondissement (five characters), or code of a department. */
+  /** INSEE code of a commune or arrondissement, or code of a department. */
   readonly code: string;
   readonly name: string;
-  readonly isDepartment: boolean;
   readonly transactionType: number;
   readonly propertyType: number;
-  /** Euros per m², for land per m² of land; null while fewer than `MARKET_SIZE_MIN` prices are known. */
+  /** Euros per m², for land per m² of land; null, as the count, while fewer than `MARKET_SIZE_MIN` prices are known. */
   readonly median: number | null;
-  /** The number of priced live properties; null if the median is. */
   readonly count: number | null;
   /** When the median last changed. */
   readonly changedAt: Date;
@@ -23,7 +20,7 @@ export interface MarketPrice {
 
 export type KnownMarket = MarketPrice & { readonly median: number; readonly count: number };
 
-/** By `marketKey`. A new object for each change, so that equal objects have equal prices. */
+/** By `marketKey`. */
 export type MarketPrices = ReadonlyMap<string, MarketPrice>;
 
 /** The stored medians at a moment. */
@@ -38,36 +35,28 @@ export interface Medians {
 export const NO_MARKETS: MarketPrices = new Map();
 export const NO_MEDIANS: Medians = { median: () => null, changedAt: () => null, markets: NO_MARKETS };
 
-export function marketKey({
-  code,
-  transactionType,
-  propertyType,
-}: Pick<MarketPrice, 'code' | 'transactionType' | 'propertyType'>): string {
-  return `${code}/${transactionType}/${propertyType}`;
+/** `kind`: the type of property or, for the coherence of prices, whether it is land. */
+export function marketKey(code: string, transactionType: number, kind: number | boolean): string {
+  return `${code}/${transactionType}/${kind}`;
 }
 
-export interface MarketPlace {
-  /** Its commune's; for an arrondissement, its own before its city's. */
+export function isDepartment({ code }: MarketPrice): boolean {
+  return code.length < '83137'.length;
+}
+
+export interface MarketPlace extends Pick<PricedProperty, 'transactionType' | 'propertyType' | 'departmentCode'> {
+  /** That of an arrondissement before that of its city. */
   readonly inseeCodes: readonly string[];
-  readonly departmentCode: string | null;
-  readonly transactionType: number | null;
-  readonly propertyType: number | null;
 }
 
 /** The rows that decide the market of a property, the smallest place first. All but the last lack a median. */
-function decisiveRows(
-  { inseeCodes, departmentCode, transactionType, propertyType }: MarketPlace,
-  markets: MarketPrices,
-): readonly MarketPrice[] {
-  const rows: MarketPrice[] = [];
-  if (transactionType === null || propertyType === null) return rows;
-  for (const code of departmentCode === null ? inseeCodes : [...inseeCodes, departmentCode]) {
-    const row = markets.get(marketKey({ code, transactionType, propertyType }));
-    if (row === undefined) continue;
-    rows.push(row);
-    if (row.median !== null) break;
-  }
-  return rows;
+function decisiveRows(place: MarketPlace, markets: MarketPrices): readonly MarketPrice[] {
+  const { inseeCodes, departmentCode, transactionType, propertyType } = place;
+  if (transactionType === null || propertyType === null) return [];
+  const codes = departmentCode === null ? inseeCodes : [...inseeCodes, departmentCode];
+  const rows = codes.flatMap((code) => markets.get(marketKey(code, transactionType, propertyType)) ?? []);
+  const known = rows.findIndex(({ median }) => median !== null);
+  return known === -1 ? rows : rows.slice(0, known + 1);
 }
 
 /** Null if too few prices are known, or if the transaction or the type is unknown. */
@@ -85,16 +74,15 @@ export function marketChangedAt(place: MarketPlace, markets: MarketPrices): Date
 type ComparedProperty = PricedProperty & MarketPlace & { readonly markets: MarketPrices };
 
 export interface MarketDifference {
-  /** Of the property's price per m² from the median, unrounded; negative if the property is cheaper. */
+  /** Of the price per m² from the median, unrounded; negative if the property is cheaper. */
   readonly percent: number;
   readonly market: KnownMarket;
 }
 
 /** Null if the property has no market, price or surface. */
 export function marketDifferenceOf(property: ComparedProperty): MarketDifference | null {
-  const { markets } = property;
-  const price = markets.size === 0 ? null : comparablePrice(property);
-  const market = price === null ? null : marketOfPlace(property, markets);
+  const price = comparablePrice(property);
+  const market = price === null ? null : marketOfPlace(property, property.markets);
   if (price === null || market === null) return null;
   return { percent: ((price - market.median) / market.median) * 100, market };
 }

@@ -366,9 +366,8 @@ create table market_prices (
   -- Euros per m². Null, as the count: the market had a median, but now too few prices are known.
   median double precision,
   property_count integer,
-  -- When the median changed.
+  -- As in market_medians; a new count changes the revision alone.
   changed_at timestamptz not null,
-  -- As in market_medians; also increased by a new count.
   revision bigint not null,
   primary key (code, transaction_type, property_type)
 ) with (fillfactor = 50);
