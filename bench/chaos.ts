@@ -1,30 +1,29 @@
 /**
- * Chaos test. Three daemons take in, match and deliver while faults strike:
+ * Chaos test. Three daemons take in, match and deliver while faults occur:
  * - daemons, nats-server and PostgreSQL are killed, frozen and restarted in turn, and standbys are promoted;
  * - every connection is cut, stalled and refused, and loses bytes;
  * - mailboxes overflow, and the disks of both servers and the store of nats-server are full;
- * - PostgreSQL refuses statements and logins, has a wrong clock, and is overloaded;
- * - adverts cannot be stored, and properties exceed their bounds;
- * - all daemons are killed amid messages of one `crawledAt`, and a client sends the most expensive requests.
- * Between its parts both servers come back with an earlier copy of their data. For a third of the time, at most ten
- * minutes, PostgreSQL is overloaded and nothing else is wrong: the lead must not change then. At the end every fault is
- * healed, and an auditor checks:
+ * - PostgreSQL refuses statements and logins, has the wrong time, and is overloaded;
+ * - adverts cannot be stored, and properties exceed their limits;
+ * - all daemons are killed while they record messages with the same `crawledAt`, and a client sends the most expensive
+ *   requests. Between its parts both servers return with an earlier copy of their data. For a third of the time, at
+ *   most ten minutes, PostgreSQL is overloaded and nothing else is wrong: the lead must not change then. At the end
+ *   every fault is repaired, and an auditor checks:
  * - no published message is lost or out of order, and the webhooks of a match keep its order;
  * - every refused message is in the dead letters;
  * - nothing is sent again once its status 200 could be read;
- * - no delivery has more than six attempts or one too early, and every retry carries the same signed bytes;
- * - daemons end when they are asked to, and only then.
- * Exits with 1 and a list if it finds a violation.
+ * - no delivery has more than six attempts or an early one, and every retry sends the same signed bytes;
+ * - daemons end when they are asked to, and only then. Exits with 1 and a list if it finds a violation.
  *
  *   npm run chaos -- [--seed 1,2,3] [--minutes 10 | --seconds 90] [--rate 15] [--instances 3] [--faults PATTERN]
- *     [--cluster] [--waiting 1000000]
+ *   [--cluster] [--waiting 1000000]
  *
- * `--minutes`, `--seconds`: length of the faults for each seed; healing takes additional time. `--faults`: only the
- * faults whose name in the timeline matches. `--cluster`: NATS is a cluster of three, of which one server at a time is
- * cut off from its peers, killed or frozen; the store, disk and clock of NATS have no faults then. `--waiting`: number
- * of retries at one endpoint that wait for their hour throughout the run. `NATS_SERVER_BIN` names another nats-server.
- * The seed decides which messages are published, what endpoints answer, and which faults strike in which order; the
- * machine decides the rest.
+ * `--minutes`, `--seconds`: duration of the faults for each seed; repairs take additional time. `--faults`: only the
+ * faults whose name in the timeline matches. `--cluster`: NATS is a cluster of three. One server at a time is cut off
+ * from its peers, killed or frozen; the store, disk and clock of NATS have no faults. `--waiting`: number of retries at
+ * one endpoint that wait for their hour throughout the run. `NATS_SERVER_BIN` names another nats-server. The seed
+ * decides which messages are published, what endpoints answer, and which faults occur in which order. Everything else
+ * depends on the machine.
  */
 
 import { fileURLToPath } from 'node:url';
@@ -57,7 +56,7 @@ const OVERLOAD_SECONDS_MAX = 600;
 /** Kinds of violation in the summary, each with a pattern of the auditors' sentences that belong to it. */
 const KINDS: readonly (readonly [kind: string, rule: RegExp])[] = [
   ['lost', /do not exist|is missing|\(a\)|0 times in the dead letters/],
-  ['false', /nobody (expected|spoke)|unknown id|not as its messages|events of/],
+  ['false', /nobody (expected|spoke)|an unexpected dead letter|unknown id|not as its messages|events of/],
   ['doubled', /\((b|c)\)|times in the dead letters/],
   ['early', /\(d\)/],
 ];
@@ -77,13 +76,13 @@ const { values } = parseArgs({
 });
 const seconds = values.seconds === undefined ? 60 * Number(values.minutes) : Number(values.seconds);
 const isInside = process.argv.includes(INSIDE);
-/** Functions to run at every end, because daemons and servers must not outlive this process. */
+/** Functions to run at any exit, because daemons and servers must not outlive this process. */
 const closers: (() => Promise<unknown>)[] = [];
 
 async function main(): Promise<number> {
   const mounts = isInside || canMount();
   if (mounts && !isInside) return runInNamespace(fileURLToPath(import.meta.url));
-  if (!mounts) console.log('This machine forbids to mount a small disk: nats-server is spared the full one.');
+  if (!mounts) console.log('This machine does not permit mounting a small disk: the fault "full disk" is skipped.');
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, () => void closeAll().finally(() => process.exit(1)));
   }
@@ -118,7 +117,7 @@ async function runSeed(seed: number): Promise<number> {
     });
     const reference = await loadReference();
     const messagesPerSecond = Number(values.rate);
-    // `crawledAt` advances more slowly than messages are published, because a time in the future is rejected.
+    // `crawledAt` advances more slowly than the clock, because a time in the future is rejected.
     const intervalMs = Math.ceil(500 / messagesPerSecond);
     const sample = { seed, reference, startAt: new Date(), intervalMs, changeShare: 0.75, heldMax: 300 };
     const crawler = startChaosCrawler({
@@ -152,13 +151,13 @@ interface Havoc {
   readonly struck: number;
   readonly isRestored: boolean;
   readonly gaps: readonly Gap[];
-  /** Changes of leader, and jumps of sequence numbers, without a cause. */
+  /** Changes of leader and jumps of sequence numbers that have no cause. */
   readonly unfounded: readonly string[];
 }
 
 /**
- * Runs the faults in parts. A copy for the next disaster is made before each part but the first and the last, and the
- * disaster follows the part. The overload comes before the last part.
+ * Runs the faults in parts. Before each part except the first and the last, a copy is made for the disaster that
+ * follows the part. The overload precedes the last part.
  */
 async function wreak(
   cleanup: { after(work: () => Promise<void>): void },
@@ -177,7 +176,7 @@ async function wreak(
   const faults = faultsOf(scene, crawler, mischief, random, partSeconds).filter(isWanted);
   let struck = 0;
   const frozen = `${random.pick(['PostgreSQL', 'nats-server', 'A', 'B'])} freezes for a minute`;
-  // Faults that few draws would bring and every run must have.
+  // Faults that are rarely drawn, but that every run must have.
   const openings = values.cluster
     ? [ROLLING_RESTART, PROMOTION, LONG_CUT_OFF]
     : [ROLLING_RESTART, PROMOTION, frozen, ROLLING_RESTART];
@@ -238,7 +237,7 @@ async function audit(
       },
       freezes: { seenDelivered: watcher.seenDelivered, leaseMs: LEASE_MS },
     })),
-    // Posts that the database has forgotten are judged too: a receiver has seen their numbers.
+    // Posts that the database has forgotten are checked too, because a receiver has seen their numbers.
     ...(gaps.length === 0 ? [] : auditNumbers(receiver.posts)),
   ];
   const events = [...expected.events.values()].flat().length;
@@ -250,14 +249,13 @@ async function audit(
 }
 
 /**
- * Only one server was unavailable at a time, so no message may be lost. What a loss leads to is also `lost` or `false`.
+ * Only one server was unavailable at a time, so no message may be lost. Consequences of a loss are also `lost` or
+ * `false`.
  */
 async function auditStream(crawler: ChaosCrawler): Promise<readonly string[]> {
   const lost = await crawler.findLost();
   if (lost.length === 0) return [];
-  return [
-    `the stream does not hold ${lost.length} messages that it had taken: ${lost.slice(0, LISTED_MAX).join(', ')}`,
-  ];
+  return [`the stream lacks ${lost.length} messages that it acknowledged: ${lost.slice(0, LISTED_MAX).join(', ')}`];
 }
 
 function verdictOf(found: readonly string[]): string {
@@ -280,7 +278,7 @@ const closeAll = singleFlight(async (): Promise<void> => {
   for (let close = closers.pop(); close !== undefined; close = closers.pop()) await close();
 });
 
-/** Waits until no work is left. Work that remains when the time is over is a violation. */
+/** Waits until no work is left. Work that remains after the timeout is a violation. */
 async function untilQuiet({ instances, broker, database }: Scene, deliveries: number): Promise<readonly string[]> {
   await Promise.all(instances.map((instance) => instance.untilUp()));
   const look = async (): Promise<string> => {

@@ -1,4 +1,4 @@
-/** Waits for a child process, but never for one that has ended or hangs: the benchmark would not end either. */
+/** Waits for a child process, but not for one that has ended or hangs, because the benchmark would never end. */
 
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -6,7 +6,7 @@ import { inTime } from '../src/engine/actor/waiting.ts';
 
 const PATIENCE_MS = 180_000;
 
-/** Resolves with the next message. Rejects if the process ends before, or after three minutes. */
+/** Resolves with the next message. Rejects if the process ends first, or after three minutes. */
 export async function messageOf<T>(child: ChildProcess): Promise<T> {
   const over = new AbortController();
   const ended = once(child, 'exit', { signal: over.signal }).then(([code, signal]) => {

@@ -1,7 +1,7 @@
 /**
- * Measures whether the console stays smooth with 1,000 searches and 10,000 matches. A daemon holds both; in a browser
- * without a graphics card a simulated user drags, zooms, filters, opens and scrolls through all of them. Counts frames
- * that took longer than 100 ms, and tasks of the page itself that did. Arguments: `--matches N`, `--searches N`.
+ * Measures whether the console stays smooth with 1,000 searches and 10,000 matches. A simulated user drags, zooms,
+ * filters, opens and scrolls through all of them in a browser without a graphics card. Counts frames, and tasks of the
+ * page itself, that took longer than 100 ms. Arguments: `--matches N`, `--searches N`.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -25,7 +25,7 @@ const { values } = parseArgs({
 const [matchCount, searchCount] = [Number(values.matches), Number(values.searches)];
 const LONG_MS = 100;
 const AT_ONCE = 20;
-/** A client may write 50 times a second; `AT_ONCE` searches in this time make 40. */
+/** A client may write 50 times a second; `AT_ONCE` searches per batch are 40 a second. */
 const BATCH_MS = 500;
 
 const closers: (() => Promise<void>)[] = [];
@@ -52,7 +52,7 @@ const MEASURE = `(() => {
   globalThis.seen = seen;
 })()`;
 
-/** Scrolls 400 pixels a frame to the end of the list. Returns the most rows that were drawn at once. */
+/** Scrolls 400 pixels a frame to the end of the list. Returns the largest number of rows that were drawn at once. */
 const SCROLL = `(async () => {
   const main = document.querySelector('main');
   let drawnMax = 0;
@@ -157,6 +157,6 @@ function say(what: string): void {
 function report({ frames, long, worstMs, longTasks }: Seen): void {
   console.log(`${searchCount} searches, ${matchCount} matches: ${frames} frames, ${long} above ${LONG_MS} ms`);
   console.log(`the longest ${worstMs.toFixed(0)} ms; tasks of the page above ${LONG_MS} ms: ${longTasks}`);
-  // A run of seconds is too short to judge.
+  // A smoke run is too short to judge.
   if (longTasks > 0 && !values.smoke) process.exitCode = 1;
 }

@@ -1,25 +1,24 @@
 /**
  * Benchmarks of the courier. PostgreSQL (with fsync), nats-server, the receiver and the courier are processes of this
  * machine. It measures:
- * - deliveries per second with everything recorded, also as a share of undici alone against the same receiver;
- * - how long healthy endpoints wait while a fifth of all endpoints hangs with long queues;
- * - what a recovery that brings many waiting deliveries forward costs fresh ones;
- * - what many waiting retries cost;
+ * - deliveries per second with everything recorded, also as a share of undici alone with the same receiver;
+ * - how long healthy endpoints wait while a fifth of all endpoints hang with long queues;
+ * - how much a recovery of many waiting deliveries delays new ones;
+ * - the cost of many waiting retries;
  * - how long healthy endpoints wait while one endpoint has `--waiting` retries, and while one resumes with `--resumed`;
- * - only with `--only day`: a day of two couriers, whose hours take `--hour` seconds and bring `--deliveries` each;
+ * - only with `--only day`: a day of two couriers, in which an hour takes `--hour` seconds and has `--deliveries`;
  * - only with `--only dead`: such a day without dead endpoints, then one with a tenth of the endpoints dead.
  *
- *   npm run bench:courier -- [--deliveries 10000] [--hanging 50000] [--recovered 10000] [--retries 200000]
- *     [--waiting 1000000] [--resumed 100000] [--seconds 20] [--hour 10]
- *     [--only throughput|fairness|recovery|retries|waiting|resume|day|dead] [--snapshot] [--profile folder]
- *     [--external] [--json]
- *   npm run bench:courier -- --peer pg-boss --peer graphile-worker [--turns 2] [--deliveries 10000]
- *     [--snapshot --held 180]
+ *   npm run bench:courier -- [--deliveries 10000] [--hanging 50000] [--recovered 10000] [--retries 200000] [--waiting
+ *   1000000] [--resumed 100000] [--seconds 20] [--hour 10] [--only
+ *   throughput|fairness|recovery|retries|waiting|resume|day|dead] [--snapshot] [--profile folder] [--external] [--json]
+ *   npm run bench:courier -- --peer pg-boss --peer graphile-worker [--turns 2] [--deliveries 10000] [--snapshot --held
+ *   180]
  *
  * `…CpuMicrosPerDelivery` is the CPU of the delivering process and of PostgreSQL. `--profile` writes a CPU profile of
  * the process to the folder. With `--snapshot` a transaction holds a snapshot throughout, as `pg_dump` does, so that no
- * dead row can be removed. `--external` uses a distribution's PostgreSQL with its defaults. `--peer` compares with
- * another job queue, which it installs (`courier/peers.ts`).
+ * dead row can be removed. `--external` uses a distribution's PostgreSQL with its defaults. `--peer` installs another
+ * job queue and compares the courier with it (`courier/peers.ts`).
  */
 
 import { setTimeout as wait } from 'node:timers/promises';
@@ -92,7 +91,7 @@ async function undiciPerSecond(scene: Scene, count: number): Promise<number> {
   return perSecond;
 }
 
-/** Queues all deliveries before the courier starts; ends when the last outcome is recorded. */
+/** Queues all deliveries before the courier starts, and ends when the last outcome is recorded. */
 async function benchThroughput(scene: Scene) {
   const count = Number(options.deliveries);
   await seedDeliveries(scene.database, scene.search, healthyUrls(scene, count));
@@ -137,7 +136,7 @@ async function benchFairness(scene: Scene) {
     beside: percentile(afterwards, 0.99),
     during: percentile(beside, 0.99),
   };
-  say(`healthy p99: ${p99.baseline} ms alone, ${p99.during} ms while the flood comes in, ${p99.beside} ms beside it`);
+  say(`healthy p99: ${p99.baseline} ms alone, ${p99.during} ms while the flood arrives, ${p99.beside} ms afterwards`);
   return {
     healthyP50BaselineMs: percentile(baseline, 0.5),
     healthyP50Ms: percentile(afterwards, 0.5),
@@ -150,7 +149,7 @@ async function benchFairness(scene: Scene) {
   };
 }
 
-/** Everything belongs to one client with one endpoint, like the fresh deliveries: the recovery may not delay those. */
+/** Old and new deliveries belong to one client with one endpoint: the recovery must not delay the new ones. */
 async function benchRecovery(scene: Scene) {
   const count = Number(options.recovered);
   if (count === 0) return {};
@@ -198,7 +197,7 @@ async function benchRecovery(scene: Scene) {
   };
 }
 
-/** Leaves time for seeding, publishing and handing back: all retries then become due at the same moment. */
+/** Leaves time for seeding and publishing, so that all retries become due at the same moment. */
 function retriesDueInMs(count: number): number {
   return sized(30_000, 8_000) + count * 0.45;
 }
@@ -322,8 +321,8 @@ async function holdSnapshot({ database }: Scene): Promise<() => void> {
 }
 
 async function benchCourier(): Promise<Record<string, number | undefined>> {
-  // An hour lasts some seconds here, so the usual minute between two vacuums would be hours. With a held snapshot a
-  // vacuum can remove nothing.
+  // An hour lasts some seconds here, so the usual minute between two vacuums would be hours. While a snapshot is held,
+  // a vacuum cannot remove anything.
   const vacuums = options.only === 'day' && !options.snapshot;
   const scene = await openScene(options.external, vacuums ? { autovacuum_naptime: '1s' } : {});
   const letGo = options.snapshot ? await holdSnapshot(scene) : () => undefined;

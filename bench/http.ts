@@ -1,13 +1,13 @@
 /**
  * Benchmarks of the REST API:
- * - requests per second for points of interest, against a bare Koa that answers a constant body of the same size, in
- *   turns; once for repeated places, and once for places that are all different;
+ * - requests per second for points of interest, in turns with a bare Koa that answers a constant body of the same size;
+ *   once for repeated places, and once for places that are all different;
  * - POST and GET of searches on a full table, with the query plans;
- * - latencies of one client while another sends the most expensive requests; the API has the daemon's matcher then;
+ * - latencies of one client while another sends the most expensive requests to an API with the daemon's matcher;
  * - clients' queries over many properties while a recorder works.
  *
  *   npm run bench:http -- [--searches 1000000] [--points 100000] [--seconds 5] [--rounds 3] [--properties 100000]
- *     [--only hostile|questions] [--json]
+ *   [--only hostile|questions] [--json]
  */
 
 import { type ChildProcess, fork } from 'node:child_process';
@@ -48,7 +48,7 @@ const QUERIES = sized(500, 20);
 const WARM_UP_SECONDS = sized(2, 1);
 /** On a busy machine an answer may take longer than autocannon's default timeout. */
 const ANSWER_SECONDS_MAX = 120;
-/** More than the API caches answers for, and different for each connection, so that every answer is computed. */
+/** More queries than the API caches, and different ones for each connection, so that every answer is computed. */
 const DISTINCT_QUERIES = sized(12_800, 80);
 const say = (line: string): void => (options.json ? console.error(line) : console.log(line));
 

@@ -1,7 +1,7 @@
 /**
  * Measures how long a daemon takes from its start until it is ready with many saved searches in PostgreSQL, and how
- * much memory it then has. Ready means that `/readyz` answers 200; it is polled. The servers are embedded, and the
- * searches are those of the matching benchmark.
+ * much memory it then has. A daemon is ready when `/readyz`, which is polled, answers 200. The servers are embedded,
+ * and the searches are those of the matching benchmark.
  *
  *   npm run bench:loading -- [--searches 1000000] [--starts 3] [--seed 1] [--json]
  *

@@ -1,11 +1,11 @@
 /**
- * Matches one advert against all saved searches: our index, the plain way and a typed-array scan, on the same seeded
- * searches and adverts, in one process. Then: adverts in Paris only, updates during matching, a mix with 3 % of
- * searches without geography, another population, the worst that clients can do within their limits, and points of
+ * Matches adverts against all saved searches in one process, with our index, an R-tree and a typed-array scan, on the
+ * same seeded searches and adverts. Further parts measure adverts only in Paris, updates during matching, a mix with 3
+ * % of searches without geography, another population, the most expensive searches that limits allow, and points of
  * interest. All answers are compared.
  *
- *   npm run bench:matching -- [--searches 1000000] [--adverts 2000] [--points 1000000] [--seed 1] [--json]
- *     [--homes 0] [--only-ours] [--part first|second|hostile|points]
+ *   npm run bench:matching -- [--searches 1000000] [--adverts 2000] [--points 1000000] [--seed 1] [--json] [--homes 0]
+ *   [--only-ours] [--part first|second|hostile|points]
  *
  * `--homes`: share of the searches with criteria of the home, such as floor or energy. The scan does not support these.
  */
@@ -49,10 +49,10 @@ const isAlone = options['only-ours'];
 
 const MAIN_MIX = { nowhereShare: 0.003 };
 const NOWHERE_MIX = { nowhereShare: 0.03 };
-/** Number of adverts for the slow ways: enough for a 99th percentile. */
+/** Number of adverts for the slow alternatives, enough for a 99th percentile. */
 const PLAIN_ADVERTS = Math.min(advertCount, 1000);
 const SCAN_ADVERTS = Math.min(advertCount, 300);
-/** Searches created before each timed insertion. Few, because garbage collections would copy more of them often. */
+/** Searches created before each timed insertion. They are few, so that garbage collections need not copy many. */
 const BATCH = 500;
 const WARM_UP_SEARCHES = sized(10_000, 100);
 
@@ -67,7 +67,7 @@ interface Built {
 type SearchAt = (position: number) => Criteria;
 
 function residentBytes(): number {
-  if (globalThis.gc === undefined) throw new Error('run with --expose-gc');
+  if (globalThis.gc === undefined) throw new Error('Run Node.js with --expose-gc.');
   globalThis.gc();
   globalThis.gc();
   return process.memoryUsage().rss;
@@ -171,8 +171,8 @@ function measureFirst(towns: Towns): object {
 
   const built = build(searchAt);
   const updates = measureUpdates(built.index, searchCount, searchesOf(MAIN_MIX, seed + 1));
-  // The answers below are those after the updates. Ours are computed first, because a million objects of another index
-  // in the same heap would lengthen every garbage collection.
+  // The answers below are computed after the updates. Ours come first, because a million objects of another index in
+  // the same heap would lengthen every garbage collection.
   const everywhere = answer('everywhere', adverts, built.index);
   const paris = answer('Paris only', parisAdverts, built.index);
   const churned: Churn = churn(built.index, adverts, searchCount, searchAt);

@@ -1,33 +1,28 @@
 /**
  * The whole journey under load: crawlers publish to NATS, a daemon in its own process matches, records and delivers,
- * and a receiver audits. First at full speed for `--seconds`; then at a steady rate, for the latency from publication
- * to webhook; then the same while a crawler floods one property with adverts of 50 kB, beyond its bounds; then the raw
- * limits of the parts. The servers are the embedded ones, durable as in production, on this machine.
+ * and a receiver audits. The first measurement is at full speed for `--seconds`, the second at a steady rate, for the
+ * latency from publication to webhook. The third is the same while a crawler floods one property with adverts of 50 kB,
+ * beyond its limits. The last measures the raw limits of the parts. The servers are embedded, and durable as in
+ * production.
  *
  *   npm run bench:pipeline -- [--searches 10000] [--seconds 60] [--rate 100] [--rate-seconds 30, 0 for none]
- *     [--flood-rate 100] [--notifying 0.05] [--endpoints 50] [--seed 1] [--json] [--crowd 0] [--silent 0]
- *     [--backlog 4000] [--unchanged 0] [--profile folder] [--external] [--apart]
+ *   [--flood-rate 100] [--notifying 0.05] [--endpoints 50] [--seed 1] [--json] [--crowd 0] [--silent 0] [--backlog
+ *   4000] [--unchanged 0] [--profile folder] [--external] [--apart]
  *
- * `--silent`: searches without criteria of one client, which send no notifications; they show what such searches cost
- * all others.
- * `--crowd`: searches of 20 clients that match one advert, which is published as the last measurement begins;
- * `besideCrowdMs` is the latency of all other deliveries.
- * `--profile` writes the daemon's CPU profile to the folder. `--external` uses a distribution's PostgreSQL with its
- * defaults.
- * `recrawls`: the cost per message if the share `--unchanged` of all messages are re-crawls without changes.
- * `changesPerSecond` counts messages that changed something; re-crawls without changes come on top.
- * `matchesPerSecond` counts matches that began, `matchesPerChange` the rows of matches that a change wrote, and
- * `recordBatchMs` is the time to record a batch.
- * `besideFloodMs` is the latency of all properties but the flooded one, `refused` the number of its messages beyond the
- * bounds.
- * `fsyncMs` is how long a bare write, due every 20 ms, takes until it is durable. It is measured during `latencyMs`;
- * two such waits are part of each latency.
- * `kibPerChange` is what a change leaves in the tables, in PostgreSQL's log and in `ADVERTS`, including its deliveries;
+ * `--silent`: searches of one client without criteria and notifications, to show their cost for all others. `--crowd`:
+ * searches of 20 clients that match one advert, which is published as the last measurement begins; `besideCrowdMs` is
+ * the latency of all other deliveries. `--profile` writes the daemon's CPU profile to the folder. `--external` uses a
+ * distribution's PostgreSQL with its defaults. `recrawls`: the cost per message if the share `--unchanged` of all
+ * messages are re-crawls without changes. `changesPerSecond` counts messages that changed something, without re-crawls
+ * that changed nothing. `matchesPerSecond` counts matches that began, `matchesPerChange` the rows of matches that a
+ * change wrote, and `recordBatchMs` is the time to record a batch. `besideFloodMs` is the latency of all properties
+ * except the flooded one, `refused` the number of its messages beyond the limits. `fsyncMs` is how long a bare write,
+ * due every 20 ms, takes until it is durable. It is measured during `latencyMs`; two such waits are part of each
+ * latency. `kibPerChange` is what a change and its deliveries add to the tables, to PostgreSQL's log and to `ADVERTS`;
  * `bytesPerChange` the same for each table and index; `rowsPerChange` the rows inserted and updated (share of HOT
- * updates); `cpuMicrosPerChange` the CPU until everything is delivered.
- * `--apart` runs the intake leader and a courier as separate processes, and the courier waits until everything is
- * recorded: `perChange` is the cost of recording a change with its deliveries, and `perDelivery` that of sending one,
- * by process.
+ * updates); `cpuMicrosPerChange` the CPU until everything is delivered. `--apart` runs the intake leader and a courier
+ * as separate processes, and the courier waits until everything is recorded: `perChange` is the cost of recording a
+ * change with its deliveries, and `perDelivery` that of sending one, by process.
  */
 
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -94,7 +89,10 @@ const options = {
   seed: Number(values.seed),
   crowd: Number(values.crowd),
   silent: Number(values.silent),
-  /** Most messages that are published but not recorded. With more, only the disk of nats-server would be measured. */
+  /**
+   * Maximum number of messages that are published but not recorded. With more, only the disk of nats-server would be
+   * measured.
+   */
   backlogMax: Number(values.backlog),
 };
 
@@ -141,7 +139,7 @@ async function main(): Promise<void> {
     endpoints,
   });
   await insertSilentSearches(database, options.silent);
-  if (values.apart) await pauseControl(database, 'deliver', 'changes are measured alone');
+  if (values.apart) await pauseControl(database, 'deliver', 'only changes are measured');
   const daemon = await (values.apart ? startRolesApart : startDaemon)({
     databaseUrl: postgres.url,
     natsUrl: nats.url,
@@ -386,13 +384,16 @@ async function untilRecorded(run: Run): Promise<void> {
   while ((await backlogOf(run)) > 0) await wait(20);
 }
 
-/** Messages published and not yet recorded. Asks the stream: the metrics cost the daemon as much as ten messages. */
+/**
+ * Messages published and not yet recorded. Asks the stream, because the metrics cost the daemon as much as ten
+ * messages.
+ */
 async function backlogOf({ broker }: Run): Promise<number> {
   const { num_pending, num_ack_pending } = await broker.manager.consumers.info('ADVERTS', 'intake');
   return num_pending + num_ack_pending;
 }
 
-/** Waits for what is recorded: during a flood there is always a message that is not. */
+/** Waits only for recorded messages, because during a flood there is always an unrecorded one. */
 async function untilDelivered(run: Run): Promise<void> {
   for (;;) {
     const { delivered, deliveries } = await run.daemon.counts();

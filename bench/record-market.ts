@@ -1,4 +1,6 @@
-/** `npm run record:market`: writes the recorded market of the demonstration, which a test compares with its script. */
+/**
+ * `npm run record:market`: writes the recorded market of the demonstration. A test compares the file with this script.
+ */
 
 import { writeFile } from 'node:fs/promises';
 import { brotliCompressSync, constants } from 'node:zlib';

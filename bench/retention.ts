@@ -1,7 +1,7 @@
 /**
- * Measures whether the tables stop growing. Days of adverts, changes, expiries and deliveries are recorded by the
- * recorder in a PostgreSQL whose clock runs ahead; retention runs with its default settings every evening. Prints the
- * rows and megabytes of each table, and how fast retention removes rows.
+ * Measures whether the tables stop growing. The recorder records days of adverts, changes, expiries and deliveries in a
+ * PostgreSQL whose clock is moved forward; retention runs with its default settings every evening. Prints the rows and
+ * megabytes of each table, and how fast retention removes rows.
  */
 
 import { parseArgs } from 'node:util';

@@ -1,4 +1,4 @@
-/** `--smoke` runs a benchmark in seconds, so that a test sees that it still works and prints its figures. */
+/** `--smoke` runs a benchmark in seconds, so that a test can check that it works and prints its figures. */
 
 const isSmoke = process.argv.includes('--smoke');
 
@@ -9,11 +9,11 @@ export function sized(usual: string | number, tiny: string | number): string | n
   return isSmoke ? tiny : usual;
 }
 
-/** Several times what the longest takes on two cores. */
+/** Several times the duration of the longest benchmark on two cores. */
 const SMOKE_MAX_MS = 300_000;
 if (isSmoke) setTimeout(giveUp, SMOKE_MAX_MS).unref();
 
-/** Says what is still open, for a wait that has no bound of its own. */
+/** Reports open resources when a wait without its own timeout does not end. */
 function giveUp(): never {
   console.error(`not over after ${SMOKE_MAX_MS} ms; still open: ${process.getActiveResourcesInfo().join(', ')}`);
   process.exit(1);

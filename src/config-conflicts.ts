@@ -1,6 +1,6 @@
 /**
- * Conflicts between the settings of a daemon, reported before anything opens. Commands that only call a daemon skip
- * these rules: they may name another host.
+ * Finds conflicts between the settings of a daemon before anything opens. These rules do not apply to commands that
+ * only call a daemon, because its address may be on another host.
  */
 
 import { X509Certificate } from 'node:crypto';
@@ -75,7 +75,7 @@ function adminProblems({ host, certificate, privateKey, clientAuthorities }: Con
   return tlsProblems(certificate, privateKey, clientAuthorities);
 }
 
-/** The files may change before they are used; the start then fails later, with another message. */
+/** The files may change before they are used. The start then fails later, with another message. */
 function tlsProblems(certificate: string, privateKey: string, clientAuthorities: string | null): readonly string[] {
   const problems: string[] = [];
   const read = (setting: string, path: string): Buffer | null => {
@@ -93,7 +93,7 @@ function tlsProblems(certificate: string, privateKey: string, clientAuthorities:
     createSecureContext({ cert, key, ca });
   } catch (error) {
     problems.push(
-      `VIGIE_ADMIN_TLS_CERT, VIGIE_ADMIN_TLS_KEY and VIGIE_ADMIN_CLIENT_CA do not fit (${(error as Error).message}). ` +
+      `VIGIE_ADMIN_TLS_CERT, VIGIE_ADMIN_TLS_KEY and VIGIE_ADMIN_CLIENT_CA do not match (${(error as Error).message}). ` +
         'Name a certificate with its key',
     );
   }

@@ -1,6 +1,6 @@
 /**
- * Environment → one frozen `Config`. `config/default.env` names every setting and its default; the environment wins.
- * This is the only reader of `process.env`, and it reports every problem at once, before anything opens.
+ * Reads the environment into one frozen `Config`. `config/default.env` lists every setting with its default, which the
+ * environment overrides. Only this module reads `process.env`. It reports all problems at once, before anything opens.
  */
 
 import { readFileSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { parseEnv } from 'node:util';
 import { z } from 'zod';
 import { isNamespace, NO_NAMESPACE } from './engine/domain/namespace.ts';
 
-/** A rule for URLs. Its message never repeats the value, which may contain a password. */
+/** A rule for URLs. Its message does not repeat the value, which may contain a password. */
 function url(...protocols: string[]) {
   const message = `must be a URL that starts with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`;
   return z.string().refine((value) => URL.canParse(value) && protocols.includes(new URL(value).protocol), message);
@@ -23,7 +23,7 @@ const databaseUrl = z.string().refine((value) => {
     .every((host) => url('postgres:', 'postgresql:').safeParse(`${before}${host}${after}`).success);
 }, 'must be a URL that starts with postgres:// or postgresql://, with commas between several hosts');
 
-/** All servers of a cluster must accept the same credentials: the client library sends one set to all of them. */
+/** All servers of a cluster must accept the same credentials, because the client library sends one set to all. */
 const natsServers = z
   .string()
   .refine(
@@ -39,13 +39,13 @@ function urlsOf(value: string): readonly string[] {
   return value.split(',').map((each) => each.trim());
 }
 
-/** Whether all URLs that have the `part` have the same one. Invalid URLs have been reported already. */
+/** Whether all URLs that contain the `part` have the same one. Invalid URLs are reported elsewhere. */
 function isOne(value: string, part: (url: URL) => string): boolean {
   const urls = urlsOf(value).filter((each) => URL.canParse(each));
   return new Set(urls.map((each) => part(new URL(each))).filter((each) => each !== '')).size <= 1;
 }
 
-/** A path or a query would be ignored silently, so both are refused. */
+/** Refuses a path or a query, because it would be ignored silently. */
 const smtpServer = z
   .string()
   .refine((value) => {
@@ -57,7 +57,7 @@ const smtpServer = z
   }, 'must be smtp:// or smtps:// with a host, optionally user:password@ and a port, and nothing else')
   .refine(
     (value) => !/%(?![0-9a-f]{2})/i.test(value),
-    'has a % that does not begin an escape sequence: write it as %25',
+    'has a % that does not begin an escape sequence. Write it as %25',
   );
 
 /** `alerts@example.org`, or with a display name: `Vigie <alerts@example.org>`. */
@@ -73,7 +73,7 @@ function mailboxOf(value: string): { readonly name: string; readonly address: st
 
 /**
  * The tile server of the console's map: `https://tiles.example.org/{z}/{x}/{y}.png`. The console's
- * Content-Security-Policy names its one origin, so `{s}` for several hosts is refused.
+ * Content-Security-Policy names its only origin, so `{s}` for several hosts is refused.
  */
 const tilesUrl = z.string().refine((value) => {
   const hasPlaces = ['{z}', '{x}', '{y}'].every((place) => value.includes(place));
@@ -83,7 +83,7 @@ const tilesUrl = z.string().refine((value) => {
   return /^https?:$/.test(protocol) && !host.includes('%') && username === '' && password === '';
 }, 'must be an http(s) URL with {z}, {x} and {y}, on one host and without credentials');
 
-/** Addresses and networks, `10.0.0.0/8,::1`. */
+/** Addresses and networks separated by commas: `10.0.0.0/8,::1`. */
 const addresses = z.string().transform((value, context): BlockList => {
   const list = new BlockList();
   for (const each of value.split(',').map((part) => part.trim())) {
@@ -154,43 +154,43 @@ const HOUR_MS = 3_600_000;
 const DAYS_MAX = 36_500;
 const MEBIBYTE = 1_048_576;
 
-/** Values that no operator needs to change, with the reason for each. Tests start a service with others. */
+/** Values that no operator needs to change, each with its reason. Tests start a service with other values. */
 const FIXED = Object.freeze({
-  /** An attempt holds about 50 kB, so all of them hold 13 MB; more at once would only make receivers slower. */
+  /** An attempt uses about 50 kB, so all of them use 13 MB. More attempts would only make receivers slower. */
   attemptsInFlightMax: 256,
-  /** For single explanations, and as many for the worker thread: two cores of PostgreSQL are left for the pipeline. */
+  /** For single explanations, and as many for the worker thread. Leaves two cores of PostgreSQL for the pipeline. */
   questionConnectionsMax: 2,
-  /** Changes in one transaction. Above this, a larger transaction costs more than the round trips that it saves. */
+  /** Changes in one transaction. More would cost more than the round trips that they save. */
   recordBatchMax: 256,
   recordBounds: Object.freeze<Record<'batchBytesMax' | 'advertsMax' | 'bytesMax' | 'waitingMax', number>>({
-    /** Messages of a batch, and large properties that a transaction notifies of: sixteen of the largest messages. */
+    /** The bytes of messages in a batch, and of large properties in a transaction: sixteen of the largest messages. */
     batchBytesMax: 16 * MEBIBYTE,
-    /** Adverts of one property: more than any home has. A change is still recorded in milliseconds at this size. */
+    /** Adverts of one property: more than any home has. At this size, a change is still recorded in milliseconds. */
     advertsMax: 200,
-    /** The state of a property as JSON. Recording a change takes a fifth of a second at this size. */
+    /** The state of a property as JSON. At this size, recording a change takes a fifth of a second. */
     bytesMax: 8 * MEBIBYTE,
-    /** Waiting changes of a property above a megabyte: they can arrive faster than they are recorded. */
+    /** Waiting changes of a property above a megabyte. They may arrive faster than they can be recorded. */
     waitingMax: 64,
   }),
-  /** Ports of web servers. Other system services are excluded: a mail server would read a POST as commands. */
+  /** Ports of web servers. Ports of other system services are refused: a mail server would read a POST as commands. */
   endpointPorts: Object.freeze([
     { from: 80, to: 80 },
     { from: 443, to: 443 },
     { from: 1_024, to: 65_535 },
   ]),
   /**
-   * When a bug affects more properties than this within the window, no single message is the cause: intake stops and
+   * If a bug affects more properties than this within the window, no single message is the cause. Intake then stops and
    * leaves leadership to other instances for half a minute. If the bug occurs again, the process ends.
    */
   breaker: Object.freeze({ propertiesMax: 10, windowMs: 600_000, restMs: 30_000 }),
   /**
-   * The pauses before retries after an error of unknown class. A transient error is over after half a minute; a bug is
-   * not.
+   * The pauses before the retries after an error of unknown class. A transient error usually ends within half a minute;
+   * a bug does not.
    */
   retryPausesMs: Object.freeze([2_000, 8_000, 20_000]),
-  /** Distributions allow 10,000 file descriptors: this leaves room for connections to endpoints and servers. */
+  /** Distributions allow 10,000 file descriptors. This leaves room for connections to endpoints and servers. */
   apiConnectionsMax: 4_096,
-  /** For a client without limits of its own (`vigie admin clients set`). Most clients have some hundred searches. */
+  /** For a client without its own limits (`vigie admin clients set`). Most clients have some hundred searches. */
   searchLimits: Object.freeze({
     searches: 100_000,
     polygonCorners: 500_000,
@@ -198,7 +198,7 @@ const FIXED = Object.freeze({
     matchesPerAdvert: 1_000,
   }),
 });
-/** The size of a burst, in seconds of the rate: a page of the console sends its reads at once, an import its writes. */
+/** The size of a burst, in seconds of the rate. A page of the console sends its reads at once, an import its writes. */
 const READ_BURST_SECONDS = 2;
 const WRITE_BURST_SECONDS = 4;
 
@@ -208,7 +208,7 @@ const settings = z.object({
   VIGIE_NATS_REPLICAS: z
     .enum(
       ['1', '3', '5'],
-      'must be 1, 3 or 5: an even number of copies tolerates no more lost servers than one copy fewer',
+      'must be 1, 3 or 5, because an even number of copies tolerates no more lost servers than one fewer',
     )
     .transform(Number),
   VIGIE_NATS_PORT: integer(0, 65_535),
@@ -258,8 +258,8 @@ export type Config = ReturnType<typeof readConfig>;
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Throws a `ConfigError` that names every invalid setting. Values are not repeated: some are secrets. `defaults`
- * override those of the file.
+ * Throws a `ConfigError` that names every invalid setting. The message does not repeat values, because some are
+ * secrets. `defaults` override those of the file.
  */
 export function readConfig(environment: Environment = process.env, defaults: Environment = {}) {
   const file = parseEnv(readFileSync(DEFAULTS_FILE, 'utf8'));
@@ -315,19 +315,19 @@ export function readConfig(environment: Environment = process.env, defaults: Env
     drainAnnounceMs: setting.VIGIE_DRAIN_ANNOUNCE_MS,
     drainTimeoutMs: setting.VIGIE_DRAIN_TIMEOUT_MS,
     logLevel: setting.VIGIE_LOG_LEVEL,
-    /** Unknown names with our prefix, to warn about: they are misspelt, or set by an orchestrator. */
+    /** Unknown names with our prefix, for a warning. They are misspelt, or an orchestrator sets them. */
     unknownNames: Object.keys(environment).filter((name) => name.startsWith('VIGIE_') && !(name in settings.shape)),
   });
 }
 
-/** If the old name were ignored, the daemon would use the consumer and retries of an unnamed installation. */
+/** Otherwise the daemon would use the consumer and the retries of an unnamed installation. */
 function renamedProblems({ VIGIE_CELL: namespace }: Environment): readonly string[] {
   return namespace ? ['VIGIE_CELL was renamed. Set VIGIE_NAMESPACE to the same value, and unset VIGIE_CELL'] : [];
 }
 
 const ANY_CERTIFICATE = 'any';
 
-/** Missing settings of a configured mail server. */
+/** The settings that a configured mail server also needs. */
 function mailProblems(values: Environment): readonly string[] {
   if (!values.VIGIE_SMTP_URL) return [];
   const missing = ['VIGIE_MAIL_FROM', 'VIGIE_PUBLIC_URL'].filter((name) => !values[name]);
@@ -367,7 +367,7 @@ function mailOf(setting: z.output<typeof settings>) {
   });
 }
 
-/** Null when the console is disabled. */
+/** Null if the console is disabled. */
 function consoleOf(setting: z.output<typeof settings>) {
   if (!setting.VIGIE_CONSOLE) return null;
   return Object.freeze({

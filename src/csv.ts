@@ -1,6 +1,6 @@
-/** Cells of comma-separated values (RFC 4180). People open them in a spreadsheet: no text may become a formula. */
+/** Cells of comma-separated values (RFC 4180). Spreadsheets open them, so no text may become a formula. */
 
-/** Signs that begin a formula, also full-width or after characters that a spreadsheet skips, and cell separators. */
+/** Characters that begin a formula, full-width or after others that a spreadsheet skips, and cell separators. */
 const FORMULA = /^(?:[\t\r\n]|[\s\p{Default_Ignorable_Code_Point}]*[=+\-@＝＋－＠])/u;
 
 export function csvCell(value: string): string {

@@ -1,6 +1,6 @@
 /**
- * The interface of a feature: an object of optional functions, listed in `features.ts`. Everything else compiles and
- * works without the feature's folder and that entry.
+ * The interface of a feature: an object of optional functions, listed in `features.ts`. Without the feature's folder
+ * and its entry in that list, everything else compiles and works.
  */
 
 import type Router from '@koa/router';
@@ -27,13 +27,13 @@ export type { Parts };
 
 /** A background task that runs with the stage `deliver`. */
 export interface FeatureTask {
-  /** Attempts in progress. */
+  /** Number of attempts in progress. */
   readonly inFlight?: number;
-  /** Starts nothing further; resolves when the work under way is recorded. */
+  /** Starts no further work. Resolves when the current work is recorded. */
   drain(): Promise<void>;
 }
 
-/** Publishes the new adverts of a file; resolves with their number by kind. */
+/** Publishes the changes in a file of adverts. Resolves with the number of adverts, in total and by kind of change. */
 export type PublishAdverts = (
   path: string,
   where: {
@@ -46,32 +46,32 @@ export type PublishAdverts = (
 
 export interface Feature {
   readonly name: string;
-  /** Records the feature's rows with each batch of changes; null when the configuration disables it. */
+  /** Records the feature's rows with each batch of changes; null if the configuration disables this. */
   readonly record?: (parts: Parts) => PairFeature | null;
-  /** Adds values that are read at each scrape of Prometheus; every instance reads the same. */
+  /** Adds metrics that are read at each scrape by Prometheus. Every instance reports the same values. */
   readonly measure?: (metrics: Metrics, database: Database) => void;
   /** Removes rows that are older than the retention of their table. */
   readonly forget?: (database: Database, horizons: RetentionHorizons) => Batches;
   readonly contract?: Contract;
   readonly routes?: (router: Router, dependencies: ApiDependencies, limiter: QueryLimiter) => void;
-  /** Its methods of the operators' gRPC interface. A method that no feature has answers UNIMPLEMENTED. */
+  /** The feature's methods in the operators' gRPC interface. A method that no feature has answers UNIMPLEMENTED. */
   readonly rpcs?: (usual: Unary) => Partial<AdminServiceServer>;
-  /** Estimates a search's matches; without it the estimate is 0. */
+  /** Estimates the matches of a search. Without this function, the estimate is 0. */
   readonly estimate?: (database: Queryable) => () => Promise<EstimateMatches>;
-  /** Resends, for an operator, a delivery that is not a webhook; null when the feature has no such delivery. */
+  /** Resends, for an operator, a delivery that is not a webhook; null if the feature has no such delivery. */
   readonly requeue?: (database: Database, id: Uuid) => Promise<Requeued | null>;
-  /** For `vigie doctor`: a sentence that says why the feature's own server cannot be used, or null. */
+  /** For `vigie doctor`: resolves with the reason why the feature's own server cannot be used, or with null. */
   readonly checkServer?: (config: Config) => Promise<string | null>;
   /** For other features: stores a recipient's choice. */
   readonly keepChoice?: (parts: Parts) => KeepChoice;
-  /** Called before any role opens; throws when the service must not start. */
+  /** Called before any role opens. Throws if the service must not start. */
   readonly prepare?: (parts: Parts) => Promise<void>;
-  /** Opens the role that is named after the feature; throws when its settings are invalid. */
+  /** Opens the role with the name of the feature. Throws if its settings are invalid. */
   readonly open?: (parts: Parts) => Promise<void>;
-  /** Keyed by the words of the command (cli/commands.ts). */
+  /** By the words of the command (cli/commands.ts). */
   readonly commands?: Readonly<Record<string, (input: Input) => Promise<void>>>;
   /** For the demonstration. Throws `UsageError` for an unknown format. */
   readonly openAdverts?: (format: string, mapping: string) => Promise<PublishAdverts>;
-  /** Starts a task that pauses while `gate` is closed; null when the configuration disables it. */
+  /** Starts a task that pauses while `gate` is closed; null if the configuration disables it. */
   readonly start?: (parts: Parts, gate: PauseGate) => FeatureTask | null;
 }

@@ -1,4 +1,4 @@
-/** Texts in both languages side by side, and tables of such texts. A text that one language lacks does not compile. */
+/** Texts in both languages side by side, and tables of such texts. The compiler reports a missing language. */
 
 type Language = 'fr' | 'en';
 
@@ -9,7 +9,7 @@ export const both = (en: string, fr: string): Both<string> => ({ en, fr });
 /** French typography: a narrow no-break space before `;:!?` and inside quotation marks. */
 export const typeset = (text: string): string => text.replaceAll(/ (?=[;:!?»])|(?<=«) /g, '\u202f');
 
-/** Creating a format takes longer than writing a text with it. */
+/** Created once, because creating a format takes longer than formatting a number. */
 const NUMBERS = { en: new Intl.NumberFormat('en'), fr: new Intl.NumberFormat('fr') };
 
 export const english = (count: number, one: string, several: string): string =>

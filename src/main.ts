@@ -1,6 +1,6 @@
 #!/usr/bin/env -S node --max-semi-space-size=64
 /**
- * The command line and nothing else. A command loads only its own modules: loading the whole daemon would triple the
+ * Only starts the command line. A command loads only its own modules, because loading the whole daemon would triple the
  * time of `vigie admin`.
  */
 

@@ -1,7 +1,7 @@
 /**
- * The service's metrics for Prometheus: stage by stage, in the order of an advert's journey. Few labels, each with a
- * known set of values, and no identifiers. `measures.ts` adds the values that are read from PostgreSQL and NATS at each
- * scrape.
+ * The service's metrics for Prometheus, by stage, in the order of an advert's journey. They have few labels, each with
+ * a known set of values, and no identifiers. `measures.ts` adds the values that are read from PostgreSQL and NATS at
+ * each scrape.
  */
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
@@ -11,21 +11,21 @@ import { RETAINED_TABLES } from './engine/domain/retention.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
-/** These defaults of prom-client are gauges named like counters, which `promtool check metrics` refuses. */
+/** These defaults of prom-client are gauges with the names of counters, which `promtool check metrics` refuses. */
 const MISNAMED_DEFAULTS = [
   'nodejs_active_handles_total',
   'nodejs_active_requests_total',
   'nodejs_active_resources_total',
 ] as const;
 
-/** Seconds, round the targets of 25 and 150 ms and up to the attempt deadline of 15 s. */
+/** In seconds, around the targets of 25 and 150 ms, and up to the attempt's time limit of 15 s. */
 const ATTEMPT_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5, 10, 15];
-/** Seconds from the stream to the transaction's end: milliseconds when quiet, minutes after an outage. */
+/** In seconds, from arrival in the stream to commit: milliseconds in normal operation, minutes after an outage. */
 const INTAKE_SECONDS = [0.01, 0.025, 0.05, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 10, 60, 300];
 const BATCH_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5];
-/** Seconds, round the measured mean of 60 to 260 µs for a million searches. */
+/** In seconds, around the measured mean of 60 to 260 µs for a million searches. */
 const MATCH_SECONDS = [0.000_01, 0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.005, 0.025, 0.1];
-/** Seconds from a change to its delivery: the first attempt within a second, the retries an hour apart. */
+/** In seconds, from a change to its delivery. First attempts are made within a second, retries an hour apart. */
 const ALERT_SECONDS = [0.05, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 10, 60, 3_700, 7_300, 18_500];
 const REQUEST_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.25, 0.5, 1, 5];
 
@@ -35,7 +35,7 @@ export function createMetrics(version = '') {
   for (const name of MISNAMED_DEFAULTS) registry.removeSingleMetric(name);
   const make = makerOf(registry);
   const { gauge, labelledGauge } = make;
-  /** Readings by stage; a stage adds its own when it opens. */
+  /** Functions that read a value, by stage. Each stage adds its own when it opens. */
   const stageInFlight = new Map<string, () => number>();
   const stagePaused = new Map<string, () => number>();
   const read = async (readings: typeof stagePaused) => [...readings].map(([stage, value]) => [stage, value()] as const);
@@ -59,7 +59,7 @@ type Maker = ReturnType<typeof makerOf>;
 function makerOf(registry: Registry) {
   const registers = [registry];
   return {
-    /** `values`: known values of the first label, exported as 0 from the start. */
+    /** `values` are the known values of the first label, which are exported as 0 from the start. */
     counter<Label extends string>(name: string, help: string, labels: Label[] = [], values: readonly string[] = []) {
       const counter = new Counter({ name, help: `${help}.`, labelNames: labels, registers });
       const [label = ''] = labels;
@@ -69,7 +69,7 @@ function makerOf(registry: Registry) {
     histogram<Label extends string>(name: string, help: string, buckets: number[], labels: Label[] = []) {
       return new Histogram({ name, help: `${help}.`, buckets, labelNames: labels, registers });
     },
-    /** A value that is read at each scrape, and left out when the read fails. */
+    /** A value that is read at each scrape, and omitted if the read fails. */
     gauge: (name: string, help: string, read: () => number | Promise<number>) =>
       new Gauge({
         name,
@@ -83,7 +83,7 @@ function makerOf(registry: Registry) {
           }
         },
       }),
-    /** Like `gauge`, with one label or several. */
+    /** Like `gauge`, with one or more labels. */
     labelledGauge(
       name: string,
       help: string,
@@ -139,7 +139,7 @@ function intakeMetrics({ counter, histogram }: Maker) {
     deliveries: counter('vigie_deliveries_total', 'Deliveries created'),
     intakeSeconds: histogram(
       'vigie_intake_seconds',
-      'Time from the arrival of a message in the stream to the commit of its record',
+      'Time from the arrival of a message in the stream to its commit in PostgreSQL',
       INTAKE_SECONDS,
     ),
     recordSeconds: histogram('vigie_record_batch_seconds', 'Duration of recording one batch', BATCH_SECONDS),
@@ -159,28 +159,28 @@ function deliveryMetrics({ counter, histogram }: Maker) {
     ),
     repairs: counter(
       'vigie_delivery_repairs_total',
-      'Retries without a message in NATS, and attempts of dead processes',
+      'Retries whose NATS message was missing, and attempts aborted because their process had died',
       ['kind'],
       ['missing', 'aborted'],
     ),
     removed: counter('vigie_rows_removed_total', 'Rows that retention has removed', ['table'], RETAINED_TABLES),
-    exhausted: counter('vigie_deliveries_exhausted_total', 'Deliveries whose attempts were used up'),
+    exhausted: counter('vigie_deliveries_exhausted_total', 'Deliveries that failed with their last attempt'),
     attemptSeconds: histogram('vigie_delivery_attempt_seconds', 'Duration of attempts', ATTEMPT_SECONDS),
-    alertSeconds: histogram('vigie_alert_seconds', 'Time from the record of a change to its delivery', ALERT_SECONDS),
+    alertSeconds: histogram('vigie_alert_seconds', 'Time from recording a change to its delivery', ALERT_SECONDS),
     mailAttempts: counter(
       'vigie_mail_attempts_total',
       'Attempts at e-mails, by result: delivered or the class of the error',
       ['result'],
       RESULTS,
     ),
-    mailItems: counter('vigie_mail_items_total', 'Deliveries by e-mail created: items of e-mails'),
+    mailItems: counter('vigie_mail_items_total', 'E-mail deliveries created, one for each item of an e-mail'),
   };
 }
 
 function callMetrics({ counter, histogram }: Maker) {
   return {
     adminCalls: counter('vigie_admin_calls_total', 'gRPC calls of operators, by code', ['code'], ['OK']),
-    failures: counter('vigie_actor_failures_total', 'Failures of actors; most are outages of a server', ['actor']),
+    failures: counter('vigie_actor_failures_total', 'Failures of actors, mostly outages of a server', ['actor']),
     requests: counter('vigie_api_requests_total', 'REST requests answered, by class of status', ['method', 'status']),
     requestSeconds: histogram('vigie_api_request_seconds', 'Duration of REST requests', REQUEST_SECONDS, ['method']),
   };

@@ -1,4 +1,4 @@
-/** Turns the reports of the stages into metrics, log lines and activities: each fact once, in one place. */
+/** Turns the reports of the stages into metrics, log lines and activities. Each fact is reported once. */
 
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Activity } from './engine/domain/activity.ts';
@@ -24,12 +24,12 @@ export interface Observers {
   readonly onFailureSeries: (series: FailureSeries) => void;
   readonly onSwept: (sweep: Sweep) => void;
   readonly crawlers: CrawlerObservers;
-  /** Wraps the matcher: each match is timed. */
+  /** Wraps the matcher to time each match. */
   timed(matcher: Matcher): Pick<Matcher, 'match' | 'notifying'>;
   observeRequests(server: Server): void;
 }
 
-/** Dead letters that are logged per batch. */
+/** Maximum number of dead letters that are logged per batch. */
 const DEAD_LETTERS_SHOWN = 10;
 
 export function createObservers(metrics: Metrics, log: Log, feed: ActivityFeed): Observers {
@@ -57,7 +57,7 @@ export function createObservers(metrics: Metrics, log: Log, feed: ActivityFeed):
     },
     onMissing(count) {
       metrics.repairs.inc({ kind: 'missing' }, count);
-      log.warn({ count }, 'NATS has no message for some due retries. They are made from the database.');
+      log.warn({ count }, 'NATS has no message for some due retries. These retries are made from the database.');
     },
     onAborted(count) {
       metrics.repairs.inc({ kind: 'aborted' }, count);
@@ -103,7 +103,7 @@ function timedMatcher(matcher: Matcher, metrics: Metrics): ReturnType<Observers[
   };
 }
 
-/** Logs only the first ones of a batch: all of them are in the table. */
+/** Logs only the first dead letters of a batch, because all of them are in the table. */
 function logDeadLetters(log: Log, deadLettered: readonly DeadLetteredMessage[]): void {
   const shown = deadLettered.slice(0, DEAD_LETTERS_SHOWN);
   for (const { subject, sequence, reason } of shown)
@@ -112,7 +112,7 @@ function logDeadLetters(log: Log, deadLettered: readonly DeadLetteredMessage[]):
     log.warn({ count: deadLettered.length - shown.length }, 'More messages became dead letters.');
 }
 
-/** Callers can invent methods; a label must not grow with them. */
+/** Callers can invent methods, which must not become label values. */
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
 function summaryOf({ outcomes, events, began, deliveries }: Recorded, deadLettered: number, seconds: number) {
@@ -136,7 +136,7 @@ function countAttempt(metrics: Metrics, { id, outcome, after }: SettledAttempt):
   metrics.alertSeconds.observe(Math.max(0, endedAtMs - createdAtOf(id).getTime()) / 1_000);
 }
 
-/** The response body is not logged: the endpoint controls its content. */
+/** The response body is not logged, because the endpoint controls its content. */
 function logAttempt(log: Log, { id, endpointKey, attemptCount, outcome, after, traceparent }: SettledAttempt): void {
   const { statusCode, error, reason } = outcome;
   const line = {
@@ -190,10 +190,10 @@ function attemptActivity({ id, searchNumber, endpointKey, attemptCount, outcome,
   };
 }
 
-/** Events on the crawlers' side: rejected messages, misspelt members. */
+/** Reports about crawlers: rejected messages and misspelt members. */
 type CrawlerObservers = Pick<IntakeDependencies, 'onUnknownMember' | 'onPublished' | 'onUnpublished'>;
 
-/** Crawlers can invent names; a label must not grow with them. */
+/** Crawlers can invent names, so the number of label values is limited. */
 const NAMES_MAX = 50;
 const NAME = /^[\w.@:-]{1,80}$/;
 const OTHER = 'other';
@@ -201,7 +201,7 @@ const OTHER = 'other';
 function observeCrawlers(metrics: Pick<Metrics, 'rejections' | 'unknownMembers'>, log: Log): CrawlerObservers {
   const names = new Set<string>();
 
-  /** True when `path` has, or may get, a label value of its own. */
+  /** True if `path` has a label value of its own, or may get one. */
   function isNamed(path: string): boolean {
     return names.has(path) || (names.size < NAMES_MAX && NAME.test(path));
   }

@@ -1,6 +1,6 @@
 /**
- * The composition root: opens every part in order; `shutdown.ts` closes them. `roles/foundation.ts` opens what all
- * roles share, and each role has its own file in `roles/`.
+ * The composition root, which opens every part in order; `shutdown.ts` closes the parts. `roles/foundation.ts` opens
+ * what all roles share. Each role has its own file in `roles/`.
  */
 
 import type { Server } from 'node:http';
@@ -29,30 +29,30 @@ import { createShutdown, type Shutdown } from './shutdown.ts';
 export interface Service {
   readonly databaseUrl: string;
   readonly natsUrl: string;
-  /** The file with the crawlers' URL of the embedded NATS server; null when NATS_URL is set. */
+  /** The file with the crawlers' URL of the embedded NATS server; null if NATS_URL is set. */
   readonly natsCredentialsFile: string | null;
   /** Null without the role `api`. */
   readonly apiUrl: string | null;
   readonly operationsUrl: string;
   /** `host:port` of the admin interface (gRPC); null without the role `admin`. */
   readonly adminAddress: string | null;
-  /** Resolves with the reason when the service cannot continue. */
+  /** Resolves with the reason if the service cannot continue. */
   readonly failed: Promise<string>;
-  /** Announces its end, stops pulling, finishes work in flight, closes. Rejects after the drain timeout. */
+  /** Announces its end, stops pulling, finishes the work in progress, and closes. Rejects after the drain timeout. */
   stop(): Promise<void>;
 }
 
 /** State that outlives a failed attempt to start. */
 interface Start {
   readonly placeholder: PlaceholderServers;
-  /** True once PostgreSQL has accepted a connection: a later refusal is an outage, not a wrong setting. */
+  /** True once PostgreSQL has accepted a connection. A later refusal is then an outage, not a wrong setting. */
   isDatabaseKnown: boolean;
 }
 
 const START_AGAIN_MS = 1_000;
 
 /**
- * Retries the start while a configured PostgreSQL is unavailable; meanwhile the ports report the reason. Aborting
+ * Retries the start while a configured PostgreSQL is unavailable. Meanwhile the ports report the reason. Aborting
  * `ending` interrupts the start: every opened part is closed in order, and the promise rejects with
  * `StartBrokenOffError`.
  */
@@ -73,7 +73,7 @@ export async function startService(config: Config, log: Log, ending?: AbortSigna
   }
 }
 
-/** Returns the service, or the reason for a retry. */
+/** Resolves with the service, or with the reason for a retry. */
 async function tryStart(
   config: Config,
   log: Log,
@@ -90,7 +90,7 @@ async function tryStart(
   try {
     return { ...(await unlessAborted(opened, ending)), stop };
   } catch (error) {
-    // The interrupted step fails later, because its dependencies are closed: that error is ignored.
+    // The interrupted step fails later, because its dependencies are closed. That error is ignored.
     opened.catch(() => undefined);
     await stop();
     const isPassing = error instanceof DatabaseUnreachableError && isPassingRefusal(error.cause, start.isDatabaseKnown);
@@ -99,7 +99,7 @@ async function tryStart(
   }
 }
 
-/** Opens each part after its dependencies, and the operations port early, to report the progress of the others. */
+/** Opens each part after its dependencies. The operations port opens early, to report the progress of the others. */
 async function openAll(
   config: Config,
   log: Log,
@@ -133,7 +133,7 @@ async function openRoles(parts: Parts, progress: Progress, databaseUrl: string) 
   return { apiUrl, operationsUrl, adminAddress };
 }
 
-/** The process received a request to end before it was ready. */
+/** The process was asked to end before it was ready. */
 export class StartBrokenOffError extends Error {
   readonly code = 'START_BROKEN_OFF';
 }
@@ -141,7 +141,7 @@ export class StartBrokenOffError extends Error {
 function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return work;
   return new Promise((resolve, reject) => {
-    const breakOff = (): void => reject(new StartBrokenOffError('asked to end while starting'));
+    const breakOff = (): void => reject(new StartBrokenOffError('the service was stopped while it was starting'));
     if (signal.aborted) breakOff();
     signal.addEventListener('abort', breakOff, { once: true });
     work.then(resolve, reject).finally(() => signal.removeEventListener('abort', breakOff));
@@ -158,7 +158,7 @@ interface PlaceholderServers {
 const CONNECTIONS_MAX = 256;
 const RETRY_AFTER_SECONDS = '5';
 
-/** Answers on the ports of a service that cannot start yet: alive, not ready, with the reason. */
+/** Answers on the ports of a service that cannot start yet: the process is alive but not ready, and why. */
 function createPlaceholderServers({ roles, operations, api }: Config, log: Log): PlaceholderServers {
   const bounds = { connectionsMax: CONNECTIONS_MAX };
   let reason = '';
@@ -194,7 +194,7 @@ class PortTakenError extends Error {
 }
 
 /**
- * Runs before anything opens: an instance that failed later would already have taken over work. Throws
+ * Runs before anything opens, because an instance that failed later would already have taken over work. Throws
  * `PortTakenError`, which names every unavailable port and its setting.
  */
 async function assertPortsFree({ roles, operations, api, admin }: Config): Promise<void> {
@@ -214,7 +214,7 @@ interface Wanted {
   readonly port: number;
 }
 
-/** Null when the address is available. */
+/** Null if the address is available. */
 function problemOf({ setting, host, port }: Wanted): Promise<string | null> {
   return new Promise((settle) => {
     const probe = createServer();

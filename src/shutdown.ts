@@ -1,7 +1,7 @@
 /**
- * The orderly shutdown of a process. Its roles end first, all at the same time and each within its own time limit, so a
- * client that keeps the API busy cannot delay the recording of an attempt. Shared resources are closed afterwards, last
- * opened first.
+ * The orderly shutdown of a process. Its roles end first, all at the same time and each within its own time limit, so
+ * that a client that keeps the API busy cannot delay the recording of an attempt. Shared resources are closed
+ * afterwards, in the reverse order of their opening.
  */
 
 import { inTime } from './engine/actor/waiting.ts';
@@ -15,8 +15,8 @@ export interface Shutdown {
   /** Registers the function that closes a shared resource. */
   readonly closing: (name: string, close: () => Promise<unknown>) => void;
   /**
-   * Ends every registered part. Rejects with the first failure, after the other parts have ended; or after `timeoutMs`,
-   * with the names of the unfinished parts. Further calls share the result of the first one.
+   * Ends every registered part. Rejects with the first failure after the other parts have ended, or after `timeoutMs`
+   * with the names of the unfinished parts. Further calls share the result of the first call.
    */
   run(timeoutMs: number): Promise<void>;
 }

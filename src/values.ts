@@ -1,6 +1,6 @@
 /**
- * Rules that read a single value: a member of a body, a query parameter, or a field of an RPC. A rule has the JSON
- * Schema of the values that it accepts; for any other value it returns a sentence in both languages.
+ * Rules that read a single value: a member of a body, a query parameter, or a field of an RPC. Each rule has a JSON
+ * Schema for the values that it accepts. For any other value it returns a sentence in both languages.
  */
 
 import Big from 'big.js';
@@ -19,7 +19,7 @@ export { both, typeset };
 /** In the French format: `250 000`. */
 export const count = (value: number): string => value.toLocaleString('fr');
 
-/** The codes of violations (`rest/problem.ts`) that are about a single value. */
+/** The codes of violations (`rest/problem.ts`) that concern a single value. */
 type FaultCode =
   | `invalid_${'type' | 'value' | 'format' | 'text' | 'time' | 'iri'}`
   | `${'below_min' | 'above_max'}imum`
@@ -38,7 +38,7 @@ export type JsonSchema = Readonly<Record<string, unknown>>;
 
 export interface ValueRule<Value> {
   readonly schema: JsonSchema;
-  /** `baseUrl`: the public URL of this service, which IRIs may begin with. */
+  /** `baseUrl` is the public URL of this service. IRIs may begin with it. */
   readonly read: (value: unknown, baseUrl?: string) => Value | Fault;
 }
 
@@ -81,7 +81,7 @@ export function numberAboveZero(max: number): ValueRule<number> {
   };
 }
 
-/** `blank`: the fault of a text without visible characters; if it is absent, such a text is accepted. */
+/** `blank` is the fault of a text without visible characters. If `blank` is absent, such a text is accepted. */
 export function text(lengthMax: number, blank?: Sentence): ValueRule<string> {
   return {
     schema: { type: 'string', maxLength: lengthMax },
@@ -96,10 +96,10 @@ export function text(lengthMax: number, blank?: Sentence): ValueRule<string> {
 
 export const ENDPOINT_URL = text(2_048);
 
-/** PostgreSQL cannot store either. */
+/** PostgreSQL can store neither. */
 export const UNSTORABLE = both(
   'must not contain U+0000 or half a surrogate pair',
-  'contient un caractère qui n’en est pas un',
+  'ne doit contenir ni U+0000 ni demi-paire de substitution',
 );
 
 export function tooLong(lengthMax: number): Fault {
@@ -107,7 +107,7 @@ export function tooLong(lengthMax: number): Fault {
   return new Fault(message, 'too_long');
 }
 
-/** `message`: the fault of any other text, or of a value that is not a string. */
+/** `message` is the fault of any other text, and of a value that is not a string. */
 export function textLike(pattern: RegExp, message: Sentence): ValueRule<string> {
   return {
     schema: { type: 'string', pattern: pattern.source },
@@ -138,7 +138,7 @@ export function oneOf<const Choice extends string>(choices: readonly Choice[]): 
   };
 }
 
-/** A single choice is returned as it is, not as an array. */
+/** Returns a single choice unchanged, not as an array. */
 export function oneOrSeveralOf<Choice extends string | number>(
   choices: readonly Choice[],
 ): ValueRule<Choice | readonly Choice[]> {
@@ -155,7 +155,7 @@ export function oneOrSeveralOf<Choice extends string | number>(
   };
 }
 
-/** The position of one of `meanings`, as a number or as text. */
+/** Reads the position of one of `meanings`, as a number or as text. */
 export function codeOf(meanings: readonly string[]): ValueRule<number> {
   const known = meanings.map((_, position) => position);
   const named = meanings.map((name, position) => `${position} (${name})`);
@@ -168,15 +168,15 @@ export function codeOf(meanings: readonly string[]): ValueRule<number> {
 
 const TIME = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+\- ]\d{2}:?\d{2}))?$/i;
 
-/** A date means its midnight in UTC. An unencoded plus sign arrives as a space. */
+/** A date means midnight UTC. An unencoded plus sign arrives as a space. */
 export const INSTANT: ValueRule<Date> = {
-  // No `format`: the date types of generated clients (Rust, Ruby, PHP) cannot write a date without a time.
+  // Without `format`, because the date types of generated clients (Rust, Ruby, PHP) cannot write a date without a time.
   schema: { type: 'string' },
   read(value) {
     const written = typeof value === 'string' && TIME.test(value) ? value : null;
     const at = new Date(written?.replace(' ', '+') ?? Number.NaN);
     const year = at.getUTCFullYear();
-    // PostgreSQL has no year 0; JavaScript reads the 30th of February as a day in March.
+    // PostgreSQL has no year 0. JavaScript reads the 30th of February as a day in March.
     if (year >= 1 && year <= 9_999 && z.regexes.date.test(written?.slice(0, 10) ?? '')) return at;
     const message = both(
       'must be a date or a date and time with an offset, ISO 8601',
@@ -188,7 +188,7 @@ export const INSTANT: ValueRule<Date> = {
 
 const WRITTEN_TIME = z.regexes.datetime({ offset: true, precision: null });
 
-/** A past date and time with an offset, returned as it was written. */
+/** A past date and time with an offset. Returned as it was written. */
 export const PAST_TIME: ValueRule<string> = {
   schema: { type: 'string', format: 'date-time' },
   read(value) {
@@ -208,7 +208,7 @@ export const FUTURE = both('must not be in the future', 'ne doit pas être dans 
 export const NUMBER = /^[-+ ]?\d+(\.\d+)?(e[-+]?\d{1,3})?$/i;
 const DECIMAL_LENGTH_MAX = 32;
 
-/** A number or a decimal string, as text so that no digit is lost. `range` continues "must be a number …". */
+/** A number or a decimal string, returned as text so that no digit is lost. `range` continues "must be a number …". */
 export function decimal(isAllowed: (value: number) => boolean, range: Sentence): ValueRule<string> {
   const message = both(`must be a number or a decimal string, ${range.en}`, `doit être un nombre, ${range.fr}`);
   return {
@@ -218,19 +218,19 @@ export function decimal(isAllowed: (value: number) => boolean, range: Sentence):
       if (!isText && !Number.isFinite(value)) return new Fault(message);
       const sent = value as string | number;
       const kept = decimalOf(sent);
-      // `1e-30` is stored as 0.
+      // `1e-30` is stored as 0, so both values are checked.
       return [sent, kept].map(Number).every(isAllowed) ? kept : new Fault(message);
     },
   };
 }
 
-/** Digits after the decimal point. */
+/** Maximum number of digits after the decimal point. */
 const FRACTION_MAX = 20;
 const PLAIN_DECIMAL = /^-?\d+(\.\d+)?$/;
 
 /**
- * Removes a plus sign and an exponent: `4.31e1` becomes `43.1`. A number without an exponent keeps every digit. The value
- * must be a number or match `NUMBER`.
+ * Removes a plus sign and an exponent: `4.31e1` becomes `43.1`. A number without an exponent keeps every digit. The
+ * value must be a number or match `NUMBER`.
  */
 export function decimalOf(value: number | string): string {
   const written = String(value).replace(/^[+ ]/, '');
@@ -240,7 +240,7 @@ export function decimalOf(value: number | string): string {
   return written.startsWith('-') ? `-${rounded}` : rounded;
 }
 
-/** The UUID alone, or as the last segment of an IRI such as `/searches/{uuid}`. */
+/** Accepts the UUID alone, or as the last segment of an IRI such as `/searches/{uuid}`. */
 export function uuidIn(collection: string): ValueRule<Uuid> {
   const pattern = new RegExp(`^(?:/?${collection}/)?([^/]+)$`);
   const message = both(`must be an IRI of /${collection}`, `doit être une IRI de /${collection}`);
@@ -257,11 +257,11 @@ export function uuidIn(collection: string): ValueRule<Uuid> {
 const IRI_LENGTH_MAX = 2_048;
 
 /**
- * The id at the end of `/cities/30953`, of `cities/30953`, of the same IRI with our own host, or of an object with such
- * an `@id`. The schema describes only the IRI: one form per member.
+ * Accepts the id at the end of `/cities/30953`, of `cities/30953`, of the same IRI with our own host, or of an object
+ * with such an `@id`. The schema describes only the IRI, so that each member has one form.
  */
 export function idIn(collection: string): ValueRule<number> {
-  // Departments are also identified by their codes: `2A`.
+  // Departments are also identified by their codes, such as `2A`.
   const idPattern = collection === 'departments' ? '\\d{1,9}|2[AaBb]' : '\\d{1,9}';
   const pattern = new RegExp(`^/?${collection}/(${idPattern})$`);
   const message = both(
@@ -285,8 +285,8 @@ const ELSEWHERE = both('is an IRI of another service', 'est une IRI d’un autre
 const PROTOCOL = /^https?:\/\//i;
 
 /**
- * The path of `iri`, null when it belongs to another service. `baseUrl` is the public URL of this one; the protocol is
- * not compared, because a proxy may have changed it.
+ * The path of `iri`; null if the IRI belongs to another service. `baseUrl` is the public URL of this service. The
+ * protocol is not compared, because a proxy may have changed it.
  */
 function ownPath(iri: string, baseUrl: string): string | null {
   if (!PROTOCOL.test(iri)) return iri;

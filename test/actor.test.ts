@@ -35,7 +35,7 @@ function spawnFor<M>(options: Partial<ActorOptions<M>> & Pick<ActorOptions<M>, '
   return { actor, failures, supervisor, tick };
 }
 
-/** A receiver that finishes a batch only when the test tells it to. */
+/** A receiver that finishes a batch only when the test requests it. */
 function gated<M>() {
   const received: (readonly M[])[] = [];
   const gates: { readonly open: () => void; readonly fail: (error: unknown) => void }[] = [];
@@ -118,7 +118,7 @@ test('each sender is handled in its own order, for any mailbox and any batch siz
   );
 });
 
-test('drain refuses new and waiting messages and ends when the admitted ones are done', async () => {
+test('drain refuses new and waiting messages, and ends when the admitted ones are handled', async () => {
   const gate = gated<number>();
   const { actor } = spawnFor({ receive: gate.receive });
   void actor.tell(1);
@@ -184,7 +184,7 @@ test('after a transient error the same batch is tried again with growing pauses,
   assert.equal(failures.at(-1)?.retryInMs, 100, 'a new batch starts with the first pause');
 });
 
-test('a failure that no server explains loses no message: it is tried again, and messages with its key wait in order', async () => {
+test('a failure without a known server fault loses no message: the message is tried again, and messages with its key wait in order', async () => {
   const keys = 4;
   const bounds = [
     fc.array(fc.nat({ max: 3 }), { minLength: 12, maxLength: 12 }),
@@ -222,7 +222,7 @@ test('a failure that no server explains loses no message: it is tried again, and
   );
 });
 
-test('a message that waits for its next try delays only its own key, and later messages of a key that was given up are dead-lettered at once', async () => {
+test('a message that waits for its next try delays only its own key, and after it is given up later messages of its key are dead-lettered at once', async () => {
   const done: string[] = [];
   const aside: string[] = [];
   const { actor, tick } = spawnFor<string>({
@@ -330,7 +330,7 @@ test('neither the mailbox nor a batch exceeds its weight, except for one message
   assert.deepEqual(gate.received, [[4], [6, 3], [30], [1, 9]]);
 });
 
-test('the cause and duration of a failure are known until it works again, is drained, or has another cause', async () => {
+test('the cause and duration of a failure are reported until the actor works again, is drained, or fails for another cause', async () => {
   const gate = gated<number>();
   const { actor, supervisor, tick } = spawnFor({ receive: gate.receive });
   void actor.tell(1);

@@ -62,7 +62,7 @@ for (const [what, addresses] of Object.entries(REFUSED)) {
   });
 }
 
-test('hosts of endpoints are judged alike, as address or name, with the root’s dot or without', () => {
+test('hosts of endpoints follow the same rules as address or name, with or without the root’s dot', () => {
   for (const host of ['example.com', 'hooks.example.com.', '8.8.8.8', '[2606:4700:4700::1111]']) {
     assert.equal(hostFault(host), null, host);
   }
@@ -81,7 +81,7 @@ test('hosts of endpoints are judged alike, as address or name, with the root’s
   }
 });
 
-test('no IPv6 form smuggles an IPv4 address through', () => {
+test('no IPv6 form hides an IPv4 address', () => {
   const prefixes = ['::ffff:', '::', '::ffff:0:', '64:ff9b::', '64:ff9b:1::', '2002:'];
   fc.assert(
     fc.property(fc.ipV4(), fc.constantFrom(...prefixes), (address, prefix) => {

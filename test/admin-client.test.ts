@@ -18,7 +18,7 @@ const FLAGS: ConnectionFlags = {
 };
 const CONFIG = readConfig({ VIGIE_ADMIN_TOKEN: 'token-of-this-test-0123456789' });
 
-test('plaintext is allowed for loopback only, in every spelling of the address', async () => {
+test('plaintext is allowed only for the loopback, in every spelling of the address', async () => {
   for (const address of [
     '192.0.2.7:9465',
     'admin.example:9465',

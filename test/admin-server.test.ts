@@ -28,7 +28,7 @@ test('with client authorities, a client needs one of their certificates and no t
   assert.equal(stranger?.code, status.UNAVAILABLE);
 });
 
-test('a missing token is generated once, readable by its owner only', async (t) => {
+test('a missing token is generated once, and only its owner can read it', async (t) => {
   const folder = await emptyDirectory(t);
   assert.equal(await readToken(folder), null);
   const tokens = await Promise.all([readOrMakeToken(folder), readOrMakeToken(folder), readOrMakeToken(folder)]);
@@ -58,7 +58,7 @@ test('a slow watcher learns how many events it missed, and gets the newest', asy
   assert.equal(seen.at(-1)?.change?.newValue, '2999');
 });
 
-test('at most sixteen clients watch at once, one that cancels makes room, and a server that stops ends their watches', async (t) => {
+test('at most sixteen clients watch at once, another may watch when one cancels, and a stopping server ends all watches', async (t) => {
   let watching = 0;
   const watch = async () => {
     watching += 1;
@@ -94,7 +94,7 @@ function change(number: number): Activity {
   };
 }
 
-/** The error of a call that is refused for its arguments, if it reaches the server at all. */
+/** The result of a call: an error about its arguments if it arrived at the server. */
 function resultOf({ stub, metadata }: AdminClient): Promise<ServiceError | null> {
   return new Promise((resolve) => stub.getDelivery({ name: '', includeBody: false }, metadata, resolve));
 }

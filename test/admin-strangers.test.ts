@@ -58,7 +58,7 @@ function openSession({ address }: AdminServer): ClientHttp2Session {
   return session;
 }
 
-/** Begins a call whose message is still to be sent. */
+/** Begins a call without sending its message. */
 function beginCall(session: ClientHttp2Session, path: string, headers: Record<string, string> = {}): ClientHttp2Stream {
   const fixed = { ':method': 'POST', ':path': path, 'content-type': 'application/grpc', te: 'trailers' };
   const stream = session.request({ ...fixed, ...headers }, { endStream: false });
@@ -98,7 +98,7 @@ test('anyone may ask for health or watch its changes', async (t) => {
   await assert.rejects(async () => known.next(), { code: status.UNAVAILABLE });
 });
 
-test('at most sixteen clients watch health at once, and one that leaves makes room', async (t) => {
+test('at most sixteen clients watch health at once, and another may watch when one leaves', async (t) => {
   const client = healthClient((await startServer(t)).server);
   const watchMany = async () => {
     const watches = Array.from({ length: 16 }, (_, i) => client.watch({ service: `name ${i}` }));
@@ -117,7 +117,7 @@ test('at most sixteen clients watch health at once, and one that leaves makes ro
   );
 });
 
-test('health checks whose message is never sent are few, and end at a deadline', async (t) => {
+test('the number of health checks without a message is limited, and they end at a deadline', async (t) => {
   const { server: patient } = await startServer(t, { healthQuestionMs: 3_600_000 });
   const session = openSession(patient);
   const stored = Array.from({ length: 32 }, () => beginCall(session, CHECK));

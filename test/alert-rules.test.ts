@@ -18,14 +18,14 @@ test('every rule has a test', () => {
     assert.match(tests, new RegExp(`alertname(?:="|: )${name}\\b`), `${name} is never seen firing`);
 });
 
-test('summaries print numbers whole', () => {
+test('summaries round numbers to integers', () => {
   const summaries = readFileSync(`${FOLDER}alerts.yml`, 'utf8').match(/summary: .*\$value.*/g) ?? [];
   assert.ok(summaries.length > 20);
   const isWhole = (summary: string) => /\$value \| humanizeDuration|printf \\"%\.0f\\" \$value/.test(summary);
   assertNone(summaries.filter((summary) => !isWhole(summary)));
 });
 
-test('every metric is on a dashboard or in an alarm, and every alarm names metrics that exist', () => {
+test('every metric is on a dashboard or in an alert, and every alert names existing metrics', () => {
   const sources = readdirSync(SOURCES, { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('.ts'))
     .map((path) => readFileSync(`${SOURCES}${path}`, 'utf8'));

@@ -157,7 +157,7 @@ test('match ids ascend and carry the time of their snapshot, even if the clock w
     );
     known = [...newMatches, ...changedMatches];
     ids.push(...deliveries.map(({ id }) => id));
-    // Retention looks for the deliveries of a snapshot among the ids of the minute after it.
+    // Retention searches for the deliveries of a snapshot among the ids of the minute after it.
     for (const { id, snapshotId } of deliveries) assert.deepEqual(createdAtOf(id), createdAtOf(snapshotId));
     assert.ok(snapshots.every(({ id }) => createdAtOf(id) >= now));
   }
@@ -166,7 +166,7 @@ test('match ids ascend and carry the time of their snapshot, even if the clock w
   assert.equal(createdAtOf(ids.at(-1) as Uuid).getTime(), NOW.getTime() + 60_000, 'the clock is followed again');
 });
 
-test('properties and searches to read are each named once, and a property only if a pair of it is affected', () => {
+test('properties and searches to read are each listed once, and a property only if one of its pairs is affected', () => {
   const { propertyUuids, searchNumbers } = touchedBy([
     judged(CREATED, [], [7, 8]),
     judged(CHEAPER, [7, 8], [8, 9]),

@@ -12,13 +12,15 @@ import { createGate } from './support/gate.ts';
 interface Item {
   readonly key: number;
   readonly number: number;
-  /** Whether a bug makes every recording of this item fail. */
+  /** True if a bug makes every recording of this item fail. */
   readonly isBad: boolean;
 }
 
 const KEYS = 30;
 
-/** Treats a failure of the server as one of unknown cause: the batch is halved, and each item is retried, often. */
+/**
+ * Treats a failure of the server as having an unknown cause: the batch is halved, and each item is retried many times.
+ */
 const supervisor = createSupervisor({
   isOperational: () => false,
   retryPausesMs: Array.from({ length: 8 }, () => 1),
@@ -30,10 +32,10 @@ async function someTurns(random: Random): Promise<void> {
   for (let left = random.integer(0, 3); left > 0; left--) await turn();
 }
 
-/** The state of these keys is large. */
+/** Keys whose state is large. */
 const isLarge = ({ key }: Pick<Item, 'key'>): boolean => key % 5 === 0;
 
-/** Fails at random before and after it has evaluated a batch, and defers some of the items. */
+/** Fails at random before and after evaluating a batch, and defers some items. */
 function createStore(random: Random, failures: number) {
   const written: Item[] = [];
   let together = 0;
@@ -112,7 +114,7 @@ async function run(seed: number, failures: number, badShare: number) {
   return { items, store, handedOn, deadLettered };
 }
 
-test('everything is written once, in the order of its key, and handed on', async () => {
+test('everything is written once, in the order of its key, and passed on', async () => {
   let mostTogether = 0;
   for (let seed = 1; seed <= 200; seed++) {
     const { items, store, handedOn } = await run(seed, 0.1, 0);
@@ -132,7 +134,7 @@ test('everything is written once, in the order of its key, and handed on', async
   assert.equal(mostTogether, 3, 'one is written while another is evaluated, and one is recorded apart');
 });
 
-test('a message that a bug prevents from being recorded is dead-lettered alone', async () => {
+test('only the message that cannot be recorded because of a bug is dead-lettered', async () => {
   for (let seed = 1; seed <= 50; seed++) {
     const { items, store, deadLettered } = await run(seed, 0.05, 0.03);
     const bad = items.filter(({ isBad }) => isBad).map(({ number }) => number);

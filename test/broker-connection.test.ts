@@ -1,4 +1,4 @@
-/** A start or a reconnection that fails leaves nothing behind. */
+/** A failed start or reconnection leaves no connection open. */
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -36,7 +36,7 @@ test('a cluster that has lost its leader is not reported as lacking JetStream', 
   );
 });
 
-test('a connection on which no server replied in time is closed before the next attempt', async (t) => {
+test('a connection without a timely reply of a server is closed before the next attempt', async (t) => {
   const sockets: Socket[] = [];
   const server = createServer((socket) => {
     sockets.push(socket.on('error', () => undefined));
@@ -64,7 +64,7 @@ const ACCOUNT = {
   limits: { max_memory: -1, max_storage: -1, max_streams: -1, max_consumers: -1 },
 };
 
-/** Speaks enough of the NATS protocol to send a client its account; if it is null, the request finds no responder. */
+/** Implements enough of the NATS protocol to send a client its account. If it is null, the request has no responder. */
 function answer(socket: Socket, account: string | null): void {
   socket.write('INFO {"version":"2.10.0","headers":true,"max_payload":1048576}\r\n');
   let subscription = '1';

@@ -27,7 +27,7 @@ function notFound(code = 404): NatsError {
   return error;
 }
 
-/** A JetStream manager that knows the streams and consumers in `existing`, with only the methods used. */
+/** A JetStream manager with the streams and consumers in `existing`, and only the methods that are used. */
 function brokerWith(existing: readonly string[], refusal: Error = notFound(), names = brokerNames(null)) {
   const streams = new Map<string, Partial<StreamConfig>>();
   const consumers = new Map<string, Partial<ConsumerConfig>>();
@@ -109,7 +109,7 @@ for (const namespace of [null, 'west', 'ile-de-france-2']) {
   });
 }
 
-test('names have no ending without a namespace', () => {
+test('without a namespace names have no suffix', () => {
   assert.deepEqual(brokerNames(null), {
     intakeConsumer: 'intake',
     retriesStream: 'RETRIES',
@@ -118,7 +118,7 @@ test('names have no ending without a namespace', () => {
   });
 });
 
-test('namespaces share the adverts and nothing else', async () => {
+test('namespaces share only the adverts', async () => {
   const made = new Map<string | null, readonly string[]>();
   for (const namespace of [null, 'west', 'west-2']) {
     const { broker, streams, consumers } = brokerWith([], notFound(), brokerNames(namespace));

@@ -47,7 +47,7 @@ const history: fc.Arbitrary<readonly IntakeMessage[]> = fc
     ),
   );
 
-test('a message delivered again, at once or with all the others, changes nothing and creates no event', () => {
+test('a message delivered again, immediately or with all the others, changes nothing and creates no event', () => {
   fc.assert(
     fc.property(history, (messages) => {
       const origins = messages.map(nextOrigin);
@@ -65,7 +65,7 @@ test('a message delivered again, at once or with all the others, changes nothing
   );
 });
 
-/** Statements about adverts at one time. All statements about an advert differ, and the first is not an expiry. */
+/** Messages about adverts with the same time. All messages about an advert differ, and the first is not an expiry. */
 const historyOfOneMinute: fc.Arbitrary<readonly IntakeMessage[]> = fc
   .uniqueArray(
     fc.record({ advertUuid: fc.constantFrom(...ADVERTS), price: fc.constantFrom('expired', null, 1, 2, 3, 4, 5) }),
@@ -83,12 +83,12 @@ const historyOfOneMinute: fc.Arbitrary<readonly IntakeMessage[]> = fc
 
 const isExpiry = ({ price }: { readonly price: unknown }): boolean => price === 'expired';
 
-test('after NATS is restored, repeats of what one crawl reported in a minute are recognised: only new ones create events', () => {
+test('after NATS is restored, repeated messages of one crawl time are recognised, and only new ones create events', () => {
   fc.assert(
     fc.property(historyOfOneMinute, fc.nat(), (messages, lost) => {
       const whole = changesOf(messages);
       const recorded = whole.slice(0, lost % (messages.length + 1));
-      // Read back as from the rows, whose members come in any order.
+      // Read back as from rows, whose members may be in any order.
       const rows = recorded.at(-1)?.stored ?? null;
       const stored = rows && JSON.parse(JSON.stringify(rows), (_, value) => inAnotherOrder(value));
       const again = changesOf(
@@ -182,7 +182,7 @@ test('the events of a history are the differences between the previous state and
   );
 });
 
-test('the crawls alone decide as the state does, and they decide most messages of a daily crawl', () => {
+test('decisions based only on the crawls agree with those based on the state, and cover most messages of a daily crawl', () => {
   const decided = { unread: 0, recrawled: 0, stale: 0 };
   fc.assert(
     fc.property(recrawlHistory(PROPERTY, 60), (history) => {

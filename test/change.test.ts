@@ -47,7 +47,7 @@ test('an advert expires once, at the time the crawler states or saw it', () => {
   }
 });
 
-test('an advert that is live again states for how many whole days it was expired, and is updated', () => {
+test('an advert that is live again states the number of whole days it was expired, and is updated', () => {
   for (const [expiredAt, at, daysAway] of [
     [5, 6, 0],
     [5, 5 + 24 * 60 - 1, 0],
@@ -85,7 +85,7 @@ test('a missing member equals an unknown one: the difference is not a change', (
   assert.deepEqual(valuesOf(change?.events ?? [], 'kind'), ['property.ad.update']);
 });
 
-test('a message with the same timestamp as the state is not older: it counts', () => {
+test('a message with the same timestamp as the state is not older, so it has an effect', () => {
   const stored = heldAfter(upsertAt(5, { advert: CONTENT }));
   assert.equal(
     applyMessage(stored, upsertAt(5, { advert: { ...CONTENT, price: 1 } }), nextOrigin()).outcome,
@@ -94,7 +94,7 @@ test('a message with the same timestamp as the state is not older: it counts', (
   assert.equal(applyMessage(stored, expireAt(5), nextOrigin()).outcome, 'changed');
 });
 
-test('after a re-crawl another advert may state the floor, though the same advert is still the most recent', () => {
+test('after a re-crawl another advert may state the floor, although the same advert is still the most recent', () => {
   const third = uuidOf('ad000000-0000-4000-8000-000000000003');
   const messages = [
     upsertAt(1, { advert: { floor: 1 } }),
@@ -106,7 +106,7 @@ test('after a re-crawl another advert may state the floor, though the same adver
   assert.deepEqual([affects(2), affects(5)], [false, true]);
 });
 
-test('an advert keeps its newest 50 events, newest last', () => {
+test('an advert keeps its 50 newest events, newest last', () => {
   const messages = Array.from({ length: 40 }, (_, count) => upsertAt(count, { advert: { price: count + 1 } }));
   const advert = heldAfter(...messages).state.adverts[0] as StoredAdvert;
   assert.equal(advert.events.length, EVENTS_KEPT);

@@ -56,7 +56,7 @@ const isIn = (area: Area, lat: number, lon: number): boolean =>
 const distanceKm = (area: Area, lat: number, lon: number): number =>
   isIn(area, lat, lon) ? 0 : Math.min(...area.polygons.map((polygon) => distanceToEdgesKm(polygon, lat, lon)));
 
-/** Measured on the plane that touches the sphere at the point: accurate to a metre within two kilometres. */
+/** Measured on the tangent plane at the point, which is accurate to a metre within two kilometres. */
 function distanceToEdgesKm(polygon: Polygon, lat: number, lon: number): number {
   const onPlane = ([cornerLon, cornerLat]: Position): Position => [
     (cornerLon - lon) * KM_PER_DEGREE * Math.cos((lat * Math.PI) / 180),
@@ -118,7 +118,7 @@ describe('communes by their outlines', { skip }, () => {
 
   const resolve = (lat: number, lon: number) =>
     reference.resolvePlace({ insee: null, zipcode: null, name: null, lat, lon })?.city ?? null;
-  /** Whether `city` is today's commune with this code, or an arrondissement of it. */
+  /** True if `city` is the current commune with this code, or an arrondissement of it. */
   const isToday = (code: string, city: ReturnType<typeof resolve>): boolean => {
     const today = reference.city(code);
     return city !== null && today !== null && (city.id === today.id || city.cityParentId === today.id);
@@ -141,7 +141,7 @@ describe('communes by their outlines', { skip }, () => {
     return found;
   }
 
-  it('hold 998 of 1,000 of their points, and more', (t) => {
+  it('contain at least 998 of 1,000 of their points', (t) => {
     let wrong = 0;
     const asked = runsOf(30_000);
     for (let count = 0; count < asked; ) {
@@ -155,7 +155,7 @@ describe('communes by their outlines', { skip }, () => {
     assert.ok(wrong <= asked * 0.002, String(wrong));
   });
 
-  it('and those of arrondissements hold their points, except where the commune ends a few metres before', async (t) => {
+  it('of arrondissements contain their points, except where the commune ends a few metres earlier', async (t) => {
     const source = gunzipSync(await readFile(ARRONDISSEMENTS)).toString('utf8');
     const { features } = JSON.parse(source) as GeoJSON.FeatureCollection;
     const areas = features.map(({ properties, geometry }) => areaOf(String(properties?.insee), geometry));
@@ -175,14 +175,14 @@ describe('communes by their outlines', { skip }, () => {
     assert.ok(neighbours <= asked * 0.02, String(neighbours));
   });
 
-  it('hold nothing beyond a land border', () => {
+  it('contain nothing beyond a land border', () => {
     const isAbroad = (lat: number, lon: number) => abroad.some((country) => isIn(country, lat, lon));
     const points = pointsOutside(10, runsOf(500), (lat, lon, near) => near.length > 0 && isAbroad(lat, lon));
     const french = points.filter(({ lat, lon }) => resolve(lat, lon) !== null);
     assertNone(french.map(({ lat, lon }) => [lat, lon, resolve(lat, lon)?.name]));
   });
 
-  it('have the sea as far as two kilometres off the coast, the nearest one first', async () => {
+  it('include the sea up to two kilometres off the coast, the nearest commune first', async () => {
     const outlines = await readCommuneOutlines();
     const isCoast = (lat: number, lon: number, near: readonly Area[]) =>
       near.some((area) => distanceKm(area, lat, lon) <= 1.99) &&
@@ -213,7 +213,7 @@ describe('communes by their outlines', { skip }, () => {
     });
   }
 
-  it('hold the centre of their commune, or are within five kilometres of it', async () => {
+  it('contain the centre of their commune, or are within five kilometres of it', async () => {
     const outlines = await readCommuneOutlines();
     const far = [...reference.cities()].filter(
       ({ insee, location }) => location !== null && (outlines.distanceKm(insee, location.lat, location.lon) ?? 0) > 5,

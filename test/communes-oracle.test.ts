@@ -41,12 +41,12 @@ describe('communes of the COG 2024 file', { skip }, () => {
     reference.resolvePlace({ ...NOWHERE, ...place })?.city?.insee ?? null;
   const todayOf = ({ insee_com }: Row) => reference.city(insee_com)?.insee;
 
-  it('all have a code that leads to a commune of today', () => {
+  it('all have a code that resolves to a current commune', () => {
     const lost = rows.filter((row) => todayOf(row) === undefined || inseeOf({ insee: row.insee_com }) !== todayOf(row));
     assert.deepEqual(lost, []);
   });
 
-  it('are found by their coordinates alone, unless those lie just outside of them', async (t) => {
+  it('are found by their coordinates alone, unless these are just outside the commune', async (t) => {
     const outlines = await readCommuneOutlines();
     const located = rows.filter(({ commune_type, lat }) => commune_type !== 'COMD' && lat !== '');
     const wrong = located.filter((row) => inseeOf({ lat: Number(row.lat), lon: Number(row.lng) }) !== todayOf(row));
@@ -67,7 +67,7 @@ describe('communes of the COG 2024 file', { skip }, () => {
     assert.deepEqual(wrong, []);
   });
 
-  it('are found by their name alone where no other one has it', async () => {
+  it('are found by their name alone if no other commune has it', async () => {
     const holders = new Map<string, Set<string>>();
     const names = rows.map((row) => [row.commune_article, todayOf(row)] as const);
     const { communes } = await readCommuneRecords(await readPlaceTable());

@@ -15,7 +15,7 @@ describe('communes of France', () => {
     reference = await loadReference();
   });
 
-  it('holds every commune and arrondissement under a stable, reversible id', () => {
+  it('has every commune and arrondissement under a stable, reversible id', () => {
     const ids = new Set<number>();
     for (const city of reference.cities()) {
       ids.add(city.id);
@@ -49,7 +49,7 @@ describe('communes of France', () => {
     });
   });
 
-  it('ties arrondissements to their commune', () => {
+  it('links arrondissements to their commune', () => {
     const fifteenth = reference.city('75115');
     assert.equal(fifteenth?.name, 'Paris 15e');
     assert.equal(fifteenth?.originalName, 'Paris 15e Arrondissement');
@@ -58,14 +58,14 @@ describe('communes of France', () => {
     assert.equal(reference.city('75056')?.groupedCityNames.length, 20);
   });
 
-  it('leads the code of a merged commune to the commune of today', () => {
+  it('resolves the code of a merged commune to the current commune', () => {
     assert.equal(reference.city('49162')?.insee, '49023');
     assert.equal(reference.cityById(49_162), null);
     const place = reference.resolvePlace({ ...NOWHERE, insee: '49162' });
     assert.deepEqual(place?.inseeCodes, ['49023', '49162']);
   });
 
-  it('knows departments and regions, Corsica and the overseas collectivities among them', () => {
+  it('has departments and regions, including Corsica and the overseas collectivities', () => {
     assert.equal(reference.departments().length, 109);
     assert.equal(reference.department('2A')?.id, 201);
     assert.equal(reference.departmentById(202)?.name, 'Haute-Corse');
@@ -194,7 +194,7 @@ describe('communes of France', () => {
       });
     }
 
-    it('knows the department of a zip code that communes of one department share', () => {
+    it('finds the department of a zip code that communes of one department share', () => {
       for (const [zipcode, name, department] of [
         ['13100', null, '13'],
         ['13100', 'Nowhere', '13'],
@@ -207,7 +207,7 @@ describe('communes of France', () => {
       assert.equal(reference.resolvePlace({ ...NOWHERE, zipcode: '99999' }), null);
     });
 
-    it('carries the codes a search may name and the zip code it stated', () => {
+    it('has the codes that a search may name, and the stated zip code', () => {
       const stated = reference.resolvePlace({ ...NOWHERE, insee: '75115', zipcode: '75015' });
       assert.deepEqual(stated?.inseeCodes, ['75115', '75056']);
       assert.deepEqual(stated?.zipcodes, ['75015']);
@@ -237,7 +237,7 @@ describe('communes of France', () => {
   });
 
   describe('search of communes', () => {
-    it('finds by folded beginning, with or without the article, in order of name', () => {
+    it('finds communes by the folded beginning of their name, with or without the article, in order of name', () => {
       const names = (namePrefix: string) => reference.findCities({ namePrefix }).cities.map(({ city }) => city.name);
       assert.deepEqual(names('chatillon sur c'), [
         'Châtillon-sur-Chalaronne',

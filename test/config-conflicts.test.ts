@@ -35,7 +35,7 @@ test('the defaults are consistent, and several ports may be set to 0', () => {
   );
 });
 
-test('the admin interface uses plaintext on loopback only', () => {
+test('the admin interface uses plaintext only on the loopback', () => {
   for (const host of ['0.0.0.0', '[::]', 'vigie.example', '10.0.0.1']) {
     const [problem = '', ...others] = problemsOf({ VIGIE_ADMIN_ADDRESS: `${host}:9465` });
     assert.match(problem, /^VIGIE_ADMIN_ADDRESS has .* plaintext is allowed only on loopback/);
@@ -54,7 +54,7 @@ test('a certificate needs its key, and client authorities need both', () => {
   assert.deepEqual(problemsOf({ VIGIE_ADMIN_CLIENT_CA: 'ca.pem', VIGIE_ADMIN_ADDRESS: '[::]:9465' }).length, 2);
 });
 
-test('certificate files exist, are whole, and match their keys', async (t) => {
+test('certificate files exist, are complete, and match their keys', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'vigie-pem-'));
   t.after(() => rmSync(folder, { recursive: true }));
   const write = (name: string, text: string): string => {
@@ -69,7 +69,7 @@ test('certificate files exist, are whole, and match their keys', async (t) => {
   assert.match(missing, /^VIGIE_ADMIN_TLS_KEY cannot be read \(ENOENT/);
   for (const key of [write('other.pem', foreign.private), write('broken.pem', 'nonsense')]) {
     const [unfit = ''] = problemsOf({ ...settings, VIGIE_ADMIN_TLS_KEY: key });
-    assert.match(unfit, /^VIGIE_ADMIN_TLS_CERT, VIGIE_ADMIN_TLS_KEY and VIGIE_ADMIN_CLIENT_CA do not fit \(/);
+    assert.match(unfit, /^VIGIE_ADMIN_TLS_CERT, VIGIE_ADMIN_TLS_KEY and VIGIE_ADMIN_CLIENT_CA do not match \(/);
   }
 });
 

@@ -50,7 +50,7 @@ test('the caller’s defaults take precedence over the file, and the environment
   assert.deepEqual([config.logLevel, config.api.port, config.operations.port], ['warn', 2, 9464]);
 });
 
-test('a namespace is named, or the one that is called default', () => {
+test('a namespace has a name, or is the one called default', () => {
   const namespaceOf = (name: string): string | null => readConfig({ VIGIE_NAMESPACE: name }).namespace;
   assert.deepEqual(['', 'default', 'ile-de-france-2', 'x'.repeat(32)].map(namespaceOf), [
     ...[null, null, 'ile-de-france-2', 'x'.repeat(32)],
@@ -100,7 +100,7 @@ const FAULTS: readonly [name: string, values: readonly string[], problem: RegExp
   ['NATS_URL', ['http://h', 'h:4222', 'nats://h,', 'nats://h,x'], /must be URLs that start with nats:\/\//],
   ['NATS_URL', ['nats://a:b@h,nats://a:c@i'], /must name the same user for all servers/],
   ['NATS_URL', ['nats://h,tls://i'], /must not mix/],
-  ['VIGIE_NATS_REPLICAS', ['', '0', '2', '4', '6'], /must be 1, 3 or 5: an even number of copies tolerates/],
+  ['VIGIE_NATS_REPLICAS', ['', '0', '2', '4', '6'], /must be 1, 3 or 5, because an even number of copies tolerates/],
   ['VIGIE_PUBLIC_URL', ['ftp://h', '/api'], /must be a URL that starts with http:\/\/ or https:\/\//],
   [
     'VIGIE_MAIL_FROM',
@@ -121,7 +121,7 @@ for (const [name, values, problem] of FAULTS) {
   });
 }
 
-test('VIGIE_SMTP_URL names a server only, and requires a sender and the public URL', () => {
+test('VIGIE_SMTP_URL contains only a server, and requires a sender and the public URL', () => {
   const rest = { VIGIE_MAIL_FROM: 'Vigie <a@b.example>', VIGIE_PUBLIC_URL: 'https://vigie.example' };
   for (const url of ['smtp://me:secret@h:587', 'smtps://h', 'smtp://h/', 'smtp://[::1]:25']) {
     assert.deepEqual(problemsOf({ ...rest, VIGIE_SMTP_URL: url }), []);
@@ -154,7 +154,7 @@ test('all problems are reported at once with their settings, and without secrets
   assert.doesNotMatch(problems.join(), /secret|pass/);
 });
 
-test('a misspelt setting of Vigie is reported, other variables are not', () => {
+test('a misspelt setting of Vigie is reported, and other variables are not', () => {
   assert.deepEqual(readConfig({ VIGIE_API_PROT: '80', API_PROT: '80' }).unknownNames, ['VIGIE_API_PROT']);
 });
 
@@ -165,7 +165,7 @@ test('the configuration is deeply frozen', () => {
   }
 });
 
-test('the console is on, may be left out, and takes tiles of one server', () => {
+test('the console is on by default, can be turned off, and accepts tiles of one server', () => {
   const tilesUrl = 'https://tiles.example.org/{z}/{x}/{y}.png';
   const shown = { showsPictures: false, tilesUrl: null, tilesAttribution: '' };
   assert.deepEqual(readConfig({}).console, shown);

@@ -65,7 +65,7 @@ const SAVED = {
   orMissing: ['budget', 'areas', 'expressions'],
 } as unknown as SearchDocument;
 
-test('a search that is opened and saved as it is changes nothing, and means what it meant', () => {
+test('a search that is opened and saved without a change keeps its members and its meaning', () => {
   const body = bodyOf(draftOf(SAVED));
   assert.deepEqual(changesOf(body, bodyOf(draftOf(SAVED))), {});
   assert.equal(formatExpressions(readExpressions(body.expressions, () => assert.fail())), SAVED.expressions);
@@ -93,7 +93,7 @@ test('a threshold on the price is set, changed and cleared, and leaves the other
   assert.equal(withPricePercent({ price: { percent: 5 } }, Number.NaN), null);
 });
 
-test('a new search accepts that the home is not described; what is cleared is not accepted', () => {
+test('a new search accepts homes without a description; unknown values of cleared criteria are not accepted', () => {
   const asked = (draft: Partial<Draft>) => bodyOf({ ...NEW_DRAFT, ...draft }).orMissing;
   assert.deepEqual(asked({}), []);
   assert.deepEqual(asked({ floorMin: '0', budgetMax: '1', energyCategories: ['A'], lastFloor: true }), [
@@ -108,13 +108,13 @@ test('a new search accepts that the home is not described; what is cleared is no
   assert.deepEqual(cleared.orMissing, ['areas']);
 });
 
-test('text that is not a number or not valid JSON stays as it is', () => {
+test('text that is not a number or not valid JSON stays unchanged', () => {
   for (const text of ['12 00', '12.5.1', 'beaucoup', '1,5,2'])
     assert.equal(bodyOf({ ...NEW_DRAFT, budgetMin: text }).budgetMin, text);
   assert.throws(() => bodyOf({ ...NEW_DRAFT, context: '{' }), ContextError);
 });
 
-test('numbers are taken as they are written in France', () => {
+test('numbers are accepted as they are written in France', () => {
   const typed = {
     budgetMin: '250 000',
     budgetMax: '1\u202f250\u00a0000',
@@ -152,19 +152,19 @@ test('a violation within a member is shown at its field, and one without a field
   assert.deepEqual(violations.others, ['nowhere: is no member']);
 });
 
-test('any fragment is read, and none breaks the page', () => {
+test('every fragment is read, and none breaks the page', () => {
   for (const text of ['a b&c=d+é#?', 'https://portal.example/1?x=%20y'])
     assert.equal(decoded(encodeURIComponent(text)), text);
   for (const text of ['%', '%zz', '%ff%fe', '']) assert.equal(typeof decoded(text), 'string');
 });
 
-test('links of adverts are of the web, or none', () => {
+test('links of adverts are web addresses or are left out', () => {
   for (const text of ['javascript:alert(1)', 'data:text/html,x', ' ', 'nonsense', null])
     assert.equal(safeLink(text), null);
   assert.equal(safeLink('https://portal.example/1'), 'https://portal.example/1');
 });
 
-test('the map measures as the service does', () => {
+test('the map measures distances as the service does', () => {
   const [toulon, paris] = [
     { lat: 43.1258, lon: 5.9306 },
     { lat: 48.8566, lon: 2.3522 },
@@ -177,7 +177,7 @@ test('the map measures as the service does', () => {
   assert.ok(Math.abs(drawn / worldLength(pageDistanceKm(toulon, north), toulon.lat) - 1) < 0.002);
 });
 
-test('the newest matches are kept, and no more than the map shows', () => {
+test('the newest matches are kept, up to the number that the map shows', () => {
   const pins = createPinTable();
   for (let at = 0; at < PINS_MAX * 1.3; at++) {
     const createdAt = new Date(at * 1_000).toISOString();
@@ -190,7 +190,7 @@ test('the newest matches are kept, and no more than the map shows', () => {
   assert.ok(pins.list().every(({ search }) => search === '/searches/0'));
 });
 
-test('a property is shown with what it has, never with what it has not', () => {
+test('a property is shown with the features that it has, never with those that it lacks', () => {
   const shown = (...features: string[]) => homeOf([{ energy: null, features }] as never).features;
   const present = [
     'Balcon',
@@ -220,7 +220,7 @@ test('a property is shown with what it has, never with what it has not', () => {
   assert.deepEqual(shown('Cave, sans balcon', 'Cave', 'ni jardin'), ['Cave']);
 });
 
-test('a price history begins with what the first change replaced', () => {
+test('a price history begins with the price before the first change', () => {
   const change = (createdAt: string, was: string, is: string) => ({
     ...{ createdAt, fieldName: 'price', fieldOldValue: was, fieldNewValue: is, percentVariation: null },
   });
@@ -229,6 +229,6 @@ test('a price history begins with what the first change replaced', () => {
   assert.deepEqual(valuesOf(prices, 'price'), [100, 90, 80]);
 });
 
-test('more than fifty a day are asked about, whole ones', () => {
+test('the console asks about more than fifty matches a day, as an integer', () => {
   assert.deepEqual([null, 0, 49.9, 50, 50.001, 51.4, 139.6].map(floodOf), [null, null, null, null, 51, 51, 140]);
 });

@@ -6,7 +6,7 @@ import { acknowledgedUpTo } from '../src/engine/broker/stream-position.ts';
 
 const at = (sequence: number) => ({ consumer_seq: sequence, stream_seq: sequence, last_active: 0 });
 
-test('a replicated consumer that reports nothing pending has acknowledged no more than its floor', () => {
+test('a replicated consumer without pending messages counts as having acknowledged only up to its floor', () => {
   const info = { delivered: at(12), ack_floor: at(7), num_ack_pending: 0 };
   assert.equal(acknowledgedUpTo(info, { num_replicas: 3 }), 7);
   // On one server, the messages above the floor are ones that the stream has dropped.

@@ -58,7 +58,7 @@ const FLAT: PropertyFacts = {
 
 const index = createSearchIndex();
 
-/** Whether `FLAT` with `property` satisfies a search of `criteria`, by definition; asserts that the index agrees. */
+/** True if `FLAT` with `property` satisfies a search with `criteria` by definition. Asserts that the index agrees. */
 function matches(criteria: Partial<Criteria>, property: Partial<PropertyFacts> = {}): boolean {
   const search = { ...ANYTHING, ...criteria };
   const facts = { ...FLAT, ...property };
@@ -77,7 +77,7 @@ test('a search without criteria matches every property with a live advert', () =
   assert.ok(!matches({}, { adverts: [] }));
 });
 
-test('bounds are inclusive, and a value that is missing satisfies none', () => {
+test('limits are inclusive, and a missing value satisfies none', () => {
   for (const name of ['budget', 'pricePerMeter', 'surface', 'landSurface', 'room', 'bedroom'] as const) {
     const field = name === 'budget' ? 'price' : name;
     for (const value of [0, 0.5, 7, 250_000, 263_457.5]) {
@@ -90,7 +90,7 @@ test('bounds are inclusive, and a value that is missing satisfies none', () => {
   }
 });
 
-test('a feature is present when an advert names it, absent when one denies it or names others alone, else unknown', () => {
+test('a feature is present if an advert names it, absent if an advert denies it or names only others, and otherwise unknown', () => {
   const [balcony, garden] = [featureSetOf(['balcony']), featureSetOf(['garden'])];
   const stated = (...adverts: readonly (readonly [named: number, denied: number])[]) => ({
     adverts: adverts.map(([features, deniedFeatures]) => ({ ...ADVERT, features, deniedFeatures })),
@@ -108,7 +108,7 @@ test('a feature is present when an advert names it, absent when one denies it or
   assert.ok(!matches(excluded, present) && !matches(excluded, stated([balcony, 0], [0, balcony])));
 });
 
-test('a place on the circle is inside, one a micrometre farther is not', () => {
+test('a place on the circle is inside, and a place one micrometre farther is not', () => {
   for (const [lat, lon] of [
     [48.9, 2.4],
     [48.8606, 2.5],
@@ -120,7 +120,7 @@ test('a place on the circle is inside, one a micrometre farther is not', () => {
   }
 });
 
-test('circles reach across the date line and lie right overseas and in Corsica', () => {
+test('circles extend across the date line, and are right overseas and in Corsica', () => {
   assert.ok(inAreas({ circle: { lat: -13.3, lon: -179.9, radiusKm: 50 } }, { lat: -13.3, lon: 179.8 }));
   assert.ok(inAreas({ circle: { lat: -13.3, lon: 179.9, radiusKm: 50 } }, { lat: -13.3, lon: -179.8 }));
   assert.ok(!inAreas({ circle: { lat: -13.3, lon: 179.9, radiusKm: 10 } }, { lat: -13.3, lon: -179.8 }));
@@ -130,7 +130,7 @@ test('circles reach across the date line and lie right overseas and in Corsica',
   assert.ok(inAreas({ inseeCodes: ['2A004'] }, ajaccio) && inAreas({ zipcodes: ['20000'] }, ajaccio));
 });
 
-test('any area suffices; without coordinates only named places count', () => {
+test('one area is sufficient; without coordinates only named places count', () => {
   const far = { lat: 43.3, lon: 5.4, radiusKm: 10 };
   assert.ok(inAreas({ circle: far, inseeCodes: ['75056'] }));
   assert.ok(inAreas({ circle: far, departmentCodes: ['13', '75'] }));
@@ -144,7 +144,7 @@ test('a city includes its arrondissements and matches once, an arrondissement ex
   assert.ok(!inAreas({ inseeCodes: ['75102'] }));
 });
 
-test('an excluded area counts out a property inside the circle, and none whose place is unknown', () => {
+test('an excluded area excludes a property inside the circle, but none with an unknown location', () => {
   const areas = { ...EVERYWHERE, circle: { lat: 48.86, lon: 2.34, radiusKm: 10 } };
   const square = (lon: number, lat: number) =>
     [
@@ -169,7 +169,7 @@ test('an excluded area counts out a property inside the circle, and none whose p
   }
 });
 
-test('excluded site categories take their adverts out of every consideration', () => {
+test('adverts of excluded site categories are ignored in every respect', () => {
   const agency: AdvertFacts = {
     ...ADVERT,
     siteCategory: 'agence',
@@ -207,7 +207,7 @@ test('excluded site categories take their adverts out of every consideration', (
   assert.ok(matches({ ...without, expressions: [[{ word: 'loft', includes: false, strict: true }]] }, property));
 });
 
-test('every criterion decides alone, both ways, among the cases that the index is compared on', () => {
+test('every criterion alone decides some of the compared cases, both ways', () => {
   const decided = { holding: new Set<string>(), failing: new Set<string>() };
   const cases = fc.sample(fc.tuple(criteria, facts), { numRuns: 20_000, seed: 12 });
   for (const [search, property] of cases) {
@@ -350,7 +350,7 @@ test('the index finds by the market difference what its definition says, alone a
   assert.ok(Math.min(...Object.values(counts)) > 1_000, JSON.stringify(counts));
 });
 
-test('an unknown value satisfies the criteria that orMissing names, and a known one that does not fit none', () => {
+test('an unknown value satisfies the criteria that orMissing names, and a known wrong value satisfies none', () => {
   const [balcony, pool] = [featureSetOf(['balcony']), featureSetOf(['pool'])];
   const within = { min: 2, max: 3 };
   const asked: { readonly [Name in CriterionName]?: Partial<Criteria> } = {
@@ -400,7 +400,7 @@ test('an unknown value satisfies the criteria that orMissing names, and a known 
   assert.ok(!matches({ includedFeatures: balcony, orMissing: criterionSetOf(['includedFeatures']) }, noBalcony));
   const both = { includedFeatures: balcony | pool, orMissing: criterionSetOf(['includedFeatures']) };
   assert.ok(!matches(both, { adverts: [{ ...ADVERT, features: pool }] }), 'other features are named');
-  // The statements of adverts in an excluded site category are ignored.
+  // The facts of adverts in an excluded site category are ignored.
   const rated = { ...unknown, adverts: [{ ...ADVERT, energy: 'G' }, NOTHING_KNOWN_OF_ADVERT] };
   const energy = { energy: ['A'], orMissing: criterionSetOf(['energy']) };
   assert.ok(!matches(energy, rated) && matches({ ...energy, excludedSiteCategories: ['portail'] }, rated));
@@ -448,7 +448,7 @@ function isSame(a: unknown, b: unknown): boolean {
   return JSON.stringify(a) === JSON.stringify(b);
 }
 
-test('an end names whole values, of features only those that the search names; a longer value is null', () => {
+test('an end states complete values, and only the features that the search names; a value that is too long is null', () => {
   const end = (asked: Partial<Criteria>, was: Partial<AdvertFacts>, is: Partial<AdvertFacts>, count = 1) => {
     const of = (advert: Partial<AdvertFacts>) => ({
       ...FLAT,

@@ -27,11 +27,11 @@ function rounds(count: number): readonly IntakeMessage[] {
 const isUpsert = (message: IntakeMessage): message is Upsert => message.kind === 'upsert';
 
 describe('the recorded market', () => {
-  it('is what its script writes', () => {
+  it('equals the output of its script', () => {
     assert.deepEqual(JSON.parse(JSON.stringify(recordMarket())), recording);
   });
 
-  it('lies in the communes that it states, most of it in large towns', async () => {
+  it('is located in the communes that it states, mostly in large towns', async () => {
     const reference = await loadReference();
     const towns = new Map<string, number>();
     for (const { property } of rounds(1).filter(isUpsert)) {
@@ -48,7 +48,7 @@ describe('the recorded market', () => {
     assert.deepEqual([first, second, third], ['Toulon', 'Paris', 'Lyon']);
   });
 
-  it('is written as agents write', () => {
+  it('has texts in the style of agents', () => {
     for (const { property, advert } of rounds(1).filter(isUpsert)) {
       const { title, description, price } = advert;
       const all = `${title} ${description}`;
@@ -64,7 +64,7 @@ describe('the recorded market', () => {
     }
   });
 
-  it('offers other homes in each round, and ends every offer', () => {
+  it('has new homes in each round, and every home expires', () => {
     const seen = new Set<string>();
     const live = new Set<string>();
     const counts: number[] = [];

@@ -1,4 +1,4 @@
-/** Documents that were recorded or read before come from memory, which is bounded. */
+/** Documents that were already recorded or read come from memory, which is limited. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -8,7 +8,7 @@ import { createDocumentCache } from '../src/engine/store/document-cache.ts';
 import type { Snapshot } from '../src/engine/store/snapshots.ts';
 import { valuesOf } from './support/lists.ts';
 
-/** A PostgreSQL that holds `stored`, and the ids that it was asked for. */
+/** A database with the snapshots `stored`, and the requested ids. */
 function storing(stored: readonly Snapshot[]) {
   const asked: string[][] = [];
   const query = ({ values: [ids] }: { readonly values: readonly [string[]] }) => {

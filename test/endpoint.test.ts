@@ -1,4 +1,4 @@
-/** The keys of an endpoint: derived from a client and a URL, and those of the parties that take turns. */
+/** The key of an endpoint is derived from a client and a URL. Further keys identify the parties that take turns. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -30,7 +30,7 @@ test('a key identifies the URL independently of the client, as in older versions
   assert.equal(urlKeyOf('https://a.example/1'), 'd817b80f9a5befb9');
 });
 
-test('a key names who takes turns: the client, and the host regardless of port and path', () => {
+test('keys identify the parties that take turns: the client, and the host regardless of port and path', () => {
   const [first, ...others] = URLS.map((url) => partiesOf(endpointKeyOf(CLIENT, url)));
   assert.deepEqual(
     others.map(({ client, host }) => [client === first?.client, host === first?.host]),

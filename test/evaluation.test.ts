@@ -1,10 +1,13 @@
-/** How much of a batch one transaction takes; the rest is deferred to the next one, in order. */
+/** One transaction records a limited part of a batch. The rest is deferred to the next one, in order. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type SearchNumber, searchNumberOf } from '../src/engine/domain/ids.ts';
+
 import { NO_MEDIANS } from '../src/engine/domain/market-prices.ts';
+
 import { stateText } from '../src/engine/domain/stored-property.ts';
+
 import { evaluateBatch, unreadStates } from '../src/engine/intake/evaluation.ts';
 import { expireAt, heldAfter, nextOrigin, PROPERTY, resolveToulon, upsertAt } from './support/adverts.ts';
 import { numberedUuid } from './support/intake.ts';
@@ -36,7 +39,7 @@ test('a batch ends at two thousand notified pairs, however many other pairs ther
   assert.deepEqual(await leftOf(6, 1_000, 0), []);
 });
 
-test('one change may have more notified pairs than that', async () => {
+test('a single change may exceed the limit of notified pairs', async () => {
   assert.deepEqual(await leftOf(3, 9_000, 5_000), [1, 2]);
 });
 
@@ -84,7 +87,7 @@ test('an advert for which a property has no room is rejected without the state, 
     const withState = await evaluateBatch(new Map([[PROPERTY, { stored, crawls, bytes }]]), entries, dependencies);
     const reasonOf = (batch: typeof withState, position: number) =>
       batch.rejected.get(position)?.replace(/\d+ bytes/, 'bytes');
-    assert.match(reasonOf(withState, 0) ?? '', /more than the bound/);
+    assert.match(reasonOf(withState, 0) ?? '', /more than the limit/);
     assert.equal(reasonOf(withoutState, 0), reasonOf(withState, 0));
     // The second message needs the state, and the third one waits for it.
     assert.deepEqual([[...withoutState.rejected.keys()], withoutState.stateless], [[0], [1, 2]]);

@@ -67,7 +67,7 @@ test('a search without the one criterion that fails is satisfied', () => {
   }
 });
 
-test('every evaluation has a whole sentence in both languages', () => {
+test('every evaluation has a complete sentence in both languages', () => {
   for (const [search, property] of CASES.slice(0, 5_000)) {
     for (const evaluation of evaluate(search, property)) {
       const [french, english] = [criterionReason(evaluation, 'fr'), criterionReason(evaluation, 'en')];
@@ -120,7 +120,7 @@ test('a summary returns the facts that matching sees, except the texts', () => {
   );
 });
 
-test('a fact that an older summary does not hold is unknown', () => {
+test('a fact that an older summary lacks is unknown', () => {
   const stored = heldAfter(
     upsertAt(0, {
       advert: { price: 200_000, publisher: { category: null, name: null, type: 1 } },
@@ -135,7 +135,7 @@ test('a fact that an older summary does not hold is unknown', () => {
   assert.deepEqual([found.room, found.adverts[0]?.publisherType, found.price], [null, null, 200_000]);
 });
 
-test('a property satisfies a search since the price that caused it', () => {
+test('a property satisfies a search since the price that made it match', () => {
   const advert = (price: number | null) => ({ advert: { price, surface: 50 }, property: { transactionType: 0 } });
   const messages = [upsertAt(0, advert(300_000)), upsertAt(10, advert(250_000)), upsertAt(20, advert(240_000))];
   const stored = changesOf(messages).at(-1)?.stored;
@@ -267,7 +267,7 @@ test('if the text negates a word, the reason quotes the sentence', () => {
       sentence: 'Petit immeuble sans ascenseur, au calme.',
       words: ['ascenseur'],
     },
-    'The text of the advert does not contain “ascenseur”. It says the contrary: “Petit immeuble sans ascenseur, au calme.”.',
+    'The text of the advert does not contain “ascenseur”. It says the opposite: “Petit immeuble sans ascenseur, au calme.”.',
     "Le texte de l'annonce ne contient pas «\u00a0ascenseur\u00a0». Il dit le contraire : «\u00a0Petit immeuble sans ascenseur, au calme.\u00a0».",
   ]);
   assert.deepEqual(evaluate('travaux', false).slice(1, 2), [

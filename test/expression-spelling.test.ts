@@ -1,4 +1,4 @@
-/** The hash that tells expressions apart. */
+/** The hash that distinguishes expressions. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

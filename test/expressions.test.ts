@@ -1,4 +1,7 @@
-/** Expressions are accepted in three forms, written in one, and mean alternatives of conjunctions. */
+/**
+ * Expressions are accepted in three forms and written in one. Their groups are alternatives, and all words of a group
+ * are required.
+ */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -19,7 +22,7 @@ function holds(texts: readonly string[], ...groups: ExpressionEntry[][]): boolea
   return expressionsHold(groups, foldTexts(texts));
 }
 
-test('any group is enough, and every entry of a group is needed', () => {
+test('one group is sufficient, and every entry of a group is required', () => {
   const texts = ['Maison avec jardin'];
   assert.ok(holds(texts, [entry('piscine')], [entry('jardin')]));
   assert.ok(!holds(texts, [entry('piscine'), entry('jardin')]));
@@ -46,7 +49,7 @@ test('a strict entry is an exact phrase; any other entry is its words in order, 
   assert.ok(holds(['à vendre'], [entry('vendu', false)]));
 });
 
-test('common spellings and abbreviations are equal to the words they stand for', () => {
+test('common spellings and abbreviations are equal to the full words', () => {
   const same = [
     ['T3', 't 3'],
     ['70 m²', '70 m2', '70 mètres carrés'],
@@ -234,11 +237,11 @@ test('every fault of a request is reported at its place, and entries beyond the 
   const unread = new Proxy([], {
     get: (target, name) => (name === 'length' ? 1e9 : assert.fail(`${String(name)} of ${typeof target} was read`)),
   });
-  assert.deepEqual(faultsOf([unread]), [': at most 50 groups and 200 entries']);
+  assert.deepEqual(faultsOf([unread]), [': must have at most 50 groups and 200 entries']);
   assert.deepEqual(faultsOf('x'.repeat(65_537)), [': must have at most 65536 characters']);
 });
 
-test('of the unknown members of one entry fifty are named, and the others counted', () => {
+test('fifty unknown members of an entry are named, and the others are counted', () => {
   const count = (members: number) => {
     let told = 0;
     let all = 0;
@@ -252,7 +255,7 @@ test('of the unknown members of one entry fifty are named, and the others counte
   for (const members of [0, 1, 49, 50, 51, 500]) assert.deepEqual(count(members), [Math.min(members, 50), members]);
 });
 
-test('a stored expression is read without the rules of today being applied', () => {
+test('a stored expression is read without applying the current rules', () => {
   const long = formatExpressions([Array.from({ length: 150 }, () => entry('é'.repeat(200)))]);
   assert.equal(parseExpressions(long)[0]?.length, 150);
 });

@@ -7,7 +7,7 @@ import fc from 'fast-check';
 import { escapedJson, printable } from '../src/cli/terminal.ts';
 import { csvCell } from '../src/csv.ts';
 
-test('no cell is read as a formula, for any character before its sign', () => {
+test('no cell is read as a formula, regardless of the characters before its sign', () => {
   for (const before of ['', ' ', '\n', '\r', '\t', '\ufeff', '\u200b', '\u00a0', '\n \ufeff']) {
     for (const sign of ['=', '+', '-', '@', '\uff1d', '\uff0b', '\uff0d', '\uff20']) {
       const [[cell]] = parse(csvCell(`${before}${sign}1+1`)) as [[string]];

@@ -1,4 +1,4 @@
-/** Sources of a snapshot's bytes: URLs, and files that are not snapshots, are damaged, or are made to do harm. */
+/** Sources of a snapshot's bytes: URLs, and files that are not snapshots, damaged or malicious. */
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -109,14 +109,14 @@ test('a ZIP or gzip file that is truncated, damaged or invalid is refused with o
   }
 });
 
-test('a decompression bomb is refused at its bound, within the memory of one chunk', async (t) => {
+test('a decompression bomb is refused at the size limit, within the memory of one chunk', async (t) => {
   const path = join(await emptyDirectory(t), 'bomb.gz');
-  // Concatenated gzip files are one gzip file: 3 GiB in 3 MiB.
+  // Concatenated gzip files are a valid gzip file, here 3 GiB in 3 MiB.
   const part = gzipSync(Buffer.alloc(64 * 1_024 * 1_024));
   await writeFile(path, Buffer.concat(Array.from({ length: 48 }, () => part)));
   const file = await openSnapshot(path);
   t.after(() => file.close());
-  // Memory that is in use: garbage is collected first.
+  // Memory in use after a garbage collection.
   const stored = (): number => {
     collectGarbage();
     const { arrayBuffers, heapUsed } = process.memoryUsage();
@@ -189,9 +189,9 @@ test('a download sends the last ETag and date, and an unchanged file is not read
   assert.equal(await download(url, first?.version as string, inside), null);
 });
 
-test('a file of 50 MB is downloaded whole, plain and gzip, with and without a length', async (t) => {
+test('a file of 50 MB is downloaded completely, plain or gzip, with or without a length', async (t) => {
   const content = Buffer.alloc(50_000_000, 'annonce;');
-  // Stored, not deflated: as long on the wire as the plain file.
+  // Not deflated, so the download is as long as the plain file.
   const files = { plain: content, gzip: gzipSync(content, { level: 0 }) };
   const url = await serve(t, (request, response) => {
     const [, kind, length] = (request.url as string).split('/');
@@ -224,7 +224,7 @@ test('a slow server is disconnected by the minimum rate, and by the deadline eve
   await assert.rejects(download(url, null, { ...inside, timeoutMs: 300 }), /the download took longer than 300 ms/);
 });
 
-test('the user and password of an address are sent to its host only, and appear in no message', async (t) => {
+test('the user and password of an address are sent only to its host, and appear in no message', async (t) => {
   const path = join(await emptyDirectory(t), 'feeds.json');
   const seen: unknown[] = [];
   const other = await serve(t, ({ headers }, response) => {
@@ -248,7 +248,7 @@ test('the user and password of an address are sent to its host only, and appear 
   await assert.rejects(download(`${url}/file`, null, options), {
     message: `Cannot download ${url}/file: it answers 401.`,
   });
-  // Otherwise a source that delivers nothing would look alive.
+  // Otherwise a source that delivers nothing would not count as silent.
   for (const version of [null, '{}'])
     await assert.rejects(download(`${url}/unchanged`, version, options), /answers 304 to a request without conditions/);
   await writeFile(path, `{"a": {"format": "poliris", "url": "${secret}/file" x`);
@@ -260,7 +260,7 @@ test('the user and password of an address are sent to its host only, and appear 
   assert.throws(() => readFeedsFile(path), /a\.url must have "%" in its user and password written as "%25"/);
 });
 
-test('an address that is private, endless, or answers something else is refused with one sentence', async (t) => {
+test('a private address, an endless file, or another answer is refused with one sentence', async (t) => {
   let reached = 0;
   const target = await serve(t, (_, response) => {
     reached += 1;
@@ -299,7 +299,7 @@ test('an address that is private, endless, or answers something else is refused 
   assert.equal(reached, 0);
 });
 
-test('a public address that redirects to a private one, also over TLS, reaches nothing there', async (t) => {
+test('a public address that redirects to a private one, even over TLS, cannot reach it', async (t) => {
   const pems = await generate([{ name: 'commonName', value: 'agency.test' }], {
     extensions: [
       {

@@ -1,6 +1,6 @@
 /**
  * Agencies' files as adverts: real files, compared with an independent reading of the same bytes, and files that are
- * damaged or made to do harm.
+ * damaged or malicious.
  */
 
 import assert from 'node:assert/strict';
@@ -56,7 +56,9 @@ function advertsOf(rows: readonly FeedRow[]): readonly AdvertRow[] {
   return rows as readonly AdvertRow[];
 }
 
-/** An independent reading: the whole file as one text, split into lines and then into the columns of SeLoger's list. */
+/**
+ * An independent reading that splits the whole text of the file into lines and then into the columns of SeLoger's list.
+ */
 function independentReading(bytes: Buffer): readonly Record<string, unknown>[] {
   const utf8 = bytes.toString('utf8');
   const text = utf8.includes('\ufffd') ? new TextDecoder('windows-1252').decode(bytes, { stream: true }) : utf8;
@@ -160,7 +162,7 @@ function advertOfColumns(column: Record<string, string>, names: readonly string[
 // oxlint-disable-next-line typescript/no-explicit-any -- whatever a mapped advert has
 type Loose = any;
 
-/** The product's reading, in the form of the independent one. */
+/** The product's reading, in the same form as the independent one. */
 function flattened({ reference, content }: AdvertRow): Record<string, unknown> {
   const dropped: string[] = [];
   const { property, advert } = withinBounds(content, ({ fault }) => dropped.push(fault)) as Record<string, Loose>;
@@ -281,7 +283,7 @@ test('a feature that Poliris denies is listed as an item after the stated ones',
   assert.deepEqual([publishedAs(hashOf(contentJson(identity, whole))), publishedAs(null)], [whole, whole]);
 });
 
-test('the fitted kinds of kitchen are a feature, the others say nothing about it', async () => {
+test('fitted kinds of kitchen are a feature, and other kinds leave it unknown', async () => {
   const types = ['', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9'];
   const file = polirisFile(types.map((type, at) => ({ 1: 'agence', 2: `R${at}`, 34: type })));
   const features = advertsOf(await poliris(file)).map(({ content }) => content.advert.features);
@@ -324,7 +326,7 @@ test('a value may contain line ends and quotation marks, and a broken row does n
   }
 });
 
-test('records without a line end between them are both reported, and the second is not taken for gone', async () => {
+test('records without a line end between them are both reported, and the second is not treated as missing', async () => {
   const lines = [1, 2, 3].map((number) => polirisLine({ 2: `R${number}` }));
   const joined = `${lines[0]?.trimEnd()}${lines[1]}`;
   for (const file of [joined + lines[2], lines[2] + joined])
@@ -334,7 +336,7 @@ test('records without a line end between them are both reported, and the second 
     ]);
 });
 
-test('a record whose end is lost, with the beginning of the next, is not an advert of the two', async () => {
+test('a record that has lost its end and the beginning of the next is not read as one advert', async () => {
   const [whole, first, second] = [1, 2, 3].map((number) =>
     polirisLine({ 2: `R${number}`, 11: '100', 298: '43', 299: '6' }),
   );
@@ -346,7 +348,7 @@ test('a record whose end is lost, with the beginning of the next, is not an adve
   );
 });
 
-test('a file of an older version, with fewer fields, is not read as half as many adverts', async () => {
+test('a file of an older version, with fewer fields, is not read as half the number of adverts', async () => {
   const lineOf = (fields: Readonly<Record<number, string>>) => polirisLine(fields).split('!#').slice(0, 250).join('!#');
   for (const end of ['\n', '!#\r\n']) {
     const lines = [1, 2, 3, 4].map((number) => lineOf({ 2: `R${number}`, 3: 'vente', 11: '100', 21: 'a\nb' }) + end);
@@ -355,7 +357,7 @@ test('a file of an older version, with fewer fields, is not read as half as many
   }
 });
 
-test('a row without a reference, or with a NUL, is reported with the adverts it may be', async () => {
+test('a row without a reference, or with a NUL, is reported with the adverts to which it may belong', async () => {
   const file = Buffer.from(polirisLine({ 1: 'agence' }) + polirisLine({ 2: 'R2', 21: 'a\0b' }));
   assert.deepEqual(
     (await poliris(file)).map((row) => [row.kind, row.reference, 'reason' in row && row.reason]),
@@ -545,7 +547,7 @@ test('a CSV row with more values than columns is refused, because any of them ma
   );
 });
 
-test('a quotation mark within a value affects its own row only', async () => {
+test('a quotation mark within a value affects only its own row', async () => {
   const mapping = { format: 'csv', reference: 'id', members: { title: 'title', price: 'price' } };
   const rows = await mapped(
     'id,title,price\n1,Flat "A",100\n2,"Flat "B" x",200\n3,"Flat ""C""",300\n4,"Flat, open,400\n5,"D",500\n6,E,600\n',
@@ -576,7 +578,7 @@ test('a quotation mark within a value affects its own row only', async () => {
   assert.equal((await mapped(`id,title,price\n1,A,1\n2,${'a"'.repeat(200)},1\n`, mapping)).length, 2);
 });
 
-test('of several CSV columns with one name the first counts, or none', async () => {
+test('if several CSV columns have the same name, the first counts, or none', async () => {
   const mapping = { format: 'csv', reference: 'id', members: { title: 'title' } };
   const [row] = advertsOf(await mapped('id,title,,,title\n1,House,a,b,c\n', mapping));
   assert.deepEqual([row?.reference, row?.content.advert], ['1', { title: 'House' }]);
@@ -657,7 +659,7 @@ test('an XML bomb, deep nesting and endless values are refused with one sentence
     await assert.rejects(all(readMapped(endless(start), parsed('csv'))), /Cannot read the CSV/);
 });
 
-test('values outside the contract’s bounds are left out with a notice, and the advert is kept', () => {
+test('values outside the contract’s limits are left out with a notice, and the advert is kept', () => {
   const notices: string[] = [];
   const content = {
     property: { room: 2.5, locations: { lat: 91, lon: 6 }, city: { zipcode: '83600' } },
@@ -766,7 +768,7 @@ test('a price whose currency is in another member is read if in euros, and is ot
   await assert.rejects(mapped(csv, mappingOf('csv', 'price', 'curency')), /nearest one is currency/);
 });
 
-test('digits before exactly three others are read by the mapping, else as the source’s other numbers show, else not at all', async () => {
+test('an ambiguous number is read by the mapping, or else by the habit of the source’s other numbers, or else left out', async () => {
   const ambiguous = ['350.000', '99,990'];
   assert.deepEqual(await pricesOf(ambiguous), [undefined, undefined]);
   assert.deepEqual(await pricesOf(ambiguous, { decimal: ',' }), [350_000, 99.99]);
@@ -787,7 +789,7 @@ test('digits before exactly three others are read by the mapping, else as the so
   // One value in another notation, among many, is not evidence.
   const mixed = read(habits, [...Array.from({ length: 9 }, () => ['surface', '62,5'] as const), ['surface', '62.5']]);
   assert.deepEqual(mixed.numbers.learned(), habits);
-  // Nor is a single value without others that day: the others may be gone.
+  // A single value without others on that day is no evidence either, because the others may be gone.
   const stray = read(habits, [
     ['energy.value', '120.5'],
     ['price', '350.000'],
@@ -815,7 +817,7 @@ test('digits before exactly three others are read by the mapping, else as the so
     const grouped = Array.from({ length: count }, () => ['surface', '1.250'] as const);
     assert.equal(read(habits, [...lively('62.5'), ...grouped]).numbers.learned().surface, sign);
   }
-  // No price has three decimals, whatever notation a source's surfaces show.
+  // No price has three decimals, regardless of the notation of a source's surfaces.
   assert.deepEqual(
     read({ '': '.' }, [
       ['price', '350.000'],
@@ -933,7 +935,7 @@ test('a repeated header line is not an advert, and a row without any readable va
   );
 });
 
-test('an invalid XML character affects its advert only, and HTML entities are read', async () => {
+test('an invalid XML character affects only its advert, and HTML entities are read', async () => {
   const xml = { format: 'xml', adverts: 'ads/ad', reference: 'id', members: { title: 't', url: 'u' } };
   const texts = [
     'Bed & Breakfast, vue&nbsp;mer &#55356;&#57306; &#xD83D;&#xDE00;',
@@ -955,7 +957,7 @@ test('an invalid XML character affects its advert only, and HTML entities are re
   }
 });
 
-test('an invalid byte affects its advert only, in every format', async () => {
+test('an invalid byte affects only its advert, in every format', async () => {
   const members = { title: 't' };
   const files = {
     csv: ['id,t\n1,a\n2,b\xff\n3,c\n', {}],
@@ -973,7 +975,7 @@ test('an invalid byte affects its advert only, in every format', async () => {
   }
 });
 
-test('a mapping selects one of several items, and the rows that count', async () => {
+test('a mapping selects one of several items, and the rows to read', async () => {
   const mapping = (name: string): object => JSON.parse(readFileSync(`${ROOT}/config/${name}`, 'utf8'));
   const apimo = {
     properties: [

@@ -1,6 +1,6 @@
 /**
- * Each problem of a client generator is a rule about the documents, with what the generator did or reported. The
- * generators themselves run in test/long/generated-clients.test.ts.
+ * For each problem of a client generator there is a rule about the documents, with the generator's result or message.
+ * The generators themselves run in test/long/generated-clients.test.ts.
  */
 
 import assert from 'node:assert/strict';
@@ -20,7 +20,7 @@ const examples = contractExamples(await loadReference());
 const openApi: Document = JSON.parse(JSON.stringify(openApiDocument('0.0.0', examples)));
 const webhook: Document = webhookSchema('');
 
-/** Request bodies, which stay closed: an unknown filter must not be dropped silently. */
+/** Request bodies, which stay closed, because an unknown filter must not be dropped silently. */
 const SENT = new Set([
   'SearchCreation',
   'SearchChange',
@@ -89,7 +89,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it('describes both of two members whose names differ only by an @, one of them by a pattern (Go: Id redeclared)', () => {
+  it('describes both members whose names differ only by an @, one of them by a pattern (Go: Id redeclared)', () => {
     const { City, Location, Problem, Search, SearchCreation } = openApi.components.schemas;
     for (const [schema, shown, hidden] of [
       [City, '@id', 'id'],
@@ -107,7 +107,7 @@ describe('the OpenAPI document', () => {
     for (const name of SENT) assert.equal(openApi.components.schemas[name].additionalProperties, false, name);
   });
 
-  it('allows a merge patch to remove with null and to state a part within each object member, and PUT not', () => {
+  it('allows a merge patch, but not PUT, to remove with null and to state a part of each object member', () => {
     const patch = {
       eventThresholds: { price: { percent: 5, amount: null }, surface: null },
       notificationConsent: { at: null },

@@ -1,4 +1,4 @@
-/** Inside means inside on the sphere, including the border, everywhere that France has land. */
+/** Points inside an area are found on the sphere, including its border, wherever France has land. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -22,7 +22,7 @@ const SQUARE: Polygon = [
   ],
 ];
 
-test('distance is that of the great circle, the short way across the date line and the pole', () => {
+test('distances follow the great circle, the short way across the date line and the pole', () => {
   assert.ok(Math.abs(distanceKm(48.8566, 2.3522, 45.764, 4.8357) - 391.5) < 0.5);
   assert.ok(distanceKm(-16, 179.99, -16, -179.99) < 2.2);
   assert.ok(Math.abs(distanceKm(89, 0, 89, 180) - 222.4) < 0.1);
@@ -85,7 +85,7 @@ test('away from its edges a polygon agrees with the winding number', () => {
   );
 });
 
-test('a polygon that extends past the date line contains places on the other side', () => {
+test('a polygon that extends across the date line contains places on the other side', () => {
   const across: Polygon = [
     [
       [179, -18],

@@ -1,6 +1,6 @@
 /**
- * Rules of the code base that no linter checks: who may import whom, how files are named, and that every setting is
- * documented. `.oxlintrc.json` bounds the length of files and functions and forbids circular imports.
+ * Rules of the code base that no linter checks: allowed imports, names of files, and the documentation of every
+ * setting. `.oxlintrc.json` limits the length of files and functions and forbids circular imports.
  */
 
 import assert from 'node:assert/strict';
@@ -14,8 +14,8 @@ import { importsOf } from './support/source-scanner.ts';
 const GENERATED = /\/generated\//;
 
 /**
- * Folders of src, of its engine and of its features, and top-level files with rules of their own, from the bottom up,
- * each with what it may import besides itself.
+ * Folders of src, of its engine and of its features, and top-level files with special rules, from the bottom up, each
+ * with its allowed imports.
  */
 const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'engine/actor': [],
@@ -36,7 +36,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'features/marks': ['engine', 'rest', 'feature.ts', 'values.ts'],
   'features/secrets': ['engine', 'rest', 'feature.ts', 'values.ts'],
   'features/recoveries': ['engine', 'rest', 'grpc', 'feature.ts', 'values.ts'],
-  // The page uses only the REST interface, which serves it.
+  // The page uses only the REST interface.
   console: ['languages.ts'],
   rest: ['engine', 'features.ts', 'languages.ts', 'values.ts'],
   grpc: ['engine', 'features.ts', 'values.ts'],
@@ -78,8 +78,8 @@ function mayImport(layer: string, target: string): boolean {
 const OWN_PACKAGES: Readonly<Record<string, string>> = { nats: 'engine/broker', 'node:test': 'no layer' };
 
 /**
- * Each sets a time limit for something that a callback ends: an attempt, a call, an error, a process. All other code
- * that waits, repeats, shares or counts work uses `actor/`.
+ * Each sets a time limit for work that a callback ends: an attempt, a call, an error, a process. All other code that
+ * waits, repeats, shares or counts work uses `actor/`.
  */
 const ALARM_OWNERS = [
   'src/cli/demo/demo.ts',
@@ -134,7 +134,7 @@ test('the journey of a webhook stays within 14 files and 2,400 lines', () => {
   assert.ok(lines <= 2_400, `${lines} lines`);
 });
 
-test('imports point down only, as the layers are listed', () => {
+test('imports point only down the list of layers', () => {
   const violations: string[] = [];
   for (const { path, text } of files) {
     const layer = layerOf(path);
@@ -152,7 +152,7 @@ test('imports point down only, as the layers are listed', () => {
   assertNone(violations);
 });
 
-test('a package with an owner is imported by its owner alone', () => {
+test('only the owner of a package imports it', () => {
   assertNone(
     files.flatMap(({ path, text }) =>
       importsOf(text)
@@ -162,7 +162,7 @@ test('a package with an owner is imported by its owner alone', () => {
   );
 });
 
-test('concurrency has its idioms in one place', () => {
+test('idioms of concurrency are used in one place', () => {
   // The console is excluded, because its page runs in a browser.
   const outside = files.filter(({ path }) => !['engine/actor', 'console'].includes(layerOf(path)));
   assertNone(
@@ -174,14 +174,14 @@ test('concurrency has its idioms in one place', () => {
   assert.deepEqual(withAlarms, ALARM_OWNERS);
 });
 
-test('files are kebab-case nouns, and none is a drawer', () => {
+test('files are kebab-case nouns, and none is a collection of unrelated code', () => {
   const names = everywhere.map(({ path }) => basename(path));
   assertNone(
     names.filter((name) => FORBIDDEN_NAMES.test(name) || !/^[a-z0-9]+(?:-[a-z0-9]+)*(?:\.d|\.test)?\.tsx?$/.test(name)),
   );
 });
 
-test('every file begins with why it exists', () => {
+test('every file begins with the reason why it exists', () => {
   assertNone(
     everywhere.filter(({ text }) => !/^(?:#!.*\n)?\/\*\*\s[^]*?\w[^]*?\*\/\n/.test(text)).map(({ path }) => path),
   );
@@ -197,7 +197,7 @@ test('a TODO has an owner', () => {
   );
 });
 
-test('types are named for what they are, without I… and …Impl', () => {
+test('names of types have no I… and …Impl', () => {
   assertNone(
     everywhere.flatMap(({ path, text }) =>
       [...text.matchAll(/\b(?:interface|type|class) (I[A-Z][a-z]\w*|\w+Impl)\b/g)].map(

@@ -1,4 +1,4 @@
-/** Incomplete requests end, and the number of connections is bounded. */
+/** Incomplete requests end, and the number of connections is limited. */
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -66,7 +66,7 @@ test('an idle connection ends', async (t) => {
   await open('').closed;
 });
 
-test('connections beyond the maximum are closed, and have room again when others have ended', async (t) => {
+test('connections beyond the maximum are closed, and new ones are accepted when others have ended', async (t) => {
   const { open, connections } = await started(t, { connectionsMax: 2 });
   const first = open(WHOLE);
   const second = open(WHOLE);
@@ -88,7 +88,7 @@ test('connections beyond the maximum are closed, and have room again when others
   );
 });
 
-test('a connection that idles between two requests ends too, and the answer states its timeout', async (t) => {
+test('a connection that is idle between two requests ends too, and the answer states its timeout', async (t) => {
   const { open } = await started(t, { connectionsMax: 10, idleTimeoutMs: 1_500 });
   const { received, closed } = open(WHOLE);
   await closed;

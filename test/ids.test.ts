@@ -21,7 +21,7 @@ test('a UUID is read in any case and version, and answered in lower case', () =>
 
 const MALFORMED = ['', 'x', '0d9e0c6a00004000800000000000000ab', '{0d9e0c6a-0000-4000-8000-0000000000ab}'];
 
-test('text that is not a UUID is null, also with blanks and line ends', () => {
+test('text that is not a UUID is null, even with blanks and line ends', () => {
   for (const text of [
     ...MALFORMED,
     ' 0d9e0c6a-0000-4000-8000-0000000000ab',
@@ -42,13 +42,13 @@ test('a time-ordered UUID has version 7, the RFC variant and its millisecond', (
   );
 });
 
-test('a later UUID sorts after an earlier one, and no two of one millisecond are equal', () => {
+test('a later UUID sorts after an earlier one, and UUIDs of the same millisecond differ', () => {
   const earlier = timeOrderedUuid(new Date(1_000));
   assert.ok(earlier < timeOrderedUuid(new Date(1_001)));
   assert.notEqual(earlier, timeOrderedUuid(new Date(1_000)));
 });
 
-test('a UUID after another one is greater, for any clock, and has the later of the two times', () => {
+test('a UUID created after another one is greater, for any clock, and has the later of the two times', () => {
   const maxMs = 253_402_300_799_999;
   const noise = fc.oneof(fc.uint8Array({ minLength: 16, maxLength: 16 }), fc.constant(new Uint8Array(16).fill(0xff)));
   fc.assert(

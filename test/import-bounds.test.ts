@@ -1,4 +1,4 @@
-/** Files built to cost an importer memory and time are refused after little work, however they continue. */
+/** Files that are built to use up memory and time are refused after little work, however they continue. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -18,7 +18,7 @@ function endlessFile(begin: string, again: string, bytesMax = 64 * MEBIBYTE): Im
     readBytes: () => readBytes,
     chunks: (async function* () {
       yield Buffer.from(begin);
-      // More than any bound, so that a reader that does not stop fails the test, not the machine.
+      // More than any limit, so that a reader that does not stop fails the test without exhausting the machine.
       for (; readBytes < bytesMax; readBytes += more.length) yield more;
     })(),
   };
@@ -42,7 +42,7 @@ const BRACKETS = [
 for (const [format, begin, again] of BRACKETS) {
   test(`endless nesting is not a map: ${format}, ${begin}${again}${again}…`, async () => {
     const file = endlessFile(begin, again);
-    const message = 'Cannot read endless: it is nested more than 64 deep.';
+    const message = 'Cannot read endless: it is nested more than 64 levels deep.';
     await assert.rejects(readPoints(file, format), { code: 'IMPORT_FILE', message });
     assert.equal(file.readBytes(), 0, 'the first chunk is enough');
   });
@@ -66,10 +66,10 @@ for (const [format, begin, again] of ENDLESS_ENTRIES) {
   });
 }
 
-/** The bound counts bytes, so few long entries reach it. */
+/** The limit is in bytes, so a few long entries reach it. */
 const NAME = `"name": "${'a'.repeat(500)}"`;
 
-test('many entries may be long in total', async () => {
+test('many entries together may be long', async () => {
   const bytesMax = 20 * MEBIBYTE;
   const file = endlessFile('{"features": [', `{"properties": {"amenity": "school", ${NAME}}},`, bytesMax);
   await assert.rejects(readPoints(file, 'geojson'), { code: 'IMPORT_FILE' });

@@ -26,7 +26,7 @@ test('words of adverts match their inflected forms, and not similar words', () =
   assert.deepEqual(DIFFERENT_WORDS.filter(agree), []);
 });
 
-test('inflections are one word, also irregular ones', () => {
+test('inflected forms are one word, including irregular ones', () => {
   const same = pairs(
     'neuf neuve, actif active, beau belle, vieux vieille, blanc blanche, long longue, public publique, bail baux, ' +
       'rénové rénovée, œil yeux, ciel cieux, frais fraîche, sec sèche, franc franche, favori favorite, tout toutes, ' +

@@ -1,4 +1,4 @@
-/** When bugs stop the intake for a while, and when they end the process. */
+/** Bugs stop intake for a while, or end the process. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -6,7 +6,7 @@ import { createIntakeBreaker } from '../src/engine/intake/breaker.ts';
 
 const BUG = new TypeError('a bug');
 
-test('a bug that is met again before the rest and the window after it are over ends the process, a later one makes it rest', () => {
+test('a bug that recurs during the rest or the window after it ends the process, and a later one starts another rest', () => {
   for (const [againMs, endsProcess] of [
     [129, true],
     [130, false],

@@ -123,7 +123,7 @@ test('the schema and the validator accept the same messages', () => {
   );
 });
 
-test('one member at its edge decides alone', () => {
+test('a single member at its limit decides', () => {
   const example = INTAKE_EXAMPLES.upsert as Readonly<Record<'property' | 'advert', object>>;
   for (const part of ['property', 'advert'] as const) {
     const members = (Upsert as Member).properties?.[part]?.properties ?? {};
@@ -139,7 +139,7 @@ test('one member at its edge decides alone', () => {
   }
 });
 
-test('the examples are what they are examples of', () => {
+test('the examples are valid messages of their kind', () => {
   for (const example of document.examples as readonly unknown[]) {
     assert.ok(accepts(example), JSON.stringify(accepts.errors));
     assert.ok(isUnderstood(example));
@@ -164,7 +164,7 @@ test('the description states the only rules that JSON Schema cannot express', ()
   assert.match(String(document.$comment), /years 1 to 9999/);
 });
 
-test('its expressions are those that every language has', () => {
+test('its regular expressions use only the syntax of every language', () => {
   const patterns = [...JSON.stringify(document).matchAll(/"pattern":"((?:[^"\\]|\\.)*)"/g)].map(([, source]) => source);
   assert.ok(patterns.length > 3);
   for (const source of patterns) assert.doesNotMatch(String(source), /\\\\[dwsupDWSPbB]|\(\?[=!<]/);

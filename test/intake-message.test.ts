@@ -69,7 +69,7 @@ test('an absent member is unknown', () => {
   });
 });
 
-test('the digest of a message changes with every statement, and not with the time of the crawl', () => {
+test('the digest of a message changes with every member, and not with the time of the crawl', () => {
   const digestOf = (json: unknown): string => decode(json).digest;
   const crawledAt = '2026-03-11T09:00:00Z';
   assert.equal(digestOf(upsertJson()), digestOf(upsertJson({ root: { crawledAt } })));
@@ -91,7 +91,7 @@ test('the digest of a message changes with every statement, and not with the tim
   assert.deepEqual([isExpiryDigest(digestOf(EXPIRE)), isExpiryDigest(digestOf(upsertJson()))], [true, false]);
 });
 
-test('0 is unknown for price, surface, land surface, rooms and year; other zeros and a price of 1 are numbers', () => {
+test('0 means unknown for price, surface, land surface, rooms and year; other zeros and a price of 1 are numbers', () => {
   const zeros = { price: 0, surface: 0, landSurface: 0, floor: 0 };
   const read = decode(
     upsertJson({
@@ -105,7 +105,7 @@ test('0 is unknown for price, surface, land surface, rooms and year; other zeros
   assert.equal((decode(upsertJson({ advert: { price: 1 } })) as UpsertMessage).advert.price, 1);
 });
 
-test('null is absent, and members that the contract does not know are ignored', () => {
+test('null means absent, and unknown members are ignored', () => {
   const property = Object.fromEntries(Object.keys(UNSTATED_PROPERTY).map((name) => [name, null]));
   const advert = Object.fromEntries(Object.keys(UNKNOWN_CONTENT).map((name) => [name, null]));
   const unknown = { crawler: 'c-17', events: [{ createdAt: 'whenever' }], __proto__: null };
@@ -162,7 +162,7 @@ test('every member of the contract is kept as it was stated', () => {
   assert.deepEqual(message.advert, advert);
 });
 
-test('UUIDs come out in lower case, instants in UTC', () => {
+test('UUIDs are converted to lower case, instants to UTC', () => {
   const message = decode({
     ...EXPIRE,
     crawledAt: '2026-03-01T00:30:00.1239+02:00',
@@ -214,7 +214,7 @@ for (const [symptom, message, reason] of POISON) {
   });
 }
 
-test('bytes that are no JSON in UTF-8 are rejected', () => {
+test('bytes that are not JSON in UTF-8 are rejected', () => {
   for (const bytes of [[], [0x7b], [0xff, 0xfe], [0x22, 0xc3, 0x22]]) {
     assert.match(rejected(Uint8Array.from(bytes)).message, /^not JSON in UTF-8: /);
   }
@@ -237,12 +237,12 @@ test('a reason shows five faults and counts the rest', () => {
   assert.match(message, /; and 2 more$/);
 });
 
-test('a list that is too long is one fault, however many its items have', () => {
+test('a list that is too long is one fault, regardless of the faults of its items', () => {
   const bytes = Buffer.from(JSON.stringify(upsertJson({ advert: { pictures: Array(1_001).fill(1) } })));
   assert.equal(rejected(bytes).message, 'advert.pictures: must NOT have more than 1000 items');
 });
 
-test('half a surrogate pair in a text does not stop the intake: PostgreSQL refuses it in JSON', () => {
+test('half a surrogate pair in a text, which PostgreSQL refuses in JSON, does not stop intake', () => {
   const pictures = ['https://a.example/\udf0a'];
   assert.match(
     rejected(Buffer.from(JSON.stringify(upsertJson({ advert: { pictures } })))).message,
@@ -268,7 +268,7 @@ test('an instant is written as by Date, regardless of its digits and offset', ()
   );
 });
 
-test('an amount too small for a quotient does not stop the intake: a price over it is infinite', () => {
+test('an amount too small for a quotient, which would be infinite, does not stop intake', () => {
   const bytes = Buffer.from(JSON.stringify(upsertJson({ property: { price: 1e11, surface: 5e-324 } })));
   assert.match(rejected(bytes).message, /^property.surface: /);
   decode(upsertJson({ property: { price: 1e11, surface: 0.0001 } }));

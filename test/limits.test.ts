@@ -1,4 +1,7 @@
-/** The limits of requests: how many a second and at once, which ones wait, and when refused ones may be repeated. */
+/**
+ * The limits of requests: the rate, the number of concurrent ones, which of them wait, and when refused ones may be
+ * repeated.
+ */
 
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
@@ -27,7 +30,7 @@ async function refusalOf(
   return { detail: problem.message, seconds: Number(problem.headers['Retry-After']) };
 }
 
-/** A request of `client`, with only what the limits read. */
+/** A request of `client`, with only the members that the limits read. */
 function requestOf(client: string, method = 'GET', limits: object = {}) {
   const headers = new Map<string, unknown>();
   const res = Object.assign(new EventEmitter(), {
@@ -40,7 +43,7 @@ function requestOf(client: string, method = 'GET', limits: object = {}) {
   return { headers, state, ctx: { method, path: '/searches', state, res } as unknown as Context };
 }
 
-test('a client that is at its limit may retry in a second, however busy the others are', async () => {
+test('a client at its limit may retry in a second, however busy other clients are', async () => {
   const places = new ConcurrencyLimit(QUESTIONS, { perClientMax: 2, allMax: 8, spreadSeconds: 8 }, () => 0.999);
   for (let i = 0; i < 2; i++) void places.run(A, noEnd);
   const { detail, seconds } = await refusalOf(() => places.run(A, noEnd));
@@ -69,7 +72,7 @@ test('refused clients get different times to retry, none earlier than the first'
   assert.ok(Math.max(...counts.values()) <= 13);
 });
 
-test('a finished request frees its place once, whether it succeeded or failed', async () => {
+test('a finished request releases its slot once, whether it succeeded or failed', async () => {
   const places = new ConcurrencyLimit(QUESTIONS, { perClientMax: 1, allMax: 1 });
   await assert.rejects(
     places.run(A, () => Promise.reject(new Error('no'))),
@@ -83,7 +86,7 @@ test('a finished request frees its place once, whether it succeeded or failed', 
   assert.equal(places.tryEnter(A), null);
 });
 
-test('if requests may wait, those of one client run in sequence, and another client’s at once', async () => {
+test('if requests may wait, those of one client run in sequence, and those of another client immediately', async () => {
   const places = new ConcurrencyLimit(QUESTIONS, { perClientMax: 1, allMax: 8, waitingMax: 7 });
   const began: number[] = [];
   const ends: (() => void)[] = [];
@@ -131,7 +134,7 @@ test('waiting clients take turns, reads and writes of one alternate, and a disco
 /** The limits of decisions, section 7. */
 const SETTINGS = { readLimit: { perSecond: 1_000, burst: 2_000 }, writeLimit: { perSecond: 50, burst: 200 } };
 
-test('a key has its rates of reads and writes, its client another, and a large body costs more', async () => {
+test('a key has rates for reads and writes, its client may have others, and a large body costs more', async () => {
   let nowMs = 0;
   const limit = limitRate(SETTINGS as never, () => nowMs);
   const send = (...request: Parameters<typeof requestOf>) => {

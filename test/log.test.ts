@@ -1,4 +1,4 @@
-/** The log: when lines are written, what libraries print, and what is written when the process ends. */
+/** The log: when lines are written, how output of libraries is included, and what is written when the process ends. */
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -42,7 +42,7 @@ describe('the log', () => {
     assert.deepEqual([new Date(time).toISOString(), level, message], [time, 30, 'fact']);
   });
 
-  it('includes what libraries print', () => {
+  it('includes the output of libraries', () => {
     const { messages } = messagesOf(
       "adoptConsole(log); console.log('reader closed', new Error('parse error')); console.error('%d', 5);",
     );
@@ -57,7 +57,7 @@ describe('the log', () => {
     assert.deepEqual(messagesOf(`Promise.reject(new Error('a bug'));`), { messages: ['first', 'last'], status: 1 });
   });
 
-  it('writes a fatal line, and all before it, at once; killed without one, it loses no more than a tick', () => {
+  it('writes a fatal line, and all lines before it, immediately; a killed process without one loses at most a tick', () => {
     const kill = `process.kill(process.pid, 'SIGKILL');`;
     assert.deepEqual(messagesOf(`log.fatal('the end'); ${kill}`).messages, ['first', 'last', 'the end']);
     assert.deepEqual(messagesOf(`setImmediate(() => { log.info('never'); ${kill} });`).messages, ['first', 'last']);

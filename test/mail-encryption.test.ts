@@ -1,4 +1,7 @@
-/** Which data a mail server gets, and whether encrypted: also if it cannot encrypt or is an impostor (RFC 3207). */
+/**
+ * Which data a mail server gets, and if they are encrypted, even if the server cannot encrypt or is an impostor (RFC
+ * 3207).
+ */
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -35,7 +38,7 @@ function certificateOf(ip: string): Promise<GenerateResult> {
 
 interface Heard {
   readonly logins: string[];
-  /** For each message, whether it arrived encrypted. */
+  /** For each message, true if it arrived encrypted. */
   readonly letters: boolean[];
 }
 
@@ -84,7 +87,7 @@ test('a server that offers STARTTLS gets everything encrypted, and one without i
   assert.deepEqual(stranger.letters, [true]);
 });
 
-test('a password is sent in clear only on the loopback', async (t) => {
+test('a password is sent unencrypted only on the loopback', async (t) => {
   const server = await encryptingServer(t, right, { disabledCommands: ['STARTTLS'] });
   const refused = await send(server.port);
   assert.deepEqual([refused.statusCode, refused.isFinal, refused.isRecipientRefused], [500, false, false]);
@@ -120,7 +123,7 @@ for (const [whose, certificate] of [
   });
 }
 
-/** An impostor in the network, which answers in the server's place. Collects the lines that it receives. */
+/** An impostor in the network that answers instead of the server, and collects the lines that it receives. */
 async function stranger(t: TestContext, answer: (line: string) => string | null) {
   const lines: string[] = [];
   const server = createServer((socket) => {

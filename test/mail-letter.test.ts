@@ -1,6 +1,6 @@
 /**
- * The layout of an e-mail: what comes first, which homes have a contact, and only HTML and CSS that no mail program
- * drops (decisions, section 12).
+ * The layout of an e-mail: its order, which homes have a contact, and only HTML and CSS that no mail program removes
+ * (decisions, section 12).
  */
 
 import assert from 'node:assert/strict';
@@ -12,7 +12,7 @@ import { namedSearch } from '../src/features/mail/search-words.ts';
 import { escapeHtml } from '../src/rest/content.ts';
 import { contentsOf, FOOT, flat, spaced, startReader } from './support/mail-reader.ts';
 
-test('subject and first line say what is new: how many of each, and where', () => {
+test('subject and first line state what is new, with numbers and places', () => {
   const reader = startReader();
   reader.publish(flat(0, 250_000));
   const entry = reader.entry() ?? assert.fail();
@@ -107,7 +107,7 @@ test('a home without a link has the contact of the shown advert, unless one of i
     assert.doesNotMatch(mail.text + mail.html, /a@a\.example|04 94|tel:|Référence/);
 });
 
-test('one property always finds room: its reasons are cut', () => {
+test('one property always fits, because its reasons are cut', () => {
   const searches = Array.from({ length: 500 }, (_, at) => ({
     publicTitle: `"${at}${'"é'.repeat(58)}`,
     budgetMax: 300_000 + at,
@@ -150,7 +150,7 @@ const KEPT: Readonly<Record<string, { readonly on?: RegExp; readonly values?: Re
   'text-decoration': { values: /^(?:none|line-through)$/ },
 };
 
-/** CSS that some of them drop without harm. */
+/** CSS that some of them remove without harm. */
 const HARMLESS: typeof KEPT = {
   'border-radius': {},
   color: { on: /^a$/, values: /^inherit$/ },
@@ -181,7 +181,7 @@ function elementsIn(html: string): readonly Element[] {
   }));
 }
 
-/** What one of the four would drop, for example `td { display: flex }`. */
+/** Everything that one of the four would remove, for example `td { display: flex }`. */
 function droppedFrom(html: string): readonly string[] {
   return elementsIn(html).flatMap(({ name, attributes }) => {
     const declarations = (attributes.style ?? '').split(';').filter((text) => text !== '');
@@ -199,7 +199,7 @@ function droppedFrom(html: string): readonly string[] {
   });
 }
 
-test('the layout has nothing that Gmail, Outlook for Windows, Apple Mail or Yahoo drop, of 1 to 150 homes', () => {
+test('with 1 to 150 homes, the layout has nothing that Gmail, Outlook for Windows, Apple Mail or Yahoo remove', () => {
   const dropped =
     '<main><img style="width:1px;object-fit:cover" height="1"><div style="max-width:1px;display:flex;padding:1px">';
   assert.equal(droppedFrom(dropped).length, 7);

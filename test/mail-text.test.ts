@@ -1,4 +1,4 @@
-/** The texts of an e-mail. Text written by others cannot leave its place (decisions, section 12). */
+/** The texts of an e-mail. Text written by others cannot change the e-mail around it (decisions, section 12). */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -27,7 +27,7 @@ const reasonsOf = (mail: { text: string } | null): string =>
     .map((line) => line.replace(/^.*?[»”] ?: /, ''))
     .join('\n');
 
-test('an e-mail says what it is, what it costs and cost, where it is, and why it came', () => {
+test('an e-mail states the property, its price and former price, its location, and the reason for the e-mail', () => {
   const reader = startReader([{ publicTitle: 'Toulon, moins de 300 000' }]);
   reader.publish(flat(0, 250_000));
   assert.equal(reasonsOf(reader.mail()), 'Nouvelle annonce qui correspond à votre recherche');
@@ -78,7 +78,7 @@ test('an e-mail says how far the price is from the market, if the search compare
   assert.equal(reasonAt(267_000, {}), french);
 });
 
-test('of a studio nothing is said about bedrooms', () => {
+test('bedrooms of a studio are not mentioned', () => {
   const reader = startReader();
   reader.publish(flat(0, 90_000, 'A', { property: { room: 1, bedroom: 0 } }));
   assert.equal(linesOf(reader.mail())[2], '62 m² · 1 pièce · DPE C · Agence A');
@@ -121,7 +121,7 @@ test('an advert is compared only with itself, and the prices of the others are l
   assert.equal(reasonsOf(second), 'Une annonce est parue');
 });
 
-test('an e-mail names no change that was reverted, and none that an earlier e-mail named', () => {
+test('an e-mail omits changes that were reverted, or that an earlier e-mail reported', () => {
   const reader = startReader();
   reader.publish(flat(0, 229_000));
   reader.publish(flat(1, 219_000));
@@ -139,7 +139,7 @@ test('an e-mail names no change that was reverted, and none that an earlier e-ma
   assert.equal(reasonsOf(reader.mail()), 'Les photos ont changé');
 });
 
-test('an unannounced property is not announced as gone, and an announced one only once', () => {
+test('an unannounced property is not reported as gone, and an announced one only once', () => {
   const reader = startReader();
   reader.publish(flat(0, 100_000));
   reader.publish(expireAt(1));
@@ -160,7 +160,7 @@ test('an unannounced property is not announced as gone, and an announced one onl
   assert.match(reader.mail()?.subject ?? '', /100 000 € → 90 000 €/);
 });
 
-test('of a match that began, ended and returned the last state is said, and an end in a line with its criterion', () => {
+test('for a match that began, ended and returned the last state is reported, and an end in a line with its criterion', () => {
   const reader = startReader([{ subscribedEvents: ['property.match.end', 'property.match.resume'] }]);
   const why = { fr: 'Le prix (320 000 €) dépasse le maximum de 300 000 €.', en: 'The price is too high.' };
   const line = `Ne correspond plus à votre recherche : T3 vue mer (${why.fr})`;
@@ -196,7 +196,7 @@ test('an end is reported together with the other changes', () => {
   assert.equal(reasonsOf(reader.mail()), 'Le prix a changé ; Ne correspond plus à votre recherche : Trop cher.');
 });
 
-test('which of two adverts has expired is said, and that it is back', () => {
+test('the e-mail states which of two adverts has expired, and that it is live again', () => {
   const reader = startReader();
   reader.publish(flat(0, 100_000));
   reader.publish(flat(1, 95_000, 'B'));
@@ -217,7 +217,7 @@ test('which of two adverts has expired is said, and that it is back', () => {
   assert.equal(reader.mail(), null);
 });
 
-test('a price that has left the budget of a search is reported, next to a match and to a change', () => {
+test('a price that has left the budget of a search is reported together with a match and a change', () => {
   const reader = startReader([{ budgetMax: 300_000 }]);
   const left = 'Ne correspond plus à votre recherche : Le prix (320 000 €) dépasse le maximum de 300 000 €.';
   reader.publish(flat(0, 290_000));
@@ -243,7 +243,7 @@ test('one fact is one sentence, even for several searches, and the match is firs
   assert.equal(reasonsOf(reader.mail())?.replace(/^.* : /, ''), 'Une annonce a changé');
 });
 
-test('a property without a title is what is known of it, and a rent says whether charges are included', () => {
+test('a property without a title is described by its known facts, and a rent states if charges are included', () => {
   const rented = (advert: object) => {
     const reader = startReader();
     const property = { transactionType: 1 };
@@ -276,7 +276,7 @@ test('a property without a title is what is known of it, and a rent says whether
   assert.doesNotMatch(html, /<img|href="(?!https:\/\/vigie)/);
 });
 
-test('prices have their cents, and a change too small for the percentage has none', () => {
+test('prices keep their cents, and a change too small for a percentage has none', () => {
   const priceAfter = (before: number, now: number | null, transactionType = 0, surface = 60): string => {
     const reader = startReader();
     const parts = { property: { transactionType }, advert: { surface } };
@@ -290,7 +290,7 @@ test('prices have their cents, and a change too small for the percentage has non
   assert.equal(priceAfter(250_000, null), '250 000 € → prix inconnu');
 });
 
-test('texts of adverts and clients are text, in HTML and in headers', async () => {
+test('texts of adverts and clients are plain text in HTML and in headers', async () => {
   const evil = `"><script>alert(1)</script><img src=x onerror=alert('1')>\r\nBcc: victim@example.org\r\n\r\n\u202eevil\0`;
   const reader = startReader([{ title: 'private', publicTitle: evil }]);
   const publisher = { name: evil, category: null, type: 1 };
@@ -316,7 +316,7 @@ test('texts of adverts and clients are text, in HTML and in headers', async () =
   assert.ok(parsed.text?.includes('<script>alert(1)</script>'));
 });
 
-test('of an advert only web addresses are taken over, and a long title is cut between characters', () => {
+test('only web addresses of an advert are used, and a long title is cut between characters', () => {
   const reader = startReader();
   const pictures = ['javascript:alert(1)', 'data:image/png;base64,AA', 'https://portal.example/é.jpg'];
   const advert = { title: '😀'.repeat(5_000), url: 'javascript:alert(1)', pictures };
@@ -354,7 +354,7 @@ test('a message has a stable name and date, and unsubscribes in one click', asyn
   assert.equal((await simpleParser(await messageBytes({ ...message, replyTo }))).replyTo?.text, replyTo.join(', '));
 });
 
-test('the items of changes that one batch recorded are in the order of the changes', () => {
+test('items recorded in one batch are in the order of their changes', () => {
   const client = uuidOf('c11e2700-0000-4000-8000-000000000001');
   const [, cheaper] = changesOf([flat(0, 250_000), flat(1, 240_000)]);
   const mail = { address: 'jo@example.org', key: 'key', frequency: 'instant' };

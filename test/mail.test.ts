@@ -1,4 +1,4 @@
-/** The day to which an e-mail counts, and the names of the states of e-mails (decisions, section 12). */
+/** The day for which an e-mail counts, and the states of e-mails (decisions, section 12). */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -9,7 +9,7 @@ test('a day is a day in Paris', () => {
   assert.equal(parisDayOf(new Date('2026-07-15T22:00:00Z')), '2026-07-16');
 });
 
-test('emailStatus says the first thing that keeps e-mails from going', () => {
+test('emailStatus states the first reason why e-mails are not sent', () => {
   const fine = { key: 'k', isRefused: false, isUnsubscribed: false, isErased: false };
   const search = { notificationEnabled: true, notificationConsent: null };
   const rules = { isMailAvailable: true, isConsentRequired: false };

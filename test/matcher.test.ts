@@ -13,7 +13,7 @@ import { quietSupervisor } from './support/supervisor.ts';
 
 const SEARCHES = 50;
 
-test('slow indexing of searches lets sockets be served in between', async (t) => {
+test('sockets are served during the slow indexing of searches', async (t) => {
   let nowMs = 0;
   t.mock.method(performance, 'now', () => (nowMs += 10));
   const looks: number[] = [];

@@ -1,4 +1,4 @@
-/** The SIMD kernel decides a row only if the sphere and the codes of numbers leave no doubt. */
+/** The SIMD kernel decides a row only if distances and codes of numbers are unambiguous. */
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -26,7 +26,7 @@ import { createRow, GroupMemory } from '../src/engine/matching/rows/row-groups.t
 import { LOADER, moduleUrl } from './support/checkout.ts';
 import { runsOf } from './support/random-runs.ts';
 
-/** The sure answers and those to check, from one group whose rows have a circle. */
+/** The certain answers and those to check, from a group whose rows have a circle. */
 function answersOf(filter: KernelFilter, memory: GroupMemory): number[][] {
   const sureCount = filter(1, true);
   const checkCount = (memory.integers[CHECK_COUNT >> 2] as number) * CHECK_INTEGERS;

@@ -1,4 +1,4 @@
-/** Names of endpoints in closed networks: where they are looked up, and what lookups that hang cost. */
+/** Names of endpoints in closed networks: where they are looked up, and the cost of look-ups that hang. */
 
 import assert from 'node:assert/strict';
 import { createHook } from 'node:async_hooks';
@@ -49,12 +49,12 @@ test('names are found in the hosts file, then in the search domains of resolv.co
   assert.deepEqual(await found('example.com'), ['10.0.0.3', 'example.com']);
 });
 
-test('eight look-ups of a client run at once and 64 in total, and a client with none finds room', async () => {
+test('eight look-ups of a client run at once and 64 in total, and a client without any can start one', async () => {
   const hanging: (() => void)[] = [];
   const lookUp = (name: string) =>
     name === 'known' ? Promise.resolve([]) : new Promise<never>((_, reject) => hanging.push(() => reject(new Error())));
   const resolve = boundLookups(lookUp, 5);
-  const refused = { message: /too many names are being looked up/ };
+  const refused = { message: /too many DNS lookups are in progress/ };
   const underWay: Promise<unknown>[] = [];
   const fill = (client: string) => {
     for (let n = 0; n < 20; n++) underWay.push(resolve(`${n}.hanging.test`, client).catch((error: Error) => error));
@@ -71,7 +71,7 @@ test('eight look-ups of a client run at once and 64 in total, and a client with 
   assert.deepEqual(await resolve('known', 'one'), []);
 });
 
-test('a look-up refused for lack of room is not an attempt, an unanswered one is, and neither uses the thread pool', async (t) => {
+test('a look-up refused because of a limit is not an attempt, an unanswered one is, and neither uses the thread pool', async (t) => {
   const receiver = await startWebhookReceiver(t);
   const { port } = new URL(receiver.url);
   const { address } = await startDnsStub(t, (name) => (name.endsWith('hanging.test') ? 'hang' : '127.0.0.1'));

@@ -1,4 +1,4 @@
-/** A suggested name is one that the user may have meant: any other would mislead. */
+/** Only a name that the user may have meant is suggested, because another would mislead. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -7,7 +7,7 @@ import { createRoutes } from '../src/rest/api.ts';
 import { contractExamples } from '../src/rest/description/contract-examples.ts';
 import { openApiDocument } from '../src/rest/description/openapi.ts';
 
-/** Routes not meant for clients: pages, contracts, and what recipients of e-mails open. */
+/** Routes not meant for clients: pages, contracts, and links in e-mails. */
 const FOR_OTHERS = /^\w+ \/(?:$|docs|contexts\/|openapi\.json$|schemas\/|unsubscribe\/)/;
 
 test('lists every route that the router serves to clients, and no other', async () => {

@@ -1,6 +1,6 @@
 /**
- * Random histories of a property and a search. A naive model notes at each step when, and why, the pair began to hold.
- * The explanation that is derived afterwards from the records alone must agree, or say "not recorded".
+ * Random histories of a property and a search. At each step a naive model records when and why the property began to
+ * satisfy the search. An explanation derived afterwards from the records alone must agree, or state "not recorded".
  */
 
 import assert from 'node:assert/strict';
@@ -78,13 +78,13 @@ const plan: fc.Arbitrary<Plan> = fc.record({
 
 const at = (count: number): Date => new Date(minute(count));
 
-/** The history as it happens, and what is recorded of it. */
+/** The history as it happens, and its records. */
 class Model {
   stored: StoredProperty | null = null;
   readonly versions: SearchVersion[] = [];
   readonly messages: RecordedMessage[] = [];
   match: PairMatch | null = null;
-  /** Since when, and why, the pair holds without a break; null if it does not hold. */
+  /** When and why the pair began to match without interruption since; null if it does not match. */
   standing: PairReason | null = null;
   /** `standing` at the time when an event created the match. */
   standingAtEvent: PairReason | null = null;
@@ -158,7 +158,7 @@ class Model {
         ? { kind, advert: uuid }
         : { kind, advert: uuid, field: field.fieldName, was: field.fieldOldValue, is: field.fieldNewValue },
     );
-    // A crawl without an event is not recorded, although another advert may speak for the property afterwards.
+    // A crawl without an event is not recorded, although another advert may represent the property afterwards.
     if (told.length > 0) this.messages.unshift({ at: at(count), events: told });
     if (present === undefined) return;
     const stands = this.holds(present.criteria);
@@ -187,7 +187,7 @@ class Model {
     this.returns.push((reason.at as Date).getTime());
   }
 
-  /** Whether the search would be satisfied with the former value of this field. */
+  /** True if the search would be satisfied with the former value of this field. */
   #standsWithout({ field, was }: CausingEvent, criteria: Criteria): boolean {
     if (field !== 'price' && field !== 'surface') return true;
     const { state, crawls } = this.stored as StoredProperty;
@@ -205,7 +205,9 @@ class Model {
   }
 }
 
-/** The explanation from what features/explanations reads: events and changes of the search from `kept` on. */
+/**
+ * The explanation from the records that features/explanations reads: events and changes of the search from `kept` on.
+ */
 function reasonsOf(model: Model, kept: number): readonly PairReason[] {
   const { stored, reading, messages, match } = model;
   const { state, crawls } = stored as StoredProperty;
@@ -274,7 +276,7 @@ function check(model: Model, kept: number, seen: Map<string, number>): void {
   // The first one is the beginning of the match itself.
   const hasReturned = holds && model.returns.length > 1;
   if (back !== undefined) assert.ok(hasReturned, 'it came back');
-  // With several adverts, a crawl without an event may make another one speak for the property. Former room counts are
+  // With several adverts, a crawl without an event may make another one represent the property. Former room counts are
   // not recorded.
   const isRetraced =
     kept === 0 &&
@@ -284,7 +286,7 @@ function check(model: Model, kept: number, seen: Map<string, number>): void {
   if (back !== undefined && back.at !== null) assert.deepEqual(back.at, model.standing?.at);
 }
 
-test('every statement about a pair is true, or says that the fact is not recorded', () => {
+test('every statement about a pair is true, or states that the fact is not recorded', () => {
   const seen = new Map<string, number>();
   fc.assert(
     fc.property(plan, ({ createdBefore, keptFrom, steps, ...search }) => {

@@ -1,4 +1,4 @@
-/** A phrase is found exactly if its words occur in order, while phrases are added and removed, with bounded work. */
+/** A phrase is found exactly if its words occur in order, while phrases are added and removed, with limited work. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -38,7 +38,7 @@ test('a phrase is found exactly when a scan of the words finds it, after any add
   assert.equal(table.use([7]), table.use([7]));
 });
 
-test('a text is followed only along the loose phrases that begin in it, each once for each place, however many exist', () => {
+test('a text is compared only with loose phrases that begin in it, once for each place, however many phrases exist', () => {
   const random = createRandom(6);
   const table = new LoosePhraseTable();
   const common = () => ({ term: 1 + Math.floor(random.uniform() * 14), gapMax: 2 });

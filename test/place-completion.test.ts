@@ -29,7 +29,7 @@ describe('the completion of places', () => {
     }
   });
 
-  it('accepts beginnings of words, in any order, without accents, hyphens and case, abbreviated or not', () => {
+  it('accepts beginnings of words in any order, regardless of accents, hyphens, case and abbreviations', () => {
     for (const text of ['saint-étienne', 'SAINT ETIENNE', 'etien sain', 'st etienne', 'St-Étienne']) {
       assert.equal(namesOf(text)[0], 'city Saint-Étienne', text);
     }
@@ -49,7 +49,7 @@ describe('the completion of places', () => {
     assert.deepEqual(namesOf('saint denis 93'), named);
   });
 
-  it('puts a whole name first, its own before that of a former commune or locality', () => {
+  it('puts complete names first, and a commune’s own name before that of a former commune or locality', () => {
     const first = (text: string) => {
       const [place] = found(text, 1).places;
       return [place?.name, place?.matchedName];
@@ -65,7 +65,7 @@ describe('the completion of places', () => {
     assert.equal(found('annecy', 100).places.filter(({ code }) => code === '74010').length, 1);
   });
 
-  it('puts a much larger commune first that begins with the name or had it, in common spellings', () => {
+  it('puts a much larger commune first if its name begins with the text or it had that name, in common spellings', () => {
     const wanted: Readonly<Record<string, readonly string[]>> = {
       '75115': ['paris 15ème', 'Paris 15e arrond', 'Paris XV', 'paris 15', '75015 Paris', 'Paris 75015'],
       '75101': ['Paris 1er arrondissement', 'paris 1', 'paris 01'],
@@ -106,7 +106,7 @@ describe('the completion of places', () => {
       assert.deepEqual(found(text), { total: 0, places: [] }, text);
   });
 
-  it('counts all results, and answers a page', () => {
+  it('counts all results, and returns a page', () => {
     const { total } = found('saint', 1);
     assert.ok(total > 4_000);
     const second = reference.completePlaces('saint', { offset: 1, limit: 1 }).places;

@@ -115,7 +115,7 @@ describe('real files', unlessReal, () => {
     assert.equal(last.share, 1);
   });
 
-  it('truncated anywhere or with changed bytes give an error or all points, never a crash', async () => {
+  it('give an error or all points, never a crash, if they are truncated anywhere or have changed bytes', async () => {
     const random = createRandom(11);
     const packed = await readFile(real('annuaire_education_35_2023.csv.gz'));
     for (let i = 0; i < 30; i++) {

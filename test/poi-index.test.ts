@@ -93,8 +93,8 @@ describe('points within a radius', () => {
   });
 });
 
-describe('points in one place, or nearly', () => {
-  it('are distinguished to the last bit, and have one order when equally far', async () => {
+describe('points at the same or nearly the same location', () => {
+  it('are distinguished to the last bit, and have a fixed order at equal distances', async () => {
     const crowd = (apart: number): PointOfInterest[] =>
       Array.from({ length: 3_000 }, (_, i) => ({
         facility: FACILITIES[i % 2] as Facility,

@@ -1,4 +1,4 @@
-/** Polygons in the index contain exactly the places that `isInPolygon` says they contain, for any shape. */
+/** Polygons in the index contain exactly the places for which `isInPolygon` is true, for any shape. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -61,7 +61,7 @@ const SHAPES: Record<string, (corners: number) => readonly Polygon[]> = {
   'rings of nothing': () => [[], [[]], [[[2, 46]]]],
 };
 
-/** Corners, midpoints of edges, points a hair away from these, and places everywhere else. */
+/** Corners, midpoints of edges, points very close to these, and other places. */
 function placesOf(polygons: readonly Polygon[], count: number): [lat: number, lon: number][] {
   const positions = polygons.flat(2);
   const places: [number, number][] = [

@@ -18,7 +18,7 @@ const FLAT: PricedProperty = {
   landSurface: null,
 };
 
-test('sale, rent and land have bounds of their own, borders included', () => {
+test('sale, rent and land have separate limits, which are inclusive', () => {
   const at = (property: Partial<PricedProperty>) =>
     isPriceCoherent({ ...FLAT, surface: 1, landSurface: 1, ...property }, null);
   assert.ok(at({ price: 100 }) && !at({ price: 99.99 }) && at({ price: 100_000 }) && !at({ price: 100_001 }));
@@ -29,7 +29,7 @@ test('sale, rent and land have bounds of their own, borders included', () => {
   assert.ok(at({ ...land, price: 0.1 }) && !at({ ...land, price: 0.09 }) && !at({ ...land, price: 100_001 }));
 });
 
-test('a price without a kind of transaction is incoherent only if it is so as sale and as rent', () => {
+test('a price without a kind of transaction is incoherent only if it would be as a sale and as a rent', () => {
   const at = (price: number) => isPriceCoherent({ ...FLAT, transactionType: null, surface: 1, price }, null);
   assert.ok(at(1) && at(15) && at(100_000));
   assert.ok(!at(0.99) && !at(100_001));
@@ -41,7 +41,7 @@ test('a fifth and five times the median are still coherent', () => {
   assert.ok(isPriceCoherent(FLAT, 2000) && !isPriceCoherent(FLAT, 1999));
 });
 
-test('the border holds however the quotients are rounded', () => {
+test('the limit is exact however the quotients are rounded', () => {
   for (let surface = 20; surface <= 150; surface += 0.37) {
     for (let price = 100_000; price < 300_000; price += 5_000) {
       const median = comparablePrice({ ...FLAT, price, surface });
@@ -58,7 +58,7 @@ test('an unknown price or surface is not incoherent', () => {
   assert.ok(isPriceCoherent({ ...FLAT, surface: 0 }, 1));
 });
 
-test('land is a separate market, judged on its land surface', () => {
+test('land is a separate market, based on the land surface', () => {
   const land = { ...FLAT, propertyType: 5, landSurface: 1000 };
   assert.equal(comparablePrice(land), 500);
   assert.deepEqual(marketOf(land), { departmentCode: '75', transactionType: 0, isLand: true });

@@ -36,7 +36,7 @@ function scene(isTTY: boolean) {
 
 const standing = (count: number, share: number | null) => ({ doing: 'publishing adverts.ndjson', count, share });
 
-test('a line states the work, the share done, the speed, the time taken and the time left', () => {
+test('a line states the work, the completed share, the speed, the elapsed time and the remaining time', () => {
   const { progress, pass } = scene(false);
   progress.update(standing(0, 0));
   assert.equal(pass(0), 'publishing adverts.ndjson: 0 messages, 0/s, for 0 s\n');

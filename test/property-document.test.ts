@@ -73,7 +73,7 @@ test('a value stated for the property takes precedence over its advert; others c
   assert.deepEqual(document.pictures, []);
 });
 
-test('the most recently crawled live advert speaks for the property', () => {
+test('the most recently crawled live advert represents the property', () => {
   const first = upsertAt(0, { advert: { price: 100 } });
   const second = upsertAt(5, { advertUuid: OTHER_ADVERT, advert: { price: 200 } });
   const price = (...messages: IntakeMessage[]) => documentOf(heldAfter(...messages)).price;
@@ -179,7 +179,7 @@ test('the creation of a property is the earliest known and never moves forward',
   assert.equal(documentOf(late.at(-1)?.stored as StoredProperty).createdAt, minute(0));
 });
 
-test('events are listed with their advert, the variation as a number', () => {
+test('events are listed with their advert, and the variation as a number', () => {
   const [advert] = advertsOf(
     documentOf(heldAfter(upsertAt(0, { advert: { price: 250_000 } }), upsertAt(5, { advert: { price: 240_000 } }))),
   );
@@ -192,7 +192,7 @@ test('events are listed with their advert, the variation as a number', () => {
   ]);
 });
 
-test('without contacts no advert has the member, and the texts contain none of it', () => {
+test('without contacts no advert has the member, and the texts contain no contacts', () => {
   const stored = heldAfter(
     upsertAt(0, { advert: { contact: CONTACT } }),
     upsertAt(1, { advertUuid: OTHER_ADVERT, advert: { contact: CONTACT } }),
@@ -266,7 +266,7 @@ test('matching sees the values of the document and the live adverts', () => {
   assert.deepEqual(factsOf(heldAfter(upsertAt(0), expireAt(1))).adverts, []);
 });
 
-test('floor and elevator are the property’s, else its advert’s, else those of the live advert last crawled that states them', () => {
+test('floor and elevator come from the property, or else its advert, or else the last crawled live advert that states them', () => {
   const third = uuidOf('ad000000-0000-4000-8000-000000000003');
   const at = (minutes: number, advertUuid: Uuid, floor: number | null, property: Partial<StatedProperty> = {}) =>
     upsertAt(minutes, { advertUuid, advert: { floor, elevator: floor === null ? null : floor > 1 }, property });
@@ -284,7 +284,7 @@ test('floor and elevator are the property’s, else its advert’s, else those o
   assert.deepEqual(homeAfter(first, second, stated), [0, false]);
 });
 
-test('the last floor is the highest one, or the one below, of the floors that the live advert last crawled states', () => {
+test('the last floor is the highest, or the one below, of the floors that the last crawled live advert states', () => {
   const isOnLastFloor = (floor: number | null, ...floors: readonly (number | null)[]) => {
     const messages = floors.map((floorQuantity, at) =>
       upsertAt(at, { advertUuid: at === 0 ? ADVERT : OTHER_ADVERT, advert: { floor, floorQuantity } }),
@@ -302,7 +302,7 @@ test('a place that cannot be resolved keeps its stated zip code for matching', (
   assert.deepEqual([facts.inseeCodes, facts.departmentCode, facts.zipcodes], [[], null, ['99999']]);
 });
 
-test('the market median judges the price of the property, and only where the department is known', () => {
+test('the market median decides about the price of the property, and only if the department is known', () => {
   const stored = (city: typeof IN_TOULON | null) =>
     heldAfter(
       upsertAt(0, { advert: { price: 250_000, surface: 50 }, property: { transactionType: 0, propertyType: 0, city } }),

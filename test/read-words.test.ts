@@ -15,7 +15,7 @@ const ADVERTS = new URL('adverts/toulon_bienici_2026-03-10.csv.gz', SHARED_DATA)
 const skip = !existsSync(ADVERTS) && 'no real adverts beside the project';
 const TEXTS = 1_250;
 const READ_FIRST = 1 / 3;
-/** Expressions that a person reads as a negation, on texts before folding. */
+/** Expressions that a person reads as a negation, for texts before folding. */
 const THROUGH = "(?:de |d['’]|une? |aucune? |gros |grande? )*";
 const BEFORE =
   "(?:sans|aucune?|ni|zéro|0|non(?! loin| seulement)|dépourvue?s? d(?=e |['’])|" +
@@ -36,11 +36,11 @@ interface Tally {
   hits: number;
   /** Hits that have another meaning. */
   others: number;
-  /** Of these, those that the rule of phrases finds nevertheless: see `isNegatedWithin`. */
+  /** The hits among these that the rule of phrases finds nevertheless (`isNegatedWithin`). */
   negatedWithin: number;
   /** Occurrences that the person expects and the entry does not find. */
   missed: number;
-  /** Of these, those that the rule of phrases excludes: see `isBeyondRule`. */
+  /** The occurrences among these that the rule of phrases excludes (`isBeyondRule`). */
   beyondRule: number;
 }
 
@@ -119,7 +119,7 @@ test('phrases have their meaning, and at most 1 % of the hits that the rule allo
   assert.equal(READ_PHRASES.length, 30);
   const tallies = thirds(READ_PHRASES).map((phrases) => tallyOf(phrases, readTexts()));
   for (const tally of tallies) assertRead(withinRule(tally), { othersMax: 0.001, missedMax: 0.01 });
-  // Includes what the rule excludes; the first third has such phrases on purpose.
+  // Includes occurrences that the rule excludes; the first third has such phrases on purpose.
   const [first, heldOut] = tallies as [Tally, Tally];
   assertRead({ ...first, others: withinRule(first).others }, { othersMax: 0.001, missedMax: 0.1 });
   assertRead({ ...heldOut, others: withinRule(heldOut).others }, { othersMax: 0.001, missedMax: 0.022 });

@@ -1,4 +1,4 @@
-/** Records that are allocated and freed leave little memory occupied. */
+/** Records that are allocated and freed leave little memory in use. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

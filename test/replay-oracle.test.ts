@@ -29,7 +29,7 @@ const searches: readonly OracleSearch[] = [
 /** An expensive flat becomes cheap, cheaper, and expensive again. */
 const history = [priced(1, 300_000), priced(2, 200_000), priced(3, 190_000), priced(4, 300_000)];
 
-test('a match appears once, and an event for as long as the property satisfied the search before or after', () => {
+test('a match appears once, and an event if the property satisfied the search before or after it', () => {
   const { deliveries } = replay(history, searches, resolveToulon);
   const told = deliveries.map((key) => key.split(' ').slice(0, 3).join(' '));
   assert.deepEqual(told, [
@@ -40,7 +40,7 @@ test('a match appears once, and an event for as long as the property satisfied t
   assert.equal(new Set(deliveries).size, deliveries.length, 'each names its document');
 });
 
-test('the expected record passes; an event lost, doubled or out of order, and another state, are found', async () => {
+test('the expected record passes; lost, doubled or misplaced events and wrong states are found', async () => {
   const expected = replay(history, [], resolveToulon);
   const events = [...expected.events.values()].flat();
   assert.equal(events.length, 7);

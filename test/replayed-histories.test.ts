@@ -1,5 +1,5 @@
 /**
- * Crawlers stamp whole minutes, instances crash, and a new leader begins with messages that earlier leaders have
+ * Times of crawls are whole minutes, instances crash, and a new leader begins with messages that earlier leaders have
  * recorded. Every message is recorded once, in the order of its stream, and no other event is created. The simulated
  * recorder has a position that may be behind its rows, copies of the database, and streams that are created again.
  */
@@ -90,7 +90,7 @@ test('each message is recorded once and in stream order, even if a new leader re
   );
 });
 
-test('in a new stream the same numbers are other messages: the crawlers’ clock decides', () => {
+test('in a new stream the same numbers are different messages, and the crawlers’ clock decides', () => {
   fc.assert(
     fc.property(history, history, (before, later) => {
       const first = recordAll(before);
@@ -108,7 +108,7 @@ test('in a new stream the same numbers are other messages: the crawlers’ clock
   );
 });
 
-test('a requeued message is not taken for a repeated one, and does not undo later ones', () => {
+test('a requeued message is not treated as a repetition, and does not undo later ones', () => {
   const [cut, later] = [upsertAt(5, { advert: { price: 240_000 } }), upsertAt(5, { advert: { price: 230_000 } })];
   const created = record(EMPTY, upsertAt(4, { advert: { price: 250_000 } }), 1, 1).stored;
   const requeued = { stream: 1, sequence: 9, requeuedFrom: 2 };

@@ -1,4 +1,7 @@
-/** Who is notified of a change, and in which words (specification, sections 1, 6.1 and 6.2; decisions, section 4). */
+/**
+ * Which searches are notified of a change, and with which body (specification, sections 1, 6.1 and 6.2; decisions,
+ * section 4).
+ */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

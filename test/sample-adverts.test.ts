@@ -1,4 +1,4 @@
-/** The random numbers, adverts and places that benchmarks use are the same for a seed. */
+/** The random numbers, adverts and places of benchmarks are the same for the same seed. */
 
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
@@ -13,7 +13,7 @@ const START = new Date('2026-03-10T07:15:00Z');
 const decode = (message: IntakeMessageJson): IntakeMessage => decodeIntakeMessage(Buffer.from(JSON.stringify(message)));
 
 describe('seeded random numbers', () => {
-  it('are the same for a seed, now and in later versions', () => {
+  it('are the same for the same seed, now and in later versions', () => {
     const random = createRandom(42);
     const drawn = [random.integer(0, 999), random.integer(0, 999), random.integer(0, 999), random.uuid()];
     assert.deepEqual(drawn, [374, 796, 950, '2ef5950e-bb63-446a-8799-d4479941aebc']);
@@ -31,7 +31,7 @@ describe('the sample crawler', () => {
     return Array.from({ length: count }, () => crawler.next());
   };
 
-  it('gives the same for a seed and otherwise for another', () => {
+  it('gives the same messages for the same seed, and others for another seed', () => {
     assert.deepEqual(messages(2_000), messages(2_000));
     assert.notDeepEqual(messages(10, 1), messages(10, 2));
   });
@@ -47,7 +47,7 @@ describe('the sample crawler', () => {
 });
 
 describe('sample points of interest', () => {
-  it('are the same for a seed, of every facility, in or near France', async () => {
+  it('are the same for the same seed, of every facility, in or near France', async () => {
     const reference = await loadReference();
     const points = [...samplePointsOfInterest({ seed: 9, reference, count: 5_000 })];
     assert.deepEqual(points, [...samplePointsOfInterest({ seed: 9, reference, count: 5_000 })]);

@@ -80,7 +80,7 @@ test('thousands of searches in one place split their leaves, and leave no trace 
   );
 });
 
-test('its memory is outside the heap size by which V8 schedules full collections', () => {
+test('its memory does not count for the heap size by which V8 schedules full collections', () => {
   const searches = manySearches(6000, 10);
   const index = createSearchIndex();
   const before = { bytes: index.stats().bytes, counted: process.memoryUsage().external };
@@ -90,7 +90,7 @@ test('its memory is outside the heap size by which V8 schedules full collections
   assert.ok(counted < bytes / 4, `${counted} of ${bytes} bytes are counted`);
 });
 
-test('successive matches give each property its own answer, though the last one is cached', () => {
+test('successive matches give each property its own answer, although the last one is cached', () => {
   const index = createSearchIndex();
   const searches = new Map<number, Criteria>();
   for (const [i, criteria] of manySearches(500, 4).entries()) {
@@ -128,7 +128,7 @@ test('the largest search number fits', () => {
   assert.ok(!index.delete(largest));
 });
 
-test('the texts of adverts that count are read once, in any order in which searches exclude others', () => {
+test('the texts of relevant adverts are read once, regardless of the order in which searches exclude others', () => {
   const categories = ['agences', 'notaires', 'particuliers'];
   const [example] = fc.sample(facts, { numRuns: 1, seed: 8 }) as [PropertyFacts];
   const [advert] = example.adverts;

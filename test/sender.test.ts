@@ -17,7 +17,7 @@ const TOKEN = `whsec_${Buffer.alloc(32, 3).toString('base64')}`;
 const ID = '01900000-0000-7000-8000-000000000001';
 const PRIVATE_ADDRESS_NAME = async () => [{ address: '127.0.0.1', family: 4 as const }];
 
-/** A sender whose attempts are all made, so that there is always an outcome. */
+/** A sender that makes every attempt, so that there is always an outcome. */
 interface MadeSender extends Sender {
   send(request: SendRequest): Promise<AttemptOutcome>;
 }
@@ -91,7 +91,7 @@ for (const status of [201, 202, 204, 301, 307, 400, 410, 429, 500, 503]) {
   });
 }
 
-test('the first 2 KiB of the answer are kept as text that PostgreSQL can hold', async (t) => {
+test('the first 2 KiB of the answer are kept as text that PostgreSQL can store', async (t) => {
   const outcome = await outcomeOf(t, { type: 'answer', status: 500, body: `\0é${'x'.repeat(2_044)}€ and more` });
   assert.equal(outcome.responseHead, `\ufffdé${'x'.repeat(2_044)}`);
 });
@@ -103,12 +103,12 @@ test('an endpoint that never answers times out', async (t) => {
   assert.ok(outcome.durationMs >= 49);
 });
 
-test('an answer that trickles in does not outlive the deadline', async (t) => {
+test('an answer that arrives slowly does not exceed the deadline', async (t) => {
   const outcome = await outcomeOf(t, { type: 'trickle', everyMs: 5, part: 'head' }, { attemptTimeoutMs: 60 });
   assert.equal(outcome.error, 'timeout');
 });
 
-test('a 200 whose body trickles in is delivered at the deadline', async (t) => {
+test('a 200 whose body arrives slowly counts as delivered at the deadline', async (t) => {
   const outcome = await patiently(
     (attemptTimeoutMs) => outcomeOf(t, { type: 'trickle', everyMs: 5, part: 'body' }, { attemptTimeoutMs }),
     ({ statusCode }) => statusCode !== null,
@@ -117,7 +117,7 @@ test('a 200 whose body trickles in is delivered at the deadline', async (t) => {
   assert.equal(outcome.statusCode, 200);
 });
 
-test('an endless answer is cut off and judged by its status', async (t) => {
+test('an endless answer is cut off, and its status decides', async (t) => {
   const delivered = await outcomeOf(t, { type: 'endless', status: 200 });
   assert.equal(delivered.error, null);
   assert.equal(delivered.responseHead?.length, 2_048);
@@ -142,7 +142,7 @@ test('a name without an address is a DNS error that names the host', async (t) =
   assert.deepEqual([outcome.error, outcome.reason], ['dns', 'nowhere.test: queryA ENOTFOUND']);
 });
 
-test('a name whose servers never answer costs the connect deadline and no more', async (t) => {
+test('a name whose servers never answer costs only the connect deadline', async (t) => {
   const sender = openSender(t, { resolveName: () => new Promise(() => undefined), connectTimeoutMs: 40 });
   const outcome = await sender.send(request('http://silent.test/'));
   assert.equal(outcome.error, 'timeout');
@@ -179,7 +179,7 @@ test('plain text on a TLS port is a TLS error', async (t) => {
   assert.equal(outcome.error, 'tls');
 });
 
-test('without private networks no connection is opened to one, by literal or by name', async (t) => {
+test('if private networks are not allowed, no connection is opened to one, by address or by name', async (t) => {
   const receiver = await startWebhookReceiver(t, { tls: 'valid' });
   const { port } = new URL(receiver.url);
   const sender = openSender(t, {
@@ -202,7 +202,7 @@ test('without private networks no connection is opened to one, by literal or by 
   assert.equal(receiver.connectionCount, 0);
 });
 
-test('a name is judged by the addresses of the same lookup that the connection uses', async (t) => {
+test('a name is checked with the addresses of the same look-up that the connection uses', async (t) => {
   const receiver = await startWebhookReceiver(t);
   const { port } = new URL(receiver.url);
   const answers = ['127.0.0.1', '127.0.0.2'];
@@ -212,7 +212,7 @@ test('a name is judged by the addresses of the same lookup that the connection u
   assert.deepEqual([lookups, receiver.posts.length], [1, 1]);
 });
 
-test('without private networks plain http is refused before anything is resolved', async (t) => {
+test('if private networks are not allowed, plain http is refused before anything is resolved', async (t) => {
   const resolveName = () => assert.fail('resolved');
   const outcome = await openSender(t, { allowPrivateNetworks: false, resolveName }).send(
     request('http://example.test/'),
@@ -236,7 +236,7 @@ test('connections are kept and used again', async (t) => {
   assert.ok(receiver.connectionCount <= 2);
 });
 
-test('provisional answers before a 200 are a success', async (t) => {
+test('a 200 after provisional answers is a success', async (t) => {
   const provisional = 'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n';
   const answer = `${provisional}HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nmerci`;
   const { url, connections } = await listenRaw(t, (socket) => socket.on('data', () => socket.write(answer)));
@@ -258,7 +258,7 @@ test('provisional answers before a 200 are a success', async (t) => {
   assert.equal((await sender.send(request(large.url))).error, null);
 });
 
-test('an answer has 16 KiB for its head, including provisional answers, and a bound on its body', () => {
+test('the head of an answer, including provisional answers, is limited to 16 KiB, and its body is limited too', () => {
   const provisional = 'HTTP/1.1 103 Early Hints\r\n\r\n';
   const failureOf = (...chunks: readonly string[]): string | null => {
     const left = chunks.map((chunk) => Buffer.from(chunk));
@@ -328,7 +328,7 @@ test('an endless chunk extension is cut off, and the 200 before it counts', asyn
   assert.deepEqual([error, statusCode], [null, 200]);
 });
 
-test('a kept connection that the endpoint closes unanswered is tried once more on a fresh one', async (t) => {
+test('if the endpoint closes a kept connection without an answer, the request is tried once more on a new one', async (t) => {
   let requests = 0;
   const { url, connections } = await listenRaw(t, (socket) => {
     let own = 0;
@@ -395,7 +395,7 @@ test('a request is not tried a third time, nor after a byte was received or on a
   assert.ok(errors.includes('reset'));
 });
 
-test('an endpoint that closes at once is not called blocked', async (t) => {
+test('an endpoint that closes immediately is not reported as blocked', async (t) => {
   const { url } = await listenRaw(t, (socket) => socket.resetAndDestroy());
   const endpoint = url.replace('http:', 'https:').replace('127.0.0.1', 'closing.example.com');
   const sender = openSender(t, {
@@ -408,7 +408,7 @@ test('an endpoint that closes at once is not called blocked', async (t) => {
   assert.equal(errors.has('blocked'), false, [...errors].join());
 });
 
-test('one hanging request of a host does not hold up another', async (t) => {
+test('a hanging request to a host does not delay another', async (t) => {
   const receiver = await startWebhookReceiver(t);
   receiver.script('/hang', { type: 'hang' });
   const sender = openSender(t, { attemptTimeoutMs: 400 });
@@ -421,7 +421,7 @@ test('one hanging request of a host does not hold up another', async (t) => {
   assert.equal(order[0], 'healthy');
 });
 
-test('close waits for the attempts under way', async (t) => {
+test('close waits for the attempts in progress', async (t) => {
   const receiver = await startWebhookReceiver(t);
   const { gate, open } = createGate();
   receiver.script('/hook', { type: 'gated', status: 200, gate });

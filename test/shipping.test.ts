@@ -1,4 +1,4 @@
-/** Shipped configuration files name only settings, ports and paths that exist; checked without a Docker engine. */
+/** Shipped configuration files name only existing settings, ports and paths. Checked without a Docker engine. */
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -31,7 +31,7 @@ test('every setting that compose files, the unit and the Caddyfile name exists',
   }
 });
 
-test('the separate services run each role, and all but the operators’ two instances', async () => {
+test('the separate services run every role, and two instances of each except the operators’', async () => {
   const { services: whole } = parse(await read('compose.yaml'), { merge: true });
   const { services } = parse(await read('compose.roles.yaml'), { merge: true });
   const roles = Object.values<{ environment: { VIGIE_ROLES: string } }>(services).flatMap(({ environment }) =>
@@ -43,7 +43,7 @@ test('the separate services run each role, and all but the operators’ two inst
   for (const name of ['vigie', 'intake', 'deliver']) assert.equal(services[name].deploy.replicas, 2);
 });
 
-test('every secret of the compose file is created by the commands of its page', async () => {
+test('the commands of the page create every secret of the compose file', async () => {
   const demanded = [...(await read('compose.yaml')).matchAll(/\$\{(\w+):\?\}/g)].map(([, name = '']) => name);
   const page = await read('install.md');
   for (const name of new Set(demanded)) assert.ok(page.includes(name), name);
@@ -112,7 +112,7 @@ test('third-party data is attributed next to the program, and in the console', a
   for (const said of sources) assert.match(said, /MPL 2\.0/);
 });
 
-test('every action of a workflow is pinned by its commit, and a workflow reads only unless a job says otherwise', async () => {
+test('every action of a workflow is pinned by its commit, and a workflow is read-only unless a job says otherwise', async () => {
   const folder = join(CONFIG, '../.github/workflows');
   for (const name of await readdir(folder)) {
     const text = await readFile(join(folder, name), 'utf8');

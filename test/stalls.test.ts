@@ -1,4 +1,4 @@
-/** When a role counts as stalled: it has had work, but made no step, for half a minute. */
+/** A role counts as stalled if it has had work for half a minute, but made no step. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -20,7 +20,7 @@ test('a role with work and no step for half a minute is named, and no other', ()
   assert.deepEqual(Object.fromEntries(stalls.seconds), { intake: 30, deliver: 1 });
 });
 
-test('a step, or the end of the work, is the end of the stall', () => {
+test('a step, or the end of the work, ends the stall', () => {
   const stalls = createStalls();
   let isDue = true;
   const step = stalls.follow('intake', () => isDue);

@@ -27,7 +27,7 @@ test('any state is read back unchanged, from little more than half of its JSON',
   assert.ok(stored < 0.6 * asJson, `${stored} of ${asJson}`);
 });
 
-test('unknown values and empty lists are kept apart', () => {
+test('unknown values and empty lists are distinguished', () => {
   const stations = [{ id: 1, name: null, lines: [] }];
   for (const property of [{ stations: null, pictures: null }, { stations: [], pictures: [] }, { stations }]) {
     const { state } = heldAfter(upsertAt(0, { property }));
@@ -35,7 +35,7 @@ test('unknown values and empty lists are kept apart', () => {
   }
 });
 
-test('members that an older writer did not know are unknown, and cause no change while they still are', () => {
+test('members that an older release did not write are unknown, and cause no change while they stay unknown', () => {
   const stored = heldAfter(upsertAt(0, { advert: { price: 200_000 } }));
   const [uuid, [[advert, content, ...rest]]] = JSON.parse(stateText(stored.state));
   const older = JSON.stringify([uuid, [[advert, content.slice(0, 5), ...rest]]]);

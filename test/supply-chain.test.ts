@@ -1,4 +1,4 @@
-/** Only the recorded packages are installed: none has other bytes, or runs anything during installation. */
+/** Only the recorded packages are installed. None has other bytes, and none runs anything during installation. */
 
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ interface LockedPackage {
   readonly hasInstallScript?: boolean;
 }
 
-test('every package of the lock file is pinned by its SHA-512, and to no registry', () => {
+test('every package of the lock file is pinned by its SHA-512, and no registry is named', () => {
   const { packages } = JSON.parse(read('package-lock.json')) as { packages: Record<string, LockedPackage> };
   const installed = Object.entries(packages).filter(([path]) => path !== '');
   assert.ok(installed.length > 100);
@@ -47,7 +47,7 @@ test('packages run no scripts when they are installed, and no script of Vigie ne
   );
 });
 
-test('an installed program has the packages that it imports, and no compiler', () => {
+test('an installed program has the packages that it imports, but no compiler', () => {
   const { scripts, dependencies, optionalDependencies, devDependencies } = JSON.parse(read('package.json')) as Record<
     'scripts' | 'dependencies' | 'optionalDependencies' | 'devDependencies',
     Record<string, string>

@@ -32,12 +32,12 @@ function openScene(options: Partial<TaskOptions> = {}): Scene {
   return { task, runs, transientErrors };
 }
 
-/** Resolves when everything that does not wait for something is done. */
+/** Resolves when all work that is not waiting is done. */
 function settled(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Stops the clock. The returned function advances it, and resolves when what is due at once is done. */
+/** Stops the clock. The returned function advances it, and resolves when all work due at that time is done. */
 function stopClock({ mock }: TestContext): (durationMs: number) => Promise<void> {
   mock.timers.enable({ apis: ['setTimeout'] });
   return async (durationMs) => {
@@ -80,7 +80,7 @@ test('a task runs on schedule, and skips times that pass during a run', async (c
   await task.stop();
 });
 
-test('a task due at once runs at once; a run may state how long to rest after it', async (context) => {
+test('a task that is due immediately runs immediately, and a run may state the rest after it', async (context) => {
   const pass = stopClock(context);
   const { task, runs } = openScene({ everyMs: 1_000, isDueAtOnce: true });
   await settled();

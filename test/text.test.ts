@@ -55,7 +55,7 @@ test('invisible characters split no word, in a text, a search, a title or the na
 
 const TEXT_END = -1;
 
-/** A reader that is taught its words, so that codes can be turned back into words. */
+/** A reader with known words, so that codes can be converted back into words. */
 function createReader() {
   const words = new CodeTable();
   const terms = new TermTable();
@@ -134,7 +134,7 @@ test('every single character folds in the reader as it does in foldWords', () =>
   }
 });
 
-test('more different words than the reader caches are read alike, and so is a long text', () => {
+test('more words than the reader caches are read in the same way, and so is a long text', () => {
   const reader = createReader();
   const words = Array.from({ length: 100_000 }, (_, i) => `mot${i.toString(36)}${'x'.repeat(i % 40)}`);
   for (let first = 0; first < words.length; first += 500) {

@@ -12,7 +12,7 @@ test('a well-formed traceparent is accepted, with a header name in any case', ()
   assert.equal(traceparentOf({ traceparent: `00-${TRACE}-${SPAN}-00` }), `00-${TRACE}-${SPAN}-00`);
 });
 
-test('of a later version, only the fields of this version are read', () => {
+test('only the fields of this version are read from a later version', () => {
   assert.equal(
     traceparentOf({ traceparent: `cc-${TRACE}-${SPAN}-09-what-the-future-brings` }),
     `00-${TRACE}-${SPAN}-01`,

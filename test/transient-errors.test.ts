@@ -20,7 +20,7 @@ afterEach(() => mock.timers.reset());
 
 const messages = () => lines.map(({ msg }) => msg);
 
-test('sixteen pulls that miss their consumers are one transient error', () => {
+test('sixteen pulls without their consumers are one transient error', () => {
   for (let partition = 0; partition < 16; partition++) {
     transientErrors.onTransientError('pull', new Error(`consumer courier-${partition}: 503 no responders`));
   }
@@ -100,7 +100,7 @@ test('the failure that ends an actor is always logged', () => {
   assert.deepEqual(messages(), ['An actor failed.', 'An actor crashed.']);
 });
 
-test('a NATS server that does not answer is one line, for all work and all messages of the client', () => {
+test('a NATS server that does not answer is logged in one line, for all work and all messages of the client', () => {
   transientErrors.onTransientError('publish', new BrokerSilentError('no answer to 3 publishes for 5000 ms'));
   transientErrors.onTransientError('pull', new NatsError('TIMEOUT', ErrorCode.Timeout));
   transientErrors.onBrokerStatus('error', 'stale connection');
@@ -119,7 +119,7 @@ test('a NATS server that does not answer is one line, for all work and all messa
   assert.equal(lines.filter(({ level }) => Number(level) > 30).length, 2);
 });
 
-test('a full PostgreSQL is one line, for all work and all files it names', () => {
+test('a full PostgreSQL is logged in one line, for all work and all files that it names', () => {
   const full = (file: string) =>
     Object.assign(new Error(`could not extend file "${file}": No space left on device`), { code: '53100' });
   transientErrors.onTransientError('request', full('base/5/16400'));

@@ -1,6 +1,6 @@
 /**
- * Endpoints that have never answered get two attempts a second: each one, and all of a client's on one host. All hosts
- * of a client get 64.
+ * Endpoints that have never answered get at most two attempts a second, each of them and all of a client's on one host
+ * together. All hosts of a client together get 64.
  */
 
 import assert from 'node:assert/strict';
@@ -29,7 +29,7 @@ function end(round: FairScheduler<string>, turn: Turn<string>, isAnswered: boole
   round.recorded(turn);
 }
 
-/** When each attempt began; the scheduler is asked every `STEP_MS`. */
+/** When each attempt began. The scheduler is called every `STEP_MS`. */
 function play(
   round: FairScheduler<string>,
   { fromMs = 0, untilMs }: { readonly fromMs?: number; readonly untilMs: number },
@@ -45,12 +45,12 @@ function play(
   return times;
 }
 
-/** The most attempts that began within any second. */
+/** The maximum number of attempts that began within a second. */
 function mostInASecond(times: readonly number[]): number {
   return Math.max(...times.map((from) => times.filter((time) => time >= from && time < from + 1_000).length));
 }
 
-test('an endpoint that never answers gets two attempts a second, and one that answers as many as it takes', () => {
+test('an endpoint that never answers gets two attempts a second, and one that answers has no such limit', () => {
   const round = openRound();
   const [never, always] = [keyOf('never', 'client', 'stranger'), keyOf('always', 'client', 'own')];
   for (let count = 0; count < 60; count++)
@@ -92,7 +92,7 @@ for (const [what, crowd, each, untilMs, began, distinct] of [
   });
 }
 
-test('once one endpoint of a host has answered, the others there have two a second each', () => {
+test('once one endpoint of a host has answered, its other endpoints get two attempts a second each', () => {
   const round = openRound();
   for (let count = 0; count < 100; count++) round.add(keyOf(`u${count}`, 'client', 'own'), 'x', 'first', ID);
   const times = play(round, { untilMs: 2_000 }, (turn) => end(round, turn, true));

@@ -1,4 +1,4 @@
-/** Every violation has a meaningful code: zod's own `custom`, or a default, would tell a program nothing. */
+/** Every violation has a meaningful code, because zod's own `custom` or a default would not help a program. */
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -35,7 +35,7 @@ async function violationsOf(body: object): Promise<readonly Violation[]> {
 const OF_ZOD = new Set(['custom', 'invalid_union', 'too_big', 'too_small', 'unrecognized_keys']);
 
 describe('the code of a violation', () => {
-  it('is the same for the same fault, and names the bound that was passed', async () => {
+  it('is the same for the same fault, and names the limit that was exceeded', async () => {
     for (const [body, code] of [
       [{ subscribedEvents: ['nonsense'] }, 'invalid_value'],
       [{ notificationFrequency: 'nonsense' }, 'invalid_value'],
@@ -60,7 +60,7 @@ describe('the code of a violation', () => {
     assert.throws(() => valueOf('page_size', integer(1, 50), 51), { message: `page_size ${sentence(1, 50)}` });
   });
 
-  it('of an unknown reference names the list of known ones', async () => {
+  it('of an unknown reference names the list of existing ones', async () => {
     for (const [body, place] of [
       [{ includedCities: ['/cities/1'] }, '/cities'],
       [{ includedDepartments: ['/departments/999'] }, '/departments'],
@@ -73,7 +73,7 @@ describe('the code of a violation', () => {
       for (const { message } of await violationsOf(body)) assert.match(message.en, new RegExp(`GET ${place} lists`));
   });
 
-  it('is absent for a number in text, which keeps its digits', async () => {
+  it('is absent for a number in a text, which keeps its digits', async () => {
     const written = { lat: '4.31e1', lon: '+6.0e0', radius: '12345e-3' };
     const { lat, lon, radius } = await readPreviewedSearch(written, RULES);
     assert.deepEqual([lat, lon, radius].map(String), ['43.1', '6', '12.345']);
@@ -87,7 +87,7 @@ describe('the code of a violation', () => {
       for (const value of name === 'expressions' ? [...BAD, ...EXPRESSIONS] : BAD) {
         for (const { code } of await violationsOf({ [name]: value })) codes.add(code);
       }
-      // A context may be any JSON, and is only refused for its size.
+      // A context may be any JSON, and is refused only because of its size.
       assert.ok(codes.size > 0, 'nothing was refused');
       for (const code of codes) assert.ok(Object.hasOwn(VIOLATION_CODES, code) && !OF_ZOD.has(code), code);
     });

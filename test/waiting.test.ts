@@ -36,7 +36,7 @@ function promised<T>() {
   return { promise, resolve, reject };
 }
 
-test('a signal wakes all who wait, and none who wait later', async () => {
+test('a signal wakes all current waiters, and no later ones', async () => {
   const wakeUp = new Signal();
   const heard: string[] = [];
   wakeUp.notify();
@@ -89,7 +89,7 @@ test('work requested many times in one tick is done once, after the tick', async
   assert.equal(done, 2);
 });
 
-test('work that ended in time has ended, whether it succeeded or failed', async () => {
+test('work that ended in time counts as ended, whether it succeeded or failed', async () => {
   assert.equal(await endsWithin(Promise.resolve(), LONG_MS), true);
   assert.equal(await endsWithin(Promise.reject(new Error('gone')), LONG_MS), true);
   assert.equal(await endsWithin(promised().promise, 1), false);
@@ -146,7 +146,7 @@ test('waiting for work in progress includes work that is added in the meantime',
   assert.equal(inFlight.count, 0);
 });
 
-test('without time left, work is tried once more and given up', async () => {
+test('when no time is left, work is tried once more and then given up', async () => {
   const stopping = new AbortController();
   const transientErrors: string[] = [];
   const watch = transientErrorWatch('work', (what, { message }) => transientErrors.push(`${what}: ${message}`));

@@ -79,7 +79,7 @@ test('(b) a post or an attempt after a recorded 200 is found', async () => {
   assert.match(faults, /\(b\) 1 posts came after/);
 });
 
-test('(b) if senders freeze, an attempt is one too many from when the 200 could be read', async () => {
+test('(b) if senders freeze, an attempt after the 200 could be read is surplus', async () => {
   const { delivery, posts } = history([OK, OK], 'delivered');
   const [, second] = delivery.attempts as [unknown, { readonly startedAt: number }];
   const seenAt = (time: number) => ({ seenDelivered: new Map([['d1', time]]), leaseMs: DELAY_MS });
@@ -125,7 +125,7 @@ test('(d) a retry before its time is found, on both clocks', async () => {
   assert.match(faults, /\(d\) post 2 came/);
 });
 
-test('(d) two posts of one attempt are no retry, and two of one second are if every attempt was answered', async () => {
+test('(d) two posts of one attempt are not a retry, but two posts of the same second are if every attempt was answered', async () => {
   const { delivery, posts } = history([BAD, BAD, { status: null }, OK], 'delivered');
   const [first, second, , last] = posts as [ReceivedPost, ReceivedPost, ReceivedPost, ReceivedPost];
   const again = { ...second, receivedAt: second.receivedAt + 500 };
@@ -146,7 +146,7 @@ test('(e) a signature by another key, or of another time, is found', async () =>
   assert.match(await audit(delivery, [{ ...post, receivedAt: post.receivedAt + 360_000 }]), /\(e\) post 1: it came/);
 });
 
-test('(f) other bytes on a retry are found', async () => {
+test('(f) different bytes on a retry are found', async () => {
   const { delivery, posts } = history([BAD, OK], 'delivered');
   const [first, second] = posts as [ReceivedPost, ReceivedPost];
   assert.match(await audit(delivery, [first, { ...second, body: Buffer.from('{}') }]), /\(f\) post 2 differs/);
@@ -209,7 +209,7 @@ test('(g) deliveries that recoveries send out of order, twice or without a reque
     { createdAt: START + 990, finishedAt: START + 1_990 },
     { createdAt: START + 2_990, finishedAt: START + 3_990 },
   ];
-  /** Judges the deliveries with further attempts, which began `againMs` after `START`. */
+  /** Audits the deliveries with further attempts, which began `againMs` after `START`. */
   const judge = (...againMs: readonly (readonly number[])[]): string => {
     const { deliveries, postsById } = match(first, second, third);
     const resent = deliveries.map((delivery, at) => {

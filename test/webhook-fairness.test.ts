@@ -104,7 +104,7 @@ test('a client that fails faster than failures are recorded waits only for the r
   assert.equal(round.nextTurns(64, 500_000).length > 0, true);
 });
 
-test('a client whose endpoints all hang at once leaves other clients room, also for unknown endpoints', () => {
+test('a client whose endpoints all hang at once leaves slots for other clients, even for unknown endpoints', () => {
   const round = openRound(64, 8);
   const hanging = Array.from({ length: 16 }, (_, n) => keyOf(`h${n}`, 'hanging', `h${n}`));
   for (const key of hanging) prove(round, key, 8);
@@ -191,7 +191,7 @@ test('timeouts halve the concurrency down to two; quick failures do not', () => 
   assert.equal(width(), 2);
 });
 
-test('an endpoint that stops answering gets nothing more before it answers', () => {
+test('an endpoint that stops answering gets no further attempt until it answers', () => {
   const round = openRound();
   prove(round, 'a', 10);
   addMany(round, 'a', 20);
@@ -202,7 +202,7 @@ test('an endpoint that stops answering gets nothing more before it answers', () 
   assert.ok(round.nextTurns(1, 600).length === 1);
 });
 
-test('hanging endpoints hold a quarter of the slots at most, unknown and hanging ones a half', () => {
+test('hanging endpoints use at most a quarter of the slots, and unknown and hanging ones together a half', () => {
   const round = openRound(32, 32);
   prove(round, 'healthy', 12);
   for (let number = 0; number < 32; number++) addMany(round, `hanging-${number}`, 3);
@@ -265,7 +265,7 @@ test('an endpoint whose queue is full accepts no more, and others do', () => {
   assert.equal(slow, 4, 'the rest waits in the queue');
 });
 
-test('deliveries beyond the memory are read from the queue in order, and later ones follow them', () => {
+test('deliveries that do not fit into memory are read from the queue in order, and later ones follow them', () => {
   const round = openRound();
   prove(round, 'a', 4);
   const place = ID;
@@ -410,7 +410,7 @@ test('deliveries added while their backlog is read to its end are read after tha
   }
 });
 
-test('a client fills at most seven eighths of the memory, two clients seven fifteenths each, and a third one always has room', () => {
+test('a client fills at most seven eighths of the memory, two clients seven fifteenths each, and a third one always has space', () => {
   const round = openRound();
   const fill = (client: string): number => {
     let added = 0;
@@ -438,7 +438,7 @@ test('the URLs of a host that has never answered share the memory of one, until 
   assert.ok(counts().has(64), 'the host answers: its other URLs have their own memory');
 });
 
-test('pages are read for each client in turn, for any number of its URLs', () => {
+test('pages are read for each client in turn, regardless of the number of its URLs', () => {
   const round = openRound();
   for (let url = 0; url < 400; url++) round.markBacklog(keyOf(`${url}`, 'many'), 'first');
   round.markBacklog(keyOf('only', 'few'), 'first');

@@ -1,4 +1,4 @@
-/** The webhook receiver knows which answers a broken network kept from the sender: the auditor excuses only those. */
+/** The webhook receiver marks answers that a broken network kept from the sender. The auditor excuses only those. */
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
@@ -8,7 +8,7 @@ import { createGate } from './support/gate.ts';
 import { startTcpProxy } from './support/tcp-proxy.ts';
 import { type Behaviour, startWebhookReceiver } from './support/webhook-receiver.ts';
 
-/** A sender whose connection to the endpoint has served one post; the next post meets `behaviour`. */
+/** A sender whose connection to the endpoint has served one post. The next post gets `behaviour`. */
 async function openScene(t: TestContext, behaviour: Behaviour) {
   const receiver = await startWebhookReceiver(t);
   const network = await startTcpProxy(t, Number(new URL(receiver.url).port));

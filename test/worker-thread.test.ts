@@ -22,7 +22,7 @@ function startCounting(t: TestContext): Counting {
   return { lost, ask: thread.ask, stop: thread.stop };
 }
 
-test('requests are answered by one thread, which knows its settings', async (t) => {
+test('one thread answers all requests, and has its settings', async (t) => {
   const { ask, lost } = startCounting(t);
   const [first, second, settings] = await Promise.all([ask('thread'), ask('thread'), ask('settings')]);
   assert.equal(first, second);
@@ -79,7 +79,7 @@ test('a stopped thread answers no requests, and nothing counts as failed', async
   assert.deepEqual(lost, []);
 });
 
-test('a thread without requests keeps no process alive', async () => {
+test('a thread without requests does not keep the process alive', async () => {
   const script = `
     import { createWorkerThread } from '${moduleUrl('src/engine/actor/worker-thread')}';
     const entry = new URL('file://${import.meta.dirname}/support/counting-thread');

@@ -1,4 +1,4 @@
-/** The homes of the demonstration's market: facts that agree with each other, and prices near the market's. */
+/** The homes of the demonstration's market, with consistent facts and realistic prices. */
 
 import { ENERGY_CATEGORIES, LAND, RENT, SALE } from '../../src/engine/domain/codes.ts';
 import type { Quarter } from './market-quarters.ts';
@@ -40,7 +40,7 @@ export interface Home {
   readonly year: number | null;
   readonly condition: 'renovated' | 'good' | 'works';
   readonly traits: readonly Trait[];
-  /** A sale for an annuity; the price is the initial sum. */
+  /** True for a sale against an annuity; the price is then the initial sum. */
   readonly isLifeAnnuity: boolean;
   readonly price: number;
   readonly rating: { readonly energy: Rating; readonly greenHouseGas: Rating } | null;
@@ -191,7 +191,7 @@ function priceOfDwelling(home: Facts & Pick<Home, 'traits' | 'isLifeAnnuity'>, r
   return isLifeAnnuity ? nearest(value * 0.22, 1_000) : asking(value, random);
 }
 
-/** Price of anything but a flat or a house. A month's rent is a 230th of it for a parking space, else a 190th. */
+/** Price of a property that is not a flat or house. A month's rent is 1/230 of it for a parking space, else 1/190. */
 function priceOfOther(
   { salePrice }: Quarter,
   transactionType: number,
@@ -222,7 +222,7 @@ export function asking(value: number, random: Random): number {
   return value > 100_000 && round % 10_000 === 0 && random.chance(0.7) ? round - 1_000 : round;
 }
 
-/** Upper bounds of A to F of the French rating of 2021, in kWh/m² and kg CO₂/m² a year; the worse letter counts. */
+/** Upper limits of A to F of the French rating of 2021, in kWh/m² and kg CO₂/m² a year; the worse letter counts. */
 const ENERGY_BOUNDS = [70, 110, 180, 250, 330, 420];
 const GAS_BOUNDS = [6, 11, 30, 50, 70, 100];
 

@@ -1,13 +1,13 @@
 /**
  * Where the adverts of the demonstration's market are located: quarters of towns with their streets, prices and French
- * names. Prices are near those of 2025; each street is a line between two points, near the real one.
+ * names. Prices are near those of 2025. Each street is a straight line near the real street.
  */
 
 import type { Random } from './seeded-random.ts';
 
 export interface Quarter {
   readonly insee: string;
-  /** The name as a title has it. */
+  /** The name in a title. */
   readonly name: string;
   /** The name after a noun, as in “École du Mourillon”. */
   readonly of: string;
@@ -18,11 +18,11 @@ export interface Quarter {
   readonly rent: number;
   /** A quarter with twice the weight of another has twice its adverts. */
   readonly weight: number;
-  /** Some homes have a view of the sea. */
+  /** True if some homes have a view of the sea. */
   readonly hasSea: boolean;
-  /** It has houses; a quarter without has only flats. */
+  /** True if it has houses; other quarters have only flats. */
   readonly hasHouses: boolean;
-  /** Most buildings date from before 1940. */
+  /** True if most buildings date from before 1940. */
   readonly isOld: boolean;
   /** Completes a sentence, as in “…, à deux pas du marché”. */
   readonly near: string;

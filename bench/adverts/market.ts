@@ -1,7 +1,7 @@
 /**
- * The recorded market of the demonstration: adverts and their changes as a crawler would publish them. The recording is
- * circular, so that it can be played in a loop: after the end, adverts of the previous round still change and expire.
- * It is the same on every machine.
+ * The recorded market of the demonstration: adverts and their changes as a crawler would publish them. The recording
+ * can be played in a loop: after the end, adverts of the previous round still change and expire. It is the same on
+ * every machine.
  */
 
 import { RENT, SALE } from '../../src/engine/domain/codes.ts';
@@ -27,7 +27,9 @@ interface RecordedMessage {
 
 const SEED = 83_137;
 const HOMES = 640;
-/** Time is counted in homes that begin later: mean time until a home first changes, and how long it is offered. */
+/**
+ * Times are counted in homes that begin later: the mean time until a home first changes, and how long it is offered.
+ */
 const FIRST_CHANGE = 12;
 const [LIFE_MIN, LIFE_MAX] = [40, 0.7 * HOMES];
 const AWAY_MAX = 60;

@@ -1,7 +1,7 @@
 /**
  * A simulated crawler: realistic French adverts in the form of the intake contract (decisions, section 8), and their
  * changes. The same seed and reference give the same messages on every machine. The demo publishes them and the
- * benchmarks measure with them. A call changes only this crawler's state and does not read the clock.
+ * benchmarks measure with them. A call changes only the state of the crawler, and does not read the clock.
  */
 
 import type { AdvertContent, Publisher } from '../../src/engine/domain/advert.ts';
@@ -55,7 +55,7 @@ export interface SampleCrawlerOptions {
   readonly intervalMs?: number;
   /** Share of changes in `next`. Default 0.4. */
   readonly changeShare?: number;
-  /** How many adverts are kept for changes; beyond this the oldest is forgotten. Default 20,000, about 40 MB. */
+  /** How many adverts are kept for changes; above this limit the oldest is dropped. Default 20,000, about 40 MB. */
   readonly heldMax?: number;
 }
 
@@ -127,7 +127,10 @@ function upsert({ property, advert }: HeldSample, crawledAt: string): UpsertJson
   return { kind: 'upsert', crawledAt, property, advert };
 }
 
-/** An expired advert for a comeback, else a live one: the first after a random position. Any advert if none fits. */
+/**
+ * The first suitable advert after a random position: an expired one for a comeback, otherwise a live one. Any advert if
+ * none is suitable.
+ */
 function pickFor(kind: SampleChange, stored: readonly HeldSample[], random: Random): HeldSample {
   const start = random.integer(0, stored.length - 1);
   for (let i = 0; i < stored.length; i++) {
@@ -272,7 +275,7 @@ function drawHome(place: SamplePlace, by: Publisher, crawledAt: string, referenc
   return { property, advert };
 }
 
-/** Upper bounds of A to F of the French rating of 2021: kWh/m² and kg CO₂/m² a year. */
+/** Upper limits of A to F of the French rating of 2021: kWh/m² and kg CO₂/m² a year. */
 function drawRating(bounds: readonly number[], middle: number, random: Random) {
   const value = spread(middle, 0.5, random);
   const above = bounds.findIndex((bound) => value <= bound);
@@ -320,8 +323,8 @@ function pictureUrl(random: Random): string {
 }
 
 /**
- * The first two are for homes by the sea, the last two for any property, the others for homes. Searches for words
- * therefore find some adverts, and meet some that say what the home does not have.
+ * The first two are for homes by the sea, the last two for any property, the others for homes. Some state what the home
+ * lacks, which searches for words must not find.
  */
 const SELLING_POINTS = [
   ['vue mer', 'Superbe vue mer panoramique depuis le séjour.'],

@@ -38,7 +38,7 @@ export function createPlaceSampler(reference: Reference, random: Random): () => 
   return () => {
     const place = places[firstAbove(upTo, random.uniform() * total)];
     const city = place === undefined ? null : reference.city(place.insee);
-    if (place === undefined || city === null) throw new Error('the reference holds no commune with inhabitants');
+    if (place === undefined || city === null) throw new Error('the reference data has no commune with inhabitants');
     return { city, population: place.population };
   };
 }
@@ -83,8 +83,8 @@ export interface SamplePointsOptions {
 }
 
 /**
- * Points of interest of all five facilities, more of them in larger communes, the same for a seed. For the demo and the
- * benchmarks, if no OpenStreetMap extract is available.
+ * Points of interest of all five facilities, with more in larger communes. The same seed gives the same points. For the
+ * demo and the benchmarks, if no OpenStreetMap extract is available.
  */
 export function* samplePointsOfInterest(options: SamplePointsOptions): Generator<PointOfInterest, void> {
   const { reference, count } = options;

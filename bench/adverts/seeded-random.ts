@@ -1,4 +1,7 @@
-/** Random choices, the same for a seed on every machine. For samples, tests and benchmarks, never for secrets. */
+/**
+ * Random choices that are the same for the same seed on every machine. For samples, tests and benchmarks, never for
+ * secrets.
+ */
 
 import { mersenne } from 'pure-rand/generator/mersenne';
 import { type Uuid, uuidOfHex } from '../../src/engine/domain/ids.ts';
@@ -8,7 +11,9 @@ export interface Random {
   uniform(): number;
   /** A uniform integer, both ends included. */
   integer(min: number, max: number): number;
-  /** About normal, mean 0, deviation 1, never beyond ±3.5: a sum of four uniforms, the same bits on every machine. */
+  /**
+   * About normal, mean 0, deviation 1, within ±3.5. As a sum of four uniforms it has the same bits on every machine.
+   */
   normal(): number;
   chance(probability: number): boolean;
   /** Throws on an empty list. */

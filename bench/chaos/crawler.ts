@@ -10,11 +10,15 @@ import { ADVERTS_STREAM, advertSubject } from '../../src/engine/broker/topology.
 import type { IntakeMessageJson, SampleCrawler } from '../adverts/sample-adverts.ts';
 
 export interface ChaosCrawler {
-  /** Messages that the stream has acknowledged, or will have when `end` resolves; those of a property in order. */
+  /**
+   * Messages that the stream has acknowledged, or will have acknowledged when `end` resolves; in order per property.
+   */
   readonly messages: readonly IntakeMessageJson[];
-  /** The stream has assigned a sequence twice: servers that lost their majority forgot acknowledged messages. */
+  /**
+   * True if the stream has assigned a sequence twice: servers that lost their majority forgot acknowledged messages.
+   */
   readonly hasStreamForgotten: boolean;
-  /** Acknowledged messages that the stream does not hold. An instance can only have recorded one before its loss. */
+  /** Acknowledged messages that the stream lacks. An instance may have recorded them before their loss. */
   findLost(): Promise<readonly string[]>;
   /** Number of publishes that were repeated. */
   readonly retries: number;
@@ -51,7 +55,7 @@ export function startChaosCrawler({ broker, crawler, messagesPerSecond }: ChaosC
   let retries = 0;
   let owed = 0;
   let isPaused = false;
-  /** Message ids by the sequence that the stream acknowledged them with. */
+  /** Message ids by the acknowledged sequence. */
   const stored = new Map<number, string>();
   let hasStreamForgotten = false;
   const taken: string[] = [];

@@ -1,6 +1,6 @@
 /**
- * Disasters: PostgreSQL or a single NATS server comes back with an earlier copy of its data, or empty, as described in
- * config/docs/backup-and-restore.md. Meanwhile every daemon is down, and no other fault is active.
+ * Disasters: PostgreSQL or a single NATS server returns with an earlier copy of its data, or empty, as described in
+ * config/docs/backup-and-restore.md. During a disaster every daemon is down, and no other fault is active.
  */
 
 import { execFile } from 'node:child_process';
@@ -21,7 +21,7 @@ const run = promisify(execFile);
 export interface Gap {
   readonly from: number;
   readonly to: number;
-  /** Attempts of this time that the copy has nevertheless, as `attemptKeyOf` names them. */
+  /** Attempts of this time that the copy has nevertheless, by `attemptKeyOf`. */
   readonly kept: ReadonlySet<string>;
 }
 
@@ -59,7 +59,7 @@ export async function createDisasters(scene: Scene, crawler: ChaosCrawler, rando
     await Promise.all(instances.map((instance) => instance.untilUp()));
   }
 
-  /** The crawler goes on publishing meanwhile, and the streams hold its messages. */
+  /** During the restore the crawler continues to publish, and the streams keep its messages. */
   function restoreOlderDatabase(): Promise<void> {
     return whileDown(async () => {
       const { urls, superuserUrl } = servers.postgres;
@@ -69,7 +69,7 @@ export async function createDisasters(scene: Scene, crawler: ChaosCrawler, rando
     });
   }
 
-  /** Messages not yet recorded would be lost, so the crawler pauses and every message is recorded before. */
+  /** Unrecorded messages would be lost, so the crawler pauses first until every message is recorded. */
   async function loseStreams({ server, store }: SingleNats, isEmpty: boolean): Promise<void> {
     await crawler.pause();
     await untilTaken(scene);
@@ -114,7 +114,7 @@ function attemptsIn({ tables }: DatabaseCopy): ReadonlySet<string> {
   );
 }
 
-/** Resolves when the intake has recorded everything that the stream holds. */
+/** Resolves when intake has recorded everything in the stream. */
 async function untilTaken({ broker }: Scene): Promise<void> {
   await until(
     async () => {

@@ -1,6 +1,6 @@
 /**
- * Small disks for servers whose disk really becomes full. Each is a tmpfs in the chaos run's own mount namespace, so
- * that nothing of it remains however the run ends.
+ * Small disks that really become full. Each is a tmpfs in the chaos run's own mount namespace, so that nothing remains,
+ * however the run ends.
  */
 
 import { spawn, spawnSync } from 'node:child_process';
@@ -27,7 +27,7 @@ function unshareArguments(): string[] {
   return [...asUser, '--mount', '--propagation', 'private', '--'];
 }
 
-/** False if the machine forbids mounting: in most containers, and where user namespaces are disabled. */
+/** False if the machine does not permit mounting, as in most containers, or without user namespaces. */
 export function canMount(): boolean {
   const probe = ['sh', '-c', 'mount -t tmpfs -o size=1m vigie /mnt'];
   return spawnSync('unshare', [...unshareArguments(), ...probe], { stdio: 'ignore' }).status === 0;

@@ -6,7 +6,7 @@ import { familyOf } from '../pipeline/processes.ts';
 export interface Fault {
   readonly name: string;
   readonly weight: number;
-  /** The parts that it breaks; a part has one fault at a time. */
+  /** The parts that it breaks. A part has one fault at a time. */
   readonly victims: readonly string[];
   readonly strike: () => Promise<void>;
 }
@@ -59,7 +59,7 @@ function signalFamily(server: Pick<TestServer, 'pid'>, signal: 'SIGSTOP' | 'SIGC
     try {
       process.kill(pid, signal);
     } catch {
-      // The process has ended meanwhile.
+      // The process has already ended.
     }
   }
 }

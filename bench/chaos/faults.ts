@@ -1,4 +1,4 @@
-/** The faults of a chaos run, and the order in which they strike. */
+/** The faults of a chaos run, and the order in which they occur. */
 
 import { setTimeout as wait } from 'node:timers/promises';
 import type { PostgresPair } from '../../test/support/postgres-pair.ts';
@@ -16,8 +16,8 @@ export const ROLLING_RESTART = 'a rolling restart';
 export const PROMOTION = 'the standby of PostgreSQL is promoted';
 
 /**
- * Runs two sequences of random faults side by side until `isOver`; one begins with `opening`. `say` gets the name of
- * each fault when it begins. Resolves with the number of faults.
+ * Runs two concurrent sequences of random faults until `isOver`; one begins with `opening`. `say` gets the name of each
+ * fault when it begins. Resolves with the number of faults.
  */
 export async function wreakHavoc(
   faults: readonly Fault[],
@@ -82,7 +82,7 @@ export function faultsOf(
   ];
 }
 
-/** After the crash the next leaders take in recorded messages again, whose `crawledAt` does not tell their order. */
+/** After the crash the next leaders read recorded messages again whose `crawledAt` does not give their order. */
 function minuteFault(instances: readonly Instance[], mischief: Mischief, random: Random): Fault {
   return {
     name: 'prices of one minute, and kill -9 of all',
@@ -144,7 +144,7 @@ function instanceFaults(instance: Instance, { lasting, exactly }: Durations): Fa
   ];
 }
 
-/** As in an upgrade: each instance is restarted once the previous one is ready. */
+/** As in an upgrade, each instance is restarted when the previous one is ready. */
 function rollingRestart(instances: readonly Instance[]): Fault {
   return {
     name: ROLLING_RESTART,
@@ -188,7 +188,7 @@ function mischiefFaults(mischief: Mischief, lasting: Lasting): Fault[] {
   ];
 }
 
-/** While no standby answers, no commit is answered either. */
+/** While no standby answers, commits are not answered either. */
 function standbyFaults(postgres: PostgresPair, lasting: Lasting): Fault[] {
   return [
     {

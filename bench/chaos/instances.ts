@@ -1,4 +1,4 @@
-/** Keeps daemons running as an orchestrator does: one that ends, for any reason, is started again. */
+/** Keeps daemons running as an orchestrator does: a daemon that ends, for any reason, is started again. */
 
 import { setTimeout as wait } from 'node:timers/promises';
 import { type Daemon, type ServerUrls, type Settings, startDaemon } from '../../test/support/daemon.ts';
@@ -9,7 +9,7 @@ export interface Instance {
   readonly name: string;
   /** Null while it is down. */
   readonly daemon: Daemon | null;
-  /** Whether it leads the intake, according to its log. */
+  /** True if it leads intake, according to its log. */
   readonly leads: boolean;
   /** Resolves when it has ended, or at once if it is down. A non-zero exit code after SIGTERM counts as a crash. */
   end(signal: NodeJS.Signals): Promise<void>;
@@ -29,10 +29,11 @@ export interface InstanceOptions {
   readonly servers: ServerUrls;
   readonly settings: Settings;
   /**
-   * Gets the reason of a failed start, expected while its servers are unavailable, or of a jump of sequence numbers.
+   * Called with the reason of a failed start, expected while its servers are unavailable, or of a jump of sequence
+   * numbers.
    */
   readonly onTransientError: (what: string) => void;
-  /** Gets the reason when the daemon ends without being asked to, or not as it was asked to. */
+  /** Called with the reason when the daemon ends unrequested, or not as requested. */
   readonly onCrash: (what: string) => void;
 }
 
@@ -72,7 +73,7 @@ export function keepInstance(cleanup: Cleanup, options: InstanceOptions): Instan
         daemon = null;
         const raises = started.log.filter(({ message }) => String(message).includes(RAISES));
         for (const raise of raises) onTransientError(`${name} raised the numbers: ${JSON.stringify(raise)}`);
-        if (!wasEnded && !isRetired) onCrash(`${name} ended by itself: ${deathOf(started)}`);
+        if (!wasEnded && !isRetired) onCrash(`${name} ended unexpectedly: ${deathOf(started)}`);
       } catch (error) {
         const { message } = error as Error;
         if (UNCAUGHT.test(message)) onCrash(`${name} crashed as it started: ${message.slice(-CRASH_LENGTH_MAX)}`);

@@ -1,7 +1,7 @@
 /**
- * Harmful input during a chaos run that must harm nothing but itself: adverts that PostgreSQL refuses to store, a
- * crawler that puts all its adverts under one property, and a client with a valid key that sends the most expensive
- * requests.
+ * Harmful input during a chaos run, which must not affect anything else: adverts that PostgreSQL refuses to store, a
+ * crawler that publishes all its adverts under one property, and a client with a valid key that sends the most
+ * expensive requests.
  */
 
 import { setTimeout as wait } from 'node:timers/promises';
@@ -11,9 +11,9 @@ import type { Random } from '../adverts/seeded-random.ts';
 import type { ChaosCrawler } from './crawler.ts';
 import type { Instance } from './instances.ts';
 
-/** The setting of the daemons of a chaos run: low, so that `publishCrowd` soon exceeds it. */
+/** The limit of the daemons in a chaos run, which is low so that `publishCrowd` soon exceeds it. */
 export const PROPERTY_ADVERTS_MAX = 40;
-/** Adverts of a crowded property beyond the bound; each is refused. */
+/** Adverts of a crowded property beyond the limit; each is refused. */
 const CROWD_BEYOND = 10;
 /** No property of the sample crawler has a UUID that begins like this. */
 const UNSTORABLE = '00bad000';
@@ -35,9 +35,9 @@ export interface Mischief {
   readonly brokenAnswers: readonly string[];
   /** Publishes an advert whose property PostgreSQL refuses to store. */
   publishUnstorable(): void;
-  /** Publishes more adverts of one property than a property may have, one after another. */
+  /** Publishes more adverts of one property than the limit allows, one after another. */
   publishCrowd(): void;
-  /** Publishes price changes and expiries of a few adverts, all with one `crawledAt`. */
+  /** Publishes price changes and expiries of a few adverts, all with the same `crawledAt`. */
   publishMinute(): void;
   /** Sends two requests at a time to each daemon, until `isOver`. */
   ask(isOver: () => boolean): Promise<void>;
@@ -108,8 +108,7 @@ export function createMischief({ crawler, instances, apiKey, random }: MischiefO
         const property = `${OF_ONE_MINUTE}-0000-4000-8000-${serial(random.integer(1, MINUTE_PROPERTIES))}`;
         const message = advertOf(property, minutes);
         const { uuid } = advertOf(property, 0).advert;
-        // The expiry of an unseen advert leaves no trace by which a repetition could be recognised (src/README.md,
-        // Decisions).
+        // A repeated expiry of an unseen advert cannot be recognised (src/README.md, Decisions).
         const isExpiry = random.chance(0.2) && begun.has(property);
         begun.add(property);
         const advert = isExpiry ? { uuid } : { ...message.advert, uuid, price: random.pick([240_000, 250_000]) };
@@ -123,7 +122,7 @@ export function createMischief({ crawler, instances, apiKey, random }: MischiefO
   };
 }
 
-/** A rule in the database that no sender can know of: to the recorder its failure looks like a bug of Vigie. */
+/** Adds a rule to the database that no sender can know: to the recorder its failure looks like a bug of Vigie. */
 export async function refuseUnstorable(database: Pick<pg.Pool, 'query'>): Promise<void> {
   await database.query(`
     create function refuse_unstorable() returns trigger language plpgsql as $$
@@ -135,7 +134,7 @@ export async function refuseUnstorable(database: Pick<pg.Pool, 'query'>): Promis
       for each row when (new.uuid::text like '${UNSTORABLE}%') execute function refuse_unstorable()`);
 }
 
-/** The differences between the dead letters and the refused messages; empty if each is there once, and no other. */
+/** The differences between the dead letters and the refused messages; empty if each message is there exactly once. */
 export async function auditRefused(
   database: Pick<pg.Pool, 'query'>,
   refused: readonly Refused[],
@@ -153,17 +152,14 @@ export async function auditRefused(
     if (reasons.length === 1 && reason.test(reasons[0] as string)) return [];
     return [`a refused message is ${reasons.length} times in the dead letters (${reasons.join('; ')}): ${bytes}`];
   });
-  return [
-    ...faults,
-    ...[...found].map(([bytes, [reason]]) => `a dead letter that nobody expected (${reason}): ${bytes}`),
-  ];
+  return [...faults, ...[...found].map(([bytes, [reason]]) => `an unexpected dead letter (${reason}): ${bytes}`)];
 }
 
 function serial(number: number): string {
   return number.toString(16).padStart(12, '0');
 }
 
-/** Has neither location nor transaction type: it satisfies only the search without criteria. */
+/** Has neither location nor transaction type, so it satisfies only the search without criteria. */
 function advertOf(property: string, number: number): IntakeMessageJson {
   const message = {
     kind: 'upsert',

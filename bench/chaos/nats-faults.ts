@@ -11,7 +11,7 @@ import { storeFault } from './nats-store.ts';
 
 const CUT_OFF = 'the NATS server of the leader is cut off from its peers';
 export const LONG_CUT_OFF = `${CUT_OFF} for 75 s`;
-/** One server of the three at a time: without a majority nothing is stored. */
+/** Only one of the three servers at a time, because nothing is stored without a majority. */
 const ONE_OF_CLUSTER = ['a NATS server'];
 
 export function singleNatsFaults({ server, disk, clock }: SingleNats, durations: Durations): readonly Fault[] {
@@ -60,7 +60,7 @@ export function clusterFaults(
   ];
 }
 
-/** None of the messages that the crawler publishes meanwhile may be rejected. */
+/** The messages that the crawler publishes during this fault must not be rejected. */
 function slowClock(clock: TurnedClock, lasting: Lasting): Fault {
   return {
     name: 'NATS’s clock is 2 hours behind',
@@ -74,7 +74,7 @@ function slowClock(clock: TurnedClock, lasting: Lasting): Fault {
   };
 }
 
-/** nats-server disables JetStream when its disk is full. Operators make room and start it again. */
+/** nats-server disables JetStream when its disk is full. Operators free space and start it again. */
 function diskFault(disk: SmallDisk, nats: TestServer, lasting: Lasting): Fault {
   return {
     name: 'the disk of nats-server is full',

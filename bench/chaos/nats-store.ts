@@ -1,4 +1,4 @@
-/** The store of nats-server is full although its disk has room: another stream has taken all the remaining space. */
+/** The store of nats-server is full although its disk is not: another stream uses all the remaining space. */
 
 import { NatsError } from 'nats';
 import { type Broker, connectBroker } from '../../src/engine/broker/connection.ts';

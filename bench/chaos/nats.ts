@@ -33,7 +33,7 @@ export async function openNats(cleanup: Cleanup, isCluster: boolean, withDisk: b
   return { type: 'single', server, store, disk, clock: await startTurnedClock(cleanup, server.url) };
 }
 
-/** Only daemons reach the single server through its wrong clock: crawlers do not read its times. */
+/** Only daemons see the wrong clock of the single server, because crawlers do not read its times. */
 export function natsUrlsOf(nats: ChaosNats, user: 'daemon' | 'crawler'): readonly string[] {
   if (nats.type === 'cluster') return nats.nodes.map(({ url }) => url);
   return [user === 'daemon' ? nats.clock.url : nats.server.url];

@@ -1,4 +1,4 @@
-/** PostgreSQL under stress while it is up: far more work than it can do, and statements that it refuses once. */
+/** A running PostgreSQL under stress: it has far more work than it can do, and refuses each statement once. */
 
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -29,7 +29,7 @@ async function overload(postgres: PostgresPair, over: Promise<unknown>): Promise
         await client.connect();
         while (!isOver) await client.query(LOAD);
       } catch {
-        // The server was killed meanwhile: load it again when it is back.
+        // The server was killed: continue when it is available again.
         await wait(1_000);
       } finally {
         await client.end().catch(() => undefined);
@@ -57,7 +57,10 @@ export interface OverloadedScene {
   readonly instances: readonly Instance[];
 }
 
-/** Nothing else is wrong, so no instance has a reason to take the lead. Resolves with changes of leader, in words. */
+/**
+ * Nothing else is wrong, so no instance has a reason to take the lead. Resolves with a sentence about changes of
+ * leader.
+ */
 export async function overloadAlone(
   { servers, database, instances }: OverloadedScene,
   seconds: number,
@@ -78,11 +81,11 @@ export interface Hiccups {
   /** For every daemon of the run. */
   readonly settings: Settings;
   readonly faultOf: (lasting: Lasting) => Fault;
-  /** How many errors the daemons have met. */
+  /** The number of errors that the daemons have received. */
   readonly summary: string;
 }
 
-/** See test/support/failing-statements.ts: each process meets each error once at each statement. */
+/** Each process gets each error once for each statement (test/support/failing-statements.ts). */
 export async function prepareHiccups(): Promise<Hiccups> {
   const file = join(await temporaryDirectory('hiccups'), 'faults');
   const met = new Set<string>();

@@ -1,4 +1,4 @@
-/** PostgreSQL refuses work: its disk is full, it accepts no login, its clock is wrong. Operators make the repairs. */
+/** PostgreSQL refuses work: its disk is full, it accepts no login, or its clock is wrong. Operators repair it. */
 
 import { setTimeout as wait } from 'node:timers/promises';
 import { POSTGRES_ROLE } from '../../src/local/postgres-cluster.ts';
@@ -16,8 +16,8 @@ const HOURS_OFF = 2;
 /** Long enough for the retries that NATS holds to become due at their own times. */
 const HELD_MS = 15_000;
 /**
- * If NATS has lost a retry, only the row's due time is left, and it is wrong: an operator would correct it. The retries
- * of `--waiting` are due later than this statement finds.
+ * If NATS has lost a retry, only the due time of its row is left, which is wrong: an operator would correct it. The
+ * statement does not affect the retries of `--waiting`, which are due later.
  */
 const PUT_HOURS_RIGHT = `update open_deliveries set due_at = due_at - interval '${HOURS_OFF} hours'
   where lane = -1 and due_at > clock_timestamp() + interval '1 hour'
@@ -36,7 +36,7 @@ export function postgresFaults(options: PostgresFaultOptions): readonly Fault[] 
   return [...(options.disks.length === 0 ? [] : [fullDisk(options)]), ...refusedLogins(options), wrongClock(options)];
 }
 
-/** PostgreSQL ends if it has no room for its log. Operators make room, and start it again if necessary. */
+/** PostgreSQL ends if there is no space for its log. Operators free space, and start it again if necessary. */
 function fullDisk({ postgres, disks, lasting }: PostgresFaultOptions): Fault {
   return {
     name: 'the disk of PostgreSQL is full',
@@ -71,18 +71,18 @@ function refusedLogins({ postgres, lasting }: PostgresFaultOptions): readonly Fa
   const database = pathname.slice(1);
   const refusals = [
     [
-      'takes the password no more',
+      'rejects the password',
       `alter role ${POSTGRES_ROLE} password 'another one'`,
       `alter role ${POSTGRES_ROLE} password '${password}'`,
     ],
-    ['lets the role log in no more', `alter role ${POSTGRES_ROLE} nologin`, `alter role ${POSTGRES_ROLE} login`],
+    ['does not let the role log in', `alter role ${POSTGRES_ROLE} nologin`, `alter role ${POSTGRES_ROLE} login`],
     [
       'has no connection left for the role',
       `alter role ${POSTGRES_ROLE} connection limit 0`,
       `alter role ${POSTGRES_ROLE} connection limit -1`,
     ],
     [
-      'has taken the right to connect away',
+      'has revoked the right to connect',
       `revoke connect on database ${database} from public, ${POSTGRES_ROLE}`,
       `grant connect on database ${database} to public, ${POSTGRES_ROLE}`,
     ],

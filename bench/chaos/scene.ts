@@ -1,6 +1,6 @@
 /**
  * The scene of a chaos run: PostgreSQL with a standby, NATS, complete daemons, a crawler and a receiver, and in each
- * connection a proxy that can break it. A watcher notes when each delivery could first be read as delivered.
+ * connection a proxy that can break it. A watcher records when each delivery could first be read as delivered.
  */
 
 import { join } from 'node:path';
@@ -43,7 +43,7 @@ const SETTINGS = {
   VIGIE_CONNECT_TIMEOUT_MS: '500',
 };
 /**
- * The breaker tolerates all unstorable properties of a run. The bound of adverts of a property is low, so that a crowd
+ * The breaker tolerates all unstorable properties of a run. The limit of adverts per property is low, so that a crowd
  * exceeds it.
  */
 const BORNE = {
@@ -59,7 +59,7 @@ const TINY = {
 /** Half of it is for the write-ahead log (test/support/postgres-pair.ts). */
 const POSTGRES_DISK_BYTES = 1024 ** 3;
 
-/** A connection that can break: its proxies, one for each server that it may lead to. */
+/** A connection that can break: its proxies, one for each server that it may reach. */
 export type Link = Pick<TcpProxy, 'cut' | 'stall' | 'swallow' | 'refuse' | 'heal'>;
 type Look = Pick<Database, 'query'>;
 

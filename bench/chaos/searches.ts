@@ -1,4 +1,7 @@
-/** Searches of the chaos run: few, because the oracle checks each for every message, but for every kind of endpoint. */
+/**
+ * Searches of the chaos run. They are few, because the oracle checks each for every message, but use every kind of
+ * endpoint.
+ */
 
 import type { OracleSearch } from '../../test/support/replay-oracle.ts';
 import type { Behaviour, WebhookReceiver } from '../../test/support/webhook-receiver.ts';
@@ -6,7 +9,7 @@ import type { Random } from '../adverts/seeded-random.ts';
 
 type Members = OracleSearch['members'];
 
-/** Random answers of an endpoint, after which it always succeeds. */
+/** After this many random answers an endpoint always succeeds. */
 const SCRIPTED_ANSWERS = 5_000;
 const FAILURES: readonly (readonly [Behaviour, number])[] = [
   [{ type: 'answer', status: 500 }, 6],
@@ -23,8 +26,8 @@ export function chaosSearches(
 ): readonly (Members & { readonly title: string })[] {
   receiver.script('/flaky', ...failing(random, 0.2));
   receiver.script('/poor', ...failing(random, 0.6));
-  // The first answer succeeds: an endpoint that has never answered would get only two attempts a second, and the run
-  // would take too long.
+  // The first answer succeeds, because an endpoint that has never answered would get only two attempts a second, and
+  // the run would take too long.
   receiver.script('/broken', { type: 'answer', status: 200 }, { type: 'answer', status: 500 });
   const all = ['ad.update.price', 'ad.update.surface', 'ad.update.pictures', 'ad.update.expired'] as const;
   const events = ['property.ad.create', 'property.ad.update', ...all] as const;

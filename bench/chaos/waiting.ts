@@ -1,4 +1,4 @@
-/** A great many retries that wait for their hour throughout a run, at the only endpoint of a client of their own. */
+/** A large number of retries that are not due during the run, all at the only endpoint of a separate client. */
 
 import { endpointKeyOf } from '../../src/engine/domain/endpoint.ts';
 import type { SearchNumber, Uuid } from '../../src/engine/domain/ids.ts';
@@ -8,10 +8,12 @@ import { seedWaitingRetries } from '../../test/support/seeded-deliveries.ts';
 
 /** Longer than any run, even with a wrong clock. */
 const HOURS = 24;
-/** With its index entries, and the dead version that an update leaves. */
+/** Includes the index entries, and the dead version that an update leaves. */
 export const WAITING_ROW_BYTES = 1_024;
 
-/** Resolves with the SQL condition that only these rows meet. `rest` is their client's, `url` their endpoint. */
+/**
+ * Resolves with an SQL condition that selects only these rows. `rest`: the API of their client; `url`: their endpoint.
+ */
 export async function seedWaiting(
   database: Pick<Database, 'query'>,
   rest: RestClient,

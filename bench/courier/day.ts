@@ -1,7 +1,7 @@
 /**
- * A day of two couriers on one database, whose hours last some seconds. Each hour brings first attempts, the retries of
- * the hour before, a search that is silenced amid its deliveries, and deliveries that their client resends. The 24th
- * hour should cost what the second cost.
+ * A day of two couriers on one database, in which an hour lasts some seconds. Each hour has first attempts, the retries
+ * of the previous hour, a search that is silenced during its deliveries, and deliveries that their client resends. The
+ * 24th hour should cost as much as the second.
  */
 
 import type { ChildProcess } from 'node:child_process';
@@ -17,12 +17,14 @@ import { announce, figuresOf, type Scene, startStage } from './scene.ts';
 
 const HOURS = 24;
 const ENDPOINTS = 160;
-/** Of a thousand deliveries: the first attempt fails; every attempt fails; the search is silenced. */
+/** Numbers per thousand deliveries: the first attempt fails; every attempt fails; the search is silenced. */
 const FLAKY = 120;
 const DOWN = 10;
 const SILENCED = 50;
 const RESENT_PER_HOUR = 100;
-/** The rate is measured until this share is attempted: the last attempts are retries that become due one by one. */
+/**
+ * The rate is measured until this share is attempted, because the last attempts are retries that become due one by one.
+ */
 const MOST = 0.8;
 
 export interface Hour {
@@ -86,7 +88,9 @@ export async function liveDay(scene: Scene, perHour: number, hourMs: number): Pr
   return { hours, resent: resent.size, ...(await verdictOf(scene, recorded, resent)) };
 }
 
-/** Announces deliveries when recorded. A twentieth belongs to a search that is silenced as soon as they are due. */
+/**
+ * Announces deliveries when recorded. A twentieth of them belong to a search that is silenced as soon as they are due.
+ */
 async function record(scene: Scene, count: number, recorded: Map<Uuid, string>): Promise<void> {
   const { database, receiverUrl } = scene;
   const urls = Array.from({ length: count }, (_, position) => {

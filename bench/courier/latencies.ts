@@ -1,4 +1,4 @@
-/** Measures how long fresh deliveries of healthy endpoints take while something else happens. */
+/** Measures how long new deliveries to healthy endpoints take during other work. */
 
 import { setTimeout as wait } from 'node:timers/promises';
 import { seedDeliveries } from '../../test/support/seeded-deliveries.ts';
@@ -6,7 +6,7 @@ import { until } from '../../test/support/until.ts';
 import { sized } from '../smoke.ts';
 import { announce, type Scene } from './scene.ts';
 
-/** Number of healthy endpoints; those that hang or are dead come on top. */
+/** Number of healthy endpoints, in addition to those that hang or are dead. */
 export const HEALTHY_ENDPOINTS = 160;
 /** Time from the start until latencies are measured. */
 export const WARM_UP_MS = sized(3_000, 300);
@@ -21,8 +21,8 @@ export function healthyUrls(scene: Scene, count: number): string[] {
 }
 
 /**
- * Milliseconds from the commit to the receiver, of fresh deliveries to healthy endpoints, ascending. Rejects if `isOver`
- * stays false, or if a delivery does not arrive.
+ * Milliseconds from commit to arrival of new deliveries to healthy endpoints, ascending. Rejects if `isOver` stays
+ * false, or if a delivery does not arrive.
  */
 export async function freshLatencies(
   scene: Scene,

@@ -1,7 +1,7 @@
 /**
- * Another job queue in place of the courier: one job per delivery, posted with undici, signed, with a row among the
- * attempts. Arguments: the queue's name, its module, the URL of PostgreSQL; `work` to process jobs, otherwise it adds
- * the jobs that it is sent.
+ * Another job queue in place of the courier. It has one job per delivery, which posts the signed body with undici and
+ * writes a row to `attempts`. Arguments: the queue's name, its module, the URL of PostgreSQL, and `work` to process
+ * jobs; without `work`, it adds the jobs that it receives.
  *
  * Each queue is configured for many jobs as its documentation recommends: it fetches and completes jobs in batches.
  * Attempts are also written in batches, and a job is complete once its attempt is written.
@@ -52,7 +52,7 @@ type Attempt = readonly [id: string, startedAt: Date, durationMs: number, status
 let gathered: Attempt[] = [];
 let written: Promise<void> = Promise.resolve();
 
-/** Attempts that arrive while rows are being written are written together afterwards. */
+/** Attempts that end while rows are being written are written together afterwards. */
 function record(attempt: Attempt): Promise<void> {
   if (gathered.push(attempt) === 1) written = written.then(write);
   return written;

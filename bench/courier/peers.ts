@@ -1,7 +1,7 @@
 /**
- * Compares the courier with other job queues: the same deliveries, receiver, machine and Node.js (that of the image,
- * because they need it), in turns, each on its own PostgreSQL. With a snapshot there is a second measurement, `held`:
- * the snapshot is held for minutes while as many deliveries come again and again, and the last round counts.
+ * Compares the courier with other job queues, with the same deliveries, receiver, machine and Node.js (that of the
+ * image, which they need), in turns, each on its own PostgreSQL. With a snapshot there is a second measurement, `held`:
+ * the snapshot is held for minutes while the same number of deliveries is repeated, and the last round counts.
  */
 
 import { type ChildProcess, execFile } from 'node:child_process';
@@ -19,7 +19,7 @@ import type { Job } from './peer.ts';
 import { closeScene, drain, openScene, type Scene, startStage, startWorker } from './scene.ts';
 import { measureThroughput, type Throughput } from './throughput.ts';
 
-/** Installed only when this benchmark is asked for a peer. */
+/** Versions of the peers, which are installed only for `--peer`. */
 const PEERS: Readonly<Record<string, string>> = { 'pg-boss': '12.38.0', 'graphile-worker': '0.18.0' };
 const ROUND_MS = 15_000;
 const ADDED_AT_ONCE = 1_000;
@@ -28,7 +28,7 @@ export interface Comparison {
   readonly peers: readonly string[];
   readonly deliveries: number;
   readonly turns: number;
-  /** How many seconds the snapshot of the second measurement is held; 0: no second measurement. */
+  /** Seconds for which the second measurement holds its snapshot; 0 for no second measurement. */
   readonly heldSeconds: number;
   holdSnapshot(scene: Scene): Promise<() => void>;
   say(line: string): void;
@@ -41,7 +41,7 @@ type Turn = Readonly<Partial<Record<Cell, Throughput>>>;
 export async function comparePeers(comparison: Comparison): Promise<Record<string, number>> {
   const { peers, turns, say } = comparison;
   const unknown = peers.find((peer) => !(peer in PEERS));
-  if (unknown !== undefined) throw new Error(`--peer is one of ${Object.keys(PEERS).join(', ')}, not ${unknown}`);
+  if (unknown !== undefined) throw new Error(`--peer must be one of ${Object.keys(PEERS).join(', ')}, not ${unknown}`);
   const folder = await installPeers();
   const results = new Map<string, Turn[]>();
   for (let turn = 1; turn <= turns; turn++) {

@@ -161,12 +161,12 @@ export async function figuresOf(stage: ChildProcess): Promise<{ readonly attempt
   return messageOf(stage);
 }
 
-/** Announces deliveries as a process does that records but has no courier. */
+/** Announces deliveries as a recording process without a courier does. */
 export function announce({ nats }: Pick<Scene, 'nats'>, due: readonly DueDelivery[]): void {
   createDueAnnouncer(nats.broker).announce(due);
 }
 
-/** Closes first what was opened last. */
+/** Closes everything in reverse order. */
 export async function closeScene(): Promise<void> {
   for (const close of closers.splice(0).reverse()) await close();
 }

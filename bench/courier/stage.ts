@@ -1,4 +1,4 @@
-/** The delivering part of the daemon alone, in a process whose memory can be read. Arguments: two URLs, retry delay. */
+/** Runs only the delivering part of the daemon, in its own process. Arguments: two URLs and the retry delay. */
 
 import { createDueAnnouncer } from '../../src/engine/broker/announcements.ts';
 import { connectBroker } from '../../src/engine/broker/connection.ts';

@@ -1,4 +1,4 @@
-/** Measures what a queue costs while a process empties it. */
+/** Measures the cost of a queue while a process empties it. */
 
 import type { ChildProcess } from 'node:child_process';
 import { until } from '../../test/support/until.ts';

@@ -1,6 +1,6 @@
 /**
  * Latencies of one client while another sends the most expensive requests, one kind after another. The first client
- * sends small requests at fixed times, whether or not earlier ones were answered. Also measures the longest time that
+ * sends small requests at fixed times, even if earlier ones are not answered yet. Also measures the longest time that
  * the server's event loop was blocked, including JSON.parse of a body.
  */
 
@@ -38,10 +38,10 @@ type Sent = Pick<HostileRequest, 'method' | 'path' | 'headers' | 'body'>;
 interface Beside {
   readonly name: string;
   readonly p99Ms: number;
-  /** The first request of its kind apart, because its code may not be compiled yet; then all others. */
+  /** The first request of its kind is separate, because its code may not be compiled yet. */
   readonly firstStandstillMs: number;
   readonly standstillMs: number;
-  /** Parsing the body alone, in this process: a cost that cannot be avoided. */
+  /** Time to parse only the body, in this process: a cost that cannot be avoided. */
   readonly parseMs: number;
 }
 
@@ -84,8 +84,8 @@ function sender(url: string, key: string): (sent: Sent) => Promise<number> {
       outgoing.on('error', reject);
       outgoing.end(body ?? undefined);
     });
-  // The server closes idle connections, sometimes just as one is about to be reused. The second attempt opens its own,
-  // because the next idle one may be closed at the same moment.
+  // The server may close an idle connection just when it is reused. The second attempt opens a new connection, because
+  // another idle one may be closed at the same moment.
   return (sent) =>
     send(sent, agent).catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ECONNRESET' || error.code === 'EPIPE') return send(sent, false);

@@ -1,6 +1,6 @@
 /**
- * A great many live properties, with their summaries, whose adverts go on changing. A tenth of them is generated and
- * written as the recorder writes it; PostgreSQL copies these under other UUIDs.
+ * Many live properties, with their summaries, whose adverts keep changing. A tenth of them are generated and written as
+ * the recorder does; PostgreSQL copies these under other UUIDs.
  */
 
 import { applyMessage, type StoredProperty } from '../../src/engine/domain/change.ts';
@@ -13,7 +13,7 @@ import { insertSummaries } from '../../src/engine/store/property-summaries.ts';
 import { runStatements } from '../../test/support/statements.ts';
 import type { SampleCrawler } from '../adverts/sample-adverts.ts';
 
-/** Rows per generated property, itself included: generating is slow. */
+/** Rows for each generated property, including its own, because generating is slow. */
 const COPIES = 10;
 const INSERTED_AT_ONCE = 500;
 

@@ -1,8 +1,8 @@
 /**
- * Clients' queries over a great many live properties, while a recorder in the same process records changes at a steady
- * pace, as in a daemon. Measures the time of each kind of query, the longest time that the event loop was blocked
- * meanwhile, how much of that was its own work, and how much a hundred callers slow the recorder down. The recorder
- * alone is also measured, because PostgreSQL and this process share cores, and a part of the delay is the machine's.
+ * Clients' queries over many live properties, while a recorder in the same process records changes at a steady pace, as
+ * in a daemon. Measures the time of each kind of query, the longest blocking of the event loop and its own share of
+ * that time, and how much a hundred callers slow the recorder down. The recorder alone is also measured, because
+ * PostgreSQL and this process share cores, which causes a part of the delay.
  */
 
 import type { ChildProcess } from 'node:child_process';
@@ -20,9 +20,9 @@ interface Served {
   readonly stop: () => Promise<void>;
 }
 
-/** How many adverts the crawler remembers, so that they can change. */
+/** The number of adverts that the crawler keeps, so that they can change. */
 const CHANGING = 20_000;
-/** With the next line: a hundred messages a second, several times as many as a whole country's changes. */
+/** With the next constant, a hundred messages a second: several times the changes of a whole country. */
 const BATCH_MESSAGES = 10;
 const BATCH_EVERY_MS = 100;
 const PACED_MS = sized(20_000, 500);
@@ -54,7 +54,7 @@ interface Asking {
   readonly key: string;
 }
 
-/** `serve`: starts the API and a recorder in one process. `tell`: called with each figure as soon as it is known. */
+/** `serve`: starts the API and a recorder in one process. `tell` is called with each figure as soon as it is known. */
 export async function benchQuestions(
   databaseUrl: string,
   count: number,
@@ -79,7 +79,7 @@ export async function benchQuestions(
     const asking = { server, key: await keyOf(database, 'asking') };
     await pacedFor(server, crawler, PACED_MS / 2);
     const answers = await beside(server, crawler, () => benchKinds(asking, say));
-    // The reference runs after the warm-up: the same searches have matches, and the code is compiled.
+    // The reference runs after the warm-up, so that the same searches have matches and the code is compiled.
     const alone = say('recorder alone', await measured(server, () => pacedFor(server, crawler, PACED_MS)));
     const callers = await Promise.all(
       Array.from({ length: CALLING_CLIENTS }, (_, i) => keyOf(database, `caller ${i}`)),
@@ -132,7 +132,7 @@ async function benchExplanations(asking: Asking, database: Database, say: Say) {
   };
 }
 
-/** Callers that send without a pause, unless told to retry later, and the latencies of the recorder's batches. */
+/** The latencies of the recorder's batches while callers send without a pause, unless told to retry later. */
 async function benchCrowd(server: Served, keys: readonly string[], crawler: SampleCrawler) {
   const bodies = Object.values(SEARCHES);
   let isOver = false;
@@ -167,7 +167,7 @@ function pacedFor(server: Served, crawler: SampleCrawler, forMs: number): Promis
   return paced(server, crawler, AbortSignal.timeout(forMs));
 }
 
-/** Sends a batch every `BATCH_EVERY_MS`, whether or not the previous one is finished. */
+/** Sends a batch every `BATCH_EVERY_MS`, even if the previous one is not finished. */
 async function paced(server: Served, crawler: SampleCrawler, signal: AbortSignal): Promise<Latencies> {
   const latencies: Latencies = [];
   const sent: Promise<unknown>[] = [];
@@ -216,7 +216,7 @@ const post = ({ server, key }: Asking, path: string, body: object) =>
   answered(() => send(server.url + path, key, body));
 const get = ({ server, key }: Asking, path: string) => answered(() => send(server.url + path, key));
 
-/** Retries if told to: on a busy machine a statement may take more than two seconds, and is refused then. */
+/** Retries if told to, because on a busy machine a statement may exceed its limit of two seconds. */
 async function answered(ask: () => Promise<Response>): Promise<unknown> {
   const answer = await ask();
   const body: unknown = await answer.json();
@@ -245,7 +245,7 @@ async function timed({ server }: Asking, ask: () => Promise<unknown>, rounds = R
 
 interface Standstill {
   readonly standstillMs: number;
-  /** The part of it in which the thread worked. */
+  /** The part of this time in which the thread worked. */
   readonly busyMs: number;
 }
 

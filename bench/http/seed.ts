@@ -1,4 +1,6 @@
-/** Fills the table of searches in SQL as in production: a thousand equal clients, and one with a tenth of them all. */
+/**
+ * Fills the table of searches by SQL, as in production: a thousand equal clients, and one with a tenth of all searches.
+ */
 
 import type { Database } from '../../src/engine/store/database.ts';
 

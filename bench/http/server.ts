@@ -1,8 +1,8 @@
 /**
  * The server side of bench/http, in its own process so that the load generator has another core: the API on a given
- * database, the same with the matcher or the recorder that a daemon has, or a bare Koa with one route that answers a
- * constant body. Sends its parent the port and, on request, how long its event loop was blocked at most since the
- * previous request.
+ * database, optionally with the matcher or the recorder of a daemon, or a bare Koa with one route that answers a
+ * constant body. Sends its parent the port and, on request, the longest blocking of its event loop since the previous
+ * request.
  */
 
 import { once } from 'node:events';
@@ -68,7 +68,7 @@ async function openRecorder(databaseUrl: string, { resolvePlace }: Reference): P
 
 async function openApiOn(databaseUrl: string, withMatcher: boolean, withRecorder: boolean) {
   const reference = await loadReference();
-  // What the daemon also loads before it is ready.
+  // The daemon also loads these before it is ready.
   sortPlaces(reference);
   readFrenchForms();
   const index = await buildPointIndex(samplePointsOfInterest({ seed: 1, reference, count: Number(pointCount) }));
@@ -130,8 +130,8 @@ function bareHandler(bodyBytes: number) {
 }
 
 /**
- * The longest CPU time of this thread between two samples that are meant to be a millisecond apart. Time in which other
- * processes have the processor is not counted, because it depends on the machine.
+ * The longest CPU time of this thread between two samples that are meant to be a millisecond apart. The time of other
+ * processes is not counted, because it depends on the machine.
  */
 function watchThread(): { busiestMs(): number } {
   const workedMs = (): number =>
@@ -152,7 +152,7 @@ function watchThread(): { busiestMs(): number } {
   };
 }
 
-/** Requests of the parent; an id tells answers apart if several are pending. */
+/** Requests of the parent. An id distinguishes answers if several are pending. */
 type Requested =
   | 'standing'
   | { readonly id: number; readonly message: 'standing' | { readonly record: readonly string[] } };

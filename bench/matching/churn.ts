@@ -1,4 +1,4 @@
-/** Measures searches that are deleted and inserted, alone and while adverts are matched. */
+/** Measures deleting and inserting searches, alone and while adverts are matched. */
 
 import type { Criteria } from '../../src/engine/domain/criteria.ts';
 import { searchNumberOf } from '../../src/engine/domain/ids.ts';
@@ -35,7 +35,7 @@ export function measureUpdates(
   const stride = Math.floor(searchCount / updates);
   const fresh = Array.from({ length: updates }, (_, i) => searchAt(i));
   const deletes = new Float64Array(updates);
-  // Collect now: the new searches would otherwise be copied by the first collections of the measurement.
+  // Collects now, because the first collections of the measurement would otherwise copy the new searches.
   globalThis.gc?.();
   const inserts = new Float64Array(updates);
   for (let i = 0; i < updates; i++) {

@@ -1,7 +1,7 @@
 /**
- * Statements of adverts about the home, and the criteria on them. An advert states each fact with the probability of
- * French adverts. A given share of the searches has one to three of these criteria; half of these searches accept an
- * unknown value, as new searches of the console do.
+ * Facts about homes in adverts, and criteria on them. An advert states each fact as often as French adverts do. A given
+ * share of the searches has one to three of these criteria; half of these searches accept an unknown value, as new
+ * searches of the console do.
  */
 
 import type { Criteria } from '../../src/engine/domain/criteria.ts';
@@ -47,7 +47,7 @@ const ASKED: readonly (readonly [weight: number, ask: (random: Random, isRent: b
 ];
 const WEIGHTS = ASKED.map(([weight]) => weight);
 
-/** `criteria`; for that share of the searches, with criteria of the home added. */
+/** Returns `criteria`, with criteria of the home added for the given share of the searches. */
 export function withHomeAsked(criteria: Criteria, seed: number, position: number, share: number): Criteria {
   const random = randomOf(seed, HOME_SEARCHES, position);
   if (!random.chance(share)) return criteria;
@@ -95,7 +95,7 @@ function featuresAsked(random: Random): number {
   return featureSetOf(random.chance(0.75) ? [draw()] : [draw(), draw()]);
 }
 
-/** `facts`, with statements about the home added. */
+/** Returns `facts` with facts about the home added. */
 export function withHomeStated(facts: PropertyFacts, seed: number, position: number): PropertyFacts {
   const random = randomOf(seed, HOMES, position);
   const isApartment = facts.propertyType === APARTMENT;

@@ -60,6 +60,7 @@ export function measureHostile(adverts: readonly PropertyFacts[]): HostileFindin
 
 const KINDS: Record<string, { readonly searches: number; criteriaOf(position: number): Criteria }> = {
   '500 coasts of 1,000 corners': { searches: 500, criteriaOf: (i) => shaped([coast(1000, i)]) },
+  '500 excluded coasts of 1,000': { searches: 500, criteriaOf: (i) => excluding([coast(1000, i)]) },
   '100 coasts of 5,000 corners': { searches: 100, criteriaOf: (i) => shaped([coast(5000, i)]) },
   '100 slanted combs of 5,000': { searches: 100, criteriaOf: (i) => shaped([comb(5000, i)]) },
   '100 stars of 5,000': { searches: 100, criteriaOf: (i) => shaped([star(4999, i)]) },
@@ -107,11 +108,15 @@ function shaped(polygons: readonly Polygon[]): Criteria {
   return { ...ANYTHING, areas: { ...ANYTHING.areas, polygons } };
 }
 
+function excluding(polygons: readonly Polygon[]): Criteria {
+  return { ...ANYTHING, excludedAreas: { ...ANYTHING.areas, polygons } };
+}
+
 function worded(expressions: Expressions): Criteria {
   return { ...ANYTHING, expressions };
 }
 
-/** A circle around the whole country, so that the index cannot file the search by word. */
+/** A circle around the whole country, so that the index cannot use the words of the search as its key. */
 function wide(expressions: Expressions): Criteria {
   return { ...ANYTHING, expressions, areas: { ...ANYTHING.areas, circle: { ...CENTRE, radiusKm: 500 } } };
 }

@@ -1,4 +1,4 @@
-/** Time per advert of one way to match: raw, and as the best of several passes, which depends less on other load. */
+/** Time per advert of a matching method: raw, and the best of several passes, which depends less on other load. */
 
 import type { PropertyFacts } from '../../src/engine/domain/property-facts.ts';
 import { sized } from '../smoke.ts';

@@ -1,4 +1,4 @@
-/** Expressions of the plain baseline: each distinct one is compiled once, and evaluated once per advert. */
+/** Expressions of the R-tree baseline. Each distinct one is compiled once, and evaluated once per advert. */
 
 import type { Expressions } from '../../src/engine/domain/expressions.ts';
 import { foldWords } from '../../src/engine/domain/text.ts';

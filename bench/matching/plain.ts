@@ -1,8 +1,8 @@
 /**
- * Baseline (b): rbush, used as well as possible. Circles and polygons are grouped into blocks of neighbours, one rbush
- * item per block; cities, departments and zip codes are keys of blocks of their own. A block is a section of one array
- * that has the box and the bounds of every row inline, so that evaluating a candidate reads no object. Each expression
- * is compiled once and evaluated once per advert; texts are folded once, and only if needed.
+ * Baseline (b): rbush, used as well as possible. Circles and polygons are grouped into blocks of neighbours, with one
+ * rbush item per block; cities, departments and zip codes are keys of separate blocks. A block is a section of one
+ * array that contains the box and the limits of every row, so that evaluating a candidate reads no object. Each
+ * expression is compiled once and evaluated once per advert; texts are folded once, and only if needed.
  */
 
 import RBush from 'rbush';
@@ -35,7 +35,7 @@ const PUBLISHERS = 12;
 const ANY_PUBLISHER = 7;
 const NEEDS_COHERENT_PRICE = 1 << 16;
 const HAS_AREA = 1 << 17;
-/** Has criteria that few searches have. */
+/** The search has rare criteria. */
 const NEEDS_CHECK = 1 << 18;
 const HAS_EXPRESSION = 1 << 19;
 
@@ -147,7 +147,7 @@ export class PlainIndex {
         const value = values[measure] as number;
         const min = rows[row + FIRST_BOUND + 2 * measure] as number;
         const max = rows[row + FIRST_BOUND + 2 * measure + 1] as number;
-        // An unknown value is neither below nor above a bound: only a row without bounds accepts it.
+        // An unknown value is neither below nor above a limit: only a row without limits accepts it.
         if (!(value >= min && value <= max) && (min !== -Infinity || max !== Infinity)) continue rows;
       }
       if ((kinds & NEEDS_COHERENT_PRICE) !== 0 && !facts.isPriceCoherent) continue;

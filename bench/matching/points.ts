@@ -1,6 +1,6 @@
 /**
- * Points of interest: our index against geokdbush alone, with one tree per facility and one for all, at radii from 0.3
- * to 50 km; and how long the event loop is blocked while points are replaced.
+ * Compares our index of points of interest with geokdbush alone, with one tree per facility and one for all, at radii
+ * from 0.3 to 50 km. Also measures how long the event loop is blocked while points are replaced.
  */
 
 import { setImmediate } from 'node:timers/promises';
@@ -74,7 +74,7 @@ export async function measurePoints(towns: Towns, seed: number, pointCount: numb
   };
 }
 
-/** Adds points in batches, as rows come from a cursor; a batch is garbage once it has been added. */
+/** Adds points in batches, like rows from a cursor. A batch can be collected once it has been added. */
 async function addInBatches(builder: PointIndexBuilder, pointAt: (i: number) => PointOfInterest, count: number) {
   for (let start = 0; start < count; start += BATCH) {
     await builder.add(Array.from({ length: Math.min(BATCH, count - start) }, (_, i) => pointAt(start + i)));

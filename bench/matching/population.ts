@@ -1,9 +1,9 @@
 /**
- * Searches and adverts in the mix of issue 3, drawn by population and from a seed. Choices that the issue leaves open:
- * transactions are 68 % sale, 30 % rent, 2 % both; a search by city names one to six neighbouring communes (in half the
- * cases all of Paris, Lyon or Marseille, if it is one of them); two types are mostly apartment and house; bounds are
- * round numbers near a normally distributed value of the kind; a fifth of the words are strict; nine searches in ten
- * keep `withCoherentPrice`.
+ * Seeded searches and adverts in the mix of issue 3, drawn by population. The issue leaves some choices open. Here 68 %
+ * of the transactions are sales, 30 % rentals, 2 % both. A search by city names one to six neighbouring communes, or in
+ * half the cases all of Paris, Lyon or Marseille if it is one of them. Two types are mostly apartment and house. Limits
+ * are round numbers near a normally distributed value. A fifth of the words are strict. Nine searches in ten keep
+ * `withCoherentPrice`.
  */
 
 import type { Criteria } from '../../src/engine/domain/criteria.ts';

@@ -1,5 +1,5 @@
 /**
- * Baseline (c): tests every search each time, but in typed arrays and with cheap, selective columns first. Each
+ * Baseline (c): tests every search for each advert, but in typed arrays and with cheap, selective columns first. Each
  * distinct expression is evaluated once per advert. Supports the criteria of the benchmark's mix.
  */
 
@@ -124,7 +124,7 @@ export class Scan {
     return { lat: lat ?? Number.NaN, lon: lon ?? Number.NaN, ids };
   }
 
-  /** Evaluates expressions by id on the texts of the property, which are folded with the first one. */
+  /** Evaluates expressions by id on the texts of the property, which are folded before the first one. */
   #reader(facts: PropertyFacts): (expression: number) => boolean {
     const verdicts = new Map<number, boolean>();
     let text: FoldedText | null = null;
@@ -168,7 +168,7 @@ function setOf(codes: readonly number[]): number {
   return codes.reduce((set, code) => set | (1 << code), 0);
 }
 
-/** Departments and cities share one table: the prefix keeps a department such as `2A` from being taken for a city. */
+/** Departments and cities share one table. The prefix distinguishes a department such as `2A` from a city. */
 function departmentKey(code: string): string {
   return `department ${code}`;
 }

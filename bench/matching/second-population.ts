@@ -1,8 +1,8 @@
 /**
  * A second population, as different from the first (`population`) as the criteria allow: texts of 1,500 characters with
- * place names of the whole country, up to three adverts per property, a third of the searches drawn as polygons of 5 to
- * 300 corners, a third with words, locations drawn by area as well as by population, and the criteria that the first
- * omits: zip codes, excluded communes, site categories, land, furniture, virtual tours.
+ * place names of the whole country, up to three adverts per property, a third of the searches with polygons of 5 to 300
+ * corners, a third with words, locations drawn by area as well as by population, and the criteria that the first omits:
+ * zip codes, excluded communes, site categories, land, furniture, virtual tours.
  */
 
 import { NOWHERE } from '../../src/engine/domain/areas.ts';

@@ -1,6 +1,7 @@
 /**
- * Populated communes from the npm reference data, at their known coordinates. The others, mostly villages, are
- * scattered around known communes of their department, and arrondissements around the centre of their commune.
+ * Populated communes from the npm reference data, at their known coordinates. Those without coordinates, mostly
+ * villages, are scattered around known communes of their department, and arrondissements around the centre of their
+ * commune.
  */
 
 import { around } from 'geokdbush';

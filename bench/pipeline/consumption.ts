@@ -1,4 +1,4 @@
-/** Resources that a run has used so far: CPU by process, and stored bytes. */
+/** The resources that a run has used so far: CPU by process, and stored bytes. */
 
 import type { Broker } from '../../src/engine/broker/connection.ts';
 import { ADVERTS_STREAM } from '../../src/engine/broker/topology.ts';

@@ -6,7 +6,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 
 /** The size of a small commit of PostgreSQL. */
 const WRITE_BYTES = 8_192;
-/** The file is overwritten in a circle and does not grow: growth would also wait for the file system's journal. */
+/** The file is overwritten in a circle, because growth would also wait for the file system's journal. */
 const FILE_BYTES = 1_048_576;
 const EVERY_MS = 20;
 
@@ -29,7 +29,7 @@ export async function startDiskProbe(folder: string): Promise<DiskProbe> {
       await file.write(block, 0, WRITE_BYTES, position);
       await file.datasync();
       const tookMs = performance.now() - startedAt;
-      // Writes that became due during a slow one count as well: each waited for the rest of its time.
+      // Writes that became due during a slow write count too: each waited for the rest of that write.
       for (let restMs = tookMs; restMs > 0; restMs -= EVERY_MS) waits.push(restMs);
       await wait(EVERY_MS - (tookMs % EVERY_MS));
     }

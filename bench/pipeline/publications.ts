@@ -10,7 +10,8 @@ const FLOODED_PROPERTY = '00000000-0000-4000-8000-00000000f100';
 const FLOOD_DESCRIPTION = 'x'.repeat(50_000);
 
 /**
- * Another advert of the flooded property. Its price is incoherent and below every minimum: it hardly notifies anyone.
+ * Another advert of the flooded property. Its price is incoherent and below every minimum, so it notifies hardly any
+ * search.
  */
 export function floodPublication(crawler: SampleCrawler): Publication {
   const { property, advert, ...message } = crawler.newAdvert();
@@ -27,7 +28,7 @@ export function floodPublication(crawler: SampleCrawler): Publication {
   };
 }
 
-/** `crawledAt` is the time of publication: the receiver computes the latency from it. */
+/** `crawledAt` is the time of publication, from which the receiver computes the latency. */
 export function publicationOf(next: SampleCrawler['next'], prefix: string | null): Publication {
   const message = { ...next(), crawledAt: new Date().toISOString() };
   const { uuid } = message.property;

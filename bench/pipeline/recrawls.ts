@@ -24,7 +24,9 @@ interface Publishing {
 
 const SAMPLE_EVERY_MS = 50;
 
-/** Publishes as fast as the daemon records. `share`: of re-crawls without changes; 0 measures nothing. */
+/**
+ * Publishes as fast as the daemon records. `share`: the share of re-crawls without changes; 0 skips the measurement.
+ */
 export async function measureRecrawls(run: Recrawling, share: number, forSeconds: number, publishing: Publishing) {
   const { crawler, daemon, database } = run;
   if (share === 0) return {};

@@ -54,7 +54,7 @@ export async function insertSavedSearches(database: Database, options: SavedSear
   await database.query('analyze searches');
 }
 
-/** Inserts searches without criteria of one client, which send no notifications: each matches every advert. */
+/** Inserts searches of one client without criteria and notifications. Each matches every advert. */
 export async function insertSilentSearches(database: Database, count: number): Promise<void> {
   const { id } = await createClient(database, { name: 'silent' });
   await database.query(

@@ -5,7 +5,7 @@ import { type Database, openDatabase } from '../../src/engine/store/database.ts'
 /** Settings of a server whose statements are profiled. */
 export const STATEMENT_STATISTICS = { shared_preload_libraries: 'pg_stat_statements' };
 
-/** Creates the extension, as superuser: the application's role may not. */
+/** Creates the extension as superuser, because the application's role may not. */
 export async function startCounting(superuserUrl: string): Promise<void> {
   const database = openDatabase({ url: superuserUrl, connectionsMax: 1, onConnectionLost: () => undefined });
   await database.query('create extension pg_stat_statements');

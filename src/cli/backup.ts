@@ -1,6 +1,6 @@
 /**
- * `vigie backup` and `vigie restore`: takes a base backup of the embedded PostgreSQL while the service runs, and
- * restores it while the service is stopped.
+ * `vigie backup` takes a base backup of the embedded PostgreSQL while the service runs. `vigie restore` restores it
+ * while the service is stopped.
  */
 
 import { lstat, rm } from 'node:fs/promises';
@@ -32,7 +32,7 @@ Use pg_basebackup if a dump takes too long.`;
 const CHECK_EVERY_MS = 1_000;
 const MEGABYTE = 1_000_000;
 
-/** Creates `file` only when the backup is complete; an existing file is replaced. */
+/** Creates `file` only when the backup is complete, and replaces an existing file. */
 export async function backUp(config: Config, file: string, stopping: AbortSignal): Promise<void> {
   if (config.databaseUrl !== null) throw new CommandError(OWN_SERVER);
   const dataDir = dataDirectoryPath(config.dataDir);
@@ -55,7 +55,7 @@ export async function backUp(config: Config, file: string, stopping: AbortSignal
     await watch.stop();
     await rm(draft, { force: true });
   }
-  print(`${file} has the database of ${begunAt.toISOString()}. Restore it with \`${commandLine} restore\`.`);
+  print(`${file} contains the database as of ${begunAt.toISOString()}. Restore it with \`${commandLine} restore\`.`);
 }
 
 /** The final rename would fail for a directory, and would replace a link or a device with a file. */
@@ -63,7 +63,7 @@ async function assertReplaceable(file: string): Promise<void> {
   // If the path cannot be read, writing the draft to the same directory fails later.
   const existing = await lstat(file).catch(() => null);
   if (existing === null || existing.isFile()) return;
-  throw new CommandError(`${file} is not a regular file, and a backup replaces nothing else. Name another file.`);
+  throw new CommandError(`${file} is not a regular file, so the backup cannot replace it. Name another file.`);
 }
 
 interface Drafting {
@@ -72,17 +72,19 @@ interface Drafting {
   readonly ending: AbortController;
 }
 
-/** Copies within one session: when it ends, PostgreSQL drops the slot and ends the backup mode. */
+/** Copies within one session. When the session ends, PostgreSQL drops the slot and ends the backup mode. */
 async function copyAs(url: string, { ending, ...paths }: Drafting): Promise<void> {
   const onConnectionLost = (cause: Error): void =>
-    ending.abort(new CommandError(`No backup was written: PostgreSQL ended (${cause.message}). Try again.`, { cause }));
+    ending.abort(
+      new CommandError(`No backup was written: PostgreSQL was lost (${cause.message}). Try again.`, { cause }),
+    );
   const database = openDatabase({ url, connectionsMax: 1, onConnectionLost });
   const progress = startProgress('waiting for a checkpoint', 'MB');
   let copied = 0;
   const session = await database.connect();
   session.on('error', onConnectionLost);
   try {
-    // From here on, the slot keeps PostgreSQL from removing write-ahead log that the copy needs.
+    // From here on, the slot prevents PostgreSQL from removing the write-ahead log that the copy needs.
     await session.query(
       "select pg_create_physical_replication_slot(concat('backup_of_vigie_', pg_backend_pid()), true, true)",
     );

@@ -1,37 +1,37 @@
-/** The form of a command in the table of commands, and its parsed input. */
+/** The type of a command in the table of commands, and its parsed input. */
 
 import { CommandError } from './terminal.ts';
 
 export interface Command {
-  /** As typed, e.g. `keys create`. */
+  /** As the user types them, e.g. `keys create`. */
   readonly words: string;
-  /** The arguments as help shows them, e.g. `SEARCH PROPERTY`, `[FILE]` or `NAME…`. Defines their number. */
+  /** The arguments as help shows them, e.g. `SEARCH PROPERTY`, `[FILE]` or `NAME…`. Also defines their number. */
   readonly args?: string;
-  /** One line. */
+  /** Fits on one line. */
   readonly summary: string;
-  /** Details for `--help` of this command. */
+  /** Further text for the command's `--help`. */
   readonly details?: string;
   readonly options?: Options;
   readonly example: string;
-  /** Set for a command of a group. */
+  /** The group of the command, if it has one. */
   readonly group?: CommandGroup;
   run(input: Input): Promise<void>;
 }
 
-/** Commands that are loaded only when their first word is typed: their imports would slow down all other commands. */
+/** Commands that are loaded only when their first word is typed, because their imports would slow down all others. */
 export interface CommandGroup {
   readonly words: string;
   readonly summary: string;
-  /** Options of every command of the group. */
+  /** Options of every command in the group. */
   readonly options: Options;
   readonly optionsTitle: string;
   /** Text at the end of the group's help. */
   readonly notes: string;
-  /** Loads the commands; their words do not contain those of the group. */
+  /** Loads the commands. Their words do not include those of the group. */
   load(): Promise<readonly Command[]>;
 }
 
-/** Options by name. A name has the same type in every command, so that options may precede the words. */
+/** Options by name. Each name has the same type in every command, so that options may precede the words. */
 export type Options = Readonly<Record<string, Option>>;
 
 export interface Option {
@@ -46,7 +46,7 @@ export type Values = Readonly<Record<string, string | boolean | undefined>>;
 
 export type Input = ReturnType<typeof inputOf>;
 
-/** A wrong command line. */
+/** The command line is wrong. */
 export class UsageError extends CommandError {
   override readonly exitCode = 2;
 }
@@ -59,7 +59,7 @@ export function flag(summary: string): Option {
   return { type: 'boolean', summary };
 }
 
-/** Reading an invalid option from the result throws `UsageError`. */
+/** The returned functions throw `UsageError` if an option is invalid. */
 export function inputOf(args: readonly string[], values: Values) {
   const read = <T, A>(option: string, parse: (option: string, value: string) => T, absent: A): T | A =>
     values[option] === undefined ? absent : parse(option, String(values[option]));
@@ -67,12 +67,12 @@ export function inputOf(args: readonly string[], values: Values) {
     args,
     values,
     isJson: values.json === true,
-    /** Empty when the option is absent. */
+    /** Empty if the option is absent. */
     text: (option: string) => String(values[option] ?? ''),
     flag: (option: string) => values[option] === true,
-    /** At least 1; 0 when the option is absent. */
+    /** At least 1; 0 if the option is absent. */
     whole: (option: string) => read(option, wholeOf, 0),
-    /** At least 0; null when the option is absent. */
+    /** At least 0; null if the option is absent. */
     count: (option: string) => read(option, countOf, null),
     time: (option: string) => read(option, timeOf, undefined),
   };
@@ -90,7 +90,7 @@ function countOf(option: string, value: string): number {
 
 const UNITS_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** Parses ISO 8601, or a time before now: `90s`, `15m`, `2h`, `7d`. */
+/** Parses ISO 8601, or the age of a time: `90s`, `15m`, `2h`, `7d`. */
 function timeOf(option: string, value: string): Date {
   const [, count = '', unit = ''] = /^(\d{1,6})([smhd])$/.exec(value) ?? [];
   if (unit !== '') return new Date(Date.now() - Number(count) * (UNITS_MS[unit] as number));

@@ -1,9 +1,9 @@
-/** The table of commands. A command's module is loaded when the command is typed. */
+/** The table of commands. The module of a command is loaded when the command is typed. */
 
 import { type CommandGroup, flag, type Input, UsageError, valued } from './command.ts';
 import type { CommandTable } from './program.ts';
 
-/** `osmium export` reads its file twice, so its input cannot be a pipe. */
+/** The input cannot be a pipe, because `osmium export` reads its file twice. */
 const OSMIUM =
   'osmium tags-filter -o amenities.osm.pbf france.osm.pbf nwr/amenity && ' +
   'osmium export -f geojsonseq --geometry-types=point,polygon amenities.osm.pbf | ' +
@@ -27,7 +27,7 @@ const ADMIN: CommandGroup = {
     ca: valued('FILE', 'use TLS, and trust these authorities (PEM)'),
     cert: valued('FILE', 'use this client certificate (PEM), with --key'),
     key: valued('FILE', 'the key of the client certificate'),
-    timeout: valued('SECONDS', 'time limit; default: the daemon’s, 30 s, or ten minutes for long work'),
+    timeout: valued('SECONDS', 'time limit; default: 30 s, or ten minutes for long work'),
     json: flag('print the answer as JSON, for scripts'),
   },
   notes: `Exit codes
@@ -42,7 +42,7 @@ export const COMMANDS: CommandTable = {
     {
       words: 'serve',
       summary: 'run the daemon',
-      details: 'SIGTERM and Ctrl-C drain it; a second signal ends it immediately.',
+      details: 'SIGTERM and Ctrl-C drain the daemon. A second signal ends it immediately.',
       example: 'VIGIE_ALLOW_PRIVATE_ENDPOINTS=true vigie serve',
       run: async () => (await import('./serve.ts')).serve(await settings()),
     },
@@ -69,8 +69,9 @@ export const COMMANDS: CommandTable = {
     },
     {
       words: 'doctor',
-      summary: 'check the service, its servers and its settings, and say what to do',
-      details: 'It changes nothing. `unknown`: cannot be checked from this machine. Exit code 1: something is wrong.',
+      summary: 'check the service, its servers and its settings, and recommend remedies',
+      details:
+        'It changes nothing. `unknown` means that it cannot check this. The exit code is 1 if anything is wrong.',
       options: { json: flag('print the findings as JSON, for scripts') },
       example: 'vigie doctor',
       run: async ({ isJson }) => (await import('./doctor/doctor.ts')).doctor(isJson),
@@ -78,8 +79,8 @@ export const COMMANDS: CommandTable = {
     {
       words: 'backup',
       args: 'FILE',
-      summary: 'copy the database of the embedded PostgreSQL to FILE, compressed, also while the service runs',
-      details: 'FILE appears when it is complete. Only its owner may read it, because it contains all data of clients.',
+      summary: 'copy the embedded PostgreSQL database to the compressed FILE, even while the service runs',
+      details: 'FILE appears when it is complete. Only its owner may read FILE, because it contains all client data.',
       example: 'vigie backup /srv/backups/vigie-$(date +%u).tar.gz',
       async run({ args: [file = ''] }) {
         const { backUp } = await import('./backup.ts');
@@ -102,7 +103,7 @@ export const COMMANDS: CommandTable = {
       args: '[FILE]',
       summary: 'publish intake messages, one JSON object per line, from FILE or standard input',
       details: 'Publishing a file twice changes nothing: a line that is already in the stream is not published again.',
-      options: { strict: flag('refuse lines with members that the contract does not know') },
+      options: { strict: flag('refuse lines with members that the contract does not define') },
       example: 'vigie publish --strict adverts.ndjson',
       async run({ args: [file = null], flag: isSet }) {
         const { publishFile } = await import('./publish.ts');
@@ -114,8 +115,8 @@ export const COMMANDS: CommandTable = {
       args: 'NAME [FILE]',
       summary: 'read the adverts of an agency’s FILE: publish new and changed ones, expire missing ones',
       details:
-        'NAME is the source, the same for each of its files. A file that is truncated, empty, or has lost more than three ' +
-        'tenths of its adverts changes nothing. Exit code 2: some rows could not be read.',
+        'NAME identifies the source, and is the same for all its files. A file that is truncated, empty, or lacks ' +
+        'over three tenths of the known adverts changes nothing. The exit code is 2 if some rows could not be read.',
       options: {
         format: valued('NAME', 'poliris (Annonces.csv, or a ZIP with it) or mapping'),
         mapping: valued('PATH', 'the mapping of a CSV, NDJSON, JSON or XML file'),
@@ -130,7 +131,7 @@ export const COMMANDS: CommandTable = {
     {
       words: 'nats',
       summary: 'print the URL of NATS, with user and password, for crawlers',
-      details: 'With it a crawler can publish adverts and read rejections, and nothing else.',
+      details: 'With this URL a crawler can only publish adverts and read rejections.',
       options: { operator: flag('print the daemon’s URL, which has all rights on the streams') },
       example: 'NATS_URL=$(vigie nats) node crawler.js',
       async run({ flag: isSet }) {
@@ -146,7 +147,7 @@ export const COMMANDS: CommandTable = {
         client: valued('NAME', 'the client; required'),
         name: valued('NAME', 'the name of the key; default: `default`'),
       },
-      details: 'Prints only the key on standard output. It cannot be shown again.',
+      details: 'Standard output contains only the key, which cannot be shown again.',
       example: 'KEY=$(vigie keys create --client acme)',
       async run({ text }) {
         if (text('client').trim() === '') throw new UsageError('keys create needs --client NAME.');
@@ -181,7 +182,7 @@ export const COMMANDS: CommandTable = {
       words: 'import points-of-interest',
       args: 'FILE',
       summary: 'import points of interest such as schools; replaces all points of the source, or none',
-      details: `FILE - is standard input, and needs --source. For OpenStreetMap data, with osmium-tool: ${OSMIUM}`,
+      details: `FILE may be - for standard input, with --source. For OpenStreetMap data, use osmium-tool: ${OSMIUM}`,
       options: {
         source: valued('NAME', 'the source of the points; default: the file name without extensions'),
         format: valued('NAME', 'geojson, geojson-seq or annuaire-education; default: by the first bytes'),
@@ -200,14 +201,14 @@ export const COMMANDS: CommandTable = {
     {
       words: 'import searches',
       args: 'FILE',
-      summary: 'create the searches that another service lists at GET /searches; repeating it changes nothing',
+      summary: 'create the searches that another service lists at GET /searches; a repeated import changes nothing',
       details:
-        'FILE is JSON: one answer, a list of them, or one per line. Invalid members that do not change what a search finds (an ' +
-        'endpoint) are left out and reported; a search with another unknown or invalid member is refused. Exit code 2: ' +
-        'something was reported.',
+        'FILE contains JSON: one answer, a list of answers, or one per line. Invalid members that do not affect ' +
+        'what a search finds (such as an endpoint) are omitted and reported. A search with any other unknown or ' +
+        'invalid member is refused. The exit code is 2 if anything was reported.',
       options: {
         client: valued('NAME', 'the client; required'),
-        ignore: valued('MEMBERS', 'unknown members to leave out, separated by commas'),
+        ignore: valued('MEMBERS', 'unknown members to omit, separated by commas'),
       },
       example: 'vigie import searches --client acme searches.json',
       async run({ args: [path = ''], text }) {
@@ -243,8 +244,8 @@ export const COMMANDS: CommandTable = {
       args: 'ADDRESS',
       summary: 'erase an address everywhere, and send it nothing more without a new consent',
       details:
-        'Keeps the objection as a salted hash. An e-mail that is being sent is the last one. The command may be repeated. ' +
-        'Webhooks of the searches continue.',
+        'The objection is kept as a salted hash. An e-mail that is already being sent is the last. The command may ' +
+        'be repeated. Webhooks of the searches continue.',
       options: { client: OF_CLIENT },
       example: 'vigie recipients erase jo@example.org --client acme',
       run: (input) => runOfFeature('recipients erase', input),
@@ -253,7 +254,7 @@ export const COMMANDS: CommandTable = {
   groups: [ADMIN],
 };
 
-/** Loads features only for one of their commands, because loading them would slow down every other command. */
+/** Loads features only for their own commands, because loading them would slow down all others. */
 async function runOfFeature(words: string, input: Input): Promise<void> {
   const { FEATURES } = await import('../features.ts');
   const run = FEATURES.map(({ commands }) => commands?.[words]).find((found) => found !== undefined);

@@ -1,6 +1,6 @@
 /**
- * Connects commands to a daemon's servers: by the configured URLs, or to the servers of the daemon that runs on the
- * data directory. If there is neither, the embedded PostgreSQL (but not NATS) is started while the command runs.
+ * Connects commands to a daemon's servers: to the configured URLs, or to the servers of the daemon that runs on the
+ * data directory. If there is neither, starts the embedded PostgreSQL (but not NATS) while the command runs.
  */
 
 import type { Config } from '../config.ts';
@@ -11,7 +11,7 @@ import { dataDirectoryPath } from '../local/data-directory.ts';
 import { openPostgres, readRunning } from '../local/servers.ts';
 import { CommandError, commandLine, print } from './terminal.ts';
 
-/** Throws `CommandError` when NATS is not configured and no daemon runs. */
+/** Throws `CommandError` if NATS is not configured and no daemon runs. */
 export async function natsUrlOf(config: Config): Promise<string> {
   const url = await knownNatsUrl(config);
   if (url !== undefined) return url;
@@ -19,15 +19,15 @@ export async function natsUrlOf(config: Config): Promise<string> {
   throw new CommandError(`No daemon runs here. ${start}, or set NATS_URL to the NATS server of another daemon.`);
 }
 
-/** A URL with the rights to publish adverts and read rejections. Throws `CommandError` unless NATS is embedded. */
+/** The URL of a user that may publish adverts and read rejections. Throws `CommandError` unless NATS is embedded. */
 export async function crawlerUrlOf(config: Config): Promise<string> {
   const url = (await readRunning(dataDirectoryPath(config.dataDir)))?.crawlerUrl;
   if (config.natsUrl === null && url) return url;
   const daemonsUrl = await natsUrlOf(config);
   const { host } = new URL(daemonsUrl.split(',', 1).join());
   throw new CommandError(
-    `${host} is an external NATS server: Vigie does not know its users. config/nats-server.conf defines one for crawlers. ` +
-      `\`${commandLine} nats --operator\` prints the daemon’s URL.`,
+    `${host} is an external NATS server, so Vigie does not know its users. config/nats-server.conf has one for ` +
+      `crawlers. \`${commandLine} nats --operator\` prints the daemon’s URL.`,
   );
 }
 
@@ -36,7 +36,7 @@ const OTHERWISE = {
   searches: 'Daemons read the searches within seconds.',
 } as const;
 
-/** Notifies daemons of a change. If NATS is unreachable, they detect it themselves within seconds. */
+/** Notifies daemons of a change. If NATS is unreachable, the daemons detect the change themselves within seconds. */
 export async function notifyDaemons(config: Config, changed: keyof typeof OTHERWISE): Promise<void> {
   const url = await knownNatsUrl(config);
   if (url === undefined) return;
@@ -59,7 +59,7 @@ async function knownNatsUrl(config: Config): Promise<string | undefined> {
   return config.natsUrl ?? (await readRunning(dataDirectoryPath(config.dataDir)))?.natsUrl;
 }
 
-/** Runs `work` on the migrated database and closes what it opened. */
+/** Runs `work` on the migrated database, and closes what it opened. */
 export async function withDatabase<T>(config: Config, work: (database: Database) => Promise<T>): Promise<T> {
   return withDatabaseUrl(config, (url) => onDatabase(url, work));
 }

@@ -13,7 +13,7 @@ import {
 import type { Database } from '../engine/store/database.ts';
 import { CommandError, print, printable } from './terminal.ts';
 
-/** Creates a key, and the client if it is new. Prints only the key on standard output, so that scripts can read it. */
+/** Creates a key, and the client if it is new. Standard output contains only the key, so that scripts can read it. */
 export async function createKey(database: Database, clientName: string, keyName: string): Promise<void> {
   const client =
     (await findClientByName(database, clientName)) ??
@@ -41,10 +41,10 @@ export async function listKeys(database: Database): Promise<void> {
   }
 }
 
-/** The caller must notify the daemons. */
+/** Revokes a key. The caller must notify the daemons. */
 export async function revokeKey(database: Database, id: string): Promise<void> {
   const keyId = parseUuid(id);
   const isRevoked = keyId !== null && (await revokeApiKey(database, keyId));
-  if (!isRevoked) throw new CommandError(`No active key has the id ${id}. Run \`vigie keys list\` to see them.`);
+  if (!isRevoked) throw new CommandError(`No active key has the id ${id}. Run \`vigie keys list\` to list the keys.`);
   print('revoked');
 }

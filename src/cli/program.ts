@@ -1,6 +1,6 @@
 /**
  * Finds the command of a typed line in the table. Options may precede, separate and follow the words. An unknown option
- * is reported with the most similar known one.
+ * is reported together with the most similar known option.
  */
 
 import { parseArgs } from 'node:util';
@@ -16,7 +16,7 @@ export interface CommandTable {
 
 const ALWAYS: Options = { help: { type: 'boolean', short: 'h', summary: 'show the arguments of a command' } };
 
-/** Runs a command and sets the exit code. Throws errors that are neither the user's mistake nor a server's failure. */
+/** Runs a command and sets the exit code. Throws errors that neither the user nor a server has caused. */
 export async function runProgram(table: CommandTable, args: readonly string[]): Promise<void> {
   process.stdout.on('error', leaveQuietly);
   try {
@@ -54,7 +54,7 @@ async function namedBy(args: readonly string[], { commands, groups }: CommandTab
   return { commands: [...commands, ...loaded.flat()], groups: groups.filter((group) => !named.includes(group)) };
 }
 
-/** `words` may continue with the arguments of the command; `rest` is the line without the words of the command. */
+/** `words` may end with arguments of the command. `rest` is the line without the words of the command. */
 function read(args: readonly string[], commands: readonly Command[]) {
   const options = Object.assign({}, ...commands.map(optionsOf)) as Options;
   const { tokens } = parseArgs({ args: [...args], options, strict: false, tokens: true });
@@ -134,13 +134,13 @@ function hintOfOne({ words }: Command): string {
   return `vigie ${words} --help shows its arguments.`;
 }
 
-/** Ends quietly when the reader of a pipe has ended, as in `vigie … | head`. */
+/** Exits without an error if the reader of the pipe has ended, as in `vigie … | head`. */
 function leaveQuietly(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EPIPE') throw error;
   process.exit();
 }
 
-/** True for failures with a message for the user; anything else is a bug, and its stack trace is shown. */
+/** True for errors with a message for the user. Any other error is a bug, and its stack trace is shown. */
 function isExpected(error: unknown): error is Error {
   return error instanceof Error && 'code' in error && typeof error.code === 'string';
 }
@@ -159,7 +159,7 @@ export function helpOf({ words, args = '', summary, details, options = {}, examp
   ].join('\n');
 }
 
-/** The text of `--help` for several commands. `path`: the typed words, empty for all. `others`: unloaded groups. */
+/** The `--help` of several commands. `path` is the typed words, empty for all; `others` are groups not loaded. */
 export function helpOfAll(path: string, commands: readonly Command[], others: readonly CommandGroup[]): string {
   const group = commands[0]?.group;
   const prefix = group === undefined ? 0 : `${group.words} `.length;

@@ -1,6 +1,6 @@
 /**
  * Shows the progress of long work: the current step, the amount done, the speed and the remaining time. Writes to
- * standard error, because scripts read standard output. A terminal gets a bar; other outputs get a line every few
+ * standard error, because scripts read standard output. A terminal shows a bar. Other outputs get a line every few
  * seconds, so that short work prints nothing.
  */
 
@@ -11,9 +11,9 @@ export type Progress = ReturnType<typeof startProgress>;
 
 export interface ProgressState {
   readonly doing: string;
-  /** Units done so far, in all parts; null when there is nothing to count. */
+  /** Number of units done so far, in all parts; null if nothing is counted. */
   readonly count: number | null;
-  /** The share of the current part that is done, 0 to 1; null when unknown. */
+  /** The share of the current part that is done, 0 to 1; null if unknown. */
   readonly share: number | null;
 }
 
@@ -25,7 +25,7 @@ export interface Screen {
 
 export interface Ticker {
   nowMs(): number;
-  /** Calls `work` at each interval. Returns a function that ends the calls. */
+  /** Calls `work` at each interval. Returns a function that stops this. */
   every(intervalMs: number, work: () => void): () => void;
 }
 
@@ -33,9 +33,9 @@ const REDRAW_MS = 100;
 const LINE_MS = 5_000;
 const BAR_CELLS = 24;
 const WIDTH_DEFAULT = 80;
-/** Below this share the estimate would fluctuate, and `0 %` would tell the user nothing. */
+/** Below this share the estimate would fluctuate, and `0 %` would be useless. */
 const SHARE_MIN = 0.01;
-/** Remaining times up to this are shown in seconds; in longer ones seconds do not matter to the user. */
+/** Remaining times up to this are shown in seconds. For longer times, seconds do not matter to the user. */
 const SECONDS_MAX = 120;
 const CLEAR = '\r\u001b[K';
 
@@ -47,7 +47,7 @@ const ticker: Ticker = {
   },
 };
 
-/** `unit`: the unit of the count, e.g. `messages`. */
+/** `unit` is the unit of the count, e.g. `messages`. */
 export function startProgress(
   doing: string,
   unit = '',

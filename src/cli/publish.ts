@@ -1,7 +1,7 @@
 /**
  * `vigie publish`: sends intake messages, one JSON object per line, to the daemon's stream. A line that violates the
  * contract is refused here, so that it does not become a dead letter. Members that the contract does not define have no
- * effect; they are reported, or the line is refused.
+ * effect. They are reported or, with `--strict`, the line is refused.
  */
 
 import { createHash } from 'node:crypto';
@@ -23,7 +23,7 @@ import { CommandError, cannotRead, InterruptedError, print } from './terminal.ts
 
 interface Summary {
   published: number;
-  /** Messages that the stream already had under the same message id. */
+  /** Number of messages that the stream already had under the same message id. */
   duplicates: number;
   refused: number;
 }
@@ -32,8 +32,8 @@ const WINDOW = 256;
 const WARNINGS_MAX = 50;
 
 /**
- * `file`: null for standard input. `isStrict` refuses lines with undefined members. Throws `InterruptedError` when
- * `stopping` is aborted, `CommandError` when the file cannot be read, and errors of NATS. Even then it prints how many
+ * `file` is null for standard input. `isStrict` refuses lines with undefined members. Throws `InterruptedError` if
+ * `stopping` is aborted, `CommandError` if the file cannot be read, and errors of NATS. Even then it prints how many
  * messages the stream has confirmed.
  */
 export async function publishFile(
@@ -130,7 +130,7 @@ function unknownMemberReporter(progress: Progress): (lineNumber: number, member:
 }
 
 interface ReadLine {
-  /** Null when the line is refused. */
+  /** Null if the line is refused. */
   readonly publication: Publication | null;
   readonly reason: string;
   readonly unknown: readonly UnknownMember[];
@@ -156,15 +156,15 @@ function describeUnknown({ path, name, known }: UnknownMember): string {
   return `${path} is not a member of the contract and has no effect${nearestHint(name, known)}`;
 }
 
-/** The named file, or standard input, as lines. */
+/** The lines of the named file or of standard input. */
 interface LineFile {
   readonly path: string;
   readonly stream: Readable;
-  /** The share of the file that has been read, 0 to 1; null when unknown, as for a pipe. */
+  /** The share of the file that has been read, 0 to 1; null if unknown, as for a pipe. */
   readonly shareRead: () => number | null;
 }
 
-/** Opens the file, or standard input for null. Called first. Throws `CommandError` when the file cannot be read. */
+/** Opens the file, or standard input for null. Throws `CommandError` if the file cannot be read. */
 async function openLines(path: string | null): Promise<LineFile> {
   if (path === null) return { path: 'standard input', stream: process.stdin, shareRead: () => null };
   const file = await open(path).catch((error: Error) => {

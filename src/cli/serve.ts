@@ -1,4 +1,4 @@
-/** `vigie serve`: the daemon, from its first log line to the last acknowledgement. */
+/** `vigie serve` runs the daemon until it has drained. */
 
 import { once } from 'node:events';
 import { availableParallelism, totalmem } from 'node:os';
@@ -9,12 +9,12 @@ import { type Service, StartBrokenOffError, startService } from '../service.ts';
 import { unsupportedNode, VERSION } from '../version.ts';
 import { stopSignal } from './terminal.ts';
 
-/** Resolves when the daemon has stopped; the exit code is 0 after a clean drain, 1 otherwise. */
+/** Resolves when the daemon has stopped. The exit code is 0 after a clean drain, otherwise 1. */
 export async function serve(config: Config): Promise<void> {
   const log = createLog(config.logLevel);
   adoptConsole(log);
   const stopping = stopSignal((signal) => {
-    log.fatal({ signal }, 'A second signal was received: the daemon ends without draining.');
+    log.fatal({ signal }, 'A second signal was received, so the daemon ends without draining.');
     process.exit(1);
   });
   stopping.addEventListener('abort', () => log.info({ signal: stopping.reason }, 'draining'));
@@ -32,7 +32,7 @@ export async function serve(config: Config): Promise<void> {
   });
   if (service !== null) await serveUntilEnd(service, stopping, log);
   log.info('stopped');
-  // A resource that was not closed in time must not keep the process alive.
+  // Ends the process even if a resource was not closed in time.
   setTimeout(() => process.exit(), 1_000).unref();
 }
 
@@ -40,7 +40,7 @@ const MEBIBYTE = 1_048_576;
 /** Memory of all processes in megabytes, measured under the load of the demonstration (config/docs/scaling.md). */
 const TAKES_MB = { alone: 320, withServers: 400 } as const;
 
-/** The cores, the memory (limited by the container), and the memory that the service needs. */
+/** The number of cores, the memory (limited by the container), and the memory that the service needs. */
 function machine({ databaseUrl, natsUrl }: Config) {
   const memoryBytes = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY);
   const takesMb = databaseUrl === null || natsUrl === null ? TAKES_MB.withServers : TAKES_MB.alone;

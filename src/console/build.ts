@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { bundleSources } from './bundle.ts';
 
 const directory = process.argv[2];
-if (directory === undefined) throw new Error('name the directory');
+if (directory === undefined) throw new Error('Name the output directory as the argument.');
 const { script, style } = await bundleSources();
 await mkdir(directory, { recursive: true });
 await writeFile(join(directory, 'console.js'), script);

@@ -1,6 +1,6 @@
 /**
- * The console's script and style: the build bundles them from `page/` with esbuild, and the compiled program reads them from
- * `built/`. A process that runs from the sources, as tests do, bundles them at the first request of the page.
+ * The console's script and style. The build bundles them from `page/` with esbuild, and the compiled program reads them
+ * from `built/`. A process that runs from the sources, as in tests, bundles them at the first request of the page.
  */
 
 import { readFile } from 'node:fs/promises';
@@ -13,7 +13,7 @@ export interface ConsoleBundle {
 
 const BUILT = new URL('built/', import.meta.url);
 
-/** Rejects if the sources cannot be bundled, or no build exists. */
+/** Rejects if the sources cannot be bundled, or if there is no build. */
 export function consoleBundle(): Promise<ConsoleBundle> {
   return new URL(import.meta.url).pathname.endsWith('.ts') ? bundleSources() : readBuilt();
 }

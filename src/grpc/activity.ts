@@ -1,6 +1,6 @@
 /**
- * Streams activities to watchers. While a watcher's connection is busy, its activities wait in a bounded queue. When
- * the queue is full, the oldest are dropped, and the next activity that is sent reports their number.
+ * Streams activities to watchers. While a watcher's connection is busy, activities wait in a limited queue. When the
+ * queue is full, the oldest are dropped, and the next activity that is sent reports their number.
  */
 
 import { once } from 'node:events';
@@ -32,7 +32,8 @@ export function createWatching(stopping: AbortSignal) {
       dependencies: AdminDependencies,
       { signal }: CallContext,
     ) {
-      if (count >= WATCHERS_MAX) throw exhausted('TOO_MANY_WATCHERS', `At most ${WATCHERS_MAX} clients watch at once.`);
+      if (count >= WATCHERS_MAX)
+        throw exhausted('TOO_MANY_WATCHERS', `At most ${WATCHERS_MAX} clients can watch at once. Try again later.`);
       count += 1;
       try {
         await watchOne(call, AbortSignal.any([signal, stopping]), dependencies);

@@ -135,7 +135,7 @@ function requireValid(request: unknown, path = ''): void {
   for (const [name, value] of Object.entries(request)) {
     const field = `${path}${snakeCase(name)}`;
     const year = value instanceof Date ? value.getUTCFullYear() : 1;
-    if (!(year >= 1 && year <= YEAR_MAX)) throw invalidArgument(field, `must lie in the years 1 to ${YEAR_MAX}`);
+    if (!(year >= 1 && year <= YEAR_MAX)) throw invalidArgument(field, `must be in the years 1 to ${YEAR_MAX}`);
     requireValid(value, `${field}.`);
   }
 }
@@ -157,7 +157,7 @@ function argumentsOf(request: unknown) {
   return { arguments: text.length > ARGUMENTS_LENGTH_MAX ? text.slice(0, ARGUMENTS_LENGTH_MAX) : set, reason };
 }
 
-/** A replacer for JSON.stringify, which applies it at every depth. */
+/** A replacer for JSON.stringify, applied at every depth. */
 function loggable(name: string, value: unknown): unknown {
   if (UNLOGGED.test(name)) return undefined;
   return typeof value === 'string' ? withoutAddresses(value) : value;
@@ -195,7 +195,7 @@ export function orAborted<R>(work: Promise<R>, signal: AbortSignal): Promise<R> 
   });
 }
 
-/** Only for calls without a deadline: otherwise grpc-js ends the call. */
+/** Only for calls without a deadline: grpc-js ends the others. */
 function startTimer(deadline: Date | number, timeoutMs: number, onTimeout: () => void): NodeJS.Timeout | undefined {
   if (timeoutMs === Number.POSITIVE_INFINITY || Number(deadline) !== Number.POSITIVE_INFINITY) return undefined;
   return setTimeout(onTimeout, timeoutMs);

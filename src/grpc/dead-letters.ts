@@ -49,9 +49,9 @@ export async function getDeadLetter(name: string, { database }: AdminDependencie
 }
 
 /**
- * Publishes the messages before it deletes the rows: in the opposite order a crash in between would lose them. After a
- * crash the next call publishes them again under the same message ids, which the stream drops within its duplicate
- * window. A copy published later is not newer than the stored state, and changes nothing.
+ * Publishes the messages before it deletes the rows, because in the opposite order a crash would lose them. After a
+ * crash the next call publishes them again with the same message ids. Within its duplicate window, the stream drops
+ * these copies. A later copy is not newer than the stored state, and changes nothing.
  */
 export async function requeueDeadLetters(
   request: RequeueDeadLettersRequest,
@@ -85,8 +85,8 @@ export async function requeueDeadLetters(
 }
 
 /**
- * Whether a later message of the same advert was recorded. The letter's own requeued copy may have been recorded
- * meanwhile and does not count; its origin identifies it (domain/change.ts).
+ * True if a later message of the same advert was recorded. The letter's own requeued copy, which its origin identifies
+ * (domain/change.ts), does not count.
  */
 async function isLetterOvertaken(letter: stored.DeadLetterRead & { readonly body: Buffer }, database: Database) {
   const message = understood(letter.body);

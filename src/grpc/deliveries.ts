@@ -71,7 +71,7 @@ export async function getDelivery(
 /** Why an item of an e-mail cannot be resent, by its state. */
 const NOT_RETRIABLE: Readonly<Record<string, readonly [reason: string, description: string]>> = {
   sending: ['BEING_SENT', 'An attempt is in progress. Try again when it has ended.'],
-  delivered: ['ALREADY_DELIVERED', 'It was delivered already.'],
+  delivered: ['ALREADY_DELIVERED', 'It has already been delivered.'],
   cancelled: ['CANCELLED', 'It was cancelled with its search.'],
 };
 

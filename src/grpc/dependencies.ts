@@ -48,24 +48,25 @@ export interface AdminDependencies {
   readonly readStreams: () => Promise<readonly StreamStatus[]>;
   /**
    * Transfers streams and consumers on NATS from another database to this one, and describes each in a sentence.
-   * Changes nothing in a trial, or while an instance of the other database leads intake; `refusal` then says so.
+   * Changes nothing in a trial, or while an instance of the other database leads intake: `refusal` then gives the
+   * reason.
    */
   readonly adoptStreams: (isTrial: boolean) => Promise<Adoption>;
-  /** Called after a control was written, so that all instances read it. Resolves when this instance has. */
+  /** Called after a control was written, so that all instances read it. Resolves when this instance has read it. */
   readonly controlsChanged: () => Promise<void>;
   /** Called after a key was revoked or a client changed: notifies all instances. */
   readonly keysChanged: () => void;
-  /** Whether the index of this instance contains the search; null when it has no index. */
+  /** True if the index of this instance contains the search; null without an index. */
   readonly isIndexed: (number: SearchNumber) => boolean | null;
   /** Announces due deliveries to the couriers. */
   readonly announceDue: (due: readonly DueDelivery[]) => void;
-  /** Whether a mail server is configured. */
+  /** True if a mail server is configured. */
   readonly isMailAvailable: boolean;
   /** Makes an item of an e-mail due now; null when there is no such item. */
   readonly requeueMail: (id: Uuid) => Promise<Requeued | null>;
   /** Publishes a dead letter's message to the stream again. Within its duplicate window, the stream drops repeats. */
   readonly republish: (letter: DeadLetterRead & { readonly body: Buffer }) => Promise<void>;
-  /** Whether the error is a transient error of NATS. */
+  /** True for a transient error of NATS. */
   readonly isBrokerOutage: (error: unknown) => boolean;
   readonly watch: (onActivities: (activities: readonly Activity[]) => void) => Promise<() => void>;
   /** Called at the end of each call, with the name of its status code. */

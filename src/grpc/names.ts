@@ -1,7 +1,4 @@
-/**
- * Resource names (AIP-122), `collection/id`, are strictly parsed and written only here, as are other fields that
- * several requests share.
- */
+/** Parses and writes resource names (AIP-122, `collection/id`), and parses other fields that several requests share. */
 
 import type { StoredProperty } from '../engine/domain/change.ts';
 import { parseUuid, type Uuid } from '../engine/domain/ids.ts';
@@ -48,7 +45,7 @@ export function optionalUuidOfName(field: string, collection: string, name: stri
 
 /** `client`: `clients/{client}`, or the client's display name. Throws INVALID_ARGUMENT and NOT_FOUND. */
 export async function clientIdOf(field: string, client: string, database: Queryable): Promise<Uuid> {
-  if (client === '') throw invalidArgument(field, 'must be clients/{client} or the display name of one');
+  if (client === '') throw invalidArgument(field, 'must be clients/{client} or a display name');
   if (!client.startsWith('clients/')) {
     const called = await findClientByName(database, valueOf(field, text(DISPLAY_NAME_LENGTH_MAX), client));
     if (called === null) throw notFound('Client', client, `There is no client with the name ${client}.`);

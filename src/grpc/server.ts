@@ -2,7 +2,7 @@
  * The gRPC server: the administration service, health and reflection. Plaintext is accepted only on the loopback;
  * elsewhere the server needs a certificate. A bearer token, compared in constant time, or a client certificate
  * authenticates callers of every service except health. This file also limits the connections of the port: if there are
- * too many, or too many without a valid token, the oldest unauthenticated one is closed.
+ * too many in all or without a valid token, the oldest unauthenticated one is closed.
  */
 
 import { createHash, timingSafeEqual } from 'node:crypto';
@@ -55,14 +55,14 @@ export interface AdminServerSettings {
   /** PEM file of the authorities that sign client certificates; null if no client certificate is required. */
   readonly clientAuthorities: string | null;
   readonly callTimeouts?: CallTimeouts;
-  /** How long a health call may take to send its request. */
+  /** Maximum time for a health call to send its request. */
   readonly healthQuestionMs?: number;
 }
 
 export interface AdminServer {
   /** `host:port`. */
   readonly address: string;
-  /** Sets what health checks report: whether the process accepts work. */
+  /** Sets whether health checks report that the process accepts work. */
   setServing(isServing: boolean): void;
   /** Ends all watches; other calls in progress have two seconds to end. */
   stop(): Promise<void>;
@@ -79,9 +79,9 @@ const OPTIONS: ChannelOptions = {
   'grpc.max_receive_message_length': MESSAGE_BYTES_MAX,
   'grpc.max_send_message_length': MESSAGE_BYTES_MAX,
   'grpc.max_concurrent_streams': 64,
-  // Megabytes that may wait to be sent on a connection; above, it gets no new streams. Unbounded by default.
+  // Megabytes that may wait to be sent on a connection. Above this, it gets no new streams. Unlimited by default.
   'grpc-node.max_session_memory': 16,
-  // Clients reconnect for their next call when an idle connection was closed.
+  // Clients whose idle connection was closed reconnect for their next call.
   'grpc.max_connection_idle_ms': 300_000,
   'grpc.keepalive_time_ms': 30_000,
   'grpc.keepalive_timeout_ms': 10_000,
@@ -122,7 +122,7 @@ export async function startAdminServer(
   };
 }
 
-/** Makes a request that cannot be decoded, e.g. with a time beyond 2^53 seconds, an error of the caller. */
+/** Reports a request that cannot be decoded, e.g. with a time beyond 2^53 seconds, as an error of the caller. */
 function decodable(definition: typeof AdminServiceService): ServiceDefinition {
   const methods = Object.entries(definition).map(([name, method]) => {
     const requestDeserialize = (bytes: Buffer): unknown => {
@@ -284,9 +284,9 @@ function isHealthCall(path: string): boolean {
 }
 
 /**
- * The health service (grpc.health.v1), the only one that needs no token: its calls are bounded in number and time, and
- * it stores no names that callers send. Only the definition comes from grpc-health-check, whose implementation stores
- * every name ever watched. `names`: the services that have a status. `stopping` ends the watches.
+ * The health service (grpc.health.v1) is the only one without a token, so the number and duration of its calls are
+ * limited, and it stores no names that callers send. Only the definition comes from grpc-health-check, whose
+ * implementation stores every name ever watched. `names`: the services that have a status. `stopping` ends the watches.
  */
 function addHealth(server: Server, names: readonly string[], stopping: AbortSignal) {
   let current: Serving = 'SERVING';
@@ -348,7 +348,7 @@ function boundHealthCalls(questionMs: number = QUESTION_MS): ServerInterceptor {
         clearTimeout(timer);
         next(message);
       })
-      // Called whenever a call ends, whichever side ends it.
+      // Called whenever either side ends the call.
       .withOnCancel(() => {
         if (timer === undefined) return;
         clearTimeout(timer);

@@ -1,4 +1,4 @@
-/** Status, stages and search indexes: reports of the instances, and operators' control of stages. */
+/** Status, stages and search indexes: what instances report, and how operators control stages. */
 
 import { pause } from '../engine/actor/waiting.ts';
 import { criteriaOf } from '../engine/domain/search.ts';

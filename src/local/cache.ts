@@ -1,8 +1,8 @@
 /**
- * The cache directory. Its entries are complete or absent, because each is built under another name and then renamed; if
- * two processes build the same entry, either result is kept. Building an entry also removes what interrupted processes
- * left behind. Some entries are packages of Debian or Ubuntu, downloaded and unpacked without root and without their
- * dependencies; apt verifies their signatures, whichever mirror the machine uses.
+ * The cache directory. Each entry is built under another name and then renamed, so it is complete or absent. If two
+ * processes build the same entry, either result is kept. Building an entry also removes what interrupted processes left
+ * behind. Some entries are packages of Debian or Ubuntu, downloaded and unpacked without root and without their
+ * dependencies. apt verifies their signatures, whichever mirror the machine uses.
  */
 
 import { execFile } from 'node:child_process';
@@ -13,13 +13,13 @@ import { succeeds } from '../engine/actor/waiting.ts';
 import { dangerOf } from './data-directory.ts';
 
 const STAGING = 'unfinished-';
-/** Longer than building any entry takes. */
+/** Longer than the time to build any entry. */
 const ABANDONED_MS = 3_600_000;
 
 /**
- * Returns the path of the entry `name`; calls `make` to fill it unless `isUsable` accepts the existing one. Readable by
- * all users, because a root daemon runs some entries as another user. Throws if another user could change the content of
- * the cache.
+ * Returns the path of the entry `name`. Calls `make` to fill the entry unless `isUsable` accepts the existing one. All
+ * users can read the entry, because a root daemon runs some entries as another user. Throws if another user could
+ * change the content of the cache.
  */
 export async function cacheEntry(
   cacheDir: string,
@@ -27,7 +27,7 @@ export async function cacheEntry(
   isUsable: (path: string) => Promise<boolean>,
   make: (path: string) => Promise<void>,
 ): Promise<string> {
-  // A program placed there by another user would run with our rights.
+  // Another user could place a program in such a directory, which would then run with our rights.
   const danger = await stat(cacheDir).then(dangerOf, () => null);
   if (danger !== null) throw new Error(`${cacheDir} ${danger}`);
   const entry = join(cacheDir, name);
@@ -38,7 +38,7 @@ export async function cacheEntry(
   try {
     await chmod(staging, 0o755);
     await make(staging);
-    // It is usable by now if another process was faster; otherwise it is absent or damaged.
+    // Another process may have built the entry meanwhile. If the entry is not usable, it is absent or damaged.
     if (!(await isUsable(entry))) {
       await rm(entry, { recursive: true, force: true });
       await rename(staging, entry);
@@ -61,7 +61,7 @@ async function removeAbandoned(cacheDir: string): Promise<void> {
   for (const name of await readdir(cacheDir)) {
     if (!name.startsWith(STAGING)) continue;
     const path = join(cacheDir, name);
-    // Another process that cleans up may have removed it already.
+    // Another process that cleans up may already have removed it.
     const ageMs = await stat(path).then(
       ({ mtimeMs }) => Date.now() - mtimeMs,
       () => 0,
@@ -72,11 +72,11 @@ async function removeAbandoned(cacheDir: string): Promise<void> {
 
 const run = promisify(execFile);
 
-/** Allows one step of apt on a slow line: a full update is about 15 MB, a package up to 60 MB. */
+/** Allows one step of apt on a slow line: a full update has about 15 MB, and a package up to 60 MB. */
 const APT_TIMEOUT_MS = 300_000;
 
 /**
- * Fills the directory `target`. Rejects with the message of apt or dpkg-deb. `sources`: a sources list to use in place of
+ * Fills the directory `target`. Rejects with the message of apt or dpkg-deb. `sources` is a sources list that replaces
  * the machine's.
  */
 export async function unpackDebianPackages(
@@ -92,7 +92,7 @@ export async function unpackDebianPackages(
   await rm(work, { recursive: true });
 }
 
-/** Tries the machine's package lists first. If they are missing or outdated, uses lists of our own. */
+/** Tries the machine's package lists first. If they are missing or outdated, downloads separate lists. */
 async function download(names: readonly string[], work: string, sources: string | null): Promise<void> {
   await mkdir(join(work, 'cache/archives/partial'), { recursive: true });
   await mkdir(join(work, 'state/lists/partial'), { recursive: true });
@@ -106,7 +106,7 @@ async function download(names: readonly string[], work: string, sources: string 
       timeout: APT_TIMEOUT_MS,
     });
   if (sources === null && (await succeeds(apt(options, 'download', ...names)))) return;
-  // An update fails if any of the sources is unreachable. The download shows whether our packages are available.
+  // An update fails if any source is unreachable. Only the download shows whether the packages are available.
   const updateError = await apt([...ownLists, 'APT::Update::Error-Mode=any'], 'update').then(
     () => null,
     (error: Error) => error,

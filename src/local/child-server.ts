@@ -1,8 +1,8 @@
 /**
- * Runs a server as a child process that does not outlive the daemon. `setpriv --pdeathsig` (util-linux) makes the kernel
- * send the server its stop signal when the daemon dies, even from SIGKILL; otherwise an orphan would hold the data and
- * the next start would fail. The child has its own session, so that Ctrl-C in the terminal reaches only the daemon, which
- * stops its servers last. One older log file is kept; errors quote the last lines of the log.
+ * Runs a server as a child process that ends with the daemon. `setpriv --pdeathsig` (util-linux) makes the kernel send
+ * the server its stop signal when the daemon dies, even from SIGKILL. Otherwise an orphan would keep the data in use,
+ * and the next start would fail. The child has its own session, so that Ctrl-C in the terminal reaches only the daemon,
+ * which stops its servers last. One older log file is kept. Errors quote the last lines of the log.
  *
  * The kernel watches the thread that started the child, so servers must be started from the main thread.
  */
@@ -20,14 +20,14 @@ export interface EmbeddedServer {
   readonly pid: number;
   /** Resolves with a description when the process ends for any reason. */
   readonly exited: Promise<string>;
-  /** Stops gracefully within a time limit, then by SIGKILL. Resolves when the process has ended; further calls have no effect. */
+  /** Stops gracefully within a time limit, then by SIGKILL. Resolves when the process has ended. May be repeated. */
   stop(): Promise<void>;
 }
 
 export type ChildServer = Omit<EmbeddedServer, 'url'> & { readonly logFile: string };
 
 export interface ChildServerOptions {
-  /** Name in messages. */
+  /** The name in messages. */
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];
@@ -38,9 +38,9 @@ export interface ChildServerOptions {
   readonly stopTimeoutMs: number;
   /** The child's whole environment; inherited if absent. */
   readonly environment?: Readonly<Record<string, string>>;
-  /** User of the process; null for the daemon's own. */
+  /** The user of the process; null for the daemon's own user. */
   readonly user: ServerUser | null;
-  /** Inherited as file descriptors 3 and up. They give access to directories that the user cannot reach by path. */
+  /** Inherited as file descriptors 3 and up, for directories that the user cannot reach by path. */
   readonly handles?: readonly number[];
 }
 
@@ -86,8 +86,8 @@ export function setprivArguments(options: Pick<ChildServerOptions, 'command' | '
 }
 
 /**
- * Polls until `probe` returns a value. Throws `ServerStartError` with the end of the log if the server ends first, or if
- * it is not ready after `timeoutMs`; in that case it is stopped.
+ * Polls until `probe` returns a value. Throws `ServerStartError` with the end of the log if the server ends first. Does
+ * the same if the server is not ready after `timeoutMs`, and then stops it.
  */
 export async function waitUntilReady<T>(
   server: ChildServer,
@@ -104,7 +104,7 @@ export async function waitUntilReady<T>(
     if (ended !== null) throw new ServerStartError(ended);
   }
   await server.stop();
-  throw new ServerStartError(`It was not ready after ${timeoutMs / 1000} s. ${await server.exited}`);
+  throw new ServerStartError(`The server was not ready after ${timeoutMs / 1000} s. ${await server.exited}`);
 }
 
 function spawned(child: ChildProcess, name: string): Promise<void> {
@@ -123,28 +123,28 @@ async function stop(child: ChildProcess, exited: Promise<string>, options: Child
   await exited;
 }
 
-/** A larger log file is renamed at a start. A quiet server writes some kilobytes a day. */
+/** A larger log file is renamed at a start. A server logs some kilobytes a day if nothing happens. */
 const ROTATE_BYTES = 8 * 1024 * 1024;
 const TAIL_BYTES = 4_096;
 const TAIL_LINES = 12;
 const FOLLOW_INTERVAL_MS = 500;
 const FOLLOW_BYTES_MAX = 64 * 1024;
 
-/** The server writes to the file directly, because a pipe would break when the daemon is killed. */
+/** The server writes to the file directly, because a pipe would break if the daemon is killed. */
 export async function openServerLog(path: string): Promise<FileHandle> {
   const size = await sizeOf(path);
   if (size > ROTATE_BYTES) await rename(path, `${path}.1`);
   return open(path, 'a', 0o600);
 }
 
-/** The last lines after byte `start`, where the log of this run begins. */
+/** The last lines after the byte `start`, where the log of this run begins. */
 export async function tailOf(path: string, start: number): Promise<string> {
   const size = await sizeOf(path);
   const lines = (await readFrom(path, Math.max(start, size - TAIL_BYTES), TAIL_BYTES)).trim().split('\n');
   return lines.slice(-TAIL_LINES).join('\n') || '(it wrote nothing)';
 }
 
-/** Reports lines written from now on, within half a second. Returns a function that ends the reporting. */
+/** Reports each new line within half a second. Returns a function that stops this. */
 async function followServerLog(path: string, onLine: (line: string) => void): Promise<() => Promise<void>> {
   let offset = await sizeOf(path);
 
@@ -170,7 +170,7 @@ async function sizeOf(path: string): Promise<number> {
   );
 }
 
-/** Empty if the file cannot be read: an unreadable log must not cause a failure. */
+/** Empty if the file cannot be read, because an unreadable log must not cause a failure. */
 async function readFrom(path: string, position: number, bytesMax: number): Promise<string> {
   const file = await open(path, 'r').catch(() => null);
   if (file === null) return '';
@@ -209,30 +209,30 @@ function listenOnce(wanted: number): Promise<number | null> {
 }
 
 export interface FormerServer {
-  /** Name in messages. */
+  /** The name in messages. */
   readonly name: string;
   readonly stopSignal: NodeJS.Signals;
   readonly userIds: readonly number[];
   readonly isCommandLine: (commandLine: readonly string[]) => boolean;
 }
 
-/** On a fast shutdown PostgreSQL writes a checkpoint of at most `shared_buffers`, which takes some seconds on a slow disk. */
+/** On a fast shutdown, PostgreSQL writes at most `shared_buffers`, which takes some seconds on a slow disk. */
 const FAREWELL_MS = 30_000;
-/** Time from SIGKILL to the end of a process that waits for the disk. */
+/** Time from SIGKILL until a process that waits for the disk ends. */
 const DEATH_MS = 10_000;
 
-/** Name of the server in `home`, part of its command line. */
+/** The name of the server in `home`, which is part of its command line. */
 export function serverNameOf(home: string): string {
   return `vigie-${createHash('sha256').update(home).digest('hex').slice(0, 16)}`;
 }
 
 /**
- * Ends servers of an earlier daemon that still run in our directory. The kernel sent them a stop signal when that daemon
- * died, but they may still be writing. They are recognised by their command line, not by a pid file, which outlives its
- * process; only processes of the servers' users count, because anyone can start a program with any command line. The
- * caller holds the data directory, so they belong to no living daemon. They are sent `stopSignal` (a daemon killed while
- * starting a server has not set the kernel's signal yet), and SIGKILL after 30 seconds. Resolves when none is left.
- * Throws `ServerStartError` if a process survives.
+ * Ends servers of an earlier daemon that still run in our directory. When that daemon died, the kernel sent them a stop
+ * signal, but they may still be writing. They are recognised by their command line, because a pid file outlives its
+ * process. Only processes of the servers' users count, because anyone can start a program with any command line. The
+ * caller has locked the data directory, so they belong to no living daemon. They receive `stopSignal`, because a daemon
+ * that was killed during a server's start had not set the kernel's signal yet, and after 30 seconds SIGKILL. Resolves
+ * when none remains. Throws `ServerStartError` if a process survives.
  */
 export async function endFormerServer(former: FormerServer): Promise<void> {
   const killAt = performance.now() + FAREWELL_MS;
@@ -273,6 +273,6 @@ function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
   } catch {
-    // The process ended after it was listed.
+    // The process has ended since it was listed.
   }
 }

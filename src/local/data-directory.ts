@@ -1,7 +1,7 @@
 /**
- * Locations of the embedded servers' data: the data directory, held by one daemon at a time, and the cache directory of
- * binaries, which may be deleted at any time. Neither may be writable by another user, who could replace programs, links
- * and data.
+ * Locations of the embedded servers' data: the data directory, which one daemon at a time locks, and the cache
+ * directory of binaries, which may be deleted at any time. Neither may be writable by another user, who could replace
+ * programs, links and data.
  */
 
 import { spawn } from 'node:child_process';
@@ -32,9 +32,9 @@ export class DataDirectoryError extends Error {
 }
 
 /**
- * Creates and holds the data directory: `configured`, else `/var/lib/vigie` for root, else `vigie` under `$XDG_DATA_HOME`
- * (`~/.local/share`). Throws `DataDirectoryError` if another daemon holds it, if it is not writable, or if another user
- * could change it.
+ * Creates and locks the data directory: `configured`, else `/var/lib/vigie` for root, else `vigie` under
+ * `$XDG_DATA_HOME` (`~/.local/share`). Throws `DataDirectoryError` if another daemon has locked it, if it is not
+ * writable, or if another user could change it.
  */
 export async function openDataDirectory(configured: string | null): Promise<DataDirectory> {
   const wanted = dataDirectoryPath(configured);
@@ -54,16 +54,16 @@ export function dataDirectoryPath(configured: string | null, environment: Enviro
 }
 
 /**
- * The directory of binaries: `vigie` under `$XDG_CACHE_HOME`; if unset, `/var/cache/vigie` for root and `~/.cache/vigie`
- * for others. It is not created here, because most starts need no cache.
+ * The directory of binaries: `vigie` under `$XDG_CACHE_HOME`. If this is unset, `/var/cache/vigie` for root and
+ * `~/.cache/vigie` for others. The directory is not created here, because most starts need no cache.
  */
 export function cacheDirectory(environment: Environment = process.env): string {
   const wanted = defaultDirectory('/var/cache', environment.XDG_CACHE_HOME, '.cache', true);
-  // Without a home directory, creating this path fails, and the error names the path and XDG_CACHE_HOME.
+  // Without a home directory, creating this path fails with an error that names the path and XDG_CACHE_HOME.
   return resolve(wanted ?? '/nonexistent/.cache/vigie');
 }
 
-/** XDG Base Directory Specification: relative values of variables are ignored. */
+/** XDG Base Directory Specification: relative values of the variables are ignored. */
 function defaultDirectory(ofRoot: string, xdgHome: string | undefined, underHome: string, hasRootXdg = false) {
   const isRoot = process.getuid?.() === 0;
   if ((!isRoot || hasRootXdg) && xdgHome !== undefined && isAbsolute(xdgHome)) return join(xdgHome, 'vigie');
@@ -72,7 +72,7 @@ function defaultDirectory(ofRoot: string, xdgHome: string | undefined, underHome
   return home !== null && isAbsolute(home) ? join(home, underHome, 'vigie') : null;
 }
 
-/** Null if neither HOME nor the machine's user list gives a home directory. */
+/** Null if neither HOME nor the machine's user list has a home directory. */
 function homeDirectory(): string | null {
   try {
     return homedir();
@@ -104,18 +104,18 @@ async function hold(path: string): Promise<DataDirectory> {
   throw new DataDirectoryError(
     'DATA_DIRECTORY_IN_USE',
     `Data directory: ${path} is in use by another Vigie daemon${holder === null ? '' : ` (process ${holder})`}. ` +
-      'Stop it, or set VIGIE_DATA_DIR to another directory.',
+      'Stop that daemon, or set VIGIE_DATA_DIR to another directory.',
   );
 }
 
-/** Why another user could change a directory's content; null if none could. Group permissions are the owner's choice. */
+/** Why another user could change a directory's content; null if none could. The owner is responsible for the group. */
 export function dangerOf({ uid, mode }: Stats): string | null {
   if (uid !== process.geteuid?.() && uid !== 0) return `belongs to user ${uid}, who could change its content`;
   if ((mode & 0o002) !== 0) return 'is writable by every user';
   return null;
 }
 
-/** Plain descriptors: a garbage-collected `FileHandle` would close its file and release the lock. */
+/** Plain descriptors, because a garbage-collected `FileHandle` would close its file and release the lock. */
 const files = {
   open: promisify(open),
   stat: promisify(fstat),
@@ -130,15 +130,15 @@ export interface DirectoryLock {
 }
 
 const LOCK_FILE = 'lock';
-/** A killed daemon keeps its files open for some milliseconds, longer under load. */
+/** A killed daemon keeps its files open for some milliseconds, or longer under load. */
 const HOLDER_DYING_SECONDS = 3;
 const CONFLICT = 75;
 
 /**
- * Locks a file that no other user can open, by `flock`. The lock belongs to our open file, so the kernel releases it when
- * the process ends in any way, and no lock is ever stale. Containers that share the directory see each other's locks.
- * Waits some seconds for a holder that may be ending; null if it keeps the lock. Throws if the file belongs to another
- * user.
+ * Locks a file that no other user can open, with `flock`. The lock belongs to our open file, so the kernel releases it
+ * whenever the process ends, and no lock is ever stale. Containers that share the directory see each other's locks.
+ * Waits some seconds for another daemon that may be ending; null if it keeps the lock. Throws if the file belongs to
+ * another user.
  */
 async function lockDirectory(directory: string): Promise<DirectoryLock | null> {
   const path = join(directory, LOCK_FILE);
@@ -162,13 +162,13 @@ async function lockDirectory(directory: string): Promise<DirectoryLock | null> {
   return { release: () => files.close(file) };
 }
 
-/** Process number last written to the lock file; null if there is none. */
+/** The process number that was last written to the lock file; null if there is none. */
 async function lastHolder(directory: string): Promise<number | null> {
   const written = await readFile(join(directory, LOCK_FILE), 'utf8').catch(() => '');
   return /^\d+\n$/.test(written) ? Number(written) : null;
 }
 
-/** Also false if no daemon has ever run. */
+/** False if no daemon runs, or if none has ever run. */
 export async function isDirectoryLocked(directory: string): Promise<boolean> {
   const file = await files
     .open(join(directory, LOCK_FILE), constants.O_RDONLY)
@@ -184,7 +184,7 @@ export async function isDirectoryLocked(directory: string): Promise<boolean> {
   }
 }
 
-/** Node.js has no such call. The command locks the open file that it inherits; the lock remains after the command ends. */
+/** Runs the command `flock`, because Node.js has no such call. The inherited file stays locked afterwards. */
 async function flock(file: number, options: readonly string[]): Promise<boolean> {
   const command = spawn('flock', [...options, '--conflict-exit-code', String(CONFLICT), '3'], {
     stdio: ['ignore', 'ignore', 'pipe', file],
@@ -201,8 +201,8 @@ async function flock(file: number, options: readonly string[]): Promise<boolean>
 const FILE = 'admin-token';
 
 /**
- * The token of a daemon without a configured one. It is created once and stored in the data directory, readable only by
- * its owner. Null if no daemon has created one, or if the file belongs to another user.
+ * The token of a daemon without a configured one. It is created once and stored in the data directory, where only its
+ * owner can read it. Null if no daemon has created one, or if the file belongs to another user.
  */
 export async function readToken(dataDir: string): Promise<string | null> {
   try {
@@ -221,7 +221,7 @@ export async function readOrMakeToken(dataDir: string): Promise<string> {
   const draft = join(dataDir, `${FILE}.${process.pid}.${randomBytes(4).toString('hex')}`);
   await writeFile(draft, `${token}\n`, { mode: 0o600, flag: 'wx' });
   try {
-    // A link is atomic: no reader sees a partial token.
+    // Creating a link is atomic, so no reader sees a partial token.
     await link(draft, join(dataDir, FILE));
     return token;
   } catch (error) {

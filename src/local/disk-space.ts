@@ -1,11 +1,11 @@
-/** Free space on the disk of a directory. */
+/** The free space on the disk of a directory. */
 
 import { statfs } from 'node:fs/promises';
 
 export interface DiskSpace {
   readonly freeBytes: number;
   readonly sizeBytes: number;
-  /** True if the disk may be full before an operator can react. */
+  /** True if the disk may become full before an operator can react. */
   readonly isLow: boolean;
 }
 

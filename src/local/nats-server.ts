@@ -1,7 +1,7 @@
 /**
  * Runs an embedded nats-server with JetStream if no NATS is configured. Its files are in `<data directory>/nats`
- * (`store`, `credentials`, `crawler-credentials`, `nats-server.conf`, `server.log`). It listens on the loopback interface
- * only and requires a password.
+ * (`store`, `credentials`, `crawler-credentials`, `nats-server.conf`, `server.log`). It listens only on the loopback
+ * interface and requires a password.
  */
 
 import { execFile } from 'node:child_process';
@@ -34,16 +34,16 @@ import {
 } from './ownership.ts';
 
 export interface NatsServerOptions {
-  /** Held by the caller: a server still running there belongs to an earlier start and is stopped. */
+  /** Must be locked by the caller. A server that still runs there belongs to an earlier start and is stopped. */
   readonly dataDir: string;
-  /** Program to run; null for the one on the PATH or, if there is none, the distribution's package in `cacheDir`. */
+  /** The program; null for the one on the PATH or, if there is none, the distribution's package in `cacheDir`. */
   readonly serverBin?: string | null;
   readonly cacheDir: string;
   readonly onLog?: (line: string) => void;
   readonly onWarning?: (warning: string) => void;
   /** A free port if absent or 0. */
   readonly port?: number;
-  /** Maximum size of the store. If absent: the size of the last start, or three quarters of the free disk at the first start. */
+  /** Maximum size of the store. By default the size of the last start, or three quarters of the free disk space. */
   readonly storeBytesMax?: number;
 }
 
@@ -51,7 +51,7 @@ export interface NatsServerOptions {
 export interface NatsServer extends EmbeddedServer {
   /** Contains `url`. */
   readonly credentialsFile: string;
-  /** Has the rights given in config/nats-server.conf. */
+  /** Names a user with the rights of crawlers in config/nats-server.conf. */
   readonly crawlerUrl: string;
   /** Contains `crawlerUrl`. */
   readonly crawlerCredentialsFile: string;
@@ -62,7 +62,7 @@ const READY_TIMEOUT_MS = 300_000;
 const STOP_TIMEOUT_MS = 15_000;
 const STORE_SHARE = 3 / 4;
 const CONFIG_FILE = 'nats-server.conf';
-/** File descriptors that the server inherits for its store and its program, which its user may be unable to reach by path. */
+/** Descriptors of the store and the program, which the server inherits because its user may not reach the paths. */
 const STORE_HANDLE = '/proc/self/fd/3';
 const PROGRAM_HANDLE = '/proc/self/fd/4';
 
@@ -114,7 +114,7 @@ function portTaken(port: number): ServerStartError {
 
 async function prepareHome(home: string, user: ServerUser | null): Promise<void> {
   await secureHome(home, user);
-  // Port files of killed servers would be mistaken for this server's.
+  // Otherwise, port files of killed servers could be mistaken for those of this server.
   await rm(join(home, 'ports'), { recursive: true, force: true });
   await giveDirectory(join(home, 'ports'), user);
   await giveDirectory(join(home, 'store'), user);
@@ -157,8 +157,8 @@ async function spawnIn(
 }
 
 /**
- * By default nats-server takes three quarters of the free disk at each start. At a restart its own streams occupy part of
- * the disk, and versions below 2.10 do not recover a stream whose limit exceeds the store's.
+ * By default, nats-server takes three quarters of the free disk space at each start. At a restart its own streams
+ * occupy part of the disk, and versions below 2.10 do not recover a stream whose limit exceeds that of the store.
  */
 async function formerStoreBytes(home: string): Promise<number | null> {
   const former = await readFile(join(home, CONFIG_FILE), 'utf8').catch(() => '');
@@ -166,7 +166,7 @@ async function formerStoreBytes(home: string): Promise<number | null> {
   return bytes > 0 ? bytes : null;
 }
 
-/** As in config/nats-server.conf, which gives the reasons. Replies go to inboxes that begin with the crawler's user name. */
+/** The crawler's permissions; config/nats-server.conf explains them. Its inboxes begin with its user name. */
 const CRAWLER_PUBLISHES = ['adverts.>', '$JS.API.STREAM.INFO.REJECTED', '$JS.API.STREAM.MSG.GET.REJECTED'];
 const CRAWLER_SUBSCRIBES = ['adverts-rejected.>'];
 
@@ -189,7 +189,7 @@ function configuration(
     `      subscribe: ${JSON.stringify([`_INBOX_${crawler.user}.>`, ...CRAWLER_SUBSCRIBES])}`,
     '    } }',
     '  ]',
-    // Seconds that a client has to authenticate; a busy machine starts slowly.
+    // Seconds that a client has to authenticate. Long, because a busy machine starts slowly.
     '  timeout: 10',
     '}',
     'jetstream {',
@@ -201,7 +201,7 @@ function configuration(
   ].join('\n');
 }
 
-/** `host:port`. The server writes `<program>_<pid>.ports` when it listens. A partially written file is not valid JSON yet. */
+/** The server writes `host:port` to `<program>_<pid>.ports` when it listens. A partial file is not valid JSON. */
 async function clientAddress(home: string, server: ChildServer): Promise<string | null> {
   const directory = join(home, 'ports');
   const name = (await readdir(directory)).find((file) => file.endsWith(`_${server.pid}.ports`));
@@ -219,7 +219,7 @@ interface NatsAccess {
 
 /**
  * Credentials of the embedded NATS: random, created once, and stored as a URL that any client accepts, in a file that
- * only the daemon's user can read. If the file is deleted, the next start creates new ones.
+ * only the daemon's user can read. If the file is deleted, the next start creates new credentials.
  */
 const NATS_CREDENTIALS_FILE = 'credentials';
 const CRAWLER_CREDENTIALS_FILE = 'crawler-credentials';
@@ -233,10 +233,10 @@ async function readOrMakeAccess(path: string, newUser: string): Promise<NatsAcce
   return { user: newUser, password: randomSecret() };
 }
 
-/** Rejects a partial password left by an editor or a crash. */
+/** Rejects a partial password that an editor or a crash has left. */
 const SECRET = /^[\w-]{8,}$/;
 
-/** Resolves with the URL including the credentials. */
+/** Resolves with the URL, which includes the credentials. */
 async function keepAccess(path: string, { user, password }: NatsAccess, address: string): Promise<string> {
   const url = `nats://${user}:${password}@${address}`;
   if ((await readSecret(path)) !== url) await writeSecret(path, url);
@@ -247,9 +247,9 @@ const run = promisify(execFile);
 
 interface NatsServerBinary {
   readonly path: string;
-  /** As reported by the server, such as `2.10.27`. */
+  /** As the server reports it, for example `2.10.27`. */
   readonly version: string;
-  /** True from 2.10: the server accepts `sync_interval: always`. */
+  /** True from version 2.10, which accepts `sync_interval: always`. */
   readonly canSyncAlways: boolean;
 }
 
@@ -258,8 +258,8 @@ const INSTALLED = ['nats-server', '/usr/sbin/nats-server', '/usr/local/sbin/nats
 const PACKAGED = 'usr/sbin/nats-server';
 
 /**
- * The configured nats-server, the installed one, or the package of Debian or Ubuntu, unpacked into the cache directory.
- * Calls `onLog` before it downloads the package, which may take a minute. Throws `ServerMissingError`.
+ * Finds the configured nats-server, the installed one, or the package of Debian or Ubuntu, unpacked into the cache
+ * directory. Calls `onLog` before it downloads the package, which may take a minute. Throws `ServerMissingError`.
  */
 export async function findNatsServer(
   configured: string | null,
@@ -290,17 +290,17 @@ export async function findNatsServer(
 
 async function inspectConfigured(configured: string): Promise<NatsServerBinary> {
   return inspect(configured).catch((cause: Error) => {
-    throw new ServerMissingError(`${configured} is not a nats-server (${firstLine(cause)}). Name one.`, { cause });
+    throw new ServerMissingError(`${configured} is not a nats-server (${firstLine(cause)}). Name another.`, { cause });
   });
 }
 
-/** Runs the program, because a file for another processor cannot run, and its version decides which settings are valid. */
+/** Runs the program, to see whether it fits the processor, and because its version decides which settings are valid. */
 async function inspect(name: string): Promise<NatsServerBinary> {
   // The path must be absolute, because the server runs in another directory.
   const path = resolve(name.includes('/') ? name : (await run('sh', ['-c', 'command -v -- "$0"', name])).stdout.trim());
   const { stdout } = await run(path, ['--version']);
   const [, version, major, minor] = /nats-server: v?((\d+)\.(\d+)\.\d+\S*)/.exec(stdout) ?? [];
-  if (version === undefined) throw new Error(`its answer to --version is «${stdout.trim().slice(0, 80)}»`);
+  if (version === undefined) throw new Error(`its answer to --version is "${stdout.trim().slice(0, 80)}"`);
   const canSyncAlways = Number(major) > 2 || (Number(major) === 2 && Number(minor) >= 10);
   return { path, version, canSyncAlways };
 }

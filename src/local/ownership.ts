@@ -1,9 +1,9 @@
 /**
- * Users of the embedded servers, and ownership of their files. A root daemon creates a system user for each server at the
- * first start, so that neither server can read the other's files and no other process can read theirs. Any other daemon
- * runs the servers as itself. The daemon owns a server's directory and the files in it (passwords, configuration, log),
- * so that no other user, not even the server's, can place a link that a root daemon would follow. The files that the
- * server writes are in a subdirectory owned by the server's user.
+ * Users of the embedded servers, and ownership of their files. A root daemon creates a system user for each server at
+ * the first start, so that neither server can read the files of the other, and no other process can read either. A
+ * daemon of another user runs the servers as itself. The daemon owns a server's directory and the files in it
+ * (passwords, configuration, log). No other user, not even the server's, can therefore place a link there that a root
+ * daemon would follow. The files that the server writes are in a subdirectory that the server's user owns.
  */
 
 import { execFile } from 'node:child_process';
@@ -23,19 +23,19 @@ export interface ServerUser {
 
 export type ServerUserName = 'vigie-postgres' | 'vigie-nats';
 
-/** Exists on every Linux, but is shared by all services of the machine that have no user of their own. */
+/** Exists on every Linux, but all services without their own user share it. */
 export const NOBODY: ServerUser = { name: 'nobody', userId: 65_534, groupId: 65_534 };
 
-/** Another program that changes the user list, such as a second daemon, locks it for some milliseconds. */
+/** Another program that changes the user list, such as a second daemon, locks the list for some milliseconds. */
 const CREATE_ATTEMPTS = 5;
 const RETRY_MS = 200;
 /** A root shell without a login may lack the directories of useradd and id. */
 const ENVIRONMENT = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' };
 
 /**
- * Returns the user `name`, creating it if it is missing; null if the daemon is not root, so that the servers run as the
- * daemon's user. If no user can be created (`/etc` is read-only, useradd is missing), calls `onWarning` with the reason
- * and returns `nobody`.
+ * Returns the user `name`, and creates it if missing. Null if the daemon is not root, so that the servers run as the
+ * daemon's user. If the user cannot be created (`/etc` is read-only, useradd is missing), calls `onWarning` with the
+ * reason and returns `nobody`.
  */
 export async function serverUser(
   name: ServerUserName,
@@ -47,13 +47,13 @@ export async function serverUser(
   } catch (error) {
     onWarning(
       `The system user ${name} does not exist and cannot be created (${(error as Error).message}). Its server runs as ` +
-        `nobody, so other processes of nobody can read its data. Create it: useradd --system --user-group ${name}`,
+        `nobody, so other processes of nobody can read its data. Run useradd --system --user-group ${name}`,
     );
     return NOBODY;
   }
 }
 
-/** Null if there is no such user. Throws if it has root's user id. */
+/** Null if there is no such user. Throws if the user has root's user id. */
 async function find(name: ServerUserName): Promise<ServerUser | null> {
   const answer = await run('id', [name], { env: ENVIRONMENT }).catch(() => null);
   const [, userId, groupId] = /^uid=(\d+)(?:\(\S*)? gid=(\d+)/.exec(answer?.stdout ?? '') ?? [];
@@ -66,13 +66,13 @@ async function create(name: ServerUserName): Promise<ServerUser> {
   await access('/etc', constants.W_OK);
   const nowhere = ['--no-create-home', '--home-dir', '/nonexistent', '--shell', '/usr/sbin/nologin'];
   for (let attempt = 1; ; attempt += 1) {
-    // One at a time: despite useradd's own lock, two of three concurrent calls created the user, each with a different id.
+    // One call at a time: without this lock, two of three calls created the user, each with a different id.
     const useradd = ['/etc/passwd', 'useradd', '--system', '--user-group', ...nowhere, name];
     const failure = await run('flock', useradd, { env: ENVIRONMENT }).then(
       () => null,
       (error: Error & { readonly stderr?: string }) => error.stderr?.trim() || error.message,
     );
-    // The user may also exist because another daemon created it first.
+    // The user may also exist because another daemon has created it.
     const user = await find(name);
     if (user !== null) return user;
     if (attempt === CREATE_ATTEMPTS) throw new Error(failure ?? 'useradd created no user');
@@ -92,7 +92,7 @@ export async function readSecret(path: string): Promise<string | null> {
 
 /**
  * Writes a password file that only `owner` (null: the daemon's user) can read. The file is complete or absent. Replaces
- * whatever is at `path` and never writes through a link.
+ * any file or link at `path`, and never writes through a link.
  */
 export async function writeSecret(path: string, text: string, owner: ServerUser | null = null): Promise<void> {
   const draft = `${path}.new`;
@@ -109,8 +109,8 @@ export async function writeSecret(path: string, text: string, owner: ServerUser 
 }
 
 /**
- * Opens a regular file in a directory that may belong to another user. A link is refused, because through it that user
- * could make root write to one of root's files. Checks the opened file, so that a later change of the name has no effect.
+ * Opens a regular file in a directory that may belong to another user. Refuses a link, because with it that user could
+ * make root write to a file of root. Checks the opened file, so that a later change of the name has no effect.
  */
 export async function openRegular(path: string, flags: number): Promise<FileHandle> {
   const { O_NOFOLLOW, O_NONBLOCK } = constants;
@@ -136,7 +136,7 @@ export function randomSecret(): string {
   return randomBytes(24).toString('base64url');
 }
 
-/** Creates the directory or corrects its mode. The server's user may traverse it but not list it. */
+/** Creates the directory or corrects its mode. The server's user may traverse the directory but not list it. */
 export async function secureHome(path: string, user: ServerUser | null): Promise<void> {
   await mkdir(path, { recursive: true, mode: 0o700 });
   await chown(path, process.geteuid?.() ?? -1, user?.groupId ?? -1);
@@ -144,18 +144,18 @@ export async function secureHome(path: string, user: ServerUser | null): Promise
 }
 
 /**
- * Gives a directory and its content to the server's user if another user owns them. The directory itself is changed last,
- * so that an interrupted change is repeated.
+ * Gives a directory and its content to the server's user if another user owns it. Changes the directory itself last, so
+ * that an interrupted change is repeated.
  */
 export async function giveTree(path: string, user: ServerUser | null): Promise<void> {
   const { uid } = await stat(path);
   if (user === null || uid === user.userId) return;
   const owner = `${user.userId}:${user.groupId}`;
-  // Only files of the former owner: a link of that user to another user's file must not transfer that file.
+  // Only files of the former owner, because a link of that user must not transfer another user's file.
   await run('chown', ['--recursive', '--no-dereference', `--from=${uid}`, owner, '--', path]);
 }
 
-/** Creates the directory if it is missing and gives it, but not its content, to the server's user. */
+/** Creates the directory if missing, and gives it, but not its content, to the server's user. */
 export async function giveDirectory(path: string, user: ServerUser | null): Promise<void> {
   await mkdir(path, { recursive: true, mode: 0o700 });
   if (user !== null) await chown(path, user.userId, user.groupId);

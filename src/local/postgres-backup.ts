@@ -1,9 +1,9 @@
 /**
- * Creates the file of a base backup of the embedded PostgreSQL, and restores it (PostgreSQL manual, "Making a Base Backup
- * Using the Low-Level API"). A backup is one file with two concatenated tar archives, each compressed by gzip; any tar
- * unpacks it with `--gzip --ignore-zeros`. The first contains the cluster, copied while the server changes it. The second
- * contains the write-ahead log that makes the copy consistent and, as its last entry, `backup_label`, without which the
- * file is incomplete.
+ * Creates the file of a base backup of the embedded PostgreSQL, and restores it (PostgreSQL manual, "Making a Base
+ * Backup Using the Low-Level API"). A backup is one file with two concatenated tar archives, each compressed with gzip.
+ * Any tar unpacks it with `--gzip --ignore-zeros`. The first archive contains the cluster, copied while the server
+ * changes it. The second contains the write-ahead log that makes the copy consistent. Its last entry is `backup_label`,
+ * without which the file is incomplete.
  */
 
 import { execFile, spawn } from 'node:child_process';
@@ -52,15 +52,15 @@ const LEFT_OUT = [
   '*/pgsql_tmp*',
   '*/pg_internal.init*',
 ];
-/** Files change, shrink and disappear while they are copied; the write-ahead log repairs the copy. */
+/** Files change, shrink and disappear while they are copied. The write-ahead log repairs the copy. */
 const WHILE_CHANGING = ['file-changed', 'file-removed', 'file-shrank'].map((what) => `--warning=no-${what}`);
 const LABEL = 'cluster/backup_label';
-/** Three to five times as fast as the default level; the file is a tenth larger. */
+/** Three to five times as fast as the default level, with a file that is a tenth larger. */
 const GZIP = { level: 1 };
 
 export interface Copying {
   readonly home: string;
-  /** The unfinished backup file; data is appended to it. */
+  /** The unfinished backup file, to which the archives are appended. */
   readonly draft: string;
   readonly signal: AbortSignal;
   readonly onBytes: (count: number) => void;
@@ -77,7 +77,7 @@ export async function clusterHome(dataDir: string): Promise<string> {
   return home;
 }
 
-/** Files next to the cluster with recipients' choices, which restoring an older database must not undo (features/recipients). */
+/** Files with recipients' choices (features/recipients), in the data directory. A restore must not undo these. */
 const CHOICES = /^recipients\.[0-9a-f-]{36}\.jsonl$/;
 
 async function choicesIn(directory: string): Promise<readonly string[]> {
@@ -93,14 +93,14 @@ export async function copyCluster({ home, ...copying }: Copying): Promise<void> 
   await appendArchive(copying, [...cluster, ...beside], 1);
 }
 
-/** `label`, `lastSegment`: the results of `pg_backup_stop`. A replication slot keeps the segments. */
+/** `label` and `lastSegment` are results of `pg_backup_stop`. A replication slot keeps the segments. */
 export async function copyLog({ home, ...copying }: Copying, label: string, lastSegment: string): Promise<void> {
   const [, firstSegment = ''] = /^START WAL LOCATION: .* \(file ([0-9A-F]{24})\)$/m.exec(label) ?? [];
   const segments = (await readdir(join(home, 'cluster/pg_wal'))).filter(
     (name) => /^[0-9A-F]{24}$/.test(name) && name >= firstSegment && name <= lastSegment,
   );
   if (!segments.includes(firstSegment))
-    throw new BackupError(`PostgreSQL has removed WAL segment ${firstSegment} during the backup. Repeat the command.`);
+    throw new BackupError(`PostgreSQL removed WAL segment ${firstSegment} during the backup. Repeat the command.`);
   const work = await mkdtemp(join(tmpdir(), 'vigie-backup-'));
   try {
     await mkdir(join(work, 'cluster'));
@@ -112,7 +112,7 @@ export async function copyLog({ home, ...copying }: Copying, label: string, last
   }
 }
 
-/** `exitCodeMax`: 1 if files may change meanwhile. */
+/** `exitCodeMax` is 1 if files may change during the copy. */
 async function appendArchive(
   { draft, signal, onBytes }: Omit<Copying, 'home'>,
   args: readonly string[],
@@ -140,11 +140,11 @@ async function appendArchive(
 }
 
 /**
- * Replaces the cluster by the one in the backup and keeps the former cluster next to it. The replacement is complete or
- * does not happen: the backup is unpacked elsewhere, and PostgreSQL replays its log there first. `markCopied`: statement
- * run in the restored database, which records that it is older than its original. The next start creates new passwords.
- * Resolves with the path of the former cluster, or null if there was none. Throws `DataDirectoryError` if the service is
- * running.
+ * Replaces the cluster by the one in the backup, and keeps the former cluster next to it. The replacement is complete
+ * or does not happen: the backup is unpacked in another directory, and PostgreSQL replays its log there first. The
+ * statement `markCopied` runs in the restored database, and records that it is older than its original. The next start
+ * creates new passwords. Resolves with the path of the former cluster, or null if there was none. Throws
+ * `DataDirectoryError` if the service is running.
  */
 export async function restoreCluster(file: string, dataDir: string | null, markCopied: string): Promise<string | null> {
   const directory = await openDataDirectory(dataDir);
@@ -157,7 +157,7 @@ export async function restoreCluster(file: string, dataDir: string | null, markC
     await secureHome(staging.path, home.user);
     await unpack(file, staging.path);
     for (const name of await choicesIn(staging.path)) {
-      // Lines may be in any order, so they are appended: the existing file may be newer than the backup.
+      // The lines are appended, because their order does not matter and the existing file may be newer.
       await appendFile(join(directory.path, name), await readFile(join(staging.path, name)), {
         mode: 0o600,
         flush: true,
@@ -208,6 +208,6 @@ export async function publishBackup(draft: string, file: string, begunAt: Date, 
   await rename(draft, file);
   await syncDirectory(dirname(file));
   const { uid, gid } = await stat(dataDir);
-  // If root makes the backup, the owner of the data must be able to read the file (`vigie doctor`).
+  // If root creates the backup, the owner of the data must be able to read this file (`vigie doctor`).
   await writeSecret(join(dataDir, LAST_BACKUP_FILE), begunAt.toISOString(), { name: '', userId: uid, groupId: gid });
 }

@@ -1,8 +1,8 @@
 /**
- * Creates the database cluster, completely or not at all: it is built in another directory and renamed, and the next
- * attempt discards an interrupted one. A cluster owned by another user is taken over, and one whose passwords are lost
- * gets new ones. The application's role owns only its database; the superuser created by initdb has another name, and a
- * password that only the daemon can read.
+ * Creates the database cluster, completely or not at all: it is built in another directory and then renamed. The next
+ * attempt discards an interrupted one. A cluster that another user owns is taken over, and a cluster whose passwords
+ * are lost gets new ones. The application's role owns only its database. The superuser that initdb creates has another
+ * name, and a password that only the daemon can read.
  */
 
 import { execFile, spawn } from 'node:child_process';
@@ -38,7 +38,7 @@ import {
 
 const INITDB_PASSWORD_FILE = 'initdb-password';
 
-/** `isDurable: false` omits every fsync, for tests. The caller holds the data directory, and no server runs in it. */
+/** `isDurable: false` omits every fsync, for tests. The caller has locked the data directory; no server runs in it. */
 export async function ensureCluster(
   home: PostgresHome,
   binaries: PostgresBinaries,
@@ -60,8 +60,8 @@ export async function ensureCluster(
 }
 
 /**
- * A user without an entry in the machine's user list can run a cluster but cannot create one, because initdb looks itself
- * up. Throws `ServerStartError` if such a user would have to.
+ * A user without an entry in the machine's user list can run a cluster but cannot create one, because initdb needs the
+ * entry. Throws `ServerStartError` if such a user would have to create one.
  */
 export async function assertCanPrepare(home: PostgresHome): Promise<void> {
   if (home.user !== null || ((await isThere(clusterOf(home))) && (await readPasswords(home)) !== null)) return;
@@ -83,7 +83,7 @@ async function initialise(
   isDurable: boolean,
 ): Promise<PostgresPasswords> {
   await giveDirectory(clusterOf(home), home.user);
-  // This password is never used: `setRoles` replaces it by one that the server's user cannot read.
+  // Never used: `setRoles` replaces this password by one that the server's user cannot read.
   await writeSecret(join(home.path, INITDB_PASSWORD_FILE), randomSecret(), home.user);
   await runTool(home, binaries.initdb, [
     `--pgdata=${pathFromChild(home, 'cluster')}`,
@@ -91,7 +91,7 @@ async function initialise(
     `--pwfile=${pathFromChild(home, INITDB_PASSWORD_FILE)}`,
     '--auth=scram-sha-256',
     '--encoding=UTF8',
-    // Unicode character classes regardless of the machine's libc, in code point order; locale `C` for the rest.
+    // Unicode character classes in code point order, regardless of the machine's libc; locale `C` for the rest.
     '--locale-provider=builtin',
     '--builtin-locale=C.UTF-8',
     '--locale=C',
@@ -107,7 +107,7 @@ export function clusterOf(home: PostgresHome): string {
   return join(home.path, 'cluster');
 }
 
-/** The cluster is renamed to this path when it is complete. */
+/** True if the cluster is complete, because it is renamed to this path only then. */
 export function isThere(cluster: string): Promise<boolean> {
   return succeeds(access(join(cluster, 'PG_VERSION')));
 }
@@ -128,14 +128,14 @@ export interface PostgresPasswords {
 const ROLE_PASSWORD_FILE = 'password';
 export const SUPERUSER_PASSWORD_FILE = 'superuser-password';
 
-/** Null if the roles have not been completely set up. */
+/** Null if the roles were not completely set up. */
 async function readPasswords(home: PostgresHome): Promise<PostgresPasswords | null> {
   const role = await readSecret(join(home.path, ROLE_PASSWORD_FILE));
   const superuser = await readSecret(join(home.path, SUPERUSER_PASSWORD_FILE));
   return role === null || superuser === null ? null : { role, superuser };
 }
 
-/** After this, the next start creates new passwords with `setRoles`. */
+/** Removes the passwords, so that the next start creates new ones with `setRoles`. */
 export async function dropPasswords(home: PostgresHome): Promise<void> {
   for (const file of [SUPERUSER_PASSWORD_FILE, ROLE_PASSWORD_FILE]) await rm(join(home.path, file), { force: true });
 }
@@ -149,7 +149,7 @@ async function setRoles(
   const passwords = { role: randomSecret(), superuser: randomSecret() };
   await runSingleUser(home, binaries, POSTGRES_DATABASE, roleStatements(passwords), isDurable);
   await writeSecret(join(home.path, ROLE_PASSWORD_FILE), passwords.role);
-  // Written last, because it marks completion.
+  // Written last, because this file marks completion.
   await writeSecret(join(home.path, SUPERUSER_PASSWORD_FILE), passwords.superuser);
   return passwords;
 }
@@ -174,16 +174,16 @@ function roleStatements({ role, superuser }: PostgresPasswords): readonly string
 /** The directory that contains the cluster, its passwords and its log. */
 export interface PostgresHome {
   readonly path: string;
-  /** User of the PostgreSQL processes; null for the daemon's own. */
+  /** The user of the PostgreSQL processes; null for the daemon's own user. */
   readonly user: ServerUser | null;
 }
 
 export const POSTGRES_DATABASE = 'vigie';
 
-/** Excludes the caller's environment: PGDATA, LC_ALL and others would change the programs' behaviour. */
+/** Replaces the caller's environment, because PGDATA, LC_ALL and others would change the programs' behaviour. */
 export const POSTGRES_ENVIRONMENT: Readonly<Record<string, string>> = { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
 
-/** Path of `name` for a PostgreSQL program that inherited the home as descriptor 3. */
+/** The path of `name` for a PostgreSQL program that inherited the home as descriptor 3. */
 export function pathFromChild(home: PostgresHome, name: string): string {
   return home.user === null ? join(home.path, name) : `/proc/self/fd/3/${name}`;
 }
@@ -214,8 +214,8 @@ async function runTool(home: PostgresHome, command: string, args: readonly strin
 }
 
 /**
- * Runs statements as the superuser without a server or passwords. After a crash, PostgreSQL replays its log first. Throws
- * `ServerStartError` at the first failing statement. `isDurable: false` omits every fsync.
+ * Runs statements as the superuser, without a server or passwords. After a crash, PostgreSQL replays its log first.
+ * Throws `ServerStartError` at the first statement that fails. `isDurable: false` omits every fsync.
  */
 export async function runSingleUser(
   home: PostgresHome,
@@ -227,7 +227,7 @@ export async function runSingleUser(
   const settings = {
     fsync: isDurable ? 'on' : 'off',
     exit_on_error: 'on',
-    // Statements may contain passwords.
+    // Statements may contain passwords, so they are not logged.
     log_min_error_statement: 'panic',
     log_checkpoints: 'off',
   };
@@ -249,14 +249,14 @@ const run = promisify(execFile);
 export interface PostgresBinaries {
   readonly postgres: string;
   readonly initdb: string;
-  /** Version of the package, such as `17.10.0-beta.17`. */
+  /** The version of the package, for example `17.10.0-beta.17`. */
   readonly version: string;
 }
 
 /**
- * Makes the binaries of the npm package usable. The package manager may have omitted the links of libraries, and
- * PostgreSQL's user may be unable to reach `node_modules` (a clone under /root). In the latter case the binaries are
- * copied to the cache directory, once per version. `user`: PostgreSQL's user; null for the daemon's own. Throws
+ * Makes the binaries of the npm package usable. The package manager may have omitted the links of libraries.
+ * PostgreSQL's user may be unable to reach `node_modules` (a clone under /root); the binaries are then copied to the
+ * cache directory, once per version. `user` is PostgreSQL's user; null for the daemon's own. Throws
  * `ServerMissingError`.
  */
 export async function findPostgresBinaries(cacheDir: string, user: ServerUser | null): Promise<PostgresBinaries> {
@@ -319,7 +319,7 @@ async function completeLinks(root: string): Promise<boolean> {
     readonly target: string;
   }[];
   const made = links.map(async ({ source, target }) => {
-    // Link and target are in one directory. A concurrent start may create the same link.
+    // Link and target are in the same directory. A concurrent start may create the same link.
     if (!(await succeeds(realpath(join(root, target)))))
       await symlink(basename(source), join(root, target)).catch(ignoreExisting);
   });

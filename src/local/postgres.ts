@@ -1,7 +1,7 @@
 /**
  * Runs an embedded PostgreSQL server if none is configured. Its files are in `<data directory>/postgres` (`cluster`,
- * `password`, `superuser-password`, `server.log`). It listens on the loopback interface only and requires a password. It
- * is the engine's source of truth, so every commit is on disk before it is acknowledged.
+ * `password`, `superuser-password`, `server.log`). It listens only on the loopback interface and requires a password.
+ * It is the engine's source of truth, so every commit is on disk before it is acknowledged.
  */
 
 import { access, open, readFile, rm, stat } from 'node:fs/promises';
@@ -35,15 +35,15 @@ import {
 } from './postgres-cluster.ts';
 
 export interface PostgresOptions {
-  /** Held by the caller: a server still running there belongs to an earlier start and is stopped. */
+  /** Must be locked by the caller. A server that still runs there belongs to an earlier start and is stopped. */
   readonly dataDir: string;
-  /** For a copy of the binaries, if one is needed. Default: `cacheDirectory()`. */
+  /** Receives a copy of the binaries, if one is needed. Default: `cacheDirectory()`. */
   readonly cacheDir?: string;
   readonly onLog?: (line: string) => void;
   readonly onWarning?: (warning: string) => void;
   /** A free port if absent. */
   readonly port?: number;
-  /** Override our own settings. */
+  /** Override `SETTINGS`. */
   readonly settings?: Readonly<Record<string, string>>;
 }
 
@@ -52,7 +52,7 @@ export interface PostgresServer extends EmbeddedServer {
   readonly superuserUrl: string;
 }
 
-/** For two cores and a disk that are shared with the matcher and everything else. */
+/** For two cores and a disk that other processes, such as the matcher, also use. */
 const SETTINGS: Readonly<Record<string, string>> = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '',
@@ -61,16 +61,16 @@ const SETTINGS: Readonly<Record<string, string>> = {
   full_page_writes: 'on',
   synchronous_commit: 'on',
   maintenance_work_mem: '128MB',
-  // The first change of a page after a checkpoint logs the whole page; with 2 GB, at full speed, checkpoints run without a pause.
+  // The first change of a page after a checkpoint logs the whole page. With 2 GB, checkpoints would never pause.
   max_wal_size: '4GB',
   checkpoint_timeout: '15min',
   // Whole pages are logged uncompressed: pglz, the only method of this build, takes as long as the change itself.
   wal_compression: 'off',
-  // Does not fill a new log file with zeros first: all commits would wait for 16 MB every three seconds at 100 changes/s, until the first
-  // checkpoint leaves old files for reuse.
+  // Does not fill new log files with zeros. Otherwise, at 100 changes/s, all commits would wait for 16 MB every three
+  // seconds, until the first checkpoint leaves old files for reuse.
   wal_init_zero: 'off',
-  // Keeps the 10 most frequent values instead of 100, and samples 3,000 rows instead of 30,000: the tables grow all the time, and each
-  // ANALYZE would take half a second of a core.
+  // Keeps the 10 most frequent values instead of 100, and samples 3,000 rows instead of 30,000. Otherwise each ANALYZE
+  // of the growing tables would take half a second of a core.
   default_statistics_target: '10',
   max_parallel_maintenance_workers: '0',
   log_checkpoints: 'off',
@@ -78,7 +78,7 @@ const SETTINGS: Readonly<Record<string, string>> = {
 const BUFFERS_MB = { least: 128, most: 1_024 };
 const MEGABYTE = 1_048_576;
 
-/** Recovery after a crash replays at most `max_wal_size`, within half a minute; this limit allows for a very slow disk. */
+/** Recovery after a crash replays at most `max_wal_size` within half a minute. Allows for a very slow disk. */
 const READY_TIMEOUT_MS = 300_000;
 /** A fast shutdown writes one checkpoint. */
 const STOP_TIMEOUT_MS = 30_000;
@@ -86,7 +86,7 @@ const STOP_TIMEOUT_MS = 30_000;
 const PORT_ATTEMPTS = 5;
 
 /**
- * Starts the server, creating the cluster at the first start. Resolves when it accepts connections. Throws
+ * Starts the server, and creates the cluster at the first start. Resolves when the server accepts connections. Throws
  * `ServerMissingError` without binaries, and `ServerStartError` with the end of the log if the start fails.
  */
 export async function startPostgres(options: PostgresOptions): Promise<PostgresServer> {
@@ -107,7 +107,7 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresS
   }
 }
 
-/** The directory in the data directory, and the user of the server. */
+/** The server's directory in the data directory, and the user of the server. */
 export async function postgresHome(
   dataDir: string,
   onWarning: (warning: string) => void = () => undefined,
@@ -136,11 +136,11 @@ function urlsOf({ role, superuser }: PostgresPasswords, port: number) {
   };
 }
 
-/** Superuser URL of the server at `url`. Throws `ServerStartError` if the superuser's password is lost. */
+/** The superuser's URL of the server at `url`. Throws `ServerStartError` if the superuser's password is lost. */
 export async function superuserUrl(home: string, url: string): Promise<string> {
   const password = await readSecret(join(home, SUPERUSER_PASSWORD_FILE));
   if (password === null)
-    throw new ServerStartError(`Embedded PostgreSQL: ${home} has no password of the superuser. Restart the service.`);
+    throw new ServerStartError(`Embedded PostgreSQL: ${home} lacks the superuser's password. Restart the service.`);
   return Object.assign(new URL(url), { username: POSTGRES_SUPERUSER, password }).href;
 }
 
@@ -181,8 +181,8 @@ async function startOn(
 }
 
 /**
- * An eighth of the memory, up to a gigabyte. Every match changes its own page in the index of its search; a page without
- * a buffer is written and read again for each match.
+ * An eighth of the memory, up to a gigabyte. Every match changes a different page in the index of its search. A page
+ * without a buffer would be written and read again for each match.
  */
 export function bufferSettings(memoryBytes: number): Readonly<Record<string, string>> {
   const eighth = Math.floor(memoryBytes / 8 / MEGABYTE);
@@ -190,16 +190,16 @@ export function bufferSettings(memoryBytes: number): Readonly<Record<string, str
   return { shared_buffers: `${buffers}MB`, effective_cache_size: `${2 * buffers}MB` };
 }
 
-/** Line 8 of the postmaster's pid file contains its state, for `pg_ctl --wait`. */
+/** Line 8 of the postmaster's pid file contains its state, which `pg_ctl --wait` uses too. */
 async function readyState(home: PostgresHome, server: ChildServer): Promise<'ready' | null> {
   const lines = (await readFile(pidFile(home), 'utf8').catch(() => '')).split('\n');
   return lines[0] === String(server.pid) && lines[7]?.trim() === 'ready' ? 'ready' : null;
 }
 
 /**
- * After a crash PostgreSQL overwrites its pid file unless a process has that number. A restarted container reuses the
- * same few numbers, and one without an init keeps dead processes as zombies. Called only when no PostgreSQL runs in the
- * home any more. A file that names no process is kept for PostgreSQL's own check of its shared memory.
+ * After a crash, PostgreSQL overwrites its pid file unless a process has that number. A restarted container reuses the
+ * same few numbers, and one without an init process keeps dead processes as zombies. Call this only when no PostgreSQL
+ * runs in the home. A file that names no process is kept for PostgreSQL's check of its shared memory.
  */
 async function removeMisleadingPidFile(home: PostgresHome): Promise<void> {
   const [pid] = (await readFile(pidFile(home), 'utf8').catch(() => '')).split('\n');

@@ -1,7 +1,7 @@
 /**
  * The PostgreSQL and NATS servers of a configuration: external ones by URL, or embedded ones in the data directory. A
- * running daemon stores the addresses in `running.json` there, so that commands of the same user find its embedded
- * servers.
+ * running daemon stores the addresses in `running.json` in that directory, so that commands of the same user find its
+ * embedded servers.
  */
 
 import { rm } from 'node:fs/promises';
@@ -21,7 +21,7 @@ import { assertCanPrepare } from './postgres-cluster.ts';
 export interface ServerSettings {
   readonly databaseUrl: string | null;
   readonly natsUrl: string | null;
-  /** Port of the embedded NATS; 0 for a free one. */
+  /** The port of the embedded NATS; 0 for a free one. */
   readonly natsPort: number;
   readonly dataDir: string | null;
 }
@@ -29,9 +29,9 @@ export interface ServerSettings {
 export interface Servers {
   readonly databaseUrl: string;
   readonly natsUrl: string;
-  /** File with the crawlers' URL of the embedded NATS; null with an external NATS. */
+  /** The file with the crawlers' URL of the embedded NATS; null with an external NATS. */
   readonly natsCredentialsFile: string | null;
-  /** Resolves with a description when an embedded server ends unexpectedly; never with external servers. */
+  /** Resolves with a description if an embedded server ends unexpectedly; never resolves with external servers. */
   readonly lost: Promise<string>;
   stop(): Promise<void>;
 }
@@ -122,7 +122,7 @@ interface Running {
   readonly crawlerUrl: string | null;
 }
 
-/** Addresses of the daemon that runs on this data directory; null if none does. */
+/** The addresses of the daemon that runs on this data directory; null if none runs. */
 export async function readRunning(dataDir: string): Promise<Running | null> {
   if (!(await isDirectoryLocked(dataDir))) return null;
   const running = await readSecret(join(dataDir, RUNNING_FILE));

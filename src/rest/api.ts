@@ -1,7 +1,7 @@
 /**
- * The REST API (decisions, section 7): a Koa application made from its dependencies. A request passes the layers in the
- * order below; one error handler answers what handlers throw. A layer costs nothing for a request that does not use it:
- * points of interest are answered in about fifty microseconds, and the libraries behind these layers would double that.
+ * The REST API (decisions, section 7), a Koa application. A request passes through the layers in the order below; one
+ * error handler answers all thrown errors. A layer costs nothing for a request that does not use it: points of interest
+ * are answered in about fifty microseconds, and the libraries behind these layers would double that time.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -104,8 +104,8 @@ function refuseMethod(router: Router): Middleware {
 
 /**
  * Answers belong to one client: a shared cache, which does not know that the key is a secret, must not store them for
- * others (RFC 9111, section 5.2.2.7). The other headers are those of helmet that apply to JSON, which loads nothing and
- * is not framed. Other origins may read the answers: CORS allows it.
+ * others (RFC 9111, section 5.2.2.7). The other headers are those of helmet that apply to JSON. CORS lets other origins
+ * read the answers.
  */
 const STANDING_HEADERS = Object.entries({
   'Cache-Control': 'private, no-cache',
@@ -143,7 +143,7 @@ const IRI_AS_ID = /^(\/[\w/-]+\/)(%2F[^/]+)/i;
 
 /**
  * Clients that follow the links of the OpenAPI document send an encoded IRI as the id: `/searches/%2Fsearches%2F{id}`.
- * The IRI becomes the path. Only `/` in it is encoded, and `%` in an encoded e-mail address.
+ * The decoded IRI replaces the path. Such clients encode `/`, and the `%` of an encoded e-mail address.
  */
 const readIris: Middleware = (ctx, next) => {
   const [requested = '', folder = '', segment = ''] = ctx.path.includes('%') ? (IRI_AS_ID.exec(ctx.path) ?? []) : [];
@@ -183,8 +183,8 @@ function openToOrigins(router: Router): Middleware {
 const answerCompressed = koaCompress({ zstd: false });
 
 /**
- * A client that refuses every encoding, identity included, gets an unencoded answer, as RFC 9110, section 12.5.3,
- * allows: koa-compress 5.2 fails on such a header.
+ * A client that refuses every encoding, even identity, gets an unencoded answer, because koa-compress 5.2 fails on such
+ * a header. RFC 9110, section 12.5.3, allows this.
  */
 const compressed: Middleware = (ctx, next) => {
   const isRequested = ctx.req.headers['accept-encoding'] !== undefined;
@@ -203,9 +203,9 @@ const REQUEST_ID = /^[\w.-]{1,64}$/;
 const PATH_LENGTH_MAX = 200;
 /** An API key that a client put into the path by mistake. */
 const KEY = /vigie_[0-9a-f]{8}_[\w-]*/gi;
-/** The link itself authorises the unsubscription. */
+/** The link works without a key, so logs must not show it. */
 const UNSUBSCRIPTION = /^(\/unsubscribe\/).+/;
-/** E-mail addresses, in the path of a recipient or misplaced. */
+/** E-mail addresses, in the path of a recipient or elsewhere by mistake. */
 const RECIPIENT = /^(\/recipients\/).+/;
 const ADDRESS = /@|%40/;
 
@@ -226,8 +226,8 @@ const SLOW_MS = 1_000;
 
 /**
  * Logs one structured line per request, without its query, body or key: endpoints, contacts and secrets stay out of the
- * logs because they are never read here. A request that failed, or was slow for its own work (`waitsForOthers`), is a
- * warning. The client gets the same request id in `X-Request-Id` and in error bodies.
+ * logs because they are never read here. A failed request is logged as a warning, and so is a slow one unless it waited
+ * for another party (`waitsForOthers`). The client gets the same request id in `X-Request-Id` and in error bodies.
  */
 function logRequests(logger: ApiLogger, nowMs: () => number): Middleware {
   return async (ctx, next) => {

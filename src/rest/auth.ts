@@ -9,7 +9,7 @@ import { REFUSALS } from './sentences.ts';
 const PUBLIC_PATH =
   /^\/(|docs([./].*)?|contexts\/.*|openapi\.json|schemas\/.*|favicon\.ico|console(\/.*)?|unsubscribe\/.*)$/;
 
-/** For long requests: rejects with a 401 `Problem` when the key has been revoked meanwhile. */
+/** For long requests: rejects with a 401 `Problem` when the key has since been revoked. */
 export async function requireKeyStill(ctx: Context): Promise<void> {
   const verify = ctx.state.verifyKey as VerifyApiKey;
   if ((await verify(String(ctx.req.headers['x-api-key']))) === null) throw refusal(true);
@@ -56,7 +56,7 @@ function refusal(isKeySent: boolean): Problem {
   return new Problem(401, detail, { headers: { 'WWW-Authenticate': 'ApiKey realm="vigie", header="X-API-KEY"' } });
 }
 
-/** Not for a preview, which stores nothing. */
+/** False for the POST of a preview, which stores nothing. */
 export function isWrite({ method, path }: Context): boolean {
   return method !== 'GET' && method !== 'HEAD' && method !== 'OPTIONS' && !path.endsWith('/preview');
 }

@@ -1,7 +1,7 @@
 /**
- * Lists over all searches of a client. Each reads all searches of the client, so their offset is bounded and the lists
- * of a client run one after the other. An admin interface requests a list and its filters several times at once, so a
- * few may wait; beyond that the client must retry later.
+ * Lists over all searches of a client. Each list reads all searches of the client. Its offset is therefore limited, and
+ * the lists of a client run one after the other. An admin interface requests a list and its filters several times at
+ * once, so a few requests may wait. The client must retry further ones.
  */
 
 import type { Context } from 'koa';
@@ -30,7 +30,7 @@ export function timeOrderedPage(query: TimeOrdered): ListedPage {
   return { direction: query['order[id]'] ?? query['order[createdAt]'] ?? 'desc', ...offsetOf(query) };
 }
 
-/** Calls `list` for the part of `page` within the bound. Throws a 400 `Problem` if none is, and 429 `Problem`s. */
+/** Lists the part of `page` that is within the limit. Throws a 400 `Problem` if no part is, and 429 `Problem`s. */
 export function listWithinReach<Page extends ListedPage, Listed>(
   ctx: Context,
   page: Page,

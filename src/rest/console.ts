@@ -1,8 +1,8 @@
 /**
- * `/console` (decisions, section 14): one page, its script and style, and the base map's files. All files are static,
- * created and compressed once, at the first request, under names that change with their content; caches keep the
- * communes of a department for a day. The page uses the REST interface like any client, and may load only from this
- * server and the configured tile server.
+ * `/console` (decisions, section 14): the page, its script and style, and the files of the base map. All files are
+ * static, and are created and compressed once, at the first request. Their names change with their content, except for
+ * the communes of a department, which caches keep for a day. The page uses the REST interface like any client, and may
+ * load only from this server and the configured tile server.
  */
 
 import { hash } from 'node:crypto';
@@ -74,7 +74,7 @@ export function consoleRoutes(router: Router, { settings, reference }: ApiDepend
   });
 }
 
-/** The file is compressed already. The compression layer leaves it unchanged, and adds the coding to its tag. */
+/** The file is already compressed: the compression layer only adds the coding to its tag. */
 function answerAsset(ctx: Context, { type, etag, plain, gzip, brotli }: ConsoleAsset, cached: string): void {
   const isRequested = ctx.req.headers['accept-encoding'] !== undefined;
   const coding = isRequested ? ctx.acceptsEncodings('br', 'gzip', 'identity') : 'identity';
@@ -143,7 +143,7 @@ async function assetOf(stem: string, suffix: string, type: string, text: string,
   return { name, type, etag: etagOf(plain), plain, gzip: gzipped, brotli };
 }
 
-/** As many as a map has room for, the largest first; a search for a city nearly always finds its result here. */
+/** As many communes as fit on a map, the largest first. A search for a city nearly always finds it among them. */
 const COMMUNES_MAX = 9_000;
 /** Decimals of a degree: ten metres. */
 const DECIMALS = 4;
@@ -175,7 +175,7 @@ function weighed(reference: Places): (readonly [insee: string, weight: number])[
   return [...WHOLE_CITIES.map((insee): readonly [string, number] => [insee, Infinity]), ...parts];
 }
 
-/** The names are relative, because a proxy may serve the console under a path of its own. */
+/** The names are relative, because a proxy may serve the console under another path. */
 function pageOf(script: string, style: string, settings: string): string {
   return `<!doctype html>
 <html lang="fr">

@@ -36,8 +36,8 @@ export function answerAgain(ctx: Context, json: Buffer, etag: string): void {
 }
 
 /**
- * The answer to a PUT has a tag too, so that the client can change the resource again. It is the tag of the answered
- * state, although RFC 9110, section 9.3.4, allows one only if the sent bytes were stored unchanged.
+ * The answer to a PUT has a tag too, so that the client can change the resource again. The tag describes the answered
+ * state, although RFC 9110, section 9.3.4, allows a tag only if the sent bytes were stored unchanged.
  */
 export function answerBytes(
   ctx: Context,
@@ -55,12 +55,12 @@ export function answerBytes(
   ctx.body = known === null ? body : null;
 }
 
-/** Writes JSON that differs each time: no tag, which would have to be computed from every byte. */
+/** Writes JSON that differs each time, without a tag, because a tag would be computed from every byte. */
 export function answerUntagged(ctx: Context, json: string): void {
   answerBytes(ctx, negotiated(ctx), json, 200, null);
 }
 
-/** JSON that is written while it is sent. */
+/** Streams JSON that is still being written. */
 export function answerStream(ctx: Context, json: Readable): void {
   ctx.status = 200;
   ctx.res.setHeader('Content-Type', negotiated(ctx));
@@ -78,12 +78,12 @@ export function acceptableAs(type: string): Middleware {
   return (ctx, next) => (isRequested(ctx, type) ? next() : acceptable(ctx, next));
 }
 
-/** Whether the client prefers `type` to JSON. */
+/** True if the client prefers `type` to JSON. */
 export function isRequested(ctx: Context, type: string): boolean {
   return ctx.accepts(...ANSWER_TYPES, type) === type;
 }
 
-/** Whether the client prefers HTML: a browser's address bar does; a program that accepts any type does not. */
+/** True if the client prefers HTML, as a browser's address bar does. False for a program that accepts any type. */
 export function prefersPage(ctx: Context): boolean {
   return isRequested(ctx, 'text/html');
 }
@@ -105,7 +105,7 @@ function negotiate(ctx: Context): string {
   return type;
 }
 
-/** Aborted when the client disconnects or has got its answer. */
+/** Aborted when the client disconnects or has received its answer. */
 export function goneOf(ctx: Context): AbortSignal {
   const gone = new AbortController();
   ctx.res.once('close', () => gone.abort());
@@ -203,7 +203,7 @@ export function codedTag(etag: string, coding: string): string {
 
 /**
  * The client's tag that matches this answer, or null. `Cache-Control: no-cache`, which `fetch` adds to such requests,
- * is ignored: it addresses caches, and this is the origin.
+ * is ignored: it is meant for caches, and this is the origin server.
  */
 function knownTag(ctx: Context, etag: string): string | null {
   const sent = ctx.req.headers['if-none-match'];
@@ -213,7 +213,7 @@ function knownTag(ctx: Context, etag: string): string | null {
   return known === '*' ? etag : (known ?? null);
 }
 
-/** Whether the client's change has a precondition on the current state of the resource. */
+/** True if the client's change has a precondition on the current state of the resource. */
 export function isConditional({ req }: Context): boolean {
   return req.headers['if-match'] !== undefined || req.headers['if-none-match'] !== undefined;
 }

@@ -54,7 +54,7 @@ export const SEARCH_DELIVERY_PARAMETERS = {
 } as const;
 
 const ENDPOINT_LENGTH_MAX = 2_048;
-/** Node.js limits the request line and headers to 16 KiB in total; this leaves room for the rest. */
+/** Below the limit of Node.js for the request line and headers, 16 KiB in total. */
 const URL_LENGTH_MAX = 15_000;
 
 export const DELIVERY_LIST_PARAMETERS = {
@@ -123,8 +123,8 @@ export function deliveryRoutes(router: Router, dependencies: ApiDependencies, li
 }
 
 /**
- * The bytes of the webhook, and the recorded headers of its last attempt. The signature is not recorded, and the
- * secrets that made it may have expired. Contacts are left out if the search hides them now.
+ * The bytes of the webhook, and the recorded headers of its last attempt without the signature: its secrets may have
+ * expired. Contacts are left out if the search now hides them.
  */
 function contentMembers({ id, attempts }: DeliveryRead, content: SentContent | null): string {
   if (content === null) return '"headers":null,"withheld":false,"body":null';

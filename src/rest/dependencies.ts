@@ -51,12 +51,12 @@ export interface ApiSettings extends EndpointRules, MailRules {
   readonly publicUrl: string | null;
   /** The proxies whose `X-Forwarded-Proto` and `X-Forwarded-Host` are trusted. */
   readonly proxies: BlockList;
-  /** Per API key, unless its client has limits of its own; separate for reads and writes. */
+  /** Per API key, unless its client has its own limits; separate for reads and writes. */
   readonly readLimit: RateLimit;
   readonly writeLimit: RateLimit;
   /** Connections of `database`. */
   readonly databaseConnectionsMax: number;
-  /** Per client, unless it has limits of its own. */
+  /** Per client, unless it has its own limits. */
   readonly searchLimits: SearchLimits;
   /** Concurrent connections of clients. */
   readonly connectionsMax: number;
@@ -88,18 +88,18 @@ export interface SingleDelivery {
  */
 export type DeliverOnce = (delivery: SingleDelivery) => Promise<AttemptOutcome | null>;
 
-/** Writes a choice to the journal file, in the transaction that records it; the choice is on disk when it resolves. */
+/** Writes a choice to the journal file, in the transaction that records it. Resolves when the choice is on disk. */
 export type KeepChoice = (client: Queryable, choice: RecipientChoice) => Promise<void>;
 
 export interface ApiDependencies {
   readonly database: Database;
-  /** For requests without a key, look-ups of keys and unsubscribe links: a separate connection. Default: `database`. */
+  /** A separate connection for requests without a key, key look-ups and unsubscribe links. Default: `database`. */
   readonly publicDatabase?: Database;
   /** Called for each authenticated request; returns false when the client has too many connections. */
   readonly onAuthenticated?: (socket: Socket, clientId: Uuid) => boolean;
-  /** True while PostgreSQL has no room on its disk: writes are refused. */
+  /** True while the disk of PostgreSQL is full: writes are refused. */
   readonly isStoreFull?: () => boolean;
-  /** For single explanations: separate connections, whose statements have a time limit. */
+  /** Separate connections for single explanations. Their statements have a time limit. */
   readonly queryDatabase?: Database;
   /** Sends a query to a feature's worker thread, which has its own connections. */
   readonly askThread: AskThread;
@@ -113,7 +113,7 @@ export interface ApiDependencies {
   readonly keepChoice?: KeepChoice | undefined;
   readonly logger: ApiLogger;
   readonly now: () => Date;
-  /** Awaited after each committed write of a search: the matcher knows the search before the client gets its answer. */
+  /** Awaited after each committed write of a search: the matcher reads the search before the client gets its answer. */
   readonly searchChanged: () => Promise<void>;
   /** Calls the listener when a key or a client's limits change. When absent, a change takes effect within seconds. */
   readonly onKeyChange?: (listener: () => void) => void;

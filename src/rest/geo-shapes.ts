@@ -20,7 +20,7 @@ class ShapeError extends Error {
   }
 }
 
-/** Positions of the smallest ring: a triangle, closed. */
+/** Number of positions in the smallest ring, a closed triangle. */
 const RING_CORNERS_MIN = 4;
 const TOO_MANY = FAULTS.positions(CORNERS_MAX);
 

@@ -13,7 +13,7 @@ export interface CollectionPage {
   readonly members: readonly unknown[];
   readonly totalItems: number;
   readonly paging: Paging;
-  /** Every parameter that the collection knows. */
+  /** Every parameter that the collection accepts. */
   readonly parameters: Rules;
   /** True in estimated collections: there may be more members than `totalItems`. */
   readonly estimated?: boolean;
@@ -49,8 +49,8 @@ export function collection(ctx: Context, page: CollectionPage): object {
 }
 
 /**
- * The class of a collection in `/docs.jsonld`, by which clients find its operations. It is not the value of `@type`,
- * because many clients compare that with `hydra:Collection`.
+ * The class of a collection in `/docs.jsonld`, where clients find its operations. Collections themselves have the
+ * `@type` `hydra:Collection`, which many clients expect.
  */
 export function collectionClassOf(resource: string): string {
   return `${resource}Collection`;

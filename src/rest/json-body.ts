@@ -1,7 +1,7 @@
 /**
  * Request bodies (decisions, section 7): JSON of at most 1 MiB, in UTF-8, compressed or not. A refused body is read to
  * its end and discarded, so that the connection can serve the next request. A client that never ends its body is
- * disconnected like one with any other incomplete request.
+ * disconnected, as after any incomplete request.
  */
 
 import type { Readable } from 'node:stream';
@@ -30,7 +30,7 @@ export const jsonBody: Middleware = async (ctx, next) => {
   checkBodyType(ctx);
   const bytes = await readBytes(ctx);
   ctx.request.body = parse(bytes);
-  // Parsing a body of this size takes so long that it yields to other work afterwards.
+  // Parsing a large body takes long: let other work run before the handler.
   if (bytes.length > LARGE_BYTES) await yieldToOthers();
   await next();
 };
@@ -67,13 +67,13 @@ export function reservedBytes(ctx: Context): number {
   return length > BODY_BYTES_MAX ? 0 : length;
 }
 
-/** Null for a chunked body. Koa's `length` has 32 bits, so that it reads 2^32 + 1 as 1. */
+/** Null for a chunked body. Koa's `length` has 32 bits: it reads 2^32 + 1 as 1. */
 function declaredLength({ req }: Context): number | null {
   const length = req.headers['content-length'];
   return length === undefined ? null : Number(length);
 }
 
-/** Resolves when the body has arrived, undecoded; called before `jsonBody`, so that a slow client holds no turn. */
+/** Resolves when the undecoded body has arrived. Called before `jsonBody`, so that a slow client holds no turn. */
 export async function receiveBody(ctx: Context): Promise<void> {
   if (ctx.request.is() === null) return;
   try {
@@ -125,7 +125,7 @@ function bodyProblem(error: Error & { status?: number }): Error {
 
 const UTF_8 = new TextDecoder('utf-8', { fatal: true });
 
-/** No valid body is a tenth as deep. For deeper ones the parser takes ten times as long per byte. */
+/** Valid bodies have less than a tenth of this depth. For deeper ones the parser takes ten times as long per byte. */
 const DEPTH_MAX = 128;
 /** Objects, lists and members in total: enough for a search with full lists or with the most corners. */
 const PARTS_MAX = 30_000;

@@ -1,7 +1,7 @@
 /**
  * The limits on requests (decisions, sections 7 and 11). Rates are limited by a token bucket per key. All other limits
- * bound concurrent work, per client and in total. A request beyond such a limit waits if the work is short. It is
- * refused if the work holds a scarce resource for as long as another party decides.
+ * apply to concurrent work, per client and in total. A request beyond such a limit waits if the work is short. It is
+ * refused if another party decides how long the work holds a scarce resource.
  */
 
 import type { Context, Middleware } from 'koa';
@@ -27,15 +27,15 @@ export interface ConcurrencyBounds {
   /** The `Retry-After` of a refusal. Default: 1. */
   readonly retryAfterSeconds?: number;
   /**
-   * A request refused by the total gets a random number of seconds below this one in addition, so that not all clients
+   * If the total is reached, `Retry-After` grows by a random number of seconds below this one, so that not all clients
    * return in the same second. Default: 1.
    */
   readonly spreadSeconds?: number;
-  /** A refusal closes its connection: the rest of the request is not read. */
+  /** True if a refusal closes its connection without reading the rest of the request. */
   readonly isClosing?: boolean;
 }
 
-/** Releases what `enter` or `claim` has claimed. Only the first call has an effect. */
+/** Releases a claim of `enter` or `claim`. Only the first call has an effect. */
 export type Leave = () => void;
 
 interface Waiting {
@@ -63,19 +63,19 @@ export class ConcurrencyLimit {
     this.#random = random;
   }
 
-  /** Null when the limit leaves no room. */
+  /** Null when the limit is reached. */
   tryEnter(client: string): Leave | null {
     return this.#hasRoom(client) ? this.#start(client) : null;
   }
 
-  /** Like `tryEnter`, for `weight` units, such as bytes. Throws a 429 `Problem` when the limit leaves no room. */
+  /** Like `tryEnter`, for `weight` units, such as bytes. Throws a 429 `Problem` when the limit is reached. */
   claim(client: string, weight: number): Leave {
     return this.#hasRoom(client, weight) ? this.#start(client, weight) : this.#refuse(client, weight);
   }
 
   /**
-   * Returns at once while there is room. Otherwise clients take turns (actor/turn-ring.ts), and the promise rejects
-   * when `gone` is aborted. Throws a 429 `Problem` when too many requests of the client wait already.
+   * Returns at once if the limit is not reached. Otherwise clients take turns (actor/turn-ring.ts), and the promise
+   * rejects when `gone` is aborted. Throws a 429 `Problem` when too many requests of the client wait already.
    */
   enter(client: string, gone: () => AbortSignal = noSignal, isWriting = false): Leave | Promise<Leave> {
     if (this.#hasRoom(client)) return this.#start(client);
@@ -199,7 +199,7 @@ export class RateLimiter {
   }
 }
 
-/** A body costs one more token per this many bytes: it takes as long to read and validate as that many requests. */
+/** A body costs one more token per this many bytes, because reading and validating them takes as long as a request. */
 const BYTES_PER_TOKEN = 64 * 1_024;
 
 /**
@@ -225,7 +225,7 @@ export function limitRate(settings: ApiSettings, nowMs: () => number): Middlewar
   };
 }
 
-/** A full disk fails some writes and not others: all are refused, so that a client learns at once that it must wait. */
+/** On a full disk only some writes fail. All are refused, so that clients learn at once that they must wait. */
 export function refuseWritesWhile(isStoreFull: () => boolean): Middleware {
   return (ctx, next) => {
     if (ctx.state.principal !== undefined && isWrite(ctx) && isStoreFull()) throw storeFull();
@@ -242,7 +242,7 @@ function limitOf(client: Principal, isWriting: boolean, settings: ApiSettings): 
 
 const CLIENT_SHARE = 1 / 3;
 
-/** Bounds the memory of bodies that are being received, or whose requests wait for their turn. */
+/** Limits the memory of bodies that are being received, or whose requests wait for their turn. */
 const BODY_BYTES = {
   perClientMax: 16 * BODY_BYTES_MAX,
   allMax: 64 * BODY_BYTES_MAX,
@@ -253,9 +253,9 @@ const BODY_BYTES = {
 /**
  * Clients take turns for the connections of the API's pool, one request per turn, and none uses more than a third of
  * them: four hundred concurrent requests of one client delay another client only by the few in progress. A request
- * takes its turn when it has arrived completely and before it is processed, so that a slow connection holds no turn and
- * a waiting request costs no work. The turn ends with the answer, or before a long wait (`leaveTurn`). Runs after
- * authentication; points of interest need no connection and are answered earlier.
+ * takes its turn when it has arrived completely and before it is processed, so that a slow connection does not hold a
+ * turn and a waiting request costs no work. The turn ends with the answer, or before a long wait (`leaveTurn`). Runs
+ * after authentication; points of interest need no connection and are answered earlier.
  */
 export function createTurns(connectionsMax: number): Middleware {
   // One connection is reserved for the process itself.
@@ -292,7 +292,7 @@ function leaveTurn(ctx: Context): void {
 }
 
 export interface QueryLimiter {
-  /** For single explanations: its statements have a time limit. */
+  /** For single explanations. Its statements have a time limit. */
   readonly database: Database;
   /** `gone`: aborted when the client disconnects. Throws a 429 `Problem` when too many queries run, or on a timeout. */
   run<T>(ctx: Context, work: (gone: AbortSignal) => Promise<T>): Promise<T>;
@@ -307,13 +307,12 @@ const QUERIES = { perClientMax: 2, allMax: 8, spreadSeconds: 8 };
 const SINGLE_QUERIES = { perClientMax: 20, allMax: 1_000 };
 const PUBLIC_QUERIES = { perClientMax: 1, allMax: 2, waitingMax: 10 };
 const RETRY_AFTER_SECONDS = 5;
-/** On a busy machine a query may take long; a client waits no longer than this. */
+/** The longest time that a client waits for a query on a busy machine. */
 const DEADLINE_MS = 30_000;
 
 /**
- * Bounds the queries of clients that read more than single rows. Queries over many properties or searches, which may
- * take a second, run in a worker thread, a few at once. Each statement ends after two seconds, or when its client
- * leaves.
+ * Limits the queries of clients that read more than single rows. Queries over many properties or searches may take a
+ * second, so a few at once run in a worker thread. Statements end after two seconds, or when the client leaves.
  */
 export function createQueryLimiter(
   { database: shared, queryDatabase }: Pick<ApiDependencies, 'database' | 'queryDatabase'>,

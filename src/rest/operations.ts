@@ -9,7 +9,7 @@ import { inTime } from '../engine/actor/waiting.ts';
 import type { ApiLogger } from './dependencies.ts';
 import { reportProblems } from './problem.ts';
 
-/** Resolves when the part works, with a warning if there is one; `/readyz` shows its error as the reason. */
+/** Resolves if the part works, with a warning if there is one. `/readyz` shows a thrown error as the reason. */
 export type Check = () => Promise<string | null | void> | string | null | void;
 
 export interface OperationsDependencies {
@@ -27,7 +27,7 @@ export function createOperations({ checks, metrics, metricsContentType, logger }
   const app = new Koa();
   const router = new Router();
   app.use(reportProblems(logger));
-  // A process that answers is alive: an unreachable database is no reason to kill it.
+  // A process that answers is alive. An unreachable database is no reason to kill it.
   router.get('/healthz', (ctx) => {
     ctx.body = { status: 'ok' };
   });

@@ -36,7 +36,7 @@ interface RememberedAnswer {
 
 const PATH = '/indicators/points_of_interest';
 
-/** Adds the route, and returns a short cut to it: the most requested resource skips the scan of all other routes. */
+/** Adds the route, and returns a shortcut, so that this most requested resource skips the scan of all routes. */
 export function pointRoutes(router: Router, dependencies: ApiDependencies): Middleware {
   const answerPoints = pointHandler(dependencies);
   router.get(PATH, acceptable, answerPoints);
@@ -78,8 +78,8 @@ function pointHandler({ pointsOfInterest = () => NO_POINTS }: ApiDependencies): 
 }
 
 /**
- * Writes what `JSON.stringify` would, in half the time: an answer has a thousand points. `attributes` is an object, or,
- * as the specification requires, an empty list when there are none.
+ * Writes the same text as `JSON.stringify` in half the time: an answer may have a thousand points. `attributes` is an
+ * object, or an empty list when there are none, as the specification requires.
  */
 function jsonOf({ lat, lon, name, facility, attributes }: PointOfInterest): string {
   return `{"lat":${lat},"lon":${lon},"name":${JSON.stringify(name)},"type":"${facility}","attributes":${attributesOf(attributes)}}`;

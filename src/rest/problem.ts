@@ -1,7 +1,7 @@
 /**
  * Errors as clients see them (decisions, section 7): one body for all, `application/problem+json` (RFC 9457), which is
- * also a Hydra error. Handlers throw `Problem`; only `reportProblems` turns anything thrown into an answer. An error of
- * the service is logged completely and answered without internal details.
+ * also a Hydra error. Handlers throw `Problem`; only `reportProblems` turns errors into answers. An internal error is
+ * logged completely and answered without details.
  */
 
 import { STATUS_CODES } from 'node:http';
@@ -38,7 +38,7 @@ export interface ProblemExtra {
   readonly members?: Readonly<Record<string, unknown>>;
 }
 
-/** An expected outcome of a request, with everything that its answer needs. */
+/** A refusal of a request, with everything that its answer needs. */
 export class Problem extends Error {
   readonly code = 'PROBLEM';
   readonly status: number;
@@ -88,7 +88,7 @@ export function problemBody(problem: Problem, requestId: string, language: Langu
   };
 }
 
-/** The error handler. Only the access log is outside of it, so that it handles every error. */
+/** The error handler. Only the access log runs outside it, so it handles every error. */
 export function reportProblems(logger: Pick<ApiLogger, 'error'>): Middleware {
   return async (ctx: Context, next: Next) => {
     try {
@@ -144,23 +144,23 @@ export const VIOLATION_CODES = {
     en: 'The value has the wrong type: text, number, list or object.',
     fr: 'La valeur n’est pas du type attendu.',
   },
-  invalid_value: { en: 'The value is not one of the allowed ones.', fr: 'La valeur n’est pas admise.' },
+  invalid_value: { en: 'The value is not one of the allowed values.', fr: 'La valeur n’est pas admise.' },
   invalid_format: { en: 'The format is wrong: a URL, a code or an IRI.', fr: 'Format inattendu : URL, code ou IRI.' },
   invalid_text: { en: 'The text has invalid characters.', fr: 'Le texte contient des caractères invalides.' },
   invalid_iri: { en: 'Not an IRI of the expected collection.', fr: 'Ce n’est pas une IRI de la collection attendue.' },
   invalid_time: { en: 'Not a date and time with an offset.', fr: 'Ce n’est pas une date et une heure avec décalage.' },
   invalid_endpoint: {
-    en: 'The service sends nothing to a URL of this kind.',
+    en: 'The service does not send to URLs of this kind.',
     fr: 'Le service n’envoie rien à une adresse de cette sorte.',
   },
-  below_minimum: { en: 'It is below the minimum.', fr: 'En dessous du minimum.' },
-  above_maximum: { en: 'It is above the maximum.', fr: 'Au-dessus du maximum.' },
+  below_minimum: { en: 'The value is below the minimum.', fr: 'En dessous du minimum.' },
+  above_maximum: { en: 'The value is above the maximum.', fr: 'Au-dessus du maximum.' },
   too_short: { en: 'The text or list is too short.', fr: 'Le texte ou la liste est trop court.' },
   too_long: { en: 'The text, list or JSON is too long.', fr: 'Le texte, la liste ou le JSON est trop long.' },
-  too_old: { en: 'It is older than the data that are kept.', fr: 'Antérieur à ce qui est conservé.' },
+  too_old: { en: 'The time is before the oldest kept data.', fr: 'La date précède les données conservées.' },
   too_many_parts: { en: 'The body has too many objects and members.', fr: 'Le corps a trop d’objets et de champs.' },
   min_above_max: { en: 'A minimum is above its maximum.', fr: 'Un minimum dépasse son maximum.' },
-  in_both_lists: { en: 'It is both included and excluded.', fr: 'C’est à la fois demandé et exclu.' },
+  in_both_lists: { en: 'The value is both included and excluded.', fr: 'La valeur est à la fois demandée et exclue.' },
   criterion_not_set: {
     en: '`orMissing` names a criterion that the search does not set.',
     fr: '`orMissing` nomme un critère que la recherche n’a pas.',
@@ -169,8 +169,8 @@ export const VIOLATION_CODES = {
     en: '`lat`, `lon` and `radius` must be sent together.',
     fr: '`lat`, `lon` et `radius` vont ensemble.',
   },
-  unknown_reference: { en: 'The named object does not exist.', fr: 'Ce qui est nommé n’existe pas.' },
-  unknown_endpoint: { en: 'Nothing was sent to this URL for you.', fr: 'Rien n’a été envoyé à cette adresse.' },
+  unknown_reference: { en: 'The named object does not exist.', fr: 'L’objet indiqué n’existe pas.' },
+  unknown_endpoint: { en: 'No delivery of yours has this URL.', fr: 'Aucun de vos envois n’a cette adresse.' },
   idempotency_key_reused: {
     en: 'This `Idempotency-Key` was used for another request.',
     fr: 'Cette `Idempotency-Key` a servi pour une autre demande.',
@@ -180,30 +180,27 @@ export const VIOLATION_CODES = {
 export type ViolationCode = keyof typeof VIOLATION_CODES;
 
 export const PROBLEM_TYPES = {
-  'about:blank': { en: 'The HTTP status explains the problem.', fr: 'Le code HTTP dit tout.' },
+  'about:blank': { en: 'The HTTP status explains the problem.', fr: 'Le code HTTP explique le problème.' },
   '/docs.jsonld#ConstraintViolationList': {
     en: 'The body is invalid. `violations` lists the faults, each with `propertyPath`, `message` and `code`.',
-    fr: 'Le corps est refusé ; `violations` dit pourquoi, chaque fois avec `propertyPath`, `message` et `code`.',
+    fr: 'Le corps est refusé ; `violations` liste les erreurs, chacune avec `propertyPath`, `message` et `code`.',
   },
   '/docs.jsonld#LimitReached': {
-    en: 'You have reached a limit: `limit` names it, `maximum` and `used` have its figures.',
-    fr: 'Vous avez atteint une limite : `limit` dit laquelle, `maximum` et `used` de combien.',
+    en: 'You have reached a limit: `limit` names it, `maximum` and `used` give its numbers.',
+    fr: 'Vous avez atteint une limite : `limit` la nomme, `maximum` et `used` en donnent les nombres.',
   },
 } as const satisfies Readonly<Record<string, Sentence>>;
 
 type ProblemType = keyof typeof PROBLEM_TYPES;
 
 export const VIOLATIONS_MAX = 50;
-/** Bounds the search for similar names, which takes as long as the rest of a member's validation. */
+/** Limits the search for similar names, which takes as long as the rest of a member's validation. */
 const NEAREST_NAMES_MAX = 10;
 const PATH_LENGTH_MAX = 64;
 
 export type Path = readonly PropertyKey[];
 
-/**
- * The errors of a body, at a bounded cost: whatever their number, the answer has the first ones and the number of
- * further ones.
- */
+/** The errors of a body. To limit the cost, the answer has only the first errors and the number of further ones. */
 export class Violations {
   readonly #first: Violation[] = [];
   #count = 0;
@@ -214,12 +211,12 @@ export class Violations {
     if (this.#first.length < VIOLATIONS_MAX) this.#first.push({ propertyPath: textOf(path), message, code });
   }
 
-  /** Whether the answer has an error of the member itself. */
+  /** True if the answer has an error of the member itself. */
   isReported(member: string): boolean {
     return this.#first.some(({ propertyPath }) => propertyPath === member);
   }
 
-  /** Counts errors without reporting them: enough are reported already. */
+  /** Counts errors without reporting them, because enough are reported already. */
   addMore(count: number): void {
     this.#count += count;
   }

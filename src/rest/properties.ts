@@ -40,7 +40,7 @@ export function propertyRoutes(router: Router, { database, reference }: ApiDepen
     });
   };
 
-  /** Answers the stored properties among `uuids` on one page, whatever their number. */
+  /** Answers all stored properties among `uuids` on one page. */
   const answerNamed = async (ctx: Context, uuids: readonly Uuid[], order: Direction | null, { page }: Paging) => {
     const sorted = order === null ? uuids : [...uuids].sort();
     const found = await documents(order === 'desc' ? sorted.toReversed() : sorted);

@@ -1,6 +1,6 @@
 /**
- * Strict query parameters: an unknown, repeated or malformed one is answered with 400 and the known ones. Names are
- * compared literally, brackets included (`order[title]`, `facilities[]`), so a name cannot nest.
+ * Strict query parameters: an unknown, repeated or malformed one is answered with 400 and a list of the known ones.
+ * Names are compared literally, with their brackets (`order[title]`, `facilities[]`), so they never nest.
  */
 
 import type { Context } from 'koa';
@@ -22,7 +22,7 @@ export interface ParameterRule<Value> {
   readonly isList?: boolean;
   /** The filtered or ordered member; null for neither. */
   readonly property?: string | null;
-  /** Accepted, but undocumented: another parameter does the same. */
+  /** True for a parameter that is accepted but undocumented, because another one does the same. */
   readonly isUndocumented?: boolean;
 }
 
@@ -198,7 +198,7 @@ function instantParameter(description: string): ParameterRule<Date | null> {
   return parameter(`${description} ISO 8601, with an offset; a date means its start in UTC.`, INSTANT, null);
 }
 
-/** Both bounds are inclusive, as in API Platform. */
+/** Both limits are inclusive, as in API Platform. */
 export const CREATED_AT = {
   'createdAt[after]': { ...instantParameter('Created at this time or later.'), property: 'createdAt' },
   'createdAt[before]': { ...instantParameter('Created at this time or earlier.'), property: 'createdAt' },
@@ -215,7 +215,7 @@ const PAGE_MAX = 10_000_000;
 
 /** A larger value is reduced to the maximum: clients that want every member request a thousand. */
 const itemsPerPage: ParameterRule<number> = {
-  description: `Members on a page; more than ${ITEMS_PER_PAGE_MAX} are ${ITEMS_PER_PAGE_MAX}.`,
+  description: `Members on a page; a number above ${ITEMS_PER_PAGE_MAX} means ${ITEMS_PER_PAGE_MAX}.`,
   schema: { type: 'integer', minimum: 1, default: ITEMS_PER_PAGE_DEFAULT },
   property: null,
   parse: ([value = String(ITEMS_PER_PAGE_DEFAULT)]) => {

@@ -1,7 +1,7 @@
 /**
  * The resources that searches refer to, `/cities`, `/departments`, `/site_categories`, `/features` and `/users/{id}`
  * (specification, 2.2, 2.6), and `/public/location-autocomplete` (decisions, section 7): the places that match the
- * typed text, each with its IRI and with the member of a search that looks there.
+ * typed text, each with its IRI and the search member that accepts it.
  */
 
 import type Router from '@koa/router';
@@ -57,7 +57,7 @@ export function referenceRoutes(router: Router, dependencies: ApiDependencies): 
     context: 'Department',
     thing: THINGS.department,
     list: () => reference.departments(),
-    // People know the code, `2A` or `01`. A code that looks like an id means the same department.
+    // Accepts the code, `2A` or `01`, as well as the id. A code that looks like an id means the same department.
     isNamed: ({ id, code }, requested) => String(id) === requested || code === requested.toUpperCase(),
     documentOf: departmentDocument,
   });
@@ -236,7 +236,7 @@ export function locationRoutes(router: Router, { reference }: ApiDependencies, l
   });
 }
 
-/** The member of a search for the place. */
+/** The search member that accepts a place of this type. */
 const CRITERIA: Readonly<Record<PlaceType, SearchMemberName>> = {
   city: 'includedCities',
   department: 'includedDepartments',
@@ -261,7 +261,7 @@ export function locationDocument(place: CompletedPlace): object {
   };
 }
 
-/** A zip code is not a resource of its own: its IRI is that of the list of its communes. */
+/** A zip code is not a resource, so its IRI is that of the list of its communes. */
 function iriOf({ type, id, code }: CompletedPlace): string {
   if (type === 'zipcode') return `/cities?zipcode=${code}`;
   return `/${type === 'city' ? 'cities' : 'departments'}/${id}`;

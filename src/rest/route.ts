@@ -20,13 +20,13 @@ export interface Route {
   readonly parameters: Rules;
   /** The name of the schema of the request body. */
   readonly body: string | null;
-  /** The list can only be read with at least one of its parameters. */
+  /** True if the list can be read only with at least one of its parameters. */
   readonly takesSome?: boolean;
   /** The status of success when the method does not imply it, such as 200 for a POST that creates nothing. */
   readonly status?: 200 | 202;
-  /** It accepts an `Idempotency-Key`. */
+  /** True if it accepts an `Idempotency-Key`. */
   readonly isIdempotent?: true;
-  /** Its answers differ each time, so they have no entity tag. */
+  /** True if its answers differ each time and so have no entity tag. */
   readonly isUntagged?: true;
   /** Its own refusals, in addition to those of its kind. */
   readonly refusals?: readonly (404 | 409 | 410)[];
@@ -61,7 +61,7 @@ export interface Contract {
   readonly resources?: Readonly<Record<string, z.ZodObject>>;
   /** Collections that may have more members than `totalItems`. */
   readonly estimated?: readonly string[];
-  /** Estimated collections that say in `margin` how many more there may be. */
+  /** Estimated collections whose `margin` states how many more members there may be. */
   readonly withMargin?: readonly string[];
   /** The description of each group, by class name. */
   readonly groups?: Readonly<Record<string, string>>;

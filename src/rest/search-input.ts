@@ -18,7 +18,7 @@ import { FAULTS, KINDS_OF_MEMBER, type Sentence } from './sentences.ts';
 
 export interface InputRules extends EndpointRules {
   readonly reference: Pick<Reference, 'city' | 'cityById' | 'departmentById' | 'isZipcode'>;
-  /** The URL of this service, as the client knows it. */
+  /** The URL of this service that the client uses. */
   readonly baseUrl: string;
   /** Ids of the existing site categories. Called only when the body names some. */
   readonly siteCategoryIds: () => Promise<ReadonlySet<number>>;
@@ -47,8 +47,8 @@ export async function readPreviewedSearch(body: unknown, rules: InputRules): Pro
 
 /**
  * Changes the members that `body` states and keeps the others (decisions, section 2). PUT replaces a stated member; a
- * patch merges objects. A member that is sent back unchanged stays valid, whatever the current rules. The look-ups are
- * done at once; `merge` is called when the row is locked. Both throw a 422 `Problem`.
+ * patch merges objects. A member that is sent back unchanged stays valid, regardless of the current rules. The look-ups
+ * are done at once; `merge` is called when the row is locked. Both throw a 422 `Problem`.
  */
 export async function readSearchChange(
   body: unknown,
@@ -226,7 +226,7 @@ function findUnknownCodes(input: SearchInput, { reference }: InputRules, violati
 
 const RANGES = plainCriteria('range');
 
-/** Reports contradictions between members. A maximum of 0 means no bound. */
+/** Reports contradictions between members. A maximum of 0 means no limit. */
 function findConflicts(members: SearchMembers, violations: Violations): void {
   for (const row of RANGES) {
     const { minName } = row;
@@ -264,8 +264,8 @@ function isMemberName(name: string): name is SearchMemberName {
 }
 
 /**
- * Why `text` is not a valid endpoint, or null if it is one (decisions, section 2). `connector.ts` checks the host again
- * at each connection, and the addresses of its name. Ports are checked only here, so that an endpoint that was saved
+ * Why `text` is not a valid endpoint, or null if it is one (decisions, section 2). At each connection, `connector.ts`
+ * checks the host again and the addresses of its name. Ports are checked only here, so that an endpoint that was saved
  * under other rules keeps working.
  */
 export function endpointFault(text: string, { allowPrivateEndpoints, endpointPorts }: EndpointRules): Sentence | null {
@@ -286,7 +286,7 @@ function nameOf({ from, to }: PortRange): string {
   return from === to ? String(from) : `${from} to ${to}`;
 }
 
-/** URL parsers drop tabs and line breaks and trim spaces: the stored URL must equal the called one. */
+/** URL parsers drop tabs and line breaks and trim spaces, but the stored URL must equal the URL that is called. */
 function parseUrl(text: string): URL | null {
   const isClean = /^[^\s\p{Cc}]+$/u.test(text);
   return isClean && URL.canParse(text) ? new URL(text) : null;

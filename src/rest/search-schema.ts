@@ -200,7 +200,7 @@ type Read<F extends Form> = F extends 'cities' | 'departments' ? readonly number
 type Rules = { readonly [F in Form]: (member: Member<F>) => MemberRule<Read<F>> };
 
 const RULES: Rules = {
-  bound: ({ requested }) => nullable(single(integer(0, BOUND_MAX)), `${requested} 0 means no bound.`, null),
+  bound: ({ requested }) => nullable(single(integer(0, BOUND_MAX)), `${requested} 0 means no limit.`, null),
   floor: ({ requested }) => nullable(single(integer(FLOOR_MIN, FLOOR_MAX)), requested, null),
   percent: ({ requested }) => nullable(single(numberIn(PERCENT_MIN, PERCENT_MAX)), requested, null),
   flag: ({ requested }) => written(flag(requested)),

@@ -31,12 +31,12 @@ export const SEARCH_LIST_PARAMETERS = {
   title: textParameter('Part of the title; case, accents, apostrophes and hyphens are ignored.'),
   q: {
     ...textParameter(
-      'Words that are all in `title`, `publicTitle`, the recipient or texts of `context`; case and accents are ignored.',
+      'Words, each in `title`, `publicTitle`, the recipient or a text of `context`; case and accents are ignored.',
     ),
     property: 'title',
   },
   recipient: {
-    ...textParameter('The address in `notificationRecipient`, whole; case is ignored.', 320),
+    ...textParameter('The whole address in `notificationRecipient`; case is ignored.', 320),
     property: 'notificationRecipient',
   },
   emailStatus: choiceParameter('The state of its e-mails.', EMAIL_STATUSES),
@@ -247,9 +247,10 @@ const LARGE_PAGES = { perClientMax: 2, allMax: 8 };
 type AnswerPage = (ctx: Context, envelope: object, members: AsyncIterable<object>) => void;
 
 /**
- * Writes pages that are too large to build at once: a hundred searches of thousands of cities are a hundred megabytes.
- * The next one of `members` is requested when the client has read the last one. Throws a 429 `Problem` beyond a few
- * such pages per client and in total. They have no entity tag: the bytes are unknown when the first one is sent.
+ * Streams pages that are too large to build at once: a hundred searches with thousands of cities take a hundred
+ * megabytes. The next one of `members` is requested when the client has read the last one. Throws a 429 `Problem`
+ * beyond a few such pages per client and in total. The pages have no entity tag: an answer begins before all bytes are
+ * known.
  */
 function createLargeAnswers(): AnswerPage {
   const pages = new ConcurrencyLimit(LIMITED.largePages, LARGE_PAGES);

@@ -9,7 +9,7 @@ import { both, count, type Sentence } from '../values.ts';
 
 export type { Sentence };
 
-/** Text that is the same in every language, or comes from a library with one language. */
+/** Text that is the same in both languages, or comes from a library that has only one. */
 export const verbatim = (text: string): Sentence => both(text, text);
 
 export const joinSentences = (sentences: readonly Sentence[], separator: string): Sentence =>
@@ -188,7 +188,7 @@ export const REFUSALS = {
     'Le service n’a pas accès à ses données. Réessayez dans un instant.',
   ),
   storeFull: both(
-    'The disk of the service is full, and nothing can be saved. Its operator must make room. Try again later.',
+    'The disk of the service is full, and nothing can be saved. Its operator must free space. Try again later.',
     'Le disque du service est plein, et rien ne peut être enregistré. Son exploitant doit libérer de l’espace. Réessayez plus tard.',
   ),
   bug: both('Internal error, logged under the request id.', 'Erreur interne, consignée sous l’id de la requête.'),
@@ -236,8 +236,8 @@ export const REFUSALS = {
   unknownParameter: (name: string, known: string) =>
     both(`unknown parameter ${name}; known parameters: ${known}`, `paramètre inconnu ${name} ; connus : ${known}`),
   oneOrder: both(
-    'The list has one order. Send only one of the parameters order[…].',
-    'La liste n’a qu’un ordre. Envoyez un seul des paramètres order[…].',
+    'The list can have only one order. Send only one of the parameters order[…].',
+    'La liste ne peut avoir qu’un ordre. Envoyez un seul des paramètres order[…].',
   ),
   oneWay: both(
     'Name the property with only one of property, advert and url.',
@@ -262,13 +262,13 @@ export const REFUSALS = {
       `${fr}. Envoyez comme \`after\` la valeur \`oldest\` de cette réponse, ou omettez \`after\`.`,
     ),
   cursorRestored: both(
-    'after dates from before the service was restored',
+    'after is from before the service was restored',
     'after date d’avant la restauration du service',
   ),
   cursorOld: both('after is older than the items kept', 'after est plus ancien que les éléments conservés'),
   bodyNeeded: both('A JSON body is required.', 'Un corps JSON est obligatoire.'),
   sendOneOf: (types: string) => both(`Send one of ${types}.`, `Envoyez l’un de ces types : ${types}.`),
-  sendUtf8: both('Send UTF-8.', 'Envoyez du texte en UTF-8.'),
+  sendUtf8: both('Send the body in UTF-8.', 'Envoyez le corps en UTF-8.'),
   notUtf8: both('The body is not UTF-8.', 'Le corps n’est pas en UTF-8.'),
   encoding: both('This Content-Encoding is not supported.', 'Ce Content-Encoding n’est pas accepté.'),
   notEncoded: both(
@@ -300,13 +300,13 @@ export const REFUSALS = {
   thisIdempotencyKey: ({ en, fr }: Sentence) => both(`this Idempotency-Key ${en}`, `cette Idempotency-Key ${fr}`),
   andMore: (more: number) => both(`and ${more} more`, `et ${count(more)} de plus`),
   endpoint: ({ en, fr }: Sentence) => both(`The endpoint ${en}.`, `L’adresse ${fr}.`),
-  deliversNot: both('This process does not deliver.', 'Ce processus n’envoie rien.'),
+  deliversNot: both('This process does not send webhooks.', 'Ce processus n’envoie pas de webhooks.'),
   eventType: (kinds: string) =>
     both(`eventType is required: one of ${kinds}.`, `eventType est obligatoire, l’un de : ${kinds}.`),
   eventTypes: both('eventType and type contradict each other.', 'eventType et type se contredisent.'),
   notResent: ({ en, fr }: Sentence) => both(`Nothing is sent again: ${en}.`, `Rien n’est renvoyé : ${fr}.`),
   recoveryOpen: both(
-    'Another recovery is in progress. Wait for its end, or stop it.',
+    'Another recovery is in progress. Wait until it ends, or stop it.',
     'Un autre rattrapage est en cours. Attendez sa fin, ou arrêtez-le.',
   ),
   secrets: (most: number) =>

@@ -30,7 +30,7 @@ import { endpointFault } from './search-input.ts';
 import { ownSearch } from './searches.ts';
 import { LIMITED, REFUSALS } from './sentences.ts';
 
-/** The handler validates `endpoint`, because it knows the rules for endpoints. */
+/** The handler validates `endpoint`, because it has the rules for endpoints. */
 const endpoint: ParameterRule<string> = {
   description: 'Absolute https URL that receives the delivery.',
   schema: { ...ENDPOINT_URL.schema, format: 'uri' },
@@ -42,12 +42,12 @@ export const WEBHOOK_TEST_PARAMETERS = {
   endpoint,
   eventType: choiceParameter('Kind of event to deliver.', EVENT_KINDS),
   type: undocumented(choiceParameter('The same as eventType.', EVENT_KINDS)),
-  search: referenceParameter('Search with whose token the test is signed, as its webhooks are.', 'searches'),
+  search: referenceParameter('Search whose token signs the test, as it signs its webhooks.', 'searches'),
 } as const;
 
-/** Each may hold a connection for as long as an attempt takes. */
+/** A test may hold a connection for as long as an attempt takes. */
 const TESTS_AT_ONCE = { perClientMax: 4, allMax: 64, retryAfterSeconds: 5 };
-/** Per client: its tests may target a third party, like the webhooks of its searches (delivery/fair-scheduler.ts). */
+/** Per client, because its tests may target a third party, as its webhooks may (delivery/fair-scheduler.ts). */
 const TEST_RATE = { perSecond: 2, burst: 20 };
 
 export function webhookTestRoutes(router: Router, dependencies: ApiDependencies): void {
@@ -155,7 +155,7 @@ const PAST: Partial<Readonly<Record<EventKind, readonly (object | null)[]>>> = {
   'property.match.resume': [{ price: 320_000 }],
 };
 
-/** The field of events that depend on the search: it looks for at most 300,000 €. */
+/** The field of events that depend on the search, which has a maximum of 300,000 €. */
 const BUDGET: FieldChange = {
   fieldName: 'budget',
   fieldOldValue: String(ADVERT.price),
@@ -181,8 +181,8 @@ const CHANGES: Readonly<Record<EventKind, object | null>> = {
 };
 
 /**
- * A made-up flat in Toulon after one change, and the event of this kind. It passes the same decoding and the same diff
- * as a real advert, so that a test has the shape of real deliveries.
+ * A made-up flat in Toulon after one change, and the event of this kind. The advert is decoded and compared like a real
+ * one, so that a test has the form of real deliveries.
  */
 export function sampleChange(
   kind: EventKind,

@@ -1,4 +1,4 @@
-/** Opens the admin interface (gRPC). Of the composition root, only this part knows `grpc/`. */
+/** Opens the admin interface (gRPC). This is the only part of the composition root that imports `grpc/`. */
 
 import { announceChange } from '../engine/broker/announcements.ts';
 import { findOtherLead } from '../engine/broker/lead-claims.ts';
@@ -43,7 +43,7 @@ export async function openAdmin(parts: Parts, matcher: Matcher | null): Promise<
       isMailAvailable: config.mail !== null,
       requeueMail: async (id) => (await FEATURES.find(({ requeue }) => requeue)?.requeue?.(database, id)) ?? null,
       async republish({ id, subject, headers, body, streamNumber, sequence }) {
-        // NATS's own headers are dropped: a repeated message id would count as a duplicate, and the others apply only once.
+        // Drops NATS's own headers: a repeated message id would count as a duplicate, and the others apply only once.
         const kept = Object.entries(headers).filter(([name]) => !/^nats-/i.test(name));
         await publish(broker, {
           subject,
@@ -65,7 +65,7 @@ export async function openAdmin(parts: Parts, matcher: Matcher | null): Promise<
   return server.address;
 }
 
-/** Refused while the other database accepts adverts, because both would send the same notifications. */
+/** Refuses while the other database takes in adverts, because both would send the same notifications. */
 async function adoptStreams(
   { broker, databaseLocation, topology, heartbeat }: Parts,
   isTrial: boolean,

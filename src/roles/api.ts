@@ -1,4 +1,4 @@
-/** Opens the REST API of clients. Of the composition root, only this part knows `rest/`. */
+/** Opens the REST API of clients. This is the only part of the composition root that imports `rest/`. */
 
 import { type BlockList, isIPv6, type Socket } from 'node:net';
 import type { Config } from '../config.ts';
@@ -22,7 +22,7 @@ import { QUESTION_STATEMENT_MS } from './foundation.ts';
 import { closeServer, createHttpServer, listen } from './http-server.ts';
 import type { Parts } from './parts.ts';
 
-/** Resolves with its URL. */
+/** Resolves with the URL of the API. */
 export async function openApi(parts: Parts, databaseUrl: string, matcher: Matcher | null): Promise<string> {
   const { config, database, broker, announcer, reference, observers, onTransientError } = parts;
   const { ending, announced, draining, closing } = parts;
@@ -73,7 +73,7 @@ export async function openApi(parts: Parts, databaseUrl: string, matcher: Matche
   return url;
 }
 
-/** Logs an outage once, not for each request that it affects. */
+/** Logs an outage once, instead of for each request that it affects. */
 function loggerOf({ log, onTransientError }: Parts): ApiLogger {
   return {
     debug: log.debug.bind(log),
@@ -98,7 +98,7 @@ function openQuestionDatabase({ config, onTransientError, closing }: Parts, data
   return database;
 }
 
-/** One separate connection, so that requests with guessed keys or tokens take none of the clients' connections. */
+/** One separate connection, so that requests with guessed keys or tokens do not use the clients' connections. */
 function openPublicDatabase({ onTransientError, closing }: Parts, databaseUrl: string): Database {
   const database = openDatabase({
     url: databaseUrl,
@@ -131,11 +131,11 @@ function settingsOf(config: Config): ApiSettings {
 
 /** Enough for the pages of twenty browsers behind one address. */
 const UNAUTHENTICATED_PER_ADDRESS_MAX = 64;
-/** Share of all allowed connections. */
+/** Maximum share of all allowed connections per client. */
 const CLIENT_SHARE = 1 / 4;
 
 /**
- * Limits the connections per address and per client. A connection counts for its address until a request on it is
+ * Limits the connections per address and per client. A connection counts for its address until one of its requests is
  * authenticated, and then for its client. Connections of proxies are not counted, because they serve many clients.
  */
 export function createConnectionLimits(proxies: BlockList, connectionsMax: number) {
@@ -145,10 +145,10 @@ export function createConnectionLimits(proxies: BlockList, connectionsMax: numbe
     allMax: Infinity,
   });
   const ofClients = new ConcurrencyLimit(LIMITED.connections, { perClientMax, allMax: Infinity });
-  /** Counts sockets without an authenticated request. */
+  /** Functions that end the count of a socket for its address, for sockets without an authenticated request. */
   const leaveAddress = new WeakMap<Socket, Leave>();
   return {
-    /** For the server's event `connection`. An excess connection is closed at once. */
+    /** Handles the server's event `connection`. An excess connection is closed at once. */
     onConnection(socket: Socket) {
       const address = (socket.remoteAddress ?? '').replace(/^::ffff:(?=\d+\.)/, '');
       if (address === '' || isListed(proxies, address)) return;
@@ -157,7 +157,7 @@ export function createConnectionLimits(proxies: BlockList, connectionsMax: numbe
       leaveAddress.set(socket, leave);
       socket.once('close', leave);
     },
-    /** Called for each authenticated request. False if that client has too many connections. */
+    /** Call this for each authenticated request. Returns false if that client has too many connections. */
     noteAuthenticated(socket: Socket, clientId: Uuid) {
       const leave = leaveAddress.get(socket);
       if (leave === undefined) return true;

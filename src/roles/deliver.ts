@@ -1,6 +1,6 @@
 /**
- * Opens the delivering parts: the sender, the courier, cancellations, and the features' background tasks. A part of the
- * composition root.
+ * The part of the composition root that opens delivery: the sender, the courier, cancellations, and the features'
+ * background tasks.
  */
 
 import { onChange } from '../engine/broker/announcements.ts';
@@ -35,7 +35,7 @@ export async function openDelivery(parts: Parts): Promise<void> {
   let inFlight = (): number => 0;
   let waiting = (): number => 0;
   await heartbeat.addStage({ name: 'deliver', gate, inFlight: () => inFlight() });
-  // A running attempt counts as progress even if its endpoint hangs, because its duration is limited.
+  // A running attempt counts as progress even if its endpoint hangs, because the duration of an attempt is limited.
   const noteProgress = parts.stalls.follow('deliver', () => gate.isOpen && sender.inFlight === 0 && waiting() > 0);
   const courier = await startCourier({
     broker,
@@ -76,7 +76,7 @@ export async function openDelivery(parts: Parts): Promise<void> {
   draining('cancellations', () => cancellations.stop());
 }
 
-/** Secrets that sign webhooks in addition to the tokens of searches. The cache is dropped when any secret changes. */
+/** Secrets that sign webhooks in addition to the tokens of searches. The cache is cleared when any secret changes. */
 export function openSecrets({ broker }: Parts, database: Database): WebhookSecrets {
   const secrets = rememberWebhookSecrets(database);
   onChange(broker, 'secrets', secrets.forget);

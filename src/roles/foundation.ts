@@ -1,4 +1,4 @@
-/** Opens what all roles need: the servers, the connections to them, and this instance's heartbeat. */
+/** Opens what all roles need: the servers, the connections to them, and the heartbeat of this instance. */
 
 import { once } from 'node:events';
 import { type Config, ConfigError } from '../config.ts';
@@ -48,16 +48,16 @@ export interface Foundation {
   readonly parts: Parts;
   readonly databaseUrl: string;
   readonly natsUrl: string;
-  /** File with the crawlers' URL of the embedded NATS; null with an external NATS. */
+  /** The file with the crawlers' URL of the embedded NATS; null with an external NATS. */
   readonly natsCredentialsFile: string | null;
-  /** Resolves with the reason when the service cannot continue. */
+  /** Resolves with the reason if the service cannot continue. */
   readonly failed: Promise<string>;
 }
 
-/** Limit of the time that a query occupies PostgreSQL (decisions, section 11). */
+/** The longest time for which a query may occupy PostgreSQL (decisions, section 11). */
 export const QUESTION_STATEMENT_MS = 2_000;
 
-/** `onDatabaseKnown`: called when PostgreSQL has accepted a connection. */
+/** Calls `onDatabaseKnown` when PostgreSQL has accepted a connection. */
 export async function openFoundation(
   config: Config,
   log: Log,
@@ -83,10 +83,10 @@ export async function openFoundation(
   return { parts, databaseUrl, natsUrl, natsCredentialsFile, failed: Promise.race([servers.lost, actorFailed]) };
 }
 
-/** Needed to open the other parts. */
+/** The parts that are needed to open the others. */
 type Base = Pick<Parts, 'config' | 'log' | 'metrics' | 'closing' | 'fail' | 'onTransientError'>;
 
-/** `fail`: called with the reason why the service cannot continue. */
+/** `fail` is called with the reason why the service cannot continue. */
 async function openParts(
   config: Config,
   log: Log,
@@ -221,7 +221,7 @@ function openSupervisor({ config, metrics, fail }: Base, onFailure: TransientErr
   });
 }
 
-/** A paused intake and invalid streams involve no failing actor, but are reported as failing parts, too. */
+/** Adds a resting intake and unsuitable streams, which no failing actor reports. */
 function failingParts(supervisor: Supervisor, checks: Parts['checks']): readonly FailingActor[] {
   const resting = Object.entries(checks).flatMap(([actor, check]) => {
     const reason = check();
@@ -238,7 +238,7 @@ function probeFullServers({ metrics, closing }: Base, full: FullServers, broker:
   closing('probe writes', probing.stop);
   metrics.labelledGauge(
     'vigie_server_full',
-    '1 from a write for which the server had no room until a probe write succeeds',
+    '1 from the first write that fails for lack of room until a probe write succeeds, else 0',
     'server',
     async () => (['PostgreSQL', 'NATS'] as const).map((server) => [server, Number(full.isFull(server))]),
   );
@@ -277,7 +277,7 @@ async function watchClocks(
   closing('clocks', clocks.stop);
   metrics.labelledGauge(
     'vigie_clock_ahead_seconds',
-    'Time by which a clock is ahead of this instance’s own, accurate to half a round trip',
+    'Time by which a clock is ahead of this instance’s clock, accurate to half a round trip',
     'clock',
     async () => [...clocks.aheadSeconds],
   );
@@ -310,14 +310,14 @@ function watchStalls({ metrics, closing }: Base): Stalls {
   closing('stalls', checking.stop);
   metrics.labelledGauge(
     'vigie_stalled_seconds',
-    'Time for which a role of this instance has had work and made no progress',
+    'Time for which a role of this instance has had work but made no progress',
     'role',
     async () => [...stalls.seconds],
   );
   return stalls;
 }
 
-/** The time is measured from the beginning of the shutdown. */
+/** Resolves `announceMs` after the beginning of the shutdown. */
 function announcement(ending: AbortSignal, announceMs: number): () => Promise<void> {
   if (ending.aborted) return () => Promise.resolve();
   const announced = once(ending, 'abort').then(() => pause(announceMs));
@@ -329,7 +329,7 @@ export interface StartServers {
   readonly natsUrl: string;
 }
 
-/** Returns any other error unchanged: a bug, or an error with a message of its own. */
+/** Explains an outage. Returns any other error unchanged, because it is a bug or already has a suitable message. */
 export function startFailure(error: Error, { databaseUrl, natsUrl }: StartServers): Error {
   if (isDatabaseOutage(error)) return databaseUnreachable(databaseUrl, error);
   return isBrokerOutage(error) ? brokerUnreachable(natsUrl, error) : error;

@@ -7,21 +7,21 @@ import { endsWithin } from '../engine/actor/waiting.ts';
 
 export interface ServerBounds {
   readonly connectionsMax: number;
-  /** Time from the first byte of a request to its last. */
+  /** The time from the first byte of a request to its last byte. */
   readonly requestTimeoutMs?: number;
-  /** Time without a byte in either direction, also between requests. Must exceed the time before any response begins. */
+  /** Time without a byte in either direction, even between requests. Must exceed the time until any response begins. */
   readonly idleTimeoutMs?: number;
 }
 
 /** Enough for a megabyte on a slow connection. */
 const REQUEST_TIMEOUT_MS = 10_000;
 const HEADERS_TIMEOUT_MS = 5_000;
-/** Longer than the minute for which most load balancers keep a connection, because they must be the first to close it. */
+/** Most load balancers keep a connection for a minute and must be the first to close it, so this is longer. */
 const IDLE_TIMEOUT_MS = 75_000;
 
 /**
- * If a request is not sent in time, it is answered with 408 and its connection is closed. Idle connections are closed
- * too, and excess connections at once.
+ * A request that is not sent in time is answered with 408, and its connection is closed. Idle connections are closed
+ * too, and excess connections are closed at once.
  */
 export function createHttpServer(listener: RequestListener, bounds: ServerBounds): Server {
   const { connectionsMax, requestTimeoutMs = REQUEST_TIMEOUT_MS, idleTimeoutMs = IDLE_TIMEOUT_MS } = bounds;
@@ -59,22 +59,22 @@ export function listen(
   });
 }
 
-/** Limit for a client that neither completes its request nor reads its response. */
+/** The time limit for a client that neither completes its request nor reads its response. */
 const SLOW_CLIENT_MAX_MS = 5_000;
 const CHECK_EVERY_MS = 50;
-/** Allows the last responses to reach their clients. */
+/** Lets the last responses reach their clients. */
 const LAST_ANSWERS_MS = 250;
 
 /**
- * Refuses new connections, answers the requests received, and resolves when the last connection has ended. Idle
- * connections are closed at once; the others after the clients' time limit, but not before `lastWork` resolves: the work
- * that requests may wait for, whose duration its owner limits.
+ * Refuses new connections, answers the received requests, and resolves when the last connection has ended. Idle
+ * connections are closed at once. Other connections are closed after `SLOW_CLIENT_MAX_MS`, but not before `lastWork`
+ * resolves. This is the work that requests may wait for; its owner limits its duration.
  */
 export async function closeServer(server: Server, lastWork: () => Promise<unknown> = async () => null): Promise<void> {
   const closed = new Promise<void>((resolve) => {
     server.close(() => resolve());
   });
-  // A connection becomes idle only when its last response ends, even if that response began before the shutdown.
+  // A connection becomes idle when its last response ends, even if that response began before the shutdown.
   const work = (): void => server.closeIdleConnections();
   const idle = startTask({ what: 'idle connections', everyMs: CHECK_EVERY_MS, work });
   try {

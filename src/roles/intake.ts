@@ -1,6 +1,6 @@
 /**
- * Opens the intake of adverts: the matcher, which every instance keeps up to date, and the pipeline from the stream to
- * the database, which only the leader runs. A part of the composition root.
+ * The part of the composition root that opens the intake of adverts: the matcher, which every instance keeps up to
+ * date, and the pipeline from the stream to the database, which only the leader runs.
  */
 
 import { startTask } from '../engine/actor/task.ts';
@@ -31,19 +31,19 @@ import type { Parts } from './parts.ts';
 
 /** A market gets its median within this time after its fiftieth price. */
 const COMPUTE_MEDIANS_EVERY_MS = 10_000;
-/** Pause after a computation, as a multiple of its duration: computing takes at most a hundredth of the time. */
+/** The pause after a computation, as a multiple of its duration: computing uses at most a hundredth of the time. */
 const COMPUTE_MEDIANS_REST = 99;
-/** A former leader may still store the result of a computation that it began. */
+/** Short, because a former leader may still store the result of a computation that it began. */
 const RENEW_MEDIANS_EVERY_MS = 1_000;
 const CORRECT_ESTIMATES_EVERY_MS = 60_000;
-/** Messages since the last nightly dump stay in `ADVERTS`, even if it is full. */
+/** The messages since the last nightly dump stay in `ADVERTS`, even if it is full. */
 const KEPT_FOR_DUMPS_MS = 24 * 3_600_000;
 
 export async function openIntake(parts: Parts, databaseUrl: string): Promise<Matcher> {
   const { config, log, metrics, database, broker, heartbeat, draining, supervisor, fail, onTransientError } = parts;
   const medians = followMedians(database, parts.reference.nameOf);
   const matcher = await openMatcher(parts);
-  // Each term retries this, so that PostgreSQL's part need not wait for an unreachable NATS.
+  // Each term retries this, so that what needs only PostgreSQL does not wait for NATS.
   await ensureIntake(broker).catch((error: Error) => onTransientError('stream of adverts', error));
   await ensureRejections(broker).catch((error: Error) => onTransientError('stream of rejections', error));
   const gate = createPauseGate();
@@ -105,7 +105,7 @@ async function openMatcher(parts: Parts): Promise<Matcher> {
     createIndex: createSearchIndex,
     clock: () => new Date(),
     async changedSince(horizon, onSearch) {
-      // Read again, because the database may have been restored while this process runs.
+      // Repeated here, because the database may have been restored while this process was running.
       if (horizon === null) await renumberRestored(database);
       const followed = await changedSince(database, horizon, (change) => {
         noteProgress();
@@ -118,7 +118,7 @@ async function openMatcher(parts: Parts): Promise<Matcher> {
     supervisor,
     onUnreadableSearch: (number, error) => log.error({ search: number, err: error }, 'A saved search cannot be read.'),
   });
-  // The matcher checks every second whether searches have changed.
+  // The matcher always has work, because it checks every second whether searches have changed.
   noteProgress = parts.stalls.follow('matcher', () => true);
   closing('matcher', () => matcher.stop());
   const durationMs = Math.round(performance.now() - startedAt);
@@ -207,7 +207,7 @@ interface Maintenance {
   stop(): Promise<void>;
 }
 
-/** The leader also removes expired data and has medians computed, so that one instance does so and no further lock is needed. */
+/** The leader also does the work that only one instance should do, so that this work needs no other lock. */
 function maintainAlongside(
   { config, log, database, broker, observers, onTransientError }: Parts,
   medians: StoredMedians,

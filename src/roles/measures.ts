@@ -1,5 +1,5 @@
 /**
- * Values that are read from PostgreSQL, NATS and the process at each scrape. Values that cost a query are cached for a
+ * Metrics that are read from PostgreSQL, NATS and the process at each scrape. Values that cost a query are cached for a
  * few seconds, so that several scrapers cost no more than one.
  */
 
@@ -15,13 +15,13 @@ import { readIntakeLead } from '../engine/store/intake-leader.ts';
 import { readDiskSpace } from '../local/disk-space.ts';
 import { keptForScrapes, type Metrics } from '../metrics.ts';
 
-/** `directories`: those of the embedded servers. The disks of external servers cannot be measured. */
+/** `directories` are those of the embedded servers. The disks of external servers cannot be measured. */
 export function measureDisks(metrics: Metrics, directories: ReadonlyMap<string, string>): void {
   const read = async (figure: 'freeBytes' | 'sizeBytes') =>
     Promise.all([...directories].map(async ([server, path]) => [server, (await readDiskSpace(path))[figure]] as const));
   const of = 'the disk of an embedded server';
-  metrics.labelledGauge('vigie_disk_free_bytes', `Bytes free on ${of}`, 'server', () => read('freeBytes'));
-  metrics.labelledGauge('vigie_disk_size_bytes', `Bytes of ${of}`, 'server', () => read('sizeBytes'));
+  metrics.labelledGauge('vigie_disk_free_bytes', `Free bytes on ${of}`, 'server', () => read('freeBytes'));
+  metrics.labelledGauge('vigie_disk_size_bytes', `Size in bytes of ${of}`, 'server', () => read('sizeBytes'));
 }
 
 export function measurePools(metrics: Metrics, pools: readonly DatabasePool[]): void {
@@ -38,7 +38,7 @@ export function measureStage(metrics: Metrics, stage: string, gate: PauseGate, i
   metrics.stagePaused.set(stage, () => (gate.isOpen ? 0 : 1));
 }
 
-/** Every instance reports the same values: aggregate them by the maximum over instances. */
+/** Every instance reports the same values, so aggregate them by the maximum over instances. */
 export function measureStore(metrics: Metrics, database: Database): void {
   const readOpen = keptForScrapes(() => countOpenDeliveries(database));
   const readFailed = keptForScrapes(() => countFailedDeliveries(database));
@@ -66,7 +66,7 @@ export function measureStore(metrics: Metrics, database: Database): void {
   metrics.gauge('vigie_dead_letters_held', 'Dead letters that wait for an operator', readLetters);
 }
 
-/** Every instance reports the same values: aggregate them by the maximum over instances. */
+/** Every instance reports the same values, so aggregate them by the maximum over instances. */
 export function measureLead(metrics: Metrics, database: Database): void {
   metrics.gauge(
     'vigie_intake_leaderless_seconds',
@@ -75,11 +75,11 @@ export function measureLead(metrics: Metrics, database: Database): void {
   );
 }
 
-/** Every instance reports the same values: aggregate them by the maximum over instances. */
+/** Every instance reports the same values, so aggregate them by the maximum over instances. */
 export function measureTopology(metrics: Metrics, topology: Pick<TopologyWatch, 'found'>): void {
   metrics.labelledGauge(
     'vigie_stream_differences',
-    'Differences of streams and consumers that keep them from working (fault), may do so later (caution), or belong to another database (foreign)',
+    'Problems of streams and consumers that stop them (fault), may stop them later (caution), or come from another owner (foreign)',
     'kind',
     async () => {
       const { faults, cautions, foreign } = topology.found ?? { faults: [], cautions: [], foreign: null };
@@ -92,7 +92,7 @@ export function measureTopology(metrics: Metrics, topology: Pick<TopologyWatch, 
   );
 }
 
-/** Every instance reports the same values: aggregate them by the maximum over instances. */
+/** Every instance reports the same values, so aggregate them by the maximum over instances. */
 export function measureStreams(metrics: Metrics, broker: Broker): void {
   const read = keptForScrapes(() => readStreamFigures(broker));
   const perStream = (figure: 'messages' | 'bytes' | 'bytesMax' | 'pending' | 'ackPending') => async () =>
@@ -110,9 +110,9 @@ export type Stalls = ReturnType<typeof createStalls>;
 const STALLED_SECONDS = 30;
 
 /**
- * Detects roles of this process that have work and make no progress, for `/readyz` and an alert. A growing backlog is not
- * a stall while the role makes progress, nor is an endpoint that hangs. Time is counted in checks, so that a process that
- * was frozen is not considered stalled when it resumes.
+ * Detects roles of this process that have work but make no progress, for `/readyz` and an alert. A role that makes
+ * progress is not stalled, even if its backlog grows or an endpoint hangs. Time is counted in checks, so that a process
+ * that was suspended does not count as stalled when it resumes.
  */
 export function createStalls() {
   const due = new Map<string, () => boolean>();
@@ -120,13 +120,13 @@ export function createStalls() {
   return {
     /** Seconds without progress, by role. */
     seconds,
-    /** `isDue`: whether the role has work to do. Returns a function to call at each step of progress. */
+    /** `isDue` tells whether the role has work. Returns a function to call at each step of progress. */
     follow(role: string, isDue: () => boolean) {
       due.set(role, isDue);
       seconds.set(role, 0);
       return () => void seconds.set(role, 0);
     },
-    /** Throws an error that names the roles without progress for too long. */
+    /** Throws an error that names the roles that have made no progress for too long. */
     assertProgress() {
       const stalled = [...seconds].filter(([, stoodStill]) => stoodStill >= STALLED_SECONDS);
       if (stalled.length === 0) return;

@@ -1,4 +1,4 @@
-/** Opens the operations port for Prometheus and orchestrators. A part of the composition root. */
+/** The part of the composition root that opens the operations port, for Prometheus and orchestrators. */
 
 import { FAILING_MS, type Supervisor } from '../engine/actor/supervisor.ts';
 import { FEATURES } from '../features.ts';
@@ -9,7 +9,7 @@ import { closeServer, createHttpServer, listen } from './http-server.ts';
 import { measureDisks, measurePools, measureStore, measureStreams, measureTopology } from './measures.ts';
 import type { Parts } from './parts.ts';
 
-/** Start-up and shutdown state of this process, for `/readyz`. */
+/** The state of this process during start-up and shutdown, for `/readyz`. */
 export interface Progress {
   phase: 'starting' | 'ready' | 'draining';
   /** Also true if there is no index to load. */
@@ -19,7 +19,7 @@ export interface Progress {
 /** More than enough for scrapers and orchestrators. */
 const CONNECTIONS_MAX = 256;
 
-/** Resolves with its URL. */
+/** Resolves with the URL of the operations port. */
 export async function openOperations(parts: Parts, progress: Readonly<Progress>): Promise<string> {
   const { config, log, metrics, database, pipelineDatabase, broker, clocks, supervisor, stalls, ending, closing } =
     parts;
@@ -36,7 +36,7 @@ export async function openOperations(parts: Parts, progress: Readonly<Progress>)
         started: () => assertThat(progress.phase === 'ready', progress.phase),
         index: () => assertThat(progress.isIndexLoaded, 'not loaded yet'),
         async postgresql() {
-          // A load balancer must learn of the shutdown at once, regardless of how long other checks take.
+          // A load balancer must learn of the shutdown at once, however long other checks take.
           assertThat(progress.phase !== 'draining', 'not checked while draining');
           await database.query('select 1');
         },
@@ -80,7 +80,7 @@ function unlessNeeded({ config }: Parts, reason: string | null): string | null {
   return reason;
 }
 
-/** Without free space adverts cannot be recorded. Reading still works, so other roles report only a caution. */
+/** Without free space, adverts cannot be recorded. Reading still works, so other roles report only a caution. */
 async function roomFailure(
   { config, fullServers }: Parts,
   embedded: ReadonlyMap<string, string>,

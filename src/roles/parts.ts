@@ -1,4 +1,4 @@
-/** What the composition root passes to its parts in other files. */
+/** The values that the composition root passes to its parts in other files. */
 
 import type { Config } from '../config.ts';
 import type { Supervisor } from '../engine/actor/supervisor.ts';
@@ -22,22 +22,22 @@ import type { Observers } from '../observers.ts';
 import type { Shutdown } from '../shutdown.ts';
 import type { Stalls } from './measures.ts';
 
-/** See `shutdown.ts` for the order in which parts end. */
+/** `shutdown.ts` describes the order in which parts end. */
 export interface Parts extends Pick<Shutdown, 'ending' | 'draining' | 'closing'> {
   readonly config: Config;
-  /** Throws `DataDirectoryError` if there is none, which is possible with external servers. */
+  /** Throws `DataDirectoryError` if there is no data directory, which is possible with external servers. */
   readonly dataDirectory: () => string;
   readonly log: Log;
   readonly metrics: Metrics;
   readonly database: DatabasePool;
-  /** The same database, over connections that requests cannot take. */
+  /** The same database, over connections that requests cannot use. */
   readonly pipelineDatabase: DatabasePool;
   /** Sends a query to a feature's worker thread, which has its own connections. */
   readonly askThread: AskThread;
   readonly broker: Broker;
   readonly announcer: DueAnnouncer;
   readonly documents: DocumentCache;
-  /** Resolves the names of endpoints. The limits apply to the whole process. */
+  /** Resolves the names of endpoints. Its limits apply to the whole process. */
   readonly resolveName: ResolveName;
   readonly reference: Reference;
   readonly feed: ActivityFeed;
@@ -49,11 +49,11 @@ export interface Parts extends Pick<Shutdown, 'ending' | 'draining' | 'closing'>
   readonly jetStream: Pick<JetStreamWatch, 'silentMs' | 'isSilent'>;
   readonly clocks: ClockWatch;
   readonly fullServers: Pick<FullServers, 'isFull' | 'reason'>;
-  /** Location of the database, which distinguishes copies of it. */
+  /** The location of the database, which distinguishes it from its copies. */
   readonly databaseLocation: Omit<LeadClaim, 'since'>;
-  /** Ends the process; called with the reason why the service cannot continue. */
+  /** Ends the process. Call this with the reason why the service cannot continue. */
   readonly fail: (reason: string) => void;
-  /** Reasons why this instance is not ready (null if it is ready), by name. Each part adds its own when it opens. */
+  /** Functions that return why this instance is not ready, or null, by name. Each part adds its own when it opens. */
   readonly checks: Record<string, () => string | null>;
   readonly onTransientError: (what: string, error: Error) => void;
   /** Resolves when load balancers have had time to notice the shutdown, so that new connections may be refused. */

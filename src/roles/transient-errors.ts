@@ -1,6 +1,6 @@
 /**
- * While a server is unreachable, every retry of every task fails. To avoid one line per failure, one line is logged when
- * such an error begins and one when it is over.
+ * While a server is unreachable, every retry of every task fails. To avoid a log line for each failure, one line is
+ * logged when such an error begins, and one when it has ended.
  */
 
 import type { ActorFailure } from '../engine/actor/supervisor.ts';
@@ -13,21 +13,21 @@ export type TransientErrors = ReturnType<typeof createTransientErrors>;
 interface OpenError {
   readonly beganAt: number;
   count: number;
-  /** Fires when the error has not recurred for a while. */
+  /** Fires when the error has not recurred for `OVER_AFTER_MS`. */
   over: NodeJS.Timeout | undefined;
 }
 
 /** Longer than the pauses between retries of any work. */
 const OVER_AFTER_MS = 30_000;
 
-/** Server whose errors count as one error for all work; null if each work's errors count separately. */
+/** The server whose errors count as one error for all work; null if the errors of each work count separately. */
 function serverOf(error: Error): string | null {
   if (isBrokerSilence(error)) return 'NATS';
   const reason = databaseRefusal(error);
   return reason === null ? null : `PostgreSQL: ${reason}`;
 }
 
-/** The stack is logged only for possible bugs: for an outage, the failing line of our code says nothing. */
+/** Logs the stack only for possible bugs. For an outage, the failing line of our code is irrelevant. */
 function loggedError(error: Error): Readonly<Record<string, unknown>> {
   if (!isDatabaseOutage(error) && !isBrokerOutage(error) && !isBrokerSilence(error)) return { err: error };
   const messages = [];
@@ -35,7 +35,7 @@ function loggedError(error: Error): Readonly<Record<string, unknown>> {
   return { reason: messages.join(': '), code: (error as { readonly code?: unknown }).code ?? null };
 }
 
-/** `note`: called for every error, logged or not. */
+/** `note` is called for every error, whether it is logged or not. */
 export function createTransientErrors(
   log: Pick<Log, 'info' | 'warn' | 'error'>,
   note: (error: Error) => void = () => undefined,
@@ -44,7 +44,7 @@ export function createTransientErrors(
 
   /** True if this error has not been logged yet. */
   function isNews(what: string, error: Error): boolean {
-    // Numbers such as partitions, ports and sequences differ between works with the same error.
+    // Numbers such as partitions, ports and sequences may differ although the error is the same.
     const key = serverOf(error) ?? `${what}: ${error.message.replaceAll(/\d+/g, '#')}`;
     const known = open.get(key);
     const lastAt = performance.now();
@@ -65,7 +65,7 @@ export function createTransientErrors(
   }
 
   return {
-    /** `what`: the work that met the error. It retries without help. */
+    /** `what` names the work that met the error. That work must retry by itself. */
     onTransientError(what: string, error: Error) {
       note(error);
       if (isNews(what, error)) log.warn({ what, ...loggedError(error) }, 'A transient error occurred.');

@@ -34,9 +34,9 @@ const open = async (hash) => {
   await page.evaluate((to) => (window.location.hash = to), hash);
   await settled();
 };
-/** Lists whose rows open nothing, each with a cell that no other list has. */
+/** Lists whose rows cannot be opened, each with a cell that no other list has. */
 const SUMMARIES = { recipients: 'td.column-lastMailAt' };
-/** Opens a list, and waits for its own rows: those of the list shown before do not count. */
+/** Opens a list, and waits for its own rows, because the previous list may still be shown. */
 const openList = async (name) => {
   await open(`#/${name}`);
   const own = SUMMARIES[name] ?? `a[href^="#/${name}/"]`;
@@ -48,7 +48,7 @@ const rowCountIs = (count) =>
     {},
     count,
   );
-/** Waits for the row: a list shows its former rows until it has been loaded again. */
+/** Waits for the row, because a list shows its former rows until it has been loaded again. */
 const rowOf = (title) =>
   page.waitForSelector(`::-p-xpath(//tr[contains(@class,"RaDatagrid-row")][contains(.,"${title}")])`);
 /** Clicks a button by its text or label, as a person finds it. */

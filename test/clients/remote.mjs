@@ -26,7 +26,7 @@ const addresses = [];
 const aborted = [];
 page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
 page.on('pageerror', (error) => complaints.push(error.message));
-// Accepts the question whether to leave a page with unsaved changes.
+// Confirms leaving a page with unsaved changes.
 page.on('dialog', (dialog) => void dialog.accept());
 page.on('request', (request) => addresses.push(request.url()));
 page.on('requestfailed', (request) => aborted.push(request.url()));

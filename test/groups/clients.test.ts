@@ -1,4 +1,4 @@
-/** What clients ask of their searches, matches and deliveries. */
+/** Tests of clients' requests about their searches, matches and deliveries. */
 
 import { runTogether } from '../support/together.ts';
 

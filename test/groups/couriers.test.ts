@@ -1,4 +1,4 @@
-/** Couriers in the process of the test. */
+/** Tests of couriers that run in the test's process. */
 
 import { runTogether } from '../support/together.ts';
 

@@ -1,4 +1,4 @@
-/** Services in the process of the test, and the way of an advert through them. */
+/** Tests of the journey of an advert through services that run in the test's process. */
 
 import { runTogether } from '../support/together.ts';
 

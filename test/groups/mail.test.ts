@@ -1,4 +1,4 @@
-/** Deliveries by e-mail. */
+/** Tests of deliveries by e-mail. */
 
 import { runTogether } from '../support/together.ts';
 

@@ -1,4 +1,4 @@
-/** The index of searches, communes and points. */
+/** Tests of the search index, of communes and of points of interest. */
 
 import { runTogether } from '../support/together.ts';
 

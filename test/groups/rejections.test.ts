@@ -1,4 +1,4 @@
-/** Messages that the contract refuses, and those that are set aside. */
+/** Tests of messages that the contract refuses, and of dead letters. */
 
 import { runTogether } from '../support/together.ts';
 

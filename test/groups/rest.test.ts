@@ -1,4 +1,4 @@
-/** The REST interface. */
+/** Tests of the REST interface. */
 
 import { runTogether } from '../support/together.ts';
 

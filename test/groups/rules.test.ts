@@ -1,4 +1,4 @@
-/** The rules, and what follows from them. */
+/** Tests of the domain's rules and their consequences. */
 
 import { runTogether } from '../support/together.ts';
 

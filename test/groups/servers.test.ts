@@ -1,4 +1,4 @@
-/** Servers and clients of our own, and what they carry. */
+/** Tests of our own servers and clients, and of what they transfer. */
 
 import { runTogether } from '../support/together.ts';
 

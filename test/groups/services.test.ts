@@ -1,4 +1,4 @@
-/** Services in the process of the test, and what they keep and say. */
+/** Tests of services that run in the test's process: what they store and report. */
 
 import { runTogether } from '../support/together.ts';
 

@@ -1,4 +1,4 @@
-/** PostgreSQL and NATS without a daemon. */
+/** Tests of PostgreSQL and NATS without a daemon. */
 
 import { runTogether } from '../support/together.ts';
 

@@ -1,4 +1,4 @@
-/** A watcher of the activity feed receives everything that any instance does, once NATS has the announcement. */
+/** A watcher of the activity feed receives the activities of all instances once NATS has the announcements. */
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -44,7 +44,7 @@ test('activities are built only for a watcher, and a watch is refused while NATS
   );
 });
 
-test('a watcher of one instance sees the activities of another, from the first advert on', async (t) => {
+test('a watcher of one instance receives the activities of another, from the first advert on', async (t) => {
   const scene = await startScene(t, { VIGIE_ROLES: 'intake,deliver,api' });
   const operators = await startHere(t, scene.servers, { VIGIE_ROLES: 'admin' });
   const stub = new AdminStub(operators.adminAddress, credentials.createInsecure());

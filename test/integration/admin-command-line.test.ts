@@ -42,7 +42,7 @@ test('a wrong command line exits with 2 and refers to the help', async () => {
   await fails(['explain', scene.search.id, 'nonsense'], 2, /property must be properties\/\{uuid\}/);
 });
 
-test('options of every command may precede its words, and stand between them', async () => {
+test('options of every command may precede its words or be between them', async () => {
   const to = ['--address', scene.daemon.adminAddress];
   for (const args of [
     [...to, '--json', 'status'],
@@ -119,7 +119,7 @@ test('a wrong token exits with 4, an unreachable daemon with 5', async () => {
   assert.equal(nobody.code, 5);
   assert.match(
     nobody.stderr,
-    /^vigie: No daemon answers at 127\.0\.0\.1:1 \(connect ECONNREFUSED 127\.0\.0\.1:1\)\. Start it, or correct --address\.\n$/,
+    /^vigie: No daemon answers at 127\.0\.0\.1:1 \(connect ECONNREFUSED 127\.0\.0\.1:1\)\. Start one, or correct --address\.\n$/,
   );
 });
 
@@ -137,7 +137,7 @@ test('the URL of an advert suffices to find its deliveries and to send them agai
   const [id = ''] = /^[0-9a-f-]{36}/m.exec(listed.stdout) ?? [];
   assert.match(listed.stdout, new RegExp(`^${id} +tests +Toulon +delivered +1 +property\\.ad\\.create `, 'm'));
   const told = await admin('explain', '--client', 'tests', url);
-  assert.match(told.stdout, /^searches that it satisfies +1\n/);
+  assert.match(told.stdout, /^satisfied searches +1\n/);
   const pair = `search +searches/${scene.search.id}\\nproperty +properties/${property}\\nmatch +/matches/`;
   assert.match(told.stdout, new RegExp(`^${pair}[0-9a-f-]{36}\\nsatisfied$`, 'm'));
   assert.equal((await admin('explain', scene.search.id, '--url', url)).code, 0);
@@ -195,7 +195,7 @@ test('limits of a client are shown with its usage, changed, and reset', async ()
   await fails(['clients', 'set', id, '--searches', 'many'], 2, /--searches takes a whole number or the word default/);
 });
 
-test('a revoked key is refused from the end of the command on', async () => {
+test('a revoked key is refused as soon as the command has ended', async () => {
   const key = await createApiKey(scene.servers, 'Révoquée');
   const ask = async () => (await fetch(`${scene.daemon.apiUrl}/searches`, { headers: { 'X-API-KEY': key } })).status;
   assert.equal(await ask(), 200);
@@ -206,7 +206,7 @@ test('a revoked key is refused from the end of the command on', async () => {
   assert.equal(await ask(), 401);
 });
 
-test('names and limits are bounded, and the error states the bound', async () => {
+test('names and limits have maximum values, which the error states', async () => {
   const tooLong = await runVigie(['keys', 'create', '--client', 'x'.repeat(201)], scene.servers);
   assert.deepEqual([tooLong.code, tooLong.stderr], [1, 'vigie: --client takes 1 to 200 characters.\n']);
   await fails(

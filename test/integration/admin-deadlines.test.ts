@@ -1,6 +1,6 @@
 /**
- * A call whose client has given up leaves nothing behind in PostgreSQL. Another session holds a lock, so that every
- * call is certainly executing a statement when it ends.
+ * A call that its client gives up leaves no statement in PostgreSQL. Another session holds a lock, so that every call
+ * is executing a statement when it ends.
  */
 
 import assert from 'node:assert/strict';
@@ -53,7 +53,7 @@ async function runningStatements(): Promise<number> {
 
 const isDone = (running: number): boolean => running === 0;
 
-test('at the caller’s deadline its statement is cancelled, even while other callers wait for a connection', async () => {
+test('the statement is cancelled at the caller’s deadline, even while other callers wait for a connection', async () => {
   const { stub, metadata } = await startServer(60_000);
   await whileLocked('dead_letters', async () => {
     const errors = await Promise.all(

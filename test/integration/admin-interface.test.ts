@@ -59,7 +59,7 @@ test('a generic gRPC client that uses reflection gets the same answers', async (
   assert.deepEqual(JSON.parse(stdout), await succeed('GetDelivery', { name: delivery, includeBody: true }));
 });
 
-test('without streams of another owner AdoptStreams changes nothing', async () => {
+test('AdoptStreams changes nothing if there are no streams of another owner', async () => {
   assert.deepEqual((await succeed('AdoptStreams', { validateOnly: true })).adopted ?? [], []);
 });
 
@@ -107,7 +107,7 @@ test('an explanation names every criterion and every delivery', async () => {
   await fail('ExplainMatch', { ...pair, search: `searches/${UNKNOWN}` }, 'not_found', 'ResourceInfo');
 });
 
-test('an explanation finds a property by its advert or address, for every search of a client that it concerns', async () => {
+test('an explanation finds a property by its advert or URL, for every search of a client that it satisfies', async () => {
   const shown = await succeed('GetDelivery', { name: delivery, includeBody: true });
   const [{ uuid }] = JSON.parse(shown.body).match.propertyDocument.adverts;
   const search = `searches/${scene.search.id}`;
@@ -133,7 +133,7 @@ test('an explanation finds a property by its advert or address, for every search
   );
 });
 
-test('deliveries are found by the details that a client reports', async () => {
+test('deliveries are found by any details that a client reports', async () => {
   const count = async (request: object): Promise<number> =>
     ((await succeed('ListDeliveries', request)).deliveries ?? []).length;
   const { client, property: told } = await succeed('GetDelivery', { name: delivery });

@@ -6,7 +6,7 @@ import { announceChange, onChange } from '../../src/engine/broker/announcements.
 import { connectBroker } from '../../src/engine/broker/connection.ts';
 import { startTestNats } from '../support/servers.ts';
 
-test('a changed key is announced to every instance, and not as a change of a search', async (t) => {
+test('a changed key is announced to every instance, but not as a change of a search', async (t) => {
   const server = await startTestNats(t);
   const connect = async (name: string) => {
     const broker = await connectBroker({ url: server.url, name, onStatus: () => undefined });
@@ -42,6 +42,6 @@ test('announcements of a namespace reach no other namespace', async (t) => {
   announceChange(sender, 'keys');
   announceChange(sender, 'controls');
   await Promise.all([told, controlled]);
-  // When the server answers this flush, everything that it had for the connection has arrived.
+  // When the server answers this flush, all earlier messages for the connection have arrived.
   await first.connection.flush();
 });

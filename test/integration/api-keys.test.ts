@@ -18,7 +18,7 @@ describe('API keys', () => {
     assert.ok(!JSON.stringify(rows[0]).includes(key.slice(15)));
   });
 
-  it('work until they are revoked, plus at most the staleness bound', async () => {
+  it('work until they are revoked, and at most the maximum staleness longer', async () => {
     let nowMs = 0;
     const { verify } = apiKeyVerifier(api.database, () => nowMs);
     const { key, apiKey } = await createApiKey(api.database, api.clientId, 'to be revoked');

@@ -1,6 +1,6 @@
 /**
- * Deleting a search or a client, and silencing a search, take effect at once, however many deliveries are open. Open
- * deliveries count as cancelled from the answer on; their rows are updated afterwards.
+ * Deleting a search or a client, or silencing a search, takes effect immediately, however many deliveries are open.
+ * Open deliveries count as cancelled from the answer on; their rows are updated afterwards.
  */
 
 import assert from 'node:assert/strict';
@@ -68,7 +68,7 @@ async function openScene(t: TestContext) {
   return { database, search, clientId, seed, tell, statesRead, statesHeld, startWork };
 }
 
-test('open deliveries of a deleted search read as cancelled and are never claimed, even before their rows are updated', async (t) => {
+test('open deliveries of a deleted search count as cancelled and are never claimed, even before their rows are updated', async (t) => {
   const { database, search, clientId, seed, statesRead, statesHeld } = await openScene(t);
   const [queued, waiting] = await seed(2);
   assert.ok(queued && waiting);

@@ -1,6 +1,6 @@
 /**
  * The clocks of the daemon, PostgreSQL, NATS and crawlers. A difference of more than five seconds is reported, but
- * stops nothing, except intake while the clock of NATS is behind. Messages from the future are rejected.
+ * stops only intake, while the clock of NATS is behind. Messages from the future are rejected.
  */
 
 import assert from 'node:assert/strict';
@@ -37,7 +37,7 @@ async function clocksOf({ operationsUrl }: RunningService): Promise<string> {
   return checks.clocks.reason ?? '';
 }
 
-test('three clocks of one machine agree, and one that jumps is named with those that differ from it', async (t) => {
+test('three clocks of one machine agree, and one that jumps is reported with those that differ from it', async (t) => {
   const [postgres, nats] = await Promise.all([startTestPostgres(t), startTestNats(t)]);
   const broker = await connectTestBroker(t, nats.url);
   const database = connectDatabase(t, postgres.url);
@@ -61,7 +61,7 @@ test('three clocks of one machine agree, and one that jumps is named with those 
   }
 });
 
-test('a PostgreSQL clock two hours ahead is named in /readyz, which stays 200, and in the metrics', async (t) => {
+test('a PostgreSQL clock that is two hours ahead is reported in /readyz, which stays 200, and in the metrics', async (t) => {
   const servers = { postgres: await startTestPostgres(t), nats: await startTestNats(t) };
   const { pathname, username } = new URL(servers.postgres.url);
   const asSuperuser = servers.postgres.superuserUrl.replace(/[^/]*$/, pathname.slice(1));
@@ -84,7 +84,7 @@ test('a PostgreSQL clock two hours ahead is named in /readyz, which stays 200, a
   assert.equal(daemon.log.filter(({ message }) => message === 'The clocks differ.').length, 1);
 });
 
-test('an advert or expiry from the future is rejected with a rejection message, and a true one is recorded', async (t) => {
+test('an advert or expiry from the future is rejected with a message, and a present one is recorded', async (t) => {
   const servers = await startTestServers(t);
   await startHere(t, servers);
   const crawler = await connectCrawler(t, servers.nats.url);
@@ -127,19 +127,19 @@ async function startTurned(t: Cleanup) {
   return { clock, crawler, database, daemon, start };
 }
 
-test('while NATS’s clock is behind, intake pauses and reports it, and rejects no true advert afterwards', async (t) => {
+test('while NATS’s clock is behind, intake pauses and reports it, and afterwards rejects no valid advert', async (t) => {
   const { clock, crawler, database, daemon, start } = await startTurned(t);
   clock.turnBack(2 * HOUR_MS);
   await crawler.publish(crawled(1, 120_000), crawled(1, 125_000, 24 * HOUR_MS), crawled(1, 130_000));
   await until(
     () => clocksOf(daemon),
-    (reason) => reason.endsWith('ahead of that of NATS: synchronise both with NTP; intake pauses until then'),
+    (reason) => reason.endsWith('ahead of that of NATS: synchronise both with NTP; intake is paused until they agree'),
   );
   const metrics = async () => (await fetch(`${daemon.operationsUrl}/metrics`)).text();
   await until(metrics, (text) => /^vigie_intake_leads 0$/m.test(text));
   assert.equal(await daemon.end('SIGTERM'), 0);
   const next = await start();
-  assert.match(await clocksOf(next), /intake pauses/);
+  assert.match(await clocksOf(next), /intake is paused/);
   await crawler.publish(crawled(1, 140_000));
   assert.deepEqual(await pricesOf(database), [110_000]);
   clock.putRight();

@@ -1,6 +1,6 @@
 /**
  * `withCoherentPrice`: alerts, previews, lists and explanations read the stored medians, which PostgreSQL computes on
- * request, and agree at the border to the last digit.
+ * request, and agree at the limit to the last digit.
  */
 
 import assert from 'node:assert/strict';
@@ -93,7 +93,7 @@ describe('the median of a market', () => {
   let near: readonly Home[] = [];
   let alerted: ReadonlySet<string> = new Set();
 
-  it('is absent below fifty prices, and then the middle of all prices once computed', async () => {
+  it('is absent below fifty prices, and is otherwise the middle of all prices when it is computed', async () => {
     const prices = homes(MARKET_SIZE_MIN, FREJUS, (surface) => Math.round(surface * random.integer(2_000, 4_000)));
     await scene.record(prices.slice(1).map(messageOf));
     assert.equal((await scene.computeMedians()).median(VAR), null);
@@ -113,7 +113,7 @@ describe('the median of a market', () => {
     );
   });
 
-  it('evaluates twenty thousand prices near its border alike in alerts, lists, previews and explanations', async () => {
+  it('decides equally about twenty thousand prices near the limit in alerts, lists, previews and explanations', async () => {
     search = await createSearch();
     near = homes(NEAR_THE_BORDER, TOULON, (surface) => {
       const border = median * surface * random.pick([5, 0.2]);
@@ -142,13 +142,13 @@ describe('the median of a market', () => {
     }
   });
 
-  it('moves when it is computed, and explanations state the time', async () => {
+  it('changes when it is computed, and explanations state the time', async () => {
     const dear = near.filter((home) => quotient(home) > median);
     const left = dear.find(({ property }) => alerted.has(property)) as Home;
     const missed = near.find((home) => quotient(home) < median && !alerted.has(home.property)) as Home;
     const untouched = await explanationOf(search, left);
     assert.deepEqual([untouched.satisfied, untouched.movedAt], [true, null]);
-    // More cheap properties lower the median: none of them is too cheap, but some dear ones are now too dear.
+    // More cheap properties lower the median: none of them is too cheap, but some expensive ones are now too expensive.
     await scene.record(homes(NEAR_THE_BORDER / 10, FREJUS, (surface) => surface * 150).map(messageOf));
     const since = Date.now();
     const moved = (await scene.computeMedians()).median(VAR) as number;
@@ -161,7 +161,7 @@ describe('the median of a market', () => {
     }
   });
 
-  it('is the same for both sides of a change: a property that only the median made coherent starts no match', async () => {
+  it('is the same before and after a change, so a property that only a new median makes coherent starts no match', async () => {
     const before = await matched();
     const missed = near.find((home) => quotient(home) < median && !before.has(home.property)) as Home;
     await scene.record([messageOf({ ...missed, price: missed.price + 1 })]);

@@ -40,7 +40,7 @@ test('unknown commands and options exit with 2 and name the nearest one', async 
   }
 });
 
-test('an unreadable file is one sentence, even if other arguments are wrong too', async (t) => {
+test('an unreadable file is reported in one sentence, even if other arguments are wrong too', async (t) => {
   const folder = await emptyDirectory(t);
   const missing = join(folder, 'missing');
   for (const [args, words] of [
@@ -56,7 +56,7 @@ test('an unreadable file is one sentence, even if other arguments are wrong too'
   assert.deepEqual(imported, { code: 1, stdout: '', stderr });
 });
 
-test('interrupted publishing reports what the stream holds and exits with 130', async (t) => {
+test('interrupted publishing reports the number of stored messages and exits with 130', async (t) => {
   const servers = await startTestServers(t);
   const broker = await connectTestBroker(t, servers.nats.url);
   const command = spawnVigie(['publish'], servers);

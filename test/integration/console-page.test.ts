@@ -1,4 +1,4 @@
-/** How the console is served: to whom, under which security policy, how large, and what it reveals of itself. */
+/** How the console is served: to whom, with which security policy, with which size, and what it reveals. */
 
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
@@ -51,7 +51,7 @@ async function packed(path: string, coding: string): Promise<Buffer> {
 }
 
 describe('the console', () => {
-  it('needs no key, and allows nothing but itself', async () => {
+  it('needs no key, and its policy allows only its own files', async () => {
     const { response, text } = await read('/console');
     assert.equal(response.status, 200);
     assert.equal(response.headers.get('Content-Type'), 'text/html; charset=utf-8');
@@ -98,7 +98,7 @@ describe('the console', () => {
     assert.ok(bytes > 10_000 && bytes <= SCRIPT_BYTES_MAX, String(bytes));
   });
 
-  it('knows every department, and the larger communes', async () => {
+  it('has every department and the larger communes', async () => {
     const [outlines, places] = (await assetNames()).slice(2);
     const drawn = JSON.parse((await read(String(outlines))).text);
     const codes = drawn.objects.departments.geometries.map(
@@ -140,13 +140,13 @@ describe('the console', () => {
     }
   });
 
-  it('sends the three largest departments that lie together in 150 kB', async () => {
+  it('sends the three largest neighbouring departments in 150 kB', async () => {
     const sizes = await Promise.all(['62', '80', '02'].map((code) => packed(`/console/communes/${code}`, 'br')));
     const bytes = sizes.reduce((sum, { length }) => sum + length, 0);
     assert.ok(bytes > 100_000 && bytes <= 150_000, String(bytes));
   });
 
-  it('takes pictures and tiles where the operator says so, and those alone', async (t) => {
+  it('loads pictures and tiles only if the operator allows them', async (t) => {
     const tilesUrl = 'https://tiles.example.org/{z}/{x}/{y}.png';
     const console = { showsPictures: true, tilesUrl, tilesAttribution: '"><script>alert(1)</script>' };
     const other = await startTestApi(t, { settings: { console } });
@@ -156,7 +156,7 @@ describe('the console', () => {
     assert.doesNotMatch(await response.text(), /<script>/);
   });
 
-  it('is nowhere when it is left out', async (t) => {
+  it('does not exist when it is disabled', async (t) => {
     const other = await startTestApi(t, { settings: { console: null } });
     assert.equal((await fetch(`${other.baseUrl}/console`)).status, 404);
     const welcome = await fetch(other.baseUrl, { headers: { Accept: 'text/html' } });

@@ -1,4 +1,4 @@
-/** Two couriers. The link of one to PostgreSQL falls silent: it swallows bytes and refuses nothing. */
+/** Two couriers, one of which loses its link to PostgreSQL: bytes disappear without an error. */
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';

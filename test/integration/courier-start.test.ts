@@ -1,4 +1,4 @@
-/** A courier's start with queued deliveries, and with those of a courier that died or could not give them back. */
+/** A courier starts with queued deliveries, and with those of a courier that died or could not return them. */
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
@@ -25,7 +25,7 @@ async function openBacklog(t: TestContext, settings: Partial<CourierSettings> = 
   return { receiver, stage, due };
 }
 
-test('first attempts need no NATS, and no retry is lost while NATS is away', async (t) => {
+test('first attempts need no NATS, and no retry is lost while NATS is unavailable', async (t) => {
   const { receiver, stage } = await openBacklog(t);
   receiver.script('/0', { type: 'answer', status: 500 }, { type: 'answer', status: 200 });
   await stage.servers.nats.stop();
@@ -49,7 +49,7 @@ test('the same courier makes the retries of a stream that was deleted', async (t
   assert.equal(receiver.posts.length, COUNT + 1);
 });
 
-test('overdue retries without a message are all sent, as fast as they are found', async (t) => {
+test('all overdue retries without a message are sent as soon as they are found', async (t) => {
   const { receiver, stage } = await openBacklog(t);
   const pages = 50;
   const search = await seedSearch(stage.database);
@@ -98,7 +98,7 @@ test('the row decides when a retry is due: a message that names a later time or 
   assert.deepEqual(valuesOf(rows, 'id'), [stored.id, tried.id].sort());
 });
 
-test('a message from before the database came back older does not make the retry of an attempt made anew due', async (t) => {
+test('a message from before a restore of the database does not make the retry of a repeated attempt due', async (t) => {
   const { receiver, stage, due } = await openBacklog(t, { retryDelayMs: 3_600_000 });
   const { database, broker } = stage;
   const { retriesStream } = broker.names;
@@ -161,7 +161,7 @@ test('deliveries claimed by a courier that died count as aborted, and those it h
   assert.deepEqual(rows, [{ is: true }], 'its last alerts are noted, which it had no time for');
 });
 
-test('a courier that was declared dead makes no more claims, which would be aborted during their attempts', async (t) => {
+test('a courier that was declared dead claims nothing more, because its attempts would be aborted', async (t) => {
   const { stage, due } = await openBacklog(t);
   const { database } = stage;
   const [frozen, busy] = [await registerCourier(database), await registerCourier(database)];
@@ -200,7 +200,7 @@ test('a claim that could not be returned at shutdown is found by the next courie
   await seedDeliveries(database, search, ['https://e.test/']);
   const courier = await stage.start({
     database: flaky,
-    // A delivery whose document cannot be read is given back.
+    // A delivery whose document cannot be read is returned.
     documents: { read: () => Promise.reject(new Error('a bug')) },
     sender: { send: () => Promise.reject(new Error('nothing is sent')) },
     onClaimed() {

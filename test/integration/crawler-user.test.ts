@@ -1,4 +1,4 @@
-/** Permissions of the crawlers' user in config/nats-server.conf, and of the one of an embedded NATS server. */
+/** Permissions of the crawlers' user in config/nats-server.conf and in an embedded NATS server. */
 
 import assert from 'node:assert/strict';
 import { readFile, rm } from 'node:fs/promises';
@@ -32,7 +32,7 @@ async function connectCrawler(t: TestContext, { crawlerUrl }: Access): Promise<N
   return connection;
 }
 
-test('a crawler publishes, receives rejections, reads those it missed, and can do nothing else', async (t) => {
+test('a crawler can publish, receive rejections and read missed ones, and nothing else', async (t) => {
   const address = await startShippedNats(t, { vigie: NUMERIC_SECRET, crawler: 'crawler-secret' });
   await checkRights(t, {
     url: `nats://vigie:${NUMERIC_SECRET}@${address}`,

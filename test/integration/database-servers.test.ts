@@ -26,7 +26,7 @@ async function beWritable(server: { readonly superuserUrl: string }, isWritable:
   await one.end();
 }
 
-test('of several hosts the primary is found, in any position, and found again after it moved', async (t) => {
+test('the primary is found among several hosts, in any position, and again after it has moved', async (t) => {
   const cleanup = lastFirst(t);
   const [first, second] = [await startTestPostgres(cleanup), await startTestPostgres(cleanup)];
   const { username, password, pathname } = new URL(first.url);
@@ -44,7 +44,7 @@ test('of several hosts the primary is found, in any position, and found again af
   await session.close();
   await second.kill();
   await assert.rejects(portOf);
-  // The server's farewell may be read before the connection closes; the next attempt then still goes to that server.
+  // The server's last message may be read before the connection closes. The next attempt then still uses that server.
   await until(
     () => portOf().catch(({ message }: Error) => message),
     (seen) => /no server of DATABASE_URL accepts writes: .*it is read-only/.test(seen ?? ''),
@@ -78,7 +78,7 @@ test('a URL that requires a standby is refused', () => {
   }
 });
 
-test('hosts and ports may be in the query of the URL', async (t) => {
+test('the query of the URL may contain hosts and ports', async (t) => {
   const { url } = await startTestPostgres(t);
   const { username, password, hostname, port, pathname } = new URL(url);
   const database = open(

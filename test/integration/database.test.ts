@@ -44,12 +44,13 @@ async function openTested(t: Cleanup, plans?: 'pipeline'): Promise<DatabasePool>
   return openTestDatabase(t, url, 1, plans);
 }
 
-test('a connection that breaks while it passes from one user to the next does not end the process', async (t) => {
+test('a connection that breaks between two users does not end the process', async (t) => {
   const database = await openTested(t);
   let users = 0;
   database.on('acquire', (client) => {
     users += 1;
-    // The end of an answer and PostgreSQL's farewell may arrive in one packet, before the next user adds its listener.
+    // The end of an answer and PostgreSQL's last message may arrive in one packet, before the next user adds its
+    // listener.
     if (users === 2) queueMicrotask(() => client.emit('error', new Error('terminating connection')));
   });
   const ask = () => database.query('select 1 as one');
@@ -121,7 +122,7 @@ test('work that throws between its statements leaves no trace, even of statement
   assert.deepEqual(await kept(), []);
 });
 
-test('work that continues after its transaction has ended can send nothing more', async (t) => {
+test('work that continues after its transaction has ended cannot send anything', async (t) => {
   const { database, kept } = await openKept(t);
   const late = new EventEmitter<{ sent: [Promise<unknown>] }>();
   const told = once(late, 'sent');
@@ -153,7 +154,7 @@ test('if the client library cannot encode the last statement, the others and the
   assert.deepEqual(await kept(), [4]);
 });
 
-test('a transaction whose failure was not reported is not taken for committed', async (t) => {
+test('a transaction whose failure was not reported does not count as committed', async (t) => {
   const database = await openTested(t);
   const hidden = transaction(database, async (client) => {
     client.query('select 1 / 0').catch(() => undefined);
@@ -231,7 +232,7 @@ const QUEUE_UP = `
 
 /** Indexes that are always small: they have only deliveries that are resent during an attempt. */
 const SMALL_INDEXES = ['open_resent'];
-/** Scans of these indexes must have a condition on the first column. Any condition will do for a primary key. */
+/** Scans of these indexes must have a condition on the first column. For a primary key any condition is sufficient. */
 const LEADING: Readonly<Record<string, string>> = { open_undecided: 'match_id', open_endpoint: 'endpoint_key' };
 
 /** The indexes that a plan reads from end to end, except those read for their first row alone. */
@@ -310,7 +311,7 @@ const BURST = `
     claim, coalesce(claim, 0)
   from generate_series(1, ${BURST_ROWS}) as i, lateral (select case when i <= ${BURST_SETTLED} then 1 end as claim) as claimed`;
 
-test('in a burst the statements of the queue read no more rows after statistics were taken of an empty queue', async (t) => {
+test('after statistics of an empty queue, the statements of the queue read no additional rows in a burst', async (t) => {
   const { url } = await startTestPostgres(t);
   await migrate(url);
   const database = openTestDatabase(t, url, 1, 'pipeline');
@@ -391,7 +392,7 @@ const sumOf = (reads: readonly Read[]): Read => ({
 });
 const pagesOf = (node: PlanNode): number => node['Shared Hit Blocks'] + node['Shared Read Blocks'];
 
-/** Counts what scans read and what joins compare in vain. Pages of writing nodes are left out. */
+/** Counts the rows that scans read and joins discard. Pages of writing nodes are left out. */
 function readBy(node: PlanNode): Read {
   const below = node.Plans ?? [];
   const compared = { rows: (node['Rows Removed by Join Filter'] ?? 0) * node['Actual Loops'], pages: 0 };
@@ -451,7 +452,7 @@ function settledAttempt(id: Uuid, endpointKey: string): Parameters<typeof record
   };
 }
 
-test('no bound of an indexed column is a time computed within the statement, which cannot bound an index', async (t) => {
+test('conditions on indexed columns do not use times computed within the statement, which an index cannot use', async (t) => {
   const database = await openTested(t);
   const { rows } = await database.query<{ name: string }>(
     `select distinct attname as name from pg_index join pg_attribute on attrelid = indexrelid
@@ -473,7 +474,7 @@ test('no bound of an indexed column is a time computed within the statement, whi
   assertNone(bounds.flat().filter((bound) => indexed.has(bound.split(' ')[0] ?? '')));
 });
 
-test('writes of one turn of the event loop reach PostgreSQL together and in order', async (t) => {
+test('writes of one turn of the event loop arrive at PostgreSQL together and in order', async (t) => {
   const server = createServer();
   const received = new Promise<string>((resolve) => {
     server.once('connection', (socket: Socket) => {

@@ -73,7 +73,7 @@ const histories = fc.oneof(
   attemptsOf('ok', 'aborted', 'gone', 'gone', 'gone', 'status'),
 );
 
-test('an endpoint is paused exactly by the rule, and its failures are reported when they begin and end', async (t) => {
+test('an endpoint is paused exactly according to the rule, and the beginning and end of its failures are reported', async (t) => {
   const database = connectDatabase(t, await ownDatabase(t));
   const seen = { paused: 0, gone: 0 };
   await fc.assert(
@@ -178,14 +178,14 @@ test('a dead endpoint gets no attempts, loses no delivery, and resumes with one 
   await untilIs(async () => (await database.query('select from attempts where error is null')).rowCount, 20);
 });
 
-/** Waits until each courier has polled the pauses, and sent the deliveries that it may send, since this call. */
+/** Waits until each courier has polled the pauses after this call, and sent the deliveries that it may send. */
 async function untilAllHaveLooked(database: Database): Promise<void> {
   const read = async () => (await database.query('select beat::integer from couriers order by number')).rows;
   const before = await read();
   await until(read, (now) => now.every(({ beat }, at) => beat >= before[at].beat + 3));
 }
 
-test('couriers read the paused endpoints only when they have changed, not every second', async (t) => {
+test('couriers read the paused endpoints only after a change, not every second', async (t) => {
   const { database, start } = await openDeliveryStage(t, { retryDelayMs: HOUR_MS });
   await start();
   await start();
@@ -253,7 +253,7 @@ describe('GET and PATCH /endpoints', async () => {
     }
   });
 
-  it('report each cause, the operator’s first, and a client ends its own pause and that of failures', async () => {
+  it('report each cause, the operator’s first, and a client ends its own pauses and those after failures', async () => {
     const { '@id': id } = await find(URLS.both);
     await database.query(
       `insert into endpoints (key, url, failure_streak, failing_since, last_error, failures_paused_at)
@@ -282,7 +282,7 @@ describe('GET and PATCH /endpoints', async () => {
     );
   });
 
-  it('leave a client its own pause when an operator resumes', async () => {
+  it('keep a client’s own pause when an operator resumes', async () => {
     const { '@id': id } = await find(URLS.event);
     await call('PATCH', id, { paused: true });
     await pauseEndpoint(database, urlKeyOf(URLS.event), URLS.event);
@@ -293,7 +293,7 @@ describe('GET and PATCH /endpoints', async () => {
     assert.equal((await call('GET', id)).body.since, before);
   });
 
-  it('refuse a body without `paused`, and list a paused endpoint that no search names any more', async () => {
+  it('refuse a body without `paused`, and list a paused endpoint that no search names any longer', async () => {
     const { '@id': id } = await find(URLS.event);
     for (const body of [{}, { paused: 'no' }, { paused: true, url: 'x' }]) {
       assert.equal((await call('PATCH', id, body)).status, 422);

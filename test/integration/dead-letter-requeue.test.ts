@@ -1,4 +1,4 @@
-/** Requeueing publishes first and deletes afterwards. If a crash separates the two, repeating it does no harm. */
+/** A requeue publishes first and deletes afterwards. If a crash separates the two, it can be repeated safely. */
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -65,7 +65,7 @@ test('a dead letter that was published but not yet deleted is in the stream once
   assert.equal(await requeue(scene), 0, 'it is forgotten');
 });
 
-test('a dead letter that a later message of its advert has overtaken is not requeued, and the answer says so', async (t) => {
+test('a dead letter is not requeued if a later message of its advert is recorded, and the answer reports this', async (t) => {
   const { scene, broker, insertLetter, messageCount } = await openScene(t);
   const uuid = randomUUID();
   const [subject, overtaken] = [advertSubject(uuid), upsertOf(uuid)];

@@ -1,6 +1,6 @@
 /**
- * A bug that one message meets costs at most that message. A bug that many messages meet stops intake, and loses
- * nothing. The bug here is a row that no version ever wrote: recording any change of its property throws.
+ * A bug that affects one message loses at most that message. A bug that affects many messages stops intake, and loses
+ * nothing. Here the bug is a row that no version has written: recording any change of its property throws.
  */
 
 import assert from 'node:assert/strict';
@@ -16,7 +16,7 @@ import { startHere } from '../support/service.ts';
 import { until, untilIs } from '../support/until.ts';
 
 const PROPERTIES = 24;
-/** Long enough to tell one retry from the next, and no longer. */
+/** Just long enough to distinguish consecutive retries. */
 const retryPausesMs = [100, 200, 300];
 const WINDOW = { windowMs: 600_000, restMs: 30_000 };
 const STRICT = tuned({ retryPausesMs, breaker: { ...WINDOW, propertiesMax: 3, restMs: 2_000 } });
@@ -62,7 +62,7 @@ const countLetters = async (database: pg.Pool) =>
 const countLetterProperties = async (database: pg.Pool) =>
   Number((await database.query('select count(distinct subject) from dead_letters')).rows[0].count);
 
-test('a dead letter that is read again after it can be stored is not taken for a restored database', async (t) => {
+test('a dead letter that is read again, and can now be stored, does not count as a sign of a restored database', async (t) => {
   const servers = await startTestServers(t);
   const settings = tuned({ retryPausesMs });
   const crawler = await connectCrawler(t, servers.nats.url);
@@ -97,7 +97,7 @@ test('a dead letter that is read again after it can be stored is not taken for a
   assert.equal(await daemon.end('SIGTERM'), 0);
 });
 
-test('a message that throws is set aside with its bytes and the reason, and all others are recorded in order', async (t) => {
+test('a message whose recording throws becomes a dead letter with its bytes and the reason, and all others are recorded in order', async (t) => {
   const servers = await startTestServers(t);
   const daemon = await startHere(t, servers, tuned({ retryPausesMs }));
   const crawler = await connectCrawler(t, servers.nats.url);
@@ -145,7 +145,7 @@ async function meetBug(servers: TestServers, crawler: TestCrawler, database: pg.
   assert.ok(servers.postgres.pid !== null);
 }
 
-test('a bug that affects many properties stops the intake, is reported, ends the process, and loses nothing', async (t) => {
+test('a bug that affects many properties stops intake, is reported, ends the process, and loses nothing', async (t) => {
   const servers = await startTestServers(t);
   const daemon = await startDaemon(t, servers, STRICT);
   const exited = new Promise<number | null>((resolve) => daemon.process.once('exit', resolve));
@@ -184,7 +184,7 @@ test('a newer instance takes over while the other one waits, and both recover', 
   );
   const crawler = await connectCrawler(t, servers.nats.url);
   const database = connectDatabase(t, servers.postgres.url);
-  // A fixed version would not have the bug. Here the newer one only tolerates more properties.
+  // A fixed version would not have the bug. Here the newer instance only tolerates more affected properties.
   const patient = await startHere(t, servers, tuned({ retryPausesMs, breaker: { ...WINDOW, propertiesMax: 1_000 } }));
   await meetBug(servers, crawler, database);
   const recorded = Array.from({ length: PROPERTIES }, (_, number) => (number < 12 ? null : 200_002));

@@ -1,4 +1,4 @@
-/** Clients find missed deliveries by all they know of them, resend them, and safely repeat requests. */
+/** Clients find missed deliveries by any known details, resend them, and safely repeat requests. */
 
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
@@ -160,7 +160,7 @@ describe('deliveries', () => {
     }
   });
 
-  it('are found in a range that begins and ends at the times they are answered with', async () => {
+  it('are found in a range that begins and ends at their own times in answers', async () => {
     const key = await api.newClient('to the millisecond');
     const [row] = await seedRows(key);
     assert.ok(row);
@@ -175,7 +175,7 @@ describe('deliveries', () => {
     }
   });
 
-  it('do not exist for an unknown advert, or for two properties at once', async () => {
+  it('are not found for an unknown advert, or for two properties at once', async () => {
     const key = await api.newClient('elsewhere');
     const [row] = await seedRows(key);
     assert.ok(row);
@@ -390,7 +390,7 @@ describe('an Idempotency-Key', () => {
     assert.deepEqual(statuses, [409, 409, 201]);
   });
 
-  it('creates one search, for any number and speed of requests', async () => {
+  it('creates one search, regardless of the number and speed of requests', async () => {
     const key = await api.newClient('once');
     const body = { title: 'once', budgetMax: 1 };
     const answers = await Promise.all(Array.from({ length: 8 }, () => create(key, 'a', body)));

@@ -53,7 +53,7 @@ async function openScene(t: Cleanup, connectionsMax = 6) {
     return recordAttempts(database, [{ ...delivery, holder: HOLDER, outcome, after, retryInMs: LATER_MS }]);
   }
 
-  /** Attempts until the delivery has failed finally; resolves with the number of attempts. */
+  /** Makes attempts until the delivery has finally failed. Resolves with their number. */
   async function exhaust(id: Uuid): Promise<number> {
     for (let attempts = 0; ; attempts++) {
       const delivery = await claim(id);
@@ -135,7 +135,7 @@ for (const made of [0, 2, 5]) {
   });
 }
 
-test('a delivery that is resent while it is claimed is sent to the endpoint its row is queued at', async (t) => {
+test('a delivery that is resent during its claim is sent to the endpoint at which its row is queued', async (t) => {
   const { database, search, pointTo, claim, keyOf } = await openScene(t);
   const [due] = await seedDeliveries(database, search, [OLD]);
   const id = due?.id as Uuid;
@@ -174,7 +174,7 @@ test('two simultaneous resends begin one series, and no attempt number is used t
   assert.equal(delivery.attemptCount - delivery.attemptsSpent, 1);
 });
 
-test('a resend during a first attempt lets no later delivery overtake it, and the later one is sent once it has moved', async (t) => {
+test('during a resend of a first attempt no later delivery overtakes it, and the later one is sent once it has moved', async (t) => {
   for (const end of ['settled', 'given back'] as const) {
     const { database, pointTo, claim, settle, seedOld, keyOf, resendOne } = await openScene(t);
     const [first, next] = (await seedOld(OLD, OLD)) as [Uuid, Uuid];
@@ -189,7 +189,7 @@ test('a resend during a first attempt lets no later delivery overtake it, and th
   }
 });
 
-test('a first attempt that moves to another endpoint blocks nothing and is not blocked itself', async (t) => {
+test('a first attempt that moves to another endpoint neither blocks others nor is blocked', async (t) => {
   const { database, pointTo, claim, seedOld, keyOf, resendOne } = await openScene(t);
   const [first, second, third] = (await seedOld(OLD, OLD, OLD)) as [Uuid, Uuid, Uuid];
   for (const id of [third, second]) assert.equal(await claim(id), undefined);
@@ -251,7 +251,7 @@ test('a claim whose answer was lost is returned, even if PostgreSQL commits it l
   assert.equal((await claim(id))?.attemptCount, 1);
 });
 
-test('a claim that the network delays for longer than its courier waits claims nothing', async (t) => {
+test('a claim that the network delays beyond its courier’s wait claims nothing', async (t) => {
   const { database, claim, seedOld } = await openScene(t);
   const [id] = (await seedOld(OLD)) as [Uuid];
   const { gate: network, open: heal } = createGate();
@@ -358,7 +358,7 @@ test('endpoints of one match whose keys share a hash do not wait for each other'
   assert.deepEqual(idsOf(aged.due), [fourth]);
 });
 
-test('a success is recorded even if its attempt is declared aborted, and the last one, at that moment', async (t) => {
+test('a success is recorded even if its attempt, the last one, is declared aborted at that moment', async (t) => {
   const { database, claim, settle, seedOld } = await openScene(t);
   const [id, next] = (await seedOld(OLD, OLD)) as [Uuid, Uuid];
   const delivery = (await claim(id)) as ClaimedDelivery;
@@ -384,7 +384,7 @@ test('a success is recorded even if its attempt is declared aborted, and the las
   assert.equal(rows[0].state, 'delivered');
 });
 
-test('a delivery that waits only for its own endpoint is found in few pages, behind 20,000 of another endpoint', async (t) => {
+test('a delivery that waits only for its own endpoint is found in a few pages, behind 20,000 of another endpoint', async (t) => {
   const { database, claim, seedOld, keyOf } = await openScene(t, 1);
   const ids = await seedOld(...Array<string>(20_000).fill(OLD), NEW, NEW);
   const [first] = ids.slice(-2) as [Uuid, Uuid];

@@ -1,6 +1,6 @@
 /**
- * The statements of the queue make the transitions of domain/delivery.ts and no others, from every state, on real
- * PostgreSQL. Each is executed twice, as after a commit whose answer was lost, and concurrently with other deliveries.
+ * From every state, the statements of the queue make only the transitions of domain/delivery.ts, on real PostgreSQL.
+ * Each is executed twice, as after a commit whose answer was lost, and concurrently with other deliveries.
  */
 
 import assert from 'node:assert/strict';
@@ -98,7 +98,7 @@ function statementsOf(
   };
 }
 
-/** Cancels one delivery as silencing its search would, so that no run needs a search of its own. */
+/** Cancels one delivery as silencing its search would, so that runs can share a search. */
 async function cancelOne(database: Database, { number }: SeededSearch, id: Uuid): Promise<void> {
   await database.query('update open_deliveries set generation = -1 where id = $1', [id]);
   await cancelPage(database, { number, generation: 0, markedAgoMs: 0 }, null, 1_000);
@@ -152,7 +152,7 @@ test('an attempt starts by the clock of its courier, not of PostgreSQL', async (
   }
 });
 
-test('a late failure changes nothing, and a late success counts', async (t) => {
+test('a late failure has no effect, and a late success counts', async (t) => {
   const { database, search } = await openScene(t);
   for (const isFine of [false, true]) {
     for (const state of ['queued', 'sending', 'retry_wait', 'failed'] as const) {

@@ -1,4 +1,7 @@
-/** `vigie doctor` on real servers: each wrong setting is a line that says what to do, each correct one is fine. */
+/**
+ * `vigie doctor` on real servers reports each wrong setting in a line that says what to do, and each correct one as
+ * fine.
+ */
 
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
@@ -78,7 +81,7 @@ test('unsuitable PostgreSQL settings are reported, each with the value to set', 
     ...{ fsync: 'on', full_page_writes: 'on', max_wal_size: '4GB', wal_compression: 'off', shared_buffers: '512MB' },
   });
   const { of: ofGood } = await examine({ ...NOWHERE, postgres: good });
-  assertSaid(ofGood('PostgreSQL'), /^fine: Its settings are as the manual requires\.$/);
+  assertSaid(ofGood('PostgreSQL'), /^fine: The settings meet the requirements of the manual\.$/);
   assertNone(ofGood('PostgreSQL').filter((line) => !line.startsWith('fine')));
   assertNone(await queryOnce(good.url, `select from pg_class where relname = 'clients'`), 'it changed nothing');
 });
@@ -128,7 +131,7 @@ test('a stream that loses adverts is reported', async (t) => {
   assertSaid((await examine(servers)).of('NATS'), /^wrong: Stream ADVERTS: discard is old with max_bytes 100000/);
 });
 
-test('waiting adverts are counted, with the age of the oldest and the time they will take', async (t) => {
+test('waiting adverts are counted, with the age of the oldest and the remaining time', async (t) => {
   const servers = await startTestServers(t);
   const broker = await connectTestBroker(t, servers.nats.url);
   const said = async () => (await examine(servers)).of('NATS').filter((line) => /adverts wait/.test(line));

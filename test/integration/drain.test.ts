@@ -1,6 +1,6 @@
 /**
- * The end of a daemon's life: SIGTERM ends it in order, regardless of its users and its work. The load balancer is
- * notified first, work in progress is finished, and no request is cut off, repeated or refused.
+ * SIGTERM ends a daemon in order, regardless of its users and its work. The load balancer is notified first, work in
+ * progress is finished, and no request is cut off, repeated or refused.
  */
 
 import assert from 'node:assert/strict';
@@ -126,7 +126,7 @@ test('simultaneous signals count as one; a later one ends the daemon immediately
   assert.equal(await ended, 1);
   clearInterval(again);
   assert.ok(performance.now() - signalledAt > 1_000, 'the first echoes changed nothing');
-  assert.equal(daemon.log.at(-1)?.message, 'A second signal was received: the daemon ends without draining.');
+  assert.equal(daemon.log.at(-1)?.message, 'A second signal was received, so the daemon ends without draining.');
 });
 
 test('SIGTERM during start-up ends the daemon in order too', async (t) => {

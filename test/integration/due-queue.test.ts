@@ -1,4 +1,4 @@
-/** The due deliveries that a courier has in memory, and the announcements that it receives in the meantime. */
+/** The due deliveries in a courier's memory, and the announcements that it receives. */
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';

@@ -1,4 +1,4 @@
-/** One daemon at a time locks the data directory, and the lock of a dead daemon does not last. */
+/** One daemon at a time locks the data directory, and the lock ends with the daemon. */
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -14,13 +14,13 @@ import { LOADER, moduleUrl } from '../support/checkout.ts';
 const isRoot = process.getuid?.() === 0;
 const module = moduleUrl('src/local/data-directory');
 
-test('a missing directory is created, accessible to its owner only', async (t) => {
+test('a missing directory is created, and only its owner can access it', async (t) => {
   const directory = await openDataDirectory(join(await temporaryDirectory(t), 'à la volée', 'vigie'));
   t.after(() => directory.close());
   assert.equal((await stat(directory.path)).mode & 0o777, 0o700);
 });
 
-test('a second daemon is refused, by any path to the directory, and learns which process holds it', async (t) => {
+test('a second daemon is refused, by any path to the directory, and reports which process uses it', async (t) => {
   const path = await temporaryDirectory(t);
   const other = join(await temporaryDirectory(t), 'link');
   await symlink(path, other);
@@ -35,7 +35,7 @@ test('a second daemon is refused, by any path to the directory, and learns which
   await (await openDataDirectory(other)).close();
 });
 
-test('a directory is free as soon as its daemon is killed', async (t) => {
+test('a directory is unlocked as soon as its daemon is killed', async (t) => {
   const path = await temporaryDirectory(t);
   const holder = spawn(process.execPath, [
     ...LOADER,
@@ -95,7 +95,7 @@ test('a path that cannot be a directory is refused with the name of the setting'
   }
 });
 
-test('the cache is in the XDG directory, and root uses one of the system otherwise', () => {
+test('the cache is in the XDG directory, or for root in a directory of the system', () => {
   assert.equal(cacheDirectory({ XDG_CACHE_HOME: '/somewhere' }), '/somewhere/vigie');
   assert.equal(cacheDirectory({ XDG_CACHE_HOME: 'a/b' }), cacheDirectory({}), 'a relative one is ignored');
   if (isRoot) assert.equal(cacheDirectory({}), '/var/cache/vigie');

@@ -73,7 +73,7 @@ test('passwords are in files that only the daemon’s user can read, and on no c
   }
 });
 
-test('another user can read no file, enter no directory and take no lock, even if the parent directories are open', async (t) => {
+test('another user cannot read files, enter directories or take locks, even if the parent directories are accessible', async (t) => {
   const { postgres, nats, dataDir } = await startBoth(t);
   await chmod(dataDir, 0o755);
   const directory = await openDataDirectory(dataDir);
@@ -115,7 +115,7 @@ test('a root daemon runs each server under its own system user', async (t) => {
   }
 });
 
-test('the application’s role owns its database and nothing more', async (t) => {
+test('the application’s role owns only its database', async (t) => {
   const { postgres } = await startBoth(t);
   await migrate(postgres.url);
   assert.deepEqual(

@@ -64,7 +64,7 @@ test('PostgreSQL’s shared buffers are an eighth of the memory, within bounds',
   assert.deepEqual(bufferSettings(gigabyte / 2), { shared_buffers: '128MB', effective_cache_size: '256MB' });
 });
 
-test('kill -9 of the daemon also ends its servers, and the next start works at once', async (t) => {
+test('kill -9 of the daemon also ends its servers, and the next start succeeds immediately', async (t) => {
   const dataDir = await dataDirectory(t);
   const { daemon, pids, urls } = await startDaemon(dataDir);
   await query(urls.postgres, 'create table kept ()');
@@ -84,7 +84,7 @@ test('a server that outlived its daemon is stopped by the next start', async (t)
   assert.equal(await isRunning(orphans.nats.pid), false);
 });
 
-test('files written under another user are taken over, and lost passwords are replaced', async (t) => {
+test('files of another user are taken over, and lost passwords are replaced', async (t) => {
   const dataDir = await dataDirectory(t);
   const first = await startBoth(dataDir);
   await query(first.postgres.url, "create table kept (word text); insert into kept values ('été')");
@@ -126,7 +126,7 @@ test('an interrupted first start is restarted', async (t) => {
   assert.equal(await exists(join(dataDir, 'postgres.new')), false);
 });
 
-test('a plain user without a home or a locale starts both', async (t) => {
+test('an ordinary user without a home or a locale can start both servers', async (t) => {
   if (!isRoot) return t.skip('the other tests run as a plain user already');
   const dataDir = await emptyDirectory(t);
   await chown(dataDir, NOBODY, NOBODY);
@@ -186,7 +186,7 @@ test('a server that ignores its stop signal is killed', async (t) => {
   assert.match(await server.exited, /^stubborn server ended by SIGKILL.*\nready$/s);
 });
 
-test('nats-server from 2.10 on syncs every write, and earlier versions do not get the option', async (t) => {
+test('nats-server 2.10 and later sync every write, and earlier versions do not get the option', async (t) => {
   const dataDir = await emptyDirectory(t);
   const fake = join(dataDir, 'nats-server');
   for (const [version, isWritten] of [
@@ -206,7 +206,7 @@ test('nats-server from 2.10 on syncs every write, and earlier versions do not ge
   }
 });
 
-test('a program other than nats-server is refused by name', async (t) => {
+test('a program other than nats-server is refused with its name', async (t) => {
   const dataDir = await emptyDirectory(t);
   for (const bin of ['/no/such/file', '/bin/true']) {
     await assert.rejects(startNatsServer({ dataDir, serverBin: bin, cacheDir }), (error: Error & { code: string }) => {
@@ -285,7 +285,7 @@ async function messageCount(url: string): Promise<number> {
   return state.messages;
 }
 
-/** Whether the process runs. A zombie, which only its parent can remove, does not. */
+/** True if the process runs. A zombie, which only its parent can remove, does not count. */
 async function isRunning(pid: number): Promise<boolean> {
   return (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')) !== '';
 }

@@ -55,7 +55,7 @@ test('crawlers find the embedded NATS by its port, the ready line, a file and a 
   assert.match(gone.stderr, /^vigie: No daemon runs here/);
 });
 
-test('a user without a passwd entry is reported before anything starts, and can run an existing directory', async (t) => {
+test('a user without a passwd entry is reported before anything starts, but can use an existing directory', async (t) => {
   if (!isRoot) return t.skip('only root can become another user');
   // Makes a copy of the binaries that any user can read, because this clone may not be readable for others.
   await findPostgresBinaries(cacheDir, { name: 'unknown', userId: UNKNOWN_USER, groupId: UNKNOWN_USER });

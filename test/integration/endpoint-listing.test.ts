@@ -1,4 +1,6 @@
-/** Operators see every endpoint that was attempted or paused, and, by its name, an endpoint without any attempt yet. */
+/**
+ * Operators can list every endpoint that was attempted or paused, and show an endpoint without attempts by its name.
+ */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

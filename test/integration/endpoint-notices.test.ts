@@ -55,7 +55,7 @@ async function openScene(cleanup: Cleanup, language: 'fr' | 'en' = 'en') {
   };
 }
 
-test('one e-mail names all endpoints of a client, at half of the time and at the pause, each once', async (t) => {
+test('one e-mail names all endpoints of a client, each once at half the time and once at the pause', async (t) => {
   const { client, fail, notices, anHourLater, database } = await openScene(t);
   const acme = await client('Acme');
   const other = await client('Other', null);
@@ -99,7 +99,7 @@ test('an e-mail that the server refuses is sent again after an hour, and later n
   assert.match((await notices()).join(), /endpoints have been paused\n[^]*three\.example/);
 });
 
-test('of many endpoints twenty are named and the others counted, in the language of e-mails', async (t) => {
+test('twenty of many endpoints are named and the others counted, in the language of e-mails', async (t) => {
   const { client, fail, notices } = await openScene(t, 'fr');
   const acme = await client('Agence\r\nBcc: x@y.example');
   for (let number = 10; number < 35; number++) await fail(acme, `https://e${number}.example/`, 73);

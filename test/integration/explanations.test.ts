@@ -41,7 +41,7 @@ function codesOf({ matchReasons }: { matchReasons: readonly { code: string }[] }
 }
 
 describe('an explanation', () => {
-  it('says that nothing was notified, and that a match began when the price fell', async () => {
+  it('states that nothing was notified, and that a match began when the price fell', async () => {
     const [property, advert] = [randomUuid(), randomUuid()];
     const search = await create();
     await scene.record([recentFlat(property, advert, { price: 250_000 })]);
@@ -80,7 +80,7 @@ describe('an explanation', () => {
     assert.match(left.matchReason, /from 250,000\s€ to 190,000\s€\. It no longer matches\..*above the maximum/s);
   });
 
-  it('shows what is known of a place with only a zip code: the department, as alerts, lists and medians do', async () => {
+  it('shows the department of a place with only a zip code, as alerts, lists and medians do', async () => {
     const property = randomUuid();
     const department = await create({ includedCities: [], includedDepartments: ['/departments/13'] });
     const city = await create({ includedCities: ['/cities/13001'] });
@@ -104,7 +104,7 @@ describe('an explanation', () => {
     );
   });
 
-  it('says what existed when the search was created, and what appeared since', async () => {
+  it('distinguishes properties that existed when the search was created from later ones', async () => {
     const [standing, fresh] = [randomUuid(), randomUuid()];
     await scene.record([recentFlat(standing, randomUuid(), { price: 150_000 })]);
     const search = await create();
@@ -123,7 +123,7 @@ describe('an explanation', () => {
     );
   });
 
-  it('says of an event what existed before it, and calls a beginning after an end a new one', async () => {
+  it('states that a property already matched when an event was notified, and explains a later match as a new one', async () => {
     const [property, advert] = [randomUuid(), randomUuid()];
     await scene.record([recentFlat(property, advert, { price: 150_000 })]);
     const search = await create({ eventEndpoint: 'https://example.com/e', subscribedEvents: ['ad.update.price'] });
@@ -145,7 +145,7 @@ describe('an explanation', () => {
     );
   });
 
-  it('says if retention has removed the deliveries, and if notifications are off', async () => {
+  it('states if retention has removed the deliveries, and if notifications are off', async () => {
     const property = randomUuid();
     const search = await create();
     await scene.record([recentFlat(property, randomUuid(), { price: 150_000 })]);
@@ -260,7 +260,7 @@ describe('stored properties', () => {
   const found = async (search: string, url: string): Promise<number> =>
     (await api.call('GET', `${search}/explanation?url=${encodeURIComponent(url)}`)).status;
 
-  it('are removed with all that is known of them', async () => {
+  it('are removed with all their records', async () => {
     const property = randomUuid();
     await scene.record([recentFlat(property, randomUuid(), {})]);
     await api.database.query('delete from properties where uuid = $1', [property]);

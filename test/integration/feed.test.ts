@@ -1,4 +1,4 @@
-/** The feed as its clients read it: nothing is added before a cursor that was given out, and no cursor misleads. */
+/** The feed as its clients read it: nothing is added before an issued cursor, and no cursor skips or repeats items. */
 
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
@@ -97,7 +97,7 @@ async function record(
 const idsOf = ({ body }: ApiAnswer): Uuid[] => body.items.map(({ id }: { id: Uuid }) => id);
 
 describe('the feed', () => {
-  it('returns nothing behind which an earlier item may still be committed', async () => {
+  it('returns nothing before which an item may still be committed', async () => {
     const scene = await openScene();
     const slow = await record(scene, 2);
     const quick = await record(scene, 2);
@@ -121,7 +121,7 @@ describe('the feed', () => {
       await batch.commit();
       committed.push(...batch.ids);
     };
-    /** Reads from the cursor to the present end. */
+    /** Reads from the cursor to the current end. */
     const readOn = async (from: string): Promise<{ readonly ids: readonly Uuid[]; readonly cursor: string }> => {
       const page = await scene.read(`?limit=3${from}`);
       const cursor = `&after=${page.body.next}`;
@@ -152,7 +152,7 @@ describe('the feed', () => {
     assert.ok(committed.length > 50, String(committed.length));
   });
 
-  it('for a client that asks for the latest begins with items recorded from now on', async () => {
+  it('begins with items recorded from now on for a client that requests the latest', async () => {
     const scene = await openScene();
     await (await record(scene, 2)).commit();
     const open = await record(scene, 1);
@@ -162,7 +162,7 @@ describe('the feed', () => {
     const later = await record(scene, 1);
     await later.commit();
     const told = await scene.read(`?after=${latest.body.next}`);
-    assert.deepEqual(idsOf(told), [...open.ids, ...later.ids], 'what was under way comes after it');
+    assert.deepEqual(idsOf(told), [...open.ids, ...later.ids], 'the items in progress follow it');
   });
 
   it('is read in pages of any size, byte by byte', async () => {
@@ -194,7 +194,7 @@ describe('the feed', () => {
     }
   });
 
-  it('is read for one search alone', async () => {
+  it('can be read for a single search', async () => {
     const scene = await openScene();
     const other = await api.call('POST', '/searches', { title: 'other' }, { key: scene.key });
     const { rows } = await database.query('select number, id from searches where id = $1', [
@@ -208,7 +208,7 @@ describe('the feed', () => {
     assert.equal((await scene.read()).body.items.length, 6);
   });
 
-  it('accepts a cursor from its own client and filter only, and none that was modified', async () => {
+  it('accepts only unmodified cursors of the same client and filter', async () => {
     const scene = await openScene();
     await (await record(scene, 1)).commit();
     const { next } = (await scene.read()).body;
@@ -256,7 +256,7 @@ describe('the feed', () => {
     );
   });
 
-  it('answers an expired cursor with the place to begin', async () => {
+  it('answers an expired cursor with the cursor at which to begin', async () => {
     const scene = await openScene();
     const [old, young] = [await record(scene, 2), await record(scene, 2)];
     const start = (await scene.read()).body.next;
@@ -277,11 +277,11 @@ describe('the feed', () => {
     assert.deepEqual(idsOf(await scene.read(`?after=${last.cursor}`)), young.ids, 'who had it all has missed nothing');
   });
 
-  it('answers a cursor from before a restore with the place to begin', async () => {
+  it('answers a cursor from before a restore with the cursor at which to begin', async () => {
     const scene = await openScene();
     await (await record(scene, 1)).commit();
     const before = (await scene.read()).body.next;
-    // Simulates a copy in another cluster: its rows have higher transaction numbers than the cluster's present ones.
+    // Simulates a copy in another cluster: its rows have higher transaction numbers than the cluster's current ones.
     await database.query(`update feed_batches set recorded_in = '900000000000'::xid8 where client_id = $1`, [
       scene.clientId,
     ]);
@@ -296,7 +296,7 @@ describe('the feed', () => {
     assert.deepEqual((await scene.read(`?after=${all.body.next}`)).body.items, []);
   });
 
-  it('wakes its waiting clients, also while an earlier transaction runs, and no others', async () => {
+  it('wakes only its waiting clients, even while an earlier transaction runs', async () => {
     const scene = await openScene();
     const slow = await record(scene, 1);
     const quick = await record(scene, 1);
@@ -308,7 +308,7 @@ describe('the feed', () => {
     assert.deepEqual(idsOf(await waiting).slice(0, 1), slow.ids);
   });
 
-  it('ends the waiting of a revoked key immediately, and that of no other key', async () => {
+  it('ends only the waits of a revoked key, immediately', async () => {
     const [scene, other] = [await openScene(), await openScene()];
     const polls = Array.from({ length: 5 }, () => scene.read('?wait=30'));
     const waitingOfOther = other.read('?wait=30').then(() => 'ended');

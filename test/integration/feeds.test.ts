@@ -67,13 +67,13 @@ test('A, B and A again within the stream’s duplicate window end as A', async (
   for (const file of [one, two, one]) await take(scene, 'aba', file);
   await recorded(scene);
   assert.equal(await eventCount(scene, 'ad.update.price', 'aba'), 2);
-  // A clock that was set back does not date the new message before the earlier ones.
+  // After the clock was set back, the new message still gets a later time than the earlier ones.
   await take(scene, 'aba', two, { clock: () => new Date(0) });
   await recorded(scene);
   assert.equal(await eventCount(scene, 'ad.update.price', 'aba'), 3);
 });
 
-test('an unusable file expires nothing, and a forced one is applied as it is', async () => {
+test('an unusable file expires nothing, and a forced one is applied unchanged', async () => {
   const twenty = rows(0, 20, 100_000);
   await take(scene, 'refused', polirisFile(twenty));
   const before = await streamed(scene);
@@ -108,7 +108,7 @@ test('an unusable file expires nothing, and a forced one is applied as it is', a
   assert.equal(await liveCount(scene, 'refused'), 0);
 });
 
-test('an unreadable row leaves its advert unchanged, and one without a reference leaves all missing adverts', async () => {
+test('an unreadable row leaves its advert unchanged, and one without a reference leaves all missing adverts unchanged', async () => {
   await take(scene, 'row', polirisFile([rowOf(1, 100), rowOf(2, 200), rowOf(3, 300)]));
   const broken = await take(scene, 'row', polirisFile([rowOf(1, 100), { ...rowOf(2, 150), 21: '\0' }]));
   assert.deepEqual([broken.counts.gone, broken.counts.notUnderstood], [1, 1]);
@@ -250,7 +250,7 @@ test('files in unusual styles are read without an invented or lost value', async
   }
 });
 
-test('the role reads a folder once its newest file is complete, in one instance, and reports to operators', async (t) => {
+test('the role reads a folder when its newest file is complete, in one instance, and reports to operators', async (t) => {
   const servers = await startTestServers(t);
   const folder = await emptyDirectory(t);
   await mkdir(join(folder, 'pushed', 'archive'), { recursive: true });
@@ -294,7 +294,7 @@ function sourceOf(name: string, from: Partial<FeedSource>): FeedSource {
   return { name, format: 'poliris', everyMs: 24 * 3_600_000, ...nothing, ...from };
 }
 
-test('a slow source delays only those of its host, and is listed as being read', async (t) => {
+test('a slow source delays only other sources of its host, and is listed as being read', async (t) => {
   const path = join(await emptyDirectory(t), 'Annonces.csv');
   await writeFile(path, polirisFile([rowOf(1, 1)]));
   let [asked, end] = [0, () => undefined as unknown];
@@ -387,7 +387,7 @@ test('an agency that adds its number later keeps its adverts: only new and remov
   assert.deepEqual(dry.counts, counts);
   assert.deepEqual([counts.new, counts.changed, counts.gone, counts.unchanged], [1, 2, 1, 21]);
   assert.match(notices.join(), /23 adverts return under another agency number \(R1 as AG7\/R1\) and keep/);
-  // The former number returns, and one advert was missing since.
+  // The former number returns, and one advert is missing.
   const back = await take(scene, 'renumbered', polirisFile([...before.slice(1, 23), { ...rowOf(99, 5), 175: '999' }]));
   assert.deepEqual([back.counts.new, back.counts.gone, back.counts.changed], [0, 1, 2]);
   await recorded(scene);
@@ -410,7 +410,7 @@ test('if half of the references changed, or several adverts share a key, no adve
   assert.deepEqual([shared.counts.new, shared.counts.gone], [10, 10]);
 });
 
-test('the agencies of a file are judged separately: one with a new number keeps its adverts', async () => {
+test('the agencies of a file are checked separately: one with a new number keeps its adverts', async () => {
   const of = (agency: string, from: number, to: number) =>
     rows(from, to, 100_000).map((row) => ({ ...row, 1: agency, 175: `${agency.at(-1)}${row[2]}` }));
   const others = [...of('A1', 0, 5), ...of('A2', 0, 9)];
@@ -453,7 +453,7 @@ test('a snapshot in which most adverts of the source, or of an agency, change pr
   await assert.rejects(next(121, 79, 200, 100, 100), /3 of 5 adverts of the agency B change/);
 });
 
-test('a price with grouped digits is read as the source’s earlier rows showed, even when they are gone', async () => {
+test('a price with grouped digits is read by the habit of the source’s earlier rows, even when they are gone', async () => {
   const row = (number: number, price: string, surface = '') => ({ ...rowOf(number, 1), 11: price, 16: surface });
   const first = await take(
     scene,

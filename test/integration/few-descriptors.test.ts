@@ -1,4 +1,4 @@
-/** A low limit of file descriptors: connections that find none are refused at once; the pipeline keeps its own. */
+/** With few file descriptors, connections without one are refused immediately, and the pipeline keeps its own. */
 
 import assert from 'node:assert/strict';
 import { Agent, request } from 'node:http';

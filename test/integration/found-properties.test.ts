@@ -79,7 +79,7 @@ function valueOf({ stored }: KnownProperty, by: FoundQuery['by']): number | stri
 }
 
 describe('the current results of a search', () => {
-  it('are all live properties that satisfy it, in the requested order, with the time since when', async () => {
+  it('are all live properties that satisfy it, in the requested order, with the time when they began to', async () => {
     const random = createRandom(41);
     let found = 0;
     for (let i = 0; i < SEARCHES; i++) {
@@ -163,7 +163,7 @@ describe('GET /searches/{id}/properties', () => {
     return body['@id'];
   };
 
-  it('answers documents with the time since when they satisfy the search, and their match if any', async () => {
+  it('answers documents with the time when they began to satisfy the search, and their match if any', async () => {
     const id = await search({ notificationEnabled: true, endpointRecipient: 'https://example.com/hook' });
     const { body } = await api.call('GET', `${id}/properties?itemsPerPage=100`);
     assert.equal(body.estimated, false);
@@ -185,7 +185,7 @@ describe('GET /searches/{id}/properties', () => {
     assert.equal((await api.call('GET', newest['@id'])).body.title, newest.title);
   });
 
-  it('answers for a silent search, hides contacts as the search does, and sorts', async () => {
+  it('answers for a search without notifications, hides contacts as the search does, and sorts', async () => {
     const id = await search({ transactionType: 0, hidePropertyContact: true });
     const { body } = await api.call('GET', `${id}/properties?order[price]=asc&itemsPerPage=50`);
     const members: readonly { price: number | null; adverts: readonly object[] }[] = body['hydra:member'];
@@ -270,7 +270,7 @@ describe('a search with more properties than are evaluated', () => {
     assert.ok(total + margin < 1.2 * truth, `${total} of ${truth}, margin ${margin}`);
   });
 
-  it('evaluates proportionally fewer with polygon corners, independent of the clock', async () => {
+  it('evaluates proportionally fewer with polygon corners, regardless of the clock', async () => {
     const fine = { ...anything(), ...square(5_000) };
     const { total, estimated, margin } = await find({ criteria: fine });
     assert.ok(total > 3_000 && total <= 4_000, `${total}`);

@@ -1,4 +1,4 @@
-/** What crawlers may send: messages twice, out of order, and with garbage between them. */
+/** Crawlers may send messages twice, out of order, and with invalid ones between them. */
 
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
@@ -17,7 +17,7 @@ const property = numberedUuid('property', 1);
 const advert = numberedUuid('advert', 1);
 const at = (minute: number): string => `2026-03-10T08:${String(minute).padStart(2, '0')}:00.000Z`;
 
-test('duplicates and stale messages change nothing, and garbage is kept with its bytes and blocks no other message', async (t) => {
+test('duplicates and stale messages change nothing, and invalid messages are kept with their bytes and block no others', async (t) => {
   const servers = await startTestServers(t);
   const receiver = await startWebhookReceiver(t);
   const daemon = await startHere(t, servers);
@@ -81,7 +81,7 @@ test('duplicates and stale messages change nothing, and garbage is kept with its
   assert.equal(await daemon.end('SIGTERM'), 0);
 });
 
-test('publish refuses what the contract does not allow, by line, and publishes a line once', async (t) => {
+test('publish refuses lines that violate the contract, with their numbers, and publishes each line once', async (t) => {
   const servers = await startTestServers(t);
   await startHere(t, servers);
   const good = JSON.stringify(upsert({ property, advert, crawledAt: at(10), price: 250_000 }));

@@ -1,4 +1,4 @@
-/** Every instance reports how long no instance has led intake, during such a time and after it. */
+/** Every instance reports how long intake has had no leader, during and after such a time. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -68,7 +68,7 @@ async function whileLongSilence(database: pg.Pool): Promise<void> {
   );
 }
 
-test('one that is alone keeps the lead, however late PostgreSQL answers its sign of life', async (t) => {
+test('a single instance keeps the lead, however late PostgreSQL answers its heartbeat', async (t) => {
   const { postgres } = await startTestServers(t);
   await migrate(postgres.url);
   const database = connectDatabase(t, postgres.url);
@@ -85,7 +85,7 @@ test('one that is alone keeps the lead, however late PostgreSQL answers its sign
   assert.equal((await readIntakeLead(database)).leaderlessSeconds, 0);
 });
 
-test('one that is alone keeps the lead, however late it gives its sign of life; for another one, it loses it', async (t) => {
+test('a single instance keeps the lead, however late its heartbeat is, but loses it to another one', async (t) => {
   const servers = await startTestServers(t);
   const daemon = await startDaemon(t, servers);
   const database = connectDatabase(t, servers.postgres.url);
@@ -114,7 +114,7 @@ test('one that is alone keeps the lead, however late it gives its sign of life; 
   );
 });
 
-test('a leader whose PostgreSQL says nothing for a while asks one thing at a time', async (t) => {
+test('a leader whose PostgreSQL does not answer for a while sends one query at a time', async (t) => {
   const { postgres } = await startTestServers(t);
   await migrate(postgres.url);
   const proxy = await startTcpProxy(t, Number(new URL(postgres.url).port));

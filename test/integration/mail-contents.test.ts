@@ -1,4 +1,4 @@
-/** E-mails contain what is true when they are written, and an item that no e-mail showed never counts as delivered. */
+/** E-mails contain the facts at the time of writing, and an item that no e-mail showed never counts as delivered. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -93,7 +93,7 @@ test('another attempt sends the same bytes, even if the data has changed', async
   assert.deepEqual([again, others], [first, []]);
 });
 
-test('an e-mail with a contact that waits for a retry is written anew when a search begins to hide contacts', async (t) => {
+test('an e-mail with a contact that waits for a retry is written again when a search begins to hide contacts', async (t) => {
   const scene = await openMailScene(t);
   const reader = await openReader(scene);
   const contact = { agency: 'Agence', email: null, fax: null, name: null, phone: '04 94 00 00 00', reference: 'R1' };
@@ -153,7 +153,7 @@ test('150 properties are one e-mail below 90 KiB: twenty are shown, the others c
   }
 });
 
-test('matches come first, then price cuts by percent, and what finds no room is counted', async (t) => {
+test('matches come first, then price cuts by percent, and properties that do not fit are counted', async (t) => {
   const scene = await openMailScene(t);
   const search = await scene.newSearch(await scene.newClient('a'), 'jo@example.org');
   const now = new Date();

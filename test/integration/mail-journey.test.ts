@@ -101,7 +101,7 @@ test('an advert is sent by webhook and by e-mail until the recipient unsubscribe
   }
 });
 
-test('an erased recipient is in no row, message, dead letter, file, log line or metric', async (t) => {
+test('no row, message, dead letter, file, log line or metric contains an erased recipient', async (t) => {
   const address = 'jo.gone@example.org';
   const smtp = await startSmtpReceiver(t);
   smtp.scriptRecipient(address, { code: 451, text: `4.2.1 <${address}> is asked to wait` });

@@ -46,7 +46,7 @@ describe('the members of a search about e-mail', () => {
     }
   });
 
-  it('are refused until the address changes, and not only because the same one is sent back', async () => {
+  it('stay refused until the address changes, even if the same address is sent again', async () => {
     const { '@id': iri } = await created({ notificationRecipient: 'gone@example.org' });
     await api.database.query('update searches set mail_refused_at = now() where id = $1', [iri.slice(10)]);
     const refused = (await api.call('GET', iri)).body;
@@ -63,7 +63,7 @@ describe('the members of a search about e-mail', () => {
     assert.equal((await change(iri, { notificationFrequency: null })).notificationFrequency, 'instant');
   });
 
-  it('have one address, without what could end a line or begin another address', async () => {
+  it('have one address, without characters that could end a line or begin another address', async () => {
     const addresses = [
       ...['', 'jo', 'jo@', '@example.org', 'a@example.org,b@example.org', 'a@example.org b@example.org'],
       ...['jo@example.org\nBcc: x@example.org', 'jo@example.org\r', 'Jo <jo@example.org>', '"a\r\nb"@example.org'],
@@ -77,7 +77,7 @@ describe('the members of a search about e-mail', () => {
 });
 
 describe('the link to unsubscribe', () => {
-  it('asks, and changes nothing, however often it is followed', async () => {
+  it('shows a form, and changes nothing, however often it is followed', async () => {
     const { iri, path, address } = await sent('asked@example.org');
     for (const method of ['GET', 'HEAD', 'GET']) {
       const response = await ask(method, path);
@@ -96,7 +96,7 @@ describe('the link to unsubscribe', () => {
     assert.equal(await statusOf(iri), 'active');
   });
 
-  it('shows what the searches ask for, in words, and nothing of who asks or of other searches', async () => {
+  it('shows the criteria of the searches in words, but no address and no other searches', async () => {
     const address = 'reader@example.org';
     await api.call('POST', '/searches', { title: 'of somebody else', notificationRecipient: 'other@example.org' });
     await api.call('POST', '/searches', { title: 'silent', notificationRecipient: address });
@@ -142,7 +142,7 @@ describe('the link to unsubscribe', () => {
       assert.ok(!page.includes(hidden), hidden);
   });
 
-  it('shows a search of anything, and one of every commune, in a few lines', async () => {
+  it('shows a search without criteria, and one of every commune, in a few lines', async () => {
     const communes = [...api.reference.populations()].map(([insee]) => insee);
     const { path } = await sent('many@example.org', { includedCities: communes, withCoherentPrice: null });
     const page = await (await ask('GET', path)).text();
@@ -199,7 +199,7 @@ describe('the link to unsubscribe', () => {
     assert.match(await read(), none);
     await letterIs(timeOrderedUuid(new Date()));
     assert.match(await read(), /Fréjus[^]*Les 53 biens/);
-    // The client has hidden one of the properties since.
+    // The client has since hidden one of the properties.
     await api.call('PUT', `${iri}/properties/${properties[9]}/mark`, { state: 'hidden' });
     assert.match(await read(), /Les 52 biens/);
     await database.query('delete from mail_items where property_uuid <> $1', [properties[0]]);
@@ -211,7 +211,7 @@ describe('the link to unsubscribe', () => {
     assert.doesNotMatch(erased, /Fréjus|biens? de cet e-mail|\?search=/);
   });
 
-  it('unsubscribes with one click, for good, and cancels what waits', async () => {
+  it('unsubscribes with one click, permanently, and cancels waiting e-mails', async () => {
     const { iri, path, waiting, address } = await sent('leaving@example.org');
     const click = {
       headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
@@ -234,7 +234,7 @@ describe('the link to unsubscribe', () => {
     assert.equal(theirs.body.emailStatus, 'active');
   });
 
-  it('leaves what waits to the address that its search has by now', async () => {
+  it('does not cancel e-mails whose search now has another address', async () => {
     const { iri, path, waiting, address } = await sent('moved@example.org');
     await api.call('PUT', iri, { notificationRecipient: 'present@example.org' });
     assert.equal((await ask('POST', path)).status, 200);
@@ -250,7 +250,7 @@ describe('the link to unsubscribe', () => {
     assert.deepEqual([mail?.address, mail?.items.map(({ id }) => id)], ['present@example.org', [waiting]]);
   });
 
-  it('offers to take it back, and then e-mails are sent again', async () => {
+  it('offers to undo the unsubscription, after which e-mails are sent again', async () => {
     const { iri, path } = await sent('back@example.org');
     const done = await (await ask('POST', path)).text();
     for (const page of [done, await (await ask('GET', path)).text()]) {
@@ -263,7 +263,7 @@ describe('the link to unsubscribe', () => {
     assert.equal((await ask('POST', `${path.slice(0, -2)}zz?again`)).status, 404);
   });
 
-  it('stops one search and no other, of its own recipient only, until that is taken back', async () => {
+  it('stops only one search, of its own recipient, until this is undone', async () => {
     const address = 'stops@example.org';
     const [one, two, other] = [await sent(address), await sent(address), await sent('bystander@example.org')];
     const waiting = [await record(one, { gatherMs: 300_000 }), await record(two, { gatherMs: 300_000 })];
@@ -291,7 +291,7 @@ describe('the link to unsubscribe', () => {
     assert.deepEqual(await statuses(), ['active', 'active', 'active']);
   });
 
-  it('sends less often than the client has set, also what waits, until that is taken back', async () => {
+  it('makes e-mails less frequent than the client has set, including waiting ones, until this is undone', async () => {
     const [address, frequency] = ['rarely@example.org', 'weekly' as const];
     const [instant, weekly] = [await sent(address), await sent(address, { notificationFrequency: frequency })];
     const chosen = async (query: string) => {
@@ -367,7 +367,7 @@ describe('the link to unsubscribe', () => {
     assert.equal((await ask('DELETE', `/unsubscribe/${token}`)).status, 405);
   });
 
-  it('is written neither to the log nor, as it is, to the database', async () => {
+  it('is not written to the log, and only as a hash to the database', async () => {
     const { path, token } = await sent('secret@example.org');
     await ask('GET', path);
     await ask('POST', path);

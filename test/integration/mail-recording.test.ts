@@ -1,4 +1,4 @@
-/** Which items are recorded for e-mails. Nothing is sent later for a time without e-mails (decisions, 12). */
+/** Which items are recorded for e-mails. Nothing is sent later for a period without e-mails (decisions, 12). */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -45,7 +45,7 @@ test('nothing is recorded for an address that is off, refused, unsubscribed, or 
   );
 });
 
-test('an item waits for seven o’clock in Paris, also on the days of a clock change, and joins no earlier e-mail', async (t) => {
+test('an item waits for seven o’clock in Paris, even on days of a clock change, and joins no earlier e-mail', async (t) => {
   const scene = await openMailScene(t);
   const client = await scene.newClient('a');
   const mornings = {
@@ -79,7 +79,7 @@ test('an item waits for seven o’clock in Paris, also on the days of a clock ch
   assert.equal(await scene.claim(), null);
 });
 
-test('an operator’s retry gathers a failed item anew, and hastens a whole e-mail that waits', async (t) => {
+test('an operator’s retry gathers a failed item again, and makes a whole waiting e-mail due', async (t) => {
   const scene = await openMailScene(t);
   const { database } = scene;
   const client = await scene.newClient('a');

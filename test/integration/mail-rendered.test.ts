@@ -1,4 +1,4 @@
-/** E-mails as their readers see them: in a browser, light and dark, on a phone and in a column of 640 pixels. */
+/** E-mails as readers see them: in a browser, light and dark, on a phone and in a column of 640 pixels. */
 
 import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -54,7 +54,7 @@ const HTML = mailText(
   'fr',
 ).html.replaceAll(PICTURE, pictureOf('#4a7c8c'));
 
-test('a card each, the price as it was and is, its change in colour, to be read light and dark', async (t) => {
+test('each property is a card with its former and current price and a coloured change, legible in light and dark', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'vigie-mail-'));
   t.after(() => rm(folder, { recursive: true, force: true }));
   const file = join(folder, 'mail.html');

@@ -46,7 +46,7 @@ test('items recorded within the gathering time form one e-mail, with all searche
   assert.ok((await readSearch(scene.database, client, one.id))?.lastAlertAt instanceof Date);
 });
 
-test('a property that is hidden in a search leaves its e-mails, and one that is tried again is written anew', async (t) => {
+test('a property that is hidden in a search is left out of its e-mails, and a retried e-mail is written again', async (t) => {
   const scene = await openMailScene(t);
   const { database } = scene;
   const search = await scene.newSearch(await scene.newClient('a'), JO);
@@ -87,7 +87,7 @@ test('two instances send each recipient one e-mail', async (t) => {
   assert.equal(new Set(scene.smtp.mails.map(({ to }) => to)).size, 36);
 });
 
-test('no e-mail waits for a recipient that is held, by an erasure for one', { timeout: 60_000 }, async (t) => {
+test('no e-mail waits for a locked recipient, for example during an erasure', { timeout: 60_000 }, async (t) => {
   const scene = await openMailScene(t);
   await scene.record(await scene.newSearch(await scene.newClient('a'), JO), 1);
   await giveBackMail(scene.database, (await scene.claim()) ?? assert.fail());
@@ -119,7 +119,7 @@ test('a 4yz answer is tried again with the same Message-ID, and six times at mos
   assert.equal((await readSearch(scene.database, client, never.id))?.mail.isRefused, false);
 });
 
-test('a 5yz answer is final; about the recipient it refuses the address for all searches of the client', async (t) => {
+test('a 5yz answer is final, and if it is about the recipient, the address is refused for all searches of the client', async (t) => {
   const scene = await openMailScene(t);
   const [client, neighbour] = [await scene.newClient('a'), await scene.newClient('b')];
   const searches = [
@@ -146,7 +146,7 @@ test('a 5yz answer is final; about the recipient it refuses the address for all 
   assert.equal((await readSearch(scene.database, client, late.id))?.mail.isRefused, true);
 });
 
-test('a mail server that is away, silent, or hangs up half way costs an attempt, and nothing is lost', async (t) => {
+test('a mail server that is unavailable, silent or disconnects costs an attempt, and nothing is lost', async (t) => {
   const scene = await openMailScene(t);
   const client = await scene.newClient('a');
   scene.smtp.scriptMessage({ code: 421, text: 'closing' }, 'hang', 'accept');
@@ -188,7 +188,7 @@ test('an e-mail whose process died counts as aborted, and is sent again under th
   assert.deepEqual(await scene.attempts(), ['1 aborted', '1 aborted', '2 250', '2 250']);
 });
 
-test('an e-mail that a stall has delayed is sent at once, and costs neither an attempt nor a count', async (t) => {
+test('an e-mail that a stall has delayed is sent immediately, without another attempt or count', async (t) => {
   const scene = await openMailScene(t);
   const client = await scene.newClient('a');
   const search = await scene.newSearch(client, JO);
@@ -217,14 +217,14 @@ test('an e-mail that a stall has delayed is sent at once, and costs neither an a
   assert.ok(warned.every((message) => message.includes('given back')));
 });
 
-test('an e-mail is given back with all its items, of which the claim took more than a millisecond', async (t) => {
+test('an e-mail is returned with all its items, even if its claim took more than a millisecond', async (t) => {
   const scene = await openMailScene(t);
   await scene.record(await scene.newSearch(await scene.newClient('a'), JO), 100);
   await giveBackMail(scene.database, (await scene.claim()) ?? assert.fail());
   assert.deepEqual(new Set(await scene.states()), new Set(['queued 0']));
 });
 
-test('a new e-mail that is given back takes up what came since, a retried one keeps its bytes, an ended one stays', async (t) => {
+test('a returned new e-mail includes later items, a retried one keeps its bytes, and an ended one is unchanged', async (t) => {
   const scene = await openMailScene(t);
   const search = await scene.newSearch(await scene.newClient('a'), JO);
   const claim = async () => (await scene.claim()) ?? assert.fail();
@@ -263,7 +263,7 @@ test('a new e-mail that is given back takes up what came since, a retried one ke
   assert.deepEqual(await scene.counts(), [1, 1]);
 });
 
-test('a search that is deleted, with its client or alone, silenced or without address sends nothing that waited', async (t) => {
+test('a search that is deleted, with its client or alone, silenced or without an address sends no waiting e-mail', async (t) => {
   const scene = await openMailScene(t);
   const { database } = scene;
   const client = await scene.newClient('a');
@@ -320,7 +320,7 @@ test('waiting items follow a change of the address, whether tried before or not'
   );
 });
 
-test('beyond twenty e-mails a day the rest is gathered into one of the next morning', async (t) => {
+test('beyond twenty e-mails a day, further items are gathered into one e-mail the next morning', async (t) => {
   const scene = await openMailScene(t);
   const client = await scene.newClient('a');
   const search = await scene.newSearch(client, JO);
@@ -379,7 +379,7 @@ test('items redirected to another address do not wait for the morning of the for
   assert.equal((await scene.claim())?.address, JO);
 });
 
-test('beyond its e-mails of a day a client waits for the next morning, and another one does not', async (t) => {
+test('a client beyond its daily number of e-mails waits for the next morning, and another client does not', async (t) => {
   const scene = await openMailScene(t);
   const [client, neighbour] = [await scene.newClient('a'), await scene.newClient('b')];
   const now = new Date();
@@ -405,7 +405,7 @@ test('clients take turns, however many recipients one has', async (t) => {
   assert.equal(new Set(turns.map(({ key }) => key)).size, turns.length);
 });
 
-test('a paused stage sends nothing, and a drain leaves nothing half done', async (t) => {
+test('a paused stage sends nothing, and a drain completes work in progress', async (t) => {
   const scene = await openMailScene(t);
   const client = await scene.newClient('a');
   const gate = createPauseGate();
@@ -431,7 +431,7 @@ test('a paused stage sends nothing, and a drain leaves nothing half done', async
   assert.equal((await scene.rows())[0]?.state, 'delivered');
 });
 
-test('an outcome that PostgreSQL cannot take is recorded when it is back', async (t) => {
+test('an outcome that PostgreSQL cannot store is recorded when it is available again', async (t) => {
   const servers: TestPostgres[] = [];
   const scene = await openMailScene(t, async (cleanup) => {
     const server = await startTestPostgres(cleanup);

@@ -41,7 +41,7 @@ describe('the time of the last visit', () => {
       });
   };
 
-  it('starts the count of each search, and never moves back or beyond now', async () => {
+  it('is the start of each search’s count, and never moves back or into the future', async () => {
     const [search, other] = [await created(), await created()];
     await matched(search, first, second);
     await matched(other, first);
@@ -69,7 +69,7 @@ describe('the time of the last visit', () => {
     assert.deepEqual({ ...changed, updatedAt: null }, { ...before, updatedAt: null });
   });
 
-  it('bounds the count at a thousand', async () => {
+  it('limits the count to a thousand', async () => {
     const search = await created();
     await database.query(
       `insert into matches (id, search_number, property_uuid, created_at, updated_at, has_begun, channel,
@@ -81,7 +81,7 @@ describe('the time of the last visit', () => {
     assert.deepEqual(await read(search), [null, NEW_MATCHES_MAX]);
   });
 
-  it('is refused in another form, and for a search that is not the client’s', async () => {
+  it('is refused in another form, and for a search of another client', async () => {
     const search = await created();
     for (const body of [{ at: 'yesterday' }, { at: 0 }, { since: first }, []])
       assert.equal(await see(search, body), 422, JSON.stringify(body));
@@ -108,7 +108,7 @@ describe('a mark', () => {
     });
   };
 
-  it('keeps or hides a property in the lists of its search alone, whether it satisfies the search or not', async () => {
+  it('keeps or hides a property only in the lists of its search, even if it does not satisfy the search', async () => {
     const [search, other] = [await created({ ...hook, includedCities: ['/cities/83137'] }), await created(hook)];
     const found = await flats(
       '83137',
@@ -157,7 +157,7 @@ describe('a mark', () => {
     assert.deepEqual([row.mark, row.reason, row.note], ['hidden', 'too dear', 'à revoir']);
   });
 
-  it('changes the members that are sent, and is gone when none is left', async () => {
+  it('changes the members that are sent, and is removed when none is left', async () => {
     const search = await created();
     const [flat] = await flats('83137', { title: 'x', price: 1 });
     const uuid = flat?.propertyUuid as Uuid;
@@ -174,7 +174,7 @@ describe('a mark', () => {
     assert.equal((await database.query('select from search_marks where property_uuid = $1', [uuid])).rowCount, 0);
   });
 
-  it('is refused if it is too long or unknown, and is of a property that is stored', async () => {
+  it('is refused if it is too long or unknown, or if its property is not stored', async () => {
     const search = await created();
     const [flat] = await flats('83137', { title: 'x', price: 1 });
     const uuid = flat?.propertyUuid as Uuid;
@@ -192,7 +192,7 @@ describe('a mark', () => {
       assert.equal((await mark(search, unknown, { state: 'kept' })).status, 404, unknown);
   });
 
-  it('is one of ten thousand of a search at most, and leaves with its property or its search', async () => {
+  it('is one of at most ten thousand of a search, and is removed with its property or its search', async () => {
     const [search, deleted] = [await created(), await created()];
     const [flat, other] = await flats('83137', { title: 'x', price: 1 }, { title: 'y', price: 1 });
     const [uuid, next] = [flat?.propertyUuid as Uuid, other?.propertyUuid as Uuid];

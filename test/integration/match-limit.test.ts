@@ -80,7 +80,7 @@ describe('a client', () => {
     assert.equal(await totalOf('two hundred at once'), 7);
   });
 
-  it('above the limit may shrink, rename and delete, and grow again only within it', async () => {
+  it('above the limit may narrow, rename and delete searches, and widen them again only within the limit', async () => {
     const key = await api.newClient('full', { matchesPerAdvertMax: 2 });
     const call = caller(key);
     const paths: string[] = [];
@@ -88,7 +88,7 @@ describe('a client', () => {
       paths.push((await call('POST', '/searches', { title: 'x' })).headers.get('Location') as string);
     }
     const [first = '', second = ''] = paths;
-    // This API stands for another process, which has not cached the former limit.
+    // This API simulates another process, which has not cached the former limit.
     await updateClientSettings(api.database, await clientNamed('full'), { matchesPerAdvertMax: 1 });
     const other = await startTestApi(
       { after },
@@ -148,7 +148,7 @@ describe('the estimate', () => {
     assert.ok(Math.abs(has + hasNot - known.filter(({ facts }) => facts.adverts.length > 0).length) <= 1);
   });
 
-  it('of stored properties is the same for a minute, and then renewed', async () => {
+  it('uses the same stored properties for a minute, and then reads them again', async () => {
     let nowMs = 0;
     let reads = 0;
     const counting = {
@@ -182,7 +182,7 @@ describe('the estimate', () => {
 });
 
 describe('the sample of adverts', () => {
-  it('takes one advert in a hundred, and restarts when it is read', () => {
+  it('contains one advert in a hundred, and restarts when it is read', () => {
     const [one, two] = [1, 2] as unknown as [SearchNumber, SearchNumber];
     const sampling = sampleMatches(() => [one, two]);
     for (let judged = 0; judged < 250; judged++) sampling.match({} as never);
@@ -196,7 +196,7 @@ describe('the sample of adverts', () => {
     assert.deepEqual(sampling.flush(), { adverts: 0, matched: new Map() });
   });
 
-  it('moves the sum of a client towards the matches found, and drops them with the searches', async () => {
+  it('moves a client’s total towards the matches found, and removes them with the searches', async () => {
     await api.newClient('sampled');
     const id = await clientNamed('sampled');
     const numbers: SearchNumber[] = [];
@@ -233,7 +233,7 @@ describe('the sample of adverts', () => {
   });
 });
 
-it('the sums survive restarts and restores, including corrections, and limit as before', async (t) => {
+it('the totals survive restarts and restores, including corrections, and limit as before', async (t) => {
   const [source, target] = [await startTestPostgres(t), await startTestPostgres(t)];
   await migrate(source.url);
   const database = connectDatabase(t, source.url);

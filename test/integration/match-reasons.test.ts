@@ -68,8 +68,8 @@ function newFlat(): { readonly property: Uuid; record(...contents: readonly Part
   };
 }
 
-describe('statements that were once wrong', () => {
-  it('name a price and a surface with their values, each of its own property of the batch', async () => {
+describe('statements that were wrong in earlier versions', () => {
+  it('name a price and a surface with their values, each for its own property of the batch', async () => {
     const search = await create({ surfaceMin: 40 });
     const [dear, small, advert, another] = [randomUuid(), randomUuid(), randomUuid(), randomUuid()];
     const record = (price: number, surface: number) =>

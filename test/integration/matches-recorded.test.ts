@@ -1,4 +1,4 @@
-/** A match has a row once it has been notified (decisions, section 3): which pairs have rows, and which have none. */
+/** A match has a row once it has been notified (decisions, section 3). Other pairs have none. */
 
 import assert from 'node:assert/strict';
 import { after, it } from 'node:test';
@@ -68,7 +68,7 @@ it('a match keeps its cause, and not its later notifications', async () => {
   );
 });
 
-it('a match is recorded for a search that was switched on, and not for one switched off, since the matcher read it', async () => {
+it('if notifications changed since the matcher read the search, a match is recorded only if they are on', async () => {
   const property = randomUuid();
   const [on, off] = [await search({ ...EVENTS, notificationEnabled: false }), await search(EVENTS)];
   await scene.matcher.refresh();

@@ -25,7 +25,7 @@ test('promtool accepts the live metrics, which count a delivery as failed until 
   await untilIs(() => metricOf(daemon, 'vigie_failed_deliveries'), 0);
 });
 
-test('readiness lists each check, and reports when PostgreSQL is away', async (t) => {
+test('readiness lists each check, and reports when PostgreSQL is unavailable', async (t) => {
   const servers = await startTestServers(t);
   const daemon = await startHere(t, servers);
   const read = async (path: string) => {

@@ -1,7 +1,7 @@
 /**
- * What searches with subscribed events are notified of (decisions, section 16). PostgreSQL records random histories of
- * adverts and searches, with crashes before a commit and redeliveries after it. A model that knows only the values of
- * the adverts judges the result.
+ * The notifications of searches with subscribed events (decisions, section 16). PostgreSQL records random histories of
+ * adverts and searches, with crashes before a commit and redeliveries after it. A model based only on the values of the
+ * adverts checks the result.
  */
 
 import assert from 'node:assert/strict';
@@ -205,7 +205,7 @@ class ModelSearch {
   readonly told = new Map<Uuid, Told[]>();
   readonly mailed = new Map<Uuid, unknown[]>();
   readonly #begun = new Set<Uuid>();
-  /** Matches whose end was notified, without a return or a start since. */
+  /** Matches whose end was notified, without a later return or start. */
   readonly #ended = new Set<Uuid>();
   /** The last notified value, by property, advert and field. */
   readonly #values = new Map<string, number>();
@@ -277,7 +277,7 @@ class ModelSearch {
     return surfaceMin !== null && (surface === null || surface < surfaceMin) ? 'surface' : undefined;
   }
 
-  /** The value that each event is compared with: null if the event is held back, undefined without a threshold. */
+  /** The value with which the event is compared: null if the event is held back, undefined without a threshold. */
   #isReached(model: Model, propertyUuid: Uuid, advertUuid: Uuid, events: readonly ModelEvent[]) {
     const compared = new Map<ModelEvent, number | null | undefined>();
     for (const event of events) {
@@ -432,7 +432,7 @@ async function compare({ searches }: Model, seed: number): Promise<void> {
 
 const ASKED = ['read-notices', 'read-former-values', 'read-members', 'write-notices'];
 
-it('a history costs no statement and no byte if no search needs it, and is removed with its match', async () => {
+it('a history needs no statement and no byte if no search uses it, and is removed with its match', async () => {
   const [propertyUuid, advertUuid] = [randomUuid(), randomUuid()];
   const price = async (...prices: number[]): Promise<void> => {
     for (const each of prices) {
@@ -469,7 +469,7 @@ it('a history costs no statement and no byte if no search needs it, and is remov
   for (const search of [plain, asking]) await api.call('DELETE', search);
 });
 
-it('it follows the decisions in any history and after any crash', async () => {
+it('notifications follow the decisions in any history and after any crash', async () => {
   const from = Number(process.env.TEST_SEED ?? 1);
   const count = runsOf(300) === 300 ? 300 : 12;
   for (let seed = from; seed < from + count; seed++) await history(seed);

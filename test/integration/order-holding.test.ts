@@ -1,6 +1,6 @@
 /**
- * Which deliveries an earlier one holds back, and which it does not. Couriers run in the test's own process, endpoints
- * fail, hang, are paused or gone, and the deliveries of a match are as the recorder writes them.
+ * Which deliveries an earlier one holds back. Couriers run in the test's own process, endpoints fail, hang, are paused
+ * or removed, and the deliveries of a match are as the recorder writes them.
  */
 
 import assert from 'node:assert/strict';

@@ -1,6 +1,6 @@
 /**
  * The statement that claims deliveries agrees with the rule of the decisions (section 6, "Order") in every situation of
- * a match, on real PostgreSQL. A delivery that it holds back is released when its turn comes.
+ * a match, on real PostgreSQL. A delivery that the statement holds back is released when its turn comes.
  */
 
 import assert from 'node:assert/strict';
@@ -53,7 +53,7 @@ async function openScene(t: Cleanup) {
 test('the statement and the rule agree on which delivery is next', async (t) => {
   const { database, search } = await openScene(t);
 
-  /** Resolves with what the claim did with the last delivery of the match. */
+  /** Claims the last delivery of the match, and resolves with the result. */
   async function claimLast({ earlier, later, isYoung, isPaused }: Situation): Promise<string> {
     await database.query('truncate deliveries, open_deliveries, final_outcomes, endpoints');
     for (const [at, each] of URLS.entries()) {

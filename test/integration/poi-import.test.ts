@@ -40,7 +40,7 @@ describe('an import through a pipe', async () => {
     assert.deepEqual([town?.name, town?.pointCount], ['town', 2]);
   });
 
-  it('is read from standard input, under the given name', async () => {
+  it('is read from standard input, with the given name', async () => {
     const feature = {
       type: 'Feature',
       properties: { amenity: 'school' },

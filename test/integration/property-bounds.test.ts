@@ -1,6 +1,6 @@
 /**
- * A property has a maximum size, and so have batches and statements. A crawler that uses one property for everything
- * harms that property, not the others, and not the service.
+ * Properties, batches and statements have maximum sizes. A crawler that uses one property for everything affects only
+ * that property, not others or the service.
  */
 
 import assert from 'node:assert/strict';
@@ -41,7 +41,7 @@ const lettersOf = async (database: pg.Pool) =>
   (await database.query<{ reason: string; subject: string }>('select reason, subject from dead_letters order by id'))
     .rows;
 
-test('adverts beyond the bounds go to the dead letters with the bound, and other adverts do not wait for them', async (t) => {
+test('adverts beyond the limits become dead letters that name the limit, and other adverts do not wait for them', async (t) => {
   const servers = await startTestServers(t);
   const receiver = await startWebhookReceiver(t);
   const daemon = await startHere(t, servers, boundedTo(2_048 * KILOBYTE));
@@ -71,7 +71,7 @@ test('adverts beyond the bounds go to the dead letters with the bound, and other
   );
   assert.match(
     letters.find(({ subject }) => subject.endsWith(busy))?.reason ?? '',
-    /201 adverts, more than the bound \(200\)/,
+    /201 adverts, more than the limit \(200\)/,
   );
   // Every message is settled: acknowledged as recorded, or kept as a dead letter.
   await until(
@@ -87,7 +87,7 @@ test('adverts beyond the bounds go to the dead letters with the bound, and other
   assert.ok(stored !== undefined && stored.bytes <= 2 * KILOBYTE * KILOBYTE && stored.bytes === stored.noted);
   const refused = (await lettersOf(database)).filter(({ subject }) => subject.endsWith(heavy));
   assert.equal(refused.length + stored.adverts, 256);
-  for (const { reason } of refused) assert.match(reason, /more than the bound|more than 64 messages wait/);
+  for (const { reason } of refused) assert.match(reason, /more than the limit|more than 64 of its messages wait/);
   const orphans = await database.query(
     'select from delivery_states where not exists (select from snapshots where snapshots.id = snapshot_id)',
   );
@@ -104,7 +104,7 @@ test('adverts beyond the bounds go to the dead letters with the bound, and other
   assert.equal(await daemon.end('SIGTERM'), 0);
 });
 
-test('a property that exceeds bounds lowered since does not stop intake', async (t) => {
+test('a property that exceeds limits that were lowered later does not stop intake', async (t) => {
   const servers = await startTestServers(t);
   const daemon = await startHere(t, servers, boundedTo(1_024 * KILOBYTE));
   const crawler = await connectCrawler(t, servers.nats.url);
@@ -135,6 +135,6 @@ test('a property that exceeds bounds lowered since does not stop intake', async 
     () => lettersOf(database),
     (found) => found.length === 1,
   );
-  for (const { reason } of letters) assert.match(reason, /more than the bound \(1048576\)/);
+  for (const { reason } of letters) assert.match(reason, /more than the limit \(1048576\)/);
   assert.equal(await daemon.end('SIGTERM'), 0);
 });

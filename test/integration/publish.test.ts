@@ -46,7 +46,7 @@ test('many publications are stored in order with their headers, and not a second
   assert.equal((await publish(broker, publications[7] as Publication)).isDuplicate, true);
 });
 
-test('a subject without a stream fails the whole, and the others are stored', async (t) => {
+test('a subject without a stream fails the call, and the other publications are stored', async (t) => {
   const broker = await openStream(t);
   const publications = publicationsTo((position) => (position % 100 === 3 ? 'nowhere' : `taken.${position}`));
   await assert.rejects(publishAll(broker, publications), /no stream accepts the subject/);
@@ -64,7 +64,7 @@ test('an answer without a sequence is not an acknowledgement', async (t) => {
   await assert.rejects(publishAll(broker, [repeated]), { code: 'BROKER_UNAVAILABLE' });
 });
 
-test('a publication that the stream refuses fails the whole with the stream’s message, and the others are stored', async (t) => {
+test('a publication that the stream refuses fails the call with the stream’s message, and the others are stored', async (t) => {
   const broker = await openStream(t, { max_msg_size: 200 });
   const publications = publicationsTo((position) => `taken.${position}`).map((publication, position) =>
     position === 500 ? { ...publication, bytes: Buffer.alloc(300) } : publication,

@@ -39,7 +39,7 @@ function publishRetry(broker: Broker, text: string): Promise<void> {
   return publishAll(broker, [{ subject, messageId: text, bytes: Buffer.from(text) }]);
 }
 
-test('a message of a stream that was deleted settles none of the stream that took its place', async (t) => {
+test('an acknowledgement for a deleted stream does not settle messages of the stream that replaced it', async (t) => {
   const server = await startTestNats(t);
   const broker = await connectTestBroker(t, server.url);
   const pulled: PulledMessage[] = [];
@@ -99,7 +99,7 @@ test('the same holds for a stream that was replaced while the stage was paused',
   assert.equal((await broker.manager.streams.info(names.retriesStream)).state.messages, 1);
 });
 
-test('messages that wait longer than `ack_wait` are handed out once, in the inbox and beyond it', async (t) => {
+test('messages that wait longer than `ack_wait`, in the inbox or beyond it, are delivered once', async (t) => {
   const ackWaitMs = 600;
   const server = await startTestNats(t);
   const broker = await connectTestBroker(t, server.url);
@@ -150,8 +150,8 @@ test('messages that wait longer than `ack_wait` are handed out once, in the inbo
   assert.equal((await consumer()).num_ack_pending, 0);
 });
 
-// A nats-server before 2.10 forgets a redelivery that falls due as the only request ends, until `ack_wait` passes.
-test('no request of an idle pull ends before the next one waits', async (t) => {
+// If a redelivery becomes due just when the only request ends, nats-server before 2.10 delays it by `ack_wait`.
+test('a request of an idle pull does not end before the next one waits', async (t) => {
   const server = await startTestNats(t);
   const broker = await connectTestBroker(t, server.url);
   await ensureRetries(broker);

@@ -58,7 +58,7 @@ const tools = (sampleStart = 0): QueryTools => ({
 });
 
 describe('a preview', () => {
-  it('counts as judging every property one by one would', async () => {
+  it('has the same counts as an evaluation of every property', async () => {
     const random = createRandom(31);
     const seen = new Set<string>();
     let found = 0;
@@ -115,7 +115,7 @@ describe('a preview', () => {
       assert.ok(seen.has(name));
   });
 
-  it('is answered for the body of a search, and stores nothing', async () => {
+  it('accepts the body of a search, and stores nothing', async () => {
     const body = { transactionType: 0, budgetMax: 300_000, expressions: [{ word: 'balcon' }] };
     const { status, body: preview } = await api.call('POST', '/searches/preview?days=5&sample=3', body);
     assert.equal(status, 200);
@@ -166,7 +166,7 @@ describe('queries', () => {
     assert.equal((await other.call('POST', '/searches/preview', {})).status, 200);
   });
 
-  it('of a client that disconnects end at once, with their statements', async (t) => {
+  it('of a client that disconnects end immediately, with their statements', async (t) => {
     const other = await startTestApi(t);
     const headers = { 'X-API-KEY': other.key, 'Content-Type': 'application/json' };
     await withLockedSummaries(other, async (countWaiting) => {
@@ -226,8 +226,8 @@ describe('a preview from a sample', () => {
   const HOURS = process.env.QUESTIONS_SEARCHES === undefined ? 12 : 48;
 
   /**
-   * Copies every live property. Each copy has its own position in the sample, and the same one in every run, because
-   * samples of two hours share properties, and therefore their errors.
+   * Copies every live property. Each copy has its own position in the sample, the same in every run: samples of two
+   * hours share properties and so their errors.
    */
   async function copySummaries(): Promise<void> {
     await api.database.query(

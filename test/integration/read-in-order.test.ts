@@ -1,4 +1,4 @@
-/** A new intake reader reads the messages that the former one left in flight, in the stream's order. */
+/** A new reader of intake reads the messages that the former one left in progress, in the stream's order. */
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
@@ -139,7 +139,7 @@ test('the last messages may be deleted', async (t) => {
   await untilIs(() => inOrder.settledUpTo, Number.POSITIVE_INFINITY);
 });
 
-test('a stopped reading hands over nothing', async (t) => {
+test('a stopped reading passes on nothing', async (t) => {
   const { broker, left } = await openScene(t);
   let handedOn = 0;
   const { gate, open: release } = createGate();

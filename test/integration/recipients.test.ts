@@ -128,7 +128,7 @@ describe('a recipient', () => {
     assert.equal((await api.call('GET', iri)).body.notificationRecipient, address);
   });
 
-  it('is listed once with its searches, status, consent and last e-mail, by address, for its client alone', async () => {
+  it('is listed once with its searches, status, consent and last e-mail, by address, only for its client', async () => {
     const key = await api.newClient('list of recipients');
     const list = async (query = '') => (await api.call('GET', `/recipients${query}`, undefined, { key })).body;
     const consents = ['2026-03-10T08:15:00+01:00', '2026-03-10T08:14:00Z'].map((at) => ({ source: `of ${at}`, at }));
@@ -164,7 +164,7 @@ describe('a recipient', () => {
     assert.ok(!JSON.stringify((await api.call('GET', '/recipients?itemsPerPage=100')).body).includes('ana@'));
   });
 
-  it('is erased from every row, and what waits is not sent', async () => {
+  it('is erased from every row, and waiting e-mails are not sent', async () => {
     const address = "o'gone+x@example.org";
     const near = `far.${address}`;
     const { '@id': iri } = await created(address, {
@@ -264,7 +264,7 @@ describe('a recipient', () => {
     }
   });
 
-  it('is erased from what a transaction records that had read the address before', async () => {
+  it('is erased from records of a transaction that had read the address before', async () => {
     const address = 'racing@example.org';
     const search = await searchOf((await created(address))['@id']);
     const recorder = await (database as DatabasePool).connect();
@@ -288,7 +288,7 @@ describe('a recipient', () => {
     assertGone(await everyRow(database), address);
   });
 
-  it('leaves what waits to the address that its search has by now', async () => {
+  it('does not cancel waiting e-mails whose search now has another address', async () => {
     const address = 'former@example.org';
     const { '@id': iri } = await created(address);
     const id = await record(await searchOf(iri));
@@ -298,7 +298,7 @@ describe('a recipient', () => {
     assert.deepEqual([mail?.address, mail?.items.map((item) => item.id)], ['present@example.org', [id]]);
   });
 
-  it('of two clients is erased at one of them', async () => {
+  it('of two clients can be erased at one of them', async () => {
     const address = 'both@example.org';
     const key = await api.newClient('both');
     const own = await created(address);
@@ -316,7 +316,7 @@ describe('a recipient', () => {
     assert.deepEqual((await api.call('GET', pathOf(address), undefined, { key })).body.erasedAt, null);
   });
 
-  it('that was erased is held as its objection alone, and erased again', async () => {
+  it('that was erased is stored only as an objection, and can be erased again', async () => {
     const address = 'again@example.org';
     await created(address);
     for (const _ of [1, 2]) assert.equal((await api.call('DELETE', pathOf(address))).status, 204);
@@ -329,7 +329,7 @@ describe('a recipient', () => {
 describe('consent', () => {
   const consented = (at: Date, source = 'form') => ({ notificationConsent: { source, at: at.toISOString() } });
 
-  it('belongs to an address: another one has none unless it is stated in the same write', async () => {
+  it('belongs to an address: another address has none unless the same write states it', async () => {
     const given = consented(new Date());
     const { '@id': iri } = await created('one@example.org', given);
     const put = async (members: object) => (await api.call('PUT', iri, members)).body.notificationConsent;
@@ -339,7 +339,7 @@ describe('consent', () => {
     assert.equal(await put({ notificationRecipient: null }), null);
   });
 
-  it('is required where the service says so: per search of one e-mail, and clearing it cancels what waits', async () => {
+  it('is required if so configured, for each search of an e-mail, and clearing it cancels waiting e-mails', async () => {
     const strict = await startTestApi({ after }, { settings: { isConsentRequired: true } });
     const rows = strict.database;
     const make = async (members: object) => {
@@ -377,7 +377,7 @@ describe('consent', () => {
 const ACTIONS = ['save', 'consent', 'old consent', 'erase', 'leave', 'return', 'new', 'clear'] as const;
 
 describe('histories of a recipient', () => {
-  it('are those of a model, in every order of saving, consent, unsubscription and erasure', async () => {
+  it('agree with a model, in every order of saving, consent, unsubscription and erasure', async () => {
     const random = createRandom(66);
     for (let history = 0; history < 12; history++) {
       const address = `history-${history}@example.org`;
@@ -573,7 +573,7 @@ describe('a restored database', () => {
     assert.deepEqual(await remaining(), expected);
   });
 
-  it('is the address for notices of a client, shown and erased, and erased again after a restore', async () => {
+  it('shows and erases the notice address of a client, and erases it again after a restore', async () => {
     const address = 'ops@client.example';
     const ofNotices = async () =>
       (await database.query('select notice_address from clients where id = $1', [clientId])).rows[0].notice_address;
@@ -590,7 +590,7 @@ describe('a restored database', () => {
     assert.equal(await ofNotices(), null);
   });
 
-  it('writes no choices through a link next to it', async () => {
+  it('writes no choices through a symbolic link', async () => {
     const name = basename((await readdir(directory))[0] ?? '');
     const beside = await emptyDirectory({ after });
     const others = join(beside, 'others');

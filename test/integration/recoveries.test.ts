@@ -1,4 +1,4 @@
-/** Recoveries: one call sends waiting and failed deliveries at once, oldest first, even if a process dies. */
+/** Recoveries: one call sends waiting and failed deliveries, oldest first, even if a process dies. */
 
 import assert from 'node:assert/strict';
 import { after, describe, it, type TestContext } from 'node:test';
@@ -87,14 +87,14 @@ describe('a recovery', () => {
       const inOrder = [...wanted].sort();
       const rank = new Map<string, number>(inOrder.map((each, at) => [each, at]));
       for (const [at, post] of receiver.posts.entries()) {
-        assert.ok(Math.abs((rank.get(post.id) ?? 0) - at) <= SLOTS, 'oldest first, but for what is under way at once');
+        assert.ok(Math.abs((rank.get(post.id) ?? 0) - at) <= SLOTS, 'oldest first, except for concurrent attempts');
       }
       assertNone(receiver.posts.filter(({ id: sent }) => others.includes(sent)));
       assert.equal((await ask(false, search)).state, 'counting', 'the next one may come');
     });
   }
 
-  it('continues where it was when its process has ended, and stops on request', async (t) => {
+  it('continues where it was after its process has ended, and stops on request', async (t) => {
     const { receiver, work, ask, untilState, database, search } = await openScene(t, 400);
     const first = work();
     const { id } = await ask();
@@ -108,7 +108,7 @@ describe('a recovery', () => {
     assert.equal((await readRecovery(database, search.clientId, id))?.finishedAt === null, false);
   });
 
-  it('sends what was created in the millisecond in which it ends, as deliveries tell it', async (t) => {
+  it('includes deliveries that were created in the last millisecond of its period, as answers state it', async (t) => {
     const { receiver, work, untilState, database, search, ids } = await openScene(t, 4);
     await database.query(`update deliveries set created_at = date_trunc('second', created_at) + interval '123456 us'`);
     const { rows } = await database.query('select created_at as "createdAt" from deliveries where id = $1', [ids[1]]);
@@ -124,7 +124,7 @@ describe('a recovery', () => {
     assert.deepEqual([done?.matched, done?.delivered, receiver.posts.length], [2, 2, 2]);
   });
 
-  it('ends, though between two of its steps there is always something new', async (t) => {
+  it('ends, although there are always new deliveries between two of its steps', async (t) => {
     const { receiver, stage, search, seed, ask, untilState } = await openScene(t, 40);
     const busy = Object.create(stage.database, {
       connect: {
@@ -146,7 +146,7 @@ describe('a recovery', () => {
     assert.deepEqual([done?.matched, done?.delivered, receiver.posts.length], [20, 20, 20]);
   });
 
-  it('uses at most a quarter of the slots, and one whose endpoint hangs delays no other', async (t) => {
+  it('uses at most a quarter of the slots, and does not delay others if its endpoint hangs', async (t) => {
     const { receiver, database, work, ask, untilState, seed, announcer } = await openScene(t, 80);
     receiver.script('/hanging', { type: 'hang' });
     const stuck = await seedSearch(database);
@@ -164,11 +164,11 @@ describe('a recovery', () => {
     await untilState(id, 'finished');
     await receiver.until((posts) => posts.filter(({ path }) => path === '/fresh').length === 20);
     const { rows } = await database.query(`select count(*)::integer as count from recovery_items`);
-    assert.ok(rows[0].count <= SLOTS / 4, `${rows[0].count} under way`);
+    assert.ok(rows[0].count <= SLOTS / 4, `${rows[0].count} in progress`);
     await worker.stop();
   });
 
-  it('is reported as paused while its endpoint is, and continues afterwards', async (t) => {
+  it('is reported as paused while its endpoint is paused, and continues afterwards', async (t) => {
     const { receiver, database, search, work, ask, untilState } = await openScene(t, 8);
     const key = endpointKeyOf(search.clientId, receiver.urlOf('/hook'));
     await pauseEndpoint(database, key, receiver.urlOf('/hook'));

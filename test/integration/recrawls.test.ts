@@ -1,4 +1,4 @@
-/** A message that repeats the last one of its advert is recorded without the state, with the same result. */
+/** A message that repeats the last one of its advert is recorded without reading the state, with the same result. */
 
 import assert from 'node:assert/strict';
 import { after, it } from 'node:test';

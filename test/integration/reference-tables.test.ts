@@ -47,7 +47,7 @@ async function names(): Promise<readonly string[]> {
 }
 
 describe('points of interest by source', () => {
-  it('come back unchanged', async () => {
+  it('are read back unchanged', async () => {
     const nameless: PointOfInterest = { facility: 'parking', lat: -12.5, lon: 45.25, name: null, attributes: {} };
     await replacePointSource(
       database,
@@ -62,7 +62,7 @@ describe('points of interest by source', () => {
     assert.deepEqual(await names(), []);
   });
 
-  it('are replaced per source, and every change shows in the revision', async () => {
+  it('are replaced per source, and every change increases the revision', async () => {
     const revisions = new Set([await pointsRevision(database)]);
     assert.equal(await replacePointSource(database, 'a', batches(['a1', 'a2'], ['a3'])), 3);
     revisions.add(await pointsRevision(database));
@@ -91,7 +91,7 @@ describe('points of interest by source', () => {
     assert.equal(await pointsRevision(database), revision);
   });
 
-  it('stay the old ones until the import commits', async () => {
+  it('stay unchanged until the import commits', async () => {
     const observed: (readonly string[])[] = [];
     const watching = (async function* () {
       yield* batches(['a5']);
@@ -103,7 +103,7 @@ describe('points of interest by source', () => {
     assert.deepEqual(await names(), ['a5', 'a6', 'b1']);
   });
 
-  it('of two simultaneous imports of a source are those of one of them', async () => {
+  it('after two simultaneous imports of a source are those of one of them', async () => {
     const left = Array.from({ length: 500 }, (_, i) => `left ${i}`);
     const right = Array.from({ length: 500 }, (_, i) => `right ${i}`);
     await Promise.all([
@@ -116,7 +116,7 @@ describe('points of interest by source', () => {
 });
 
 describe('site categories', () => {
-  it('are set as a whole, and those that stay keep their ids', async () => {
+  it('are replaced as a whole, and remaining ones keep their ids', async () => {
     const before = await listSiteCategories(database);
     const agency = before.find(({ name }) => name === 'Agence');
     const after = await setSiteCategories(database, ['Agence', 'Étude']);
@@ -124,7 +124,7 @@ describe('site categories', () => {
     assert.equal(after[0]?.id, agency?.id);
   });
 
-  it('stay if a search names one that would be removed', async () => {
+  it('stay unchanged if a search names one that would be removed', async () => {
     const [agency] = await listSiteCategories(database);
     const clientId = randomUUID();
     await database.query('insert into clients (id, name) values ($1, $2)', [clientId, 'test']);

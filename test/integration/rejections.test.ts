@@ -1,4 +1,4 @@
-/** Crawlers are notified which messages were rejected, and why. One that cannot be notified delays no other. */
+/** Crawlers are notified of rejected messages, with the reason. A failed notification delays no others. */
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -38,7 +38,7 @@ async function connectNats(t: Cleanup, { nats }: TestServers): Promise<NatsConne
   return connection;
 }
 
-/** The notifications that a plain subscription receives. */
+/** The notifications that an ordinary subscription receives. */
 function listen(connection: NatsConnection, of = '>'): readonly Told[] {
   const heard: Told[] = [];
   connection.subscribe(`adverts-rejected.${of}`, {
@@ -105,7 +105,7 @@ test('a rejection is published with its reason, violations, subject, sequence an
   assert.deepEqual([config.max_age, config.max_bytes, config.discard], [week, 256 * 1024 ** 2, 'old']);
 });
 
-test('a message whose subject names another property is refused, and the next one on its own subject is taken', async () => {
+test('a message whose subject names another property is refused, and the next one on its own subject is accepted', async () => {
   const [property, other] = [numberedUuid('property', 3), numberedUuid('property', 4)];
   const heard = listen(connection, property);
   const good = goodOf(3);
@@ -171,7 +171,7 @@ test('if no rejection can be published intake continues, with a warning and a co
   const servers = await startTestServers(t);
   const connection = await connectNats(t, servers);
   const manager = await connection.jetstreamManager();
-  // This stream takes the subject, so that REJECTED cannot be created, and it refuses every message.
+  // This stream has the subject, so REJECTED cannot be created, and it refuses every message.
   const refusing = { name: 'FOREIGN', subjects: ['adverts-rejected.>'], max_msg_size: 1 };
   await manager.streams.add(refusing);
   const daemon = await startHere(t, servers);
@@ -194,7 +194,7 @@ test('if no rejection can be published intake continues, with a warning and a co
   assert.equal(await daemon.end('SIGTERM'), 0);
 });
 
-test('a rejection that a NATS outage prevented is published after it', async (t) => {
+test('a rejection that a NATS outage prevented is published afterwards', async (t) => {
   const servers = await startTestServers(t);
   const daemon = await startHere(t, servers);
   const connection = await connectNats(t, servers);

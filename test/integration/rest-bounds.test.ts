@@ -37,7 +37,7 @@ async function created(members: object): Promise<Record<string, unknown>> {
 const repeated = (item: unknown, count: number) => Array.from({ length: count }, () => item);
 
 describe('violations', () => {
-  it('are fifty at most, with their total; the first ten name the nearest member', async () => {
+  it('are limited to fifty, with their total; the first ten name the nearest member', async () => {
     const members = Object.fromEntries(Array.from({ length: 29_000 }, (_, i) => [`budgetMim${i}`, 0]));
     const { violations, count, text } = await violationsOf(members);
     assert.equal(count, 29_000);
@@ -50,7 +50,7 @@ describe('violations', () => {
     assert.match(text, /and 28950 more/);
   });
 
-  it('cut names that clients sent at 64 characters', async () => {
+  it('cut names sent by clients at 64 characters', async () => {
     const { violations } = await violationsOf({ ['🏠'.repeat(200_000)]: 1 });
     assert.equal(violations.length, 1);
     const path = violations[0]?.propertyPath ?? '';
@@ -91,7 +91,7 @@ describe('violations', () => {
     }
   });
 
-  it('of all items are counted', async () => {
+  it('are counted for all items', async () => {
     const cities = Array.from({ length: 2_000 }, (_, i) => (i === 7 ? '/cities/83137' : 'x'));
     const { violations, count } = await violationsOf({ includedCities: cities, excludedCities: cities });
     assert.equal(count, 3_998);
@@ -109,7 +109,7 @@ describe('a body', () => {
     assert.equal((await created({ expressions: [{}, { word: '' }, { includes: false }] })).expressions, null);
   });
 
-  it('names places by IRIs of Vigie only', async () => {
+  it('may name places only by IRIs of Vigie', async () => {
     const { host } = new URL(api.baseUrl);
     const cities = ['/cities/83137', 'cities/83137', `http://${host}/cities/83137`, `HTTPS://${host}/cities/83137`];
     assert.equal(((await created({ includedCities: cities })).includedCities as unknown[]).length, 4);
@@ -147,7 +147,7 @@ describe('a body', () => {
 });
 
 describe('a member saved before a rule', () => {
-  it('is kept as long as it is sent back unchanged', async () => {
+  it('is accepted as long as it is sent back unchanged', async () => {
     const { '@id': iri } = await created({ title: 'ancienne', budgetMax: 5, includedCities: ['/cities/83137'] });
     const old = {
       title: 'ancienne',
@@ -288,7 +288,7 @@ describe('a query', () => {
     }
   });
 
-  it('names a search by an IRI of Vigie only', async () => {
+  it('may name a search only by an IRI of Vigie', async () => {
     const { '@id': iri } = await created({});
     assert.equal((await api.call('GET', `/matches?search=${api.baseUrl}${String(iri)}`)).status, 200);
     assert.equal((await api.call('GET', `/matches?search=https://elsewhere.example${String(iri)}`)).status, 400);
@@ -296,7 +296,7 @@ describe('a query', () => {
 });
 
 describe('a page of large searches', () => {
-  it('is answered whole, at the reader’s pace, and few at a time', async () => {
+  it('is answered completely, at the reader’s pace, a few at a time', async () => {
     const key = await api.newClient('collector');
     const cities = [...api.reference.cities()].slice(0, 2_000).map(({ id }) => `/cities/${id}`);
     const body = JSON.stringify({ title: 'Partout', includedCities: cities, excludedCities: cities });

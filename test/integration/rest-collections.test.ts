@@ -115,7 +115,7 @@ await newMatches(neighbour, 6, properties);
 await newDeliveries(agency, 40);
 
 describe('every collection that the entrypoint names', () => {
-  it('is read unpaged, paged, and in every order that it offers', async () => {
+  it('can be read unpaged, paged, and in every order that it offers', async () => {
     const { '@context': _context, '@id': _id, '@type': _type, ...collections } = await get('/');
     assert.ok(Object.keys(collections).length >= 8);
     for (const path of Object.values(collections) as string[]) {
@@ -142,7 +142,7 @@ describe('every collection that the entrypoint names', () => {
     }
   });
 
-  it('cuts a page that is too large', async () => {
+  it('reduces a page that is too large', async () => {
     for (const size of ['101', '1000', '9'.repeat(30)]) {
       assert.equal((await get(`/cities?itemsPerPage=${size}`))['hydra:member'].length, 100);
     }
@@ -150,7 +150,7 @@ describe('every collection that the entrypoint names', () => {
 });
 
 describe('the searches', () => {
-  it('order by id, which is the order of creation', async () => {
+  it('can be ordered by id, which is the order of creation', async () => {
     const created = agency.searches.map(({ iri }) => iri);
     assert.deepEqual(idsOf(await get('/searches?order[id]=asc', agency.key)), created);
     assert.deepEqual(idsOf(await get('/searches?order[createdAt]=desc', agency.key)), created.toReversed());
@@ -240,7 +240,7 @@ describe('a list over all searches', () => {
     assert.deepEqual([all['hydra:totalItems'], all.estimated], [LISTED_MAX + 50, false]);
   });
 
-  it('finds rare items behind the newest, and states where it did not look', async () => {
+  it('finds rare items behind the newest, and states which part it did not search', async () => {
     const client = await newClient('rare', 2);
     const { rows } = await api.database.query('select client_id as id from searches where number = $1', [
       client.searches[0]?.number,
@@ -267,7 +267,7 @@ describe('a list over all searches', () => {
     assert.deepEqual([total, estimated], [0, true]);
   });
 
-  it('looks once into each search, by the index of the search alone', async () => {
+  it('reads each search once, only by the index of the search', async () => {
     const { rows } = await api.database.query('select client_id as id from searches where number = $1', [
       agency.searches[0]?.number,
     ]);

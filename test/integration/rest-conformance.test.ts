@@ -275,7 +275,7 @@ describe('every member of a search', () => {
     assertNone(['title', ...Object.keys(SEARCH_DEFAULTS)].filter((member) => !covered.has(member)));
   });
 
-  it('has the decided default', async () => {
+  it('has the default of the decisions', async () => {
     const sentAt = Date.now();
     const { body } = await api.call('POST', '/searches', { title: 'Défauts' });
     const answeredAt = Date.now();
@@ -325,7 +325,7 @@ describe('the query parameters', async () => {
     const parameters: (Parameter & { readonly in: string })[] = paths[path as string][method as string].parameters;
     const queries = parameters.filter((each) => each.in === 'query');
     if (queries.length === 0) continue;
-    it(`of ${method} ${path} are refused beyond their schemas or if they lack, and the answer names all`, async () => {
+    it(`of ${method} ${path} are refused beyond their schemas or if they are missing, and the answer names all`, async () => {
       const address = String(path).replace('/searches/{id}', search['@id']);
       const known = queries.map(({ name }) => name).filter((name) => !/^(?:page|itemsPerPage)$/.test(name));
       const needed = queries.filter(({ required }) => required);

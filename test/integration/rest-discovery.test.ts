@@ -1,6 +1,6 @@
 /**
- * What programs discover about the API: with API Platform's parser, a JSON-LD processor and an OpenAPI linter. People
- * read the same in a browser (`test/long/documentation.test.ts`).
+ * The descriptions of the API, read by API Platform's parser, a JSON-LD processor and an OpenAPI linter.
+ * `test/long/documentation.test.ts` reads them in a browser.
  */
 
 import assert from 'node:assert/strict';
@@ -229,7 +229,7 @@ describe('the OpenAPI document', () => {
   const lint = async (source: string) =>
     lintFromString({ source, config: await createConfig({ extends: ['recommended'], rules }) });
 
-  it('passes Redocly’s recommended rules, which find a planted fault', async () => {
+  it('passes Redocly’s recommended rules, which find an inserted fault', async () => {
     const { text, body } = await api.call('GET', '/openapi.json');
     assert.deepEqual(
       (await lint(text)).map(({ ruleId, message }) => `${ruleId}: ${message}`),
@@ -267,7 +267,7 @@ describe('the OpenAPI document', () => {
 });
 
 describe('the entrypoint', () => {
-  it('is a page for browsers, which links to the documentation, and Hydra for all other clients', async () => {
+  it('is a page with a link to the documentation for browsers, and Hydra for all other clients', async () => {
     const { text } = await api.call('GET', '/', undefined, { headers: { Accept: 'text/html' }, key: null });
     assert.match(text, /<a href="\/docs">/);
     for (const accept of ['*/*', 'application/ld+json', 'application/json', 'text/html;q=0.5, application/json']) {
@@ -325,7 +325,7 @@ describe('the documentation page', () => {
     );
   });
 
-  it('has the body of every webhook of the contracts, as their examples are', async () => {
+  it('has the body of every webhook as in the examples of the contracts', async () => {
     const { body: openApi } = await api.call('GET', '/openapi.json');
     const examples = Object.fromEntries(
       Object.entries<typeof openApi>(openApi.webhooks).map(([name, { post }]) => [
@@ -362,7 +362,7 @@ describe('the documentation page', () => {
       .filter((one) => !shown.includes(`<p>${one}</p>`));
     assert.deepEqual(missing, []);
     const { attemptTimeoutMs, retryDelayMs } = readConfig({});
-    const [, ...figures] = /200 within (\d+) s.*: (\d+) attempts, each (\d+) hour/.exec(shown) ?? [];
+    const [, ...figures] = /200 within (\d+) s.* (\d+) attempts, each (\d+) hour/.exec(shown) ?? [];
     assert.deepEqual(figures.map(Number), [attemptTimeoutMs / 1_000, ATTEMPTS_MAX, retryDelayMs / 3_600_000]);
     assert.ok(sectionOf('Guarantees').includes('at most six times, never earlier than one hour'));
   });
@@ -382,7 +382,7 @@ describe('the documentation page', () => {
     assert.deepEqual(await blocksOf('fr'), english);
   });
 
-  it('has a French sentence for each of the reference, and no other', async () => {
+  it('has a French sentence for each sentence of the reference, and no others', async () => {
     const { body: english } = await api.call('GET', '/openapi.json');
     const { body: french } = await api.call('GET', '/docs/reference.fr.json');
     const sentences = new Set<string>();

@@ -14,7 +14,7 @@ const search = (
 ).body;
 const iri = String(search['@id']);
 
-/** Node's fetch asks for gzip and decompresses it; the socket shows the bytes that were transferred. */
+/** Node's fetch requests gzip and decompresses it; a socket shows the transferred bytes. */
 async function rawRequest(head: string, body: Buffer | string = ''): Promise<string> {
   const { hostname, port } = new URL(api.baseUrl);
   const socket = connect(Number(port), hostname);
@@ -84,7 +84,7 @@ describe('media types', () => {
 });
 
 describe('changes on condition', () => {
-  it('are applied to the version of the search that the client has read, and to no other', async () => {
+  it('are applied only to the version of the search that the client has read', async () => {
     const created = await api.call('POST', '/searches', { title: 'Sous condition' });
     const path = created.headers.get('Location') as string;
     const read = await api.call('GET', path, undefined, { headers: { 'Accept-Encoding': 'gzip' } });
@@ -139,7 +139,7 @@ describe('answers', () => {
     }
   });
 
-  it('to HEAD are those to GET without the body', async () => {
+  it('to HEAD equal those to GET without the body', async () => {
     const options = { headers: { 'Accept-Encoding': 'identity' } };
     const get = await api.call('GET', iri, undefined, options);
     const head = await api.call('HEAD', iri, undefined, options);
@@ -149,7 +149,7 @@ describe('answers', () => {
       assert.equal(head.headers.get(name), get.headers.get(name));
   });
 
-  it('name the documentation, a request id and security headers, errors too', async () => {
+  it('have a link to the documentation, a request id and security headers, even for errors', async () => {
     for (const path of [iri, '/nowhere', '/', '/docs', '/searches?foo=1']) {
       const { headers } = await api.call('GET', path, undefined, { headers: { 'X-Request-Id': 'abc-1' } });
       const link = `<${api.baseUrl}/docs.jsonld>; rel="http://www.w3.org/ns/hydra/core#apiDocumentation"`;
@@ -218,7 +218,7 @@ describe('answers', () => {
     assert.ok(zipped.length < plain.length);
   });
 
-  it('to the wrong method are a 405 that names the right ones', async () => {
+  it('to a wrong method are a 405 that names the right ones', async () => {
     for (const [method, path, allow] of [
       ['DELETE', '/searches', 'GET'],
       ['POST', iri, 'PATCH'],
@@ -273,12 +273,12 @@ describe('the log', () => {
     assert.deepEqual(new Set(api.logged.map(({ level }) => level)), new Set(['debug']));
   });
 
-  it('warns of a request that was slow in Vigie, and of none that waits for news or for an endpoint', async () => {
+  it('warns of a request that was slow in Vigie, but not of one that waits for new items or an endpoint', async () => {
     api.logged.length = 0;
     const client = await api.database.connect();
     await client.query('begin; lock table searches in access exclusive mode');
     const answer = api.call('GET', '/searches');
-    // Another session asks, because pg_stat_activity does not change within the transaction that holds the lock.
+    // Another session queries, because pg_stat_activity does not change within the transaction that holds the lock.
     const waiting = `select from pg_stat_activity where wait_event_type = 'Lock'
       and backend_type = 'client backend' and datname = current_database() and query like '%from searches%'`;
     await until(
@@ -303,7 +303,7 @@ describe('the log', () => {
 });
 
 describe('an internal failure', () => {
-  it('is a 503 when the database is away, a 500 otherwise, and reveals no internals', async () => {
+  it('is a 503 when the database is unavailable, a 500 otherwise, and reveals no internal details', async () => {
     const broken = (error: Error) => ({ query: () => Promise.reject(error), connect: () => Promise.reject(error) });
     for (const [error, expected] of [
       [Object.assign(new Error('connect ECONNREFUSED 10.0.0.1'), { code: 'ECONNREFUSED' }), 503],

@@ -65,7 +65,7 @@ const MEMBERS: readonly (readonly [members: object, path: string, message?: RegE
   [{ expressions: [{ word: 'viager', include: false }] }, 'expressions[0].include', /nearest one is includes/],
   [{ expressions: 'expressions[0][0][words]=viager' }, 'expressions[0][0].words', /nearest one is word/],
   [{ expressions: [[{ word: 'x', options: { stric: 1 } }]] }, 'expressions[0][0].options.stric', /is strict/],
-  [{ expressions: 'expressions[__proto__][0][word]=x' }, 'expressions', /expected expressions/],
+  [{ expressions: 'expressions[__proto__][0][word]=x' }, 'expressions', /must be expressions/],
   [{ expressions: `expressions[0][0][word]=x${'&'.repeat(700)}` }, 'expressions', /at most 50 groups/],
   [{ expressions: JSON.parse('['.repeat(50) + ']'.repeat(50)) }, 'expressions[0][0]'],
   [{ geoShapes: [[...RING, [5, 44]]] }, 'geoShapes'],
@@ -146,7 +146,7 @@ describe('a refusal', () => {
     });
   }
 
-  it('writes numbers the French way', async () => {
+  it('writes numbers in the French format', async () => {
     const { body } = await refusedIn('fr', ['POST', '/searches', { title: 'x', budgetMin: 3e5, budgetMax: 250_000 }]);
     const expected = `ne doit pas dépasser le maximum, qui est de ${(250_000).toLocaleString('fr')}`;
     assert.equal(body.violations?.[0]?.message, expected);

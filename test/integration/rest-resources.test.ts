@@ -90,7 +90,7 @@ describe('matches', () => {
     assert.deepEqual(match.propertyDocument, await get(match.property));
   });
 
-  it('leave contacts out where the search says so', async () => {
+  it('leave out contacts if the search hides them', async () => {
     const property = await newProperty();
     for (const hidePropertyContact of [false, true]) {
       const { number } = await newSearch({ hidePropertyContact });
@@ -149,7 +149,7 @@ describe('deliveries', () => {
     assert.equal(delivery.endpointHealth, null, 'nothing was ever sent there');
   });
 
-  it('are answered one by one with the sent body, without contacts that their search hides by now', async () => {
+  it('are answered one by one with the sent body, without contacts that their search now hides', async () => {
     const { iri, number } = await newSearch();
     const id = randomUUID();
     await api.database.query(
@@ -204,7 +204,7 @@ describe('reference data', () => {
     assert.deepEqual(await namesOf('inseeCodes[]=83137&inseeCodes[]=2A004&order[id]=asc'), ['Toulon', 'Ajaccio']);
   });
 
-  it('completes places, with the criterion and value for a search', async () => {
+  it('completes places, with the member and value for a search', async () => {
     const { 'hydra:member': members, 'hydra:totalItems': total } = await get(
       '/public/location-autocomplete?query=83000',
     );
@@ -265,7 +265,7 @@ describe('points of interest', () => {
     assert.equal(await countOf('radius=0'), 1);
   });
 
-  it('know the categories of the specification', () => {
+  it('have the categories of the specification', () => {
     assert.deepEqual([...FACILITIES], ['kindergarten', 'school', 'restaurant', 'hospital', 'parking']);
   });
 });
@@ -274,7 +274,7 @@ describe('the webhook tester', () => {
   const path = '/webhook-tester?endpoint=https://hooks.example.com/x';
 
   for (const kind of EVENT_KINDS) {
-    it(`sends one ${kind} in the shape of a real one, and answers the sent body`, async () => {
+    it(`sends one ${kind} in the form of a real one, and answers the sent body`, async () => {
       sent.length = 0;
       const { status, body } = await api.call('GET', `${path}&eventType=${kind}`);
       assert.equal(status, 200);
@@ -311,7 +311,7 @@ describe('the webhook tester', () => {
     assert.equal((await api.call('GET', `${path}&type=ad.update.price&search=${randomUUID()}`)).status, 404);
   });
 
-  it('makes four tests of a client at once, 64 in total, and asks further ones to come again', async () => {
+  it('makes four tests of a client at once, 64 in total, and tells further ones to try again later', async () => {
     const waiting: ((outcome?: AttemptOutcome | null) => void)[] = [];
     const gated = await startTestApi(
       { after },
@@ -337,7 +337,7 @@ describe('the webhook tester', () => {
     assert.equal((await again).status, 200);
     const crowded = test(first);
     await untilIs(() => waiting.length, 66);
-    // The lookup is refused because too many names are being looked up.
+    // The lookup is refused because too many DNS lookups are in progress.
     waiting.at(-1)?.(null);
     assert.deepEqual([(await crowded).status, (await crowded).headers.get('Retry-After')], [429, '5']);
   });

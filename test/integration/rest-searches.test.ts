@@ -91,7 +91,7 @@ describe('a search that is created', () => {
     const iri = search['@id'];
     const named = ['room', 'energy', 'areas', 'withCoherentPrice'];
     assert.deepEqual(await missing('PATCH', iri, { orMissing: [...named, 'room'] }), named);
-    // A bound of 0 means no bound.
+    // A limit of 0 means no limit.
     assert.deepEqual(await missing('PATCH', iri, { roomMin: 0, budgetMax: null }), named.slice(1));
     assert.deepEqual(await missing('PATCH', iri, { roomMin: 4, includedZipcodes: [] }), [
       'energy',
@@ -114,7 +114,7 @@ describe('a search that is created', () => {
     );
   });
 
-  it('reaches the matcher before the client gets the answer', async () => {
+  it('is known to the matcher before the client gets the answer', async () => {
     const before = api.changes.count;
     await created({ title: 'sent' });
     assert.equal(api.changes.count, before + 1);
@@ -148,7 +148,7 @@ describe('a search that is changed', () => {
     assert.deepEqual([body.budgetMin, body.radius, body.title], [null, '1', 'x']);
   });
 
-  it('is refused a feature that implies an excluded one; a saved search with both can still be silenced', async () => {
+  it('refuses a feature that implies an excluded one; a saved search with both can still be silenced', async () => {
     const both = { title: 'x', includedFeatures: ['pool', 'garage'], excludedFeatures: ['alarm', 'parking'] };
     const { status, body } = await api.call('POST', '/searches', both);
     assert.deepEqual(
@@ -164,7 +164,7 @@ describe('a search that is changed', () => {
     assert.equal((await api.call('PATCH', String(iri), { includedFeatures: ['pool'] })).status, 200);
   });
 
-  it('merges the objects of a PATCH at every depth, where null removes; PUT replaces them whole', async () => {
+  it('merges the objects of a PATCH at every depth, where null removes; PUT replaces them as a whole', async () => {
     const consent = { source: 'form', at: '2026-01-01T00:00:00Z' };
     const { '@id': iri } = await created({
       title: 't',
@@ -207,7 +207,7 @@ describe('a search that is changed', () => {
     assert.equal(Object.keys((await changed('PATCH', { context: {} })).context).length, 8);
   });
 
-  it('reports the fault of a circle, and not that the circle is incomplete as a result', async () => {
+  it('reports the fault of a circle, and not also that the circle is incomplete', async () => {
     const circle = { title: 'x', lat: 43.1, lon: 5.9, radius: 10 };
     for (const [wrong, expected] of [
       [{ radius: 0 }, ['radius']],
@@ -402,7 +402,7 @@ describe('the feed of searches', () => {
     await api.database.query(`delete from searches where title = 'many'`);
   });
 
-  it('finds a write that began before a poll and committed after it', async () => {
+  it('finds a write that began before a poll and was committed after it', async () => {
     const late = await api.database.connect();
     try {
       await late.query('begin');

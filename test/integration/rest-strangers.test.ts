@@ -41,7 +41,7 @@ async function startLimited(t: { after: (work: () => void) => void }, proxies: B
   };
 }
 
-test('an address has sixty-four connections without an authenticated request, and room again when they end', async (t) => {
+test('an address may have sixty-four connections without an authenticated request, and new ones when they end', async (t) => {
   const open = await startLimited(t, new BlockList());
   for (let count = 0; count < STRANGERS_MAX; count++) assert.equal(await open('/'), 200);
   assert.equal(await open('/'), 'closed');
@@ -54,7 +54,7 @@ test('connections with an authenticated request do not count for their address',
   assert.equal(await open('/'), 200);
 });
 
-test('a client has a quarter of all connections, and other clients the rest', async (t) => {
+test('a client may use a quarter of all connections, and other clients the rest', async (t) => {
   const open = await startLimited(t, new BlockList(), 40);
   const answers: unknown[] = [];
   for (let count = 0; count < 12; count++) answers.push(await open('/known'));
@@ -108,7 +108,7 @@ test('a key works from its creation on, at any instance, even if it was tried be
   assert.equal(await status(), 200);
 });
 
-test('keys that are looked up together are kept apart', async (t) => {
+test('keys that are looked up together are distinguished', async (t) => {
   const api = await startTestApi(t);
   const clients = await Promise.all(Array.from({ length: 20 }, (_, n) => api.newClient(`client ${n}`)));
   const keys = clients.flatMap((key, n) => [key, `vigie_${n.toString(16).padStart(8, '0')}_${'k'.repeat(43)}`]);

@@ -1,4 +1,4 @@
-/** The history of a search: its state before each change of its criteria or its notifications, and nothing else. */
+/** The history of a search: only its state before each change of its criteria or its notifications. */
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -47,7 +47,7 @@ test('criteria, endpoints and notifications are recorded as they were, with the 
   ]);
 });
 
-test('a version keeps its meaning after other writes, and in a cluster whose transaction ids restart', async () => {
+test('a version stays correct after other writes, and in a cluster whose transaction ids restart', async () => {
   const search = await create({ budgetMax: 1 });
   await change(search, { budgetMax: 2 });
   await change(search, { title: 'y' });
@@ -63,7 +63,7 @@ test('a change that is refused leaves no trace', async () => {
   assert.deepEqual(await historyOf(search), []);
 });
 
-test('of a search that is changed many times the newest changes are kept', async () => {
+test('the newest changes of a search that is changed many times are kept', async () => {
   const search = await create({ budgetMax: 1 });
   for (let budgetMax = 2; budgetMax <= 203; budgetMax++) await change(search, { budgetMax });
   const formers = (await historyOf(search)).map(({ former }) => former.budgetMax);

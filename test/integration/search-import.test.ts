@@ -96,7 +96,7 @@ test('searches answered by GET /searches are imported into another client, once'
   assert.match(limited.stdout, /^Refused: D: .*\b2\b/m);
   assert.match(
     limited.stdout,
-    /^few: 2 searches created, 0 already existed, 2 refused\.\nBy estimate, the new searches add 2 matches per advert in total\.$/m,
+    /^few: 2 searches created, 0 already existed, 2 refused\.\nThe new searches add an estimated 2 matches per advert in total\.$/m,
   );
 
   await writeFile(file, '{"a":1}');

@@ -36,7 +36,7 @@ async function clientOf(key: string): Promise<Uuid> {
 }
 
 describe('a client with limits of its own', () => {
-  it('is refused searches beyond them, with the limit', async () => {
+  it('gets a refusal with the limit for searches beyond it', async () => {
     const key = await api.newClient('limited', { searchesMax: 3, polygonCornersMax: 12, excludedWordsMax: 3 });
     const post = (members: object) => api.call('POST', '/searches', { title: 'x', ...members }, { key });
     assert.equal((await post({ geoShapes: square, expressions: without('bruit', 'travaux') })).status, 201);
@@ -62,7 +62,7 @@ describe('a client with limits of its own', () => {
     assert.equal((await create()).body.detail, 'You may have 1 search in total, and have 1.');
   });
 
-  it('may change, shrink and delete its searches, and create as many again', async () => {
+  it('may change, reduce and delete its searches, and create the same number again', async () => {
     const key = await api.newClient('changing', { searchesMax: 1, polygonCornersMax: 5, excludedWordsMax: 1 });
     const call = (method: string, path: string, body?: object) => api.call(method, path, body, { key });
     const { headers } = await call('POST', '/searches', { title: 'x', geoShapes: square });
@@ -98,7 +98,7 @@ describe('a client with limits of its own', () => {
     assert.equal(body['hydra:totalItems'], 20);
   });
 
-  it('two transactions that make room for each other do not deadlock', async () => {
+  it('two transactions that free space for each other do not deadlock', async () => {
     const key = await api.newClient('swapping', { polygonCornersMax: 15 });
     const paths: string[] = [];
     for (let i = 0; i < 3; i++) {

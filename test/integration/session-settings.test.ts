@@ -70,7 +70,7 @@ test('every setting that the program relies on is tested', () => {
 });
 
 for (const place of PLACES) {
-  test(`sessions under other settings of the ${place} have the values of unchanged ones`, async (t) => {
+  test(`sessions with other settings of the ${place} have the same values as unchanged ones`, async (t) => {
     const [foreign, usual] = [await startForeign(t, place), await startTestPostgres(t)];
     for (const plans of Object.keys(PLANS) as (keyof typeof PLANS)[]) {
       const [seen, expected] = await Promise.all(

@@ -1,6 +1,6 @@
 /**
- * Two databases use one NATS without namespaces. Streams made by one database's daemon are not the other's. The second
- * daemon takes nothing in, is not ready and names the owner, until an operator lets it take over the first one's
+ * Two databases use one NATS without namespaces. Streams that the daemon of one database created do not belong to the
+ * other. The second daemon takes nothing in, is not ready and names the owner, until an operator lets it take over the
  * streams.
  */
 
@@ -40,7 +40,7 @@ async function assertLabelled(url: string): Promise<void> {
   }
 }
 
-test('of two databases on one NATS the first owns the streams, and the second names the owner until it takes over', async (t) => {
+test('the first of two databases on one NATS owns the streams, and the second names the owner until it takes over', async (t) => {
   const [nats, first] = await Promise.all([startTestNats(t), startTestPostgres(t)]);
   const second = { url: first.url.replace(/\/[^/]*$/, '/staging') };
   const owner = new URL(first.url).username;
@@ -109,6 +109,6 @@ test('a copy started while its original runs takes no streams, and reports it', 
   assert.equal(await reasonOf(ofOriginal), undefined);
   assert.match(
     (await reasonOf(ofCopy)) ?? '',
-    /\/vigie takes in adverts on this NATS under the same names as this service with .*\/restored, which takes no messages/,
+    /under the same names, with the database .*\/vigie. This service, with .*\/restored, takes no messages/,
   );
 });

@@ -1,6 +1,6 @@
 /**
- * A start that cannot succeed reports which server or port is at fault, where, and what to do, before it opens
- * anything. A start that succeeds has already loaded the data that requests need.
+ * A start that cannot succeed reports the faulty server or port, its address, and what to do, before it opens anything.
+ * A successful start has already loaded the data that requests need.
  */
 
 import assert from 'node:assert/strict';
@@ -152,7 +152,7 @@ const observer = (path: string): string => `
   };
   syncBuiltinESMExports();`;
 
-test('no request waits for the word forms to be unpacked, and no command that reads no expression unpacks them', async (t) => {
+test('no request waits for the word forms to be unpacked, and commands without expressions do not unpack them', async (t) => {
   const [postgres, nats] = await Promise.all([startTestPostgres(t), startTestNats(t)]);
   const directory = await mkdtemp(join(tmpdir(), 'vigie-words-'));
   t.after(() => rm(directory, { recursive: true }));

@@ -1,6 +1,6 @@
 /**
- * The store of NATS is limited. `ADVERTS` uses a part of it and refuses new messages when that part is full; the leader
- * removes messages that are no longer needed long before. Recorded deliveries are sent even if the store accepts
+ * The store of NATS is limited. `ADVERTS` uses a part of it and refuses new messages when that part is full. Long
+ * before, the leader removes messages that are no longer needed. Recorded deliveries are sent even if the store accepts
  * nothing.
  */
 
@@ -42,7 +42,7 @@ async function publishUntilRefused(jetStream: JetStreamClient, subject: string):
   }
 }
 
-test('the stream of adverts takes part of the store, leaves the rest, and refuses when full', async (t) => {
+test('the stream of adverts uses a part of the store, leaves the rest free, and refuses messages when full', async (t) => {
   const nats = await startTestNats(t, null, STORE_BYTES);
   const broker = await connect(t, nats.url);
   await ensureAdvertsStream(broker);
@@ -70,7 +70,7 @@ test('the stream of adverts takes part of the store, leaves the rest, and refuse
   );
 });
 
-test('a stream of adverts that leaves rejections no room is reported, with the command that makes room', async (t) => {
+test('a stream of adverts that leaves no space for rejections is reported, with the command that frees some', async (t) => {
   const [postgres, nats] = await Promise.all([startTestPostgres(t), startTestNats(t, null, STORE_BYTES)]);
   const servers = { postgres, nats };
   const broker = await connect(t, nats.url);
@@ -92,7 +92,7 @@ test('a stream of adverts that leaves rejections no room is reported, with the c
   await untilIs(async () => (await streams.info('REJECTED').catch(() => null))?.state.messages, 1);
 });
 
-test('messages behind every consumer are purged, oldest first, and only as many as needed', async (t) => {
+test('messages that every consumer has read are purged, oldest first, and only as many as needed', async (t) => {
   const nats = await startTestNats(t);
   const broker = await connect(t, nats.url);
   const { consumers, streams } = broker.manager;
@@ -166,7 +166,7 @@ test('recorded adverts are delivered while the whole store is full', async (t) =
   assert.equal(received, properties.length);
 });
 
-test('a JetStream without room for retries makes intake not ready until it can write again', async (t) => {
+test('a JetStream without space for retries makes intake not ready until it can write again', async (t) => {
   const [postgres, nats] = await Promise.all([startTestPostgres(t), startTestNats(t, null, STORE_BYTES)]);
   const servers = { postgres, nats };
   const receiver = await startWebhookReceiver(t);
@@ -193,7 +193,7 @@ test('a JetStream without room for retries makes intake not ready until it can w
   };
   const refused = await until(readiness, ({ status }) => status === 503);
   assert.match(refused.reason, /^NATS has no room \(.*insufficient resources\): free some space/);
-  // Only NATS is full: PostgreSQL still has room.
+  // Only NATS is full, so PostgreSQL accepts writes.
   await client.createSearch({ ...search, title: 'more' });
   await broker.manager.streams.delete('OTHER');
   await until(readiness, ({ status }) => status === 200);

@@ -127,7 +127,7 @@ interface Question {
   readonly method: string;
   readonly path: string;
   readonly body: object | undefined;
-  /** Whether the path names an object of the owner. */
+  /** True if the path names an object of the owner. */
   readonly isNamed: boolean;
 }
 
@@ -141,7 +141,7 @@ function questionsOf(template: string, method: string, { parameters, requestBody
   const fixed = new Map(
     query.flatMap(({ name, required, example }) => (required === true ? [[name, String([example].flat()[0])]] : [])),
   );
-  // One of three parameters is required. For a search of another client the answer is 404 all the same.
+  // One of three parameters is required. For a search of another client the answer is 404 in any case.
   if (template.includes('explanation')) fixed.set('property', owned.parameters.property as string);
   const ways = query.flatMap(({ name }) => {
     const value = owned.parameters[name];
@@ -155,12 +155,12 @@ function withQuery(path: string, values: ReadonlyMap<string, string>): string {
   return values.size === 0 ? path : `${path}?${new URLSearchParams([...values]).toString()}`;
 }
 
-/** The webhook tester calls any endpoint it is given, so it is left out; a test below covers whose search may sign. */
+/** The webhook tester calls any given endpoint, so it is left out. A test below checks which searches may sign. */
 const isRequested = (template: string): boolean =>
   template !== '/webhook-tester' &&
   (!template.includes('{') || NAMED_IN_PATHS.some((resource) => template.startsWith(`/${resource}/`)));
 
-test('every path of the document names an object of a client, or is open to all', () => {
+test('every path of the document names an object of a client, or is open to all clients', () => {
   for (const [template] of operations.filter(([path]) => path.includes('{'))) {
     const resource = template.split('/')[1] ?? '';
     assert.ok([...NAMED_IN_PATHS, ...OPEN_TO_ALL].includes(resource), `${template}: whose is it?`);
@@ -210,7 +210,7 @@ test('objects of another client do not exist in bodies, in the tester and in cur
   }
 });
 
-test('the owner is answered where the other client was not', async () => {
+test('the owner gets an answer where the other client did not', async () => {
   for (const [template, method, operation] of operations.filter(([path]) => isRequested(path))) {
     if (method !== 'get') continue;
     for (const { path } of questionsOf(template, method, operation)) {

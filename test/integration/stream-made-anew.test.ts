@@ -1,4 +1,6 @@
-/** If the stream of adverts is deleted under the daemon, the next one counts from 1, and every message is recorded. */
+/**
+ * If the stream of adverts is deleted while the daemon runs, the next one counts from 1, and every message is recorded.
+ */
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -42,7 +44,7 @@ async function openScene(t: TestContext) {
   /** Publishes changes dated `minute`. `above`: the amounts above 200,000 € to which each price changes in turn. */
   async function takeIn(minute: number, ...above: number[]) {
     const prices = above.length > 0 ? above : [minute];
-    // A new connection each time: an earlier one may have broken with its server unnoticed.
+    // Uses a new connection each time, because an earlier one may have broken unnoticed.
     const crawler = await connectCrawler(t, servers.nats.url);
     for (const each of prices) await crawler.publish(...changes(minute, each));
     const last = 200_000 + (prices.at(-1) ?? 0);
@@ -64,7 +66,7 @@ const REMADE: Readonly<Record<string, Remake>> = {
 };
 
 for (const [how, remake] of Object.entries(REMADE)) {
-  test(`the stream is deleted and ${how}: its first messages are not taken for the former ones`, async (t) => {
+  test(`the stream is deleted and ${how}: its first messages are not mistaken for the former ones`, async (t) => {
     const { daemon, broker, takeIn, countEvents, floor } = await openScene(t);
     await takeIn(1);
     await takeIn(2);
@@ -119,7 +121,7 @@ test('a repeat within one minute of a crawl is reported once, also when NATS is 
   assert.equal(await daemon.end('SIGTERM'), 0);
 });
 
-test('a lagging server that has just become the leader of a replicated stream is not taken for another stream', async (t) => {
+test('a lagging server that has just become the leader of a replicated stream is not mistaken for another stream', async (t) => {
   const { daemon, broker, database, takeIn } = await openScene(t);
   await takeIn(1);
   assert.equal(await daemon.end('SIGTERM'), 0);
@@ -167,7 +169,7 @@ test('a stream that returns without its last messages is read from its new end, 
   assert.equal(await daemon.end('SIGTERM'), 0);
 });
 
-test('a term ends when the leader of its stream has lacked what it had for fifteen checks, by a majority', async (t) => {
+test('a term ends when the majority’s leader of its stream has lacked known messages for fifteen checks', async (t) => {
   const { daemon, broker, database, takeIn } = await openScene(t);
   await takeIn(1);
   assert.equal(await daemon.end('SIGTERM'), 0);

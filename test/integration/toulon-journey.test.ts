@@ -218,7 +218,7 @@ function pricePerMeter({ advert: { price, surface } }: ToulonMessage): number[] 
 
 /**
  * Properties whose price may be incoherent. The median is computed independently of intake, so the first properties are
- * evaluated without one. No search here asks for prices above the bounds of a sale.
+ * evaluated without one. No search here accepts prices above the limits of a sale.
  */
 function doubtfulOnes(messages: readonly ToulonMessage[]): ReadonlySet<string> {
   const sorted = messages.flatMap(pricePerMeter).sort((a, b) => a - b);

@@ -10,7 +10,7 @@ const TRACEPARENT = `00-${TRACE}-00f067aa0ba902b7-01`;
 /** Entries of two vendors, with characters that are special in PostgreSQL's array syntax. */
 const TRACESTATE = 'agency=t61rcWkgMzE,rojo="{null}';
 
-test('the trace of a crawler reaches the endpoint, on the first attempt and on a retry', async (t) => {
+test('the trace of a crawler is sent to the endpoint, on the first attempt and on a retry', async (t) => {
   const scene = await startScene(t, { VIGIE_RETRY_DELAY_MS: '100', VIGIE_LOG_LEVEL: 'debug' });
   const { daemon, receiver, search } = scene;
   receiver.script('/hook', { type: 'answer', status: 500, body: 'their secret' }, { type: 'answer', status: 200 });
@@ -49,7 +49,7 @@ test('the trace of a crawler reaches the endpoint, on the first attempt and on a
   assert.equal(receiver.posts[2]?.headers.tracestate, undefined);
 });
 
-test('at level info the log says when an endpoint begins to fail and when it answers again, and has no line per attempt', async (t) => {
+test('at level info the log reports when an endpoint begins to fail and when it answers again, without a line per attempt', async (t) => {
   const { daemon, receiver, publishAdverts } = await startScene(t);
   const failing = { type: 'answer', status: 500 } as const;
   receiver.script('/hook', failing, failing, failing, { type: 'answer', status: 200 });

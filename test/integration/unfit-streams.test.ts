@@ -51,7 +51,7 @@ test('streams created by the daemon are accepted', async () => {
   assert.deepEqual(await inspectTopology(broker), { faults: [], cautions: [], foreign: null });
 });
 
-test('streams that an operator made larger, safer or more replicated are accepted', async () => {
+test('streams that an operator has made larger, safer or more replicated are accepted', async () => {
   await removeAll();
   await broker.manager.streams.add({ ...ADVERTS, subjects: ['adverts.>', 'more.*'], max_age: nanos(30 * 86_400_000) });
   await broker.manager.consumers.add('ADVERTS', {
@@ -65,8 +65,8 @@ test('streams that an operator made larger, safer or more replicated are accepte
 });
 
 const STREAM_FAULTS: readonly (readonly [string, Partial<StreamConfig>, RegExp])[] = [
-  ['other subjects', { subjects: ['annonces.>'] }, /takes annonces\.>, not adverts\.>/],
-  ['narrower subjects', { subjects: ['adverts.*.fr'] }, /takes adverts\.\*\.fr, not adverts\.>/],
+  ['other subjects', { subjects: ['annonces.>'] }, /accepts annonces\.>, not adverts\.>/],
+  ['narrower subjects', { subjects: ['adverts.*.fr'] }, /accepts adverts\.\*\.fr, not adverts\.>/],
   ['no_ack', { no_ack: true }, /no_ack/],
   ['max_msg_size', { max_msg_size: 200 }, /max_msg_size is 200 bytes/],
   ['a short max_age', { max_age: nanos(300_000), duplicate_window: nanos(60_000) }, /max_age is 300 s/],
@@ -123,7 +123,7 @@ for (const [name, config, sentence] of CONSUMER_FAULTS) {
   });
 }
 
-test('a stream without a bound, and one that deletes acknowledged messages, work and are reported', async () => {
+test('a stream without a limit, and one that deletes acknowledged messages, work and are reported', async () => {
   await removeAll();
   await broker.manager.streams.add({ ...ADVERTS, max_bytes: -1 });
   const unbounded = await inspectTopology(broker);
@@ -157,7 +157,7 @@ test('a subject pattern covers exactly the subjects that match it', () => {
   }
 });
 
-test('a change is noticed while the daemon runs, reported once, and reported again when it is mended', async (t) => {
+test('a change is noticed while the daemon runs, and reported once when it occurs and once when it is corrected', async (t) => {
   await removeAll();
   await ensureIntake(broker);
   const told: string[] = [];

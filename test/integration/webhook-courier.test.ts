@@ -39,7 +39,7 @@ for (const [what, endpoints, deadline] of [
   ['misbehave', ENDPOINTS, {}],
   ['never answer', MUTE_ENDPOINTS, { attemptTimeoutMs: 400 }],
 ] as const) {
-  test(`if endpoints ${what}, every delivery ends as the rules say`, async (t) => {
+  test(`if endpoints ${what}, every delivery ends according to the rules`, async (t) => {
     const receiver = await startWebhookReceiver(t);
     const untrusted = await startWebhookReceiver(t, { tls: 'valid' });
     const stage = await openDeliveryStage(t, { retryDelayMs: RETRY_DELAY_MS, ...deadline });
@@ -153,7 +153,7 @@ test('a flood at an endpoint that hangs uses no attempts and delays no other end
   assert.equal(receiver.posts.filter(({ path }) => path !== '/flooded').length, 3);
 });
 
-test('health counts consecutive failures and resets on a success', async (t) => {
+test('health counts consecutive failures, and a success resets the count', async (t) => {
   const { gate, open: release } = createGate();
   const receiver = await startWebhookReceiver(t);
   const refusal: Behaviour = { type: 'answer', status: 500 };

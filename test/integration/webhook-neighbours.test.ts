@@ -40,7 +40,7 @@ test('a client that uses the URL of another client does not delay it', async (t)
   await stage.untilAllEnded();
 });
 
-test('health and backlog show the client’s own deliveries only', async (t) => {
+test('health and backlog show only the client’s own deliveries', async (t) => {
   const api = await startTestApi(t);
   const hook = 'https://shared.example.com/hook';
   const [flooding, own] = [await seedSearch(api.database), await seedSearch(api.database)];
@@ -75,7 +75,7 @@ test('health and backlog show the client’s own deliveries only', async (t) => 
   );
 });
 
-test('an operator pauses a URL for every client, or one client’s endpoint alone', async (t) => {
+test('an operator pauses a URL for every client, or only one client’s endpoint', async (t) => {
   const receiver = await startWebhookReceiver(t);
   const stage = await openDeliveryStage(t, { retryDelayMs: 60_000 });
   const hook = receiver.urlOf('/hook');
@@ -145,7 +145,7 @@ test('ten thousand posts that a client aims at another’s URL reach it at two p
   await courier.drain();
 });
 
-test('slow name look-ups delay their own client only, and a look-up refused for lack of room is not an attempt', async (t) => {
+test('slow name look-ups delay only their own client, and a look-up refused because of a limit is not an attempt', async (t) => {
   const receiver = await startWebhookReceiver(t);
   const { port } = new URL(receiver.url);
   const { gate: answered, open: answer } = createGate();

@@ -1,4 +1,4 @@
-/** What a client configures for its webhooks: a context for each search, and its own secrets that sign all of them. */
+/** A client's settings for its webhooks: a context for each search, and secrets that sign all of them. */
 
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
@@ -50,7 +50,7 @@ describe('the context of a search', () => {
 });
 
 describe('webhook secrets', () => {
-  it('are shown once, three at most, and replace older ones over time', async () => {
+  it('are shown once, are at most three, and replace older ones over time', async () => {
     const key = await api.newClient('secretive');
     const call = (method: string, path: string, body?: unknown) => api.call(method, path, body, { key });
     const before = told;
@@ -103,7 +103,7 @@ describe('webhook secrets', () => {
     assert.deepEqual(answers.map(({ status }) => status).sort(), [201, 201, 201, 409, 409, 409, 409, 409]);
   });
 
-  it('sign every webhook of their client after the token of the search, and no other', async (t) => {
+  it('sign only the webhooks of their client, after the token of the search', async (t) => {
     const receiver = await startWebhookReceiver(t);
     const stage = await openDeliveryStage(t, { retryDelayMs: 60_000 });
     const { database } = stage;
@@ -132,7 +132,7 @@ describe('webhook secrets', () => {
     assert.equal('vigie-context' in other.headers, false);
   });
 
-  it('that have ended are not read, however many exist', async () => {
+  it('that have expired are not read, however many exist', async () => {
     const clientId = randomUuid();
     await api.database.query(
       `insert into webhook_secrets (id, client_id, secret, expires_at)

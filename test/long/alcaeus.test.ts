@@ -1,4 +1,4 @@
-/** The API through alcaeus, a Hydra client that knows only what the API says of itself. */
+/** The API through alcaeus, a Hydra client that uses only the API's own description. */
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -45,7 +45,7 @@ test('alcaeus walks from the entrypoint to collections, pages, members and their
   assert.equal(all?.filters['order[title]'], 'https://schema.org/name');
   assert.equal(all?.filters.notificationEnabled, '#Search/notificationEnabled');
   assert.deepEqual(matches?.members, [match]);
-  // The members are nodes and values of their own. RDF clients could not read a single opaque value.
+  // The members are separate nodes and values, because RDF clients could not read a single opaque value.
   assert.equal(one?.values['Match/propertyDocument'], property);
   assert.equal(document?.values['PropertyDocument/city'], '_');
   assert.match(String(document?.values['PropertyDocument/lastCrawledAdvert']), /^[0-9a-f-]{36}$/);

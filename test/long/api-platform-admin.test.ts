@@ -1,4 +1,4 @@
-/** API Platform Admin in a real browser, on a daemon that has recorded and delivered something. */
+/** API Platform Admin in a real browser, on a daemon with recorded adverts and deliveries. */
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';

@@ -1,4 +1,4 @@
-/** What operators see of `vigie backup` and `vigie restore`: what they refuse, and what they leave unchanged. */
+/** `vigie backup` and `vigie restore` as operators use them: what they refuse, and what they leave unchanged. */
 
 import assert from 'node:assert/strict';
 import { access, lstat, readdir, readFile, rm, stat, symlink, truncate, writeFile } from 'node:fs/promises';
@@ -48,7 +48,7 @@ async function findingsOf({ settings }: Scene, now: Date): Promise<readonly stri
   return findings.flatMap(({ level, text }) => (text.includes('backup') ? [`${level}: ${text}`] : []));
 }
 
-test('a backup of a running service is private, whole or absent, and reported by the doctor', async (t) => {
+test('a backup of a running service is private, complete or absent, and reported by the doctor', async (t) => {
   const scene = await openScene(t);
   const { dataDir, folder, file, run } = scene;
   const daemon = await startDaemon(t, EMBEDDED, scene.settings);
@@ -107,7 +107,7 @@ test('an interrupted backup leaves no file, no slot and no backup state', async 
   assert.equal(await daemon.end('SIGTERM'), 0);
 });
 
-test('a restore keeps the former database, creates new passwords, and changes nothing if the file is not whole', async (t) => {
+test('a restore keeps the former database, creates new passwords, and changes nothing if the file is incomplete', async (t) => {
   const scene = await openScene(t);
   const { home, file, folder, run } = scene;
   assert.equal((await run('keys', 'create', '--client', 'before')).code, 0);
@@ -172,7 +172,7 @@ test('a recipient erased after a backup stays erased after its restore, by the f
   assert.equal(await daemon.end('SIGTERM'), 0);
 });
 
-test('for an external PostgreSQL both commands name its tools, and a directory without a database has no backup', async (t) => {
+test('for an external PostgreSQL both commands name its tools, and a directory without a database is not backed up', async (t) => {
   const { file, run, folder } = await openScene(t);
   for (const command of ['backup', 'restore']) {
     const { code, stderr } = await runVigie([command, file], { ...EMBEDDED, postgres: { url: 'postgres://a@b/c' } });

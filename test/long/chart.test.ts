@@ -1,5 +1,5 @@
 /**
- * The Helm chart, checked with Helm itself and with the types of Kubernetes and of the Prometheus operator. Both are Go
+ * The Helm chart, checked with Helm and with the types of Kubernetes and of the Prometheus operator, which are Go
  * modules. The tests are skipped, with the reason, if Go is missing or cannot fetch them.
  */
 
@@ -23,7 +23,7 @@ const work = await mkdtemp(join(tmpdir(), 'vigie-chart-'));
 after(() => rm(work, { recursive: true, force: true }));
 const skip = await install();
 
-/** Resolves with the reason if the tools cannot be had. */
+/** Resolves with the reason if the tools are not available. */
 async function install(): Promise<string | false> {
   const { environment, missing } = await goToolchain();
   if (missing !== null) return missing;
@@ -84,7 +84,7 @@ for (const [name, sets] of Object.entries(VALUES)) {
   });
 }
 
-test('the rules of the chart are those of config/prometheus', { skip }, async () => {
+test('the chart has the alert rules of config/prometheus', { skip }, async () => {
   const manifests = await render('--set', 'monitoring.prometheusRule=true');
   const names = (text: string) => [...text.matchAll(/alert: (\w+)/g)].map(([, name]) => name).sort();
   assert.deepEqual(names(manifests), names(await readFile(join(ROOT, 'config/prometheus/alerts.yml'), 'utf8')));

@@ -81,7 +81,7 @@ test('a checkout builds missing and outdated files, reports it, and executes no 
   );
 });
 
-test('the compiled program prints its version within one and a half times a start of Node.js', async () => {
+test('the compiled program prints its version within one and a half times the start time of Node.js', async () => {
   await run('npm', ['run', '-s', 'ready'], { cwd: ROOT });
   const took = (args: readonly string[]): number => {
     const began = performance.now();

@@ -11,20 +11,20 @@ test('changes in the console take effect in the service', { timeout: 600_000 }, 
   const scene = await openConsole(t);
   await scene.page.do('look', { width: 1280, height: 800, scheme: 'light' });
   await scene.enter();
-  await t.test('the editor and the list say what will and will not be sent', () => foresee(scene));
+  await t.test('the editor and the list state what will and will not be sent', () => foresee(scene));
   await t.test('criteria of the home are shown as chips, and may accept unknown values', () => describeHome(scene));
   await t.test('a version that another user saved in the meantime is shown and not overwritten', () =>
     meetConflict(scene),
   );
   await t.test('a saved change is confirmed, even if another change follows', () => saveOnce(scene));
-  await t.test('a search is copied, silent, and otherwise the same', () => copySearch(scene));
-  await t.test('unsaved changes are kept while the user is away', () => keepUnsaved(scene));
-  await t.test('a search is deleted when its question is answered, and not before', () => deleteSearch(scene));
+  await t.test('a copied search is silent, and otherwise the same', () => copySearch(scene));
+  await t.test('unsaved changes are kept while the user opens other views', () => keepUnsaved(scene));
+  await t.test('a search is deleted only after a confirmation', () => deleteSearch(scene));
   await t.test('notifications are switched in the list', () => switchNotifications(scene));
   await t.test('the current results of a search without notifications are listed and shown', () =>
     seeSilentSearch(scene),
   );
-  await t.test('map and list show the search, the kind and the time that are chosen', () => filterMatches(scene));
+  await t.test('map and list show the chosen search, kind and period', () => filterMatches(scene));
   await t.test('a property shows its price history and its deliveries', () => readProperty(scene));
   await t.test('the time until the next attempt counts down', () => countDown(scene));
   await t.test('a webhook that is refused is shown with its answer', () => testWebhook(scene));
@@ -124,7 +124,7 @@ async function foresee(scene: ConsoleScene): Promise<void> {
   await rest.request('DELETE', iri);
 }
 
-/** `unavailable` is last, because it is what the service itself answers. */
+/** `unavailable` is last, because it is the real answer of the service. */
 const MAIL_FAULTS = [
   ['refused', 'No e-mail will be sent: the recipient’s server refuses this address. Correct it.'],
   ['unsubscribed', 'No e-mail will be sent: the recipient has unsubscribed.'],
@@ -337,7 +337,7 @@ async function seeSilentSearch({ page, rest, publish, enter, chooseSearch }: Con
   await chooseSearch('Sans bruit');
   await page.do('wait', { selector: '::-p-text(1 property found now)' });
   await page.do('until', { expression: `${COVERED} > 0` });
-  // The property was not notified, but is shown all the same.
+  // The property was not notified, but is shown.
   await page.do('click', { selector: '[data-list=matches] ::-p-text(Studio à louer)' });
   await page.do('wait', { selector: '.property ::-p-text(Studio à louer)' });
   await page.do('click', { selector: '.property .back' });

@@ -12,9 +12,9 @@ test('a search is written, corrected, used and deleted with the keyboard alone',
   await t.test('the views can be skipped', () => skipViews(scene));
   await t.test('the focus moves to a refused field', () => writeSearch(scene));
   await t.test('a folded field with an error is unfolded, and the error is in French', () => unfold(scene));
-  await t.test('a match is opened, and left to where one was', () => openMatch(scene));
-  await t.test('a question holds the focus until it is answered', () => answerQuestion(scene));
-  await t.test('a link with another key replaces the present one only when asked', () => bringKey(scene));
+  await t.test('a match can be opened, and closing it returns to the previous place', () => openMatch(scene));
+  await t.test('a confirmation keeps the focus until it is answered', () => answerQuestion(scene));
+  await t.test('a link with another key replaces the current key only after a confirmation', () => bringKey(scene));
 });
 
 async function bringKey({ page, key }: ConsoleScene): Promise<void> {

@@ -1,4 +1,4 @@
-/** The console's map: all listed results, the places chosen in a search's form, and what that search would find. */
+/** The console's map: all listed results, the places chosen in the form of a search, and its preview. */
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -7,7 +7,7 @@ import { type ConsoleScene, openConsole } from '../support/console-scene.ts';
 import type { RestClient } from '../support/rest-client.ts';
 import { until } from '../support/until.ts';
 
-test('the map shows what is listed, and what is chosen', { timeout: 600_000 }, async (t) => {
+test('the map shows the listed properties and the chosen places', { timeout: 600_000 }, async (t) => {
   const scene = await openConsole(t);
   const { page, rest, publish, enter } = scene;
   await page.do('look', { width: 1280, height: 800, scheme: 'light', timeZone: 'America/Guadeloupe' });
@@ -21,17 +21,18 @@ test('the map shows what is listed, and what is chosen', { timeout: 600_000 }, a
   );
   await scene.receiver.until((posts) => posts.length === 5);
   await enter();
-  await t.test('the first view and “Show all” contain all that is listed', () => seeAll(scene));
-  await t.test('a property is one row of all its searches, and says for whom it is', () => readForWhom(scene));
+  await t.test('the first view and “Show all” contain all listed properties', () => seeAll(scene));
+  await t.test('a property is one row for all its searches, and names them', () => readForWhom(scene));
   await t.test('neighbours and shores are land, the sea is not', () => showLand(scene));
-  await t.test('a town and a department are their outlines, a zip code is marked, all are centred', () =>
+  await t.test('towns and departments are shown as outlines, zip codes are marked, and the map is centred on all', () =>
     choosePlaces(scene),
   );
-  await t.test('“Why?” names the property, and says in both languages that it lies outside an area', () =>
+  await t.test('“Why?” names the property, and states in both languages that it is outside an area', () =>
     askWhy(scene),
   );
-  await t.test('the map shows the properties that the preview counts, and the preview names the days of its mean', () =>
-    preview(scene),
+  await t.test(
+    'the map shows the properties that the preview counts, and the preview names the days of its average',
+    () => preview(scene),
   );
 });
 
@@ -87,7 +88,7 @@ const extentOf = (pane: 'below' | 'pins', colour: string, opacityMin = 200): str
   return { ...found, off };
 })()`;
 
-/** Whether the map shows Dunkerque and Toulon: the pins then extend over most of its height. */
+/** True if the map shows Dunkerque and Toulon: the pins then cover most of its height. */
 const ALL_IN_SIGHT = `(({ top, bottom } = { top: 0, bottom: 0 }) => bottom - top > 0.5 * document.querySelector('.map').clientHeight)(${extentOf('pins', 'sale')} ?? undefined)`;
 
 async function seeAll({ page, chooseSearch, picture }: ConsoleScene): Promise<void> {
@@ -130,7 +131,7 @@ const GROUNDS: Readonly<Record<string, readonly [lat: string, lon: string, isLan
   'Quai de Toulon': ['43.1195', '5.9305', true],
 };
 
-/** Whether the middle of the map is land: nothing is painted on the sea. */
+/** True if the middle of the map is land. Nothing is painted on the sea. */
 const IS_LAND = `(() => {
   const canvas = document.querySelector('.leaflet-land-pane canvas');
   return canvas.getContext('2d').getImageData(canvas.width / 2, canvas.height / 2, 1, 1).data[3] > 200;
@@ -154,7 +155,7 @@ async function showLand({ page, rest, enter, chooseSearch, picture }: ConsoleSce
 
 const RING = 'extent.right - extent.left > 12 && extent.right - extent.left < 60';
 const OUTLINE = 'Math.max(extent.right - extent.left, extent.bottom - extent.top) > 300';
-/** Whether the map shows other searches, which have pale lines. */
+/** True if the map shows other searches, which have pale lines. */
 const HAS_OTHERS = `${extentOf('below', 'area', 100)} !== null`;
 
 async function choosePlaces({ page, rest, go, chooseSearch, picture }: ConsoleScene): Promise<void> {
@@ -212,13 +213,13 @@ async function preview({ page, receiver, go, picture }: ConsoleScene): Promise<v
   await page.do('click', { selector: '.whole' });
   await page.do('until', { expression: ALL_IN_SIGHT });
   const told = await page.do<string>('text', { selector: '.preview' });
-  // A few minutes of changes give no daily mean.
+  // A few minutes of changes give no daily average.
   assert.doesNotMatch(told, /\d\s+a day/);
   // A preview counts days in Paris time, wherever it is read. The first match began with the first change.
   const { match } = JSON.parse(String(receiver.posts[0]?.body)) as { match: { createdAt: string } };
   const inParis = { day: 'numeric', month: 'short', year: 'numeric', timeZone: 'Europe/Paris' } as const;
   const since = new Intl.DateTimeFormat('en-GB', inParis).format(new Date(match.createdAt));
-  assert.ok(told.includes(`No daily mean yet: ${since} is the first day with data.`), told);
+  assert.ok(told.includes(`No daily average yet: ${since} is the first day with data.`), told);
   await picture('previewed');
   // Only the advert at Dunkerque is found, although another search finds all adverts.
   await page.do('fill', { selector: 'input[name=budgetMax]', text: '160000' });

@@ -1,4 +1,4 @@
-/** Properties that a user of the console has seen, keeps and hides, at the width of a desktop and of a phone. */
+/** A user of the console sees, keeps and hides properties, at the width of a desktop and of a phone. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -10,7 +10,7 @@ const SCREENS = [
   [390, 844, 'dark'],
 ] as const;
 
-test('a user sees what is new, keeps one home and hides another', { timeout: 600_000 }, async (t) => {
+test('a user sees new homes, keeps one and hides another', { timeout: 600_000 }, async (t) => {
   const scene = await openConsole(t);
   for (const [width, height, scheme] of SCREENS) {
     const title = `At ${width}`;
@@ -23,7 +23,7 @@ test('a user sees what is new, keeps one home and hides another', { timeout: 600
     await until(read, (count) => count === 2);
     await scene.page.do('look', { width, height, scheme });
     await scene.enter();
-    await t.test(`matches are new until the list of their search was opened, ${width}`, async () => {
+    await t.test(`matches are new until the list of their search is opened, ${width}`, async () => {
       await seeNewOnes(scene, title);
       await until(read, (count) => count === 0);
     });

@@ -36,7 +36,9 @@ async function startTileServer(cleanup: Cleanup): Promise<TileServer> {
   return { origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, paths, referers };
 }
 
-test('tiles and pictures come from where the operator says', { timeout: 300_000 }, async (t) => {
+test('tiles and pictures are loaded only from the servers that the operator has allowed', {
+  timeout: 300_000,
+}, async (t) => {
   const tiles = await startTileServer(t);
   const { page, rest, enter, publish, address, picture } = await openConsole(t, {
     VIGIE_MAP_TILES_URL: `${tiles.origin}/{z}/{x}/{y}.png`,

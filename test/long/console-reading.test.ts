@@ -6,7 +6,7 @@ import { type ConsoleScene, openConsole } from '../support/console-scene.ts';
 
 const ADVERTS = 400;
 
-test('views are read in their order, long lists as far as they are near', { timeout: 600_000 }, async (t) => {
+test('views are read in their order, and long lists only near the visible part', { timeout: 600_000 }, async (t) => {
   const scene = await openConsole(t);
   const { rest, publish, receiver, enter, page } = scene;
   await page.do('look', { width: 1280, height: 800, scheme: 'light' });
@@ -19,9 +19,9 @@ test('views are read in their order, long lists as far as they are near', { time
   await enter();
   await t.test('the list', () => readList(scene));
   await t.test('a property', () => readProperty(scene));
-  await t.test('searches, and the one that is written', () => readSearches(scene, id));
+  await t.test('searches, and the one in the editor', () => readSearches(scene, id));
   await t.test('deliveries', () => readDeliveries(scene));
-  await t.test('of hundreds of rows those are drawn that are near', () => scroll(scene));
+  await t.test('only rows near the visible part are drawn', () => scroll(scene));
 });
 
 interface Told {
@@ -169,7 +169,7 @@ async function scroll({ page, go, picture }: ConsoleScene): Promise<void> {
     assert.ok((await page.do<number>('evaluate', { expression: rows })) <= DRAWN_MAX);
     const main = `document.querySelector('main')`;
     await page.do('evaluate', { expression: `${main}.scrollTop = ${main}.scrollHeight * ${(from + 40) / ADVERTS}; 0` });
-    // Wherever the reader scrolls, there are rows.
+    // Rows are visible at every scroll position.
     const seen = `document.elementFromPoint(200, 500)?.closest('.result') !== null`;
     await page.do('until', { expression: seen });
   }

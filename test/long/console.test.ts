@@ -20,19 +20,19 @@ const LOOKS = [
 
 test('a client signs in, draws a search, and sees its results and deliveries', { timeout: 600_000 }, async (t) => {
   const scene = await openConsole(t);
-  await t.test('a wrong key is said at the sign-in', () => signInWrongly(scene));
-  await t.test('the key of the fragment opens the page and leaves the address', () => signIn(scene));
+  await t.test('a wrong key is reported at the sign-in', () => signInWrongly(scene));
+  await t.test('a key in the fragment opens the page and is removed from the address', () => signIn(scene));
   await t.test('a search is drawn, previewed and saved; a violation is shown at its field', () => drawSearch(scene));
-  await t.test('its match appears on the map, its webhook is shown', () => seeMatch(scene));
+  await t.test('its match appears on the map, and its webhook is shown', () => seeMatch(scene));
   await t.test('a delivery that failed is sent again', () => resend(scene));
   await t.test('three clicks explain why an advert did not match', () => askWhy(scene));
   await t.test('points of interest, a webhook test and its code are shown', (t) => lookAround(t, scene));
   await t.test('the page resumes when the service is available again', () => surviveRestart(scene));
-  await t.test('every view is accessible, light and in English, dark and in French, however wide', (t) =>
+  await t.test('every view is accessible, light in English and dark in French, at every width', (t) =>
     showViews(t, scene),
   );
-  await t.test('French is written as people speak it', () => speakFrench(scene));
-  await t.test('on low screens the form has half of the height, and the preview a line', () => fitLowScreens(scene));
+  await t.test('French texts use ordinary words', () => speakFrench(scene));
+  await t.test('on low screens the form has half of the height, and the preview one line', () => fitLowScreens(scene));
   await t.test('the page requested nothing from other hosts, and no error occurred', () => stayAtHome(scene));
 });
 
@@ -90,7 +90,7 @@ async function drawSearch({ page, rest, receiver, picture, publish }: ConsoleSce
     const shown = `document.querySelector('.word-hits')?.innerText.endsWith(': ${count}.')`;
     await page.do('until', { expression: shown });
   };
-  // The count follows the typed words, and depends on them alone.
+  // The count depends only on the typed words.
   await hits('ancienne', 1);
   await hits('neuf', 0);
   await page.do('evaluate', { expression: `document.querySelector('.word button').click()` });
@@ -324,7 +324,7 @@ async function speakFrench({ page, go }: ConsoleScene): Promise<void> {
   assert.deepEqual(await page.do('axe'), []);
 }
 
-/** 1366 × 768 at 200 % zoom, two phones in landscape, a window beside another one, and a tablet. */
+/** 1366 × 768 at 200 % zoom, two phones in landscape, a window next to another one, and a tablet. */
 const LOW_SCREENS = [
   [683, 384],
   [667, 375],

@@ -1,6 +1,6 @@
 /**
- * The contracts of a running daemon as programs read them: generators produce clients that compile, linters and parsers
- * find no fault, and the documented examples are sent to the daemon and answered as documented.
+ * The contracts of a running daemon: generated clients compile, linters and parsers find no fault, and the daemon
+ * answers the documented examples as documented.
  */
 
 import assert from 'node:assert/strict';
@@ -245,7 +245,7 @@ describe('webhooks', () => {
 /** Headers that every HTTP request has. */
 const OF_HTTP = ['host', 'connection', 'content-type', 'content-length', 'transfer-encoding'];
 
-/** Whether PostgreSQL accepted no connection in time. No request failed for it, and it is tried again. */
+/** True if PostgreSQL accepted no connection in time. No request failed because of this, and it is tried again. */
 const isMachineBusy = (line: Daemon['log'][number]): boolean =>
   line.isBug === false && /connection timeout/.test(String(line.reason));
 

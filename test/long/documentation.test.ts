@@ -8,7 +8,7 @@ import { openPage, visit } from '../support/browser.ts';
 
 const api = await startTestApi({ after });
 
-test('the entrypoint is a page that leads to the documentation', async () => {
+test('the entrypoint is a page with a link to the documentation', async () => {
   const { markup, complaints, addresses } = await visit(`${api.baseUrl}/`);
   assert.match(markup, /<a href="\/docs">/);
   assert.deepEqual(
@@ -47,7 +47,7 @@ test('/docs finds searched words, and names ids that exist for the entered key',
   await page.do('until', { expression: `document.querySelector('#outcome').textContent === 'Rien trouvé.'` });
 });
 
-test('/docs shows all samples in the selected language, copies them, and lists its sections', async (t) => {
+test('/docs shows all samples in the selected language, can copy them, and lists its sections', async (t) => {
   const page = await openPage(t);
   await page.do('goto', { url: `${api.baseUrl}/docs?language=en` });
   await page.do('wait', { selector: '#tags a[href="#operations-tag-Search"]' });

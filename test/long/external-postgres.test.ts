@@ -1,6 +1,6 @@
 /**
- * An untuned PostgreSQL of a distribution, with its defaults, which include JIT compilation. The daemon sets the
- * settings that its sessions need, so no statement is compiled: compiling takes a hundred times as long as executing.
+ * An untuned PostgreSQL of a distribution, whose defaults include JIT compilation. Compiling takes a hundred times as
+ * long as executing, so the daemon's session settings turn it off.
  */
 
 import assert from 'node:assert/strict';

@@ -1,4 +1,4 @@
-/** Tests of snapshots that take long: all files of an agency, restored, interrupted at any moment, and killed. */
+/** Long tests of snapshots: all files of an agency, restores, and interruptions and kills at any moment. */
 
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
@@ -131,7 +131,7 @@ test('ten snapshots of two agencies give their adverts after each, and a second 
   assert.equal(letters.rowCount, 0);
 });
 
-test('after a restore to the 14th the file of the 19th is read as usual', { skip }, async (t) => {
+test('after a restore to the 14th, the file of the 19th is read as usual', { skip }, async (t) => {
   const scene = await startFeedScene(t);
   for (const { name } of HEKTOR.slice(0, 3)) await take(scene, 'saint-raphael', gunzip(name));
   await recorded(scene);
@@ -215,7 +215,7 @@ test('a snapshot interrupted at any point and repeated gives the same tables', a
   assert.equal(messages[0].count, 0);
 });
 
-test('a killed process holds no source, and the same command continues where it was', async (t) => {
+test('a killed process releases its source, and the same command continues where it was', async (t) => {
   const scene = await startFeedScene(t);
   const path = join(await emptyDirectory(t), 'Annonces.csv');
   await writeFile(path, polirisFile(rows(0, 8_000, 100_000)));

@@ -1,6 +1,6 @@
 /**
- * PostgreSQL on a full disk. A running daemon continues and reports why it is not ready; a daemon started meanwhile
- * waits. Neither loses a change, and both work again once there is room.
+ * PostgreSQL on a full disk. A running daemon continues and reports why it is not ready; a daemon that is started
+ * during this time waits. Neither loses a change, and both work again once there is space.
  */
 
 import assert from 'node:assert/strict';
@@ -61,7 +61,8 @@ test('a full disk of PostgreSQL is an outage for running and for starting daemon
     ({ status, text }) => status === 503 && statuses.has(503) && /PostgreSQL has no room .*No space left/.test(text),
     RECOVERY_MAX_MS,
   );
-  // Writes can still succeed while pages have room. Clients' writes are refused all the same, and reads are answered.
+  // Writes can still succeed while pages have free space. Nevertheless clients' writes are refused, and reads are
+  // answered.
   const refused = (await post(daemon.apiUrl)) as Response;
   assert.deepEqual([refused.status, refused.headers.get('Retry-After')], [503, '60']);
   assert.match((await refused.json()).detail, /disk of the service is full/);

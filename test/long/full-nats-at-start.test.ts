@@ -1,6 +1,6 @@
 /**
- * A daemon started on a NATS without room for its streams keeps running: it serves everything that needs only
- * PostgreSQL, and intake starts as soon as there is room.
+ * A daemon that is started on a NATS without space for its streams keeps running. It serves everything that needs only
+ * PostgreSQL, and intake starts as soon as there is space.
  */
 
 import assert from 'node:assert/strict';

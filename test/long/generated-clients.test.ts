@@ -1,6 +1,6 @@
 /**
  * Clients that openapi-generator (Go, Java), oapi-codegen and ogen (Go) generate from the published contract with their
- * defaults are compiled, and run against a daemon. schemathesis (Python) tries every bound of the contract and compares
+ * defaults are compiled, and run against a daemon. schemathesis (Python) tries every limit of the contract and compares
  * the answers with it. The tools come from Maven, the Go module proxy and the Python package index. If a compiler or a
  * tool is neither installed nor available, its test is skipped with the reason.
  */
@@ -192,7 +192,10 @@ for (const [name, { source, args, imports }] of Object.entries(GO_GENERATORS)) {
   });
 }
 
-/** Without the check that every valid request succeeds: no schema can say that a list accepts only one order. */
+/**
+ * Without the check that every valid request succeeds, because no schema can express that a list accepts only one
+ * order.
+ */
 const CHECKS = [
   'not_a_server_error',
   'status_code_conformance',

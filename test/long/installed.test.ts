@@ -1,7 +1,7 @@
 /**
- * From an empty home to the first alert in the three ways of config/install.md, with the commands printed there: the
- * package as an ordinary user, the compose files, and the systemd unit. There is no Docker engine and no systemd here,
- * so their commands are run by hand with their environment, against servers of Debian.
+ * From an empty home directory to the first alert with the commands of config/install.md: the package as an ordinary
+ * user, the compose files, and the systemd unit. Without a Docker engine and systemd, the test runs their commands with
+ * their environment, on servers of Debian.
  */
 
 import assert from 'node:assert/strict';
@@ -42,7 +42,7 @@ const PORTS = {
 let folder: string;
 /** The home of the ordinary user. */
 let home: string;
-/** A folder of the ordinary user too, full of files that another user would like it to execute. */
+/** Another folder of the ordinary user, with files that another user wants it to execute. */
 let temporary: string;
 let packed: string;
 let installSeconds: number;
@@ -267,7 +267,7 @@ interface Unit {
   readonly state: string;
 }
 
-/** The first three commands of the page. There is no systemd here to execute them. */
+/** The first three commands of the page, which the test cannot execute without systemd. */
 async function readUnit(): Promise<Unit> {
   const lines = await commandsOf('A service of systemd');
   assert.equal(lines.length, 5);
@@ -387,7 +387,7 @@ test('the compose file runs after five commands, with PostgreSQL, NATS and Caddy
     value,
   ]);
   const postgres = await startDebianPostgres(t, cleanup, Object.fromEntries(options));
-  // Does what the image of PostgreSQL does with its environment.
+  // Creates the role and the database as the image of PostgreSQL does from its environment.
   await queryOnce(postgres, `create role vigie login superuser password '${env.VIGIE_DATABASE_PASSWORD}'`);
   await queryOnce(postgres, 'create database vigie owner vigie');
   const nats = await startDebianNats(cleanup, {

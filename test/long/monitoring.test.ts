@@ -64,7 +64,7 @@ function startDemo(folder: string): ChildProcess {
   });
 }
 
-/** Resolves with the addresses on which the demonstration says that it listens. */
+/** Resolves with the addresses that the demonstration reports. */
 function addressesOf(demo: ChildProcess): Promise<{ readonly apiUrl: string; readonly operationsHost: string }> {
   let shown = '';
   return new Promise((resolve, reject) => {

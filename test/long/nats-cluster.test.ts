@@ -34,7 +34,7 @@ async function openScene(t: TestContext) {
   return { postgres, nodes, daemon, story, start };
 }
 
-test('a cluster loses its leader, freezes, forgets a server, and the deliveries continue', async (t) => {
+test('a cluster loses its leader, freezes, loses a server’s disk, and the deliveries continue', async (t) => {
   const { postgres, nodes, story, start, ...scene } = await openScene(t);
   let { daemon } = scene;
   const infoOf = async (stream: string): Promise<StreamInfo | null> => {
@@ -212,7 +212,7 @@ test('a first start on a cluster that has just lost a server waits for it', asyn
   await made;
   assert.equal((await broker.manager.streams.info('ADVERTS')).config.num_replicas, 3);
 
-  // A later start waits as well if the cluster has lost most of its servers.
+  // A later start also waits if the cluster has lost most of its servers.
   await Promise.all(nodes.slice(1).map((node) => node.kill()));
   const reasons: Error[] = [];
   const elected = untilElected(broker, (reason) => void reasons.push(reason));

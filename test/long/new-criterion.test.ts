@@ -1,4 +1,4 @@
-/** A criterion and a kind of event are each added in one table: the compiler names every place that does not follow. */
+/** A criterion and a kind of event are each added in one table. The compiler names every place that needs a change. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,4 +1,4 @@
-/** A release adds a member to the intake contract: adverts stored before and crawled again have not changed. */
+/** If a release adds a member to the intake contract, earlier adverts that are crawled again have not changed. */
 
 import assert from 'node:assert/strict';
 import { cp, readFile, symlink, writeFile } from 'node:fs/promises';

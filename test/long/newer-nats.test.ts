@@ -1,4 +1,7 @@
-/** What depends on nats-server's version, on Debian's next one: owners of streams, bounds, unfit streams, clusters. */
+/**
+ * Behaviour that depends on the version of nats-server, with that of the next Debian: owners of streams, limits, unfit
+ * streams, clusters.
+ */
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';

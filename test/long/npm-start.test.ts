@@ -1,4 +1,4 @@
-/** SIGTERM reaches the daemon through npm as it does directly, and no process is left behind. */
+/** SIGTERM to npm ends the daemon as a direct SIGTERM does, and no process remains. */
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -95,7 +95,7 @@ test('the console tests the demonstration’s endpoint, which verifies the signa
     });
     await page.do('evaluate', { expression: `document.querySelector('.outcome').remove(); 0` });
   }
-  assert.match(lines.join('\n'), /“a search of yours, or a test”, signature verified/);
+  assert.match(lines.join('\n'), /“one of your searches, or a test”, signature verified/);
   assert.doesNotMatch(lines.join('\n'), /✗ refused/);
 });
 

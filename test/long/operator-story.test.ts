@@ -1,4 +1,4 @@
-/** An operator pauses intake in all instances with `vigie admin`. */
+/** An operator pauses intake on all instances with `vigie admin`. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

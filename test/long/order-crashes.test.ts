@@ -1,4 +1,4 @@
-/** The webhooks of a match stay in the order of the changes while daemons die, and when two share the deliveries. */
+/** The webhooks of a match stay in the order of the changes while daemons die, even if two share the deliveries. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -23,7 +23,7 @@ const LEASE_MS = ATTEMPT_TIMEOUT_MS + 15_000 - 2_000;
 /** The number of recoveries while every third post fails, so that nothing is sent more than six times. */
 const RECOVERIES_MAX = 4;
 
-test('two instances that die and freeze keep the order, also of recoveries, and lose and repeat nothing', async (t) => {
+test('two instances that die and freeze keep the order, including that of recoveries, and lose and repeat nothing', async (t) => {
   const scene = await openOrderScene(t);
   const { receiver, database, save, publish } = scene;
   const start = () => scene.start({ VIGIE_ATTEMPT_TIMEOUT_MS: String(ATTEMPT_TIMEOUT_MS) });
@@ -33,7 +33,7 @@ test('two instances that die and freeze keep the order, also of recoveries, and 
   const properties = WAVES.length * WAVE_PROPERTIES;
   receiver.script('/matches', ...everyThirdFails(properties));
   receiver.script('/events', ...everyThirdFails(properties * CUTS));
-  // The retry is an hour away, so only recoveries send again.
+  // The retry is due only in an hour, so only recoveries send again.
   const recover = openRecoveries(await createApiKey(scene.servers));
   for (const [wave, fault] of WAVES.entries()) {
     const received = receiver.posts.length;

@@ -1,4 +1,4 @@
-/** Clients and operators get the same answer to an outage: REST 503, gRPC UNAVAILABLE, both without internals. */
+/** In an outage clients get 503 from REST, and operators UNAVAILABLE from gRPC, both without internal details. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -14,7 +14,7 @@ import { type Cleanup, startTestPostgres } from '../support/servers.ts';
 /** A key in the valid format, which no database can confirm here. */
 const KEY = `vigie_01234567_${'k'.repeat(43)}`;
 
-/** The answers of both interfaces with `database` in its present state. */
+/** The answers of both interfaces with `database` in its current state. */
 async function answers(t: Cleanup, database: Database): Promise<{ rest: number; grpc: number; words: string }> {
   const { baseUrl } = await startTestApi(t, { database });
   const { stub, metadata } = (await startAdmin(t, { database, isBrokerOutage })).connect();
@@ -47,7 +47,7 @@ test('a full PostgreSQL, an exhausted pool and an unknown host are answered with
   t.after(async () => void (await Promise.all([refused, unknown, drained].map((pool) => pool.end()))));
 });
 
-test('a start waits for a PostgreSQL in a temporary condition, and not for what may be a wrong setting', () => {
+test('a start waits for a PostgreSQL in a temporary condition, but not if a setting may be wrong', () => {
   const refusal = (code: string) => failed(code, { severity: 'FATAL' });
   for (const code of ['08004', '53100', '53300', '57P03', '58030', 'XX000']) {
     assert.ok(isPassingRefusal(refusal(code), false), code);

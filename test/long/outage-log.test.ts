@@ -1,4 +1,4 @@
-/** The log reports one outage and return of a server once, regardless of how many parts of the service notice it. */
+/** The log reports the outage and the return of a server once, however many parts of the service notice it. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -16,7 +16,7 @@ const readiness =
   async () =>
     (await fetch(`${operationsUrl}/readyz`)).status;
 
-test('a PostgreSQL outage logs one line per kind of work, not per attempt; a NATS outage one, for any number of pulls', async (t) => {
+test('a PostgreSQL outage is one log line per kind of work, not per attempt; a NATS outage one line for any number of pulls', async (t) => {
   const servers = await startTestServers(t);
   const daemon = await startHere(t, servers);
   const since = async (outage: () => Promise<void>) => {

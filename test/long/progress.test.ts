@@ -1,6 +1,6 @@
 /**
- * When `/readyz` reports a lack of progress. PostgreSQL answers throughout, so a new query would not notice: another
- * session holds a lock that the recorder waits for. An endpoint that hangs, with a backlog, is not reported.
+ * `/readyz` reports a lack of progress. Here the recorder waits for another session's lock while PostgreSQL still
+ * answers, so a new query would not notice. A hanging endpoint with a backlog is not reported.
  */
 
 import assert from 'node:assert/strict';

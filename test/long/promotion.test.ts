@@ -52,7 +52,7 @@ test('a standby is promoted after its primary was killed, and the deliveries con
   for (const each of [...daemons, late]) assert.equal(await each.end('SIGTERM'), 0);
 });
 
-test('event numbers that a lost primary used are not used again, even if JetStream had none of them', async (t) => {
+test('event numbers of a lost primary are not used again, even if JetStream had none of them', async (t) => {
   const cleanup = lastFirst(t);
   const pair = await startPostgresPair(cleanup);
   const nats = await startTestNats(cleanup);
@@ -96,7 +96,7 @@ test('event numbers that a lost primary used are not used again, even if JetStre
   assert.equal(await second.end('SIGTERM'), 0);
 });
 
-/** Whether a promotion may lose commits, as far as the database knows. */
+/** True if a promotion may lose commits, according to the database. */
 async function isLosable(database: Queryable): Promise<boolean> {
   return (await database.query('select timeline is not null as losable from intake_position')).rows[0].losable;
 }

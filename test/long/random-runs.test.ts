@@ -1,7 +1,7 @@
-/** The tests of `npm test` that draw random cases, with all of their cases. */
+/** The tests of `npm test` with random cases, with all of their cases. */
 
 process.env.TEST_RUNS = 'all';
-// Imported first: it opens servers before its tests. If the other tests ended by then, the file would end with them.
+// Imported first, because it opens servers before its tests. If the other tests ended earlier, the file would end too.
 await import('../integration/found-properties.test.ts');
 await import('../change-histories.test.ts');
 await import('../commune-outlines.test.ts');

@@ -19,7 +19,7 @@ const CHOICES = [
   ['Ne plus rien recevoir', 'Recevoir à nouveau ces e-mails', 'unsubscribed', null],
 ] as const;
 
-test('each choice is made and taken back without script, and nothing else is loaded', async (t) => {
+test('each choice is made and undone without script, and nothing else is loaded', async (t) => {
   const api = await startTestApi(t);
   const properties = Array.from({ length: 51 }, () => timeOrderedUuid(new Date()));
   for (const propertyUuid of properties) {

@@ -1,6 +1,6 @@
 /**
- * All or nothing: a builder or a statement of a recording transaction fails, or a statement of a claim or an outcome.
- * The tables then have all rows or none, memory is unchanged, and the next try leads to the right state.
+ * A builder or a statement of a recording transaction fails, or a statement of a claim or an outcome. The tables then
+ * have all rows or none, memory is unchanged, and the next try gives the right state.
  */
 
 import assert from 'node:assert/strict';
@@ -27,7 +27,7 @@ const TERM = '0';
 const BOUNDS = { advertsMax: 200, bytesMax: 8_388_608, batchBytesMax: 16_777_216, waitingMax: 64 };
 const TABLES = ['properties', 'events', 'matches', 'snapshots', 'deliveries', 'open_deliveries', 'dead_letters'];
 
-/** Counts down to the step that fails; negative if none does. */
+/** Counts down to the step that fails; negative if no step fails. */
 interface Fault {
   in: number;
 }

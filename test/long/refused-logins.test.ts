@@ -46,7 +46,10 @@ function endSessions({ superuserUrl }: TestPostgres): Promise<unknown> {
   );
 }
 
-/** Refuses until the daemon has noticed it repeatedly, then heals: it must be ready in time, and send alerts. */
+/**
+ * Refuses logins until the daemon has noticed this repeatedly, then admits them: it must be ready in time and send
+ * alerts.
+ */
 async function refuseAndHeal(
   daemon: Daemon,
   story: PriceStory,

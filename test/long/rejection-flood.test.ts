@@ -1,6 +1,6 @@
 /**
- * A crawler out of control publishes tens of thousands of rejected messages as fast as the stream accepts them. Adverts
- * of another crawler are recorded among them, all rejections are notified, and the daemon's memory stays bounded.
+ * A faulty crawler publishes tens of thousands of rejected messages as fast as the stream accepts them. Adverts of
+ * another crawler are recorded at the same time, all rejections are notified, and the daemon's memory stays limited.
  */
 
 import assert from 'node:assert/strict';
@@ -17,7 +17,7 @@ import { until, untilIs } from '../support/until.ts';
 const REFUSED = 20_000;
 const GOOD = 400;
 const PADDING = 'x'.repeat(8_000);
-/** All messages are 160 MB, and twice as much once decoded. Growth below this bound is normal garbage. */
+/** All messages are 160 MB, and twice as much once decoded. Growth below this limit is normal garbage. */
 const GROWTH_MAX_KB = 200 * 1_024;
 
 const flood = Array.from({ length: REFUSED }, (_, number) => ({
@@ -57,7 +57,7 @@ async function openFlood(t: TestContext) {
   return { broker, samples, residentKb, count };
 }
 
-test('a flood of rejected messages is stored and published, and delays no others', async (t) => {
+test('a flood of rejected messages is stored and published, and does not delay other messages', async (t) => {
   const { broker, samples, residentKb, count } = await openFlood(t);
   const before = await residentKb();
   // Interleaved as from two crawlers: valid messages are spread over the whole flood.
@@ -87,9 +87,9 @@ test('a flood of rejected messages is stored and published, and delays no others
   t.diagnostic(`${before} KiB before, ${most} KiB at most, ${inFlight} messages in flight at most`);
 });
 
-test('a rejection stream that does not answer delays no others either', async (t) => {
+test('a rejection stream that does not answer does not delay other messages either', async (t) => {
   const { broker, samples, count } = await openFlood(t);
-  // No stream takes the subject, and no server refuses the message: each batch would wait for its time-out.
+  // No stream has the subject, and no server refuses the message, so each batch would wait for its time-out.
   await broker.manager.streams.delete('REJECTED');
   await broker.manager.streams.add({ name: 'FOREIGN', subjects: ['adverts-rejected.>'], no_ack: true });
   await publishAll(broker, [...flood.slice(0, 5_000), ...good]);

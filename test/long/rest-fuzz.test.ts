@@ -213,7 +213,7 @@ describe('hostile requests', () => {
     assert.equal((await api.call('GET', search['@id'])).status, 200);
   });
 
-  it(`that are not even HTTP leave the process running (${RAW_REQUESTS})`, { timeout: 120_000 }, async () => {
+  it(`that are not HTTP leave the process running (${RAW_REQUESTS})`, { timeout: 120_000 }, async () => {
     const { hostname, port } = new URL(api.baseUrl);
     const lines = [
       'GET / HTTP/1.1',

@@ -13,7 +13,7 @@ import { type HostileRequest, hostileRequests } from '../support/hostile-request
 import { assertNone } from '../support/lists.ts';
 
 const SEED = Number(process.env.HOSTILE_SEED ?? 15);
-/** Leaves room for sending and receiving, and for other work of the process at the same time. */
+/** Allows for sending and receiving, and for other work of the process at the same time. */
 const RATIO_MAX = 10;
 const TRIES = 5;
 

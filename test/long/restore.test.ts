@@ -1,7 +1,7 @@
 /**
  * An operator's recovery after a disaster. PostgreSQL, NATS or both return older, empty or unchanged, and the service
  * continues at its first ordinary start. Messages that the database has not seen are recorded as far as the stream
- * still has them, nothing is recorded twice, and every delivery in the restored rows comes to its end.
+ * still has them, nothing is recorded twice, and every delivery in the restored rows ends.
  */
 
 import assert from 'node:assert/strict';
@@ -191,7 +191,7 @@ describe('a restored service continues like the original', { concurrency: true }
     });
   }
 
-  test('PostgreSQL older than a disaster of NATS that it has since survived, in another cluster, twice', async (t) => {
+  test('PostgreSQL from before a disaster of NATS that it has survived, in another cluster, twice', async (t) => {
     const scene = await openScene(t);
     const { servers, cleanup, messages, publishRounds, untilRecorded } = scene;
     const first = await scene.start(servers);

@@ -150,7 +150,7 @@ test('over a month every table reaches a steady size, and older open deliveries 
     const staying = await digests(database, STAYING);
     const swept = await sweepNow(database, DAYS);
     assert.deepEqual(await digests(database, KEYS), staying, `day ${day}: what stays stays, and nothing else`);
-    // Stands for the autovacuum of a real day.
+    // Replaces the autovacuum of a real day.
     const bytes = await vacuumedBytes(database);
     if (day >= STEADY_FROM_DAY) steadyBytes.push(bytes);
     if (day === STEADY_FROM_DAY) steadyRows = await rowCounts(database);
@@ -161,7 +161,7 @@ test('over a month every table reaches a steady size, and older open deliveries 
   for (const table of RETAINED_TABLES) {
     const bytes = steadyBytes.map((each) => each[table] as number);
     const [earlier, later] = [Math.max(...bytes.slice(0, half)), Math.max(...bytes.slice(half))];
-    // Random keys split index pages here and there; real growth would add half.
+    // Random keys may split index pages; real growth would add half.
     assert.ok(later <= 1.1 * earlier, `${table}: ${bytes.join(' ')} bytes`);
   }
 
@@ -209,7 +209,7 @@ test('0 keeps rows without limit, and two simultaneous sweeps remove as much as 
   assert.ok((late.deliveries as number) > 0 && removed('deliveries') > 0);
 });
 
-test('a property that is recorded while it would be removed stays with its matches', async (t) => {
+test('a property that is recorded during its removal stays, with its matches', async (t) => {
   const { database, clock, market } = await openStage(t);
   for (let day = 0; day <= LISTED_DAYS; day++) await market.live();
   await clock.advance(DAYS.expired + 1);

@@ -14,7 +14,7 @@ import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const PROPERTIES = 40;
 
-test('three daemons are restarted in turn under load: nothing is aborted, doubled or refused', async (t) => {
+test('three daemons are restarted in turn under load, and nothing is aborted, doubled or refused', async (t) => {
   const cleanup = lastFirst(t);
   const servers = await startTestServers(cleanup);
   const receiver = await startWebhookReceiver(cleanup);

@@ -60,7 +60,7 @@ test('a database older than this schema is refused with its state and the three 
   assert.equal(rows.length, 1, 'nothing was changed');
 });
 
-test('until the first release an edited schema has another name; comments and later migrations do not matter', async (t) => {
+test('before the first release an edited schema has another name, but comments and later migrations do not matter', async (t) => {
   const { url } = await startTestPostgres(t);
   const {
     migrated: [name],
@@ -96,7 +96,7 @@ test('a database from which a newer version has removed something is refused wit
   }
 });
 
-test('nothing is removed while an older version works; one that appears later ends on its own', async (t) => {
+test('nothing is removed while an older version works, and an older version that starts later ends by itself', async (t) => {
   const servers = await startTestServers(t);
   const daemon = await startDaemon(t, servers);
   const database = connectDatabase(t, servers.postgres.url);
@@ -104,7 +104,7 @@ test('nothing is removed while an older version works; one that appears later en
   await raise(NEWEST_MIGRATION);
   const words = /while an older version works on it \([^;]+, process \d+ on [^;]+\)\. Stop that one, and start again/;
   await assert.rejects(raise(NEXT), words);
-  // Raises the version as if the daemon had been frozen meanwhile.
+  // Raises the version as if the daemon had been frozen during an upgrade.
   await database.query('update schema_compatibility set compatible_from = $1', [NEXT]);
   const [code] = await once(daemon.process, 'exit');
   assert.equal(code, 1);

@@ -1,6 +1,6 @@
 /**
- * Several instances on one NATS and one PostgreSQL: complete ones, and separate roles. Whichever starts, stops, freezes
- * or is killed, the rows are those that one instance would have written, and every delivery is made once.
+ * Several instances on one NATS and one PostgreSQL, complete ones and separate roles. Whichever starts, stops, freezes
+ * or is killed, the rows equal those of a single instance, and every delivery is made once.
  */
 
 import assert from 'node:assert/strict';
@@ -27,7 +27,7 @@ const LEAD_CHANGES = 4;
 const RETRY_DELAY_MS = 1_000;
 /** No attempt may exceed its time limit on a busy machine: it would rightly be repeated. */
 const SETTINGS = { VIGIE_RETRY_DELAY_MS: String(RETRY_DELAY_MS), VIGIE_ATTEMPT_TIMEOUT_MS: '20000' };
-/** Used where no instance dies, so that no test waits for the claims of a dead one. */
+/** Used only where no instance dies, because a test would wait long for the claims of a dead one. */
 const PATIENCE = { VIGIE_ATTEMPT_TIMEOUT_MS: '60000', VIGIE_CONNECT_TIMEOUT_MS: '60000' };
 
 type Scene = Awaited<ReturnType<typeof openScene>>;
@@ -49,7 +49,9 @@ async function openScene(t: TestContext) {
     searches.push({ id, members: saved });
   }
 
-  /** Every property changes its price in each round: more rounds make it likelier that two readers mix changes up. */
+  /**
+   * Every property changes its price in each round: more rounds make it more likely that two readers mix up changes.
+   */
   async function publishRounds(rounds: number): Promise<void> {
     const first = messages.length / PROPERTIES;
     for (let round = first; round < first + rounds; round++) {
@@ -65,7 +67,7 @@ async function openScene(t: TestContext) {
 
   /**
    * Waits until everything published is settled, then compares with the rows of one instance. Messages that a frozen
-   * instance had taken are redelivered after JetStream's `ack_wait` of 90 s.
+   * instance had pulled are redelivered after JetStream's `ack_wait` of 90 s.
    */
   async function audit(): Promise<void> {
     const expected = replay(messages, searches, resolvePlace);
@@ -206,7 +208,7 @@ async function composedRoles(): Promise<readonly string[]> {
   );
 }
 
-/** Whether a process with this role works: it leads intake, answers, or has delivered more than `delivered`. */
+/** True if a process with this role works: it leads intake, answers, or has delivered more than `delivered`. */
 async function doesItsWork(daemon: Daemon, roles: string, key: string, delivered: number): Promise<boolean> {
   if (roles === 'api') return (await restClient(daemon, key).request('GET', '/searches')).status === 200;
   if (roles === 'deliver') return (await deliveredBy(daemon)) > delivered;

@@ -1,5 +1,5 @@
 /**
- * A network between the daemon and PostgreSQL that swallows bytes without resetting connections, in either direction,
+ * A network between the daemon and PostgreSQL that loses bytes without resetting connections, in either direction,
  * while prices change. The daemon notices it, continues on other connections, and ends in order.
  */
 
@@ -31,7 +31,7 @@ async function openScene(t: TestContext) {
   return { servers, proxy, daemon, story, key, untilReady };
 }
 
-test('the first statement of a new connection is watched like the others', async (t) => {
+test('the first statement of a new connection has a time limit like the others', async (t) => {
   const postgres = await startTestPostgres(t);
   const proxy = await startTcpProxy(t, Number(new URL(postgres.url).port));
   const url = Object.assign(new URL(postgres.url), { port: String(proxy.port) }).href;
@@ -59,7 +59,7 @@ for (const direction of ['up', 'down'] as const) {
   });
 }
 
-test('if all packets are dropped, also of new connections, readiness fails, and recovers with the network', async (t) => {
+test('if all packets are dropped, even those of new connections, readiness fails, and recovers with the network', async (t) => {
   const { servers, proxy, daemon, story, untilReady } = await openScene(t);
   await story.tell(2);
   const publishing = story.publishRound();

@@ -1,6 +1,6 @@
 /**
- * A synchronous standby falls silent: every commit waits for it, and clients give up. Their requests are executed once
- * all the same, the leader does not change, and each change is notified once.
+ * A synchronous standby falls silent: every commit waits for it, and clients give up. Nevertheless their requests are
+ * executed once, the leader does not change, and each change is notified once.
  */
 
 import assert from 'node:assert/strict';

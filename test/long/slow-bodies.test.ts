@@ -1,4 +1,4 @@
-/** One key with 800 slow bodies of 1 MiB: how much memory the daemon keeps for them afterwards. */
+/** One key sends 800 slow bodies of 1 MiB. The daemon must not keep their memory afterwards. */
 
 import { readFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';

@@ -1,7 +1,7 @@
 /**
- * A rolling upgrade as operators make it, and back. This version and an invented next one take in, match and deliver
- * side by side, while adverts arrive, endpoints fail and an operator's pause is in force. Whichever version leads,
- * nothing is lost, notified twice or sent too early.
+ * A rolling upgrade and downgrade. This version and an invented next one take in, match and deliver together, while
+ * adverts arrive, endpoints fail and an operator has paused a stage. Whichever version leads, nothing is lost, notified
+ * twice or sent too early.
  */
 
 import assert from 'node:assert/strict';
@@ -33,7 +33,7 @@ const FLAKY = Array.from(
   { length: 4_000 },
   (_, number): Behaviour => (number % 5 === 3 ? { ...FINE, status: 500 } : FINE),
 );
-/** The price of the later properties, for which searches saved during the upgrade wait. */
+/** The price of later properties, which match searches saved during the upgrade. */
 const DEAR = 300_000;
 
 async function openScene(t: TestContext, nextRoot: string) {
@@ -53,7 +53,7 @@ async function openScene(t: TestContext, nextRoot: string) {
     searches.push({ id, members });
   }
 
-  /** Every property changes its price; with `isDear` the later ones do too. */
+  /** Every property changes its price, including the later ones with `isDear`. */
   async function publishRound(isDear: boolean): Promise<void> {
     const crawledAt = new Date(Date.UTC(2026, 2, 10, 8, 0, round)).toISOString();
     const batch = Array.from({ length: isDear ? 2 * PROPERTIES : PROPERTIES }, (_, number) => {

@@ -1,6 +1,6 @@
 /**
- * The code that the documentation and the console offer to receivers of webhooks, run unchanged on webhooks of a
- * running daemon. Languages that this machine lacks are reported and left out.
+ * The code for receivers of webhooks in the documentation and the console, run unchanged on webhooks of a running
+ * daemon. Languages that this machine lacks are reported and skipped.
  */
 
 import assert from 'node:assert/strict';
@@ -71,7 +71,7 @@ async function freshWebhook(): Promise<ReceivedPost> {
 
 type Headers = Readonly<Record<'webhook-id' | 'webhook-timestamp' | 'webhook-signature', string>>;
 
-/** Resolves with whether the code accepts the webhook as genuine. */
+/** Resolves with true if the code accepts the webhook as genuine. */
 function judge(command: string, args: readonly string[], directory: string, headers: Headers, body: Buffer) {
   const env = {
     ...process.env,
@@ -142,7 +142,7 @@ describe('the code that verifies a webhook', () => {
   for (const [language, file] of Object.entries(VERIFIERS)) {
     const { command, args } = RUNTIMES[language] as Runtime;
     const skip = isInstalled(command) ? false : `${command} is not installed`;
-    it(`accepts the webhook as it was sent, and no other, in ${language}`, { skip }, async (t) => {
+    it(`accepts only the webhook as it was sent, in ${language}`, { skip }, async (t) => {
       const directory = await mkdtemp(join(tmpdir(), 'vigie-snippet-'));
       t.after(() => rm(directory, { recursive: true, force: true }));
       const path = join(directory, file);

@@ -54,7 +54,7 @@ export interface GenericOptions {
   readonly service?: string;
 }
 
-/** By address and name, so that each daemon is asked only once. */
+/** By address and name, so that each daemon is queried only once. */
 const services = new Map<string, Promise<DescService>>();
 
 /** Calls `method` with `request`, as bytes or in protobuf's JSON; several requests make a client stream. */
@@ -107,7 +107,9 @@ export function factOf(activity: WatchedActivity): string {
   return Object.keys(activity).find((member) => ['change', 'match', 'attempt'].includes(member)) ?? '';
 }
 
-/** For tests that `genericCall` cannot serve: several calls on one connection, deadlines, streams that break off. */
+/**
+ * For tests for which `genericCall` is too limited: several calls on one connection, deadlines, interrupted streams.
+ */
 export interface AdminStub extends Client {
   readonly getDelivery: Unary;
   readonly getStatus: Unary;
@@ -183,7 +185,7 @@ function membersOf(message: Uint8Array, number: number): readonly Uint8Array[] {
   return found;
 }
 
-/** Sends any call as a bidirectional stream, because all calls look like that on the wire. */
+/** Sends any call as a bidirectional stream, because all calls have this form on the wire. */
 function send(
   client: Client,
   path: string,

@@ -123,8 +123,8 @@ const AN_HOUR_AGO = Date.now() - 3_600_000;
 let crawls = 0;
 
 /**
- * A flat for sale, crawled after all earlier flats, but an hour ago, and so before this process did anything, even if
- * the clock of PostgreSQL differs.
+ * A flat for sale, crawled after all earlier flats, but an hour ago: before this process did anything, even if
+ * PostgreSQL's clock differs.
  */
 export function recentFlat(
   propertyUuid: Uuid,
@@ -163,7 +163,7 @@ export function expireAt(
 
 let newest = 0;
 
-/** Origin of a message that comes after all others. */
+/** Origin of a message that is later in the stream than all others. */
 export function nextOrigin(): MessageOrigin {
   newest += 1;
   return { stream: 1, sequence: newest };
@@ -186,7 +186,7 @@ export function changesOf(
 /** The stored property after `messages`; throws if nothing is stored. */
 export function heldAfter(...messages: IntakeMessage[]): StoredProperty {
   const stored = changesOf(messages).at(-1)?.stored ?? null;
-  if (stored === null) throw new Error('nothing is held after these messages');
+  if (stored === null) throw new Error('nothing is stored after these messages');
   return stored;
 }
 

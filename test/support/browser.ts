@@ -13,7 +13,7 @@ const BROWSER: ForeignClients = {
     `import chromium from '@sparticuz/chromium'; await chromium.executablePath();`,
   ],
   unpacked: 'chromium',
-  // The package unpacks its libraries only if it believes that it runs on AWS Lambda.
+  // The package unpacks its libraries only if it detects AWS Lambda.
   environment: { AWS_EXECUTION_ENV: 'AWS_Lambda_nodejs22.x', FONTCONFIG_PATH: '.' },
 };
 
@@ -53,7 +53,7 @@ export async function openPage(cleanup: Cleanup): Promise<RemotePage> {
     async do<Value>(name: string, rest: Readonly<Record<string, unknown>> = {}): Promise<Value> {
       remote.stdin.write(`${JSON.stringify({ do: name, ...rest })}\n`);
       const { value: line, done } = await lines.next();
-      if (done === true) throw new Error(`the browser is gone: ${complaints.join('')}`);
+      if (done === true) throw new Error(`the browser has ended: ${complaints.join('')}`);
       const { value, error } = JSON.parse(line) as { readonly value: Value; readonly error?: string };
       if (error !== undefined) throw new Error(error);
       return value;

@@ -1,5 +1,6 @@
 /**
- * Caddy with the committed Caddyfile: the installed program, else the distribution's package, unpacked into the cache.
+ * Caddy with the committed Caddyfile. Uses the installed program, or the distribution's package unpacked into the
+ * cache.
  */
 
 import { execFile } from 'node:child_process';

@@ -1,4 +1,4 @@
-/** Locates the checkout: tests run from its sources, or compiled, which loads them in half the time (`npm test`). */
+/** Locates the checkout. Tests run from its sources or, in half the loading time, compiled (`npm test`). */
 
 import { fileURLToPath } from 'node:url';
 
@@ -10,7 +10,7 @@ export const ROOT = fileURLToPath(ROOT_URL);
 /** Arguments that Node.js needs to run a module of `moduleUrl`. */
 export const LOADER: readonly string[] = isCompiled ? [] : ['--import=tsx'];
 
-/** URL of a module such as `src/log`: compiled if the test itself runs compiled, else its source. */
+/** URL of a module such as `src/log`: its compiled file if the test itself runs compiled, otherwise its source. */
 export function moduleUrl(name: string): URL {
   return new URL(`../../${name}${isCompiled ? '.js' : '.ts'}`, import.meta.url);
 }

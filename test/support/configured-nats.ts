@@ -1,4 +1,4 @@
-/** A nats-server with a configuration of the test's, which can change at a restart. */
+/** A nats-server with a test's own configuration, which can change at a restart. */
 
 import { rm } from 'node:fs/promises';
 import { type ChildServer, freePort } from '../../src/local/child-server.ts';

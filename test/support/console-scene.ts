@@ -1,4 +1,4 @@
-/** The console in a browser, on its own daemon: actions of a user, and adverts that are published meanwhile. */
+/** The console in a browser, on its own daemon: a user's actions, and adverts published at the same time. */
 
 import { randomUUID } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';

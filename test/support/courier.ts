@@ -15,7 +15,7 @@ import { quietSupervisor } from './supervisor.ts';
 import { RECOVERY_MAX_MS, until } from './until.ts';
 
 /**
- * Long enough for an endpoint to answer in time on any machine: a timeout would rightly cause another attempt, and
+ * Long enough for an endpoint to answer on any machine, because a timeout would rightly cause another attempt, and
  * tests count attempts.
  */
 const PATIENT_MS = 60_000;
@@ -129,7 +129,7 @@ export async function openDeliveryStage(cleanup: Cleanup, settings: CourierSetti
   };
 }
 
-/** Some open deliveries, to show in the error of a wait that was given up. */
+/** Some open deliveries, for the error of a wait that timed out. */
 async function readOpen(database: Pick<Database, 'query'>): Promise<readonly unknown[]> {
   const { rows } = await database.query(
     `select id, endpoint, state, attempt_count, due_at, clock_timestamp() as now from delivery_states

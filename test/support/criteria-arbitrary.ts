@@ -1,6 +1,6 @@
 /**
- * Criteria and properties from small pools, so that values meet bounds, places meet centres and texts meet words, and
- * every criterion often holds and often fails. The pools contain the edge cases: round prices, gaps between them, 0,
+ * Criteria and properties from small pools, so that values often equal limits, places centres, and texts contain words,
+ * and every criterion is often met and often not. The pools contain the edge cases: round prices, gaps between them, 0,
  * unknown.
  */
 
@@ -61,7 +61,7 @@ const circle = fc
   .record({ centre, radiusKm: fc.constantFrom(...RADII) })
   .map(({ centre: { lat, lon }, radiusKm }) => ({ lat, lon, radiusKm }));
 
-/** The centres, places on and next to the circles around them, and places on the edges of the polygons. */
+/** The centres, locations on and next to the circles around them, and locations on the edges of the polygons. */
 const place: fc.Arbitrary<{ lat: number; lon: number }> = fc.oneof(
   centre,
   fc
@@ -180,8 +180,8 @@ function some<T>(...values: readonly T[]): fc.Arbitrary<T[]> {
 }
 
 /**
- * A criterion is set in one of this many searches, by default in one of eight: if criteria were common, most searches
- * would not match.
+ * A criterion is set in one of this many searches, by default in one of eight. If criteria were more common, most
+ * searches would not match.
  */
 const ONE_IN: Partial<Record<PlainRow['name'], number>> = {
   ...{ transactionType: 3, propertyTypes: 2, publisherTypes: 5, withCoherentPrice: 2 },

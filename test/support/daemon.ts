@@ -1,4 +1,7 @@
-/** The daemon as its users run it: its own process on the servers of a test, with free ports, killed with the test. */
+/**
+ * The daemon as its users run it: a separate process on a test's servers, with free ports, killed at the end of the
+ * test.
+ */
 
 import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -17,7 +20,7 @@ export const ADMIN_TOKEN = 'token-of-the-tests-0123456789';
 
 export type Settings = Readonly<Record<string, string>>;
 
-/** A setting that carries values of the configuration for which there is no setting. */
+/** An environment variable with values of the configuration that have no setting. */
 export function tuned(values: Tuning): Settings {
   return { [TUNING]: JSON.stringify(values) };
 }
@@ -38,7 +41,7 @@ export interface RunningService {
   readonly operationsUrl: string;
   /** Every log line so far. */
   readonly log: readonly LogLine[];
-  /** Ends it as the signal does; resolves with the exit code (null if killed) once it has ended. */
+  /** Ends it as the signal does. Resolves with the exit code (null if killed) when it has ended. */
   end(signal: 'SIGTERM'): Promise<number | null>;
 }
 
@@ -46,7 +49,7 @@ export interface Daemon extends RunningService {
   readonly process: ChildProcess;
   /** Its output on standard error, where a crash prints its stack. */
   readonly errors: readonly string[];
-  /** Sends the signal and resolves with the exit code (null if killed) once the process is gone. */
+  /** Sends the signal. Resolves with the exit code (null if killed) when the process has ended. */
   end(signal: NodeJS.Signals): Promise<number | null>;
 }
 
@@ -59,7 +62,7 @@ export interface DaemonOptions {
   readonly descriptorsMax?: number;
 }
 
-/** Resolves when the daemon reports that it is ready; rejects with its output if it ends before. */
+/** Resolves when the daemon reports that it is ready. Rejects with its output if it ends first. */
 export async function startDaemon(
   cleanup: Cleanup,
   servers: ServerUrls,
@@ -137,7 +140,7 @@ export async function createApiKey({ postgres: { url } }: ServerUrls, client = '
   }
 }
 
-/** Starts one `vigie` command; the caller must see to its end. */
+/** Starts one `vigie` command. The caller must end it. */
 export function spawnVigie(
   args: readonly string[],
   servers: ServerUrls,
@@ -174,7 +177,10 @@ export function environmentOf(servers: ServerUrls, settings: Settings): Settings
   };
 }
 
-/** Warnings that concern an operator: not slow requests, as on a busy machine, nor servers out of support. */
+/**
+ * Warnings that concern an operator, without those about slow requests, as on a busy machine, or servers out of
+ * support.
+ */
 export function warningsIn({ log }: Pick<Daemon, 'log'>): Daemon['log'] {
   const isSlow = ({ message, status }: Daemon['log'][number]) => message === 'request' && Number(status) < 500;
   const isCalm = ({ level }: Daemon['log'][number]) => level === 'info' || level === 30;

@@ -1,7 +1,7 @@
 /**
- * A logical copy of a database, as `pg_dump` and `pg_restore` make one: all tables of one snapshot, restored into
- * another cluster, whose transaction ids are independent. Written in SQL, because no package of the distribution has
- * the client programs for the embedded PostgreSQL's version.
+ * A logical copy of a database like that of `pg_dump` and `pg_restore`: all tables of one snapshot, restored into
+ * another cluster with independent transaction ids. It uses SQL, because the distribution has no client programs for
+ * the version of the embedded PostgreSQL.
  */
 
 import pg from 'pg';
@@ -22,7 +22,8 @@ type Apart = Readonly<Record<string, string>>;
 /** Copies the database while others write to it. */
 export async function copyDatabase(url: string, apart: Apart = {}): Promise<DatabaseCopy> {
   return withClient(url, async (client) => {
-    // Both statements in one message: a delivery that ended between them would be in the snapshot, but after `takenAt`.
+    // Both statements are in one message: a delivery that ended between them would be in the snapshot, but after
+    // `takenAt`.
     const [, { rows }] = (await client.query(
       'begin isolation level repeatable read, read only; select extract(epoch from now()) * 1000 as at',
     )) as unknown as [unknown, pg.QueryResult<{ at: string }>];
@@ -39,7 +40,7 @@ export async function copyDatabase(url: string, apart: Apart = {}): Promise<Data
   });
 }
 
-/** Restores into an empty database, as its superuser, who may disable triggers. */
+/** Restores into an empty database, as the superuser, who may disable triggers. */
 export async function restoreDatabase(
   { url, superuserUrl }: { readonly url: string; readonly superuserUrl: string },
   { tables, apart }: DatabaseCopy,
@@ -64,8 +65,8 @@ export async function restoreDatabase(
         [name, identity],
       );
     }
-    // Clusters of the tests are copies of one and have its identity, so the rows are marked as those of another
-    // cluster.
+    // All clusters of the tests are copies of one and have its identity, so the rows are marked as belonging to
+    // another.
     await client.query(MARK_COPIED);
     await client.query('commit');
   });

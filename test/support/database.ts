@@ -4,7 +4,7 @@ import pg from 'pg';
 import { type DatabasePool, openDatabase } from '../../src/engine/store/database.ts';
 import type { Cleanup } from './servers.ts';
 
-/** Cleanups run in order, so the server stops before the pool ends: errors of idle connections are expected. */
+/** Cleanups run in order, so the server stops before the pool ends, and errors of idle connections are expected. */
 export function connectDatabase(cleanup: Cleanup, url: string): pg.Pool {
   const pool = new pg.Pool({ connectionString: url, max: 2 });
   pool.on('error', () => undefined);
@@ -12,7 +12,7 @@ export function connectDatabase(cleanup: Cleanup, url: string): pg.Pool {
   return pool;
 }
 
-/** Opens it as the service does. It ends with the test, and ignores connections that a test breaks. */
+/** Opens a pool as the service does. It ends with the test, and ignores connections that a test breaks. */
 export function openTestDatabase(
   cleanup: Cleanup,
   url: string,

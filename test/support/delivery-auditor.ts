@@ -2,14 +2,12 @@
  * Compares what endpoints received with what the service should have sent and with what it recorded. Every rule of
  * decisions, section 6, is checked on the receiver's log, on the rows, and between them.
  *
- * (a) every expected delivery exists once and has ended, and no other exists;
- * (b) nothing is posted after an attempt that was recorded with status 200;
- * (c) a delivery has at most six attempts. Each is posted once, or twice if its kept connection broke before a byte of
- *     the answer arrived; the attempt's log then says so;
- * (d) the delay lies between the end of an attempt and the start of the next, on both clocks;
- * (e) every signature verifies, with the token of the delivery's search;
- * (f) every retry sends the bytes recorded at the change;
- * (g) deliveries of a match are numbered from 1, and their first attempts keep that order (order-auditor.ts).
+ * (a) every expected delivery exists once and has ended, and no other exists; (b) nothing is posted after an attempt
+ * that was recorded with status 200; (c) a delivery has at most six attempts. Each is posted once, or twice if its kept
+ * connection broke before a byte of the answer arrived, which the attempt's log states; (d) between the end of an
+ * attempt and the start of the next is at least the delay, on both clocks; (e) every signature verifies, with the token
+ * of the delivery's search; (f) every retry sends the bytes recorded at the change; (g) deliveries of a match are
+ * numbered from 1, and their first attempts keep that order (order-auditor.ts).
  */
 
 import { Webhook } from 'standardwebhooks';
@@ -21,14 +19,14 @@ export interface Audit {
   readonly database: Pick<Database, 'query'>;
   readonly posts: readonly ReceivedPost[];
   readonly retryDelayMs: number;
-  /** Keys of the deliveries that the input leads to, as `keyOf` names them; a key may occur more than once. */
+  /** Keys (`keyOf`) of the deliveries that the input should cause. A key may occur more than once. */
   readonly expected: readonly string[];
   readonly keyOf: (delivery: AuditedDelivery) => string;
   /** True if the test cancels deliveries: `cancelled` is then a valid final state, like `delivered` and `failed`. */
   readonly mayBeCancelled?: boolean;
   /** Further rules of order; their lease is that of `freezes`. */
   readonly order?: Omit<OrderRules, 'leaseMs'>;
-  /** If a sender freezes in an attempt, another courier may make the next attempt before the frozen one is recorded. */
+  /** Set if senders may freeze: another courier may then make the next attempt before the frozen one is recorded. */
   readonly freezes?: {
     /** When a watcher first read the status 200 of each delivery in the rows, in milliseconds since the epoch. */
     readonly seenDelivered: ReadonlyMap<string, number>;
@@ -38,12 +36,12 @@ export interface Audit {
 }
 
 const ATTEMPTS_MAX = 6;
-/** Both clocks are the machine's, but the receiver notes a time after the kernel has received the bytes. */
+/** Both clocks are the machine's, but the receiver reads the time after the kernel has received the bytes. */
 const CLOCK_TOLERANCE_MS = 5;
 /** Standard Webhooks 1.0: a receiver refuses a message that is further from its timestamp. */
 const TIMESTAMP_TOLERANCE_S = 300;
 
-/** Describes every violation; empty if all rules hold. */
+/** Describes every violation; empty if all rules are met. */
 export async function auditDeliveries(audit: Audit): Promise<readonly string[]> {
   const deliveries = await readDeliveries(audit.database);
   const postsById = new Map<string, ReceivedPost[]>();
@@ -86,7 +84,9 @@ function auditOne(delivery: AuditedDelivery, received: readonly ReceivedPost[], 
   ];
 }
 
-/** If an attempt was posted twice, with one timestamp, only the second post. A third post is not excused. */
+/**
+ * If an attempt was posted twice, with the same timestamp, only the second post is kept. A third post is a violation.
+ */
 function withoutTriedAgain(received: readonly ReceivedPost[]): readonly ReceivedPost[] {
   let isSecondTry = false;
   return received.filter((post, position) => {
@@ -148,7 +148,7 @@ function auditCount({ attempts, attemptCount }: AuditedDelivery, posts: readonly
   return faults;
 }
 
-/** Posts of an attempt without a recorded outcome cannot be judged. */
+/** Posts of an attempt without a recorded outcome cannot be checked. */
 function auditTriedAgain(
   { attempts }: AuditedDelivery,
   received: readonly ReceivedPost[],
@@ -165,8 +165,8 @@ function auditTriedAgain(
 
 /**
  * If an attempt died with its process, its start counts as its end. A post may wait unread in the kernel until its
- * attempt has timed out, so the receiver's clock counts only for attempts that got an answer. An attempt without one
- * may have made no post or two; two have the same timestamp.
+ * attempt has timed out, so the receiver's clock counts only for answered attempts. An unanswered attempt may have made
+ * no post, or two with the same timestamp.
  */
 function auditGaps(
   { attempts }: AuditedDelivery,
@@ -218,7 +218,7 @@ function auditContent({ body, token }: AuditedDelivery, posts: readonly Received
   return faults;
 }
 
-/** The library refuses times more than five minutes from now, so each post is verified as of its own time. */
+/** The library refuses times more than five minutes from now, so each post is verified as if it had just arrived. */
 function verify(post: ReceivedPost, token: string): void {
   const { body, headers, receivedAt } = post;
   const webhook = new Webhook(token);

@@ -1,10 +1,10 @@
-/** Notes when each delivery could first be read as delivered: no attempt may begin later. */
+/** Records when each delivery could first be read as delivered. No attempt may begin later. */
 
 import type { Database } from '../../src/engine/store/database.ts';
 import type { Cleanup } from './servers.ts';
 
 export interface Watcher {
-  /** Milliseconds since the epoch, taken after the query: an attempt that starts later could have known. */
+  /** Milliseconds since the epoch, read after the query, so that an attempt that starts later could have known. */
   readonly seenDelivered: ReadonlyMap<string, number>;
   /** Forgets what was seen after `time` (milliseconds since the epoch), because the rows were restored to that time. */
   forgetSince(time: number): Promise<void>;

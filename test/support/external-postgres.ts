@@ -1,6 +1,6 @@
 /**
- * A PostgreSQL as a distribution ships it, with untuned defaults and JIT compilation (`jit`) on: the installed one,
- * else Debian's package, unpacked into the cache without root.
+ * A PostgreSQL as a distribution ships it, with untuned defaults and JIT compilation (`jit`). Uses the installed one,
+ * or Debian's package unpacked into the cache without root.
  */
 
 import { execFile } from 'node:child_process';
@@ -23,7 +23,7 @@ const VERSIONS = 'usr/lib/postgresql';
 const READY_TIMEOUT_MS = 60_000;
 const STOP_TIMEOUT_MS = 30_000;
 
-/** Packages of Debian 13, with the system libraries that are newer than the machine's. */
+/** Packages of Debian 13, with system libraries newer than the machine's. */
 const NEWER_PACKAGES = [
   ...['postgresql-17', 'libicu76', 'libldap2', 'libxml2', 'libssl3t64', 'libpq5'],
   ...['libc6', 'libstdc++6', 'libgcc-s1'],
@@ -48,8 +48,8 @@ export async function findExternalPostgres(): Promise<Installation> {
 }
 
 /**
- * The installed PostgreSQL if it is as new as that of config/compose.yaml, else that of Debian 13. Rejects if neither
- * exists.
+ * The installed PostgreSQL if it is as new as that of config/compose.yaml, otherwise that of Debian 13. Rejects if
+ * neither exists.
  */
 export async function findNewerPostgres(): Promise<Installation> {
   const installed = await findExternalPostgres().catch(() => null);

@@ -37,7 +37,7 @@ export async function runClient<Said>(clients: ForeignClients, script: string, a
   return JSON.parse(stdout) as Said;
 }
 
-/** Starts such a script for a caller that talks to it while it runs, and ends it. */
+/** Starts a script of the folder for a caller that communicates with it while it runs. The caller must end it. */
 export async function spawnClient(clients: ForeignClients, script: string): Promise<ChildProcessWithoutNullStreams> {
   const { home, copy } = await placed(clients, script);
   return spawn(process.execPath, [copy], { cwd: home, env: environmentOf(clients, home) });

@@ -1,6 +1,6 @@
 /**
- * Groups of test files that share a process in `npm test` (together.ts). Every other file has its own process: it
- * measures memory or processor time, sets the clock, or signals its own process. The longest groups come first.
+ * Groups of test files that share a process in `npm test` (together.ts). Every other file needs its own process,
+ * because it measures memory or processor time, sets the clock, or signals its process. The longest groups come first.
  */
 
 export const GROUPS = {

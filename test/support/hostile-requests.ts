@@ -1,6 +1,6 @@
 /**
  * The most expensive requests that one client can send in at most 1 MiB: bodies, headers and query strings, each built
- * to cost as much as possible where it is read, checked, stored, indexed or answered. The seed decides the random ones.
+ * to make reading, checking, storing, indexing or answering as expensive as possible. The seed decides the random ones.
  */
 
 import { createRandom, type Random } from '../../bench/adverts/seeded-random.ts';
@@ -15,7 +15,7 @@ export interface HostileRequest {
   readonly body: string | null;
 }
 
-/** Node refuses more than 16 KiB of headers, the request line included. */
+/** Node.js refuses more than 16 KiB of headers, including the request line. */
 const HEADER_BYTES = 14_000;
 
 export function hostileRequests(seed: number): readonly HostileRequest[] {

@@ -1,6 +1,6 @@
 /**
  * Pairs of words from real property adverts, sorted by hand: forms of one word, and words that only look alike. They
- * are independent of the dictionary, so that they can judge it.
+ * are independent of the dictionary, so that they can test it.
  */
 
 /** Each word with a form of another number or gender, or with another form of the verb in the same mood. */

@@ -52,7 +52,7 @@ export async function connectCrawler(cleanup: Cleanup, natsUrl: string): Promise
     ...(username === '' ? {} : { user: username, pass: password }),
   });
   cleanup.after(() => connection.close());
-  // The stream answers only after its write, which takes long on a busy disk.
+  // The stream answers only after its write, which may take long on a busy disk.
   const jetStream = connection.jetstream({ timeout: 60_000 });
   return {
     async publish(...messages) {

@@ -75,8 +75,8 @@ export function startLoadBalancer(
 }
 
 /**
- * If the server closes a kept connection just as a request is sent, the request has reached no one, and HTTP permits a
- * client to repeat it (RFC 9112, 9.3.1): it is sent once more.
+ * If the server closes a kept connection just when a request is sent, the request was not received, and HTTP permits a
+ * client to repeat it (RFC 9112, 9.3.1). It is sent once more.
  */
 async function statusOf(url: string, headers: Record<string, string>, agent: Agent): Promise<number> {
   const asked = request(url, { headers, agent });

@@ -1,4 +1,6 @@
-/** A recipient of e-mails about one property, in memory: `publish` records messages, and `mail` is the next e-mail. */
+/**
+ * A recipient of e-mails about one property, in memory. `publish` records messages, and `mail` returns the next e-mail.
+ */
 
 import assert from 'node:assert/strict';
 import { EVENT_KINDS } from '../../src/engine/domain/codes.ts';
@@ -25,7 +27,7 @@ const ROUTE = { address: 'jo@example.org', key: 'key', frequency: 'instant', has
 
 export const CITY_NAMES = { city: () => 'Toulon', department: () => 'Var' };
 
-/** Contents of an e-mail that has room for all entries. */
+/** Contents of an e-mail that shows all entries. */
 export function contentsOf(entries: readonly MailEntry[], searches: readonly MailSearch[] = []): MailContents {
   return { entries, searches, canReply: false, more: new Map() };
 }

@@ -28,7 +28,7 @@ import { runStatements } from './statements.ts';
 import { quietSupervisor } from './supervisor.ts';
 import { until } from './until.ts';
 
-/** So long that a server answers in time on any machine. */
+/** Long enough for a server to answer in time on any machine. */
 const PATIENT_MS = 60_000;
 
 export const NEW_MATCH: MailReason = { type: 'match', kind: 'property.ad.create', oldValue: null, newValue: null };
@@ -178,7 +178,7 @@ export async function openMailScene(
 const statesOf = (rows: readonly MailItemRow[]) => rows.map(({ state, attempts }) => `${state} ${attempts}`);
 const ENDED = new Set(['delivered', 'failed', 'cancelled']);
 
-/** A transient error is a bug here: it ends the test's process with its cause. */
+/** A transient error is a bug here, and ends the test's process with its cause. */
 function assertNever(what: string, error: Error): void {
   if (/terminat|connect|shutting down|ECONN/i.test(error.message)) return;
   setImmediate(() => {

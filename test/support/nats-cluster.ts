@@ -16,7 +16,7 @@ export interface ClusterNode {
   readonly url: string;
   /** Null while it is down. */
   readonly pid: number | null;
-  /** Whether the client with this name is connected to it. */
+  /** Resolves with true if the client with this name is connected to it. */
   serves(client: string): Promise<boolean>;
   kill(): Promise<void>;
   /** Deletes everything that it has stored; only while it is down. */
@@ -142,8 +142,8 @@ function configuration(member: Member, routes: readonly Route[]): string {
     // Members announce this address to each other. Nothing listens there, so no route can bypass the proxies.
     '  advertise: "127.0.0.1:1"',
     `  no_advertise: ${isSecretive}`,
-    // Includes the member's own address: members count the routes to know the cluster's size, and two would otherwise
-    // start without the third.
+    // Includes the member's own address, because members infer the cluster's size from the number of routes, and two
+    // would otherwise start without the third.
     `  routes: [${[routePort, ...routes.map(({ proxy }) => proxy.port)].map((each) => `"nats://127.0.0.1:${each}"`).join(', ')}]`,
     '}',
     '',

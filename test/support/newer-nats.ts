@@ -1,6 +1,6 @@
 /**
- * A nats-server that supports metadata and bounds above its store (2.10): the distribution's, else that of Debian 13,
- * from the mirror that the machine uses.
+ * A nats-server that supports metadata and limits above its store (2.10): the distribution's, or that of Debian 13 from
+ * the machine's own mirror.
  */
 
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * An invented next version of the program: this one with a further migration, which, as a migration should, only adds
- * to tables that everything reads.
+ * An invented next version of the program: the current one with another migration, which, like every migration, only
+ * adds to tables.
  */
 
 import { cp, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';

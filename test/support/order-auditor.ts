@@ -1,7 +1,7 @@
 /**
- * Checks the order of webhooks (decisions, section 6, "Order") by the receiver's posts and the rows. Of two deliveries
- * of a match, the later begins after the first attempt of the earlier has ended, unless the earlier was cancelled
- * before, or belongs to another endpoint and the later has waited long enough.
+ * Checks the order of webhooks (decisions, section 6, "Order") from the receiver's posts and the rows. A delivery of a
+ * match begins after the first attempt of the previous one has ended, unless the previous one was cancelled, or belongs
+ * to another endpoint and the delivery has waited long enough.
  */
 
 import { HELD_BACK_MAX_MS } from '../../src/engine/domain/delivery.ts';
@@ -9,15 +9,18 @@ import type { Database } from '../../src/engine/store/database.ts';
 import type { ReceivedPost } from './webhook-receiver.ts';
 
 export interface OrderRules {
-  /** Checks turns, not only numbers. Requires that no endpoint was paused and nothing recorded before an upgrade. */
+  /**
+   * True to check turns, not only numbers. Then no endpoint may have been paused and nothing recorded before an
+   * upgrade.
+   */
   readonly isHeld?: boolean;
   /** By match, the numbers that only the feed has, because no endpoint wants them. */
   readonly feedNumbers?: ReadonlyMap<string, ReadonlySet<number>>;
   /** An attempt that takes longer counts as aborted, even if it records an outcome later. */
   readonly leaseMs?: number;
-  /** The database was restored: numbers may continue far above the previous ones. */
+  /** True if the database was restored, so that numbers may continue far above the previous ones. */
   readonly mayJump?: boolean;
-  /** Set if only these recoveries may have sent a delivery again, because no retry was due. */
+  /** Set if no retry was due, so that only these recoveries may have sent a delivery again. */
   readonly recoveries?: readonly AuditedRecovery[];
 }
 
@@ -105,7 +108,7 @@ export function auditOrder(
   ];
 }
 
-/** Finds numbers of a match that arrived with different bytes: a receiver would drop one of them. */
+/** Finds numbers of a match that arrived with different bytes, because a receiver would drop one of them. */
 export function auditNumbers(posts: readonly ReceivedPost[]): string[] {
   const told = new Map<string, ReceivedPost>();
   return posts.flatMap((post) => {
@@ -202,7 +205,7 @@ function auditTurn(earlier: TurnTaken, later: TurnTaken, leaseMs: number): strin
   return faults;
 }
 
-/** Each recovery sends a delivery once, and those of a match by number, independently of first attempts. */
+/** Each recovery sends a delivery once, and the deliveries of a match by number, independently of first attempts. */
 function auditRecovered(
   ordered: readonly AuditedDelivery[],
   postsById: ReadonlyMap<string, readonly ReceivedPost[]>,

@@ -10,7 +10,7 @@ import { lastFirst, startTestServers } from './servers.ts';
 import { untilIs } from './until.ts';
 import { startWebhookReceiver } from './webhook-receiver.ts';
 
-/** A search that is notified of every match and price, and a receiver that notes when it has answered. */
+/** A search that is notified of every match and price, and a receiver that records when it has answered. */
 export async function openOrderScene(t: TestContext) {
   const cleanup = lastFirst(t);
   const servers = await startTestServers(cleanup);

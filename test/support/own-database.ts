@@ -1,6 +1,7 @@
 /**
- * Databases for tests that leave the server alone: one PostgreSQL for all files of a process, and for each test a copy
- * of a migrated database. Files whose tests kill, stop or configure a server start their own (`startTestPostgres`).
+ * Databases for tests that do not affect the server. All files of a process share one PostgreSQL, and each test has a
+ * copy of a migrated database. Files whose tests kill, stop or configure a server start their own
+ * (`startTestPostgres`).
  */
 
 import { after } from 'node:test';
@@ -12,7 +13,7 @@ const TEMPLATE = 'migrated';
 
 let shared: Promise<TestPostgres> | null = null;
 let count = 0;
-/** Copies are made one at a time: PostgreSQL copies a database only while no one is connected to it. */
+/** Copies are made one at a time, because PostgreSQL copies a database only while there are no connections to it. */
 let copying: Promise<unknown> = Promise.resolve();
 
 let closeShared: () => Promise<void> = () => Promise.resolve();

@@ -1,4 +1,7 @@
-/** pgbouncer in front of a test's PostgreSQL, from the distribution's package, unpacked into the cache without root. */
+/**
+ * pgbouncer in front of a test's PostgreSQL. It comes from the distribution's package, unpacked into the cache without
+ * root.
+ */
 
 import { execFile } from 'node:child_process';
 import { access, mkdir, readdir, rm, writeFile } from 'node:fs/promises';

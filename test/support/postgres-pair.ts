@@ -27,7 +27,7 @@ export interface PostgresPair extends TestServer {
   readonly directory: string;
   /** From now on commits do not wait for the standby. */
   loosen(): Promise<void>;
-  /** After `loosen`: waits until the standby has everything committed so far, then ends its replication. */
+  /** After `loosen`: waits until the standby has all previous commits, then ends its replication. */
   detach(): Promise<void>;
   /** After `kill`: makes the standby the primary. */
   promote(): Promise<void>;
@@ -41,11 +41,11 @@ interface Member {
   isUp: boolean;
 }
 
-/** Both have all settings, because either may be the primary. */
+/** Both servers have all settings, because either may be the primary. */
 const SETTINGS = {
   ...TEST_SETTINGS,
   wal_level: 'replica',
-  // For the log written while the standby is copied.
+  // Keeps the log that is written while the standby is copied.
   wal_keep_size: '256MB',
   max_wal_size: '256MB',
   wal_retrieve_retry_interval: '200ms',
@@ -96,7 +96,7 @@ export async function startPostgresPair(cleanup: Cleanup, directories: readonly 
     async restart() {
       if (primary.isUp) return;
       await startAgain(primary);
-      // Commits that were never answered are visible now, and must not be lost with this server.
+      // Unanswered commits are visible now, and must not be lost with this server.
       await untilSynchronous(primary.server);
     },
     async loosen() {

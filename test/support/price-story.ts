@@ -1,6 +1,7 @@
 /**
  * One search and a few properties whose prices change in rounds while a test causes failures. Crawlers repeat a message
- * until the stream has stored it. At the end every change was sent once, in order, and the auditor finds no violation.
+ * until the stream has stored it. At the end every change has been sent once, in order, and the auditor finds no
+ * violation.
  */
 
 import assert from 'node:assert/strict';
@@ -20,7 +21,7 @@ const PROPERTIES = 20;
 const RETRY_DELAY_MS = 1_000;
 const PUBLISH_TIMEOUT_MS = 3_000;
 
-/** No attempt may time out on a busy machine. */
+/** Attempts must not time out on a busy machine. */
 export const STORY_SETTINGS = { VIGIE_RETRY_DELAY_MS: String(RETRY_DELAY_MS), VIGIE_ATTEMPT_TIMEOUT_MS: '20000' };
 
 export interface PriceStory {

@@ -1,6 +1,6 @@
 /**
- * Prints the files that `npm test` runs, one process each: the groups, and every file that is in no group. Groups only
- * save time: each file also runs alone.
+ * Prints the files that `npm test` runs in separate processes: the groups, and every file outside a group. Groups only
+ * save time: each file can also run alone.
  */
 
 import { readdirSync } from 'node:fs';
@@ -18,7 +18,7 @@ const filesIn = (folder: string): string[] =>
 
 const grouped = new Set<string>(Object.values(GROUPS).flat());
 const single = [...filesIn(''), ...filesIn('integration')].filter((path) => !grouped.delete(path.replace(ENDING, '')));
-if (grouped.size > 0) throw new Error(`groups name files that are not there: ${[...grouped].join(', ')}`);
+if (grouped.size > 0) throw new Error(`groups name missing files: ${[...grouped].join(', ')}`);
 const order = Object.keys(GROUPS);
 const turnOf = (path: string): number => order.indexOf(basename(path).replace(ENDING, ''));
 const groups = filesIn('groups').toSorted((one, other) => turnOf(one) - turnOf(other));

@@ -1,5 +1,5 @@
 /**
- * Prometheus and promtool: those on the PATH, else those of the distribution's package, unpacked into the cache like
+ * Prometheus and promtool from the PATH or, otherwise, from the distribution's package, unpacked into the cache like
  * nats-server.
  */
 
@@ -67,7 +67,7 @@ export async function startPrometheus(cleanup: Cleanup, target: string): Promise
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   cleanup.after(async () => {
-    // It writes to the folder until it has ended.
+    // Prometheus writes to the folder until it has ended.
     await endProcess(child, 'SIGTERM');
     await rm(folder, { recursive: true, force: true });
   });

@@ -1,4 +1,4 @@
-/** Properties as the recorder leaves them, searches of every kind that match some of them, and the expected results. */
+/** Properties as the recorder writes them, searches of every kind that match some of them, and the expected results. */
 
 import { createSampleCrawler } from '../../bench/adverts/sample-adverts.ts';
 import type { Random } from '../../bench/adverts/seeded-random.ts';
@@ -35,7 +35,9 @@ export interface RecordingScene {
   computeMedians(): Promise<Medians>;
   /** Records for all existing searches. */
   record(messages: readonly IntakeMessage[]): Promise<void>;
-  /** Records for the searches that the matcher knows: as in a daemon, the matcher finds others on its own. */
+  /**
+   * Records for the searches that the matcher already knows. As in a daemon, the matcher finds the others by itself.
+   */
   recordForKnown(messages: readonly IntakeMessage[], origins?: readonly MessageOrigin[]): Promise<void>;
 }
 
@@ -134,7 +136,7 @@ export async function knownProperties(
 
 const WORDS = ['balcon', 'jardin', 'lumineux', 'garage', 'vue mer', 'ascenseur', 'rénové', 'calme', 'terrasse'];
 
-/** Members of a random search for something similar to one of the properties; each criterion is set now and then. */
+/** Members of a random search for something similar to one of the properties; each criterion is sometimes set. */
 export function randomMembers(random: Random, properties: readonly KnownProperty[], categories: number): SearchMembers {
   const { facts } = random.pick(properties);
   const now = (probability: number): boolean => random.chance(probability);

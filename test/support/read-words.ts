@@ -1,7 +1,7 @@
 /**
- * The hits of an entry as judged by a person who read 1,250 real adverts: the entry, and a regular expression on folded
- * text that covers this judgement, with misspellings, other word orders and longer gaps. The first third was read while
- * the word data was written; the rest was held out until it was finished.
+ * The hits of entries according to a person who read 1,250 real adverts: each entry with a regular expression for
+ * folded text that finds the same hits, including misspellings, other word orders and longer gaps. The first third was
+ * read while the word data was written; the rest only afterwards.
  */
 
 export const READ_WORDS: readonly (readonly [entry: string, read: RegExp])[] = [

@@ -18,7 +18,7 @@ const step = fc.record({
   isRepeated: fc.nat({ max: 4 }).map((n) => n > 0),
   isExpiry: fc.nat({ max: 3 }).map((n) => n === 0),
   price: fc.constantFrom(null, 100_000, 120_000, 200_000),
-  /** Minutes after the crawl of the message before; mostly the next one, sometimes the same or an earlier one. */
+  /** Minutes after the crawl of the previous message: mostly one, sometimes none or fewer. */
   later: fc.constantFrom(1, 1, 1, 1, 0, -1, -3),
   /** Mostly the next number of the stream, sometimes one that was read before. */
   ahead: fc.constantFrom(1, 1, 1, 1, 1, -1),

@@ -1,7 +1,6 @@
 /**
- * The expected state of the service after some messages, each taken in once and in order. It is computed message by
- * message in plain domain code that tests every search, without batches, rows or an index, and compared with
- * PostgreSQL.
+ * The expected state of the service after some messages, each taken in once and in order. Plain domain code computes it
+ * message by message and tests every search, without batches, rows or an index. It is compared with PostgreSQL.
  */
 
 import { createHash } from 'node:crypto';
@@ -19,7 +18,9 @@ import type { Database } from '../../src/engine/store/database.ts';
 import { type StoredRow, storedPropertyOf } from '../../src/engine/store/properties.ts';
 import type { AuditedDelivery } from './order-auditor.ts';
 
-/** A search that exists before the first message, with price coherence off: the recorder does not compute medians. */
+/**
+ * A search that exists before the first message. Price coherence is off, because the recorder does not compute medians.
+ */
 export interface OracleSearch {
   readonly id: string;
   readonly members: Partial<SearchMembers> & { readonly withCoherentPrice: null };
@@ -121,7 +122,7 @@ function keyOf(searchId: string, channel: string, kind: string, changed: unknown
   return [searchId, channel, kind, uuid, JSON.stringify(changed), digest].join(' ');
 }
 
-/** Leaves out which messages produced the state: that is a detail of the recorder. */
+/** Leaves out which messages produced the state, which is a detail of the recorder. */
 function comparable({ state, crawls }: StoredProperty): unknown {
   const times = Object.entries(crawls).map(([uuid, [crawledAt]]) => [uuid, crawledAt]);
   return inKeyOrder(JSON.parse(JSON.stringify({ state, crawls: Object.fromEntries(times) })));

@@ -1,5 +1,5 @@
 /**
- * Deliveries as the recorder leaves them, without adverts and matching: one search, one snapshot, and any number of
+ * Deliveries as the recorder writes them, without adverts and matching: one search, one snapshot, and any number of
  * queued deliveries.
  */
 
@@ -117,7 +117,7 @@ export async function putInState(
   }
 }
 
-/** Retries of one endpoint that wait for their hour, only in the queue; the planner's statistics include them. */
+/** Waiting retries of one endpoint, only in the queue. The planner's statistics include them. */
 export async function seedWaitingRetries(
   database: Pick<Database, 'query'>,
   { number, generation }: Pick<SeededSearch, 'number' | 'generation'>,

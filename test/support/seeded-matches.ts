@@ -1,4 +1,4 @@
-/** Properties and matches as the recorder leaves them, for tests that only read them. */
+/** Properties and matches as the recorder writes them, for tests that only read them. */
 
 import type { StoredProperty } from '../../src/engine/domain/change.ts';
 import { randomUuid } from '../../src/engine/domain/ids.ts';
@@ -23,7 +23,7 @@ export async function seedProperty(database: Queryable, { state, crawls }: Store
   );
 }
 
-/** Stores the property of the webhook tester under an id of its own. */
+/** Stores the property of the webhook tester under a new id. */
 export async function seedSampleProperty(database: Queryable): Promise<string> {
   const { stored } = sampleChange('ad.update.price', new Date());
   const uuid = randomUuid();

@@ -1,8 +1,8 @@
 /**
- * Real servers for integration tests: for each test a fresh PostgreSQL and nats-server on free loopback ports, which
- * end with the test or with its process. The cluster is initialised once per machine and version, then copied.
+ * Real servers for integration tests: each test gets a new PostgreSQL and nats-server on free loopback ports, which end
+ * with the test or with its process. The cluster is initialised once per machine and version, then copied.
  *
- * A killed server leaves what a crash leaves. fsync is off, so that nothing would survive a power cut, but everything
+ * A killed server leaves the same data as a crash. With fsync off, nothing would survive a power cut, but everything
  * written before a SIGKILL is in the kernel.
  */
 
@@ -25,7 +25,7 @@ export interface Cleanup {
   after(work: () => Promise<void>): void;
 }
 
-/** Ends what a test has opened in reverse order, so that nothing outlives a server that it uses. */
+/** Runs a test's cleanups in reverse order, so that nothing outlives a server that it uses. */
 export function lastFirst(t: Cleanup): Cleanup {
   const ends: (() => Promise<unknown>)[] = [];
   t.after(async () => {
@@ -62,10 +62,10 @@ export const TEST_SETTINGS = {
   fsync: 'off',
   full_page_writes: 'off',
   shared_buffers: '64MB',
-  // In the data directory: a killed server would leave a segment in /dev/shm for ever.
+  // Uses the data directory, because a killed server would leave a segment in /dev/shm for ever.
   dynamic_shared_memory_type: 'mmap',
 };
-/** Room for some fifty clusters: those of parallel tests, and what killed tests left. */
+/** Enough for some fifty clusters: those of parallel tests, and those that killed tests left. */
 const MEMORY_FREE_BYTES = 4 * 1024 ** 3;
 const PREFIX = 'vigie-test-';
 export const CACHE = cacheDirectory();
@@ -126,7 +126,7 @@ export async function startTestNats(
 /** By URL of a server: functions that run before the server ends with its test. */
 const users = new Map<string, (() => Promise<unknown>)[]>();
 
-/** For code in the test's own process, which would otherwise wait for a server that is gone. */
+/** For code in the test's own process, which would otherwise wait for a server that has ended. */
 export function endBefore({ url }: { readonly url: string }, end: () => Promise<unknown>): void {
   users.set(url, [...(users.get(url) ?? []), end]);
 }
@@ -182,7 +182,7 @@ export async function copyTestCluster(dataDir: string): Promise<void> {
 async function postgresTemplate(): Promise<string> {
   const { user } = await postgresHome('');
   const binaries = await findPostgresBinaries(CACHE, user);
-  // Increment the number if the way the template is made changes.
+  // Increment the number if the creation of the template changes.
   const name = `test-cluster-2-${binaries.version}-${process.arch}`;
   const entry = await cacheEntry(CACHE, name, exists, async (path) => {
     await ensureCluster({ path: join(path, 'postgres'), user }, binaries, false);
@@ -190,7 +190,7 @@ async function postgresTemplate(): Promise<string> {
   return join(entry, 'postgres');
 }
 
-/** In memory if there is enough: a cluster has 1,200 files, and a disk may take half a millisecond for each. */
+/** In memory if there is enough, because a cluster has 1,200 files, and a disk may take half a millisecond for each. */
 export async function temporaryDirectory(name: string): Promise<string> {
   const memory = await statfs('/dev/shm').catch(() => null);
   const isRoomy = memory !== null && memory.bavail * memory.bsize > MEMORY_FREE_BYTES;

@@ -13,7 +13,7 @@ import { environmentOf, type LogLine, type RunningService, type ServerUrls, type
 import { type Cleanup, endBefore } from './servers.ts';
 import { TUNING } from './tuning.ts';
 
-/** A test that has ended does not wait longer for endpoints that never answer. */
+/** The longest wait of a finished test for endpoints that never answer. */
 const FAREWELL_MS = 10_000;
 
 /** Resolves when it is ready. It ends with the test, before its servers. */

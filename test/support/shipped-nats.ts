@@ -1,4 +1,4 @@
-/** A nats-server with the shipped configuration: the installed program, or that of the distribution's package. */
+/** A nats-server with the shipped configuration. Uses the installed program, or that of the distribution's package. */
 
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,13 +1,13 @@
 /**
- * A PostgreSQL whose clock runs ahead as far as a test wants. Functions with the names of PostgreSQL's precede them in
- * the search path of the database, so that every statement and column default uses the simulated time, and so do the
- * times at which sessions were active.
+ * A PostgreSQL whose clock a test can move forward. Functions with the names of PostgreSQL's own precede them in the
+ * search path of the database, so that statements, column defaults and the activity times of sessions use the simulated
+ * time.
  */
 
 import pg from 'pg';
 
 export interface SimulatedClock {
-  /** PostgreSQL's current time, give or take the round trip. */
+  /** PostgreSQL's current time, except for the round trip. */
   now(): Date;
   /** `over`: another URL of the database. */
   advance(days: number, over?: string): Promise<void>;

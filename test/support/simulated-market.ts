@@ -1,7 +1,7 @@
 /**
  * A market that advances in days on a simulated clock, recorded with the daemon's own functions: adverts appear,
  * change, are seen again and expire, searches are created and deleted, deliveries succeed, fail once or fail for good.
- * All days are alike, so that the tables can only differ by rows that are never removed.
+ * All days are alike, so that the tables can grow only by rows that are never removed.
  */
 
 import { afterAttempt } from '../../src/engine/domain/delivery.ts';
@@ -110,7 +110,7 @@ export async function startSimulatedMarket(options: SimulatedMarketOptions): Pro
 
   async function attempt(ids: readonly Uuid[]): Promise<void> {
     for (let open = ids; open.length > 0; ) {
-      // A delivery that is held becomes claimable when the previous one of its match has ended.
+      // A held delivery can be claimed when the previous one of its match has ended.
       const { claimed } = await claimDeliveries(database, HOLDER, open.slice(0, RECORD_BATCH), clock.now());
       open = open.slice(RECORD_BATCH);
       const settled = claimed.map((delivery) =>
@@ -137,7 +137,7 @@ export async function startSimulatedMarket(options: SimulatedMarketOptions): Pro
     propertyOf,
     async live() {
       if (day > 0) await clock.advance(0.5);
-      // On the first day no search comes or goes, so that the backlog belongs to searches that stay.
+      // On the first day no search is created or deleted, so that the backlog belongs to searches that remain.
       if (day > 0) await changeSearches();
       const due = waiting;
       waiting = [];
@@ -201,7 +201,7 @@ function messagesOf(
         messages.push(digested({ ...ids, kind: 'expire', expiredAt: null }));
         continue;
       }
-      // Neither lowest nor highest, so that nine searches match every property.
+      // The price is neither the lowest nor the highest, so that nine searches match every property.
       const step = MATCHES_PER_PROPERTY + (position % Math.max(1, searches - MATCHES_PER_PROPERTY));
       const price = step * PRICE_STEP - 100 * Math.min(age, 2);
       messages.push(

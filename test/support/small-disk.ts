@@ -11,9 +11,9 @@ const CHUNK = Buffer.alloc(64 * 1_024);
 
 export interface SmallDisk {
   readonly path: string;
-  /** Uses every remaining byte; may be called again for freed space. Returns a function that makes room again. */
+  /** Uses every remaining byte; may be called again for freed space. Resolves with a function that frees the space. */
   fill(): Promise<() => Promise<void>>;
-  /** For a cleanup that runs after those of everything that uses the disk. */
+  /** For a cleanup that runs after all users of the disk have ended. */
   unmount(): Promise<void>;
 }
 
@@ -42,7 +42,7 @@ export async function mountSmallDisk(cleanup: Cleanup, bytes: number): Promise<S
       } finally {
         await file.close();
       }
-      if ((await statfs(path)).bavail !== 0) throw new Error('there is room left');
+      if ((await statfs(path)).bavail !== 0) throw new Error('the disk is not full');
       return () => rm(ballast);
     },
     async unmount() {

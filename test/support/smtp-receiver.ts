@@ -73,7 +73,7 @@ export async function startSmtpReceiver(
     },
     ...options,
   });
-  // Clients that hang up cause an error event.
+  // Clients that disconnect cause an error event.
   server.on('error', () => undefined);
   server.listen(options.port ?? 0, '127.0.0.1');
   await once(server.server, 'listening');

@@ -14,7 +14,7 @@ export interface SourceCopy {
   readonly path: string;
   /** Throws if `edit` changes nothing. */
   change(file: string, edit: (text: string) => string): Promise<void>;
-  /** Runs Node.js in the copy; resolves with its output if it fails, else with null. */
+  /** Runs Node.js in the copy. Resolves with its output if it fails, otherwise with null. */
   failureOf(...args: readonly string[]): Promise<string | null>;
 }
 

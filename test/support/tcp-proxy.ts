@@ -9,7 +9,7 @@ export interface TcpProxy {
   readonly connections: number;
   /** Resets every connection; new ones are accepted. */
   cut(): void;
-  /** Keeps all connections open, also new ones, but passes no bytes on. */
+  /** Keeps all connections open, including new ones, but forwards no bytes. */
   stall(): void;
   /**
    * From now on the existing connections lose all bytes sent by the near side (`up`) or by the far side (`down`), and
@@ -113,7 +113,7 @@ function join({ near, far }: Pair): void {
 
 function reset({ near, far }: Pair): void {
   for (const socket of [near, far]) {
-    // Node.js cannot reset a socket that is shutting down: it would keep its handle, and the process alive, for ever.
+    // Node.js cannot reset a socket that is shutting down: the handle would keep the process alive for ever.
     if (socket.writableEnded) socket.destroy();
     else socket.resetAndDestroy();
   }

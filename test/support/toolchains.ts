@@ -1,6 +1,6 @@
 /**
- * Compilers of other languages for tests of generated clients: those on the PATH, else Debian's packages, unpacked into
- * the cache without root. Only these tests use them, not the product or its build.
+ * Compilers of other languages for tests of generated clients, from the PATH or, otherwise, from Debian's packages,
+ * unpacked into the cache without root. The product and its build do not use them.
  */
 
 import { execFile } from 'node:child_process';
@@ -90,7 +90,9 @@ function unpacked(tool: Tool): Promise<string> {
   });
 }
 
-/** Resolves the dependencies as if nothing were installed, with the machine's package lists or else with fresh ones. */
+/**
+ * Resolves the dependencies as if nothing were installed, with the machine's package lists or, if that fails, new ones.
+ */
 async function packagesOf(tool: Tool, root: string): Promise<string[]> {
   const work = join(root, 'resolve');
   await mkdir(join(work, 'state/lists/partial'), { recursive: true });
@@ -109,7 +111,7 @@ async function packagesOf(tool: Tool, root: string): Promise<string[]> {
   return names.filter((name) => name === tool.package || tool.parts.test(name));
 }
 
-/** Makes links to absolute paths relative, so that they lead to files under `root`. */
+/** Makes links to absolute paths relative, so that they refer to files under `root`. */
 async function relink(root: string): Promise<void> {
   for (const entry of await readdir(root, { recursive: true, withFileTypes: true })) {
     if (!entry.isSymbolicLink()) continue;
@@ -122,7 +124,8 @@ async function relink(root: string): Promise<void> {
 }
 
 /**
- * Debian's Java trusts a store that its installation builds. Builds it from the machine's or Node.js's certificates.
+ * Builds the store of trusted certificates that an installation of Debian's Java would build, from the machine's or
+ * Node.js's certificates.
  */
 async function trustCertificates(root: string): Promise<void> {
   const certificates = await readFile('/etc/ssl/certs/ca-certificates.crt', 'utf8').catch(() =>

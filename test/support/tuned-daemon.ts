@@ -1,4 +1,7 @@
-/** `vigie serve` with values that have no setting, for tests that would otherwise take minutes (tuning.ts). */
+/**
+ * `vigie serve` with configuration values that have no setting, for tests that would otherwise take minutes
+ * (tuning.ts).
+ */
 
 import { runProgram } from '../../src/cli/program.ts';
 import { serve } from '../../src/cli/serve.ts';

@@ -1,5 +1,5 @@
 /**
- * A proxy that shows clients a NATS whose clock is wrong for a while. A message stored during that time always has the
+ * A proxy that makes NATS's clock appear wrong to clients for a while. A message stored during that time always has the
  * wrong time, for every reader. Times are rewritten on their way from the server, in acknowledgement subjects (NATS
  * ADR-15) and in JetStream's answers and advisories; their length does not change.
  */

@@ -1,6 +1,6 @@
 /**
- * Polls for a state of another process. A wait ends with an error only if the state will never come: the time that a
- * busy machine takes says nothing about the service.
+ * Polls for a state of another process. A wait ends with an error only after a very long time, because a delay on a
+ * busy machine is not a fault of the service.
  */
 
 import { setTimeout as wait } from 'node:timers/promises';

@@ -66,7 +66,9 @@ export interface WebhookReceiver {
   postsOf(id: string): readonly ReceivedPost[];
   /** Declares that all its connections come through `network`. */
   standBehind(network: Network): void;
-  /** Resolves once `condition` holds; checked after each request and each answer. Rejects after `giveUpMs`. */
+  /**
+   * Resolves when `condition` is true, which is checked after each request and each answer. Rejects after `giveUpMs`.
+   */
   until(condition: (posts: readonly ReceivedPost[]) => boolean, giveUpMs?: number): Promise<void>;
   /** Closes every connection and stops listening. */
   close(): Promise<void>;
@@ -104,7 +106,7 @@ export async function startWebhookReceiver(cleanup: Cleanup, options: ReceiverOp
   const onRequest = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const receivedAt = now();
     response.on('error', () => undefined);
-    // The request of another program that expects its own server on this port.
+    // A request of another program that expects its own server on this port.
     if (request.method !== 'POST') return void response.writeHead(405).end();
     const body = await bodyOf(request);
     if (body === null) return;
@@ -167,7 +169,7 @@ export async function startWebhookReceiver(cleanup: Cleanup, options: ReceiverOp
           const last = posts.slice(-POSTS_SHOWN_MAX).map(({ path, status }) => `${path} ${status}`);
           reject(givenUp(giveUpMs, condition, { count: posts.length, last }));
         }, giveUpMs);
-        // The server keeps the process alive while it is open; an abandoned wait must not do so afterwards.
+        // An open server keeps the process alive. An abandoned wait must not do so afterwards.
         timer.unref();
         const watch = (): void => {
           if (!condition(posts)) return;
@@ -241,7 +243,7 @@ function pourOut(response: ServerResponse): void {
   if (!response.destroyed) response.once('drain', () => pourOut(response));
 }
 
-/** Null if the sender closed the connection in the middle. */
+/** Null if the sender closed the connection in the middle of the body. */
 async function bodyOf(request: IncomingMessage): Promise<Buffer | null> {
   const chunks: Buffer[] = [];
   return new Promise((resolve) => {

@@ -1,6 +1,6 @@
 /**
- * Connects `vigie admin` to a daemon, with the address, certificates and token from flags, settings or the data
- * directory. Like the daemon, it uses plaintext only on the loopback interface.
+ * Connects `vigie admin` to a daemon. Address, certificates and token come from flags, settings or the data directory.
+ * Like the daemon, it uses plaintext only on the loopback interface.
  */
 
 import { readFile } from 'node:fs/promises';
@@ -18,7 +18,7 @@ export interface ConnectionFlags {
   readonly cert: string | undefined;
   readonly key: string | undefined;
   readonly 'token-file': string | undefined;
-  /** Seconds. */
+  /** Time limit of a call in seconds. */
   readonly timeout: string | undefined;
 }
 
@@ -35,7 +35,7 @@ const EXIT_CODES: Readonly<Partial<Record<status, number>>> = {
   [status.DEADLINE_EXCEEDED]: 7,
 };
 
-/** A failed call, with the server's message. */
+/** A failed call; the message comes from the server. */
 export class AdminCallError extends CommandError {
   override readonly exitCode: number;
 
@@ -49,19 +49,19 @@ function wordsOf({ code, details, metadata }: ServiceError, address: string): st
   if (code === status.UNAUTHENTICATED) {
     return `${address} refuses the token. Check --token-file and VIGIE_ADMIN_TOKEN.`;
   }
-  // Without the details that a running daemon sends, the error comes from grpc-js, and its text is for programmers.
+  // A running daemon sends details. Without them, the error comes from grpc-js, whose message is for programmers.
   if (metadata.get('grpc-status-details-bin').length > 0) return details;
   if (code === status.UNAVAILABLE) {
     const [, reason = details] =
       /Last error: (?:Error: )?([^]*?)(?: \([^()]*\))?(?:\. Resolution note:[^]*)?$/.exec(details) ?? [];
-    return `No daemon answers at ${address} (${reason.replaceAll(/\s+/g, ' ')}). Start it, or correct --address.`;
+    return `No daemon answers at ${address} (${reason.replaceAll(/\s+/g, ' ')}). Start one, or correct --address.`;
   }
   return `${status[code].toLowerCase().replaceAll('_', ' ')}: ${details}`;
 }
 
 const SECOND_MS = 1_000;
 
-/** Throws `CommandError` when a file cannot be read, or the token would be sent in plaintext. */
+/** Throws `CommandError` if a file cannot be read, or the token would be sent in plaintext. */
 export async function connectAdmin(config: Config, flags: ConnectionFlags) {
   const address = flags.address ?? addressOf(config);
   const authority = flags.ca ?? config.admin.certificate;
@@ -78,7 +78,7 @@ export async function connectAdmin(config: Config, flags: ConnectionFlags) {
 }
 
 /**
- * Calls a method. Requests and answers are JSON of protobuf; an answer includes default values. Throws
+ * Calls a method. The request and the answer are protobuf JSON; the answer includes default values. Rejects with
  * `AdminCallError`.
  */
 export function call(client: AdminClient, name: string, request: JsonObject): Promise<JsonObject> {
@@ -90,7 +90,7 @@ export function call(client: AdminClient, name: string, request: JsonObject): Pr
   });
 }
 
-/** The same for a method that answers with a stream. */
+/** Calls a method that answers with a stream. */
 export function follow(client: AdminClient, name: string, request: JsonObject) {
   return client.channel.makeServerStreamRequest(...argumentsOf(client, name, request));
 }
@@ -115,7 +115,7 @@ function addressOf({ admin: { host, port } }: Config): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-/** The host of `host:port`, as grpc-js parses it; empty for other targets, e.g. several hosts or another resolver. */
+/** The host of `host:port`, as grpc-js parses it. Empty for other targets, e.g. several hosts or another resolver. */
 function hostOf(address: string): string {
   const [, path = ''] = /^(?:dns:(?:\/{3})?)?([^/,]+)$/.exec(address) ?? [];
   return experimental.splitHostPort(path)?.host ?? '';
@@ -123,9 +123,9 @@ function hostOf(address: string): string {
 
 function wordsInClear(address: string): string {
   return (
-    `The token would be sent to ${address} in plaintext, which only loopback allows. Give the daemon a certificate ` +
-    '(VIGIE_ADMIN_TLS_CERT, VIGIE_ADMIN_TLS_KEY) and name its authority with --ca FILE, or forward its port: ' +
-    'ssh -L 9465:127.0.0.1:9465 HOST'
+    `The token would be sent to ${address} in plaintext, which is allowed only on loopback. Give the daemon a ` +
+    'certificate (VIGIE_ADMIN_TLS_CERT, VIGIE_ADMIN_TLS_KEY) and name its authority with --ca FILE, or forward its ' +
+    'port: ssh -L 9465:127.0.0.1:9465 HOST'
   );
 }
 
@@ -134,7 +134,7 @@ async function tokenOf(config: Config, file: string | undefined): Promise<string
   return config.admin.token ?? readToken(dataDirectoryPath(config.dataDir));
 }
 
-/** TLS when an authority is given, or when the daemon on this machine is configured with a certificate. */
+/** Uses TLS if an authority is given, or if the daemon on this machine is configured with a certificate. */
 async function credentialsOf(authority: string | null, flags: ConnectionFlags): Promise<ChannelCredentials> {
   if (authority === null) return ChannelCredentials.createInsecure();
   if (flags.cert === undefined || flags.key === undefined) return ChannelCredentials.createSsl(await read(authority));

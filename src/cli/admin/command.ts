@@ -1,4 +1,4 @@
-/** Makes a command of `vigie admin` from a method of the service: its request defines the options. */
+/** Creates a command of `vigie admin` from a method of the service. The method's request defines the options. */
 
 import type { DescMethod, JsonObject } from '@bufbuild/protobuf';
 import { type Input, type Options, type Command as PlainCommand, UsageError } from '../command.ts';
@@ -6,7 +6,7 @@ import { type AdminClient, call } from './client.ts';
 import { columns, listOf, printFacts, printJson, printMore, printTable } from './output.ts';
 import { commentOf, fieldsOf, methodNamed, nameOf, optionsOf, put, type RequestField, requestOf } from './request.ts';
 
-/** `words` does not contain `admin`. */
+/** `words` does not include `admin`. */
 export interface Command extends Omit<PlainCommand, 'run' | 'group'> {
   run(client: AdminClient, input: Input): Promise<void>;
 }
@@ -14,16 +14,16 @@ export interface Command extends Omit<PlainCommand, 'run' | 'group'> {
 export interface MethodCommand {
   readonly words: string;
   readonly method: string;
-  /** Default: the first sentence of the method's comment. The default of `details` is the rest of the comment. */
+  /** Default: the first sentence of the method's comment. By default, `details` is the rest of the comment. */
   readonly summary?: string;
   readonly details?: string;
   /** The part of the example that follows the words of the command. */
   readonly example?: string;
-  /** The arguments as help shows them; `…` allows any number. */
+  /** The arguments as help shows them. `…` allows any number. */
   readonly args?: string;
   /** The request field that receives the arguments. */
   readonly argument?: string;
-  /** Request fields that get no option. */
+  /** Request fields that have no option. */
   readonly omitted?: readonly string[];
   /** At least one of these fields is required. */
   readonly demanded?: readonly string[];
@@ -73,7 +73,7 @@ function helpOf({ summary, details }: MethodCommand, method: DescMethod) {
   return { summary: short, ...(more === '' ? {} : { details: more }) };
 }
 
-/** Throws if none of the `demanded` fields is given: a command that changes something must state its filter. */
+/** Throws if none of the `demanded` fields is given, because a command that changes something must state its filter. */
 function demand({ demanded = [] }: MethodCommand, fields: readonly RequestField[], { args, values }: Input): void {
   const names = fields.flatMap(({ option, field }) => (demanded.includes(field.name) ? [option] : []));
   if (
@@ -85,7 +85,7 @@ function demand({ demanded = [] }: MethodCommand, fields: readonly RequestField[
   throw new UsageError(`Set at least one of ${names.map((name) => `--${name}`).join(', ')}.`);
 }
 
-/** The field mask of an update, so that only the given fields change. */
+/** Sets the field mask of an update, so that only the given fields change. */
 function mask(
   { input: { field: members } }: DescMethod,
   fields: readonly RequestField[],
@@ -97,7 +97,7 @@ function mask(
   request.updateMask = given.map(({ field }) => field.jsonName).join(',');
 }
 
-/** Shows the first list of an answer as a table or, without columns, the members of the answer as facts. */
+/** Prints the first list of an answer as a table or, without columns, the members of the answer as facts. */
 function shower({ method, columns: text }: MethodCommand): (answer: JsonObject) => void {
   if (text === undefined) return (answer) => printFacts(answer);
   return (answer) => {

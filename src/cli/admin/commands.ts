@@ -1,4 +1,4 @@
-/** `vigie admin`: the methods of the service as commands. Options and their help come from the .proto files. */
+/** The commands of `vigie admin` that call one method. The .proto files define their options and their help. */
 
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import { readConfig } from '../../config.ts';
@@ -196,7 +196,7 @@ const REFERENCE: readonly MethodCommand[] = [
   { words: 'points delete', method: 'DeletePointSource', args: 'SOURCE', example: 'toulon' },
 ];
 
-/** Shows clients with the usage of each limit. */
+/** Prints the clients with their limits and the usage of each limit. */
 function showClients(answer: JsonObject): void {
   const limit = (title: string, max: string, total: string) => ({
     title,
@@ -266,7 +266,7 @@ function showStatus(status: JsonObject): void {
   printTable(listOf(status.stages), columns(STAGE_COLUMNS));
   print();
   const streams = listOf(status.streams);
-  if (streams.length === 0) print('NATS cannot be reached, so the streams are unknown');
+  if (streams.length === 0) print('NATS cannot be reached, so the streams are unknown.');
   else printTable(streams, columns(STREAM_COLUMNS));
   print();
   const rolesOf = ({ roles }: JsonObject) => (roles ?? []) as string[];
@@ -301,7 +301,7 @@ function seenMsOf({ seenTime }: JsonObject): number {
   return Date.parse(textOf(seenTime));
 }
 
-/** Heartbeats are two seconds apart: after this time one is missing. A killed instance is listed for ten seconds. */
+/** Heartbeats are two seconds apart, so after this time one is missing. A killed instance is listed for ten seconds. */
 const SILENT_FROM_MS = 3_500;
 
 function silenceOf(sinceMs: number): string {

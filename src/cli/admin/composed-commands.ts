@@ -1,6 +1,6 @@
 /**
- * Commands of `vigie admin` that make more than one call: `explain` for one search or all searches of a client;
- * recoveries, which clients can also start themselves (`POST /recoveries`); and `watch`.
+ * The commands of `vigie admin` that need more than one call or a stream: `explain`, for one search or all searches of
+ * a client; `recoveries`, which clients can also start themselves (`POST /recoveries`); and `watch`.
  */
 
 import { once } from 'node:events';
@@ -52,7 +52,7 @@ async function explainToClient(client: AdminClient, input: Input): Promise<void>
   const { explanationsJson, ...page } = await call(client, 'ExplainProperty', request);
   const explanations = (explanationsJson as string[]).map((text) => JSON.parse(text));
   if (input.isJson) return printJson({ explanations, ...page });
-  printFacts({ 'searches that it satisfies': page.totalSize ?? 0 });
+  printFacts({ 'satisfied searches': page.totalSize ?? 0 });
   for (const explanation of explanations) await showExplanation(client, explanation);
   printMore(page);
 }
@@ -69,7 +69,7 @@ async function explainSearch(client: AdminClient, input: Input): Promise<void> {
   else await showExplanation(client, explanation);
 }
 
-/** The property in the options, or in the argument: an id, `adverts/` and an id, or a URL. */
+/** Adds the property to the request, from the options or from the argument: an id, `adverts/` and an id, or a URL. */
 function propertyIn(request: JsonObject, argument = ''): JsonObject {
   if (request.property || request.advert || request.advertUrl) return request;
   if (argument === '') throw new UsageError('Name the property with PROPERTY|URL, --property, --advert or --url.');
@@ -81,7 +81,7 @@ function propertyIn(request: JsonObject, argument = ''): JsonObject {
 const SENT_COLUMNS =
   'DELIVERY=name KIND=kind STATE=state ATTEMPTS=attemptCount ERROR=lastError DUE=dueTime FINISHED=finishTime';
 
-/** `explanation`: the document of the REST API, plus the deliveries of the pair, newest first. */
+/** `explanation` is the document of the REST API, with the deliveries of the pair, newest first. */
 async function showExplanation(client: AdminClient, explanation: JsonObject): Promise<void> {
   const { search, property, satisfied, criteria, match, matchReasons } = explanation;
   const pair = { search: `searches/${idOf(search)}`, property: `properties/${idOf(property)}` };
@@ -145,14 +145,14 @@ function show(recovery: JsonObject, isJson: boolean): void {
 
 const START: Command = {
   words: 'recoveries start',
-  summary: 'resends the deliveries that a client has not received since a time',
+  summary: 'resends the deliveries that a client has not received since a given time',
   details:
     'Sends failed and waiting webhooks again, oldest first, with their original ids and bytes, at a pace that leaves ' +
     'slots for new ones. The recovery runs in the daemon. A client has at most one at a time. To send an item of an ' +
     'e-mail again, use `deliveries resend`.',
   options: {
     ...optionsOf(START_FIELDS),
-    watch: flag('wait until it has ended, and show its progress'),
+    watch: flag('show the progress until the recovery ends'),
   },
   example: 'vigie admin recoveries start --client Acme --since 6h --watch',
   async run(client, input) {
@@ -175,11 +175,10 @@ export const RECOVERY_COMMANDS: readonly Command[] = [
 
 const ACTIVITY_FIELDS = fieldsOf(methodNamed('WatchActivity').input, []);
 
-/** Shows activities as they happen. */
 export const WATCH_ACTIVITY: Command = {
   words: 'watch',
   summary: 'shows changes, matches and attempts as they happen, until Ctrl-C',
-  details: 'Not a log: if the reader is slow, activities are skipped and counted.',
+  details: 'This is not a log: if the reader is slow, activities are skipped and counted.',
   options: optionsOf(ACTIVITY_FIELDS),
   example: 'vigie admin watch --failures --json | jq .attempt.error',
   async run(client, input) {
@@ -216,7 +215,7 @@ function describeFact({ change, match, attempt }: JsonObject): string {
     const { search, property } = match as Texts;
     return `match    ${search}  ${property}`;
   }
-  if (attempt === undefined) return 'something that this version does not know';
+  if (attempt === undefined) return 'an activity that this version cannot show';
   const { delivery, endpoint, number, error, statusCode, durationMs, state } = attempt as Texts;
   const end = error === '' ? statusCode : `${error} ${statusCode || ''}`.trim();
   return `attempt  ${delivery}  ${endpoint}  #${number} ${end}  ${durationMs} ms  ${state}`;

@@ -1,4 +1,4 @@
-/** The output of `vigie admin`: tables for people, JSON of protobuf for scripts. */
+/** The output of `vigie admin`: tables for people, protobuf JSON for scripts. */
 
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import { escapedJson, print, printable, styled } from '../terminal.ts';
@@ -8,7 +8,7 @@ export interface Column {
   readonly value: (row: JsonObject) => JsonValue | undefined;
 }
 
-/** Parses columns such as `PAUSED_SINCE=pauseTime`: a title, and the member that the column shows. */
+/** Parses columns such as `PAUSED_SINCE=pauseTime`: a title, and the member to show in the column. */
 export function columns(text: string): readonly Column[] {
   return text.split(' ').map((column) => {
     const [title = '', member = ''] = column.split('=');
@@ -22,7 +22,7 @@ export function columns(text: string): readonly Column[] {
 const GAP = '  ';
 const CELL_LENGTH_MAX = 60;
 
-/** Prints JSON with states written as options accept them. */
+/** Prints JSON, with states written as options accept them. */
 export function printJson(value: unknown): void {
   print(
     escapedJson(JSON.stringify(value, (name, member) => (name === 'state' ? full(member as JsonValue) : member), 2)),
@@ -45,7 +45,7 @@ export function printTable(rows: readonly JsonObject[], shown: readonly Column[]
 }
 
 /**
- * Prints one fact per line, with `openCount` as `open count` and the names in `verbatim` unchanged. Omits empty values
+ * Prints one fact per line. Prints `openCount` as `open count`, but keeps the names in `verbatim`. Omits empty values
  * and lists.
  */
 export function printFacts(facts: JsonObject, verbatim: JsonObject = {}): void {
@@ -60,7 +60,7 @@ export function printFacts(facts: JsonObject, verbatim: JsonObject = {}): void {
     print(`${styled('dim', name.padEnd(width))}${GAP}${full(value).replaceAll('\n', ' ')}`);
 }
 
-/** Prints how to get the rest of an incomplete list. */
+/** Prints how to get the next page if the list is incomplete. */
 export function printMore({ nextPageToken }: JsonObject): void {
   if (nextPageToken) print(`There are more. Continue with --page-token ${textOf(nextPageToken)}`);
 }
@@ -71,7 +71,7 @@ export function idOf(name: JsonValue | undefined): string {
   return text.slice(text.lastIndexOf('/') + 1);
 }
 
-/** Empty for an absent or unspecified value, a list or an object. */
+/** The value as text; empty for an absent or unspecified value, a list or an object. */
 export function textOf(value: JsonValue | undefined): string {
   return value === undefined || value === 'STATE_UNSPECIFIED' || typeof value === 'object' ? '' : String(value);
 }
@@ -80,7 +80,7 @@ export function listOf(value: JsonValue | undefined): readonly JsonObject[] {
   return (value ?? []) as JsonObject[];
 }
 
-/** Removes empty members from JSON: null, `[]`, and objects with only such members. Returns other text unchanged. */
+/** Removes empty members (null, `[]`, and objects with only such members) from JSON. Returns other text unchanged. */
 export function withoutBlanks(text: string): string {
   try {
     return JSON.stringify(pruned(JSON.parse(text))) ?? 'anything';

@@ -1,6 +1,6 @@
 /**
  * Derives commands from the methods in the .proto files. The fields of a request become the options of the command,
- * with the fields' comments as help. The given options become the request, as protobuf JSON. A few options have a
+ * with the fields' comments as help. The given options become the request, as protobuf JSON. Some options have a
  * shorter name than their field.
  */
 
@@ -46,11 +46,11 @@ const TIME = 'google.protobuf.Timestamp';
 export interface RequestField {
   readonly option: string;
   readonly field: DescField;
-  /** The nested message of the request that contains the field, e.g. its filter; null for a field of the request. */
+  /** The nested message of the request that contains the field, e.g. a filter; null for the request itself. */
   readonly within: DescField | null;
 }
 
-/** The fields that become options: those of the request, and those of its nested messages. */
+/** The fields that become options: those of the request and those of its nested messages. */
 export function fieldsOf(request: DescMessage, omitted: readonly string[]): readonly RequestField[] {
   return request.fields.flatMap((field): readonly RequestField[] => {
     if (omitted.includes(field.name)) return [];
@@ -87,7 +87,7 @@ function statesOf(field: DescField & { fieldKind: 'enum' }): readonly string[] {
     .map(({ localName, name }) => (localName || name).replace(/^STATE_/, '').toLowerCase());
 }
 
-/** A request with only the given options. Throws `UsageError`. */
+/** Creates a request with only the given options. Throws `UsageError`. */
 export function requestOf(fields: readonly RequestField[], input: Input): JsonObject {
   const request: Record<string, JsonValue> = {};
   for (const { option, field, within } of fields) {
@@ -117,7 +117,7 @@ function valueOf(field: DescField, option: string, input: Input): JsonValue {
   return nameOf(field, text);
 }
 
-/** The word `default` clears an optional field: it is sent as null. */
+/** The word `default` clears an optional field, which is then sent as null. */
 function numberOf(field: DescField, option: string, input: Input): JsonValue {
   if (!field.proto.proto3Optional) return input.whole(option);
   if (input.text(option) === 'default') return null;
@@ -126,7 +126,7 @@ function numberOf(field: DescField, option: string, input: Input): JsonValue {
   return number;
 }
 
-/** Returns the full resource name, also for a bare id, a client's display name or an endpoint's URL. */
+/** Returns the full resource name. Also accepts an id, a client's display name, or an endpoint's URL. */
 export function nameOf(field: DescField, text: string): string {
   const collection = collectionOf(field);
   if (collection === null || text.startsWith(`${collection}/`)) return text;
@@ -136,19 +136,19 @@ export function nameOf(field: DescField, text: string): string {
   return `${collection}/${text}`;
 }
 
-/** `searches` for a field whose comment contains `searches/{search}`. */
+/** Returns `searches` for a field whose comment contains `searches/{search}`. */
 function collectionOf(field: DescField): string | null {
   return /`(\w+)\/\{/.exec(commentOf(field))?.[1] ?? null;
 }
 
 const SERVICE = 'vigie.admin.v1.AdminService';
 const FILE = new URL('../../grpc/generated/descriptors.binpb', import.meta.url);
-/** Field numbers in descriptor.proto of `service`, `message_type`, and `method` or `field`, for paths of comments. */
+/** Field numbers in descriptor.proto of `service`, `message_type`, and `method` or `field`, in paths of comments. */
 const [SERVICES, MESSAGES, MEMBERS] = [6, 4, 2];
 
 export const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, readFileSync(FILE)));
 
-/** Throws when the service has no such method. */
+/** Throws if the service has no such method. */
 export function methodNamed(name: string): DescMethod {
   const method = registry.getService(SERVICE)?.methods.find((each) => each.name === name);
   if (method === undefined) throw new Error(`${SERVICE} has no method ${name}`);
@@ -159,7 +159,7 @@ export function pathOf({ parent, name }: Pick<DescMethod, 'parent' | 'name'>): s
   return `/${parent.typeName}/${name}`;
 }
 
-/** The comment on one line; empty without a comment. */
+/** The comment as one line; empty if there is none. */
 export function commentOf(desc: DescMethod | DescField): string {
   const { proto } = desc.parent.file;
   const path =
@@ -169,7 +169,7 @@ export function commentOf(desc: DescMethod | DescField): string {
   return commentAt(proto, path.join('.'));
 }
 
-/** Comments by the path of their element; cached, because a file has a thousand and most commands need many. */
+/** Comments by the path of their element. Cached, because a file has a thousand and a command needs many of them. */
 const commentsByFile = new Map<FileDescriptorProto, ReadonlyMap<string, string>>();
 
 function commentAt(file: FileDescriptorProto, path: string): string {

@@ -1,5 +1,5 @@
 /**
- * `vigie demo`: shows the path of adverts on one screen. Runs a daemon with embedded servers, creates a few saved
+ * `vigie demo` shows the path of adverts on one screen. Runs a daemon with embedded servers, creates a few saved
  * searches, publishes a recorded market, and prints what a client receives. Its data is separate from `vigie serve`'s.
  */
 
@@ -25,7 +25,7 @@ import {
 } from './set-up.ts';
 
 export interface DemoOptions {
-  /** Null to run until Ctrl-C. */
+  /** Null: run until Ctrl-C. */
   readonly seconds: number | null;
   /** A file of adverts to use instead of the recorded ones, or null. */
   readonly feed: DemoFeed | null;
@@ -49,8 +49,8 @@ const FIRST_MATCH_MS_MAX = 60_000;
 const LONG_MS = 2 ** 31 - 1;
 
 /**
- * Throws `CommandError` if a signature did not verify, or if nothing was delivered and it was not interrupted. Throws
- * `InterruptedError` if it was interrupted before it began.
+ * Throws `CommandError` if a signature was invalid, or if nothing was delivered without an interruption. Throws
+ * `InterruptedError` if interrupted before the demonstration began.
  */
 export async function runDemo({ seconds, feed }: DemoOptions): Promise<void> {
   const tally: Tally = { published: 0, matches: 0, events: 0, mails: 0, refused: 0 };
@@ -174,7 +174,7 @@ async function showFeed(
   await pause(LONG_MS, stopping);
 }
 
-/** Waits for a delivery even after the requested seconds: a slow machine may not have made one yet. */
+/** Waits for a delivery even after the requested seconds, because a slow machine may not have made one yet. */
 async function untilDelivered(tally: Tally, stopping: AbortSignal): Promise<void> {
   const givesUpAt = performance.now() + FIRST_MATCH_MS_MAX;
   while (!stopping.aborted && tally.matches === 0 && performance.now() < givesUpAt)
@@ -192,7 +192,7 @@ function describeDelivery(path: string, delivery: ReceivedDelivery, titles: Read
   const what = printable(`${title ?? 'untitled'}${city === null ? '' : ` (${city.name})`}, ${formatEuros(price)}`);
   const search = styled(
     'dim',
-    `for “${titles.get(match.search) ?? 'a search of yours, or a test'}”, signature verified`,
+    `for “${titles.get(match.search) ?? 'one of your searches, or a test'}”, signature verified`,
   );
   if (path === '/matches') return `${styled('green', `  ← match     ${what}`)}  ${search}`;
   const values = adEvent ? ` ${adEvent.fieldOldValue ?? '–'} → ${adEvent.fieldNewValue ?? '–'}` : '';
@@ -209,7 +209,7 @@ function formatEuros(amount: number | null | undefined): string {
   return amount === null || amount === undefined ? 'no price' : euros.format(amount).replaceAll(/\s/gu, ' ');
 }
 
-/** Prints a count instead of the lines of a burst, which would scroll important lines away. */
+/** Prints only a count for most lines of a burst, which would scroll important lines away. */
 function throttledPrint(): (line: string) => void {
   let second = 0;
   let shown = 0;
@@ -237,8 +237,8 @@ function summarise(tally: Tally, isBrokenOff: boolean): void {
     ) + `, ${tally.mails} e-mails, ${tally.refused} signatures refused`,
   );
   print();
-  print('Next, with adverts of your own:');
-  print(`  ${commandLine} demo --feed FILE --format poliris   this demonstration with a file of yours`);
+  print('Next, with your own adverts:');
+  print(`  ${commandLine} demo --feed FILE --format poliris   this demonstration with your own file`);
   print(
     `  ${commandLine} serve                               the service, with its console and its documents at /docs`,
   );
@@ -250,11 +250,11 @@ function summarise(tally: Tally, isBrokenOff: boolean): void {
 
 interface DemoMail {
   readonly subject: string;
-  /** The lines of its plain text, without empty ones. */
+  /** The lines of the plain text, without empty ones. */
   readonly lines: readonly string[];
 }
 
-/** The mail server of the demonstration accepts every message (the necessary part of RFC 5321) and reports it. */
+/** The mail server of the demonstration accepts and reports every message (a minimal part of RFC 5321). */
 async function startDemoMailServer(onMail: (mail: DemoMail) => void) {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
@@ -293,7 +293,7 @@ function converse(socket: Socket, onMail: (mail: DemoMail) => void): void {
   });
 }
 
-/** Reads the messages of `features/mail/mailing.ts`, and no more of MIME (RFC 2045 to 2047) than they use. */
+/** Reads the messages of `features/mail/mailing.ts`. Of MIME (RFC 2045 to 2047), supports only what they use. */
 function read(lines: readonly string[]): DemoMail {
   const [head = '', ...parts] = lines.join('\n').split('\n\n');
   const subject = /^Subject: ((?:.*\n )*.*)/m.exec(head)?.[1] ?? '';
@@ -311,7 +311,7 @@ function decodeWords(text: string): string {
     .replace(/[\x80-\xff]+/g, (bytes) => Buffer.from(bytes, 'latin1').toString());
 }
 
-/** `latin1` keeps the bytes: a character may be split between two encoded words. */
+/** `latin1` keeps the bytes, because a character may be split between two encoded words. */
 function decodeQuoted(text: string, encoding: 'utf8' | 'latin1' = 'utf8'): string {
   const bytes = text.replace(/=([0-9A-F]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
   return encoding === 'latin1' ? bytes : Buffer.from(bytes, 'latin1').toString();

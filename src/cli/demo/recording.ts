@@ -1,6 +1,6 @@
 /**
- * The market of the demonstration: recorded adverts and their changes, repeated endlessly. Each repetition adds new
- * homes, and changes those that the previous one has left. `npm run record:market` writes the file.
+ * The market of the demonstration: recorded adverts and their changes, in an endless loop. Each pass adds new homes,
+ * and changes the remaining homes of the previous pass. `npm run record:market` creates the file.
  */
 
 import { readFile } from 'node:fs/promises';
@@ -50,7 +50,7 @@ export function* play({ messages }: Recording, now: () => Date): Generator<Playe
       const at = now();
       if (isNew) offered.set(property.uuid, { since: at, title: advert.title ?? '' });
       const home = offered.get(property.uuid);
-      // Only in the first repetition: a change of a home that no earlier one has published.
+      // Skips, in the first pass, changes of homes that no earlier pass has published.
       if (home === undefined) continue;
       const { since, title } = home;
       const createdAt = since.toISOString();
@@ -65,7 +65,7 @@ export function* play({ messages }: Recording, now: () => Date): Generator<Playe
   }
 }
 
-/** A UUID in the form of version 7 (RFC 9562). */
+/** A UUID in the format of version 7 (RFC 9562). */
 function uuidSince(since: Date, number: number): Uuid {
   const [time, low] = [since.getTime(), number].map((part) => part.toString(16).padStart(12, '0'));
   return uuidOfHex(`${time}70008000${low}`);

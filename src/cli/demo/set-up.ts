@@ -21,16 +21,16 @@ const MAIL_GATHER_MS = 10_000;
 export interface SetUp {
   readonly smtpUrl: string;
   readonly receiver: DemoReceiver;
-  /** Receives the titles of the searches, by IRI. */
+  /** Filled with the titles of the searches, by IRI. */
   readonly titles: Map<string, string>;
   readonly searches: readonly DemoSearch[];
   readonly points: readonly PointOfInterest[];
   /** The end of the data directory's name, so that different demonstrations do not share adverts. */
   readonly dataDirSuffix: string;
   readonly stopping: AbortSignal;
-  /** Receives a function for each opened resource, which closes it. */
+  /** Filled with functions that close the opened resources. */
   readonly closers: (() => Promise<void>)[];
-  /** Called with the name of each step when it begins. */
+  /** Called with the name of each step when the step begins. */
   readonly onStep: (doing: string) => void;
 }
 
@@ -41,14 +41,14 @@ export interface DemoScene {
   readonly dataDir: string;
 }
 
-/** Throws `InterruptedError` when interrupted before the demonstration begins. Starting the servers takes longest. */
+/** Throws `InterruptedError` if interrupted before the demonstration begins. Starting the servers takes longest. */
 export async function setUpDemo(setUp: SetUp): Promise<DemoScene> {
   const { smtpUrl, points, stopping, closers, onStep, dataDirSuffix } = setUp;
   const config = await demoConfig(smtpUrl, dataDirSuffix);
   const dataDir = config.dataDir ?? '';
   const step = (doing: string): void => {
     if (stopping.aborted)
-      throw new InterruptedError(stopping, `The demonstration had not begun. Its data remain in ${dataDir}.`);
+      throw new InterruptedError(stopping, `The demonstration had not started. Its data are in ${dataDir}.`);
     onStep(doing);
   };
   step('starting PostgreSQL, nats-server and the daemon');
@@ -70,7 +70,7 @@ export async function setUpDemo(setUp: SetUp): Promise<DemoScene> {
   return { service, broker, key, dataDir };
 }
 
-/** The default configuration with private endpoints, a separate data directory, and free ports. */
+/** The default configuration, with private endpoints, a separate data directory, and free ports. */
 async function demoConfig(smtpUrl: string, dataDirSuffix: string): Promise<Config> {
   const config = readConfig(undefined, { VIGIE_LOG_LEVEL: 'warn', VIGIE_ALLOW_PRIVATE_ENDPOINTS: 'true' });
   const apiPort = await freePort(config.api);
@@ -84,7 +84,7 @@ async function demoConfig(smtpUrl: string, dataDirSuffix: string): Promise<Confi
       authoritiesFile: null,
       isTlsInsecure: false,
     },
-    // There is no load balancer to notify.
+    // No load balancer needs to be notified.
     drainAnnounceMs: 0,
     dataDir: config.dataDir ?? `${dataDirectoryPath(null)}${dataDirSuffix}`,
     api: { ...config.api, port: apiPort },
@@ -120,7 +120,7 @@ export async function onDatabase<T>(service: Service, work: (database: Database)
   }
 }
 
-/** Searches of an earlier demonstration name a receiver that no longer runs. */
+/** Replaces the searches of an earlier demonstration, whose receiver no longer runs. */
 async function replaceSearches(service: Service, key: string, { receiver, titles, searches }: SetUp): Promise<void> {
   const { 'hydra:member': former } = await call<{ 'hydra:member': { '@id': string }[] }>(
     service,
@@ -156,7 +156,7 @@ async function call<T>(service: Service, key: string, method: string, path: stri
 
 const PRICE_EVENTS = ['ad.update.price', 'ad.update.expired', 'ad.update.reactivated'];
 
-/** One search for each kind of area, all in one town, and one with words. */
+/** One search for each kind of area, all in one town, and one search with words. */
 export const DEMO_SEARCHES = [
   {
     title: 'Appartements à Toulon, jusqu’à 300 000 €',
@@ -243,12 +243,12 @@ export interface ReceivedDelivery {
 type DemoReceiver = Awaited<ReturnType<typeof startDemoReceiver>>;
 
 interface DemoReceiverOptions {
-  /** `path`: the path of the endpoint, which distinguishes matches from events. */
+  /** `path` is the path of the endpoint, which distinguishes matches from events. */
   readonly onDelivery: (path: string, delivery: ReceivedDelivery) => void;
   readonly onRefused: (reason: string) => void;
 }
 
-/** The client's endpoint: verifies the signature of each webhook and reports its content. */
+/** The client's endpoint. It verifies the signature of each webhook and reports the content. */
 export async function startDemoReceiver(options: DemoReceiverOptions) {
   let webhook: Webhook | null = null;
   const server = createHttpServer(async (request, response) => {
@@ -263,7 +263,7 @@ export async function startDemoReceiver(options: DemoReceiverOptions) {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    /** Stores the secret that verifies webhooks, as a client would. */
+    /** Stores the secret for the verification of webhooks, as a client would. */
     remember(secret: string) {
       webhook = new Webhook(secret);
     },
@@ -275,8 +275,8 @@ export async function startDemoReceiver(options: DemoReceiverOptions) {
   };
 }
 
-/** Throws when the signature does not verify. */
+/** Throws if the signature is invalid. */
 function verify(webhook: Webhook | null, body: string, request: IncomingMessage): ReceivedDelivery {
-  if (webhook === null) throw new Error('no secret is known yet');
+  if (webhook === null) throw new Error('the webhook arrived before its secret');
   return webhook.verify(body, request.headers as Record<string, string>) as ReceivedDelivery;
 }

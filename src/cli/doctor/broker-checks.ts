@@ -1,4 +1,4 @@
-/** Checks NATS against the manual, and the configuration of streams and consumers. */
+/** Checks NATS against the requirements of the manual, and the settings of streams and consumers. */
 
 import { pause } from '../../engine/actor/waiting.ts';
 import type { Broker } from '../../engine/broker/connection.ts';
@@ -13,12 +13,12 @@ const { fine, lookAt, wrong, unknown } = findingsAbout('NATS');
 const SYNCING_SINCE = [2, 10] as const;
 const MESSAGE_BYTES_LEAST = 1_048_576;
 
-/** `embeddedIn`: the directory of the embedded server; null when NATS is configured. Rejects when NATS is lost. */
+/** `embeddedIn` is the directory of the embedded server, or null for an external one. Rejects if NATS is lost. */
 export async function checkBroker(broker: Broker, embeddedIn: string | null): Promise<readonly Finding[]> {
   const { faults, cautions, foreign } = await inspectTopology(broker);
   const streams = [
     ...(foreign === null ? [] : [wrong(foreign)]),
-    ...faults.map((fault) => wrong(fault, 'Edit it with the nats CLI, or stop the daemons and delete it.')),
+    ...faults.map((fault) => wrong(fault, 'Edit this with the nats CLI, or stop the daemons and delete it.')),
     ...cautions.map((caution) => lookAt(caution)),
   ];
   return [
@@ -59,14 +59,14 @@ function serverFindings({ serverVersion, connection }: Broker, embeddedIn: strin
     canSync
       ? fine(`Version ${serverVersion}.`)
       : lookAt(
-          `Version ${serverVersion} syncs to disk every two minutes: a power cut may lose the last messages.`,
+          `Version ${serverVersion} syncs to disk every two minutes, so a power cut may lose the last messages.`,
           'Install nats-server 2.10 or later.',
         ),
     ...(canSync && embeddedIn === null
       ? [unknown('A client cannot see whether NATS syncs every write.', 'Make sure that sync_interval is always.')]
       : []),
     ...(bytesMax < MESSAGE_BYTES_LEAST
-      ? [lookAt(`max_payload is ${bytesText(bytesMax)}: larger adverts are refused.`, 'Set max_payload: 1MB.')]
+      ? [lookAt(`max_payload is ${bytesText(bytesMax)}, so larger adverts are refused.`, 'Set max_payload: 1MB.')]
       : []),
   ];
 }

@@ -1,4 +1,4 @@
-/** Checks when certificates in files of this process expire. External monitoring checks those that servers present. */
+/** Checks when certificates in files of this process expire. Certificates of other servers need external monitoring. */
 
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -29,8 +29,8 @@ function fileFinding(setting: string, path: string, now: Date): Finding {
     const days = Math.floor((Date.parse(validTo) - now.getTime()) / DAY_MS);
     const day = new Date(validTo).toISOString().slice(0, 10);
     if (Date.parse(validFrom) > now.getTime()) return wrong(`${what} is not valid yet.`, 'Check the clock.');
-    if (days < 0) return wrong(`${what} expired on ${day}.`, 'Renew it.');
-    if (days < DAYS_LEFT_LEAST) return lookAt(`${what} expires on ${day}, in ${days} days.`, 'Renew it.');
+    if (days < 0) return wrong(`${what} expired on ${day}.`, 'Renew the certificate.');
+    if (days < DAYS_LEFT_LEAST) return lookAt(`${what} expires on ${day}, in ${days} days.`, 'Renew the certificate.');
     return fine(`${what} is valid until ${day}.`);
   } catch (error) {
     return wrong(`${setting} cannot be read (${(error as Error).message}).`, 'Set it to a readable PEM file.');
@@ -39,5 +39,7 @@ function fileFinding(setting: string, path: string, now: Date): Finding {
 
 function publicFindings({ protocol, hostname, origin }: URL): readonly Finding[] {
   if (protocol !== 'http:' || isLoopback(hostname)) return [];
-  return [lookAt(`VIGIE_PUBLIC_URL is ${origin}: API keys are sent in plaintext.`, 'Put a TLS proxy in front.')];
+  return [
+    lookAt(`VIGIE_PUBLIC_URL is ${origin}, so API keys are sent in plaintext.`, 'Put a TLS proxy before the API.'),
+  ];
 }

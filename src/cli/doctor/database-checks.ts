@@ -1,4 +1,4 @@
-/** Checks PostgreSQL against the manual; for the embedded server also free disk and the age of the last backup. */
+/** Checks PostgreSQL against the manual. For the embedded server, also checks free disk space and the last backup. */
 
 import { dirname } from 'node:path';
 import type { Config } from '../../config.ts';
@@ -13,23 +13,23 @@ const { fine, lookAt, wrong } = findingsAbout('PostgreSQL');
 
 const GIBIBYTE = 1024 ** 3;
 const MAX_WAL_LEAST = 4 * GIBIBYTE;
-/** Half of the manual's recommendation. */
+/** Half of the value that the manual recommends. */
 const SHARED_BUFFERS_LEAST = GIBIBYTE / 2;
 /** Connections outside the two pools of an instance: explanations, the worker thread, leadership, unknown keys. */
 const OTHER_CONNECTIONS = 6;
 const HOUR_MS = 3_600_000;
-/** A restore reads the stream of adverts again, which keeps one day: this leaves time for the next backup. */
+/** A restore needs the adverts since the backup, which NATS keeps for a day. Leaves time for the next backup. */
 const BACKUP_HOURS_MAX = 20;
 
 export interface DatabaseScene {
   readonly database: Database;
   readonly config: Config;
-  /** The directory of the embedded server; null when DATABASE_URL is set. */
+  /** The directory of the embedded server; null if DATABASE_URL is set. */
   readonly embeddedIn: string | null;
   readonly now: Date;
 }
 
-/** Rejects when PostgreSQL is lost during the checks. */
+/** Rejects if PostgreSQL is lost during the checks. */
 export async function checkDatabase(scene: DatabaseScene): Promise<readonly Finding[]> {
   const { database, embeddedIn, now } = scene;
   const settings = await readSettings(database);
@@ -47,7 +47,7 @@ export async function checkDatabase(scene: DatabaseScene): Promise<readonly Find
 
 type Settings = Awaited<ReturnType<typeof readSettings>>;
 
-/** The server's settings, without those of the session. Reads no table. */
+/** The server's settings, not those of the session. Reads no table. */
 async function readSettings(database: Database) {
   const { rows } = await database.query<{
     version: string;
@@ -80,34 +80,34 @@ function settingFindings(settings: Settings, { config, embeddedIn }: DatabaseSce
   const isSeveral = config.databaseUrl?.split('@').at(-1)?.includes(',') ?? false;
   const rules: readonly (readonly [boolean, Finding])[] = [
     [encoding !== 'UTF8', wrong(`The encoding is ${encoding}.`, 'Create the database again with the encoding UTF8.')],
-    [fsync === 'off', wrong('fsync is off: a power cut may destroy the database.', 'Set fsync = on.')],
+    [fsync === 'off', wrong('fsync is off, so a power cut may destroy the database.', 'Set fsync = on.')],
     [
       fullPageWrites === 'off',
-      wrong('full_page_writes is off: a power cut may destroy the database.', 'Set full_page_writes = on.'),
+      wrong('full_page_writes is off, so a power cut may destroy the database.', 'Set full_page_writes = on.'),
     ],
-    [autovacuum === 'off', wrong('autovacuum is off: tables only grow.', 'Set autovacuum = on.')],
+    [autovacuum === 'off', wrong('autovacuum is off, so tables only grow.', 'Set autovacuum = on.')],
     [
       isSeveral && standbys === '',
-      lookAt('No standby confirms commits: a promotion loses the last commits.', 'Set synchronous_standby_names.'),
+      lookAt('No standby confirms commits, so a promotion loses the last commits.', 'Set synchronous_standby_names.'),
     ],
     [
       embeddedIn === null && maxWalBytes < MAX_WAL_LEAST,
-      lookAt(`max_wal_size is ${bytesText(maxWalBytes)}: checkpoints are frequent.`, 'Set max_wal_size = 4GB.'),
+      lookAt(`max_wal_size is ${bytesText(maxWalBytes)}, so checkpoints are frequent.`, 'Set max_wal_size = 4GB.'),
     ],
     [
       !['off', 'lz4'].includes(walCompression),
-      lookAt(`wal_compression is ${walCompression}, which costs much CPU.`, 'Set wal_compression = off, or lz4.'),
+      lookAt(`wal_compression is ${walCompression}, which uses much CPU time.`, 'Set wal_compression = off, or lz4.'),
     ],
     [
       embeddedIn === null && sharedBufferBytes < SHARED_BUFFERS_LEAST,
       lookAt(
-        `shared_buffers is ${bytesText(sharedBufferBytes)}: pages are written repeatedly.`,
+        `shared_buffers is ${bytesText(sharedBufferBytes)}, so pages are written repeatedly.`,
         'Set shared_buffers = 1GB, or a quarter of the memory if that is less.',
       ),
     ],
   ];
   const findings = rules.flatMap(([isSo, finding]) => (isSo ? [finding] : []));
-  return findings.length === 0 ? [fine('Its settings are as the manual requires.')] : findings;
+  return findings.length === 0 ? [fine('The settings meet the requirements of the manual.')] : findings;
 }
 
 function connectionFindings(

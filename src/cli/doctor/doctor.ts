@@ -1,4 +1,4 @@
-/** `vigie doctor`: checks a running or configured service, and changes nothing. One line per finding. */
+/** `vigie doctor`: checks a running or configured service, and changes nothing. Prints one line per finding. */
 
 import { type Config, readConfig } from '../../config.ts';
 import { assertServable } from '../../config-conflicts.ts';
@@ -20,7 +20,7 @@ import { type Finding, findingsAbout, printFindings } from './finding.ts';
 
 const CONNECTIONS_MAX = 3;
 
-/** Sets the exit code 1 when something is wrong. */
+/** Sets the exit code to 1 if anything is wrong. */
 export async function doctor(isJson: boolean): Promise<void> {
   const unreadable = problemsOf(() => readConfig()).map((problem) => findingsAbout('settings').wrong(problem));
   const findings = unreadable.length > 0 ? unreadable : await examine(readConfig(), new Date());
@@ -29,7 +29,7 @@ export async function doctor(isJson: boolean): Promise<void> {
   if (findings.some(({ level }) => level === 'wrong')) process.exitCode = 1;
 }
 
-/** Returns the findings, and prints nothing. */
+/** Returns the findings and prints nothing. */
 export async function examine(config: Config, now: Date): Promise<readonly Finding[]> {
   const findings = await Promise.all([checkDaemon(config), checkServers(config, now), checkMail(config)]);
   return [
@@ -64,7 +64,7 @@ type OpenResult<T> =
   | { readonly opened: T; readonly findings: null }
   | { readonly opened: null; readonly findings: Finding[] };
 
-/** Connects to a server, or returns a finding why it cannot. `url`: undefined when it is not configured. */
+/** Connects to a server, or returns a finding that explains why it cannot. `url` is undefined if not configured. */
 async function openOrFind<T>(
   about: 'PostgreSQL' | 'NATS',
   url: string | undefined,
@@ -118,7 +118,7 @@ export function checkProgram(config: Config, now: Date): readonly Finding[] {
   ];
 }
 
-/** `limit`: the limit of this process, which a daemon started from the same shell would also have. */
+/** `limit` is the limit of this process, which a daemon started from the same shell would also have. */
 export function checkDescriptors(config: Config, limit: number | null): Finding {
   const { fine, lookAt, unknown } = findingsAbout('descriptors');
   if (limit === null) return unknown('The limit cannot be read here.', 'Check it with `ulimit -n`.');
@@ -126,7 +126,7 @@ export function checkDescriptors(config: Config, limit: number | null): Finding 
   return shortage === null ? fine(`The limit is ${limit} (ulimit -n).`) : lookAt(shortage, DESCRIPTORS_REMEDY);
 }
 
-/** The problems of the `ConfigError` that `work` throws, one entry each. */
+/** Returns the problems of the `ConfigError` that `work` throws, one entry each. */
 function problemsOf(work: () => unknown): readonly string[] {
   try {
     work();
@@ -164,14 +164,14 @@ async function checkDaemon({ operations: { host, port } }: Config): Promise<read
   }
 }
 
-/** Whether the mail server accepts connections and the login. */
+/** Checks whether the mail server accepts connections and the login. */
 async function checkMail(config: Config): Promise<readonly Finding[]> {
   const { fine, lookAt, wrong } = findingsAbout('mail');
   const { mail } = config;
-  if (mail === null) return [fine('No e-mails are sent: VIGIE_SMTP_URL is empty.')];
+  if (mail === null) return [fine('No e-mails are sent, because VIGIE_SMTP_URL is empty.')];
   const { url, isTlsInsecure, publicUrl } = mail;
   const noOneClick = lookAt(
-    `VIGIE_PUBLIC_URL is ${publicUrl}: e-mails have no one-click unsubscription, which needs https (RFC 8058).`,
+    `VIGIE_PUBLIC_URL is ${publicUrl}. E-mails have no one-click unsubscription, which needs https (RFC 8058).`,
     'Set it to the https address of the API.',
   );
   const reasons = await Promise.all(FEATURES.map(async ({ checkServer }) => (await checkServer?.(config)) ?? null));

@@ -1,9 +1,9 @@
-/** Findings of `vigie doctor`, one line each. */
+/** The findings of `vigie doctor`, one line each. */
 
 import { bytesText, readDiskSpace } from '../../local/disk-space.ts';
 import { print, type Style, styled } from '../terminal.ts';
 
-/** `unknown`: the command cannot check it from where it runs. */
+/** `unknown` means that the command cannot check this from where it runs. */
 export type Level = 'fine' | 'look at' | 'wrong' | 'unknown';
 
 export interface Finding {
@@ -11,7 +11,7 @@ export interface Finding {
   /** For example `PostgreSQL`. */
   readonly about: string;
   readonly text: string;
-  /** The remedy; empty when there is none, or when the text contains it. */
+  /** The remedy; empty if there is none, or if the text contains it. */
   readonly remedy: string;
 }
 
@@ -36,7 +36,7 @@ export function printFindings(findings: readonly Finding[]): void {
   }
 }
 
-/** The free disk space of an embedded server. `embeddedIn`: its directory. */
+/** Reports the free disk space of an embedded server. `embeddedIn` is its directory. */
 export async function diskFinding(about: string, embeddedIn: string): Promise<Finding> {
   const { freeBytes, isLow } = await readDiskSpace(embeddedIn);
   const text = `Its disk has ${bytesText(freeBytes)} free.`;

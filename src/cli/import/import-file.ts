@@ -1,6 +1,6 @@
 /**
- * Reads a file or standard input, compressed with gzip or not, as a stream of bytes, rows of CSV or values of JSON. A
- * fault of the file becomes an `ImportFileError` whose message tells an operator what to do.
+ * Reads a file or standard input, compressed with gzip or not, as a stream of bytes, CSV rows or JSON values. If the
+ * file is faulty, an `ImportFileError` tells the operator what to do.
  */
 
 import { createReadStream } from 'node:fs';
@@ -11,10 +11,10 @@ import { JSONParser, TokenType } from '@streamparser/json';
 import { parse } from 'csv-parse';
 import { reasonOf } from '../terminal.ts';
 
-/** Bounds messages of parsers, which quote the text that they did not understand, possibly the whole file. */
+/** Limits messages of parsers, which may quote the whole file. */
 const MESSAGE_LENGTH_MAX = 500;
 
-/** The file cannot be read or has the wrong content. Nothing has been imported. */
+/** The file cannot be read or has invalid content. Nothing was imported. */
 export class ImportFileError extends Error {
   readonly code = 'IMPORT_FILE';
 
@@ -41,7 +41,7 @@ export const STANDARD_INPUT = '-';
 /** Called with the share of the file that has been read; null for standard input. */
 export type OnShare = (share: number | null) => void;
 
-/** Throws `ImportFileError` when the file is missing, empty, unreadable or not a regular file. */
+/** Throws `ImportFileError` if the file is missing, empty, unreadable or not a regular file. */
 export async function openImportFile(path: string, onShare: OnShare): Promise<ImportFile> {
   try {
     const sizeBytes = path === STANDARD_INPUT ? null : await sizeOf(path);
@@ -68,13 +68,13 @@ export function asImportFileError(path: string, error: unknown): ImportFileError
   return new ImportFileError(`Cannot read ${path}: ${reason}.`, { cause: error });
 }
 
-/** The decompressed bytes. `stored`: the bytes of `stream`. */
+/** Yields the decompressed bytes. `stored` yields the bytes of `stream`. */
 async function* readChunks(path: string, stream: Readable, stored: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
   try {
     const first = await stored.next();
     if (first.done === true) return;
     const whole = Readable.from(concatenate([first.value], stored));
-    // An error of the disk or of gunzip is emitted by the last stream; the loop below throws it.
+    // The last stream emits errors of the disk and of gunzip, which the loop below throws.
     const chunks = isGzip(first.value)
       ? pipeline(whole, createGunzip({ chunkSize: CHUNK_BYTES }), () => undefined)
       : whole;
@@ -105,7 +105,7 @@ async function* countShare(stream: Readable, sizeBytes: number | null, onShare: 
   }
 }
 
-/** Reads up to the end of a line, or until enough bytes have arrived: a pipe may deliver small pieces. */
+/** Reads up to the end of a line, or until enough bytes have arrived, because a pipe may deliver small pieces. */
 async function readHead(chunks: AsyncGenerator<Buffer>): Promise<readonly Buffer[]> {
   const parts: Buffer[] = [];
   for (let length = 0; length < HEAD_BYTES; ) {
@@ -124,8 +124,8 @@ export type CsvRow = Readonly<Record<string, string | undefined>>;
 const ROW_LENGTH_MAX = 1_000_000;
 
 /**
- * Rows of a CSV file (RFC 4180) with a header and commas or semicolons, one at a time. Throws `ImportFileError` when
- * one of `columns` (lower case) is missing, and at a row that has more or fewer values than the header.
+ * Yields the rows of a CSV file (RFC 4180) with a header and commas or semicolons. Throws `ImportFileError` if one of
+ * `columns` (in lower case) is missing, and at a row that has more or fewer values than the header.
  */
 export async function* readCsvRows(file: ImportFile, columns: readonly string[]): AsyncGenerator<CsvRow> {
   const header = csvColumns(file);
@@ -180,9 +180,9 @@ export const RECORD_SEPARATOR = '\u001E';
 export const JSON_SEQUENCE = '$';
 
 /**
- * Yields every value at `path` (`$.features.*`, or `JSON_SEQUENCE`) while it reads, so that the file may be larger than
- * memory. The parser's work grows with the depth of values and its memory with their length: both are bounded, far
- * above any map. Throws `ImportFileError` when the file is not JSON, ends early or exceeds a bound.
+ * Yields every value at `path` (`$.features.*`, or `JSON_SEQUENCE`) while reading, so that the file may be larger than
+ * memory. The parser's work grows with the depth of values, and its memory with their length. Both have limits far
+ * above any map. Throws `ImportFileError` if the file is not JSON, ends early or exceeds a limit.
  */
 export async function* readJsonValues(
   file: ImportFile,
@@ -197,7 +197,7 @@ export async function* readJsonValues(
   parser.onToken = ({ token }) => {
     if (token === TokenType.LEFT_BRACE || token === TokenType.LEFT_BRACKET) depth += 1;
     else if (token === TokenType.RIGHT_BRACE || token === TokenType.RIGHT_BRACKET) depth -= 1;
-    if (depth > DEPTH_MAX) throw new Error(`it is nested more than ${DEPTH_MAX} deep`);
+    if (depth > DEPTH_MAX) throw new Error(`it is nested more than ${DEPTH_MAX} levels deep`);
     if (depth <= depthBetweenValues) valueBytes = 0;
   };
   parser.onValue = ({ value }) => onValue(value);

@@ -1,4 +1,4 @@
-/** `vigie import`: reads a file into the database, shows the progress, and prints a summary. */
+/** `vigie import`: imports a file into the database, shows the progress, and prints a summary. */
 
 import { basename } from 'node:path';
 import type { PointOfInterest } from '../../engine/domain/point-of-interest.ts';
@@ -20,13 +20,13 @@ import {
 export interface ImportProgress {
   /** The share of the file that has been read; null for standard input. */
   readonly share: number | null;
-  /** Rows or objects read in total. */
+  /** Number of rows or objects read so far. */
   readonly read: number;
 }
 
 type OnProgress = (progress: ImportProgress) => void;
 
-/** Throws `ImportFileError`, `CommandError` or, when interrupted, `InterruptedError`, and then imports nothing. */
+/** Throws `ImportFileError`, `CommandError` or, if interrupted, `InterruptedError`. Then nothing is imported. */
 export async function importPointFile(
   database: Database,
   path: string,
@@ -47,7 +47,7 @@ export async function importPointFile(
   printSkipped(result.skipped);
 }
 
-/** Shows the progress of `work`. Interrupts it only at a progress report, so before its transaction has ended. */
+/** Shows the progress of `work`. Interrupts `work` only at a progress report, so before its transaction has ended. */
 async function reading<T>(
   path: string,
   stopping: AbortSignal,
@@ -83,14 +83,14 @@ function printSkipped(skipped: Readonly<Record<string, number>>): void {
 
 interface PointImportOptions {
   readonly path: string;
-  /** Default: the file name without its extensions. A later file with the same source replaces these points. */
+  /** Default: the file name without its extensions. Importing another file with the same source replaces its points. */
   readonly source?: string;
-  /** When absent or empty, the format is detected from the first bytes. */
+  /** If absent or empty, the format is detected from the first bytes. */
   readonly format?: PointFormat | '';
 }
 
 interface PointImportParts {
-  /** Stores the batches as the points of `source`, all or nothing (store/points-of-interest.ts). */
+  /** Stores all batches as the points of `source`, or none (store/points-of-interest.ts). */
   readonly replaceSource: (source: string, batches: AsyncIterable<readonly PointOfInterest[]>) => Promise<number>;
   /** Called for every few hundred kilobytes. */
   readonly onProgress?: OnProgress;
@@ -99,13 +99,13 @@ interface PointImportParts {
 export interface PointImportResult extends PointImportSummary {
   readonly source: string;
   readonly format: PointFormat;
-  /** The number of points that the source has now. */
+  /** The number of points that the source now has. */
   readonly imported: number;
 }
 
 /**
- * Replaces the points of one source with those of a file. Other sources keep theirs, and a running service loads the
- * change. Throws `ImportFileError`, and changes nothing, when the file has the wrong content or no points.
+ * Replaces the points of one source with those of a file. Other sources keep their points, and a running service loads
+ * the change. Throws `ImportFileError`, and changes nothing, if the file has invalid content or no points.
  */
 export async function importPointsOfInterest(
   options: PointImportOptions,
@@ -126,8 +126,8 @@ export async function importPointsOfInterest(
 }
 
 /**
- * Refuses a file without points: more likely it is the wrong file than a request to remove all points of the source.
- * `onEnd` is called after the last batch was stored and before the transaction ends; it may throw.
+ * Refuses a file without points, because this is more likely a wrong file than a request to remove all points of the
+ * source. `onEnd` is called when the last batch is stored, before the transaction ends; it may throw.
  */
 async function* refuseNone(
   batches: AsyncIterable<readonly PointOfInterest[]>,

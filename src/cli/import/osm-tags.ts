@@ -1,4 +1,4 @@
-/** Converts tags of OpenStreetMap to points of interest. */
+/** Converts OpenStreetMap tags to points of interest. */
 
 import {
   FACILITIES,
@@ -15,26 +15,26 @@ export type Tags = Readonly<Record<string, string>>;
 type DescribedFacility = Pick<PointOfInterest, 'facility' | 'name' | 'attributes'>;
 
 const NAME_LENGTH_MAX = 200;
-/** Maximum length of a raw value. OpenStreetMap allows 255 characters, but a file may repeat a longer value. */
+/** Maximum length of a raw value. OpenStreetMap allows 255 characters, but a file may contain longer values. */
 const VALUE_LENGTH_MAX = 1_000;
 
 /**
- * The facilities of a point: `amenity` is the facility, `school:FR` and `operator:type` are attributes (specification,
- * section 2.4). Each value of several (`school;kindergarten`) is a facility; one outside the five kinds is ignored.
+ * The facilities of a point. `amenity` is the facility; `school:FR` and `operator:type` are attributes (specification,
+ * section 2.4). If `amenity` has several values (`school;kindergarten`), each of the five known ones is a facility.
  */
 export function describeTags(tags: Tags): readonly DescribedFacility[] {
   const [name, attributes] = [tidyName(tags.name), attributesOf(tags)];
   return facilitiesOf(tags.amenity).map((facility) => ({ facility, name, attributes }));
 }
 
-/** Facilities without duplicates. */
+/** The known facilities in the value, without duplicates. */
 export function facilitiesOf(amenity: string | undefined): readonly Facility[] {
   const values = (amenity ?? '').slice(0, VALUE_LENGTH_MAX).split(';');
   const named = new Set(values.map((value) => value.trim()));
   return FACILITIES.filter((facility) => named.has(facility));
 }
 
-/** Trims the name and makes it storable; null if nothing is left. */
+/** Trims the name and makes it storable; null if nothing remains. */
 export function tidyName(name: string | undefined): string | null {
   const tidy = storable((name ?? '').slice(0, VALUE_LENGTH_MAX))
     .trim()
@@ -61,7 +61,7 @@ const SCHOOL_TYPES_BY_FOLDED: ReadonlyMap<string, SchoolType> = new Map([
   ['lycee college', 'secondaire'],
 ]);
 
-/** Ignores accents and case. A school with two stages gets the type that spans both. */
+/** Ignores accents and case. A school with two stages has the type that includes both. */
 function schoolTypeOf(text: string | undefined): SchoolType | null {
   return text === undefined ? null : (SCHOOL_TYPES_BY_FOLDED.get(foldText(text.slice(0, VALUE_LENGTH_MAX))) ?? null);
 }

@@ -1,4 +1,4 @@
-/** The file formats of points of interest, distinguished by their first bytes. */
+/** The file formats of points of interest, which differ in their first bytes. */
 
 import {
   FACILITIES,
@@ -44,10 +44,10 @@ export function detectPointFormat(file: ImportFile): PointFormat {
   }
   const columns = csvColumns(file);
   if (DIRECTORY_COLUMNS.every((column) => columns.includes(column))) return 'annuaire-education';
-  throw new ImportFileError(`${path} has none of the formats ${POINT_FORMATS.join(', ')}.`);
+  throw new ImportFileError(`${path} is in none of the formats ${POINT_FORMATS.join(', ')}.`);
 }
 
-/** The points of interest of the file, in batches. Throws `ImportFileError` during the iteration. */
+/** Yields the points of interest of the file in batches. Throws `ImportFileError` during the iteration. */
 export function readPointFile(
   file: ImportFile,
   format: PointFormat,
@@ -68,9 +68,9 @@ const DIRECTORY_COLUMNS = ['nom_etablissement', 'type_etablissement', 'latitude'
 const BATCH_SIZE = 1_000;
 
 /**
- * Schools from the "annuaire de l'éducation" of the French ministry (data.education.gouv.fr), CSV with commas or
- * semicolons. The flags `Ecole_maternelle` and `Ecole_elementaire` give the type of a primary school. The
- * inspectorates, rectorates and guidance centres in the directory are imported like schools, without a type.
+ * Reads schools from the "annuaire de l'éducation" of the French ministry (data.education.gouv.fr), as CSV with commas
+ * or semicolons. The flags `Ecole_maternelle` and `Ecole_elementaire` determine the type of a primary school. The
+ * directory also lists inspectorates, rectorates and guidance centres, which are imported as schools without a type.
  */
 async function* readEducationDirectory(
   file: ImportFile,
@@ -134,9 +134,9 @@ function schoolTypeOf(row: CsvRow): SchoolType | null {
 }
 
 /**
- * GeoJSON (RFC 7946), a collection or a sequence (RFC 8142) of features. The properties are OpenStreetMap tags, flat or
- * under `tags` (as overpass-turbo and osmtogeojson write them), or our own names: `facility` (or `type`), `name`,
- * `schoolType`, `operatorType`. Any geometry other than a point is replaced by the centre of its bounding box.
+ * Reads GeoJSON (RFC 7946), a collection or a sequence (RFC 8142) of features. The properties are OpenStreetMap tags,
+ * flat or under `tags` (as from overpass-turbo and osmtogeojson), or our own names: `facility` (or `type`), `name`,
+ * `schoolType`, `operatorType`. A geometry other than a point is replaced by the centre of its bounding box.
  */
 async function* readFeatures(
   file: ImportFile,
@@ -184,14 +184,14 @@ function tagsOf(properties: unknown): Tags {
     for (const [key, value] of Object.entries(source)) if (typeof value === 'string') tags[key] = value;
   }
   if (tags.amenity === undefined) {
-    // `type` comes last, because it is also OpenStreetMap's tag for the kind of a relation.
+    // `type` comes last, because OpenStreetMap also uses it for the kind of a relation.
     const [facility] = [...facilitiesOf(tags.facility), ...facilitiesOf(tags.type)];
     if (facility !== undefined) tags.amenity = facility;
   }
   return tags;
 }
 
-/** Every position of a geometry, at any depth. Longitude comes first. */
+/** Yields every position of a geometry, at any depth. Longitude comes first. */
 function* positionsOf(geometry: unknown): Generator<Place> {
   const { coordinates, geometries } = record(geometry);
   if (Array.isArray(geometries)) for (const part of geometries) yield* positionsOf(part);
@@ -211,7 +211,7 @@ interface Place {
   readonly lon: number;
 }
 
-/** The centre of the bounding box; null without positions. */
+/** The centre of the bounding box; null if there is no position. */
 function boxCentre(places: Iterable<Place>): Place | null {
   let south = Number.POSITIVE_INFINITY;
   let north = Number.NEGATIVE_INFINITY;
@@ -227,14 +227,14 @@ function boxCentre(places: Iterable<Place>): Place | null {
 }
 
 export interface PointImportSummary {
-  /** Rows or features. */
+  /** Number of rows or features. */
   readonly read: number;
   readonly kept: Readonly<Record<Facility, number>>;
-  /** The number of rows or features that were left out, by reason. */
+  /** The number of rows or features that were omitted, by reason. */
   readonly skipped: Readonly<Record<string, number>>;
 }
 
-/** Counts what an import of points reads, keeps and leaves out. */
+/** Counts what an import of points reads, keeps and omits. */
 export class ImportTally {
   read = 0;
   readonly #kept = Object.fromEntries(FACILITIES.map((facility) => [facility, 0])) as Record<Facility, number>;
@@ -244,7 +244,7 @@ export class ImportTally {
     this.#kept[facility]++;
   }
 
-  /** `reason` must be one of a few texts: it is a key of the summary. */
+  /** `reason` must be one of a few texts, because it is a key of the summary. */
   skip(reason: string): void {
     this.#skipped.set(reason, (this.#skipped.get(reason) ?? 0) + 1);
   }

@@ -1,7 +1,6 @@
 /**
- * `vigie import searches`: creates a client's searches from the answer of `GET /searches` of a service with the same
- * API. A search with the same members as an existing one of the client is not created, so that a repeated import
- * changes nothing.
+ * `vigie import searches` creates a client's searches from answers to `GET /searches` of a service with the same API.
+ * If the client already has a search with the same members, none is created, so that a repeated import changes nothing.
  */
 
 import { readFile } from 'node:fs/promises';
@@ -26,8 +25,8 @@ type Document = Readonly<Record<string, unknown>>;
 const NOT_TAKEN = 2;
 const PAGE = 100;
 /**
- * Members that are dropped if they are invalid: the search finds the same without them. With another invalid member the
- * search is not created: without it, it could find more. An unknown member is dropped if the operator names it.
+ * Members that are omitted if they are invalid, because the search finds the same without them. With any other invalid
+ * member no search is created, because it could find too much. Unknown members are omitted if the operator names them.
  */
 const DISPENSABLE = [
   'publicTitle',
@@ -40,7 +39,7 @@ const DISPENSABLE = [
   'context',
 ];
 
-/** Sets the exit code 2 when something could not be imported. Throws `CommandError` for a file without searches. */
+/** Sets the exit code to 2 if anything could not be imported. Throws `CommandError` if the file has no searches. */
 export async function importSearches(
   database: Database,
   path: string,
@@ -51,7 +50,7 @@ export async function importSearches(
 ): Promise<void> {
   const documents = documentsOf(await readFile(path, 'utf8').catch((error) => Promise.reject(cannotRead(path, error))));
   if (documents === null)
-    throw new CommandError(`${path} has no searches. It needs answers to GET /searches, as JSON.`);
+    throw new CommandError(`${path} contains no searches. Name a file with answers to GET /searches, as JSON.`);
   const client = (await findClientByName(database, clientName)) ?? (await createClient(database, { name: clientName }));
   const rules: InputRules = {
     reference: await loadReference(),
@@ -86,11 +85,11 @@ export async function importSearches(
   );
   // An empty database gives no estimate.
   if (counts.matchesPerMille > 0)
-    print(`By estimate, the new searches add ${counts.matchesPerMille / 1_000} matches per advert in total.`);
+    print(`The new searches add an estimated ${counts.matchesPerMille / 1_000} matches per advert in total.`);
   if (counts.lines > 0) process.exitCode = NOT_TAKEN;
 }
 
-/** Reads the searches of a page, a list of pages, or one page per line; null if there are none. */
+/** Returns the searches in a page, a list of pages, or one page per line; null if there are none. */
 function documentsOf(text: string): readonly Document[] | null {
   const documents = parsed(text).flatMap(searchesIn);
   return documents.length === 0 ? null : documents;
@@ -117,7 +116,7 @@ function searchesIn(value: unknown): readonly Document[] {
   return 'title' in page ? [page] : [];
 }
 
-/** Null when the search cannot be imported. */
+/** Null if the search cannot be imported. */
 async function membersOf(
   document: Document,
   rules: InputRules,

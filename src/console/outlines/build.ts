@@ -1,8 +1,8 @@
 /**
  * Creates the base map's outlines from GeoJSON files of the departments (`code`). Lines that two departments share are
- * written once, corners are rounded to a hundred metres, and islets too small to see are left out. It adds the
- * neighbouring countries, and France from the same source, which closes the gap along their borders (Natural Earth,
- * public domain); what that source lacks is drawn by hand. Arguments: the files of metropolitan and overseas France
+ * written once, corners are rounded to a hundred metres, and islets too small to see are left out. Adds the
+ * neighbouring countries, and France from the same source to close the gap along their borders (Natural Earth, public
+ * domain). Outlines that this source lacks are drawn by hand. Arguments: the files of metropolitan and overseas France
  * (IGN Admin Express via france-geojson, Licence Ouverte). The result is written next to this file.
  */
 
@@ -12,7 +12,7 @@ import { feature } from 'topojson-client';
 import { topology } from 'topojson-server';
 import type { GeometryCollection, Topology } from 'topojson-specification';
 
-/** Over the extent of all departments, overseas ones included: a step is a hundred metres or more. */
+/** Over the extent of all departments, including overseas ones, so a step is a hundred metres or more. */
 const STEPS = 100_000;
 /** Square degrees: a tenth of a square kilometre. */
 const AREA_MIN = 1e-5;
@@ -43,7 +43,7 @@ const WINDOWS: readonly Window[] = [
 ];
 const BY_HAND = new URL('../../engine/reference/outlines/by-hand.geojson', import.meta.url);
 
-/** Sutherland and Hodgman, 1974: clips the ring at one side of the window after the other. */
+/** Clips the ring at each side of the window in turn (Sutherland and Hodgman, 1974). */
 function clipped(ring: Ring, [west, south, east, north]: Window): Ring {
   const sides = [
     { axis: 0, limit: west, sign: 1 },
@@ -68,12 +68,12 @@ function clipped(ring: Ring, [west, south, east, north]: Window): Ring {
 
 /** Degrees: corners further from France are coarse. */
 const NEAR = 0.25;
-/** Coarse corners are rounded to half a kilometre: no search area is drawn abroad. */
+/** Coarse corners are rounded to half a kilometre, because no search area is drawn abroad. */
 const PER_DEGREE = 200;
 /** Degrees between coarse corners. */
 const CORNERS_APART = 0.08;
 
-/** Returns whether a corner is near one of `corners`. */
+/** Returns a function that tests whether a corner is near one of `corners`. */
 function nearTo(corners: readonly GeoJSON.Position[]): (corner: GeoJSON.Position) => boolean {
   const cellOf = (degrees = 0): number => Math.floor(degrees / NEAR);
   const around = [-1, 0, 1].flatMap((dx) => [-1, 0, 1].map((dy) => [dx, dy] as const));
@@ -123,7 +123,7 @@ async function readAbroad(corners: readonly GeoJSON.Position[]): Promise<Record<
   const lakes = ownOf('Lake Geneva').flatMap(({ geometry }) => polygonsOf(geometry));
   return {
     neighbours: made(neighbours, nearTo(corners)),
-    // Of France, only corners near its neighbours are kept exactly.
+    // Only those corners of France that are near its neighbours are kept exactly.
     france: made(polygons(true), nearTo(neighbours.flat(2))),
     lakes: { type: 'MultiPolygon', coordinates: lakes },
   };

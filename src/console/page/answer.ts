@@ -1,4 +1,4 @@
-/** A request of a component: loading, answered or refused. The last answer stays during a repetition. */
+/** A request of a component: loading, answered or refused. The last answer stays while the request is repeated. */
 
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { useModel } from './model-context.ts';

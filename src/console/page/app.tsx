@@ -1,6 +1,6 @@
 /**
- * The page of a signed-in client: the head with its views, the open view, and the map next to it. Like a browser after
- * a navigation, it shows a new view from its top, restores the scroll position on the way back, and moves the focus.
+ * The page of a signed-in client: the header with the list of views, the open view, and the map next to it. Like a
+ * browser, it shows a new view from its top, restores the scroll position on the way back, and moves the focus.
  */
 
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
@@ -22,7 +22,7 @@ import { SearchesView } from './views/searches-view.tsx';
 import { WhyView } from './views/why-view.tsx';
 import { chooseLanguage, language, presentWords, useWords } from './words/language.ts';
 
-/** Not a hook: the key in the address is read before the first rendering. */
+/** Not a hook, because the key in the address is read before the first rendering. */
 export function mayReplaceKey(): boolean {
   return window.confirm(presentWords().replaceKey);
 }
@@ -111,7 +111,7 @@ function Page({ onLeave }: { onLeave(): void }) {
   );
 }
 
-/** The map lives as long as its element. */
+/** Creates the map with its element, and removes it with the element. */
 function sharedMapAttacher(set: (sharedMap: SharedMap | null) => void) {
   let opened: SharedMap | null = null;
   return (element: HTMLElement | null): void => {
@@ -198,7 +198,7 @@ function useArrival({ view, id }: Route) {
     const { current: main } = element;
     if (main === null) return;
     main.scrollTop = leftAt.current.get(place) ?? 0;
-    // The followed link may be gone with its list; one that stays keeps the focus.
+    // The followed link may have disappeared with its list. A link that stays keeps the focus.
     if (!isFirst.current && document.activeElement === document.body) main.focus({ preventScroll: true });
     isFirst.current = false;
   }, [place]);

@@ -1,6 +1,6 @@
 /**
- * Completes names of places: a combobox with a list, also for the keyboard and screen readers. The previous list stays
- * for the mouse until the next one arrives. Enter waits for the next list, and chooses its first item.
+ * Completes names of places: a combobox with a list, which also works with the keyboard and screen readers. The
+ * previous list stays clickable until the next one arrives. Enter waits for the next list and chooses its first item.
  */
 
 import { useEffect, useId, useState } from 'preact/hooks';

@@ -21,7 +21,7 @@ export interface TextProps extends Labelled {
   onText(text: string): void;
 }
 
-/** `onText` is called with each letter. */
+/** `onText` is called after each typed character. */
 export function TextField({ label, hint, violation, onText, ...input }: TextProps) {
   return (
     <Field label={label} hint={hint} violation={violation}>

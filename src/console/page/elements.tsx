@@ -53,12 +53,12 @@ export function Violation({ id, text }: { readonly id?: string; readonly text: s
 
 export interface FoldProps {
   readonly title: string;
-  /** True if a field in it is set or has a violation: it opens, and later stays as the reader leaves it. */
+  /** True if a field in it is set or has a violation. The part then opens; later only the reader opens or closes it. */
   readonly isNeeded: boolean;
   readonly children: ComponentChildren;
 }
 
-/** Optional details, closed at first. */
+/** An optional part of a form, closed at first. */
 export function Fold({ title, isNeeded, children }: FoldProps) {
   const fold = useRef<HTMLDetailsElement>(null);
   useEffect(() => {
@@ -72,7 +72,7 @@ export function Fold({ title, isNeeded, children }: FoldProps) {
   );
 }
 
-/** Drawn icons: not every font has these characters. */
+/** Drawn icons, because not every font has these characters. */
 const PATHS = {
   yes: 'M3 8.5l3.5 3.5L13 4.5',
   no: 'M4 4l8 8M12 4l-8 8',
@@ -135,7 +135,7 @@ export function Confirmation({ question, confirm, onConfirm, onLeave }: Confirma
   const dialog = useRef<HTMLDialogElement>(null);
   const title = useId();
   const isLeft = useRef(false);
-  // Without a delay: the close event comes later, perhaps when another dialog is open.
+  // Without a delay, because the close event comes later, perhaps when another dialog is open.
   const leave = (): void => {
     if (isLeft.current) return;
     isLeft.current = true;
@@ -165,7 +165,7 @@ interface CopyButtonProps {
   readonly beside: RefObject<HTMLElement | null>;
 }
 
-/** Copies the text of `beside`; without TLS, where browsers forbid that, it selects the text. */
+/** Copies the text of `beside`. Without TLS, where browsers forbid copying, it selects the text. */
 export function CopyButton({ label, text, beside }: CopyButtonProps) {
   const words = useWords();
   const [done, setDone] = useState<{ readonly text: string; readonly said: 'copied' | 'selected' } | null>(null);
@@ -175,7 +175,7 @@ export function CopyButton({ label, text, beside }: CopyButtonProps) {
     setDone({ text, said: 'selected' });
   };
   const copy = (): void => {
-    // Contrary to its type, it is absent without TLS.
+    // Contrary to its type, the clipboard is absent without TLS.
     const clipboard = navigator.clipboard as Clipboard | undefined;
     if (clipboard === undefined) return select();
     clipboard.writeText(text).then(() => setDone({ text, said: 'copied' }), select);

@@ -1,7 +1,7 @@
 /**
  * The current results of the chosen search, including those not yet notified, in the chosen order and filtered by the
- * typed words. The first thousand are read at once, further ones at the end of the list. New results wait until the
- * reader asks for them, so that no row moves under the pointer.
+ * typed words. The first thousand are read at once, and more when the reader scrolls to the end of the list. New
+ * results are shown when the reader requests them, so that no row moves under the pointer.
  */
 
 import type { Collection, FoundPropertyDocument } from './documents.ts';
@@ -18,7 +18,7 @@ export interface FoundList {
   readonly pins: readonly Pin[];
   readonly fresh: readonly Pin[];
   readonly total: number;
-  /** Only the properties that changed last were evaluated. */
+  /** True if only the properties that changed last were evaluated. */
   readonly isEstimated: boolean;
   readonly isReading: boolean;
   /** Reads further results. */
@@ -150,7 +150,7 @@ function followSearch({ search, query, list, until, persevere, rest, visit, relo
 
 function untilGone(work: Promise<void>, onGone: () => void): void {
   void work.catch((error: unknown) => {
-    // The search is gone.
+    // The search has been deleted.
     if (!(error instanceof Refusal)) throw error;
     onGone();
   });
@@ -158,7 +158,7 @@ function untilGone(work: Promise<void>, onGone: () => void): void {
 
 const EMPTY = { pins: [], fresh: [], total: 0, isEstimated: false };
 
-/** `listed`: the mark that all listed properties have; null if the list has all that are not hidden. */
+/** `listed`: the mark of all listed properties; null if the list contains all properties that are not hidden. */
 function withMark(
   list: FoundList | null,
   listed: Query[string] | undefined,

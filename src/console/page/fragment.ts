@@ -1,4 +1,4 @@
-/** Decodes text of an address, which anyone may have written: invalid encodings are kept as they are. */
+/** Decodes text from an address, which anyone may have written. Invalid encodings are kept unchanged. */
 
 /** Unlike `decodeURIComponent` it never throws. */
 export function decoded(text: string): string {

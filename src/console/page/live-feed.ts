@@ -1,6 +1,6 @@
 /**
- * Follows the feed by long polls, starting at the present. It retries while the service is unavailable, continues after
- * an outdated cursor where the service says, and shows nothing twice.
+ * Follows the feed by long polls, starting with the next item. It retries while the service is unavailable, continues
+ * after an outdated cursor at the one that the service names, and shows nothing twice.
  */
 
 import type { FeedItem, FeedPage } from './documents.ts';
@@ -28,7 +28,7 @@ export async function followFeed({ rest, signal, onItems, onConnection }: Follow
   let failures = 0;
   while (!signal.aborted) {
     try {
-      // The first poll, also after a loss, does not wait: the page learns that it is connected.
+      // The first poll, also after a lost connection, does not wait, and so shows at once that it succeeded.
       const wait = after === 'latest' || failures > 0 ? 0 : WAIT_SECONDS;
       const page = await rest.read<FeedPage>('/feed', { after, wait, limit: PAGE_ITEMS }, signal);
       failures = 0;

@@ -1,4 +1,4 @@
-/** Keeps searches, matches and new arrivals on the map current. Renders nothing itself. */
+/** Updates the searches, matches and new properties on the map. Renders nothing itself. */
 
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { SearchDocument } from './documents.ts';
@@ -78,7 +78,7 @@ export function MapContents() {
   );
 }
 
-/** Shown at zooms at which the outlines lack streets. */
+/** From this zoom on, readers miss streets on a map of outlines. */
 const STREETS_WANTED_FROM_ZOOM = 12;
 /** A public tile server; its usage policy is linked next to it. */
 const HOW_TO_GET_STREETS = `VIGIE_MAP_TILES_URL=https://tile.openstreetmap.org/{z}/{x}/{y}.png
@@ -117,7 +117,7 @@ interface Listed {
   readonly chosen: string | null;
 }
 
-/** Moves the map to the listed properties while they are read, until the reader moves it. */
+/** Moves the map to the listed properties while they are read, unless the reader moves it. */
 function useGoingThere(sharedMap: SharedMap, { boxes, isReading, chosen }: Listed): void {
   const state = useRef<'nowhere' | 'near' | 'there'>('nowhere');
   useEffect(() => {

@@ -6,9 +6,9 @@ import type { Model } from './model.ts';
 
 export const ModelContext = createContext<Model | null>(null);
 
-/** Throws outside of a signed-in page: that is a bug. */
+/** Throws outside a signed-in page, which is a bug. */
 export function useModel(): Model {
   const model = useContext(ModelContext);
-  if (model === null) throw new Error('nobody is signed in');
+  if (model === null) throw new Error('no client is signed in');
   return model;
 }

@@ -1,6 +1,6 @@
 /**
- * The page's copy of the service's state: the client's searches, their matches, the results of the chosen one, and the
- * latest notifications. A poll of the feed keeps it current, from signing in until signing out.
+ * The page's copy of the service's state: the client's searches, their matches, the results of the chosen search, and
+ * the latest notifications. Polls of the feed keep it current until the client signs out.
  */
 
 import type {
@@ -34,7 +34,7 @@ export type Model = ReturnType<typeof openModel>;
 const SEARCHES_MAX = 2_000;
 const SEARCHES_PER_PAGE = 100;
 const MATCHES_PER_PAGE = 100;
-/** Matches are numbered before they are committed: some of the last minute may still appear. */
+/** Matches get their ids before they are committed, so some of the last minute may still appear. */
 const OVERLAP_MS = 60_000;
 const DAY_MS = 86_400_000;
 const NO_SEARCHES: SearchTable = { isLoaded: false, list: [], byIri: new Map(), total: 0, seenBefore: new Map() };
@@ -117,7 +117,7 @@ function searchChanges(searches: Observable<SearchTable>, dropMatches: (search: 
     async readAll(rest: Rest, signal: AbortSignal): Promise<void> {
       const before = count;
       const { list, total } = await readSearches(rest, signal);
-      // The read state may be older than a change of this page.
+      // The state that was read may be older than a change of this page.
       if (count === before) searches.set(tableOf(list, total, searches.get()));
       else await this.readAll(rest, signal);
     },
@@ -213,7 +213,7 @@ function createMatchReader(rest: Rest, signal: AbortSignal) {
   const pins = createPinTable();
   /** Counts the changes of `pins`. */
   const pinsVersion = observable(0);
-  /** Whether older matches are still being read. */
+  /** True while older matches are being read. */
   const isReadingMatches = observable(true);
   /** How many days the map goes back; null for no limit. */
   const days = observable<number | null>(7);

@@ -1,4 +1,4 @@
-/** A value whose changes render components again: all state outside of components consists of these. */
+/** A value whose changes render components again. All state outside components is stored in such values. */
 
 import { useEffect, useState } from 'preact/hooks';
 

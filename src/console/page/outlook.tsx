@@ -1,4 +1,4 @@
-/** Sentences on what a search will send, and what it lacks to send more. */
+/** Sentences about what a search will send, and what it lacks to send more. */
 
 import type { SearchDocument } from './documents.ts';
 import { useWords, type Words } from './words/language.ts';

@@ -1,6 +1,6 @@
 /**
- * Matches as the map needs them: position, kind, time. The newest are kept, up to a maximum. A property that several
- * searches match has a pin for each, drawn over each other.
+ * Matches as the map needs them: position, kind, time. Only the newest are kept. A property that several searches match
+ * has a pin for each, at the same position.
  */
 
 import {
@@ -36,7 +36,7 @@ export interface Pin extends Pick<PropertyDocument, (typeof SHOWN)[number]> {
   readonly updatedAtMs: number;
   /** Null if nothing was notified. */
   readonly matchedAtMs: number | null;
-  /** It appeared after the last visit to its search. */
+  /** True if it appeared after the last visit to its search. */
   readonly isNew?: boolean;
   readonly mark: PropertyMarkDocument['state'];
   /** Position in the unit square of the world; null if unknown. */
@@ -62,14 +62,14 @@ export function createPinTable() {
       const isNew = !byMatch.has(match['@id']);
       byMatch.set(match['@id'], pinOf(match));
       sorted = null;
-      // A tenth more than the maximum, so that not every match sorts ten thousand.
+      // A tenth more than the maximum, so that not every new match sorts ten thousand.
       if (byMatch.size > PINS_MAX * 1.1) {
         for (const { match: oldest } of list().slice(PINS_MAX)) byMatch.delete(oldest);
         sorted = null;
       }
       return isNew;
     },
-    /** `property`: only the pin of this one. */
+    /** `property`: only the pin of this property. */
     drop(search: string, property?: string): void {
       const isGone = (pin: Pin) => pin.search === search && (property === undefined || pin.property === property);
       for (const pin of byMatch.values()) if (isGone(pin)) byMatch.delete(pin.match);
@@ -124,13 +124,13 @@ export function pinOf({
 
 const FEATURES_MAX = 12;
 const BETWEEN = /,(?!\d)|[;/+&|\n•·]/;
-/** Matches folded text that says, or may say, what the home lacks. */
+/** Matches folded text that states, or may state, what the home lacks. */
 const DENIAL = new RegExp(
   "(?:^| )(?:sans|ni)(?! vis)(?![a-z])|^(?:aucune?|pas d[e’']|non?|zero|depourvue?s? d[e’']|not|without)(?![a-z])" +
     '|^0+(?![\\d.,])|(?:^|[ :=(])(?:non?|false|aucune?|none|0+(?: ?m[2²])?)\\)?$',
 );
 
-/** The parts of an item that say what a home has; empty if one is a bare "non". */
+/** The parts of an item that state what a home has; empty if a part is only "non". */
 function presentParts(item: string): readonly string[] {
   const parts = item
     .split(BETWEEN)
@@ -140,7 +140,7 @@ function presentParts(item: string): readonly string[] {
   return denied.some((part) => !part.trim().includes(' ')) ? [] : parts.filter((part) => !denied.includes(part));
 }
 
-/** What the adverts say that the home has, each once. */
+/** What the home has according to its adverts, each fact once. */
 export function homeOf(adverts: PropertyDocument['adverts']): Pick<Pin, 'energy' | 'features'> {
   return {
     energy: [...new Set(adverts.flatMap(({ energy }) => energy?.category ?? []))],

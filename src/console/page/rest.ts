@@ -49,7 +49,7 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 export type Rest = ReturnType<typeof createRest>;
 
 /**
- * Its functions reject with `Refusal` and `Unreachable`, and with the signal's reason. `onUnknownKey` is called when the
+ * The functions reject with `Refusal` or `Unreachable`, or with the signal's reason. `onUnknownKey` is called when the
  * service rejects the key.
  */
 export function createRest(key: string, onUnknownKey: () => void) {
@@ -90,7 +90,7 @@ export function createRest(key: string, onUnknownKey: () => void) {
   };
 }
 
-/** An answer that ends early counts as no answer. */
+/** An answer that is cut off counts as no answer. */
 async function bodyOf<Body>(response: Response, signal?: AbortSignal): Promise<Body> {
   if (response.status === 204) return undefined as Body;
   return response.json().catch((error: Error) => {
@@ -108,7 +108,7 @@ export function addressOf(path: string, query: Query = {}): string {
   return url.href;
 }
 
-/** Sentences of refusals; any other error is a bug of the page, and goes to the browser's console. */
+/** Returns the sentences of a refusal. Any other error is a bug of the page, and is logged in the browser's console. */
 export function messageOf(error: unknown, words: Pick<Words, 'unreachable'>): string {
   if (error instanceof Refusal) return error.message;
   if (error instanceof Unreachable) return words.unreachable;

@@ -1,4 +1,4 @@
-/** The open view, from the fragment: links, the back button and bookmarks work. */
+/** The open view, stored in the fragment, so that links, the back button and bookmarks work. */
 
 import { decoded } from './fragment.ts';
 import { observable } from './observable.ts';

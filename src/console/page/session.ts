@@ -1,6 +1,6 @@
 /**
  * The API key, kept until the tab is closed. It is typed, or given in the fragment (`#key=`), which never leaves the
- * browser and is removed from the address before the first request. Also the page's settings and the chosen language.
+ * browser and is removed from the address before the first request. Also has the page's settings and language.
  */
 
 import { decoded } from './fragment.ts';
@@ -10,9 +10,9 @@ export interface PageSettings {
   readonly tilesUrl: string | null;
   readonly tilesAttribution: string;
   readonly version: string;
-  /** The service has a mail server. */
+  /** True if the service has a mail server. */
   readonly sendsMail: boolean;
-  /** Nothing is sent by e-mail without consent. */
+  /** True if nothing is sent by e-mail without consent. */
   readonly requiresConsent: boolean;
   /** Names of the base map's files. */
   readonly outlines: string;
@@ -34,8 +34,8 @@ export function hasBroughtKey(): boolean {
 }
 
 /**
- * Removes the key from the address. A link from another person may contain another key than the one in use, and the
- * next change would be made in that account: `mayReplace` asks first.
+ * Removes the key from the address. A link from another person may contain a different key, and the next change would
+ * be made in that account, so `mayReplace` asks first.
  */
 export function readKey(mayReplace: () => boolean): string | null {
   const [, brought = ''] = /^#key=([^&]+)/.exec(location.hash) ?? [];

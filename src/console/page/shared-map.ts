@@ -1,6 +1,6 @@
 /**
- * The Leaflet map that map view, editor and points of interest share: a canvas for the base map and search areas, one for
- * matches, and layers that an open view adds.
+ * The Leaflet map that the map view, the editor and the points of interest share. It has a canvas for the base map and
+ * search areas, one for matches, and layers that an open view adds.
  */
 
 import {
@@ -101,9 +101,9 @@ export function openSharedMap(element: HTMLElement) {
   };
 }
 
-/** Opens the map with the operator's tiles, or the outlines' attribution, and panes below and above what views draw. */
+/** Opens the map with the operator's tiles or the outlines' attribution, and panes around the layers of views. */
 function openMap(element: HTMLElement): LeafletMap {
-  // Between two zooms, tiles would be stretched, including their names.
+  // Between two zooms, tiles and their names would be stretched.
   const zoomSnap = SETTINGS.tilesUrl === null ? 0.5 : 1;
   const bounds = { maxZoom: ZOOM_MAX, minZoom: 3, zoomSnap };
   const zoomAnimation = !matchMedia('(prefers-reduced-motion: reduce)').matches;
@@ -135,7 +135,7 @@ function nameButtons(element: HTMLElement, { zoomIn, zoomOut }: Words): void {
   }
 }
 
-/** Shows these bounds; null for those requested while the map was hidden. */
+/** Shows these bounds; null means the bounds requested while the map was hidden. */
 type Fit = (bounds: L.LatLngBounds | null) => void;
 
 const FITTING = { maxZoom: 13, padding: [30, 30] as [number, number] };

@@ -1,4 +1,4 @@
-/** The pins of map and list: for one search its present results, for all searches their matches. */
+/** The pins of the map and the list: the current results of one search, or the matches of all searches. */
 
 import { useMemo } from 'preact/hooks';
 import { filtered, filters, shownKinds } from './filters.ts';

@@ -8,7 +8,7 @@ import { createRest, Refusal } from './rest.ts';
 import { chooseLanguage, language, useWords } from './words/language.ts';
 
 export interface SignInProps {
-  /** The former key is unknown or revoked. */
+  /** True if the previous key is unknown or revoked. */
   readonly isRefused: boolean;
   onKey(key: string): void;
 }
@@ -71,7 +71,7 @@ export function SignIn({ isRefused, onKey }: SignInProps) {
   );
 }
 
-/** A header can only carry Latin letters, so text with other characters is not a key. */
+/** A header can contain only ASCII characters, so text with others is not a key. */
 async function tryKey(key: string): Promise<boolean> {
   if (!/^[\x21-\x7e]+$/.test(key)) return false;
   try {

@@ -1,16 +1,16 @@
 /**
- * Actors: a closure owns some state and receives its messages one batch at a time, in the order in which each sender
- * sent them.
+ * An actor is a closure that owns some state and receives its messages one batch at a time, in the order in which each
+ * sender sent them.
  *
- * Promises: `tell` resolves on admission and waits while the mailbox is full. `drain` refuses new messages and ends
- * when the admitted ones are handled, or when its grace is over. A stopped actor rejects its senders; an admitted
- * message is handled or, if the actor stops first, lost, so durable work is acknowledged by its handler and never by
- * its sender.
+ * `tell` resolves when the message is admitted, and waits while the mailbox is full. `drain` refuses new messages and
+ * ends when the admitted messages are handled or the grace period is over. A stopped actor rejects its senders and
+ * loses admitted messages that it has not handled. Only the handler, never the sender, may therefore acknowledge
+ * durable work.
  *
- * When `receive` throws, the failure's class decides (supervisor.ts). After a transient error of a server the same
- * batch is retried, with growing pauses. After any other error the batch is halved until the failing message is alone;
- * that message is retried while the others continue, and dead-lettered when the retries fail. An actor that cannot
- * dead-letter may hold wrong state: it stops after the same retries, and its supervisor is notified.
+ * If `receive` throws, the class of the error decides (supervisor.ts). After a transient error of a server, the same
+ * batch is retried with growing pauses. After any other error, the batch is halved until the failing message is alone.
+ * That message is retried while the others continue, and becomes a dead letter if the retries fail. An actor without
+ * `deadLetter` may have wrong state: it stops after the same retries and notifies its supervisor.
  */
 
 import { Mailbox, type Weighing } from './mailbox.ts';
@@ -19,45 +19,45 @@ import { pause, Signal } from './waiting.ts';
 
 export interface ActorOptions<M> {
   readonly name: string;
-  /** Maximum messages that are admitted and not yet taken. */
+  /** Maximum number of messages that are admitted but not yet taken. */
   readonly mailboxMax: number;
-  /** Maximum messages handed to `receive` at once, besides left-over ones; default 1. */
+  /** Maximum number of messages handed to `receive` at once, left-over messages excluded; default 1. */
   readonly batchMax?: number;
-  /** Also bounds the mailbox and each batch by weight. */
+  /** Limits the mailbox and each batch by weight too. */
   readonly weighing?: Weighing<M>;
-  /** Milliseconds that an incomplete batch waits for more, for work whose latency does not matter; default 0. */
+  /** How long an incomplete batch waits for more messages, in milliseconds, if latency does not matter; default 0. */
   readonly gatherMs?: number;
-  /** Resolves with the left-over messages, never the whole batch. They are first in the next batch. */
+  /** Resolves with the left-over messages, which begin the next batch. At least one message must be handled. */
   readonly receive: (messages: readonly M[]) => Promise<readonly M[] | void>;
   /**
-   * For an actor whose `receive` resolves before its work is complete. Resolves with the messages to receive again,
-   * when that work is complete or `arrival` resolves.
+   * For an actor whose `receive` resolves before its work is complete. Resolves when that work is complete or `arrival`
+   * resolves, with the messages to receive again.
    */
   readonly settle?: (arrival: Promise<void>) => Promise<readonly M[]>;
   /**
-   * The subject of a message: messages with one key keep their order while one of them is retried. By default each
+   * The subject of a message. Messages with the same key keep their order while one of them is retried. By default each
    * message has its own key.
    */
   readonly keyOf?: (message: M) => unknown;
-  /** Takes a message that fails alone because of a bug. Without it, such a bug stops the actor. */
+  /** Called with a message that fails alone because of a bug. Without this function, such a bug stops the actor. */
   readonly deadLetter?: (message: M, error: Error) => Promise<void>;
   readonly supervisor: Pick<Supervisor, 'watch'>;
 }
 
 export interface Actor<M> {
   readonly name: string;
-  /** Admitted messages not yet taken. */
+  /** Number of messages that are admitted but not yet taken. */
   readonly depth: number;
   /** Resolves when the message is admitted; rejects with `ActorStoppedError`. */
   tell(message: M): Promise<void>;
   /**
-   * Refuses new messages. Resolves when the admitted ones are handled, or when `grace` is over (by default a grace of
-   * this call): unhandled messages are then dropped.
+   * Refuses new messages. Resolves when the admitted messages are handled or `grace` is over, and then drops the
+   * unhandled ones. By default the call starts its own grace period.
    */
   drain(grace?: Grace): Promise<void>;
 }
 
-/** A time limit that several drains share. */
+/** A time limit that several calls of `drain` share. */
 export interface Grace {
   readonly isOver: Promise<void>;
   /** Cancels the timer: `isOver` then never resolves. */
@@ -73,7 +73,7 @@ export const DRAIN_MAX_MS = 15_000;
 
 const NEVER = new Promise<void>(() => undefined);
 
-/** While this many batches of messages are left over, no new messages are taken. */
+/** No new messages are taken while the left-over messages fill this many batches. */
 const LEFT_BATCHES_MAX = 4;
 
 export function startGrace(durationMs: number = DRAIN_MAX_MS): Grace {
@@ -139,14 +139,14 @@ export function spawn<M>(options: ActorOptions<M>): Actor<M> {
   };
 }
 
-/** What happens to messages that cannot be handled. */
+/** Handles messages, and decides what happens to those that fail. */
 function createHandling<M>(
   { receive, deadLetter }: Pick<ActorOptions<M>, 'receive' | 'deadLetter'>,
   suspects: Suspects<M>,
   watch: Watch,
   budget: RetryBudget,
 ) {
-  /** Resolves with the left-over messages; rejects when the actor must stop. */
+  /** Resolves with the left-over messages; rejects if the actor must stop. */
   async function handle(admitted: readonly M[]): Promise<readonly M[]> {
     const messages = suspects.holdBack(admitted);
     if (messages.length === 0) return [];
@@ -161,7 +161,7 @@ function createHandling<M>(
     }
   }
 
-  /** Messages with the suspect's key in `left` arrived after it, and before those held back behind it. */
+  /** Messages with the suspect's key in `left` arrived after the suspect and before those held back behind it. */
   async function retry(suspect: Suspect<M>, left: readonly M[]): Promise<readonly M[]> {
     try {
       const again = await retryUntilDone(() => receive([suspect.message]), watch, budget, []);
@@ -172,7 +172,7 @@ function createHandling<M>(
     }
   }
 
-  /** Resolves with the messages held back behind the suspect, if it is abandoned. */
+  /** Resolves with the messages held back behind the suspect if it is abandoned, otherwise with none. */
   async function fail(
     suspect: Suspect<M>,
     error: Error,
@@ -180,7 +180,7 @@ function createHandling<M>(
   ): Promise<readonly M[]> {
     const retryInMs = suspects.retryInMs(suspect, error);
     watch.failed({ error, isBug: retryInMs === null, isFinal: false, retryInMs });
-    // The actor continues with other messages.
+    // Clears the failure, because the actor continues with other messages.
     watch.recovered();
     if (retryInMs === null) {
       await retryUntilDone(() => giveUp(suspect.message, error), watch, budget);
@@ -193,7 +193,7 @@ function createHandling<M>(
   return { handle, retry };
 }
 
-/** Waits only when nothing is left over. Takes no message while much is left over, so that senders wait. */
+/** Waits only if no message is left over. Takes no message while many are left over, so that senders wait. */
 async function nextBatch<M>(
   mailbox: Mailbox<M>,
   leftCount: number,
@@ -209,7 +209,7 @@ async function nextBatch<M>(
   return mailbox.nextAdmitted(batchMax);
 }
 
-/** Unlimited until `drain` sets a time limit. */
+/** Unlimited until `endWith` sets a time limit. */
 function createRetryBudget(): RetryBudget & { endWith(grace: Grace): Promise<void> } {
   const wakeUp = new Signal();
   let isOver = false;
@@ -233,19 +233,19 @@ function createRetryBudget(): RetryBudget & { endWith(grace: Grace): Promise<voi
 interface Suspect<M> {
   readonly key: unknown;
   readonly message: M;
-  /** Messages with the same key that are held back, in their order. */
+  /** Held-back messages with the same key, in their order. */
   readonly behind: M[];
   failures: number;
   isDue: boolean;
 }
 
-/** The oldest keys are dropped first. */
+/** When there are more keys, the oldest is dropped. */
 const PROVEN_MAX = 1_000;
 
 /**
  * Messages that caused an error of unknown class, each alone in its batch. Such a message is retried three times within
- * half a minute before the error counts as a bug. Only messages of the same key wait for it, and they keep their order.
- * An error for which a message of the same key was already abandoned counts as a bug at once.
+ * half a minute before the error counts as a bug. Only messages with the same key wait for it, and they keep their
+ * order. If a message with the same key was already abandoned for the same error, the error counts as a bug at once.
  */
 class Suspects<M> {
   readonly wakeUp = new Signal();
@@ -260,7 +260,7 @@ class Suspects<M> {
     this.#keyOf = keyOf;
   }
 
-  /** Number of messages that wait here, suspects included. */
+  /** Number of messages that wait here, including the suspects. */
   get count(): number {
     let count = 0;
     for (const { behind } of this.#byKey.values()) count += 1 + behind.length;
@@ -288,7 +288,7 @@ class Suspects<M> {
     return suspect;
   }
 
-  /** Milliseconds until the next retry; null when the error counts as a bug. */
+  /** Milliseconds until the next retry; null if the error counts as a bug. */
   retryInMs({ key, failures }: Suspect<M>, error: Error): number | null {
     if (this.#proven.get(key) === String(error)) return null;
     return this.#retryPausesMs[failures] ?? null;
@@ -300,7 +300,7 @@ class Suspects<M> {
     void pause(inMs).then(() => this.#makeDue(suspect));
   }
 
-  /** Ends the suspect; returns the messages held back behind it. `bug`: the error if it was abandoned. */
+  /** Removes the suspect; returns the messages held back behind it. `bug` is the error if it was abandoned. */
   release({ key, behind }: Suspect<M>, bug: Error | null): readonly M[] {
     this.#byKey.delete(key);
     this.#proven.delete(key);

@@ -1,6 +1,6 @@
 /**
- * A bounded first-in, first-out queue between senders and one receiver. A full mailbox makes its senders wait, in
- * order, instead of growing or dropping: this is the service's only back-pressure.
+ * A limited first-in, first-out queue between senders and one receiver. A full mailbox makes its senders wait, in
+ * order, instead of growing or dropping messages. This is the only back-pressure in the service.
  */
 
 interface Waiting<T> {
@@ -9,7 +9,7 @@ interface Waiting<T> {
   readonly refuse: (reason: Error) => void;
 }
 
-/** The weight of a message, for instance its bytes, and the maximum weight of the mailbox and of a batch. */
+/** The weight of a message, for example its bytes, and the maximum weight of the mailbox and of a batch. */
 export interface Weighing<T> {
   readonly weigh: (message: T) => number;
   readonly weightMax: number;
@@ -26,18 +26,18 @@ export class Mailbox<T> {
   #wake: (() => void) | null = null;
   #closed: Error | null = null;
 
-  /** `max` bounds the admitted messages and is at least 1. A message above the weight limit is held and taken alone. */
+  /** At most `max` messages are admitted; `max` is at least 1. A message above the weight limit is admitted alone. */
   constructor(max: number, weighing: Weighing<T> = WEIGHTLESS) {
     this.#max = max;
     this.#weighing = weighing;
   }
 
-  /** Admitted messages not yet taken. */
+  /** Number of messages that are admitted but not yet taken. */
   get depth(): number {
     return this.#admitted.length;
   }
 
-  /** Resolves once the message is admitted; rejects when the mailbox is closed before that. */
+  /** Resolves when the message is admitted; rejects if the mailbox is closed before that. */
   put(message: T): Promise<void> {
     if (this.#closed !== null) return Promise.reject(this.#closed);
     if (this.#waiting.length === 0 && this.#hasRoomFor(message)) {
@@ -56,7 +56,7 @@ export class Mailbox<T> {
     }
   }
 
-  /** Takes up to `max` admitted messages: at least one, unless there is none. */
+  /** Takes up to `max` admitted messages, and at least one if there is any. */
   nextAdmitted(max: number): T[] {
     const { weigh, weightMax } = this.#weighing;
     let count = 0;

@@ -1,6 +1,8 @@
-/** Shares a bounded capacity: a client holds at most seven times what is free, so no client fills it alone. */
+/**
+ * Shares a limited capacity. A client may use at most seven times the free capacity, so no client can use all of it.
+ */
 
-/** One client holds at most seven eighths of the capacity, two hold seven fifteenths each: some is always free. */
+/** One client can use at most seven eighths of the capacity, and two clients seven fifteenths each. */
 export const SHARE_OF_FREE = 7;
 
 export class SharedRoom {
@@ -17,7 +19,7 @@ export class SharedRoom {
     return this.#claimed;
   }
 
-  /** How many more the client may hold; zero or less means none. `planned` counts as held already. */
+  /** How many more the client may use; zero or less means none. `planned` is counted as used. */
   roomFor(client: string, planned: readonly { readonly client: string; readonly count: number }[] = []): number {
     let [free, own] = [this.#max - this.#claimed, this.#byClient.get(client) ?? 0];
     for (const each of planned) {
@@ -27,7 +29,7 @@ export class SharedRoom {
     return Math.min(free, SHARE_OF_FREE * free - own);
   }
 
-  /** `change` is negative when something is released. */
+  /** `change` is negative when capacity is released. */
   count(client: string, change: number): void {
     this.#claimed += change;
     const own = (this.#byClient.get(client) ?? 0) + change;

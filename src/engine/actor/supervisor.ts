@@ -1,7 +1,7 @@
 /**
- * Supervision of work that fails. After a transient error of a server, the work is retried with growing pauses as long
- * as the budget lasts. Any other error is retried three times within half a minute before it counts as a bug. The
- * supervisor is notified of each failure, and knows which actors have been failing and for how long.
+ * Supervises work that fails. After a transient error of a server, the work is retried with growing pauses until the
+ * retry budget is over. After any other error, it is retried three times within half a minute; then the error counts as
+ * a bug. The supervisor is notified of each failure, and reports which actors are failing and for how long.
  */
 
 import { pause } from './waiting.ts';
@@ -11,16 +11,16 @@ export interface ActorFailure {
   readonly error: Error;
   /** False for a transient error of a server. */
   readonly isBug: boolean;
-  /** True when the actor stops because of it. */
+  /** True if the actor stops because of this failure. */
   readonly isFinal: boolean;
-  /** Null when the work is not retried. */
+  /** Null if the work is not retried. */
   readonly retryInMs: number | null;
 }
 
 export interface FailingActor {
   readonly actor: string;
   readonly reason: string;
-  /** Milliseconds since the first failure after its last success. */
+  /** Milliseconds since the first failure after the last success. */
   readonly failingForMs: number;
 }
 
@@ -33,7 +33,7 @@ export interface Supervisor {
   readonly retryPausesMs: readonly number[];
   /** Watches one actor; several actors may share a name. */
   watch(actor: string): Watch;
-  /** Actors that have failed for at least `durationMs` without a success, one entry per name, longest first. */
+  /** Actors that have been failing for at least `durationMs`, one entry per name, longest first. */
   failing(durationMs: number): readonly FailingActor[];
 }
 
@@ -41,18 +41,18 @@ export interface Watch {
   readonly isOperational: Supervisor['isOperational'];
   readonly retryPausesMs: Supervisor['retryPausesMs'];
   failed(failure: Omit<ActorFailure, 'actor'>): void;
-  /** Call it when the actor works again or has ended. */
+  /** Call this when the actor works again or has ended. */
   recovered(): void;
-  /** Call it when the actor is abandoned: later failures are reported and have no other effect. */
+  /** Call this when the actor is abandoned: later failures are then reported but have no other effect. */
   dismissed(): void;
 }
 
 export interface SupervisorOptions {
-  /** Whether a failure is a transient error of a named server. */
+  /** Whether a failure is a transient error of a server. */
   readonly isOperational: (error: Error) => boolean;
   readonly retryPausesMs: readonly number[];
   readonly onFailure: (failure: ActorFailure) => void;
-  /** The reason that operators read. Default: the message. */
+  /** Returns the reason shown to operators. Default: the error's message. */
   readonly reasonOf?: (error: Error) => string;
   /** Monotonic milliseconds. */
   readonly nowMs: () => number;
@@ -95,7 +95,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
   };
 }
 
-/** For work outside actors: every failure is reported to `onTransientError`, and the work is retried. */
+/** For work outside actors. Each failure is reported to `onTransientError`, and the work is retried. */
 export function transientErrorWatch(what: string, onTransientError: (what: string, error: Error) => void): Watch {
   return {
     isOperational: () => true,
@@ -109,11 +109,11 @@ export function transientErrorWatch(what: string, onTransientError: (what: strin
 /** How long work is retried. */
 export interface RetryBudget {
   readonly isOver: boolean;
-  /** Resolves after `durationMs`, or earlier when an immediate retry makes sense. */
+  /** Resolves after `durationMs`, or earlier if the work should be retried at once. */
   pause(durationMs: number): Promise<void>;
 }
 
-/** Unlimited until `stopping` is aborted; then one last attempt is made at once. */
+/** Unlimited until `stopping` is aborted; then the work is attempted once more, immediately. */
 export function retryUntilAborted(stopping: AbortSignal): RetryBudget {
   return {
     get isOver() {
@@ -138,8 +138,8 @@ const RETRY_FIRST_MS = 100;
 const RETRY_MAX_MS = 5_000;
 
 /**
- * Runs `work` until it succeeds. Rejects with its error if that is a bug, or with `RetryAbandonedError`.
- * `retryPausesMs` is empty if the caller first searches for the cause of an unknown error.
+ * Runs `work` until it succeeds. Rejects with its error if the error counts as a bug, or with `RetryAbandonedError`.
+ * `retryPausesMs` is empty if the caller first isolates the cause of an unknown error.
  */
 export async function retryUntilDone<T>(
   work: () => Promise<T>,
@@ -167,13 +167,13 @@ export async function retryUntilDone<T>(
 
 export interface Bisected<T, R> {
   readonly results: readonly R[];
-  /** Items for which `work` throws a bug even when they are alone. */
+  /** Items for which `work` fails with a bug even if they are alone. */
   readonly broken: readonly T[];
 }
 
 /**
- * Like `retryUntilDone`, for many items at once. When a bug makes `work` fail, the items are processed in halves
- * without further retries.
+ * Like `retryUntilDone`, for many items. If `work` fails because of a bug, each half of the items is processed
+ * separately, without further retries.
  */
 export async function retryBisecting<T, R>(
   items: readonly T[],

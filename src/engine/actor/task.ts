@@ -1,24 +1,24 @@
 /**
- * A background task: work that runs periodically and on request, one run at a time. If a run is due during another run,
- * it is skipped. If one is requested during a run, another run follows, because the current run may have read too
+ * A background task runs work periodically and on request, one run at a time. A run that becomes due during another run
+ * is skipped. A run that is requested during another run follows it, because the current run may have read its data too
  * early. A failed run is reported, and the schedule continues.
  */
 
 import { Signal } from './waiting.ts';
 
 export interface TaskOptions {
-  /** The task in a word or two, for the log. */
+  /** A word or two that name the task in the log. */
   readonly what: string;
-  /** Milliseconds between the starts of two runs; infinite for a task that runs on request only. */
+  /** Milliseconds between the starts of two runs; infinite for a task that runs only on request. */
   readonly everyMs: number;
-  /** True: the first run starts at once instead of after `everyMs`. */
+  /** True: the first run starts immediately, not after `everyMs`. */
   readonly isDueAtOnce?: boolean;
   /**
-   * One run. It may resolve with the milliseconds to rest before the next run, in place of `everyMs`. `stopping` is
-   * aborted when the task stops during a long run.
+   * Performs one run. May resolve with a pause before the next run in milliseconds, which replaces `everyMs`.
+   * `stopping` is aborted if the task is stopped during the run.
    */
   readonly work: (stopping: AbortSignal) => Promise<number | void> | number | void;
-  /** When absent, a failure is a bug that ends the process, like an error in a timer's callback. */
+  /** If absent, a failure is a bug that ends the process, like an error in a timer's callback. */
   readonly onTransientError?: (what: string, error: Error) => void;
   /** False: the task alone does not keep the process alive. */
   readonly keepsProcess?: boolean;
@@ -27,9 +27,9 @@ export interface TaskOptions {
 export interface Task {
   /** Requests a run. */
   ask(): void;
-  /** Requests a run; resolves when it has ended or the task has stopped; rejects with what it throws. */
+  /** Requests a run. Resolves when that run has ended or the task has stopped; rejects with the error of the run. */
   run(): Promise<void>;
-  /** Starts no further run; resolves when the current one has ended. */
+  /** Starts no further run; resolves when the current run has ended. */
   stop(): Promise<void>;
 }
 
@@ -95,7 +95,7 @@ export function startTask(options: TaskOptions): Task {
   };
 }
 
-/** Milliseconds until the next run, after one that took `tookMs`. */
+/** Milliseconds until the next run, after a run that took `tookMs`. */
 function untilNext(tookMs: number, everyMs: number): number {
   return everyMs > 0 ? everyMs - (tookMs % everyMs) : 0;
 }

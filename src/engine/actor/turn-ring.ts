@@ -1,7 +1,7 @@
 /**
  * Round-robin on three levels: clients take turns, the hosts of a client share its turns, and the endpoints of a host
- * share the host's turns. Ten thousand URLs of one client, on one host or many, weigh as much as one URL of another
- * client. The cost of a turn depends on the number of clients skipped, not on their endpoints.
+ * share the turns of the host. A client with ten thousand URLs, on one host or many, gets as many turns as a client
+ * with one URL. The cost of a turn depends on the number of skipped clients, not on their endpoints.
  */
 
 /** Members are distinguished by identity. */
@@ -10,12 +10,12 @@ export interface Member {
   readonly host: string;
 }
 
-/** The members of one client, by kind; what may be served differs between kinds. */
+/** The members of one client, by kind. `next` can skip a kind. */
 interface ClientQueue<T> {
   readonly client: string;
-  /** Kind → host → members; each level is in the order of its turns. */
+  /** Kind → host → members. Hosts and members are in the order of their turns. */
   readonly hosts: readonly Map<string, Set<T>>[];
-  /** The kind that is served first next time. */
+  /** The kind that is served first at the client's next turn. */
   turn: number;
 }
 
@@ -24,7 +24,7 @@ export class TurnRing<T extends Member> {
   readonly #clients = new Map<string, ClientQueue<T>>();
   readonly #kindOf = new Map<T, number>();
 
-  /** `kinds` is the number of kinds, which are numbered from 0. */
+  /** `kinds` is the number of kinds. Kinds are numbered from 0. */
   constructor(kinds: number) {
     this.#kinds = kinds;
   }
@@ -33,7 +33,7 @@ export class TurnRing<T extends Member> {
     return this.#clients.size === 0;
   }
 
-  /** Appends the member to the queue of its kind, or removes it for null. A present member keeps its position. */
+  /** Appends the member to the queue of `kind`, unless it is already there, or removes it if `kind` is null. */
   place(member: T, kind: number | null): void {
     const present = this.#kindOf.get(member) ?? null;
     if (present === kind) return;
@@ -65,8 +65,8 @@ export class TurnRing<T extends Member> {
   }
 
   /**
-   * The next member among those that `mayServe` admits; null when there is none. The member moves to the end of its
-   * host's queue, the host to the end of its client's queue, and the client to the end of all clients.
+   * The next member for whose client and kind `mayServe` returns true; null if there is none. The member moves to the
+   * end of its host's queue, the host to the end of its client's queue, and the client behind all other clients.
    */
   next(mayServe: (client: string, kind: number) => boolean): T | null {
     for (const queue of this.#clients.values()) {

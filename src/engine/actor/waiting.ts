@@ -1,6 +1,6 @@
 /**
- * All waiting: for a time, for a signal, for other work of the event loop, and for work with a time limit. No other
- * module implements a wait of its own.
+ * All ways to wait: for a time, for a signal, for other work of the event loop, and for work with a time limit. No
+ * other module implements its own.
  */
 
 /** Resolves after `durationMs`, or as soon as `stopping` is aborted. Never rejects. */
@@ -17,7 +17,7 @@ export function pause(durationMs: number, stopping?: AbortSignal): Promise<void>
   });
 }
 
-/** Runs `work`, then pauses for `factor` times its duration, to use a bounded share of the server's time. */
+/** Runs `work`, then pauses for `factor` times its duration, so that it uses a limited share of the server's time. */
 export async function rested<T>(work: () => Promise<T>, factor: number, stopping?: AbortSignal): Promise<T> {
   const startedAt = performance.now();
   const result = await work();
@@ -25,12 +25,12 @@ export async function rested<T>(work: () => Promise<T>, factor: number, stopping
   return result;
 }
 
-/** Resolves when ready timers and sockets have been served. */
+/** Lets the event loop serve timers and sockets that are ready. */
 export function yieldToOthers(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Returns a function that runs `work` once after the current tick, however often it is called before. */
+/** Returns a function that runs `work` once after the current tick, however often it was called during the tick. */
 export function oncePerTick(work: () => void): () => void {
   let isScheduled = false;
   return () => {
@@ -43,7 +43,7 @@ export function oncePerTick(work: () => void): () => void {
   };
 }
 
-/** Whether `work` is fulfilled. */
+/** Resolves with true if `work` is fulfilled, false if it is rejected. */
 export function succeeds(work: Promise<unknown>): Promise<boolean> {
   return work.then(
     () => true,
@@ -51,7 +51,7 @@ export function succeeds(work: Promise<unknown>): Promise<boolean> {
   );
 }
 
-/** Whether `work` settles within `timeoutMs`. */
+/** Resolves with whether `work` settles within `timeoutMs`. */
 export async function endsWithin(work: Promise<unknown>, timeoutMs: number): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
   const isLate = new Promise<boolean>((resolve) => {
@@ -61,7 +61,7 @@ export async function endsWithin(work: Promise<unknown>, timeoutMs: number): Pro
   return Promise.race([work.then(isOver, isOver), isLate]).finally(() => clearTimeout(timer));
 }
 
-/** Settles as `work` does; rejects with the error of `late` after `timeoutMs`. */
+/** Settles as `work` does, but rejects with the error of `late` if this takes longer than `timeoutMs`. */
 export function inTime<T>(work: Promise<T>, timeoutMs: number, late: () => Error): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(late()), timeoutMs);
@@ -71,8 +71,8 @@ export function inTime<T>(work: Promise<T>, timeoutMs: number, late: () => Error
 
 /**
  * Runs `work` with a controller that is aborted with `stopping`, or with the error of `late` after `timeoutMs`. `work`
- * may abort it too. A timer is used because Node.js 20 collects `AbortSignal.timeout` inside `AbortSignal.any`, and the
- * timeout never fires (nodejs/node #57736).
+ * may abort the controller too. This function uses a timer because Node.js 20 garbage-collects an `AbortSignal.timeout`
+ * passed to `AbortSignal.any`, so the timeout never fires (nodejs/node #57736).
  */
 export async function withDeadline<T>(
   timeoutMs: number,
@@ -96,11 +96,11 @@ export async function withDeadline<T>(
 /** Node.js treats a longer timeout as 1 ms. */
 const TIMER_MAX_MS = 2 ** 31 - 1;
 
-/** A notification between tasks. A notification while nothing waits is lost. */
+/** A notification between tasks. It is lost if no task is waiting. */
 export class Signal {
   readonly #waiting = new Set<() => void>();
 
-  /** Ends every wait. */
+  /** Ends all current waits. */
   notify(): void {
     for (const wake of this.#waiting) wake();
   }
@@ -122,8 +122,8 @@ export class Signal {
 }
 
 /**
- * Returns a function that shares one reading for `keptMs` among all callers. A failed reading is not kept. `nowMs` may
- * be any clock: if it was set back, the function reads again.
+ * Returns a function that shares one reading among all callers for `keptMs`. A failed reading is not kept. `nowMs` may
+ * be any clock: if the clock was set back by more than `keptMs`, the function reads again.
  */
 export function keptFor<T>(keptMs: number, read: () => Promise<T>, nowMs = () => performance.now()): () => Promise<T> {
   let kept: { readonly reading: Promise<T>; readonly atMs: number } | null = null;
@@ -139,7 +139,7 @@ export function keptFor<T>(keptMs: number, read: () => Promise<T>, nowMs = () =>
   };
 }
 
-/** Counts work in progress that is awaited elsewhere. */
+/** Counts work in progress that nothing awaits directly. */
 export class InFlight {
   readonly #wakeUp = new Signal();
   #count = 0;
@@ -157,26 +157,26 @@ export class InFlight {
     });
   }
 
-  /** Resolves when one work has ended; at once if none is in progress. */
+  /** Resolves when any work in progress has ended, or at once if there is none. */
   async oneEnded(): Promise<void> {
     if (this.#count > 0) await this.#wakeUp.wait();
   }
 
-  /** Resolves when no work is in progress, work added meanwhile included. */
+  /** Resolves when no work is in progress, including work added during the wait. */
   async ended(): Promise<void> {
     while (this.#count > 0) await this.#wakeUp.wait();
   }
 }
 
 export interface TurnBounds {
-  /** Maximum concurrent work, in all and for each key. */
+  /** Maximum concurrent work, in total and for each key. */
   readonly allMax: number;
   readonly perKeyMax: number;
   /** A key may use at most this share of the free capacity. */
   readonly shareOfFree?: number;
 }
 
-/** Bounds concurrent work, by key and in all. */
+/** Limits concurrent work, in total and for each key. */
 export class Turns {
   readonly #bounds: TurnBounds;
   readonly #underWay = new Map<string, number>();
@@ -186,7 +186,7 @@ export class Turns {
     this.#bounds = bounds;
   }
 
-  /** Waits for free capacity; resolves with null if there was none within `waitMs`. */
+  /** Waits for free capacity, then runs `work`; resolves with null if there is no capacity within `waitMs`. */
   async run<T>(key: string, work: () => Promise<T>, waitMs = Number.POSITIVE_INFINITY): Promise<T | null> {
     for (const giveUpAt = performance.now() + waitMs; !this.#hasRoom(key); ) {
       const leftMs = giveUpAt - performance.now();
@@ -216,7 +216,7 @@ export class Turns {
   }
 }
 
-/** Returns a function that starts `work`, or shares the run in progress. */
+/** Returns a function that starts `work`, or shares the call in progress. */
 export function singleFlight<A extends unknown[], T>(work: (...given: A) => Promise<T>): (...given: A) => Promise<T> {
   let underWay: Promise<T> | null = null;
   return (...given) => {

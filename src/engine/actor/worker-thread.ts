@@ -1,8 +1,8 @@
 /**
- * A worker thread that answers requests, so that long work blocks no other event loop. It starts with the first
- * request. Each request has its own channel, which Node.js closes if the thread ends first. Cancelling a request sets a
- * flag in shared memory, which the work reads between two slices, and aborts a signal, which ends its waits. A thread
- * that fails also fails its current requests; the next request starts another thread.
+ * A worker thread that answers requests, so that long work does not block other event loops. The first request starts
+ * the thread. Each request has its own channel, which Node.js closes if the thread ends first. Cancelling a request
+ * sets a flag in shared memory, which the work checks between two slices, and aborts a signal, which ends its waits. If
+ * the thread fails, its current requests fail too, and the next request starts another thread.
  */
 
 import { MessageChannel, type MessagePort, parentPort, Worker, workerData } from 'node:worker_threads';
@@ -13,7 +13,7 @@ export class WorkerLostError extends Error {
 }
 
 export interface WorkerThreadOptions {
-  /** The module that calls `answerRequests`, relative to the module that names it, without its suffix. */
+  /** The URL of the module that calls `answerRequests`, without the suffix of the file name. */
   readonly entry: URL;
   /** Plain data that `settingsOfThread` returns in the thread. */
   readonly settings: unknown;
@@ -24,13 +24,13 @@ export interface WorkerThreadOptions {
 }
 
 export interface WorkerThread {
-  /** Rejects with the work's error, with the signal's reason once the work has ended, or with `WorkerLostError`. */
+  /** Rejects with the error of the work, with the signal's reason if cancelled, or with `WorkerLostError`. */
   ask(request: unknown, signal?: AbortSignal): Promise<unknown>;
-  /** Ends the thread; requests under way are lost. */
+  /** Ends the thread; its current requests are lost. */
   stop(): Promise<void>;
 }
 
-/** The thread answers over `port`; any message that it receives there cancels the request. */
+/** The thread answers over `port`. Any message that the thread receives on `port` cancels the request. */
 interface ToThread {
   readonly request: unknown;
   readonly flag: Int32Array;
@@ -54,7 +54,7 @@ export function createWorkerThread(options: WorkerThreadOptions): WorkerThread {
 
   function start(): Worker {
     const started = spawn(options);
-    // The ports of its requests keep the process alive.
+    // The ports of its current requests keep the process alive.
     started.unref();
     let failure: Error | null = null;
     started.once('error', (error) => {
@@ -108,10 +108,10 @@ export function createWorkerThread(options: WorkerThreadOptions): WorkerThread {
 /** The module that a thread runs, and its heap limit. */
 export type ThreadProgram = Pick<WorkerThreadOptions, 'entry' | 'heapMaxMb'>;
 
-/** Like `WorkerThread.ask`, for the thread that runs the program. */
+/** Like `WorkerThread.ask`, for the thread that runs `program`. */
 export type AskThread = (program: ThreadProgram, request: unknown, signal?: AbortSignal) => Promise<unknown>;
 
-/** One thread per module, started by the first request to it. */
+/** Manages one thread per module. The first request for a module starts its thread. */
 export function createWorkerThreads(common: Pick<WorkerThreadOptions, 'settings' | 'onLost'>): {
   readonly ask: AskThread;
   readonly stop: () => Promise<void>;
@@ -146,15 +146,15 @@ function spawn({ entry, settings, heapMaxMb }: WorkerThreadOptions): Worker {
   });
 }
 
-/** In the thread: the settings that it was started with. */
+/** For the thread: returns the settings that it was started with. */
 export function settingsOfThread(): unknown {
   return (workerData as { readonly settings: unknown }).settings;
 }
 
-/** In the thread: whether the request was cancelled. */
+/** For the thread: tells whether the request was cancelled. */
 export interface Cancellation {
   readonly signal: AbortSignal;
-  /** Throws as soon as the request is cancelled, even before a message is read. */
+  /** Throws as soon as the request is cancelled, even if the event loop has not yet delivered the cancellation. */
   throwIfCancelled(): void;
 }
 
@@ -162,9 +162,9 @@ class CancelledError extends Error {
   readonly code = 'CANCELLED';
 }
 
-/** In the thread: answers requests concurrently. An error of `answer` fails one request and ends no other. */
+/** For the thread: answers requests concurrently. An error of `answer` fails only its own request. */
 export function answerRequests(answer: (request: unknown, cancellation: Cancellation) => Promise<unknown>): void {
-  if (parentPort === null) throw new Error('requests are answered in a worker thread');
+  if (parentPort === null) throw new Error('answerRequests must be called in a worker thread');
   parentPort.on('message', async ({ request, flag, port }: ToThread) => {
     const controller = new AbortController();
     port.once('message', () => controller.abort(new CancelledError('cancelled')));
@@ -178,7 +178,7 @@ export function answerRequests(answer: (request: unknown, cancellation: Cancella
   });
 }
 
-/** Copying a message between threads loses the members that identify an error's class. */
+/** Copies these members, because an error posted between threads loses those that identify its class. */
 function failureOf(error: Error): FromThread {
   const { message, stack, code, syscall, severity } = error as Error & Record<'code' | 'syscall' | 'severity', unknown>;
   return { failure: { message, ...(stack === undefined ? {} : { stack }), code, syscall, severity } };

@@ -1,5 +1,5 @@
 /**
- * Announces changes in PostgreSQL, and the clients whose feeds have new entries, to every instance of the installation.
+ * Announces changes in PostgreSQL, and clients whose feeds have new entries, to every instance of the installation.
  * Announcements use core NATS and may be lost: they only shorten the time until the next poll of PostgreSQL, which is
  * authoritative.
  */
@@ -9,13 +9,13 @@ import { parseUuid, type Uuid } from '../domain/ids.ts';
 import { type Broker, listen } from './connection.ts';
 
 /**
- * `keys`: API keys or limits of clients changed. `secrets`: webhook secrets changed. `controls`: an operator changed
- * the controls of stages or of the index. `watchers`: an operator watches activities.
+ * `keys`: API keys or limits of clients changed. `secrets`: webhook secrets changed. `controls`: an operator paused or
+ * resumed a stage or changed the index. `watchers`: an operator started or stopped watching activities.
  */
 export type Changed = 'searches' | 'keys' | 'secrets' | 'controls' | 'watchers';
 
 const FEED_GREW = 'feed.grew';
-/** Maximum clients in one announcement; an announcement about more of them names none and means all clients. */
+/** Maximum clients in one announcement. If there are more, the announcement is empty, which means all clients. */
 const FED_CLIENTS_MAX = 256;
 
 export function announceChange(broker: Broker, changed: Changed): void {
@@ -34,7 +34,7 @@ export function announceFeed(broker: Broker, clientIds: ReadonlySet<Uuid>): void
   );
 }
 
-/** `listener` is called with the clients whose feeds have new entries; null means all clients. */
+/** Calls `listener` with the clients whose feeds have new entries; null means all clients. */
 export function onFeed(broker: Broker, listener: (clientIds: readonly Uuid[] | null) => void): void {
   listen(broker, subjectOf(broker, FEED_GREW), (message) => {
     const named = message.string();
@@ -61,9 +61,9 @@ const QUEUE = 'couriers';
 const ANNOUNCED_MAX = 512;
 
 /**
- * Announces due deliveries to the courier of this process. Deliveries beyond its capacity, or all if there is no such
- * courier, go to one other courier. An announcement only shortens the time until the next scan of the rows, which are
- * the queue.
+ * Announces due deliveries to the courier of this process. Deliveries that exceed its capacity go to one other courier,
+ * as do all deliveries if this process has no courier. An announcement only shortens the time until the next scan of
+ * the rows, which form the queue.
  */
 export function createDueAnnouncer(broker: Broker) {
   const subject = `${broker.names.signals}.${SIGNAL}`;
@@ -110,7 +110,7 @@ function dueOf(lines: string): readonly DueDelivery[] {
 
 const ACTIVITY = 'activity';
 
-/** Sends one batch of activities, as bytes, to every watcher. A lost batch is not sent again. */
+/** Sends one batch of encoded activities to every watcher. A lost batch is not sent again. */
 export function publishActivity(broker: Broker, bytes: Uint8Array): void {
   if (broker.isConnected()) broker.connection.publish(subjectOf(broker, ACTIVITY), bytes);
 }

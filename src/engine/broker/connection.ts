@@ -1,4 +1,4 @@
-/** The connection to NATS. Only this folder imports `nats`; the rest of the service uses its own terms. */
+/** The connection to NATS. Only this folder imports `nats`; other folders use the types of this one. */
 
 import type { Socket } from 'node:net';
 import {
@@ -16,57 +16,57 @@ import { inTime, pause } from '../actor/waiting.ts';
 import { type BrokerNames, brokerNames, type DatabaseLabel } from '../domain/namespace.ts';
 import { BrokerUnavailableError, BrokerUnfitError, brokerUnreachable, isNatsError, NO_LEADER } from './outage.ts';
 
-/** How long a publish waits for its acknowledgement: those made while disconnected are lost. */
+/** How long a publish waits for its acknowledgement. Messages published while disconnected are lost. */
 export const REQUEST_TIMEOUT_MS = 5_000;
-/** The status of NATS's answer to a request without a subscriber. */
+/** The status with which NATS answers a request that has no subscriber. */
 export const STATUS_NO_RESPONDERS = 503;
 
 export interface Broker {
   /** Names of this installation's streams, consumers and subjects. */
   readonly names: BrokerNames;
-  /** Number of replicas of the streams that this process creates. */
+  /** Number of replicas of each stream that this process creates. */
   readonly replicas: number;
-  /** The label of the database that owns created streams and consumers; null for a command, which owns none. */
+  /** The label of the database that owns the created streams and consumers; null for a command, which owns none. */
   readonly database: DatabaseLabel | null;
   readonly connection: NatsConnection;
   readonly jetStream: JetStreamClient;
   readonly manager: JetStreamManager;
-  /** For example `2.10.27`. Servers silently ignore unknown fields, so check the version before sending them. */
+  /** For example `2.10.27`. Servers silently ignore unknown fields, so check the version before sending such fields. */
   readonly serverVersion: string;
   /** Number of configured server addresses. */
   readonly addresses: number;
   isConnected(): boolean;
-  /** The number of disconnections so far: messages in transit were lost at each of them. */
+  /** Number of disconnections so far. Messages in transit were lost at each of them. */
   readonly disconnections: number;
   close(): Promise<void>;
 }
 
 export interface BrokerOptions {
-  /** One server, or several servers of one cluster, separated by commas. */
+  /** One server, or several servers of one cluster separated by commas. */
   readonly url: string;
   readonly name: string;
   /** Default 1. */
   readonly replicas?: number;
   readonly database?: DatabaseLabel | null;
-  /** Default: none, for the only installation on its NATS. */
+  /** Default: null, if the installation does not share its NATS server. */
   readonly namespace?: string | null;
-  /** Called at disconnections and reconnections. The client never stops trying to reconnect. */
+  /** Called at each disconnection, reconnection and error. The client never stops trying to reconnect. */
   readonly onStatus: (status: 'disconnected' | 'reconnected' | 'error', detail: string) => void;
 }
 
-/** After this time without an answer from a server, the client connects to the next server of the cluster. */
+/** If a server does not answer within this time, the client tries the next server of the cluster. */
 const CONNECT_TIMEOUT_MS = 3_000;
-/** A cluster that has lost a server elects another JetStream leader within seconds, or later on a busy machine. */
+/** A cluster that has lost a server elects another JetStream leader within seconds, on a busy machine later. */
 const ELECTION_MAX_MS = 30_000;
-/** Time without an answer before another server is tried, if there is one (jetstream-watch.ts). */
+/** If JetStream does not answer within this time, another server is tried (jetstream-watch.ts). */
 const SILENT_MAX_MS = 10_000;
 const RETRY_EVERY_MS = 500;
 const SILENCE: string = ErrorCode.Timeout;
-/** The pause before a subscription that the server has ended is renewed. */
+/** Pause before a subscription is renewed after an error. */
 const LISTEN_AGAIN_MS = 2_000;
 /** JetStream's code for "no suitable peers for placement". */
 const NO_PEERS = 10_005;
-/** How long to wait for an unavailable server of the cluster, which the operator's service manager restarts. */
+/** How long to wait for a missing server of the cluster. The operator's service manager usually restarts it. */
 export const PEERS_MAX_MS = 300_000;
 
 /** Throws `BrokerUnreachableError` if no server is reachable, JetStream is missing, or the credentials are refused. */
@@ -99,8 +99,8 @@ export async function connectBroker(options: BrokerOptions): Promise<Broker> {
 }
 
 /**
- * Tries the servers in turn: a server that is cut off from its cluster accepts connections, but JetStream does not
- * answer there.
+ * Tries the servers in turn, because a server that is cut off from its cluster accepts connections although its
+ * JetStream does not answer.
  */
 async function connectAnswering(
   { servers, ...credentials }: ReturnType<typeof serversOf>,
@@ -120,7 +120,7 @@ async function connectAnswering(
       await connection.close();
       if (left <= 1 || !isElection(error)) throw brokerUnreachable(url, error as Error);
       const used = inTurn.findIndex((one) => one.endsWith(server));
-      // If the client knows the server by another name, the first address counts as used.
+      // If the client has connected under another name of the server, the first address counts as used.
       const next = used === -1 ? 1 : used + 1;
       inTurn = [...inTurn.slice(next), ...inTurn.slice(0, next)];
     }
@@ -140,7 +140,7 @@ async function connectTo(
     name,
     timeout: CONNECT_TIMEOUT_MS,
     maxReconnectAttempts: -1,
-    // Continue to reconnect after two refusals of the credentials: the operator may correct the password.
+    // Keep reconnecting after two refusals of the credentials, because the operator may correct the password.
     ignoreAuthErrorAbort: true,
     reconnectTimeWait: 250,
     reconnectJitter: 100,
@@ -155,8 +155,8 @@ async function connectTo(
 
 /**
  * Closes connections that the client (2.29.3) leaves open after a server has not answered in time. When such a
- * connection ends later, the client takes its current connection for lost and opens another one. One parser then reads
- * both, which corrupts messages. The client calls `discard` on each connection that it leaves; its own does nothing.
+ * connection ends later, the client treats its current connection as lost and opens another. One parser then reads
+ * both, which corrupts messages. The client calls `discard` on connections that it leaves; its own does nothing.
  */
 function closeWhatIsLeft(connection: NatsConnection): void {
   const { transport } = (connection as unknown as { readonly protocol: { readonly transport: object } }).protocol;
@@ -168,8 +168,8 @@ function closeWhatIsLeft(connection: NatsConnection): void {
 }
 
 /**
- * Subscribes, and renews the subscription if the server ends it for lack of permission. Returns a function that
- * unsubscribes. `queue`: a group of subscribers; each message reaches one of them.
+ * Subscribes, and renews the subscription after an error such as a refused permission. Returns a function that
+ * unsubscribes. `queue` names a group of subscribers; each message reaches one of them.
  */
 export function listen(
   { connection }: Broker,
@@ -200,7 +200,7 @@ async function managerOf(
   replicas: number,
   electionMaxMs: number,
 ): Promise<JetStreamManager> {
-  // Only a server that belongs to a cluster reports one.
+  // Only a server that belongs to a cluster reports a cluster.
   if (replicas > 1 && connection.info?.cluster === undefined) {
     const reason = `it is one server, but VIGIE_NATS_REPLICAS asks for ${replicas} copies`;
     throw new BrokerUnfitError(reason, 'Correct NATS_URL or VIGIE_NATS_REPLICAS.');
@@ -208,7 +208,7 @@ async function managerOf(
   return onceElected(() => connection.jetstreamManager({ timeout: REQUEST_TIMEOUT_MS }), electionMaxMs);
 }
 
-/** The client library takes addresses without credentials, and one set of credentials for all servers. */
+/** Splits the setting, because the client library expects addresses without credentials and one set of credentials. */
 function serversOf(url: string): { servers: string[]; user?: string; pass?: string; token?: string } {
   const urls = url.split(',').map((each) => new URL(each.trim()));
   const servers = urls.map(({ protocol, host }) => (protocol === 'tls:' ? `tls://${host}` : host));
@@ -218,7 +218,7 @@ function serversOf(url: string): { servers: string[]; user?: string; pass?: stri
   return { servers, user: decodeURIComponent(username), pass: decodeURIComponent(password) };
 }
 
-/** Retries a request while the cluster has no leader to answer it; any other failure is final. */
+/** Retries a request while the cluster has no leader to answer it. Rethrows any other error. */
 export async function onceElected<T>(ask: () => Promise<T>, electionMaxMs = ELECTION_MAX_MS): Promise<T> {
   for (const beganAt = performance.now(); ; await pause(RETRY_EVERY_MS)) {
     try {
@@ -230,7 +230,7 @@ export async function onceElected<T>(ask: () => Promise<T>, electionMaxMs = ELEC
   }
 }
 
-/** True if the cluster lacks a server to place a stream on, or a stream does not answer because it has no leader. */
+/** True if too few servers are available for a stream, or JetStream has no leader or does not answer. */
 function isElection(error: unknown): boolean {
   const isSilent = error instanceof NatsError && error.code === SILENCE;
   return isSilent || isNatsError(error, NO_LEADER) || isNatsError(error, NO_PEERS);
@@ -244,7 +244,7 @@ async function followStatus(connection: NatsConnection, onStatus: BrokerOptions[
   }
 }
 
-/** A server's address or an error code as text; a change of the cluster as JSON. */
+/** The detail is a server's address or an error code; a change of the cluster is formatted as JSON. */
 function detailOf(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
@@ -253,13 +253,13 @@ const ADVISORIES = '$JS.EVENT.ADVISORY.API';
 const ACCOUNT_INFO = '$JS.API.INFO';
 const ANSWER_MAX_MS = 1_000;
 
-/** If NATS's clock is further behind the clocks of the daemon and PostgreSQL, intake pauses. */
+/** Intake pauses if the clock of NATS is further behind the clocks of the daemon and PostgreSQL. */
 export const BROKER_BEHIND_MAX_MS = 60_000;
 
 /**
- * Returns a function that reads the time of NATS, in milliseconds since the epoch, from the advisory that JetStream
- * publishes for each API call (`io.nats.jetstream.advisory.v1.api_audit`): servers below 2.10 put no time into their
- * answers. Rejects when NATS is unavailable. If the user has no permission to subscribe, this is tried only once,
+ * Returns a function that reads the time of NATS, in milliseconds since the epoch. It uses the advisory that JetStream
+ * publishes for each API call (`io.nats.jetstream.advisory.v1.api_audit`), because servers below 2.10 include no time
+ * in their answers. It rejects if NATS is unavailable. If the user may not subscribe to advisories, it tries only once,
  * because each refusal is reported as an error of the connection.
  */
 export function brokerClock({ connection, manager }: Broker): () => Promise<number> {

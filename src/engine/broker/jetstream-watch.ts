@@ -1,7 +1,7 @@
 /**
- * Checks whether JetStream answers at the connected server. A server that is cut off from its cluster still serves its
- * clients, but stores and delivers nothing: the connection then moves to another server. Time is counted in checks, so
- * that a process that was suspended does not count that time as silence of the server.
+ * Checks whether JetStream answers at the connected server. A server that is cut off from its cluster still accepts
+ * clients but neither stores nor delivers messages, so the connection moves to another server. The silence counted
+ * between two checks is limited, so that the time while a process was suspended hardly counts.
  */
 
 import { type ClusterInfo, millis } from 'nats';
@@ -12,16 +12,16 @@ import { BrokerSilentError } from './outage.ts';
 import { ADVERTS_STREAM, isMissing } from './topology.ts';
 
 export interface JetStreamWatch {
-  /** Milliseconds without an answer of JetStream from any server; 0 while it answers. */
+  /** Milliseconds without an answer of JetStream from any server; 0 while JetStream answers. */
   readonly silentMs: number;
-  /** True if nothing can be pulled here; another instance may still be able to. */
+  /** True if JetStream has been silent too long to pull here. Another instance may still be able to pull. */
   readonly isSilent: boolean;
   stop(): Promise<void>;
 }
 
 export interface JetStreamWatchOptions {
   readonly broker: Broker;
-  /** Called with the time without an answer before the connection moves to another server. */
+  /** Called before the connection moves to another server, with the time without an answer in milliseconds. */
   readonly onMove: (silentMs: number) => void;
 }
 
@@ -29,27 +29,27 @@ export interface JetStreamWatchOptions {
 const SILENT_MS = 10_000;
 const CHECK_EVERY_MS = 1_000;
 const ANSWER_MAX_MS = 2_000;
-/** Two checks are at most this far apart, unless the process was frozen in between. */
+/** Two checks are at most this far apart, unless the process was suspended between them. */
 const CHECKS_APART_MAX_MS = CHECK_EVERY_MS + ANSWER_MAX_MS;
-/** The members of a group answer their leader every second. */
+/** The followers in a replication group answer their leader every second. */
 const UNHEARD_MS = 3_000;
-/** A leader that was just elected has not heard from any member yet, so at most this time is counted. */
+/** A leader that was just elected has not heard from any follower yet, so at most this much silence is counted. */
 const UNHEARD_COUNTED_MS = 5_000;
 const RECONNECT_CHECK_MS = 100;
-/** The pause between two rounds over all servers: without a majority, JetStream answers at none of them. */
+/** Pause between two rounds through all servers: if the cluster has no majority, JetStream answers at no server. */
 const ROUND_PAUSE_MS = 60_000;
 
 export function startJetStreamWatch({ broker, onMove }: JetStreamWatchOptions): JetStreamWatch {
   const rounds = createRounds(broker);
   let silentMs = 0;
-  /** Milliseconds without an answer at the current server. */
+  /** Milliseconds without an answer from the current server. */
   let silentHereMs = 0;
   let checkedAt = performance.now();
 
   async function check(): Promise<number | void> {
     const server = broker.connection.info?.server_id;
     if (!broker.isConnected() || server === undefined) return RECONNECT_CHECK_MS;
-    // The client may reconnect to the server that it has just left.
+    // The client may have reconnected to the server that it has just left.
     if (rounds.hasLeft(server)) return rounds.leave(server, () => undefined);
     const beganAt = performance.now();
     const unheardMs = await readUnheardMs(broker);
@@ -84,7 +84,7 @@ export function startJetStreamWatch({ broker, onMove }: JetStreamWatchOptions): 
 
 /** Moves the connection through the servers, each once per round. */
 function createRounds({ connection, addresses }: Broker) {
-  /** Ids of the servers left in this round. */
+  /** Ids of the servers that were left in this round. */
   const left = new Set<string>();
   let moves = 0;
   let nextAt = 0;
@@ -96,18 +96,18 @@ function createRounds({ connection, addresses }: Broker) {
   }
 
   return {
-    /** When the next round may begin. */
+    /** The earliest time at which the next round may begin, in monotonic milliseconds. */
     get nextAt() {
       return nextAt;
     },
     hasLeft: (server: string) => left.has(server),
     end,
-    /** Resolves with the milliseconds until the next check. `onMove` is called if there is another server. */
+    /** Resolves with the milliseconds until the next check. Calls `onMove` if there is another server. */
     async leave(server: string, onMove: () => void): Promise<number> {
       left.add(server);
       moves += 1;
       const servers = Math.max(addresses, connection.info?.connect_urls?.length ?? 0);
-      // Also bounds the moves, because some servers may be unreachable for the client.
+      // The number of moves is limited too, because the client may be unable to reach some servers.
       if (left.size >= servers || moves > 2 * servers) {
         end(performance.now() + ROUND_PAUSE_MS);
         return CHECK_EVERY_MS;
@@ -120,8 +120,8 @@ function createRounds({ connection, addresses }: Broker) {
 }
 
 /**
- * Milliseconds since the leader of `ADVERTS` heard from a majority: a leader that is cut off still considers itself the
- * leader for up to twenty seconds. 0 if the stream is missing; null if JetStream does not answer or has no leader.
+ * Milliseconds since the leader of `ADVERTS` heard from a majority: a leader that is cut off still leads in its own
+ * view for up to twenty seconds. 0 if the stream is missing; null if JetStream is silent or has no leader.
  */
 async function readUnheardMs({ manager }: Broker): Promise<number | null> {
   try {

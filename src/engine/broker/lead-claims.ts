@@ -1,7 +1,7 @@
 /**
- * Detects a second database that takes in the same adverts: leading instances answer with their claims. A restored dump
- * has the label of the running original, so a claim has the database's identity. The instance that has led longer
- * continues.
+ * Detects a second database that takes in the same adverts. Each leading instance answers requests with its claim. A
+ * restored dump has the same label as the running original, so a claim also carries the identity of the database. The
+ * instance that has led longer continues.
  */
 
 import { ErrorCode, NatsError, RequestStrategy } from 'nats';
@@ -42,8 +42,8 @@ async function askLeadClaims(broker: Broker): Promise<readonly LeadClaim[]> {
 }
 
 /**
- * Describes the instance of another database that has led longer than any instance of this database; null if none has.
- * `address` is that of this database. Rejects when NATS is unavailable.
+ * Describes the longest-leading instance if it belongs to another database; null otherwise. `address` is the address of
+ * this database. Rejects if NATS is unavailable.
  */
 export async function findOtherLead(
   broker: Broker,
@@ -53,9 +53,9 @@ export async function findOtherLead(
   const [first] = [...claims].sort((one, other) => one.since - other.since);
   if (first === undefined || first.databaseIdentity === databaseIdentity) return null;
   return (
-    `A service with the database ${first.address} takes in adverts on this NATS under the same names as this service with ` +
-    `${address}, which takes no messages, because both would send the same notifications. Give a restored copy its own ` +
-    'NATS server, set VIGIE_NAMESPACE for one of two services, or stop the other service.'
+    `Another service takes in adverts on this NATS under the same names, with the database ${first.address}. This ` +
+    `service, with ${address}, takes no messages, because both would send the same notifications. Give a restored ` +
+    'copy its own NATS server, set VIGIE_NAMESPACE for one of the two services, or stop the other service.'
   );
 }
 

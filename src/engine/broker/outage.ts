@@ -1,6 +1,6 @@
 /**
- * Classifies failures of NATS. Errors are transient if NATS is unreachable or does not answer, or if JetStream or the
- * stream is currently missing. Every other failure is a bug.
+ * Classifies errors of NATS. An error is transient if NATS is unreachable or does not answer, or if JetStream refuses
+ * the request, for example because the stream is missing. Any other error is a bug.
  */
 
 import { ErrorCode, NatsError } from 'nats';
@@ -34,29 +34,29 @@ const CODES: ReadonlySet<string> = new Set([
   ErrorCode.Timeout,
 ]);
 
-/** True when NATS did not answer, which counts as one error whichever work it affects. */
+/** True if NATS did not answer. Such errors count as one error, whichever work they affect. */
 export function isBrokerSilence(error: unknown): boolean {
   if (error instanceof BrokerSilentError) return true;
   return error instanceof NatsError && error.api_error === undefined && CODES.has(error.code);
 }
 
-/** True for a failure of NATS itself, not of the request. */
+/** True if NATS caused the failure, not the request. */
 export function isBrokerOutage(error: unknown): boolean {
   if (error instanceof BrokerUnavailableError) return true;
   if (!(error instanceof NatsError)) return false;
-  // Any refusal by JetStream's API, e.g. a missing or full stream, or a cluster without a leader.
+  // Any refusal by JetStream's API, for example a missing or full stream, or a cluster without a leader.
   return error.api_error !== undefined || CODES.has(error.code);
 }
 
-/** The server's description: for some refusals of JetStream the client library's message is only a number. */
+/** Prefers the server's description, because for some refusals the client library's message is only a number. */
 export function brokerReason(error: Error): string {
   return (error instanceof NatsError && error.api_error?.description) || error.message;
 }
 
-/** Does not match a refused reservation for one stream, because the other streams still work. */
+/** Does not match the refused reservation of a single stream, because the other streams still work. */
 const NO_ROOM = /no space left|insufficient resources/i;
 
-/** True when JetStream has no room to store, on its disk or within its limits. */
+/** True if JetStream has no room left, on its disk or within its limits. */
 export function isBrokerFull(error: Error): boolean {
   return isBrokerOutage(error) && NO_ROOM.test(brokerReason(error));
 }
@@ -72,7 +72,7 @@ class BrokerUnreachableError extends Error {
   readonly code = 'NATS_UNREACHABLE';
 }
 
-/** A server is reachable but cannot be used. */
+/** A server is reachable but unsuitable. */
 export class BrokerUnfitError extends Error {
   readonly remedy: string;
 
@@ -92,7 +92,7 @@ const START_OR_CORRECT = 'Start it there, or correct NATS_URL.';
 
 const KNOWN: Readonly<Record<string, readonly [reason: string, remedy: string]>> = {
   [ErrorCode.AuthorizationViolation]: ['it refuses the user or password', 'Correct them in NATS_URL.'],
-  // The client reports a server without JetStream with the same code as one that does not answer.
+  // The client uses this code for a server without JetStream and for a server that does not answer.
   [ErrorCode.JetStreamNotEnabled]: ['it has no JetStream', 'Enable JetStream as in config/nats-server.conf.'],
   [ErrorCode.ConnectionRefused]: ['connection refused', START_OR_CORRECT],
 };
@@ -102,7 +102,7 @@ const WITHOUT_LEADER = [
   'Make sure that most servers of the cluster run and reach each other.',
 ] as const;
 
-/** `url` names one server or several. The message omits user and password. */
+/** `url` names one or more servers. The message omits the user and the password. */
 export function brokerUnreachable(url: string, cause: ConnectionError): BrokerUnreachableError {
   const addresses = url.split(',').map((each) => {
     const { hostname, port } = new URL(each.trim());

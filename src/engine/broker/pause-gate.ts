@@ -1,21 +1,21 @@
 /**
- * A gate that an operator closes to pause a stage: its pulls finish their current batch and request no other. Messages
- * that are not pulled stay in JetStream.
+ * A gate that an operator closes to pause a stage. The stage's pulls finish their current batch and request no other.
+ * Messages that are not pulled stay in JetStream.
  */
 
 import { Signal } from '../actor/waiting.ts';
 
 export interface PauseGate {
   readonly isOpen: boolean;
-  /** Batches being pulled at this moment. */
+  /** Number of pulls in progress. */
   readonly busyCount: number;
   open(): void;
   close(): void;
-  /** Resolves at once while the gate is open, otherwise when it opens or `wake` is called. */
+  /** Resolves at once if the gate is open, otherwise when it opens or `wake` is called. */
   whenOpen(): Promise<void>;
   /** Runs `pull` and counts it as busy. */
   run<T>(pull: () => Promise<T>): Promise<T>;
-  /** Wakes every waiter, to check its other conditions. */
+  /** Wakes every waiting task, so that it checks its other conditions. */
   wake(): void;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Publishes with acknowledgement, a bounded number of messages at a time. A failed publish is repeated with the same
- * message id, which the server's duplicate window recognises.
+ * Publishes messages and waits for their acknowledgements, a limited number at a time. After a failure the caller
+ * publishes again with the same message id, which the server recognises within its duplicate window.
  */
 
 import { createInbox, type Msg, type MsgHdrs, NatsError, headers as natsHeaders } from 'nats';
@@ -14,13 +14,13 @@ export interface Publication {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Maximum publishes that await their acknowledgement. */
+/** Maximum number of publishes that await their acknowledgement. */
 const PUBLISH_WINDOW = 256;
 
 /**
- * Resolves when the stream holds every publication. Rejects with the first failure after the others have ended, or when
- * no answer came for `REQUEST_TIMEOUT_MS`. One inbox receives all answers: the client's own publish creates a timer and
- * a promise race per message, which costs more than sending it.
+ * Resolves when the stream has stored every publication. Rejects with the first failure after the others have ended, or
+ * when no answer has arrived for `REQUEST_TIMEOUT_MS`. One inbox receives all answers, because the client's own
+ * `publish` creates a timer and a promise race per message, which cost more than sending it.
  */
 export function publishAll({ connection }: Broker, publications: readonly Publication[]): Promise<void> {
   if (publications.length === 0) return Promise.resolve();
@@ -73,7 +73,7 @@ export function publishAll({ connection }: Broker, publications: readonly Public
   });
 }
 
-/** `isDuplicate`: the stream already has a message with this id, at this sequence. */
+/** If `isDuplicate`, the stream already had a message with this id, at `sequence`. */
 export async function publish(
   broker: Broker,
   publication: Publication,
@@ -100,12 +100,12 @@ function headersOf({ messageId, headers = {} }: Pick<Publication, 'messageId' | 
 }
 
 /**
- * nats-server below 2.11: a leader that has lost the majority cannot store a message, but acknowledges its repetition
- * as a duplicate with sequence 0. The next leader does not have that message.
+ * On nats-server below 2.11, a leader that has lost the majority cannot store a message, but acknowledges a second
+ * publish of it as a duplicate with sequence 0. The next leader does not have that message.
  */
 const NOT_STORED = 'the stream has not stored the message yet';
 
-/** Why the stream did not take a message; null when it did (JetStream API, `PubAck`). */
+/** Why the stream did not store a message; null if it did (JetStream API, `PubAck`). */
 function refusalIn(answer: Msg): Error | null {
   if (answer.headers?.code === STATUS_NO_RESPONDERS) return new BrokerUnavailableError('no stream accepts the subject');
   try {

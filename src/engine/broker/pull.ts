@@ -1,9 +1,9 @@
 /**
- * Pulls from a durable consumer with back-pressure: the next batch is requested only when the receiver has taken the
- * last one, so at most two are in transit. The client's own `consume` requests more as soon as messages arrive, so its
- * queue is unbounded. Its `fetch` stops receiving 5 % after a request has expired: messages that a busy process reads
- * later are redelivered only after `ack_wait`. So this module makes the requests itself (JetStream API,
- * `CONSUMER.MSG.NEXT`), and one inbox receives the answers until the pull pauses or stops.
+ * Pulls from a durable consumer with back-pressure. The next batch is requested only when the receiver has accepted the
+ * previous one, so at most two batches are in transit. The client's own `consume` requests more as soon as messages
+ * arrive, so its queue is unlimited. Its `fetch` stops receiving soon after a request expires: messages that a busy
+ * process reads later are redelivered only after `ack_wait`. So this module makes the requests itself (JetStream API,
+ * `CONSUMER.MSG.NEXT`). One inbox receives the answers until the pull pauses or stops.
  */
 
 import { createInbox, type Msg, millis, nanos } from 'nats';
@@ -12,9 +12,9 @@ import { endsWithin, pause, Signal, yieldToOthers } from '../actor/waiting.ts';
 import { type Broker, STATUS_NO_RESPONDERS } from './connection.ts';
 import type { PauseGate } from './pause-gate.ts';
 
-/** How a message is settled; decided in one place per stage. */
+/** How a message is settled. One place per stage decides this. */
 export type Disposition =
-  /** `isAnswered: false` does not wait for the server: a lost acknowledgement causes a redelivery. */
+  /** With `isAnswered: false`, no answer is awaited: if the acknowledgement is lost, the message is redelivered. */
   | { readonly type: 'ack'; readonly isAnswered?: boolean }
   | { readonly type: 'nak'; readonly delayMs: number }
   | { readonly type: 'term' };
@@ -30,8 +30,8 @@ export interface PulledMessage {
   readonly storedAtMs?: number;
   readonly isFirstDelivery?: boolean;
   /**
-   * Resolves when the server has recorded the disposition, or when it cannot be reached: the message is then
-   * redelivered, and the database shows what was done. Does nothing once the consumer has been deleted.
+   * Resolves when the server has recorded the disposition or cannot be reached. In the latter case the message is
+   * redelivered, and the database shows what was done. Does nothing if the consumer has been deleted.
    */
   settle(disposition: Disposition): Promise<void>;
 }
@@ -40,19 +40,19 @@ export interface PullOptions {
   readonly stream: string;
   readonly consumer: string;
   readonly batchMax: number;
-  /** Maximum bytes per request; default unlimited. */
+  /** Maximum bytes per request; unlimited by default. */
   readonly bytesMax?: number;
-  /** After so many messages, timers and sockets are served; default a whole batch. */
+  /** Timers and sockets are served after this many messages; by default after a whole batch. */
   readonly sliceMax?: number;
   /** Must resolve when there is room for the next message. */
   readonly onMessage: (message: PulledMessage) => Promise<void>;
-  /** Called when pulling or settling fails; both are retried. */
+  /** Called if pulling or settling fails. Pulling is retried; an unsettled message is redelivered. */
   readonly onTransientError: (what: string, error: Error) => void;
   /** Creates the stream and consumer again if they were deleted. */
   readonly ensure: () => Promise<void>;
-  /** While closed, the pull requests nothing. */
+  /** While the gate is closed, nothing is requested. */
   readonly gate?: PauseGate;
-  /** Extends `ack_wait` for messages that are not settled yet, so that they are not redelivered. */
+  /** Keeps extending `ack_wait` for messages that are not settled yet, so that they are not redelivered. */
   readonly extendsWait?: boolean;
 }
 
@@ -61,37 +61,37 @@ export interface Pull {
   stop(): Promise<void>;
 }
 
-/** A waiting request costs the server nothing. */
+/** Long, because a waiting request costs the server nothing. */
 const PULL_EXPIRES_MS = 10_000;
 /**
- * The next request is made while the last one still waits. If a message becomes due for redelivery just when the only
- * request of its consumer ends, nats-server below 2.10 removes it from its queue, finds no request, and delays it until
- * `ack_wait`. The margin is large because a busy process may be late by seconds.
+ * The next request is made while the last one still waits. Otherwise a message may become due for redelivery just as
+ * the only request of its consumer ends. Then nats-server below 2.10 removes the message from its queue, finds no
+ * request, and delays it until `ack_wait`. The margin is large because a busy process may be seconds late.
  */
 const PULL_AGAIN_MS = PULL_EXPIRES_MS / 2;
 /** How soon a pull notices that it must pause or stop, or that a lost connection has ended its requests. */
 const CHECK_EVERY_MS = 500;
 const ERROR_PAUSE_MS = 500;
-/** `max_bytes` counts subject and headers too, so it must exceed the largest message. */
+/** `max_bytes` includes subject and headers, so it must exceed the size of the largest message. */
 const LARGEST_FACTOR = 2;
 const ACKNOWLEDGE_TIMEOUT_MS = 5_000;
 
 /** The consumer that messages come from. */
 interface Source {
-  /** The creation time that the server reports; null until it was requested. */
+  /** The creation time that the server reports; null until it was read. */
   readonly createdAt: string | null;
   /**
-   * True if the consumer was or may have been deleted. A new consumer of the same name counts from 1: settling an old
-   * message would settle, and so lose, the new one with the same number.
+   * True if the consumer was or may have been deleted. A new consumer with the same name counts from 1 again, so
+   * settling an old message would settle the new message with the same number, which would then be lost.
    */
   isLost: boolean;
-  /** Milliseconds of its `ack_wait`. */
+  /** The consumer's `ack_wait` in milliseconds. */
   readonly ackWaitMs: number;
   /** Messages that were handed over and are not settled yet. */
   readonly unsettled: Set<Msg>;
 }
 
-/** Extensions per `ack_wait`, because one may be lost or late. */
+/** Extensions per `ack_wait`: several, because one may be lost or late. */
 const EXTENSIONS_PER_WAIT = 3;
 
 export function startPull(broker: Broker, options: PullOptions): Pull {
@@ -114,7 +114,7 @@ export function startPull(broker: Broker, options: PullOptions): Pull {
     }
   }
 
-  /** Pulls until it must pause or stop, or the connection breaks. Throws when the consumer does not exist. */
+  /** Pulls until it must pause or stop, or the connection is lost. Throws if the consumer does not exist. */
   async function fetchBatches(isTaking: () => boolean): Promise<void> {
     const { disconnections } = broker;
     source = await recognised(broker, options, source);
@@ -149,7 +149,7 @@ export function startPull(broker: Broker, options: PullOptions): Pull {
   };
 }
 
-/** Returns the same source while the consumer is unchanged. */
+/** Returns `before` if the consumer is unchanged, otherwise a new source. */
 async function recognised({ manager }: Broker, { stream, consumer }: PullOptions, before: Source): Promise<Source> {
   const { created: createdAt, config } = await manager.consumers.info(stream, consumer);
   before.isLost = before.createdAt !== null && before.createdAt !== createdAt;
@@ -158,8 +158,8 @@ async function recognised({ manager }: Broker, { stream, consumer }: PullOptions
 }
 
 /**
- * Hands over up to `batchMax` messages of any request. Stops when `request`, the newest one, is old or has ended.
- * Throws when the consumer does not exist.
+ * Hands over up to `batchMax` messages, whichever request they answer. Returns early when `request`, the newest one, is
+ * old or has ended. Throws if the consumer does not exist.
  */
 async function fetchBatch(
   inbox: PullInbox,
@@ -192,7 +192,7 @@ async function recover(error: Error, { onTransientError, ensure }: PullOptions, 
 }
 
 export interface PullRequest {
-  /** The subject on which its end is reported. */
+  /** The subject on which the server reports the end of the request. */
   readonly replySubject: string;
   /** Monotonic milliseconds. */
   readonly madeAt: number;
@@ -210,13 +210,13 @@ export function requestBatch(
   return { replySubject, madeAt: performance.now() };
 }
 
-/** Allows for one message of the largest size: with a smaller bound the server ends every request at once. */
+/** Leaves room for a message of the largest size: with a smaller limit the server would end every request at once. */
 function boundOf({ info }: Broker['connection'], bytesMax: number | undefined): { readonly max_bytes?: number } {
   if (bytesMax === undefined) return {};
   return { max_bytes: Math.max(bytesMax, LARGEST_FACTOR * (info?.max_payload ?? 0)) };
 }
 
-/** Why no message can be pulled; null when the request has only expired. */
+/** Why no message can be pulled; null if the request has only ended. */
 function lackOf({ headers }: Msg): string | null {
   const { code, description } = headers ?? { code: 0, description: '' };
   if (code !== STATUS_NO_RESPONDERS && !/deleted/i.test(description)) return null;
@@ -263,13 +263,13 @@ function pulledMessage({ connection }: Broker, message: Msg, options: PullOption
 }
 
 function nakOf(delayMs: number): string {
-  // Whole nanoseconds: the server treats a fraction as no delay.
+  // Whole nanoseconds, because the server treats a fraction as no delay.
   return delayMs > 0 ? `-NAK {"delay": ${Math.ceil(nanos(delayMs))}}` : '-NAK';
 }
 
 /**
- * Parses the reply subject, `$JS.ACK.[domain.account.]stream.consumer.delivered.sequence.consumerSequence.time.pending`
- * (NATS ADR-15): newer servers include domain and account.
+ * Parses the reply subject `$JS.ACK.[domain.account.]stream.consumer.delivered.sequence.consumerSequence.time.pending`
+ * (NATS ADR-15). Newer servers include domain and account.
  */
 export function positionOf(reply: string): Readonly<Record<'deliveryCount' | 'sequence' | 'storedAtMs', number>> {
   const tokens = reply.split('.');
@@ -286,9 +286,9 @@ export function headersOf(message: Msg): Record<string, string> {
 }
 
 /**
- * Acknowledges many messages, with one round trip per consumer. Resolves when the server has recorded every
- * acknowledgement, or cannot be reached. A server handles the acknowledgements of one connection to one consumer in
- * order, so its answer to the last covers all.
+ * Acknowledges many messages with one round trip per consumer. Resolves when the server has recorded every
+ * acknowledgement or cannot be reached. A server handles the acknowledgements of one connection to one consumer in
+ * order, so its answer to the last one covers all.
  */
 export async function acknowledgeAll(messages: readonly PulledMessage[]): Promise<void> {
   const last = new Map(messages.map((message) => [message.consumer, message]));
@@ -298,12 +298,12 @@ export async function acknowledgeAll(messages: readonly PulledMessage[]): Promis
   await Promise.all([...last.values()].map((message) => message.settle({ type: 'ack' })));
 }
 
-/** How long closing an inbox waits for its last messages: a frozen server never answers. */
+/** How long closing an inbox waits for its last messages. The limit is needed because a frozen server never answers. */
 const ANSWER_MAX_MS = 1_000;
 
 /**
- * Receives the answers to the requests of a pull, in order. Closing it ends the waiting requests, because a server
- * sends nothing to an inbox without a subscriber. Messages that were already sent are not lost.
+ * Receives the answers to the requests of a pull, in order. Closing the inbox ends the waiting requests, because a
+ * server sends nothing to an inbox without a subscriber. Messages that the server has already sent are not lost.
  */
 type PullInbox = ReturnType<typeof openInbox>;
 
@@ -329,17 +329,17 @@ export function openInbox({ connection, isConnected }: Broker) {
       requests += 1;
       return `${prefix}${requests}`;
     },
-    /** Whether this is the server's report that a request has ended, not a message of the stream. */
+    /** True for the server's report that a request has ended; false for a message of the stream. */
     isStatus,
-    /** The next message, or null if none came within `timeoutMs`. Rejects when the server has ended the subscription. */
+    /** The next message, or null if none arrives in `timeoutMs`. Rejects if the server has ended the subscription. */
     async next(timeoutMs: number) {
       if (received.length === 0 && failure === null) await wakeUp.wait(timeoutMs);
       if (received.length === 0 && failure !== null) throw failure;
       return received.shift() ?? null;
     },
     /**
-     * Stops receiving: the server drops the waiting requests. Returns the messages that were not yet read. Messages that
-     * an unreachable server sends meanwhile are redelivered later.
+     * Stops receiving, so that the server drops the waiting requests. Returns the messages that were not read yet.
+     * Messages that an unreachable server has still sent are redelivered later.
      */
     async close() {
       // `drain` waits for an answer that the server sends after its last message to this inbox.
@@ -350,7 +350,7 @@ export function openInbox({ connection, isConnected }: Broker) {
   };
 }
 
-/** For the last branch over a union: the compiler refuses the call while a variant is unhandled. */
+/** For the last branch over a union: the code does not compile while a variant is unhandled. */
 function unreachable(value: never): never {
   throw new Error(`unreachable variant: ${JSON.stringify(value)}`);
 }

@@ -1,8 +1,8 @@
 /**
- * Reads every message of a stream in order, even those that the consumer has already delivered. JetStream redelivers
+ * Reads every message of a stream in order, even messages that the consumer has already delivered. JetStream redelivers
  * messages that a crashed or replaced reader left unacknowledged, or that were lost in transit, only after `ack_wait`.
- * By then newer messages of the same property are recorded, and the old ones count as stale. So this module reads them
- * from the stream first. Later the recorder recognises their redelivery, and settles it.
+ * By then newer messages of the same property may be recorded, and the redelivered ones count as stale. So this module
+ * reads such messages from the stream first. When they are redelivered, the recorder recognises and settles them.
  */
 
 import { AckPolicy, DeliverPolicy, nanos } from 'nats';
@@ -14,38 +14,38 @@ import { readNextStored } from './stream-position.ts';
 type HandOn = (message: PulledMessage) => Promise<void>;
 
 export interface InOrder {
-  /** Hands on a pulled message, after any messages that the stream has between it and the previous one. */
+  /** Hands on a pulled message, after any stored messages between it and the previous one. */
   readonly admit: HandOn;
-  /** All messages read from the stream up to this sequence are settled; infinite when all are. */
+  /** All messages read from the stream up to this sequence are settled; infinite if all messages are. */
   readonly settledUpTo: number;
-  /** Stops handing on: unsettled messages are left to the next reader. */
+  /** Stops handing on messages. The next reader handles the unsettled ones. */
   stop(): void;
 }
 
 export interface InOrderOptions {
   readonly stream: string;
   readonly consumer: string;
-  /** The reading begins after this sequence, and includes messages that the consumer has acknowledged. */
+  /** Reading begins after this sequence, and includes messages that the consumer has acknowledged. */
   readonly recordedUpTo: number;
   readonly handOn: HandOn;
-  /** Called if a message shows that the stream was replaced by one of the same name, which counts from 1 again. */
+  /** Called if a message shows that another stream with the same name, which counts from 1 again, replaced this one. */
   readonly onOtherStream: () => void;
   readonly onTransientError: (what: string, error: Error) => void;
 }
 
-/** A message may be a mebibyte long, and a batch is in memory. */
+/** Small, because a batch is in memory and a message may be a mebibyte long. */
 const BATCH_MAX = 64;
-/** After this time without an answer the read is considered lost. */
+/** If no answer arrives within this time, the read counts as interrupted. */
 const ANSWER_MAX_MS = 5_000;
-/** For this time a stream that ends before its consumer's position may be catching up; then it has lost messages. */
+/** If a stream ends before its consumer's position, it may be catching up for this long; then messages are lost. */
 const CATCH_UP_MAX_MS = 15_000;
-/** After this time without a request the server deletes the consumer of a process that has ended. */
+/** The server deletes the temporary consumer if its process makes no request for this long. */
 const FORGOTTEN_AFTER_MS = 30_000;
 
 /**
- * Starts to hand on the messages after `recordedUpTo` that the consumer has delivered, oldest first; pulled messages
- * wait for them. An interrupted read resumes at its position. There must be no other reader. Rejects when NATS is
- * unavailable.
+ * Starts to hand on the messages after `recordedUpTo` that the consumer has delivered, oldest first. Pulled messages
+ * wait until this is done. An interrupted read resumes at its position. There must be no other reader. Rejects if NATS
+ * is unavailable.
  */
 export async function startInOrder(broker: Broker, options: InOrderOptions): Promise<InOrder> {
   const { stream, consumer, handOn, onTransientError } = options;
@@ -100,8 +100,8 @@ export async function startInOrder(broker: Broker, options: InOrderOptions): Pro
 }
 
 /**
- * Throws if the stream may still have messages from `first` to `last`: in a cluster, the server that was read from may
- * be behind and not have them yet.
+ * Throws if the stream may still have messages from `first` to `last`. In a cluster, the server that was read from may
+ * lag behind and not have them yet.
  */
 async function assertGone(
   broker: Broker,
@@ -115,7 +115,7 @@ async function assertGone(
   if (!isGone) throw new Error(`the server that reads ${stream} lacks messages up to ${last}`);
 }
 
-/** Reads the messages from `first` to `last` without waiting, as far as the connected server has them. */
+/** Reads the messages from `first` to `last` that the connected server has; does not wait for others. */
 async function* storedMessages(
   broker: Broker,
   { stream, consumer, onTransientError }: InOrderOptions,

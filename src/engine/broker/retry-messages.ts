@@ -1,6 +1,6 @@
 /**
- * Messages of the stream `RETRIES`. Each names a failed attempt and the time of the next one, and is redelivered until
- * that time. Whether the retry is still due, only the row decides.
+ * Messages of the stream `RETRIES`. Each message names a failed attempt and the time of the next one, and is
+ * redelivered until that time. Only the row of the delivery decides whether the retry is still due.
  */
 
 import { parseUuid, type Uuid } from '../domain/ids.ts';
@@ -15,13 +15,13 @@ export interface RetryMessage {
   readonly endpointKey: string;
   /** The attempt that failed. */
   readonly attemptCount: number;
-  /** When it began. Needed because after a restore of the database, attempt numbers may be reused. */
+  /** When the failed attempt began. Needed because attempt numbers may be reused after the database is restored. */
   readonly startedAt: Date;
-  /** Milliseconds since the epoch, by the courier's clock. */
+  /** When the retry is due, in milliseconds since the epoch, by the courier's clock. */
   readonly dueAtMs: number;
 }
 
-/** Rejects unless the stream has stored all of them. */
+/** Rejects unless the stream has stored all messages. */
 export function publishRetries(broker: Broker, retries: readonly RetryMessage[]): Promise<void> {
   return publishAll(
     broker,
@@ -31,7 +31,7 @@ export function publishRetries(broker: Broker, retries: readonly RetryMessage[])
 
 const PROBE = new Uint8Array(65_536);
 
-/** Checks that JetStream can write: stores and deletes a message without a consumer. Rejects with its reason. */
+/** Checks that JetStream can write: stores and deletes a message that no consumer reads. Rejects on failure. */
 export async function probeBrokerWrite(broker: Broker): Promise<void> {
   const { jetStream, manager, names } = broker;
   await ensureRetries(broker);
@@ -48,7 +48,7 @@ function textOf({ attemptCount, startedAt }: Pick<RetryMessage, 'attemptCount' |
   return `${attemptCount} ${startedAt.getTime()}`;
 }
 
-/** Null for a message that another program has published to the stream. */
+/** Null if another program published the message. */
 export function retryOf({ subject, bytes }: Pick<PulledMessage, 'subject' | 'bytes'>): RetryMessage | null {
   const [, , idText = ''] = subject.split('.');
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
@@ -60,9 +60,9 @@ export function retryOf({ subject, bytes }: Pick<PulledMessage, 'subject' | 'byt
 }
 
 /**
- * Whether the stream has the message of this attempt, due at `latestMs` or before, and will deliver it. Rejects when
- * NATS is unavailable. After a nats-server below 2.10 was killed, acknowledged messages may remain, which are not
- * delivered.
+ * Whether the stream has a message for this attempt that is due at `latestMs` or earlier and will be delivered. Rejects
+ * if NATS is unavailable. After a nats-server below 2.10 was killed, the stream may still have acknowledged messages,
+ * which are not delivered again.
  */
 export async function holdsRetry(
   broker: Broker,
@@ -87,14 +87,14 @@ export async function holdsRetry(
 const HEADER = 'Vigie-Requeued';
 
 /**
- * The header of a message that an operator requeues. It has the original position, so that the message does not undo
- * later ones. `stream` is the stream's number in `intake_position`.
+ * The header of a message that an operator requeues. It carries the original position, so that the message does not
+ * undo later messages. `stream` is the number of the stream in `intake_position`.
  */
 export function requeuedHeader(stream: number, sequence: number): Readonly<Record<string, string>> {
   return { [HEADER]: `${stream}/${sequence}` };
 }
 
-/** The original sequence of a requeued message; only if it was in the stream with this number. */
+/** The original sequence of a requeued message, if the message came from the stream with the number `stream`. */
 export function requeuedFrom(
   headers: Readonly<Record<string, string>>,
   stream: number,

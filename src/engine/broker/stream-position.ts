@@ -1,4 +1,4 @@
-/** The position of a durable consumer in its stream, and when the stream stored a message. */
+/** The position of a durable consumer in its stream, and the times at which the stream stored messages. */
 
 import { AckPolicy, type ConsumerInfo, DeliverPolicy, nanos, type StreamConfig } from 'nats';
 import { type Broker, onceElected } from './connection.ts';
@@ -6,26 +6,25 @@ import { hasMajority } from './jetstream-watch.ts';
 import { isMissing } from './topology.ts';
 
 export interface ConsumerPosition {
-  /** When the stream was created, which distinguishes it from a later stream of the same name. */
+  /** When the stream was created. Distinguishes the stream from a later stream with the same name. */
   readonly createdAt: string;
   /** The sequence of the oldest message in the stream. */
   readonly firstSequence: number;
-  /** The sequence of the newest message that the stream ever had. */
+  /** The sequence of the newest message that the stream has ever had. */
   readonly lastSequence: number;
-  /** Number of messages in the stream. */
   readonly messages: number;
-  /** Every message up to this one is acknowledged. */
+  /** Every message up to this sequence is acknowledged. */
   readonly acknowledgedUpTo: number;
   readonly handedOutUpTo: number;
-  /** True if the consumer does not know of later messages that the stream has. */
+  /** True if the consumer does not report later messages that the stream has. */
   readonly isShort: boolean;
-  /** True if the stream is replicated, so that its leader may have changed. */
+  /** True if the stream has replicas, so that its leader may have changed. */
   readonly isReplicated: boolean;
   /** False if the answering server may be cut off from the stream's other servers. */
   readonly isByMajority: boolean;
 }
 
-/** Rejects when NATS is unavailable, or the stream or consumer is missing. */
+/** Rejects if NATS is unavailable, or the stream or consumer is missing. */
 export async function readConsumerPosition(
   broker: Broker,
   stream: string,
@@ -49,9 +48,10 @@ export async function readConsumerPosition(
 }
 
 /**
- * Every message of the stream up to this one is acknowledged. This is the last delivered one if none is in flight: the
- * floor does not advance over messages that the stream has dropped. For a replicated consumer only the floor counts: a
- * new leader may answer before it has read what is in flight, and reports none (nats-server 2.10, `setLeader`).
+ * The sequence up to which every message is acknowledged. If no message is in flight, this is the last delivered
+ * message, because the floor does not advance over messages that the stream has dropped. For a replicated consumer only
+ * the floor counts: a new leader may answer before it has read what is in flight, and report none (nats-server 2.10,
+ * `setLeader`).
  */
 export function acknowledgedUpTo(
   { ack_floor, delivered, num_ack_pending }: Pick<ConsumerInfo, 'ack_floor' | 'delivered' | 'num_ack_pending'>,
@@ -61,21 +61,21 @@ export function acknowledgedUpTo(
 }
 
 /**
- * Whether the consumer reports no pending message although the stream has one after the last delivered. Observed with
- * nats-server 2.10 after a cluster had lost its majority: the consumer stayed so until the next message came.
+ * Whether the consumer reports no pending message although the stream has one after the last delivered message.
+ * Observed on nats-server 2.10 after a cluster had lost its majority; this ended only when the next message arrived.
  */
 export function withholds({ delivered, num_pending }: ConsumerInfo, sequence: number): boolean {
   return num_pending === 0 && sequence > delivered.stream_seq;
 }
 
-/** Makes another server of the cluster lead the consumer and recount pending messages. Rejects if none answers. */
+/** Makes another server lead the consumer and count its pending messages again. Rejects if none answers. */
 export async function stepDownConsumer({ connection }: Broker, stream: string, consumer: string): Promise<void> {
   await connection.request(`$JS.API.CONSUMER.LEADER.STEPDOWN.${stream}.${consumer}`);
 }
 
 /**
- * Deletes the durable and creates it again with the same settings, starting at `sequence`. A consumer whose position is
- * beyond the end of its stream would skip new messages up to that position. Rejects when NATS is unavailable.
+ * Deletes the durable consumer and creates it again with the same settings, starting at `sequence`. A consumer whose
+ * position is beyond the end of its stream would skip new messages up to it. Rejects if NATS is unavailable.
  */
 export async function restartConsumer(
   { manager }: Broker,
@@ -88,10 +88,10 @@ export async function restartConsumer(
   await onceElected(() => manager.consumers.add(stream, { ...settings, ...from }));
 }
 
-/** After this time the server deletes the temporary consumer, if this process has not. */
+/** The server deletes the temporary consumer after this time if this process has not deleted it. */
 const FORGOTTEN_AFTER_MS = 5_000;
 
-/** The sequence of the first message stored at `at` or later, else of the next one, and the number of such messages. */
+/** The sequence of the first message stored at or after `at`, or of the next message, and how many there are. */
 export async function readSince(
   { manager }: Broker,
   stream: string,
@@ -108,7 +108,7 @@ export async function readSince(
   return { first: delivered.stream_seq + 1, messages: num_pending };
 }
 
-/** In the server's format, with nanoseconds; null when the stream does not have the message. */
+/** In the server's format, with nanoseconds; null if the stream does not have the message. */
 export async function readStoredAt(broker: Broker, stream: string, sequence: number): Promise<string | null> {
   try {
     return (await broker.manager.streams.getMessage(stream, { seq: sequence })).timestamp;
@@ -118,9 +118,7 @@ export async function readStoredAt(broker: Broker, stream: string, sequence: num
   }
 }
 
-/**
- * The sequence of the first message at or after `sequence`, according to the stream's leader; null if there is none.
- */
+/** The sequence of the first message at or after `sequence`, by the stream's leader; null if there is none. */
 export async function readNextStored({ manager }: Broker, stream: string, sequence: number): Promise<number | null> {
   const query = { seq: sequence, next_by_subj: '>' };
   try {
@@ -132,27 +130,27 @@ export async function readNextStored({ manager }: Broker, stream: string, sequen
 }
 
 interface TrimLimits {
-  /** Messages after this sequence are kept, whatever the durables report. */
+  /** Messages after this sequence are kept, whatever the consumers report. */
   readonly upTo: number;
-  /** Messages that were stored less than this time before the newest one are kept. */
+  /** Messages stored less than this time before the newest message are kept. */
   readonly keptMs: number;
 }
 
 export interface Trim {
-  /** Number of removed messages; 0 if the stream has enough room. */
+  /** Number of removed messages. */
   readonly removed: number;
-  /** Why no message could be removed from a full stream; null otherwise. */
+  /** Why no message of a full stream could be removed; null otherwise. */
   readonly heldBy: string | null;
 }
 
-/** Shares of its `max_bytes`. */
+/** Shares of `max_bytes`: above the first, messages are removed down to the second. */
 const FULL_SHARE = 0.8;
 const TRIMMED_SHARE = 0.75;
 const NOTHING: Trim = { removed: 0, heldBy: null };
 
 /**
- * Makes room in a stream that refuses new messages when it is full. Removes the oldest messages that every durable has
- * acknowledged, and never one that a durable still needs. Rejects when NATS is unavailable.
+ * Makes room before the stream is full and refuses new messages. Removes the oldest messages that every durable
+ * consumer has acknowledged, within `TrimLimits`. Rejects if NATS is unavailable.
  */
 export async function trimStream(broker: Broker, stream: string, { upTo, keptMs }: TrimLimits): Promise<Trim> {
   const { manager } = broker;
@@ -175,7 +173,7 @@ export async function trimStream(broker: Broker, stream: string, { upTo, keptMs 
   return { removed: purged, heldBy: null };
 }
 
-/** The last message that the consumer no longer needs. */
+/** The sequence of the last message that the consumer no longer needs. */
 function neededAfter(consumer: ConsumerInfo, config: StreamConfig, last: number): number {
   const acknowledged = acknowledgedUpTo(consumer, config);
   return consumer.num_pending === 0 && acknowledged >= consumer.delivered.stream_seq ? last : acknowledged;

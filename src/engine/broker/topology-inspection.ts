@@ -1,6 +1,6 @@
 /**
- * Inspects every existing stream and consumer of this installation for settings that prevent it from working, and for
- * ownership by another database.
+ * Inspects the existing streams and consumers of this installation. Reports settings that prevent them from working,
+ * and streams or consumers that belong to another database.
  */
 
 import {
@@ -27,7 +27,7 @@ import {
 } from './topology.ts';
 
 export interface Inspection extends Differences {
-  /** Names other databases that own some of them; null if there are none. */
+  /** Names the other databases that own some of these streams or consumers; null if there are none. */
   readonly foreign: string | null;
 }
 
@@ -36,7 +36,7 @@ interface Found extends Differences {
   readonly owner: DatabaseLabel | null;
 }
 
-/** A missing stream or consumer is not a fault, because it is created when needed. Rejects when NATS is unavailable. */
+/** A missing stream or consumer is not a fault, because it is created when needed. Rejects if NATS is unavailable. */
 export async function inspectTopology(broker: Broker): Promise<Inspection> {
   const found = await findAll(broker);
   return {
@@ -71,14 +71,14 @@ async function findAll(broker: Broker): Promise<readonly Found[]> {
 const SHARE_LEFT_TO_ADVERTS = 3 / 4;
 
 /**
- * The daemon creates `REJECTED` when it starts and before a rejection. If it is missing although `ADVERTS` is bounded,
- * JetStream had no room for it.
+ * The daemon creates `REJECTED` at its start and before a rejection. If `REJECTED` is missing although `ADVERTS` has a
+ * limit, JetStream had no room for it.
  */
 function noRejections(advertsBytesMax: number): Found {
   const bytes = Math.floor(advertsBytesMax * SHARE_LEFT_TO_ADVERTS);
   const name = `stream ${REJECTED.name}`;
   const caution =
-    `The ${name} is missing because ${ADVERTS_STREAM} leaves it no room, so crawlers do not learn of rejections. ` +
+    `The ${name} is missing because ${ADVERTS_STREAM} leaves no room for it, so crawlers do not learn of rejections. ` +
     `Run \`nats stream edit ${ADVERTS_STREAM} --max-bytes=${bytes}\`.`;
   return { name, owner: null, faults: [], cautions: [caution] };
 }
@@ -93,14 +93,14 @@ function foreignOf({ database }: Broker, found: readonly Found[]): string | null
   const others = foreign.length > 1 ? ` and ${foreign.length - 1} more belong` : ' belongs';
   return (
     `The ${first.name}${others} to the database ${labelText(first.owner)}, but this service uses ${labelText(database)}. ` +
-    'It takes no messages, because each service would take messages of the other. Set VIGIE_NAMESPACE for one of them. ' +
-    'If the other database is gone, run `vigie admin streams adopt`.'
+    'This service takes no messages, because it would take those of the other service. Set VIGIE_NAMESPACE for one ' +
+    'of them. If the other database is gone, run `vigie admin streams adopt`.'
   );
 }
 
 /**
- * Transfers the streams and consumers of another database to this one, with their positions and messages. Resolves with
- * their names; `isTrial` only lists them.
+ * Transfers the streams and consumers of another database to this database, with their positions and messages. Resolves
+ * with their names. If `isTrial`, nothing is changed.
  */
 export async function adoptTopology(broker: Broker, isTrial: boolean): Promise<readonly string[]> {
   const { streams, consumers } = broker.manager;
@@ -139,7 +139,7 @@ interface Differences {
   readonly cautions: readonly string[];
 }
 
-/** [condition, finding] */
+/** A condition, and the finding if it is true. */
 type Rule = readonly [boolean, string];
 
 /** A smaller limit would reject ordinary adverts. */
@@ -147,13 +147,13 @@ const MESSAGE_BYTES_LEAST = 65_536;
 const HOUR_NANOS = 3_600_000_000_000;
 const SECOND_NANOS = 1_000_000_000;
 const ACK_WAIT_LEAST_NANOS = 30 * SECOND_NANOS;
-/** The batch and the expiry of one pull. */
+/** The largest batch and the longest expiry that a pull requests. */
 const PULL_BATCH_LEAST = 256;
 const PULL_EXPIRES_NANOS = 10 * SECOND_NANOS;
 const PULL_BYTES_LEAST = 1_048_576;
 const PULLS_WAITING_LEAST = 16;
 
-/** For JetStream, 0 and -1 mean unlimited. */
+/** True if `limit` is set and is less than `below`. JetStream uses 0 and -1 for unlimited. */
 function isLimited(limit: number | undefined, below: number): limit is number {
   return limit !== undefined && limit > 0 && limit < below;
 }
@@ -164,7 +164,7 @@ function hasLimit(limit: number | undefined): boolean {
 
 /**
  * Compares an existing stream or consumer with the wanted one. An operator's settings take precedence, so a difference
- * alone is not a fault. A fault silently loses or stops messages. A caution works today and may fail when it is needed.
+ * alone is not a fault. A fault silently loses or stops messages. A caution may cause a failure later.
  */
 function streamDifferences(wanted: WantedStream, actual: StreamConfig): Differences {
   const { name } = wanted;
@@ -173,7 +173,7 @@ function streamDifferences(wanted: WantedStream, actual: StreamConfig): Differen
   const { max_msgs, max_bytes, max_msgs_per_subject, max_msg_size, max_age } = actual;
   const isBounded = hasLimit(max_msgs) || hasLimit(max_bytes);
   const faults: readonly Rule[] = [
-    [untaken.length > 0, `it takes ${listOf(actual.subjects)}, not ${listOf(untaken)}`],
+    [untaken.length > 0, `it accepts ${listOf(actual.subjects)}, not ${listOf(untaken)}`],
     [actual.no_ack ?? false, 'no_ack is set, so publishers do not learn that a message is stored'],
     [actual.sealed, 'it is sealed, so it accepts no messages'],
     [
@@ -230,7 +230,7 @@ function consumerDifferences(wanted: WantedConsumer, actual: ConsumerConfig): Di
     [actual.replay_policy === ReplayPolicy.Original, 'its replay policy is original, so messages arrive too slowly'],
     [
       hasLimit(actual.max_deliver),
-      `max_deliver is ${actual.max_deliver}, so a message is dropped after as many attempts`,
+      `max_deliver is ${actual.max_deliver}, so a message is dropped after that many deliveries`,
     ],
     [isLimited(max_ack_pending, ackPendingLeast(wanted)), `max_ack_pending is ${max_ack_pending}, which is too low`],
     [
@@ -251,7 +251,7 @@ function consumerDifferences(wanted: WantedConsumer, actual: ConsumerConfig): Di
   return differencesOf(`Consumer ${wanted.durable_name} of ${wanted.stream}`, faults, []);
 }
 
-/** A waiting retry counts as unacknowledged, so its consumer must not limit their number. */
+/** A waiting retry counts as unacknowledged, so the consumer of retries must not limit them. */
 function ackPendingLeast({ max_ack_pending = 0 }: WantedConsumer): number {
   return max_ack_pending === -1 ? Number.POSITIVE_INFINITY : PULL_BATCH_LEAST;
 }
@@ -266,7 +266,7 @@ function listOf(subjects: readonly string[] | undefined): string {
   return subjects === undefined || subjects.length === 0 ? 'nothing' : subjects.join(' and ');
 }
 
-/** Whether `pattern` covers every subject of `wanted` (NATS, *Subject-Based Messaging*). */
+/** Whether `pattern` matches every subject that `wanted` matches (NATS, *Subject-Based Messaging*). */
 export function covers(pattern: string, wanted: string): boolean {
   const theirs = pattern.split('.');
   const ours = wanted.split('.');
@@ -282,16 +282,16 @@ interface StreamFigures {
   readonly name: string;
   readonly messages: number;
   readonly bytes: number;
-  /** Maximum bytes; 0 if the stream has no bound. */
+  /** Maximum bytes; 0 if the stream has no limit. */
   readonly bytesMax: number;
   readonly consumers: number;
-  /** Messages not yet delivered by the consumer. */
+  /** Messages not yet delivered by a consumer. */
   readonly pending: number;
   /** Messages delivered but not acknowledged, including every waiting retry. */
   readonly ackPending: number;
 }
 
-/** The streams of this installation, with their consumers; a missing one is empty. Rejects when NATS is unavailable. */
+/** The streams of this installation, with their consumers; zeros for a missing one. Rejects if NATS is unavailable. */
 export function readStreamFigures(broker: Broker): Promise<readonly StreamFigures[]> {
   const { intakeConsumer, retriesStream } = broker.names;
   return Promise.all([
@@ -328,13 +328,13 @@ async function figuresOf(
 export interface Backlog {
   /** Adverts that are not recorded yet. */
   readonly waiting: number;
-  /** When the oldest of them was stored; null if that is unknown or there are none. */
+  /** When the oldest of them was stored; null if this is unknown or there are none. */
   readonly oldestAt: Date | null;
   /** Every message up to this sequence is recorded. */
   readonly recorded: number;
 }
 
-/** Null if no instance has taken adverts in yet. Rejects when NATS is unavailable. */
+/** Null if no instance has taken in adverts yet. Rejects if NATS is unavailable. */
 export async function readBacklog({ manager, names }: Broker): Promise<Backlog | null> {
   const orNone = (error: unknown): null => {
     if (!isMissing(error)) throw error;

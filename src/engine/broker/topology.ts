@@ -1,11 +1,12 @@
 /**
- * Streams and consumers are created when missing and never altered: an operator's settings take precedence, and a
+ * Creates missing streams and consumers, and never alters existing ones: an operator's settings take precedence, and a
  * changed `ack_wait` would move every waiting retry.
  *
- * `ADVERTS` has the messages of crawlers, with one durable per installation. `RETRIES`, one stream per installation
- * (domain/namespace.ts), has the retries not yet due; the subject `retries.<partition>.<delivery>` finds one. Each
- * partition has a consumer, because a burst of due retries costs a consumer the square of its length; it has one filter
- * subject, because nats-server 2.9 supports no more. `REJECTED` notifies crawlers of rejected messages.
+ * `ADVERTS` stores the messages of crawlers and has one durable consumer per installation. `RETRIES` stores the retries
+ * that are not due yet; there is one such stream per installation (domain/namespace.ts). The subject
+ * `retries.<partition>.<delivery>` identifies a retry. Each partition has a consumer, because the cost of a burst of
+ * due retries grows with the square of their number per consumer. A consumer has one filter subject, because
+ * nats-server 2.9 supports no more. `REJECTED` notifies crawlers of rejected messages.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -27,7 +28,7 @@ import { type Broker, onceElected, PEERS_MAX_MS } from './connection.ts';
 export const ADVERTS_STREAM = ADVERTS.name;
 export const RETRY_PARTITIONS = 8;
 
-/** Maximum unacknowledged adverts of all instances together. Also bounds how many a restart reads again. */
+/** Maximum unacknowledged adverts of all instances together. This also limits how many a restart reads again. */
 const INTAKE_ACK_PENDING_MAX = 2_048;
 const INTAKE_ACK_WAIT_MS = 60_000;
 const RETRY_ACK_WAIT_MS = 90_000;
@@ -45,7 +46,7 @@ export function retryConsumer(partition: number): string {
   return `retries-${partition}`;
 }
 
-/** `endpointKey` is hexadecimal; its first eight digits, which depend only on the URL, determine the partition. */
+/** `endpointKey` is hexadecimal. Its first eight digits, which depend only on the URL, determine the partition. */
 export function retryPartition(endpointKey: string): number {
   return Number.parseInt(endpointKey.slice(0, 8), 16) % RETRY_PARTITIONS;
 }
@@ -54,7 +55,7 @@ export function retrySubject({ names }: Named, endpointKey: string, id: Uuid): s
   return `${names.retries}.${retryPartition(endpointKey)}.${id}`;
 }
 
-/** Every stream that the daemon creates if it is missing. */
+/** Every stream that the daemon creates if missing. */
 export function streamsOf({ names, replicas }: Shaped): readonly WantedStream[] {
   const shared = { storage: StorageType.File, num_replicas: replicas };
   return [
@@ -63,7 +64,7 @@ export function streamsOf({ names, replicas }: Shaped): readonly WantedStream[] 
       name: ADVERTS_STREAM,
       subjects: [ADVERTS.subjects],
       retention: RetentionPolicy.Limits,
-      // A full stream refuses new messages, because old ones may not be recorded yet. The leader makes room
+      // A full stream refuses new messages, because old messages may not be recorded yet. The leader makes room
       // (intake/trimming.ts).
       discard: DiscardPolicy.New,
       max_age: nanos(ADVERTS.keptMs),
@@ -88,7 +89,7 @@ export function streamsOf({ names, replicas }: Shaped): readonly WantedStream[] 
   ];
 }
 
-/** Every consumer that the daemon creates if it is missing. */
+/** Every consumer that the daemon creates if missing. */
 export function consumersOf({ names }: Pick<Shaped, 'names'>): readonly WantedConsumer[] {
   const ofPartition = (durable: string, filter: string): WantedConsumer => ({
     stream: names.retriesStream,
@@ -113,7 +114,7 @@ export function consumersOf({ names }: Pick<Shaped, 'names'>): readonly WantedCo
   ];
 }
 
-/** `REJECTED` is created first, because `ADVERTS` may leave too little room for it. */
+/** Creates `REJECTED` first, because `ADVERTS` may leave too little room for it. */
 export async function ensureAdvertsStream(broker: Broker): Promise<void> {
   await ensureStream(broker, ADVERTS_STREAM, async () => {
     const room = await readRoom(broker);
@@ -128,12 +129,12 @@ export async function ensureIntake(broker: Broker): Promise<void> {
   await ensureConsumers(broker, ADVERTS_STREAM);
 }
 
-/** Resolves with true when the stream was missing. */
+/** Resolves with true if the stream was missing. */
 export function ensureRejections(broker: Broker): Promise<boolean> {
   return ensureStream(broker, REJECTED.name, async () => rejectedBounds(await readRoom(broker)));
 }
 
-/** `ADVERTS` is created even if `REJECTED` is refused, which the next attempt to create `REJECTED` reports. */
+/** Ignores a refusal of `REJECTED`, so that `ADVERTS` is created. The next attempt to create `REJECTED` reports it. */
 function unlessRefused(error: unknown): void {
   if (!(error instanceof NatsError) || error.api_error === undefined) throw error;
 }
@@ -153,7 +154,7 @@ function ensureStream(
   more: () => Promise<Partial<StreamConfig>> = async () => ({}),
 ): Promise<boolean> {
   const wanted = streamsOf(broker).find((each) => each.name === name) as WantedStream;
-  // Streams that installations share have no owner label.
+  // Streams that several installations share have no owner label.
   const isShared = name === ADVERTS_STREAM || name === REJECTED.name;
   return createIfMissing(
     () => broker.manager.streams.info(name),
@@ -171,7 +172,7 @@ async function ensureConsumers(broker: Broker, ofStream: string): Promise<void> 
   }
 }
 
-/** Resolves with true if it had to be created. */
+/** Resolves with true if it was missing. */
 async function createIfMissing(info: () => Promise<unknown>, create: () => Promise<unknown>): Promise<boolean> {
   try {
     await info();
@@ -184,9 +185,9 @@ async function createIfMissing(info: () => Promise<unknown>, create: () => Promi
 }
 
 /**
- * At the start: resolves when every existing stream and consumer has a leader. A cluster that has lost a server elects
- * new leaders after a while; one that has lost most of its servers needs the operator. `onWaiting` is called for each
- * check that finds no leader.
+ * Resolves when every existing stream and consumer has a leader; called at start-up. A cluster that has lost a server
+ * elects new leaders after a while. A cluster that has lost most of its servers needs the operator. `onWaiting` is
+ * called for each check that finds no leader.
  */
 export async function untilElected({ manager, names }: Broker, onWaiting: (error: Error) => void): Promise<void> {
   const lookAt = (info: () => Promise<unknown>): Promise<void> =>
@@ -208,11 +209,11 @@ export function isMissing(error: unknown): boolean {
   return error instanceof NatsError && error.api_error?.code === 404;
 }
 
-/** The share of JetStream's room for `ADVERTS`; the rest is for retries, rejections, and the stores' own tables. */
+/** The share of JetStream's room for `ADVERTS`. The rest is for retries, rejections, and JetStream's own files. */
 const SHARE = 3 / 4;
 /**
- * For nats-server below 2.10: it does not recover a stream whose `max_bytes` exceeds the remaining room of its store,
- * and without `max_file_store` that room shrinks with every start.
+ * For nats-server below 2.10, which does not recover a stream whose `max_bytes` exceeds the free room of its store.
+ * Without `max_file_store`, that room shrinks with every start.
  */
 const SHARE_BEFORE_2_10 = 1 / 2;
 const SMALLEST_BYTES = 16 * 1_024 * 1_024;
@@ -220,13 +221,13 @@ const LARGEST_BYTES = 2 ** 50;
 /** Precision of the search, as a share of the room. */
 const PRECISION = 1 / 64;
 
-/** JetStream's error codes for exceeded limits of the account, the server, or every server of a cluster. */
+/** JetStream's error codes for exceeded limits of the account, of the server, or of every server in a cluster. */
 const REFUSALS: ReadonlySet<number | undefined> = new Set([10_002, 10_005, 10_023, 10_047, 10_122]);
 
 /**
- * Bytes of JetStream's store that new streams can reserve. Only the system account can read the size of a store, so a
- * binary search finds the largest stream that the server would create. Null if even the smallest stream has no room.
- * Rejects when NATS is unavailable.
+ * The number of bytes that new streams can reserve in JetStream's store. Only the system account can read the size of a
+ * store, so a binary search finds the largest stream that the server would create. Null if even the smallest stream has
+ * no room. Rejects if NATS is unavailable.
  */
 async function readRoom(broker: Broker): Promise<number | null> {
   const name = `VIGIE-ROOM-${randomBytes(6).toString('hex')}`;
@@ -257,9 +258,9 @@ const DESCRIPTION = 'of the Vigie database ';
 type Labelled = Pick<Partial<StreamConfig & ConsumerConfig>, 'metadata' | 'description'>;
 
 /**
- * The part of a configuration that names the owning database; empty for a command, which has no database. Two databases
- * that shared a stream or consumer would silently take each other's adverts, so the daemon labels what it creates: as
- * metadata, and below nats-server 2.10 in the description.
+ * The part of a configuration that names the owning database; empty for a command, which has no database. If two
+ * databases shared a stream or consumer, each would silently take adverts of the other. Therefore the daemon labels
+ * what it creates: in the metadata, or in the description for nats-server below 2.10.
  */
 export function labelling({ database, serverVersion }: Pick<Broker, 'database' | 'serverVersion'>): Labelled {
   if (database === null) return {};
@@ -267,7 +268,7 @@ export function labelling({ database, serverVersion }: Pick<Broker, 'database' |
   return knowsMetadata(serverVersion) ? { metadata: { [KEY]: text } } : { description: `${DESCRIPTION}${text}` };
 }
 
-/** Null for a stream or consumer that another program has created. */
+/** Null if another program created the stream or consumer. */
 export function ownerOf({ metadata, description }: Labelled): DatabaseLabel | null {
   const described = description?.startsWith(DESCRIPTION) ? description.slice(DESCRIPTION.length) : undefined;
   return labelOf(metadata?.[KEY] ?? described);

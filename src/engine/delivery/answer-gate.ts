@@ -1,14 +1,14 @@
 /**
- * Filters an endpoint's bytes before the HTTP client reads them. It passes the head of an answer on when the head is
- * complete, and drops provisional answers (1xx): the client treats `100 Continue` as an error, although RFC 9110,
- * section 15.2, requires clients to accept them. An endpoint that sends no final answer is cut off after 16 KiB instead
- * of when the attempt times out.
+ * Filters the bytes that an endpoint sends before the HTTP client reads them. Passes the head of an answer on when the
+ * head is complete, and drops provisional answers (1xx): the client treats `100 Continue` as an error, although RFC
+ * 9110, section 15.2, requires clients to accept it. An endpoint that sends no final answer is disconnected after 16
+ * KiB, not only when the attempt times out.
  */
 
 import type { Socket } from 'node:net';
 import { AttemptFailure } from './attempt-failure.ts';
 
-/** Maximum bytes of status line and headers, provisional answers included; the limit of Node.js. */
+/** Maximum bytes of status line and headers, including provisional answers. The same limit as in Node.js. */
 const HEAD_BYTES_MAX = 16 * 1_024;
 const HEAD_END = '\r\n\r\n';
 const STATUS_LINE = /^HTTP\/1\.\d (\d)(\d\d)/;
@@ -17,7 +17,7 @@ const STATUS_LINE_START = 'HTTP/1.';
 /** Errors of reused connections that the peer closed before the first byte of an answer. */
 const unanswered = new WeakSet<Error>();
 
-/** True when the endpoint may not have received the request, because it was closing the connection. */
+/** True if the endpoint closed a reused connection without an answer, and so may not have received the request. */
 export function isUnanswered(error: Error): boolean {
   return unanswered.has(error);
 }
@@ -50,11 +50,11 @@ export function guardAnswers(socket: Socket, restBytesMax: number): void {
 class AnswerGate {
   readonly #restBytesMax: number;
   #requests = 0;
-  /** Bytes of the current answer. */
+  /** Number of bytes of the current answer. */
   #bytes = 0;
-  /** Bytes of provisional answers before it. */
+  /** Number of bytes of the provisional answers before the current answer. */
   #provisionalBytes = 0;
-  /** The head so far; null once it has been passed on. */
+  /** The part of the head received so far; null once the complete head was passed on. */
   #head: Buffer | null = null;
 
   constructor(restBytesMax: number) {
@@ -65,7 +65,7 @@ class AnswerGate {
     return this.#requests > 1 && this.#bytes === 0 && this.#head !== null;
   }
 
-  /** A request may be written in several pieces: the first write after an answer begins the next request. */
+  /** A request may be written in several pieces. Only the first write after an answer begins the next request. */
   noteRequest(): void {
     if (this.#head !== null) return;
     this.#requests += 1;
@@ -74,7 +74,7 @@ class AnswerGate {
     this.#head = Buffer.alloc(0);
   }
 
-  /** Returns the bytes that the client may read now, possibly none, or a failure if the endpoint has sent too much. */
+  /** Returns the bytes that the client may read now, possibly none, or a failure if the endpoint sent too much. */
   pass(chunk: Buffer): Buffer | AttemptFailure {
     this.#bytes += chunk.length;
     if (this.#head !== null)
@@ -87,7 +87,7 @@ class AnswerGate {
     for (;;) {
       const end = head.indexOf(HEAD_END);
       const isProvisional = end >= 0 && isProvisionalStatus(head);
-      // Bytes that are not HTTP go to the client, which has the best error message for them.
+      // Bytes that are not HTTP are passed on, because the client reports them with the best error message.
       if ((end >= 0 && !isProvisional) || !mayBeStatusLine(head)) {
         this.#head = null;
         this.#bytes = head.length;
@@ -104,7 +104,7 @@ class AnswerGate {
   }
 }
 
-/** Status 101 is not dropped, because bytes of another protocol follow it. */
+/** Status 101 is passed on, because bytes of another protocol follow it. */
 function isProvisionalStatus(head: Buffer): boolean {
   const [, hundreds, rest] = STATUS_LINE.exec(head.toString('latin1', 0, 'HTTP/1.1 100'.length)) ?? [];
   return hundreds === '1' && rest !== '01';

@@ -2,7 +2,7 @@
 
 import type { AttemptError } from '../domain/delivery.ts';
 
-/** Created where the failed stage is known; `message` is the reason in the log. */
+/** Thrown where the failed step is known. The attempt log records `message` as the reason. */
 export class AttemptFailure extends Error {
   readonly code = 'ATTEMPT_FAILED';
   readonly kind: AttemptError;
@@ -13,14 +13,14 @@ export class AttemptFailure extends Error {
   }
 }
 
-/** The attempt was not made: too many DNS lookups are running, for this client or in total. */
+/** The attempt was not made, because too many DNS lookups are in progress, for this client or in total. */
 export class NotAttempted extends AttemptFailure {
   constructor() {
-    super('dns', 'too many names are being looked up: try again soon');
+    super('dns', 'too many DNS lookups are in progress; try again soon');
   }
 }
 
-/** Error codes of established connections; the connector creates its own `AttemptFailure`s. */
+/** Error codes of established connections. The connector itself creates an `AttemptFailure`. */
 const KINDS: Readonly<Record<string, AttemptError>> = {
   UND_ERR_SOCKET: 'reset',
   ECONNRESET: 'reset',
@@ -32,7 +32,7 @@ const KINDS: Readonly<Record<string, AttemptError>> = {
 export function failureOf(error: Error): AttemptFailure {
   if (error instanceof AttemptFailure) return error;
   const code = codeOf(error);
-  // In TLS 1.3 the server may still refuse the client with an alert after the handshake.
+  // In TLS 1.3 the server may reject the client with an alert even after the handshake.
   const isTls = code.startsWith('ERR_SSL_') || code.startsWith('ERR_TLS_');
   return new AttemptFailure(isTls ? 'tls' : (KINDS[code] ?? 'protocol'), describe(error), { cause: error });
 }
@@ -41,7 +41,7 @@ export function codeOf(error: Error): string {
   return 'code' in error && typeof error.code === 'string' ? error.code : '';
 }
 
-/** If several addresses were tried, the error is an `AggregateError` without a message of its own. */
+/** If several addresses were tried, the error is an `AggregateError` without its own message. */
 export function describe(error: Error): string {
   if (error instanceof AggregateError) return error.errors.map((each: Error) => each.message).join('; ');
   return error.message || codeOf(error) || error.name;

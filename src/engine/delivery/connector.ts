@@ -1,9 +1,9 @@
 /**
- * Opens connections to endpoints: resolves the name, refuses addresses that are not public, verifies TLS, and reports
- * which of these steps failed. A client chooses its endpoint freely, so without this guard the service would post into
- * its operator's own network (OWASP, Server Side Request Forgery): only public unicast is allowed, and an unknown range
- * is refused. A name is resolved once per connection, and the connection uses only addresses that were checked, so DNS
- * rebinding between check and use has no effect.
+ * Opens connections to endpoints. Resolves the name, refuses addresses that are not public, verifies TLS, and reports
+ * which of these steps failed. Each client chooses its endpoints, so without this guard a client could make the service
+ * post into its operator's own network (OWASP, Server Side Request Forgery). Only public unicast addresses are allowed;
+ * unknown ranges are refused. A name is resolved once per connection, and the connection uses only addresses that were
+ * checked. DNS rebinding between check and use therefore has no effect.
  */
 
 import type { LookupFunction, Socket } from 'node:net';
@@ -14,20 +14,20 @@ import { AttemptFailure, codeOf, describe } from './attempt-failure.ts';
 import { createNameLookups, type ResolveName } from './name-lookups.ts';
 
 export interface ConnectorOptions {
-  /** Covers the name lookup, the TCP connection and the TLS handshake. */
+  /** Includes the name lookup, the TCP connection and the TLS handshake. */
   readonly connectTimeoutMs: number;
-  /** Maximum bytes of one answer, head and chunk framing included; beyond it the connection is closed. */
+  /** Maximum bytes of one answer, including head and chunk framing. Above this, the connection is closed. */
   readonly answerBytesMax: number;
   /** Also allows plain http. */
   readonly allowPrivateNetworks: boolean;
   readonly resolveName?: ResolveName | undefined;
-  /** Which addresses are public; tests substitute their own network. */
+  /** Tells whether an address is public; tests replace it. */
   readonly isPublic?: ((address: string) => boolean) | undefined;
   /** PEM certificates to trust instead of the system's. */
   readonly authorities?: string | undefined;
 }
 
-/** `client` owns the endpoints. Every failure that the connector reports is an `AttemptFailure`. */
+/** `client` owns the endpoints. Every reported failure is an `AttemptFailure`. */
 export function createConnector(options: ConnectorOptions, client = ''): buildConnector.connector {
   const { connectTimeoutMs, answerBytesMax, allowPrivateNetworks, authorities, isPublic = isPublicAddress } = options;
   const isAllowed = (address: string): boolean => allowPrivateNetworks || isPublic(address);
@@ -68,7 +68,7 @@ export function createConnector(options: ConnectorOptions, client = ''): buildCo
   };
 }
 
-/** undici calls it for names only; the connector itself checks literal addresses. */
+/** undici calls this function for names only. The connector itself checks literal addresses. */
 function guardedLookup(
   resolveName: (name: string) => ReturnType<ResolveName>,
   isAllowed: (address: string) => boolean,
@@ -102,20 +102,20 @@ function connectFailure(error: Error, isConnected: boolean): AttemptFailure {
   return new AttemptFailure(code === 'ECONNRESET' ? 'reset' : 'tls', describe(error), { cause: error });
 }
 
-/** Azure's wire server, whose address is in a public range. Others (169.254.169.254 …) are not in one. */
+/** Azure's wire server is in a public range. Other metadata addresses, such as 169.254.169.254, are not. */
 const METADATA_ADDRESSES = new Set(['168.63.129.16']);
 /** IPv6 global unicast, the only block that IANA has opened (RFC 3587). */
 const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3');
-/** The experimental 6bone, returned to IANA (RFC 3701): no public host has such an address. */
+/** The former 6bone, an experimental block that was returned to IANA (RFC 3701). No public host uses it. */
 const FORMER_6BONE = ipaddr.IPv6.parseCIDR('3ffe::/16');
-/** Names of private networks (RFC 6761, 6762, 8375, and the usual names of routers and offices). */
+/** Names of private networks (RFC 6761, 6762 and 8375, and common names in home and office networks). */
 const PRIVATE_NAME = /(^|\.)(localhost|local|internal|intranet|lan|home\.arpa)$/;
 const LABEL_LENGTH_MAX = 63;
 
 /**
- * Returns why the host of a URL may not be an endpoint, or null. `hostname` is as the URL parser writes it, so IPv4 in
- * any notation is dotted decimal. The host is checked when an endpoint is saved and again before each connection, where
- * the addresses of a name are checked too.
+ * Returns why the host of a URL may not be an endpoint, or null. `hostname` is in the form of the URL parser, which
+ * converts any IPv4 notation to dotted decimal. The host is checked when an endpoint is saved and before each
+ * connection. Only the check before a connection includes the addresses of a name.
  */
 export function hostFault(hostname: string): string | null {
   const address = hostname.replace(/^\[|\]$/g, '');
@@ -132,8 +132,8 @@ export function notPublic(address: string): string {
 }
 
 /**
- * False for text that is not an address. IPv6 forms that carry an IPv4 address (mapped, NAT64, 6to4, Teredo) are always
- * refused: no legitimate endpoint needs them, and an external translator decides which host they reach.
+ * False for text that is not an address. IPv6 forms that contain an IPv4 address (mapped, NAT64, 6to4, Teredo) are
+ * always refused: no legitimate endpoint needs them, and an external translator decides which host they reach.
  */
 export function isPublicAddress(text: string): boolean {
   if (!ipaddr.isValid(text)) return false;

@@ -1,7 +1,7 @@
 /**
- * The courier: loads due deliveries into memory (due-queue.ts), gives them slots (fair-scheduler.ts), claims and posts
- * them (send.ts), and records the outcome (settle.ts). Failed ones wait an hour for their retry (retries.ts). The row
- * is the queue: everything in memory here may be lost at any moment.
+ * The courier loads due deliveries into memory (due-queue.ts), assigns slots to them (fair-scheduler.ts), claims and
+ * posts them (send.ts), and records their outcomes (settle.ts). A failed delivery waits an hour for its retry
+ * (retries.ts). The rows are the queue: everything that the courier has in memory may be lost at any moment.
  */
 
 import { startGrace } from '../actor/actor.ts';
@@ -19,19 +19,19 @@ import { Sending } from './send.ts';
 import { type CourierDependencies, type Settlement, startSettlement } from './settle.ts';
 
 export interface Courier {
-  /** Deliveries being sent or recorded; `waiting` counts the due ones in memory that have no slot. */
+  /** Deliveries that are being sent or recorded. `waiting` counts due deliveries in memory that have no slot. */
   inFlight(): number;
   waiting(): number;
-  /** Stops claiming; resolves when the attempts in progress are recorded, or after `RECORD_GRACE_MS`. */
+  /** Stops claiming. Resolves when the attempts in progress are recorded, or after `RECORD_GRACE_MS`. */
   drain(): Promise<void>;
 }
 
 const WAITING_MAX = 16_384;
-/** Outcomes that wait for PostgreSQL hold no slot; at this number no further attempt starts. */
+/** Outcomes that wait for PostgreSQL use no slot. At this number of them, no further attempt starts. */
 const UNRECORDED_MAX = 512;
-/** No endpoint holds more than this share of the slots. */
+/** No endpoint uses more than this share of the slots. */
 const ENDPOINT_SHARE = 1 / 8;
-/** Together with an attempt at an endpoint that hangs, it is less than the time that a process has to stop. */
+/** Added to the longest attempt, this is less than the time that a process has to stop. */
 const RECORD_GRACE_MS = 10_000;
 
 export async function startCourier(dependencies: CourierDependencies): Promise<Courier> {
@@ -64,7 +64,7 @@ export async function startCourier(dependencies: CourierDependencies): Promise<C
     async drain() {
       endListening();
       await Promise.all([retries.stop(), due.stop()]);
-      // Announces the waiting deliveries to another courier, which then does not have to find them by a scan.
+      // Announces the waiting deliveries, so that another courier does not have to find them by a scan.
       announcer.pass([...scheduler.queues()].flatMap((queue) => due.empty(queue)));
       await sending.stop();
       await maintenance.stop();
@@ -89,17 +89,17 @@ function openScheduler({ attemptsInFlightMax, attemptTimeoutMs }: CourierDepende
 
 const EVERY_MS = 1_000;
 const REMEMBERED_MAX = 10_000;
-/** The longest interval between two polls that is counted: a longer one means that this process was suspended. */
+/** The longest counted interval between two polls. A longer interval means that this process was suspended. */
 const POLL_COUNTED_MAX_MS = 2 * EVERY_MS;
 const ABANDONED_PAGE = 1_000;
 
 interface Watched {
   beat: string;
-  /** How long polls have seen the same heartbeat. */
+  /** How long this process has read the same heartbeat, in milliseconds. */
   silentMs: number;
 }
 
-/** The other parts of the courier. */
+/** The parts of the courier that maintenance needs. */
 interface MaintenanceParts {
   readonly due: DueQueue;
   readonly settlement: Settlement;
@@ -107,8 +107,8 @@ interface MaintenanceParts {
 }
 
 /**
- * Synchronizes a courier with the tables once a second: writes its heartbeat and how endpoints and searches have
- * answered, pauses dead endpoints, and reads which couriers have died and which endpoints are paused.
+ * Synchronizes a courier with the tables once a second. Writes its heartbeat and the results of endpoints and searches,
+ * pauses dead endpoints, and reads which couriers have died and which endpoints are paused.
  */
 class CourierMaintenance {
   readonly #dependencies: CourierDependencies;
@@ -117,7 +117,7 @@ class CourierMaintenance {
   #watched = new Map<number, Watched>();
   #polledAt = performance.now();
   readonly #alerts = new Map<SearchNumber, Date>();
-  /** Keys of paused endpoints, and the version of the pauses that was read; null before the first read. */
+  /** Keys of paused endpoints, and the version of the pauses at the last read; null before the first read. */
   #paused: ReadonlySet<string> = new Set();
   #pausesRead: number | null = null;
   #task: Task | null = null;
@@ -136,7 +136,7 @@ class CourierMaintenance {
     return new CourierMaintenance(parts, scheduler, await registerCourier(parts.database));
   }
 
-  /** The courier number in claims. */
+  /** The number that identifies this courier in claims. */
   get number(): number {
     return this.#number;
   }
@@ -178,7 +178,7 @@ class CourierMaintenance {
       .catch((error: Error) => onTransientError('courier state', error));
   }
 
-  /** Measures silence by this process's own clock, so no two clocks are compared. Returns the version of the pauses. */
+  /** Measures silence by this process's own clock, to avoid comparing two clocks. Returns the version of the pauses. */
   async #followCouriers(settlement: Settlement): Promise<number | null> {
     const { database, attemptTimeoutMs, silentMarginMs = 15_000 } = this.#dependencies;
     const couriers = await writeHeartbeat(database, this.#number);
@@ -191,7 +191,7 @@ class CourierMaintenance {
         return [number, { beat: heard, silentMs: before?.beat === heard ? before.silentMs + sinceMs : 0 }];
       }),
     );
-    // Another process has declared this one dead: its further claims need a new courier number.
+    // Another process has declared this courier dead, so further claims need a new courier number.
     if (!this.#watched.has(this.#number)) this.#number = await registerCourier(database);
     const silent = couriers.filter(
       ({ number }) => (this.#watched.get(number)?.silentMs ?? 0) > attemptTimeoutMs + silentMarginMs,
@@ -212,7 +212,7 @@ class CourierMaintenance {
     await removeCouriers(database, dead);
   }
 
-  /** A failed write loses a second's observations; the attempts themselves are logged. */
+  /** If a write fails, the observations of a second are lost. The attempts themselves are recorded separately. */
   async #write(): Promise<void> {
     const { database, endpointPauseDays, onEndpointDead, onFailureSeries } = this.#dependencies;
     const observed = [...this.#scheduler.queues()].flatMap((queue) => queue.nextObservation() ?? []);
@@ -224,7 +224,7 @@ class CourierMaintenance {
     for (const [number, at] of alerts) if (this.#alerts.get(number) === at) this.#alerts.delete(number);
   }
 
-  /** Reads the pauses when they have changed. A pause of a URL applies to that URL's queues of all clients. */
+  /** Reads the pauses if they have changed. A pause of a URL applies to the queues of all clients for that URL. */
   async #followPauses(due: DueQueue, pauses: number | null): Promise<void> {
     if (pauses === null || pauses !== this.#pausesRead) {
       this.#paused = new Set(await readPausedEndpoints(this.#dependencies.database));

@@ -1,8 +1,8 @@
 /**
- * Holds ids of due deliveries in this courier's memory. They are announced when they become due, or fetched from the
- * table for an endpoint that has more than may wait here. An announcement may be lost, so the table is scanned for
- * endpoints with due deliveries at the start and periodically, as often as that costs little. The row decides when a
- * delivery is claimed (send.ts).
+ * Stores the ids of due deliveries in this courier's memory. Deliveries are announced when they become due. If an
+ * endpoint has more deliveries than may wait here, the others are fetched from the table later. Announcements may be
+ * lost, so the table is scanned for endpoints with due deliveries, at start-up and as often as this costs little. The
+ * row decides whether a delivery can be claimed (send.ts).
  */
 
 import { startTask, type Task, type TaskOptions } from '../actor/task.ts';
@@ -17,25 +17,25 @@ import type { CourierDependencies } from './settle.ts';
 
 const QUEUES_FETCHED_MAX = 64;
 const SOON_MS = 20;
-/** Scans take at most a twentieth of a core; a delivery whose announcement was lost is found within `SCAN_MAX_MS`. */
+/** Scans use at most a twentieth of a core. A delivery whose announcement was lost is found within `SCAN_MAX_MS`. */
 const SCAN_MIN_MS = 1_000;
 const SCAN_MAX_MS = 20_000;
 const SCAN_REST_FACTOR = 20;
 const EXPIRED_EVERY_MS = 1_000;
 const EXPIRED_PAGE = 1_000;
-/** Age of expired holds read every second: longer than a claim is used, because a slow claim may hold rows back. */
+/** Holds that expired within this time are read every second. A slow claim locks rows for less time. */
 const EXPIRED_SPAN_MS = 8_000;
-/** All expired holds are read at most this often: a commit that waited for a standby may be older than the span. */
+/** All expired holds are read at most this often, because a commit that waits for a standby may be seen late. */
 const ALL_EXPIRED_EVERY_MS = 10_000;
 
-/** `pump` is called when deliveries have arrived. */
+/** Calls `pump` when deliveries have arrived. */
 export class DueQueue {
   readonly #database: Database;
   readonly #clock: () => Date;
   readonly #scheduler: FairScheduler<DueDelivery>;
   readonly #pump: () => void;
   readonly #waiting = new Map<Uuid, DueDelivery['endpointKey']>();
-  /** Deliveries being claimed, sent or recorded, each with a later announcement, which may be of its next attempt. */
+  /** Deliveries being claimed, sent or recorded, each with a later announcement, possibly of its next attempt. */
   readonly #inProgress = new Map<Uuid, DueDelivery | null>();
   readonly #stopping = new AbortController();
   readonly #tasks: readonly Task[];
@@ -63,13 +63,13 @@ export class DueQueue {
     this.#tasks = [this.#fetching, scanning, releasing, releasingAll];
   }
 
-  /** Returns the deliveries that exceed the capacity; they wait in the table. */
+  /** Returns the deliveries that exceed the capacity. They wait in the table. */
   admit(due: readonly DueDelivery[]): readonly DueDelivery[] {
     const left: DueDelivery[] = [];
     for (const each of due) {
       const { id, endpointKey } = each;
       const formerKey = this.#waiting.get(id) ?? endpointKey;
-      // A resend has moved it to another endpoint, so it no longer waits for a slot of the former one.
+      // A resend moved the delivery to another endpoint, so it no longer waits for a slot of the former endpoint.
       if (formerKey !== endpointKey) this.empty(this.#scheduler.queue(formerKey));
       if (this.#inProgress.has(id)) this.#inProgress.set(id, each);
       else if (this.#waiting.has(id)) continue;
@@ -81,12 +81,12 @@ export class DueQueue {
     return left;
   }
 
-  /** Admits them after `SOON_MS`, because another transaction had locked their rows. */
+  /** Admits the deliveries after `SOON_MS`, because another transaction has locked their rows. */
   admitSoon(due: readonly DueDelivery[]): void {
     this.#inAMoment(() => this.admit(due));
   }
 
-  /** Fetches the endpoint's other deliveries after `SOON_MS`, because another transaction had locked one of them. */
+  /** Fetches the endpoint's other deliveries after `SOON_MS`, because another transaction has locked one of them. */
   fetchSoon(endpointKey: string, lane: Lane): void {
     this.#inAMoment(() => {
       this.#scheduler.markBacklog(endpointKey, lane, true);
@@ -94,20 +94,20 @@ export class DueQueue {
     });
   }
 
-  /** Call it when the delivery has received a slot. */
+  /** Call this when the delivery has received a slot. */
   begin(id: Uuid): void {
     this.#waiting.delete(id);
     this.#inProgress.set(id, null);
   }
 
-  /** Call it when the delivery has ended or left this courier. */
+  /** Call this when the delivery has ended or left this courier. */
   forget(id: Uuid): void {
     const announced = this.#inProgress.get(id) ?? null;
     this.#inProgress.delete(id);
     if (announced !== null) this.admit([announced]);
   }
 
-  /** Removes and returns the deliveries that wait here; they then wait in the table. */
+  /** Removes and returns the deliveries that wait here. They then wait in the table. */
   empty(queue: EndpointQueue<DueDelivery>): readonly DueDelivery[] {
     const entries = this.#scheduler.empty(queue);
     for (const { id, endpointKey, lane } of entries) {
@@ -118,7 +118,7 @@ export class DueQueue {
     return entries;
   }
 
-  /** Fetches as many deliveries as there is room for. Call it when deliveries have been removed. */
+  /** Fetches as many deliveries as there is room for. Call this when deliveries have been removed. */
   readonly refill = oncePerTick(() => {
     if (this.#scheduler.hasPages) this.#fetching.ask();
   });
@@ -162,7 +162,7 @@ export class DueQueue {
     return Math.min(SCAN_MAX_MS, Math.max(SCAN_MIN_MS, SCAN_REST_FACTOR * (performance.now() - startedAt)));
   }
 
-  /** Releases holds that expired at most `spanMs` ago. */
+  /** Releases holds that expired within the last `spanMs`. */
   async #release(stopping: AbortSignal, spanMs: number): Promise<void> {
     const beforeMs = this.#clock().getTime() - HELD_BACK_MAX_MS;
     const before = firstUuidAt(new Date(beforeMs));

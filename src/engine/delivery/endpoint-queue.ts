@@ -1,8 +1,8 @@
 /**
- * One endpoint in the courier: its waiting deliveries, its concurrency limit, and its response times. The limit starts
- * at one, grows with each quick 200, and is halved by an attempt that takes too long and by a 429 or 503 (additive
- * increase, multiplicative decrease, as in TCP, RFC 5681). So an endpoint gets slots in proportion to its answers, and
- * one that hangs holds few.
+ * The state of one endpoint in the courier: its waiting deliveries, its concurrency limit, and its response times. The
+ * concurrency limit starts at one and grows with each quick 200. An attempt that takes too long halves it, as does a
+ * 429 or 503 (additive increase, multiplicative decrease, as in TCP, RFC 5681). An endpoint therefore gets slots in
+ * proportion to its answers, and an endpoint that hangs uses few.
  */
 
 import type { AttemptOutcome, Lane } from '../domain/delivery.ts';
@@ -19,33 +19,33 @@ export interface EndpointQueueSettings {
   readonly tooLongMs: number;
 }
 
-/** The concurrency limit of an endpoint that hangs. */
+/** An endpoint that hangs keeps at least this concurrency limit. */
 const CONCURRENCY_MIN = 2;
-/** The limit's maximum after a restart; it grows again from here. */
+/** The highest concurrency limit that an endpoint keeps after a restart. */
 const CONCURRENCY_REMEMBERED_MAX = 4;
-/** Only deliveries that can be sent within this time wait here; the others wait in the table. */
+/** Only deliveries that can be sent within this time wait here. The others wait in the table. */
 const WAIT_MAX_MS = 20_000;
 const BEFORE_ALL = '00000000-0000-0000-0000-000000000000' as Uuid;
-/** Refill threshold and batch size. */
+/** A queue with fewer deliveries than the first number is refilled with up to the second number. */
 const DRAW_BELOW = 32;
 const DRAW_MAX = 128;
 const QUEUE_MIN = 4;
 /** Capacity until the endpoint has answered this process. */
 const QUEUE_UNPROVEN = 64;
 const QUEUE_MAX = 1_024;
-/** An answer that takes this long, and four times the usual time, stops new attempts until it arrives. */
+/** If an answer takes this long, and four times the usual time, no new attempt starts until it arrives. */
 const STALL_MIN_MS = 500;
 const STALL_FACTOR = 4;
-/** An endpoint with a mean duration from here on counts as slow. */
+/** An endpoint counts as slow from this mean duration. */
 const SLOW_FROM_MS = 1_000;
 const DURATION_WEIGHT = 0.2;
 /** Statuses that ask for a lower rate. */
 const OVERLOAD_STATUSES = new Set([429, 503]);
 
 interface Backlog {
-  /** The id up to which it was fetched; null if it was fetched to its end. */
+  /** The id up to which the backlog was fetched; null if it was fetched to its end. */
   position: Uuid | null;
-  /** The lowest id that has joined and that the fetch may have passed; null if there is none. */
+  /** The lowest id that has joined the backlog and that the fetch may have passed; null if there is none. */
   arrival: Uuid | null;
 }
 
@@ -58,7 +58,7 @@ export class EndpointQueue<T> {
   readonly #settings: EndpointQueueSettings;
   readonly #unansweredMax: (queue: EndpointQueue<T>) => number;
   readonly #queues: Readonly<Record<Lane, T[]>> = { first: [], retry: [] };
-  /** When each attempt under way started, oldest first. */
+  /** When each current attempt started, oldest first. */
   readonly #startedAt = new Set<{ readonly at: number }>();
   #turn = 0;
   #concurrency = 1;
@@ -87,7 +87,7 @@ export class EndpointQueue<T> {
     this.#concurrency = Math.max(1, Math.min(concurrency, CONCURRENCY_REMEMBERED_MAX));
   }
 
-  /** True once it has answered 200, to this process or an earlier one. */
+  /** True once the endpoint has answered 200, to this process or an earlier one. */
   get hasAnswered(): boolean {
     return this.#hasAnswered;
   }
@@ -104,7 +104,7 @@ export class EndpointQueue<T> {
     return this.#concurrency;
   }
 
-  /** How many more deliveries may wait here: together no more than can be sent within `WAIT_MAX_MS`. */
+  /** How many more deliveries may wait here: in total no more than can be sent within `WAIT_MAX_MS`. */
   get room(): number {
     const most = this.#hasAnswered ? QUEUE_MAX : Math.min(QUEUE_MAX, this.#unansweredMax(this));
     if (this.#typicalMs === null) return Math.min(most, QUEUE_UNPROVEN) - this.waiting;
@@ -112,37 +112,35 @@ export class EndpointQueue<T> {
     return Math.min(most, Math.max(QUEUE_MIN, Math.floor(soon))) - this.waiting;
   }
 
-  /** True when nothing waits, runs or has to be written, and the endpoint is not paused. */
+  /** True if nothing is waiting, running or to be written, and the endpoint is not paused. */
   get isIdle(): boolean {
     const hasWork = this.waiting > 0 || this.inFlight > 0 || this.hasBacklog('first') || this.hasBacklog('retry');
     return !hasWork && !this.isPaused && this.#observation === null;
   }
 
-  /** The table may hold further deliveries for it. */
+  /** True if the table may have further deliveries for the endpoint. */
   hasBacklog(lane: Lane): boolean {
     return this.#backlogs[lane].position !== null;
   }
 
-  /** Whether earlier deliveries may wait in the table. A delivery that the fetch has passed precedes all of them. */
+  /** True if earlier deliveries may wait in the table. A delivery that the fetch has passed precedes all of them. */
   isBehindBacklog(lane: Lane, id: Uuid): boolean {
     return id > (this.#backlogs[lane].position ?? id);
   }
 
-  /** Marks the backlog to be fetched from its beginning, unless `isKnown` and the fetch is under way. */
+  /** Marks the backlog to be fetched from its beginning, unless `isKnown` and the fetch is in progress. */
   markBacklog(lane: Lane, isKnown = false): void {
     const backlog = this.#backlogs[lane];
     if (!isKnown || backlog.position === null) backlog.position = BEFORE_ALL;
   }
 
-  /** Notes a delivery that joined the backlog, at its end or at a passed position: a running fetch may miss it. */
+  /** Notes a delivery that has joined the backlog, at any position, because a running fetch may miss it. */
   markArrival(lane: Lane, id: Uuid): void {
     const backlog = this.#backlogs[lane];
     if (backlog.arrival === null || id < backlog.arrival) backlog.arrival = id;
   }
 
-  /**
-   * The next page of the backlog to fetch: its start and the number of deliveries. Null if nothing can be fetched now.
-   */
+  /** The position and the size of the next page of the backlog; null if nothing can be fetched now. */
   nextPage(lane: Lane): { readonly position: Uuid; readonly count: number } | null {
     const { position } = this.#backlogs[lane];
     if (position === null || this.isPaused || this.#queues[lane].length >= DRAW_BELOW) return null;
@@ -151,7 +149,8 @@ export class EndpointQueue<T> {
   }
 
   /**
-   * The backlog was fetched up to `position`; null means to its end. Deliveries that joined before it are fetched next.
+   * Notes that the backlog was fetched up to `position`, or to its end for null. A joined delivery that the fetch may
+   * have passed is fetched next.
    */
   markFetched(lane: Lane, position: Uuid | null): void {
     const backlog = this.#backlogs[lane];
@@ -162,7 +161,7 @@ export class EndpointQueue<T> {
     this.isCatchingUp &&= this.hasBacklog('first') || this.hasBacklog('retry');
   }
 
-  /** By its last answers alone; `classAt` counts overdue answers too. */
+  /** Based on the last answers alone. `classAt` also considers overdue answers. */
   get endpointHealth(): EndpointHealth {
     return this.#class;
   }
@@ -171,13 +170,13 @@ export class EndpointQueue<T> {
     return this.#isStalled(now) ? 'slow' : this.#class;
   }
 
-  /** No attempt can start before `answered`, `withdraw` or the end of the pause. */
+  /** True if no attempt can start before `answered`, `withdraw` or the end of the pause. */
   isBlocked(now: number): boolean {
     const most = this.isCatchingUp ? this.#settings.concurrencyMax / 4 : this.#concurrency;
     return this.isPaused || this.inFlight >= Math.min(most, this.#concurrency) || this.#isStalled(now);
   }
 
-  /** Whether a delivery can be sent; `withRetries`: slots for retries are available. */
+  /** True if a delivery can be sent. `withRetries`: slots for retries are free. */
   hasWork(withRetries: boolean): boolean {
     return this.#queues.first.length > 0 || (withRetries && this.#queues.retry.length > 0);
   }
@@ -186,7 +185,7 @@ export class EndpointQueue<T> {
     this.#queues[lane].push(entry);
   }
 
-  /** The next entry. First attempts have priority, but every fourth turn serves retries. Call `hasWork` before. */
+  /** The next entry. First attempts have priority, but every fourth turn serves retries. Call `hasWork` first. */
   next(withRetries: boolean): { readonly entry: T; readonly isRetry: boolean } {
     this.#turn = (this.#turn + 1) % 4;
     const { first, retry } = this.#queues;
@@ -199,7 +198,7 @@ export class EndpointQueue<T> {
     return [...this.#queues.first.splice(0), ...this.#queues.retry.splice(0)];
   }
 
-  /** Pass the result to `answered` or `withdraw`. */
+  /** Starts an attempt. Pass the result to `answered` or `withdraw`. */
   start(now: number): { readonly at: number } {
     const started = { at: now };
     this.#startedAt.add(started);
@@ -227,7 +226,7 @@ export class EndpointQueue<T> {
     this.#observation = observed(this.#observation, url, outcome);
   }
 
-  /** Observations since the last call, or null. */
+  /** The observations since the last call, or null. */
   nextObservation(): EndpointObservation | null {
     if (this.#observation === null) return null;
     const observation = { ...this.#observation, key: this.key, concurrency: this.#concurrency };
@@ -235,7 +234,7 @@ export class EndpointQueue<T> {
     return observation;
   }
 
-  /** True while the oldest attempt takes far longer than usual here; no new attempt starts until it ends. */
+  /** True while the oldest attempt takes far longer than usual here. No new attempt starts until it ends. */
   #isStalled(now: number): boolean {
     for (const { at } of this.#startedAt) {
       if (this.#class === 'slow') return false;

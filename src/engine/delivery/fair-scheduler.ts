@@ -1,19 +1,18 @@
 /**
- * Decides which delivery gets the next slot. Slots bound the concurrent attempts; clients with something to send take
- * turns, one attempt per turn (actor/turn-ring.ts). Limits keep one kind of slowness from affecting all:
- *
- * - retries hold at most three quarters of the slots, so that an outage's retries leave room for new deliveries;
- * - endpoints known to be slow start no attempt while slow ones hold a quarter of the slots;
- * - slow and unknown endpoints start no attempt while they hold half of the slots together;
- * - a client holds at most seven times the free slots, and may try one slow or unknown endpoint beyond these limits;
+ * Decides which delivery gets the next slot. The number of slots limits the concurrent attempts. Clients with something
+ * to send take turns, one attempt per turn (actor/turn-ring.ts). Limits keep one kind of slowness from affecting all:
+ * - retries use at most three quarters of the slots, so that the retries of an outage leave slots for new deliveries;
+ * - endpoints known to be slow start no attempt while slow endpoints use a quarter of the slots;
+ * - slow and unknown endpoints start no attempt while they use half of the slots together;
+ * - a client uses at most seven times the free slots, and may try one slow or unknown endpoint beyond these limits;
  * - an endpoint that has never answered 200 gets two attempts a second.
  *
- * The memory for waiting entries is shared in the same way: a client fills at most seven times the free memory, and the
- * endpoints of a host that has never answered share the capacity of one. So no client's dead URLs displace another's
- * entries. Unrecorded outcomes are shared likewise: a client whose endpoints fail faster than PostgreSQL records
- * failures delays only itself.
+ * The memory for waiting entries is shared in the same way. A client uses at most seven times the free memory, and the
+ * endpoints of a host that has never answered share the capacity of one endpoint. The dead URLs of a client therefore
+ * do not displace the entries of another. The limit of unrecorded outcomes is shared too: a client whose endpoints fail
+ * faster than PostgreSQL records failures delays only itself.
  *
- * Pure state: no timers, and time is an argument.
+ * The state is pure: it has no timers, and the time is an argument.
  */
 
 import { LRUCache } from 'lru-cache';
@@ -27,13 +26,13 @@ import { UnansweredLimit } from './unanswered-limit.ts';
 
 export interface FairSchedulerOptions extends EndpointQueueSettings {
   readonly slots: number;
-  /** Maximum entries that wait in all queues together. */
+  /** Maximum number of waiting entries in all queues together. */
   readonly waitingMax: number;
-  /** Maximum unrecorded outcomes; at this number no attempt starts. */
+  /** Maximum number of unrecorded outcomes. At this number no attempt starts. */
   readonly unrecordedMax: number;
 }
 
-/** A slot given to an endpoint. End it with `withdraw` or `answered`. */
+/** A slot assigned to an endpoint. End it with `withdraw` or `answered`. */
 export interface Turn<T> {
   readonly queue: EndpointQueue<T>;
   readonly entry: T;
@@ -46,17 +45,17 @@ const QUEUES_MAX = 20_000;
 const RETRY_SHARE = 3 / 4;
 const SLOW_SHARE = 1 / 4;
 const UNSURE_SHARE = 1 / 2;
-/** A client without an attempt at slow or unknown endpoints may start one while they hold less than this share. */
+/** A client with no attempt at a slow or unknown endpoint may start one while all of them use less than this share. */
 const FIRSTS_SHARE = 15 / 16;
-/** For a minute after DNS lookups of a client were refused, it holds few slots at endpoints that may need a lookup. */
+/** After DNS lookups of a client were refused, its endpoints that may need a lookup get few slots for a minute. */
 const CROWDED_MS = 60_000;
 const CROWDED_UNSURE_MAX = 8;
-/** Time until the attempts that had begun before such a refusal are over. */
+/** Time within which the attempts that began before such a refusal end. */
 const CROWD_SETTLES_MS = 2_000;
 const CLIENTS_MAX = 10_000;
 const FETCHABLE = 0;
 
-/** The kinds of a queue: its class, plus `RETRIES_ONLY` if it has no first attempt waiting. */
+/** The kind of a queue is its class, plus `RETRIES_ONLY` if no first attempt waits in it. */
 const CLASSES: readonly EndpointHealth[] = ['healthy', 'unknown', 'slow'];
 const RETRIES_ONLY = CLASSES.length;
 
@@ -70,7 +69,7 @@ export interface BacklogPage<T> {
 
 interface SlotsInUse {
   slow: number;
-  /** Slots held by slow and unknown endpoints. */
+  /** Slots that slow and unknown endpoints use. */
   unsure: number;
   readonly byClient: Map<string, { all: number; unsure: number }>;
 }
@@ -95,7 +94,7 @@ export class FairScheduler<T> {
   readonly #unanswered = new UnansweredLimit<EndpointQueue<T>>();
   /** Queues whose backlog may be fetched. */
   readonly #fetchable = new TurnRing<EndpointQueue<T>>(1);
-  /** Queues that hold slots. */
+  /** Queues that use slots. */
   readonly #active = new Set<EndpointQueue<T>>();
   readonly #open = new Set<Turn<T>>();
   readonly #crowds = new LRUCache<string, { readonly at: number; readonly unsureMax: number }>({ max: CLIENTS_MAX });
@@ -151,7 +150,7 @@ export class FairScheduler<T> {
     );
   }
 
-  /** False if the entry waits in the table: behind others, for a paused endpoint, or because too many wait here. */
+  /** False if the entry must wait in the table: after others, for a paused endpoint, or for lack of capacity here. */
   add(key: string, entry: T, lane: Lane, id: Uuid): boolean {
     const queue = this.queue(key);
     const hasRoom = !queue.isPaused && queue.room > 0 && this.#memoryFor(queue.client) > 0;
@@ -170,7 +169,7 @@ export class FairScheduler<T> {
     return true;
   }
 
-  /** PostgreSQL may hold further deliveries for this endpoint; see `EndpointQueue`. */
+  /** Notes that PostgreSQL may have further deliveries for this endpoint; see `EndpointQueue.markBacklog`. */
   markBacklog(key: string, lane: Lane, isKnown = false): void {
     const queue = this.queue(key);
     queue.markBacklog(lane, isKnown);
@@ -181,7 +180,7 @@ export class FairScheduler<T> {
     return !this.#fetchable.isEmpty;
   }
 
-  /** The next pages to fetch, of at most `queuesMax` endpoints: clients, their hosts and endpoints take turns. */
+  /** The next pages to fetch, for at most `queuesMax` endpoints. Clients, their hosts and endpoints take turns. */
   pages(queuesMax: number): readonly BacklogPage<T>[] {
     const pages: BacklogPage<T>[] = [];
     const queues: EndpointQueue<T>[] = [];
@@ -200,7 +199,7 @@ export class FairScheduler<T> {
     return pages;
   }
 
-  /** The backlog was fetched up to `position`; null means to its end. */
+  /** Notes that the backlog was fetched up to `position`; null means to its end. */
   markFetched(queue: EndpointQueue<T>, lane: Lane, position: Uuid | null): void {
     queue.markFetched(lane, position);
     this.#place(queue);
@@ -214,7 +213,7 @@ export class FairScheduler<T> {
     return entries;
   }
 
-  /** A pause keeps the waiting entries; remove them with `empty`. */
+  /** Does not remove the waiting entries of a paused endpoint; `empty` does. */
   setPaused(key: string, isPaused: boolean): void {
     const queue = this.queue(key);
     queue.isCatchingUp ||= queue.isPaused && !isPaused;
@@ -222,7 +221,7 @@ export class FairScheduler<T> {
     this.#place(queue);
   }
 
-  /** Gives out up to `max` free slots, one to each client before any gets a second one. */
+  /** Assigns up to `max` free slots. Each client gets one before any client gets a second one. */
   nextTurns(max: number, now: number): Turn<T>[] {
     const turns: Turn<T>[] = [];
     const wanted = Math.min(max, this.free);
@@ -233,7 +232,7 @@ export class FairScheduler<T> {
     while (turns.length < wanted) {
       const queue = this.#ring.next(mayServe);
       if (queue === null) break;
-      // The event that unblocks it puts it back into the ring.
+      // The event that unblocks the queue puts it back into the ring.
       if (queue.isBlocked(now) || !this.#unanswered.admit(queue, now)) this.#ring.place(queue, null);
       else turns.push(this.#start(queue, inUse, now));
     }
@@ -251,7 +250,7 @@ export class FairScheduler<T> {
     if (endpointHealth === 'healthy') return true;
     const crowd = this.#crowds.get(client);
     if (crowd && now - crowd.at < CROWDED_MS && own.unsure >= crowd.unsureMax) return false;
-    // Other clients' hanging endpoints do not keep a client from trying its own.
+    // A client may always try one of its endpoints, even if endpoints of other clients hang.
     if (own.unsure === 0 && inUse.unsure < Math.ceil(slots * FIRSTS_SHARE)) return true;
     if (endpointHealth === 'slow' && inUse.slow >= Math.ceil(slots * SLOW_SHARE)) return false;
     return inUse.unsure < Math.ceil(slots * UNSURE_SHARE);
@@ -273,21 +272,21 @@ export class FairScheduler<T> {
     return turn;
   }
 
-  /** Counts slots by the current class of their endpoints; one that has begun to hang counts as slow at once. */
+  /** Counts slots by the current class of their endpoints; an endpoint that begins to hang is slow at once. */
   #countSlotsInUse(now: number): SlotsInUse {
     const inUse: SlotsInUse = { slow: 0, unsure: 0, byClient: new Map() };
     for (const queue of this.#active) hold(inUse, queue.client, queue.classAt(now), queue.inFlight);
     return inUse;
   }
 
-  /** Sets the queue's kind, by what it has to send and how it has answered. */
+  /** Sets the queue's kind, which depends on its waiting entries and its last answers. */
   #place(queue: EndpointQueue<T>): void {
     this.#fetchable.place(queue, LANES.some((lane) => queue.nextPage(lane) !== null) ? FETCHABLE : null);
     if (queue.isPaused || !queue.hasWork(true)) return this.#ring.place(queue, null);
     this.#ring.place(queue, CLASSES.indexOf(queue.endpointHealth) + (queue.hasWork(false) ? 0 : RETRIES_ONLY));
   }
 
-  /** Ends a turn without an attempt: the row refused it. */
+  /** Ends a turn without an attempt, because the row refused it. */
   withdraw(turn: Turn<T>): void {
     turn.queue.withdraw(turn.started);
     this.#unanswered.withdraw(turn.queue, turn.started.at);
@@ -295,8 +294,8 @@ export class FairScheduler<T> {
   }
 
   /**
-   * Lowers the bound of a client whose DNS lookups are full, because each further turn would be claimed and given back.
-   * It is halved again while that does not help, because other clients' lookups may be full too.
+   * Lowers the limit of a client whose DNS lookups are refused, because each further turn would be claimed and given
+   * back. While this does not help, the limit is halved again: other clients may fill the lookups.
    */
   noteCrowded({ queue: { client } }: Turn<T>, now: number): void {
     const crowd = this.#crowds.get(client);
@@ -325,7 +324,7 @@ export class FairScheduler<T> {
     this.#place(queue);
   }
 
-  /** Above `QUEUES_MAX` endpoints, forgets those without open work; they count as unknown when they return. */
+  /** Above `QUEUES_MAX` endpoints, removes those without open work. If they return, they count as unknown. */
   forgetIdle(): void {
     if (this.#queues.size <= QUEUES_MAX) return;
     for (const queue of this.#queues.values()) {

@@ -1,6 +1,6 @@
 /**
- * Looks up the names of endpoints with c-ares. `dns.lookup` runs on libuv's few threads, where hanging lookups of one
- * client would delay every other endpoint, PostgreSQL, NATS and the mail server.
+ * Looks up the names of endpoints with c-ares, because `dns.lookup` uses the few threads of libuv. There, hanging
+ * lookups of one client would delay all other endpoints, PostgreSQL, NATS and the mail server.
  */
 
 import { Resolver } from 'node:dns/promises';
@@ -16,17 +16,17 @@ export interface ResolvedAddress {
 
 type LookUp = (name: string) => Promise<readonly ResolvedAddress[]>;
 
-/** `client` owns the endpoint. Rejects with `NotAttempted` when too many lookups are running. */
+/** `client` owns the endpoint. Rejects with `NotAttempted` if too many lookups are in progress. */
 export type ResolveName = (name: string, client: string) => ReturnType<LookUp>;
 
 const TRIES = { timeout: 2_000, tries: 2 };
 const LOOKUP_MS = 5_000;
-/** Concurrent lookups: a client whose lookups hang leaves room for those of other clients. */
+/** Limits of concurrent lookups. A client whose lookups hang leaves capacity for other clients. */
 const BOUNDS = { allMax: 64, perKeyMax: 8, shareOfFree: 1 / 4 };
-/** Long enough for a burst of quickly answered lookups to find room. */
+/** Long enough for a burst of lookups that are answered quickly. */
 const ROOM_WAIT_MS = 1_000;
 
-/** Private networks need the hosts file and search domains. Their servers may hang, so lookups are bounded there. */
+/** Private networks need the hosts file and search domains. Their servers may hang, so lookups are limited. */
 export function createNameLookups(allowPrivateNetworks: boolean): ResolveName {
   if (allowPrivateNetworks) return boundLookups(lookUpInNetwork());
   const resolver = new Resolver(TRIES);
@@ -42,7 +42,7 @@ export function boundLookups(lookUp: LookUp, roomWaitMs = ROOM_WAIT_MS): Resolve
   };
 }
 
-/** The hosts file, then DNS with resolv.conf's `search` and `ndots`. Tests pass `servers` instead of resolv.conf's. */
+/** Reads the hosts file, then queries DNS with `search` and `ndots` of resolv.conf. Tests pass `servers`. */
 export function lookUpInNetwork(
   hostsPath = '/etc/hosts',
   resolvConfPath = '/etc/resolv.conf',
@@ -51,7 +51,7 @@ export function lookUpInNetwork(
   return async (name) => {
     const listed = addressesIn(readFile(hostsPath) + LOCALHOST, name.replace(/\.$/, ''));
     if (listed.length > 0) return listed;
-    // One resolver per lookup: it reads the servers of resolv.conf anew, and is cancelled alone.
+    // Each lookup has its own resolver, which reads the servers of resolv.conf again and can be cancelled alone.
     const resolver = new Resolver(TRIES);
     if (servers !== null) resolver.setServers(servers);
     const late = (): Error => new Error(`no answer within ${LOOKUP_MS} ms`);
@@ -63,7 +63,7 @@ export function lookUpInNetwork(
 /** RFC 6761, section 6.3: no server is queried for `localhost`. */
 const LOCALHOST = '\n127.0.0.1 localhost';
 
-/** Reads small local files synchronously, because asynchronous `fs` would use libuv's thread pool. */
+/** Reads synchronously, because the files are small and asynchronous `fs` would use libuv's thread pool. */
 function readFile(path: string): string {
   try {
     return readFileSync(path, 'utf8');
@@ -81,7 +81,7 @@ function addressesIn(hosts: string, name: string): readonly ResolvedAddress[] {
   });
 }
 
-/** As resolv.conf(5) says: the last `search` or `domain` counts. */
+/** Follows resolv.conf(5): the last `search` or `domain` line applies. */
 function candidatesOf(name: string, resolvConf: string): readonly string[] {
   const [, domains = ''] = [...resolvConf.matchAll(/^(?:search|domain)[ \t](.*)/gm)].at(-1) ?? [];
   const [, ndots = '1'] = /^options[ \t].*?\bndots:(\d+)/m.exec(resolvConf) ?? [];
@@ -90,7 +90,7 @@ function candidatesOf(name: string, resolvConf: string): readonly string[] {
   return name.split('.').length > Number(ndots) ? [name, ...searched] : [...searched, name];
 }
 
-/** The server does not know the name or refuses to answer: the next candidate is tried. */
+/** The server does not know the name or refuses to answer, so the next candidate is tried. */
 const ABSENT = new Set(['ENOTFOUND', 'ENODATA', 'ESERVFAIL', 'EREFUSED', 'EBADNAME']);
 
 async function queryFirst(resolver: Resolver, names: readonly string[]): ReturnType<LookUp> {

@@ -1,9 +1,9 @@
 /**
- * Waits the hour between two attempts. JetStream redelivers the message of a failed attempt until its time has come;
- * the row then becomes due, if that attempt is still its last one. The row's own time, by PostgreSQL's clock, decides
- * where JetStream has no message for an overdue row (NATS is unavailable, full, wiped or restored), and where the
- * message is later than the row (its courier's clock was ahead). When PostgreSQL's clock is set forward, every waiting
- * row looks overdue: a row whose attempt began less than a delay ago keeps waiting.
+ * Waits for the hour between two attempts. JetStream redelivers the message of a failed attempt until its time has
+ * come. The row then becomes due if that attempt is still the last one. The time in the row, by PostgreSQL's clock,
+ * decides if JetStream has no message for an overdue row (NATS is unavailable, full, wiped or restored), or if the
+ * message's time is later (the courier's clock was ahead). If PostgreSQL's clock is set forward, every waiting row
+ * seems overdue; so a row whose attempt began less than one delay ago keeps waiting.
  */
 
 import { type Actor, spawn, startGrace } from '../actor/actor.ts';
@@ -22,12 +22,12 @@ interface DueRetry {
 }
 
 const RELEASED_MAX = 256;
-/** A burst of due retries is processed together. */
+/** Retries that become due in a burst are processed together. */
 const GATHER_MS = 10;
 const PULL_MAX = 64;
-/** Messages handled before sockets are served, where answers of healthy endpoints may wait. */
+/** After this many messages, sockets are served, because answers of healthy endpoints may wait there. */
 const SLICE_MAX = 4;
-/** With `ANSWER_MAX_MS` less than a second, so that a row without a message waits at most six seconds. */
+/** Together with `ANSWER_MAX_MS` less than a second, so that a row without a message waits at most six seconds. */
 const CHECK_EVERY_MS = 500;
 const ANSWER_MAX_MS = 400;
 const OVERDUE_MS = 5_000;
@@ -46,7 +46,7 @@ export function startRetries(dependencies: CourierDependencies): Pick<Task, 'sto
     deadLetter: async () => undefined,
     async receive(batch) {
       await release(batch.map(({ retry }) => retry));
-      // After the announcement: if this process ends before it, the message is redelivered.
+      // Only after the announcement: if this process ends before it, the message is redelivered.
       void acknowledgeAll(batch.map(({ message }) => message));
     },
   });
@@ -64,7 +64,7 @@ export function startRetries(dependencies: CourierDependencies): Pick<Task, 'sto
         ...(gate === undefined ? {} : { gate }),
       }),
     );
-  // This does not wait for NATS: first attempts need none, and each pull creates what is missing.
+  // Does not wait for NATS: first attempts do not need it, and each pull creates missing streams and consumers.
   const pulls = ensureRetries(broker)
     .catch((error: Error) => onTransientError('stream of retries', error))
     .then(openPulls);
@@ -89,23 +89,23 @@ function taking({ clock }: CourierDependencies, actor: Actor<DueRetry>): (messag
     if (retry === null) return message.settle({ type: 'term' });
     const earlyMs = retry.dueAtMs - clock().getTime();
     if (earlyMs > 0) return message.settle({ type: 'nak', delayMs: earlyMs });
-    // A drained actor refuses it: it is redelivered to another courier.
+    // A drained actor refuses the retry. The message is then redelivered to another courier.
     await actor.tell({ retry, message }).catch(() => message.settle({ type: 'nak', delayMs: 0 }));
   };
 }
 
-/** Releases rows without a message, a page at a time. Rows whose message exists are checked again after all others. */
+/** Releases rows without a message, a page at a time. Rows with a message are checked again after all others. */
 function startOverdueCheck(dependencies: CourierDependencies, release: Release): Task {
   const { broker, database, gate, clock, retryDelayMs, onMissing, onTransientError } = dependencies;
   let position: OverdueRetry | null = null;
-  /** False if NATS is unreachable, or if the message's time is more than `OVERDUE_MS` later than the row's. */
+  /** False if NATS is unreachable, or if the time of the message is over `OVERDUE_MS` later than that of the row. */
   const isHeld = async (retry: OverdueRetry): Promise<boolean> => {
     if (!broker.isConnected()) return false;
     const late = (): Error => new BrokerUnavailableError('no answer about a retry');
     const held = holdsRetry(broker, retry, retry.dueAtMs + OVERDUE_MS);
     return inTime(held, ANSWER_MAX_MS, late).catch(() => false);
   };
-  /** Compares the couriers' clocks. A start in the future comes from a clock that was ahead, and is ignored. */
+  /** Compares the couriers' clocks. A start in the future is ignored, because it comes from a clock that was ahead. */
   const hasJustFailed = ({ startedAt }: OverdueRetry): boolean => {
     const ageMs = clock().getTime() - startedAt.getTime();
     return ageMs >= 0 && ageMs < retryDelayMs + OVERDUE_MS;

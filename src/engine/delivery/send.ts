@@ -1,7 +1,7 @@
 /**
- * From the slot to the endpoint's answer: takes turns from the fair scheduler, claims their deliveries in one batch, so
- * that each attempt is counted before any byte of it is sent, and posts them. A turn whose delivery may not be sent now
- * returns its slot. While PostgreSQL is unavailable the slots stay occupied, so no work accumulates.
+ * Posts deliveries. Takes turns from the fair scheduler and claims their deliveries in one batch, so that each attempt
+ * is counted before any byte of it is sent. If a delivery may not be sent now, its turn gives the slot back. While
+ * PostgreSQL is unavailable the slots remain in use, so no work accumulates.
  */
 
 import { nullIfAbandoned, retryBisecting, retryUntilAborted, retryUntilDone, type Watch } from '../actor/supervisor.ts';
@@ -18,11 +18,11 @@ import type { CourierDependencies, Settlement } from './settle.ts';
 
 type DeliveryTurn = Turn<DueDelivery>;
 
-/** A delivery whose attempt is counted; it may be sent until its claim expires. */
+/** A delivery whose attempt was counted. It may be sent until the claim expires. */
 interface Claim {
   readonly delivery: ClaimedDelivery;
   readonly holder: number;
-  /** Monotonic milliseconds. After it, other couriers may have aborted the attempt, or its search may be silenced. */
+  /** Monotonic milliseconds. Later, other couriers may have aborted the attempt, or its search may be silenced. */
   readonly expiresAt: number;
 }
 
@@ -30,7 +30,7 @@ type ClaimResult = Claim | { readonly id: Uuid; readonly refusal: Refusal };
 
 export interface SendingParts {
   readonly scheduler: FairScheduler<DueDelivery>;
-  /** The courier number in its claims. */
+  /** The number that identifies this courier in its claims. */
   readonly holder: () => number;
   readonly due: () => DueQueue;
   readonly settlement: () => Settlement;
@@ -70,7 +70,7 @@ export class Sending {
     return isOpen && this.#claiming.count < CLAIMS_AT_ONCE;
   }
 
-  /** Stops claiming; resolves when every attempt under way has been reported. */
+  /** Stops claiming. Resolves when every attempt in progress has been reported. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#claiming.ended();
@@ -90,7 +90,7 @@ export class Sending {
       this.#underWay.add(this.#attempt(turn, claim, contentOf?.(claim) ?? null));
     }
     const refusals = new Map(answered.results.flatMap((each) => ('refusal' in each ? [[each.id, each.refusal]] : [])));
-    // A delivery that cannot be claimed because of a bug is retried at the next scan, not at once.
+    // If a bug prevents the claim of a delivery, the next scan retries it, so that it is not claimed in a tight loop.
     for (const id of answered.broken) {
       this.#withdraw(turnOf.get(id) as DeliveryTurn);
       turnOf.delete(id);
@@ -98,7 +98,7 @@ export class Sending {
     for (const turn of turnOf.values()) this.#refuse(turn, refusals.get(turn.entry.id) ?? null);
   }
 
-  /** If the answer to the previous claim was lost, its deliveries are given back first. */
+  /** If the answer to the previous claim was lost, gives its deliveries back first. */
   #claim(ids: readonly Uuid[]) {
     const { database, clock } = this.#dependencies;
     let isUnknown = false;
@@ -146,7 +146,7 @@ export class Sending {
     const mayPost = content !== null && performance.now() <= expiresAt;
     const outcome = mayPost ? await this.#post(delivery, content) : null;
     if (mayPost && outcome === null) scheduler.noteCrowded(turn, performance.now());
-    // A delivery whose content cannot be read waits for the next scan: admitting it at once would claim it in a tight
+    // If the content cannot be read, the delivery waits for the next scan. Admitting it now would claim it in a tight
     // loop.
     if (outcome === null) return this.#giveBack(turn, holder, content !== null);
     const endedAt = performance.now();
@@ -160,10 +160,10 @@ export class Sending {
     await settlement().tell({ delivery, holder, outcome, endedAt, onRecorded });
   }
 
-  /** Withdraws a claim that led to no attempt, uncounted. `isSoon`: the delivery is admitted again soon. */
+  /** Withdraws a claim without an attempt and does not count it. `isSoon`: the delivery is admitted again soon. */
   async #giveBack(turn: DeliveryTurn, holder: number, isSoon: boolean): Promise<void> {
     const back = (): Promise<void> => giveBack(this.#dependencies.database, holder, [turn.entry.id]);
-    // If it stays claimed it keeps its slot: this courier then stays registered until others abort the attempt.
+    // A delivery that stays claimed keeps its slot, and this courier stays registered until others abort the attempt.
     if ((await retryUntilDone(back, this.#watch, this.#budget).then(() => true, nullIfAbandoned)) === null) return;
     this.#withdraw(turn);
     if (isSoon) this.#parts.due().admitSoon([turn.entry]);
@@ -196,7 +196,7 @@ export class Sending {
     if (refusal === 'contended') return due().admitSoon([entry]);
     if (refusal === null) return due().fetchSoon(entry.endpointKey, entry.lane);
     if (refusal !== 'paused') return;
-    // Paused, or resuming with its one attempt in progress: it counts as paused until the next poll.
+    // The endpoint is paused, or resuming with its only attempt in progress. It counts as paused until the next poll.
     scheduler.setPaused(entry.endpointKey, true);
     due().empty(scheduler.queue(entry.endpointKey));
     scheduler.markBacklog(entry.endpointKey, entry.lane);
@@ -208,5 +208,5 @@ export class Sending {
   }
 }
 
-/** `document` is undefined if it was removed by hand. Null if a bug keeps the content from being read. */
+/** `document` is undefined if it was removed by hand. Null if a bug prevents the content from being read. */
 type Content = { readonly document: string | undefined; readonly secrets: readonly string[] } | null;

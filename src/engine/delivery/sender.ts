@@ -1,9 +1,9 @@
 /**
- * One attempt: posts a signed body to an endpoint and reports the outcome. An endpoint is untrusted, so everything that
- * it controls is bounded: connecting, the whole attempt and the bytes read. Redirects are not followed.
+ * Makes one attempt: posts a signed body to an endpoint and reports the outcome. Endpoints are untrusted, so
+ * connecting, the whole attempt and the number of bytes read have limits, and redirects are not followed.
  *
- * The status line decides. After a 200 the delivery counts as delivered, even when the rest of the answer never ends,
- * breaks off or is too long: the receiver has confirmed the data, and a retry would be a duplicate.
+ * The status line decides. After a 200 the delivery counts as delivered, even if the rest of the answer never ends, is
+ * interrupted or is too long: the receiver has confirmed the data, and a retry would be a duplicate.
  */
 
 import { LRUCache } from 'lru-cache';
@@ -18,19 +18,19 @@ import { createNameLookups } from './name-lookups.ts';
 import { signatureHeaders } from './signature.ts';
 
 export interface SendRequest {
-  /** The delivery's identifier, equal on every retry. */
+  /** The identifier of the delivery, the same on every retry. */
   readonly id: string;
   readonly endpoint: string;
-  /** The client that owns the endpoint; no two clients share a connection or a DNS lookup. */
+  /** The client that owns the endpoint. Two clients never share a connection or a DNS lookup. */
   readonly clientId: string;
   readonly body: string | Buffer;
-  /** `whsec_` and the key in base64. */
+  /** `whsec_` followed by the key in base64. */
   readonly token: string;
-  /** Further secrets that sign it, in the same form. */
+  /** Further secrets that sign the body, in the same form. */
   readonly secrets?: readonly string[];
   /** The context of the search as JSON; null omits the header. */
   readonly context?: string | null;
-  /** The position among the webhooks of its match, from 1; null omits the header. */
+  /** The position among the webhooks of the match, from 1; null omits the header. */
   readonly sequence?: number | null;
   readonly startedAt: Date;
   /** The trace that the attempt belongs to (W3C Trace Context). */
@@ -38,41 +38,41 @@ export interface SendRequest {
 }
 
 export interface Sender {
-  /** Attempts under way. */
+  /** Number of attempts in progress. */
   readonly inFlight: number;
   /**
-   * Resolves with null if no attempt was made, because too many DNS lookups are running. Never rejects because of an
-   * endpoint.
+   * Resolves with null if no attempt was made, because too many DNS lookups are in progress. An endpoint never causes a
+   * rejection.
    */
   send(request: SendRequest): Promise<AttemptOutcome | null>;
-  /** Resolves when the attempts under way have ended, within the time limit of an attempt. */
+  /** Resolves when the attempts in progress have ended, within the time limit of an attempt. */
   close(): Promise<void>;
 }
 
 export interface SenderOptions extends Omit<ConnectorOptions, 'answerBytesMax'> {
-  /** From the call of `send` to the end of the answer. */
+  /** The time from the call of `send` to the end of the answer. */
   readonly attemptTimeoutMs: number;
   readonly userAgent: string;
 }
 
-/** Maximum bytes of an answer; then the connection is closed. */
+/** Maximum bytes of an answer. Above this, the connection is closed. */
 const RESPONSE_BYTES_MAX = 64 * 1_024;
-/** A 64 KiB body in chunks of one byte takes 384 KiB with the chunk framing. */
+/** Chunks of one byte increase a 64 KiB body to 384 KiB. */
 const ANSWER_BYTES_MAX = 512 * 1_024;
 const RESPONSE_HEAD_BYTES = 2 * 1_024;
 const REASON_LENGTH_MAX = 300;
-/** Below the five seconds after which common servers close an idle connection, which would lose a crossing POST. */
+/** Common servers close idle connections after five seconds, which would break a POST that is sent at that moment. */
 const IDLE_CONNECTION_MS = 4_000;
-/** The maximum when an endpoint's `Keep-Alive` header asks for a longer time. */
+/** The maximum if an endpoint asks for a longer time with its `Keep-Alive` header. */
 const IDLE_CONNECTION_MAX_MS = 60_000;
 const CONNECTORS_MAX = 1_000;
-/** After this age a connection is closed, so that its name is resolved anew. */
+/** A connection of this age is closed, so that its name is resolved again. */
 const CONNECTION_LIFE_MS = 5 * 60_000;
 
 export function createSender(options: SenderOptions): Sender {
   const { resolveName = createNameLookups(options.allowPrivateNetworks) } = options;
   const connecting = { ...options, resolveName, answerBytesMax: ANSWER_BYTES_MAX };
-  // Each connector keeps the TLS sessions of its client's endpoints for later connections.
+  // Each connector caches the TLS sessions of its client's endpoints for later connections.
   const connectors = new LRUCache<string, ReturnType<typeof createConnector>>({
     max: CONNECTORS_MAX,
     memoMethod: (client) => createConnector(connecting, client),
@@ -84,7 +84,7 @@ export function createSender(options: SenderOptions): Sender {
       return new Pool(`${protocol}//${host}`, { ...pool, connect: connectors.memo(client) });
     },
     clientTtl: CONNECTION_LIFE_MS,
-    // The attempt's own deadline bounds both.
+    // The deadline of the attempt limits both.
     headersTimeout: 0,
     bodyTimeout: 0,
   };
@@ -96,7 +96,7 @@ export function createSender(options: SenderOptions): Sender {
       keepAliveTimeout: IDLE_CONNECTION_MS,
       keepAliveMaxTimeout: IDLE_CONNECTION_MAX_MS,
     }),
-    // Always opens a new connection: without pipelining a connection serves one request.
+    // Opens a new connection for each request, because without pipelining a connection serves only one.
     fresh: new Agent({ ...shared, pipelining: 0 }),
   };
   const underWay = new InFlight();
@@ -121,7 +121,7 @@ export function createSender(options: SenderOptions): Sender {
 
 type Agents = Readonly<Record<'kept' | 'fresh', Agent>>;
 
-/** The state of one request while undici reports on it; it settles once and ignores later events. */
+/** The state of one request, which undici updates. It settles once and ignores later events. */
 class Attempt implements Dispatcher.DispatchHandler {
   readonly #request: SendRequest;
   readonly #options: SenderOptions;
@@ -131,7 +131,7 @@ class Attempt implements Dispatcher.DispatchHandler {
   readonly #deadline: NodeJS.Timeout;
   #controller: Dispatcher.DispatchController | null = null;
   #isSettled = false;
-  /** Set by the second try: the log text about the first post, empty if no byte of it was written. */
+  /** Set by the second post. Describes the first post for the log; empty if none of its bytes was written. */
   #firstPost: string | null = null;
   #statusCode: number | null = null;
   #head: Buffer[] = [];
@@ -185,8 +185,8 @@ class Attempt implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    // The deadline may have passed while connecting.
-    if (this.#isSettled) controller.abort(new AttemptFailure('timeout', 'the attempt is over'));
+    // The deadline may have passed during the connection.
+    if (this.#isSettled) controller.abort(new AttemptFailure('timeout', 'the time limit of the attempt is over'));
   }
 
   onRequestUpgrade(
@@ -218,11 +218,11 @@ class Attempt implements Dispatcher.DispatchHandler {
   }
 
   /**
-   * An endpoint may close a kept connection at any time. If that crosses a request, neither side is at fault, and the
-   * request is repeated at once (RFC 9112, section 9.3.1). Only once: after a second failure the endpoint is at fault.
+   * An endpoint may close a reused connection while a request is on its way. Then neither side is at fault, and the
+   * request is repeated at once (RFC 9112, section 9.3.1), but only once: a second failure is the endpoint's fault.
    */
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    // The kept connection broke before a byte was written; a failure to connect is an `AttemptFailure`.
+    // The reused connection broke before a byte was written. A failure to connect is an `AttemptFailure`.
     const isUnsent = this.#controller === null && !(error instanceof AttemptFailure);
     const isRepeatable = isUnanswered(error) || isUnsent;
     if (!isRepeatable || this.#firstPost !== null || this.#isSettled) return this.#finish(failureOf(error));
@@ -241,7 +241,7 @@ class Attempt implements Dispatcher.DispatchHandler {
     if (this.#isSettled) return;
     this.#isSettled = true;
     clearTimeout(this.#deadline);
-    // If part of the first post was written, an attempt was made.
+    // An attempt was made if part of the first post was written.
     if (failure instanceof NotAttempted && !this.#firstPost) return this.#settle(null);
     const [error, failed] = this.#verdict(failure);
     const reason = [failed, this.#firstPost].filter(Boolean).join('; ');

@@ -1,7 +1,7 @@
 /**
- * Commits the outcomes of attempts, in batches, and admits the deliveries that waited for them; reports follow the
- * commit. A retry gets its message on `RETRIES` without holding a slot: the check in retries.ts releases the row if the
- * message could not be published.
+ * Commits the outcomes of attempts in batches, and admits the deliveries that waited for these attempts. Outcomes are
+ * reported only after the commit. Publishing the message of a retry on `RETRIES` uses no slot. If the message could not
+ * be published, the check in retries.ts releases the row.
  */
 
 import { type Grace, spawn } from '../actor/actor.ts';
@@ -29,21 +29,21 @@ export interface CourierDependencies {
   readonly sender: Pick<Sender, 'send'>;
   readonly retryDelayMs: number;
   readonly attemptTimeoutMs: number;
-  /** Time to record an outcome after an attempt, before a courier without a heartbeat counts as dead; default 15 s. */
+  /** How late an outcome may be recorded before its courier, without a heartbeat, counts as dead; default 15 s. */
   readonly silentMarginMs?: number;
-  /** Slots: concurrent attempts. */
+  /** The number of slots, which is the maximum number of concurrent attempts. */
   readonly attemptsInFlightMax: number;
   readonly clock: () => Date;
-  /** While it is closed, nothing is pulled and no attempt starts. */
+  /** While the gate is closed, nothing is pulled and no attempt starts. */
   readonly gate?: PauseGate;
   /** Called for each claim that PostgreSQL has answered. */
   readonly onClaimed?: () => void;
   readonly onAttempt: (settled: SettledAttempt) => void;
-  /** Called with the number of due retries without a JetStream message: none in normal operation. */
+  /** Called with the number of due retries without a JetStream message. Normally there are none. */
   readonly onMissing: (count: number) => void;
-  /** Called with the number of attempts aborted because their courier had died. */
+  /** Called with the number of attempts that were aborted because their courier had died. */
   readonly onAborted: (count: number) => void;
-  /** Days that a series of failures spans before its endpoint is paused; 0 means never. */
+  /** An endpoint is paused when its series of failures spans this many days; 0 means never. */
   readonly endpointPauseDays: number;
   readonly onEndpointDead: (dead: DeadEndpoint) => void;
   /** Called when an endpoint's series of failures begins or ends. */
@@ -64,9 +64,9 @@ export interface EndedAttempt {
 export type Settlement = ReturnType<typeof startSettlement>;
 
 const OUTCOMES_MAX = 256;
-/** Milliseconds to gather a batch: clients have their alerts already, and frequent commits would delay claims. */
+/** How long a batch is gathered. Clients already have their alerts, and frequent commits would delay claims. */
 const GATHER_MS = 20;
-/** Maximum batches being published; the messages of further ones are left to the check in retries.ts. */
+/** Maximum number of batches being published. The check in retries.ts handles the messages of further batches. */
 const PUBLISHING_MAX = 64;
 
 export function startSettlement(
@@ -95,7 +95,7 @@ export function startSettlement(
     batchMax: OUTCOMES_MAX,
     gatherMs: GATHER_MS,
     supervisor,
-    // A bug keeps this outcome from being recorded: the attempt counts as aborted, which releases its slot and row.
+    // If a bug prevents this outcome from being recorded, the attempt counts as aborted, which frees its slot and row.
     async deadLetter(ended) {
       const aborted = abortedAttempt({ ...ended.delivery, holder: ended.holder }, retryDelayMs);
       await record([aborted]).catch((error: Error) => onTransientError('outcomes', error));
@@ -107,11 +107,11 @@ export function startSettlement(
     },
   });
   return {
-    /** Reported outcomes that are not recorded yet. */
+    /** Number of reported outcomes that are not recorded yet. */
     get unrecorded() {
       return unrecorded;
     },
-    /** Resolves on admission. */
+    /** Resolves when the attempt is admitted. */
     tell(ended: EndedAttempt) {
       unrecorded += 1;
       return actor.tell(ended);
@@ -120,7 +120,7 @@ export function startSettlement(
     async abort(abandoned: readonly AbandonedAttempt[]) {
       if (abandoned.length > 0) await record(abandoned.map((attempt) => abortedAttempt(attempt, retryDelayMs)));
     },
-    /** Resolves when every report is recorded, and published or abandoned. */
+    /** Resolves when every reported outcome is recorded and its retries are published, or `grace` is over. */
     async drain(grace: Grace) {
       await actor.drain(grace);
       await Promise.race([publishing.ended(), grace.isOver]);
@@ -128,7 +128,7 @@ export function startSettlement(
   };
 }
 
-/** Publishes the retries. `now` is by the courier's clock, which their due times follow. */
+/** Publishes the retries. `now` is by the courier's clock, which determines their due times. */
 function publishFailed(broker: Broker, settled: readonly SettledAttempt[], now: Date): Promise<void> {
   const retries = settled.flatMap(({ after, outcome: { startedAt }, retryInMs, ...attempt }) =>
     after.state === 'retry_wait' ? [{ ...attempt, startedAt, dueAtMs: now.getTime() + Math.max(0, retryInMs) }] : [],
@@ -136,14 +136,14 @@ function publishFailed(broker: Broker, settled: readonly SettledAttempt[], now: 
   return publishRetries(broker, retries);
 }
 
-/** The delay runs from the end of the attempt, however long the outcome waited here. */
+/** The delay begins at the end of the attempt, however long the outcome waited here. */
 function settledOf({ delivery, holder, outcome, endedAt }: EndedAttempt, retryDelayMs: number): SettledAttempt {
   const after = afterAttempt(delivery.attemptCount - delivery.attemptsSpent, outcome, retryDelayMs);
   const retryInMs = retryDelayMs - (performance.now() - endedAt);
   return { ...delivery, holder, outcome, after, retryInMs };
 }
 
-/** The attempt counts as failed; its retry is due one delay after it was found. */
+/** The attempt counts as failed. Its retry is due one delay after the attempt was found. */
 function abortedAttempt(
   { attemptsSpent, startedAt, ...attempt }: AbandonedAttempt,
   retryDelayMs: number,

@@ -1,13 +1,13 @@
-/** Signs by Standard Webhooks 1.0 (symmetric, `v1`), so that receivers can verify with a library of their language. */
+/** Signs as in Standard Webhooks 1.0 (symmetric, `v1`), so that receivers can use a library for their language. */
 
 import { createHmac } from 'node:crypto';
 
 const TOKEN_PREFIX = 'whsec_';
 
 /**
- * The three headers of one attempt: `webhook-timestamp` is in whole seconds and changes with the attempt, `webhook-id`
- * does not. The signed content is `id.timestamp.body` (Standard Webhooks 1.0, "Signature scheme"). There is one
- * signature for each of `tokens`, in their order. Throws `TypeError` when one of them has no key.
+ * The three headers of an attempt. `webhook-timestamp` is in whole seconds and differs between attempts; `webhook-id`
+ * is always the same. The signed content is `id.timestamp.body` (Standard Webhooks 1.0, "Signature scheme"). There is
+ * one signature for each of `tokens`, in the same order. Throws `TypeError` if one of them has no key.
  */
 export function signatureHeaders(
   id: string,
@@ -25,6 +25,6 @@ export function signatureHeaders(
 
 function keyOf(token: string): Buffer {
   const key = Buffer.from(token.startsWith(TOKEN_PREFIX) ? token.slice(TOKEN_PREFIX.length) : token, 'base64');
-  if (key.length === 0) throw new TypeError('the signing token holds no key');
+  if (key.length === 0) throw new TypeError('the signing token has no key');
   return key;
 }

@@ -1,8 +1,8 @@
 /**
- * Limits an endpoint that has never answered 200 to two attempts a second, so that no client can flood a third party. A
- * client's endpoints on a host where none has answered share this limit: ten thousand URLs raise neither the rate nor
- * the deliveries in memory. All such hosts of a client share 64 attempts a second, because each failed attempt costs
- * this process a millisecond and delays other clients. Times are monotonic milliseconds.
+ * Limits an endpoint that has never answered 200 to two attempts a second, so that no client can flood a third party.
+ * If no endpoint of a client on a host has answered, all of them share this limit: ten thousand URLs raise neither the
+ * rate nor the number of deliveries in memory. All such hosts of a client share 64 attempts a second, because each
+ * failed attempt costs this process a millisecond and delays other clients. Times are in monotonic milliseconds.
  */
 
 import { LRUCache } from 'lru-cache';
@@ -10,7 +10,7 @@ import type { Member } from '../actor/turn-ring.ts';
 
 interface LimitedQueue extends Member {
   readonly key: string;
-  /** True once it has answered 200. */
+  /** True once the endpoint has answered 200. */
   readonly hasAnswered: boolean;
 }
 
@@ -29,21 +29,21 @@ const CLIENT_ATTEMPTS_MAX = 64;
 /** The interval at which refused queues are checked again. */
 const CHECK_EVERY_MS = 50;
 const HOSTS_MAX = 20_000;
-/** Deliveries in memory for the endpoints of one client on a host that has never answered: half a minute's attempts. */
+/** Limits the deliveries in memory for a client's endpoints on a host that never answered: half a minute's attempts. */
 const WAITING_MAX = 64;
 
 export class UnansweredLimit<T extends LimitedQueue> {
   readonly #answeredHosts = new LRUCache<string, true>({ max: HOSTS_MAX });
-  /** Budgets of queues, of hosts and of clients, in the order of their last attempts. */
+  /** Budgets of queues, hosts and clients, in the order of their last attempts. */
   readonly #budgets = new Map<string, Budget<T>>();
   readonly #waiting = new Set<Budget<T>>();
-  /** Queues refused by the limit of a host that has answered since. */
+  /** Queues that were refused by the limit of a host that has answered since. */
   readonly #released: T[] = [];
-  /** Endpoints that have never answered 200, by host. */
+  /** Number of endpoints that have never answered 200, by host. */
   readonly #sharing = new Map<string, number>();
   #checkedAt = Number.NEGATIVE_INFINITY;
 
-  /** Counts an endpoint until `leave`, if it has never answered 200. */
+  /** Counts an endpoint until `leave`, unless it has answered 200. */
   join(queue: T): void {
     if (!queue.hasAnswered) this.#sharing.set(hostOf(queue), (this.#sharing.get(hostOf(queue)) ?? 0) + 1);
   }
@@ -91,7 +91,7 @@ export class UnansweredLimit<T extends LimitedQueue> {
     }
   }
 
-  /** Call it when the endpoint has answered 200. */
+  /** Call this when the endpoint has answered 200. */
   noteAnswered(queue: T): void {
     const host = hostOf(queue);
     this.#answeredHosts.set(host, true);
@@ -101,7 +101,7 @@ export class UnansweredLimit<T extends LimitedQueue> {
     waiting.clear();
   }
 
-  /** Queues that may try again now, for each budget at most as many as it admits; every `CHECK_EVERY_MS`. */
+  /** Queues that may try again now, at most as many per budget as it admits. Checked every `CHECK_EVERY_MS`. */
   nextDue(now: number): readonly T[] {
     const due = this.#released.splice(0);
     if (now - this.#checkedAt < CHECK_EVERY_MS) return due;
@@ -121,7 +121,7 @@ export class UnansweredLimit<T extends LimitedQueue> {
     return this.#answeredHosts.has(host);
   }
 
-  /** Moves the budget to the end of the order. */
+  /** Returns the budget, creating it if needed, and moves it to the end of the order. */
   #budget(name: string, max: number): Budget<T> {
     const budget = this.#budgets.get(name) ?? { max, startedAt: [], waiting: new Set() };
     this.#budgets.delete(name);
@@ -129,7 +129,7 @@ export class UnansweredLimit<T extends LimitedQueue> {
     return budget;
   }
 
-  /** A budget without an attempt in the last second equals a new one. */
+  /** A budget without an attempt in the last second is equivalent to a new one. */
   #forgetQuiet(now: number): void {
     for (const [name, { startedAt, waiting }] of this.#budgets) {
       if (waiting.size > 0 || now - (startedAt.at(-1) ?? Number.NEGATIVE_INFINITY) < WINDOW_MS) return;

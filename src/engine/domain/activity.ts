@@ -1,4 +1,4 @@
-/** Activities that operators watch: a change of an advert, a match that began, an attempt that ended. */
+/** Activities that operators can watch: an advert changed, a match began, or an attempt of a delivery ended. */
 
 import type { EventKind } from './codes.ts';
 import type { AttemptError, DeliveryState } from './delivery.ts';
@@ -8,7 +8,7 @@ export type Activity = ChangeActivity | MatchActivity | AttemptActivity;
 
 export interface ChangeActivity {
   readonly type: 'change';
-  /** ISO 8601, like all times here. */
+  /** ISO 8601, like all times in this file. */
   readonly at: string;
   readonly propertyUuid: Uuid;
   readonly advertUuid: Uuid;

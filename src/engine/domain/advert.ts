@@ -1,4 +1,4 @@
-/** Adverts and the events recorded on them (specification, section 2.7). `null` means unknown. Euros, m², UTC instants. */
+/** Adverts and their events (specification, section 2.7). Units are euros and m², times are in UTC, null is unknown. */
 
 import type { EventKind } from './codes.ts';
 import type { InLanguages } from './criterion-words.ts';
@@ -26,7 +26,7 @@ export interface EnergyRating {
   readonly value: number | null;
 }
 
-/** The members of an advert that a crawler states; a difference in any of them is a change. */
+/** The members of an advert that a crawler sends. If any of them differs, the advert has changed. */
 export interface AdvertContent extends StatedFlags {
   readonly title: string | null;
   readonly description: string | null;
@@ -58,20 +58,20 @@ export interface AdvertContent extends StatedFlags {
   readonly picturesRemote: readonly string[];
 }
 
-/** The old and new value of one field, as `adEvent` carries it (specification, section 6.2). */
+/** The old and the new value of one field, sent to clients as `adEvent` (specification, section 6.2). */
 export interface FieldChange {
   readonly fieldName: string;
   readonly fieldOldValue: string | null;
   readonly fieldNewValue: string | null;
-  /** (new − old) / old × 100, two decimals, half away from zero; null if it is not defined. */
+  /** (new − old) / old × 100, rounded to two decimals, halves away from zero. Null if it is undefined. */
   readonly percentVariation: number | null;
-  /** For the end of a match: why a criterion fails. Not stored. */
+  /** Set only for the end of a match: the reason why a criterion fails. Not stored. */
   readonly reason?: InLanguages<string>;
-  /** For an advert that is live again: how many days it was expired. Not stored. */
+  /** Set only for an advert that is live again: the number of days since it expired. Not stored. */
   readonly daysAway?: number;
 }
 
-/** One recorded change. `field` is null for kinds that concern the whole advert. */
+/** One recorded change. `field` is null if the change concerns the whole advert. */
 export interface AdvertEvent {
   readonly kind: EventKind;
   readonly advertUuid: Uuid;

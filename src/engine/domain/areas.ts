@@ -1,11 +1,11 @@
-/** Areas of a search (decisions, section 3): a property must be inside one of the included areas and outside all excluded ones. */
+/** Areas of a search (decisions, section 3). A property must be in an included area and in no excluded area. */
 
 import { type Considered, type Evaluated, keyed, member, type Stored, verdictReason } from './criterion-kinds.ts';
 import type { InLanguages, Language } from './criterion-words.ts';
 import { type Circle, isInCircle, isInPolygon, type Polygon } from './geo.ts';
 import type { PropertyFacts } from './property-facts.ts';
 
-/** A property matches inside any of them. If all are empty, it matches everywhere. */
+/** A property is inside if at least one of these areas contains it. If there are no areas, the criterion is not set. */
 export interface Areas {
   readonly circle: Circle | null;
   /** INSEE codes from both `includedCities` and `includedInseeCodes`. */
@@ -38,14 +38,14 @@ export function isInAreas(areas: Areas, { lat, lon, inseeCodes, zipcodes, depart
   return areas.polygons.some((polygon) => isInPolygon(polygon, lat, lon));
 }
 
-/** Code of properties without a known location, for searches that accept an unknown location. No commune has it. */
+/** Replaces the INSEE code of a property whose location is unknown. Searches that accept unknown areas look for it. */
 export const NOWHERE_CODE = '';
 
 export function isNowhere({ lat, inseeCodes, zipcodes, departmentCode }: Omit<Place, 'lon'>): boolean {
   return lat === null && inseeCodes.length === 0 && zipcodes.length === 0 && departmentCode === null;
 }
 
-/** Longer lists are searched through a set: a search may name every commune and be evaluated against thousands of properties. */
+/** Longer lists are converted to a set, because a search may name every commune. */
 const SHORT_LIST_MAX = 32;
 const lookedUp = new WeakMap<readonly string[], ReadonlySet<string>>();
 
@@ -90,7 +90,7 @@ type AreasEvaluated = Evaluated<Areas, Place>;
 type Requested = Readonly<Record<'areas', Areas>>;
 type Excluded = Readonly<Record<'excludedAreas', Areas>>;
 
-/** The facts that both criteria read, and the values that they show. */
+/** The facts that both area criteria read, and the values that explanations show. */
 const COMPARED = {
   reads: ['lat', 'lon', 'inseeCodes', 'zipcodes', 'departmentCode'],
   actual: ({ facts: { lat, lon, inseeCodes, zipcodes, departmentCode } }: Considered): Place => {
@@ -164,7 +164,7 @@ function circleOf({ lat, lon, radius }: Stored<typeof MEMBERS>): Circle | null {
   return { lat: Number(lat), lon: Number(lon), radiusKm: Number(radius) };
 }
 
-/** Codes without duplicates. Most searches fill neither list, or one list with a single code. */
+/** Merges two lists of codes without duplicates. Most searches have at most one code, so that nothing is copied. */
 function union(some: readonly string[], others: readonly string[]): readonly string[] {
   if (some.length + others.length < 2) return some.length === 0 ? others : some;
   return [...new Set([...some, ...others])];
@@ -174,7 +174,7 @@ interface Words {
   readonly inside: string;
   readonly outside: string;
   readonly placeUnknown: string;
-  /** For a property without a known commune or coordinates. */
+  /** For a property of which only the zip code, and perhaps the department, is known. */
   onlyKnown(zipcode: string, department: string | null): string;
 }
 

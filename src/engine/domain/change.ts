@@ -1,6 +1,6 @@
 /**
- * Applies one intake message to the stored state of a property, giving the new state and the events that describe the
- * difference (decisions, section 4). Pure: a redelivered message is recognised by its position in the stream.
+ * Applies an intake message to the stored state of a property. Returns the new state and the events that describe the
+ * difference (decisions, section 4). Pure: the position in the stream identifies a redelivered message.
  */
 
 import { createHash } from 'node:crypto';
@@ -30,25 +30,25 @@ export interface MessageOrigin {
   /** Number of the stream (store/intake-position.ts). */
   readonly stream: number;
   readonly sequence: number;
-  /** Former sequence of a requeued message if it was in the same stream. */
+  /** The original sequence of a requeued message, if it was in the same stream. */
   readonly requeuedFrom?: number;
 }
 
 /**
- * - `created`: the advert was unknown.
- * - `changed`: at least one event.
- * - `recrawled`: only the time of the crawl changed.
- * - `stale`: older than the stored state, or already part of it; without effect.
- * - `unknown`: the expiry of an unknown advert; without effect.
+ * - `created`: the message adds an advert.
+ * - `changed`: the message causes at least one event.
+ * - `recrawled`: only the time of the crawl changes.
+ * - `stale`: the message is older than the stored state or already part of it. It has no effect.
+ * - `unknown`: the message expires an unknown advert. It has no effect.
  */
 export type ChangeOutcome = 'created' | 'changed' | 'recrawled' | 'stale' | 'unknown';
 
 export interface Change {
   readonly outcome: ChangeOutcome;
-  /** State after the message; null only for `unknown` on an unknown property. */
+  /** State after the message. Null only if the outcome is `unknown` and the property is unknown, too. */
   readonly stored: StoredProperty | null;
   readonly events: readonly AdvertEvent[];
-  /** True if the property's document may differ, possibly only because another advert represents it now. */
+  /** True if the property's document may have changed, even if only because another advert now represents it. */
   readonly mayAffectMatches: boolean;
 }
 
@@ -76,9 +76,9 @@ export interface UnreadRecrawl {
 }
 
 /**
- * The result of `applyMessage`, if the crawls show that the message changes nothing else. Null if the state must be read
- * to decide: the message is not stale, and either differs from the last one of its advert or may change the advert that
- * represents the property.
+ * Returns the result of `applyMessage` without reading the state, if the message changes nothing except crawls. Returns
+ * null if the state is needed: the message is not stale, and it adds an advert, differs from its advert's last message,
+ * or may change which advert represents the property.
  */
 export function recrawlUnread(crawls: Crawls, message: IntakeMessage, origin: MessageOrigin): UnreadRecrawl | null {
   const last = crawls[message.advertUuid];
@@ -90,11 +90,11 @@ export function recrawlUnread(crawls: Crawls, message: IntakeMessage, origin: Me
 }
 
 /**
- * Whether another live advert was last crawled between `last` and the message, so that the message may change which
- * advert represents the property. If two crawls have the same time, only the state has the order of their adverts.
+ * True if another live advert was last crawled between `last` and the message. The message may then change which advert
+ * represents the property. For crawls at the same time, only the state has the order of the adverts.
  */
 function mayOvertakeAdverts(crawls: Crawls, last: Crawl, { kind, advertUuid, crawledAt }: IntakeMessage): boolean {
-  // An advert that has expired is ordered by its last live crawl.
+  // A repeated expiry changes no order, because an expired advert is ordered by its last live crawl.
   if (kind === 'expire') return false;
   for (const uuid in crawls) {
     const [at, , , digest] = crawls[uuid as Uuid] as Crawl;
@@ -108,9 +108,9 @@ function isStale(last: Crawl, message: IntakeMessage, origin: MessageOrigin): bo
 }
 
 /**
- * Whether the state already includes the message or a later one. In the stream of the last message, the sequence
- * identifies a redelivery, regardless of the message's time. Otherwise the crawler's clock decides, and at equal times
- * the order of arrival.
+ * Whether the state already includes the message or a later one. If the message is from the same stream as the last
+ * one, a sequence that is not higher shows a redelivery, whatever the message's time. Otherwise the crawler's clock
+ * decides and, if the times are equal, the order of arrival.
  */
 export function isOvertaken([lastAt, stream, sequence]: Crawl, crawledAt: string, origin: MessageOrigin): boolean {
   if (origin.stream === stream && origin.sequence <= sequence) return true;
@@ -119,7 +119,7 @@ export function isOvertaken([lastAt, stream, sequence]: Crawl, crawledAt: string
 }
 
 /**
- * True if the message was read from another stream, so that sequences cannot be compared, and a later message with the
+ * True if the message is from another stream, so that sequences cannot be compared, and if a later message with the
  * same `crawledAt` has already replaced it.
  */
 function isSuperseded(last: Crawl, message: IntakeMessage, origin: MessageOrigin): boolean {
@@ -128,7 +128,7 @@ function isSuperseded(last: Crawl, message: IntakeMessage, origin: MessageOrigin
   return superseded.length > 0 && superseded.includes(hashOfMessage(message));
 }
 
-/** `replaced`: the previous advert if the message changes it. */
+/** `replaced`: the advert before the message, if the message changes an advert. */
 function crawlOf({ crawledAt, origin, digest }: Received, last?: Crawl, replaced?: StoredAdvert): Crawl {
   const crawl: Crawl = [crawledAt, origin.stream, origin.sequence, digest];
   if (last === undefined || last[0] !== crawledAt) return crawl;
@@ -242,7 +242,7 @@ function storedEvent(event: AdvertEvent): AdvertEvent {
   return { ...event, field };
 }
 
-/** Kinds of event that a change of an advert's field causes. */
+/** The kinds of event that are caused by a change of one field of an advert. */
 type FieldEventKind = Exclude<EventKind, 'ad.update.expired' | 'ad.update.reactivated' | `property.${string}`>;
 type DescribeChange = (before: AdvertContent, after: AdvertContent) => FieldChange;
 
@@ -255,7 +255,7 @@ function numberChange(fieldName: 'price' | 'surface'): DescribeChange {
   });
 }
 
-/** Field and payload of each kind of event, in the order in which events are recorded. */
+/** For each kind of event, its field and how to describe the change, in the order in which events are recorded. */
 const FIELD_EVENTS: { readonly [Kind in FieldEventKind]: readonly [field: keyof AdvertContent, DescribeChange] } = {
   'ad.update.price': ['price', numberChange('price')],
   'ad.update.surface': ['surface', numberChange('surface')],
@@ -285,14 +285,14 @@ function eventOf(message: IntakeMessage, kind: EventKind, field: FieldChange | n
   return { kind, advertUuid: message.advertUuid, createdAt: message.crawledAt, field };
 }
 
-/** Divides to an integer, rounding halves away from zero. */
+/** Decimal numbers whose division gives an integer, with halves rounded away from zero. */
 const Whole = Big();
 Whole.DP = 0;
 Whole.RM = Whole.roundHalfUp;
 
 /**
- * (new − old) / old × 100 with two decimals, half away from zero (decisions, section 4). Null if either value is unknown
- * or the old one is 0. Computes in decimal, because binary fractions would misplace halves.
+ * (new − old) / old × 100, rounded to two decimals, halves away from zero (decisions, section 4). Null if a value is
+ * unknown or the old value is 0. Uses decimal arithmetic, because binary fractions would round some halves wrongly.
  */
 export function percentVariation(oldValue: number | null, newValue: number | null): number | null {
   if (oldValue === null || newValue === null || oldValue === 0) return null;
@@ -304,7 +304,7 @@ function asText(value: number | null): string | null {
   return value === null ? null : String(value);
 }
 
-/** Whether the advert has changed in other fields than these, or is live again. */
+/** Whether any other field of the advert has changed, or the advert has expired or is live again. */
 export function differsApartFrom(
   before: StoredAdvert,
   after: StoredAdvert,
@@ -319,8 +319,8 @@ export function differsApartFrom(
 }
 
 /**
- * Whether a stored value equals a decoded one, ignoring the order of members. A decoded value has every member. A member
- * that the stored value lacks, because an older version did not store it, is unknown, like null or an empty list.
+ * Whether a stored value equals a decoded one, regardless of the order of members. A decoded value has every member. If
+ * the stored value lacks a member, because an older version did not store it, the member counts as null or as empty.
  */
 function isSame(before: unknown, after: unknown): boolean {
   if (before === after) return true;
@@ -328,14 +328,14 @@ function isSame(before: unknown, after: unknown): boolean {
   if (before === undefined || before === null || after === null) return isUnknown(before) && isUnknown(after);
   if (typeof before !== 'object' || typeof after !== 'object') return false;
   if (Array.isArray(before) && Array.isArray(after) && before.length !== after.length) return false;
-  // A loop over members, because copying them would cost more than everything else here.
+  // Loops over the members, because copying them first would cost more than comparing them.
   for (const name in after) {
     if (!isSame((before as Record<string, unknown>)[name], (after as Record<string, unknown>)[name])) return false;
   }
   return true;
 }
 
-/** Absent, or an object without a known member: a contact `{}` says no more than an absent contact. */
+/** True if the value is absent or null, or is an object whose members are all null, such as a contact `{}`. */
 function isUnknown(value: unknown): boolean {
   if (typeof value !== 'object' || Array.isArray(value)) return value === undefined;
   return value === null || Object.values(value).every((member) => member === null);
@@ -343,7 +343,7 @@ function isUnknown(value: unknown): boolean {
 
 const EXPIRED = 'expired';
 
-/** Hash of the message that produced this state of the advert. */
+/** `hashOfMessage` of the message that led to this state of the advert. */
 function hashOfStored(advert: StoredAdvert): number {
   return hashOf(isLive(advert) ? [advert.content, advert.property] : EXPIRED);
 }
@@ -355,14 +355,14 @@ function hashOfMessage(message: IntakeMessage): number {
 const BYTES = 6;
 
 /**
- * Hash of a message's statements about its advert. It recognises a message that is read again from another stream with
- * the `crawledAt` of the stored state (decisions, section 4).
+ * Hash of what a message states about its advert. It identifies a message that is read again from another stream and
+ * has the `crawledAt` of the stored state (decisions, section 4).
  */
 function hashOf(value: unknown): number {
   return createHash('sha256').update(JSON.stringify(value, inOrder)).digest().readUIntBE(0, BYTES);
 }
 
-/** Sorts members and omits null and empty ones, because states stored before a member was introduced lack it. */
+/** Sorts members. Omits nulls and empty lists, because states that were stored before a member existed lack it. */
 function inOrder(_name: string, value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   const known = Object.entries(value).filter(([, member]) => member !== null && !isEmptyList(member));

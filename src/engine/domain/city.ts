@@ -1,4 +1,4 @@
-/** A commune as a property document embeds it (specification, section 2.6), and how an advert may name one. */
+/** Communes as embedded in property documents (specification, section 2.6), and how adverts may state a location. */
 
 export interface CodedPlace {
   readonly code: string;
@@ -8,7 +8,7 @@ export interface CodedPlace {
 
 export interface City {
   readonly id: number;
-  /** Id of the commune that contains this arrondissement (Paris, Lyon, Marseille); otherwise null. */
+  /** For an arrondissement of Paris, Lyon or Marseille, the id of its commune; otherwise null. */
   readonly cityParentId: number | null;
   readonly insee: string;
   readonly name: string;
@@ -34,25 +34,22 @@ export interface StatedPlace {
   readonly lon: number | null;
 }
 
-/** The known location of a property, for matching. */
+/** The location of a property after it was looked up among the communes. */
 export interface ResolvedPlace {
-  /** Null if only the zip code is known, which several communes share. */
+  /** Null if only a zip code is known and several communes share it. */
   readonly city: City | null;
-  /** Department of the commune, otherwise of all communes of the zip code; null if these are in several departments. */
+  /** Department of the commune or, without a commune, of the zip code. Null if the zip code spans departments. */
   readonly departmentCode: string | null;
-  /** Zip code for the document: the stated one if the commune has it, otherwise the commune's only one, otherwise null. */
+  /** Zip code for the document: the stated one if the commune has it, or else the commune's only one, or else null. */
   readonly zipcode: string | null;
-  /**
-   * INSEE codes by which a search may include this location: its own and, for an arrondissement, the one of its
-   * commune.
-   */
+  /** INSEE codes by which a search can include this location. For an arrondissement, also the code of its commune. */
   readonly inseeCodes: readonly string[];
-  /** The stated zip code; otherwise the only one of the commune; otherwise none. */
+  /** The stated zip code or, without one, the commune's zip code if it has only one. May be empty. */
   readonly zipcodes: readonly string[];
 }
 
 /**
- * Resolves by INSEE code, then by zip code and name, then by the outline that contains it (decisions, section 5). Null if
- * nothing is known.
+ * Looks up the commune by INSEE code, then by zip code and name, then by the outline that contains the coordinates
+ * (decisions, section 5). Returns null if nothing is known.
  */
 export type ResolvePlace = (place: StatedPlace) => ResolvedPlace | null;

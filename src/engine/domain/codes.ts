@@ -1,4 +1,4 @@
-/** Code tables of the interface (decisions, section 1; event kinds: specification, section 6.1). */
+/** The codes of the interface (decisions, section 1) and the kinds of event (specification, section 6.1). */
 
 /** The index of a name is its code. */
 export const TRANSACTION_TYPE_NAMES = ['sale', 'rent'] as const;
@@ -26,7 +26,7 @@ export const ADVERT_EVENT_KINDS = [
   'property.ad.create',
   'property.ad.update',
 ] as const;
-/** Includes the events of a match (decisions, section 16), which documents do not show. */
+/** The events of adverts, and those of matches (decisions, section 16), which documents do not show. */
 export const EVENT_KINDS = [...ADVERT_EVENT_KINDS, 'property.match.end', 'property.match.resume'] as const;
 export type EventKind = (typeof EVENT_KINDS)[number];
 

@@ -1,6 +1,6 @@
 /**
- * The exact test of a property against the criteria of a search (decisions, section 3). The index must agree with it.
- * `evaluate` reports every criterion that is set; `satisfies` is their conjunction.
+ * Tests a property against the criteria of a search (decisions, section 3). The index must give the same results.
+ * `evaluate` reports every criterion that is set; `satisfies` is true if all of them hold.
  */
 
 import type { Considered, Evaluated } from './criterion-kinds.ts';
@@ -19,10 +19,10 @@ import { bitOfCriterion, unknownAmong } from './unknown-criteria.ts';
 
 export type { Criteria };
 
-/** A criterion that is set, whether it holds, and the compared values. */
+/** The result for one criterion: whether it holds, and the values that were compared. */
 export interface Evaluation extends Evaluated {
   readonly criterion: CriterionName;
-  /** True if it holds because the search accepts the value being unknown. */
+  /** True if the criterion holds only because the search accepts an unknown value. */
   readonly isUnknown: boolean;
 }
 
@@ -30,7 +30,7 @@ export function satisfies(criteria: Criteria, facts: PropertyFacts): boolean {
   return failuresOf(criteria, facts, 1).length === 0;
 }
 
-/** Like `satisfies`, for many properties: finds only once which criteria are set. */
+/** Like `satisfies`, for many properties: determines only once which criteria are set. */
 export function satisfier(criteria: Criteria): (facts: PropertyFacts) => boolean {
   const requested = CRITERIA.filter((criterion) => criterion.isSet(criteria));
   return (facts) => {
@@ -39,7 +39,7 @@ export function satisfier(criteria: Criteria): (facts: PropertyFacts) => boolean
   };
 }
 
-/** The first failing criteria, at most `max`. */
+/** The first criteria that fail, in the order of evaluation, at most `max`. */
 export function failuresOf(criteria: Criteria, facts: PropertyFacts, max: number): readonly CriterionName[] {
   const considered = { facts, adverts: consideredAdverts(criteria, facts) };
   const failures: CriterionName[] = [];
@@ -74,7 +74,7 @@ function isMet(criterion: Criterion, criteria: Criteria, considered: Considered)
 
 const ROWS = new Map<CriterionName, Criterion>(CRITERIA.map((row) => [row.name, row]));
 
-/** Why the criterion holds or fails, in one sentence. Evaluates nothing again except the words of a text. */
+/** Explains to people why the criterion holds or fails. Evaluates nothing again except expressions. */
 export function criterionReason(evaluation: Evaluation, language: Language): string {
   return evaluation.isUnknown ? ACCEPTED_UNKNOWN[language] : rowOf(evaluation).reason(evaluation, language);
 }
@@ -91,13 +91,13 @@ interface ShownValues {
   readonly actual: unknown;
 }
 
-/** The requested and the actual value for display. Shortens long lists, because a search may name thousands of cities. */
+/** The requested and the actual value for display. Long lists are cut: a search may name thousands of cities. */
 export function shortValues(evaluation: Evaluation): ShownValues {
   const { expected, actual } = shownValues(evaluation);
   return { expected: shortened(expected), actual: shortened(actual) };
 }
 
-/** The complete actual value, for the event of a match's end. */
+/** The complete actual value, for the event that ends a match. */
 export function endValue(evaluation: Evaluation): unknown {
   const row = rowOf(evaluation);
   return row.endValue === undefined ? shownValues(evaluation).actual : row.endValue(evaluation);
@@ -114,14 +114,14 @@ function shortened(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, shortened(one)]));
 }
 
-/** The set criteria that a client can leave out, in evaluation order; excluded site categories (`liveAdvert`) are last. */
+/** The removable criteria of a search, in the order of evaluation. Excluded site categories (`liveAdvert`) are last. */
 export function removableCriteria(criteria: Criteria): readonly RemovableCriterion[] {
   return ASKED_CRITERIA.filter((row) => row.isSet(criteria)).map(({ name }) => name);
 }
 
 const UNSET = new Map(ASKED_CRITERIA.map(({ name, unset }) => [name, unset]));
 
-/** The criteria without one of them. All areas count as one criterion. */
+/** The criteria without the named one. All included areas are one criterion, and so are all excluded areas. */
 export function withoutCriterion(criteria: Criteria, name: RemovableCriterion): Criteria {
   return { ...criteria, ...UNSET.get(name) };
 }

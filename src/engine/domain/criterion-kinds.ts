@@ -1,7 +1,7 @@
 /**
- * The kinds of criterion in `criterion-table.ts`. A row says which members of a search set it, which fact it compares,
- * and how it is explained; storage, contracts, index and explanations derive from the rows. Criteria of other kinds
- * (areas, words, site categories) are defined in their own modules.
+ * Functions that make the rows of `criterion-table.ts`, one for each kind of criterion. A row defines which members of
+ * a search set the criterion, which fact it compares, and how it is explained. Areas, expressions, features and site
+ * categories have their own modules.
  */
 
 import { type InLanguages, type Language, rangeReason, type Unit } from './criterion-words.ts';
@@ -9,7 +9,7 @@ import type { FeatureName } from './features.ts';
 import type { Polygon } from './geo.ts';
 import type { AdvertFacts, PropertyFacts } from './property-facts.ts';
 
-/** Stored form of a member, by its form in requests and responses. The REST API has a rule for each. */
+/** The stored type of a member, by the name of its form. The REST API has a rule for each form. */
 export interface Forms {
   readonly bound: number | null;
   readonly floor: number | null;
@@ -17,9 +17,9 @@ export interface Forms {
   readonly percent: number | null;
   readonly flag: boolean | null;
   readonly code: number | null;
-  /** As sent: one code or several. */
+  /** One code or several, as sent. */
   readonly codes: number | readonly number[] | null;
-  /** As sent: one letter or several. */
+  /** One letter or several, as sent. */
   readonly letters: string | readonly string[] | null;
   /** Decimal degrees and kilometres, stored as text so that no digit is lost. */
   readonly latitude: string | null;
@@ -40,7 +40,7 @@ export interface Forms {
 }
 export type Form = keyof Forms;
 
-/** A member of a search with its descriptions for requests and responses. */
+/** A member of a search, with its descriptions in requests and in responses. */
 export type Member<F extends Form = Form> = {
   readonly form: F;
   readonly unset: Forms[F];
@@ -48,7 +48,7 @@ export type Member<F extends Form = Form> = {
   readonly answered: string;
 } & (F extends 'code' | 'codes' | 'letters' ? { readonly names: readonly string[] } : unknown);
 
-/** The stored form of these members. */
+/** The given members in their stored form. */
 export type Stored<Members extends Readonly<Record<string, { readonly form: Form }>>> = {
   readonly [Name in keyof Members]: Forms[Members[Name]['form']];
 };
@@ -62,7 +62,7 @@ export function member<F extends Exclude<Form, 'code' | 'codes' | 'letters'>>(
   return { form, unset, requested, answered } as Member<F>;
 }
 
-/** Inclusive; null means no bound. A bound of 0 has already become null (decisions, section 2). */
+/** Inclusive limits; null is no limit. Except for floors, a limit of 0 has become null (decisions, section 2). */
 export interface Range {
   readonly min: number | null;
   readonly max: number | null;
@@ -70,27 +70,27 @@ export interface Range {
 
 export const UNBOUNDED: Range = { min: null, max: null };
 
-/** Bounds are inclusive. An unknown value is outside any range that has a bound. */
+/** Limits are inclusive. An unknown value is outside any range that has a limit. */
 export function isInRange(range: Range, value: number | null): boolean {
   if (value === null) return range.min === null && range.max === null;
   return (range.min === null || value >= range.min) && (range.max === null || value <= range.max);
 }
 
-/** Input of a criterion. */
+/** The property and the adverts against which a criterion is evaluated. */
 export interface Considered {
   readonly facts: PropertyFacts;
-  /** Live adverts outside the excluded site categories. */
+  /** Live adverts, except those of excluded site categories. */
   readonly adverts: readonly AdvertFacts[];
 }
 
-/** Whether a criterion holds, and the compared values, unformatted. */
+/** Whether a criterion holds, and the values that were compared, unformatted. */
 export interface Evaluated<Expected = unknown, Actual = unknown> {
   readonly holds: boolean;
   readonly expected: Expected;
   readonly actual: Actual;
 }
 
-/** A fact of the property, or of its adverts, at least one of which must satisfy the criterion. */
+/** The fact that a criterion compares. If it is a fact of adverts, at least one advert must satisfy the criterion. */
 export type Source<Value, Fact extends string = string> =
   | { readonly of: 'property'; readonly fact: Fact; readonly read: (facts: PropertyFacts) => Value }
   | { readonly of: 'adverts'; readonly fact: Fact; readonly read: (advert: AdvertFacts) => Value };
@@ -111,7 +111,7 @@ function actualOf<Value>(source: Source<Value>, { facts, adverts }: Considered):
   return source.of === 'property' ? source.read(facts) : adverts.map(source.read);
 }
 
-/** Sentences shown to people. */
+/** The sentences that people read if a criterion holds and if it fails. */
 type Verdict = readonly [holds: string, fails: string];
 export type Verdicts = InLanguages<Verdict>;
 
@@ -132,7 +132,7 @@ interface RangeWords {
 
 type MemberForm = 'bound' | 'floor' | 'percent';
 
-/** A value within the bounds of members `…Min` and `…Max`. In the forms `floor` and `percent`, 0 is a bound. */
+/** Requires a value within the limits of the members `…Min` and `…Max`. In the forms `floor` and `percent`, 0 is a limit. */
 export function range<Name extends string, const S extends Source<number | null>, F extends MemberForm>(
   name: Name,
   source: S,
@@ -152,7 +152,7 @@ export function range<Name extends string, const S extends Source<number | null>
   };
 }
 
-/** A value up to the bound of a member `…Max`. */
+/** Requires a value up to the limit of the member `…Max`. */
 export function maximum<Name extends string, const S extends Source<number | null>>(
   name: Name,
   source: S,
@@ -197,19 +197,19 @@ function within<Name extends string, const S extends Source<number | null>>(
 
 type RangeEvaluated = Evaluated<Range, readonly (number | null)[]>;
 
-/** 0 is not a bound: a minimum of 0 never excludes a missing value (decisions, section 2). */
+/** Treats 0 as no limit, so that a minimum of 0 does not exclude an unknown value (decisions, section 2). */
 export function rangeOf(min: number | null, max: number | null): Range {
   if ((min === null || min === 0) && (max === null || max === 0)) return UNBOUNDED;
   return { min: min === 0 ? null : min, max: max === 0 ? null : max };
 }
 
-/** For floors and per cents, 0 is a bound. */
+/** Like `rangeOf`, but treats 0 as a limit, which suits floors and percentages. */
 export function signedRangeOf(min: number | null, max: number | null): Range {
   return min === null && max === null ? UNBOUNDED : { min, max };
 }
 
 interface CodeWords {
-  /** Names of the codes, starting at 0. */
+  /** Names of the codes 0, 1, 2 and so on. */
   readonly names: readonly string[];
   readonly words: Verdicts;
   readonly unknown: InLanguages<string>;
@@ -222,7 +222,7 @@ function codeReason({ words, unknown }: Omit<CodeWords, 'names'>) {
   };
 }
 
-/** Requires one code. */
+/** Requires one given code. */
 export function code<Name extends string, const S extends Source<number | null>>(
   name: Name,
   source: S,
@@ -320,13 +320,13 @@ interface FlagWords<Words> {
   readonly words: InLanguages<Words>;
 }
 
-/** Parts of a sentence: the state of the property, and a suffix if that state was requested. */
+/** Parts of a sentence: one for each state of the property, and a suffix for a state that was requested. */
 interface FlagStates {
   readonly yes: string;
   readonly no: string;
   readonly unknown: string;
   readonly asRequested: string;
-  /** A line in the list of the search's criteria. */
+  /** The texts that lists of a search's criteria show for false and for true. */
   readonly requested: readonly [no: string, yes: string];
 }
 

@@ -1,7 +1,7 @@
 /**
- * The criteria of a search (decisions, section 3), one row each, in the order of evaluation and reports. A row contains
- * everything specific to its criterion: members and defaults, the facts it reads, its rule, its words. Evaluation, stored
- * members, contracts, the index and the tests' random searches derive from it.
+ * The criteria of a search (decisions, section 3), one row each, in the order of evaluation and reports. A row has all
+ * that is specific to its criterion: its members and defaults, the facts that it reads, its rule and its words. The
+ * rows determine evaluation, stored members, contracts, the index and the tests' random searches.
  */
 
 import { AREAS, EXCLUDED_AREAS } from './areas.ts';
@@ -36,7 +36,7 @@ import { MARKET_DIFFERENCE } from './market-criterion.ts';
 import type { AdvertFacts, PropertyFacts } from './property-facts.ts';
 import { EXCLUDED_SITE_CATEGORIES, INCLUDED_SITE_CATEGORIES } from './site-category-criteria.ts';
 
-/** Part of every search; no member sets it. */
+/** A criterion of every search, without a member that sets it. */
 const LIVE_ADVERT = {
   kind: 'liveAdvert',
   name: 'liveAdvert',
@@ -297,12 +297,12 @@ export type RowOf<Kind extends PlainRow['kind']> = Extract<PlainRow, { readonly 
 type All<Union> = (Union extends unknown ? (_: Union) => void : never) extends (_: infer Each) => void ? Each : never;
 type Flat<Type> = { readonly [Name in keyof Type]: Type[Name] };
 
-/** An empty list, a null or a range without bounds is not a condition. */
+/** The conditions of a search. An empty list, a null or a range without limits is no condition. */
 export type Criteria = Flat<All<Row['unset']>>;
 
 type Members = All<Row['members']>;
 export type CriterionMemberName = keyof Members;
-/** The stored criteria of a search. */
+/** The members of a search that set its criteria, in their stored form. */
 export type CriterionMembers = { readonly [Name in keyof Members]: Forms[FormOf<Name>] };
 export type MemberOf<F extends Form> = {
   [Name in CriterionMemberName]: FormOf<Name> extends F ? Name : never;
@@ -311,7 +311,7 @@ export type FormOf<Name extends CriterionMemberName> = Members[Name] extends { r
   ? F
   : never;
 
-/** Fails to compile if no criterion reads a fact, which would then be carried for nothing. */
+/** These types make the compilation fail if no criterion reads a fact, because such a fact is useless. */
 type FactRead = PlainRow['source']['fact'] | Extract<Row, { readonly reads: unknown }>['reads'][number];
 type FactUnread = Exclude<keyof PropertyFacts | keyof AdvertFacts, FactRead>;
 true satisfies [FactUnread] extends [never] ? true : FactUnread;
@@ -319,22 +319,22 @@ true satisfies [FactUnread] extends [never] ? true : FactUnread;
 /** One bit per criterion whose value may be unknown; see `unknown-criteria.ts`. */
 export type CriterionSet = number;
 
-/** A row as generic code sees it, which passes a row's evaluation back to it unchanged. */
+/** A row of any kind, for generic code. Such code passes an evaluation only to the row that made it. */
 export interface Criterion {
   readonly name: CriterionName;
   isSet(criteria: Criteria): boolean;
   holds(criteria: Criteria, considered: Considered): boolean;
-  /** Tells whether a failing criterion that compares several facts fails because they are unknown. */
+  /** For a criterion that compares several facts and fails: whether it fails because they are unknown. */
   isUnknown?(considered: Considered, requested: Pick<Criteria, 'includedFeatures'>): boolean;
   readonly source?: Source<unknown>;
-  /** `orMissing` has no effect on this criterion, nor on any with neither a source nor `isUnknown`. */
+  /** True if `orMissing` has no effect. It also has none on a criterion with neither a source nor `isUnknown`. */
   readonly isAlwaysKnown?: boolean;
   expected(criteria: Criteria): unknown;
   actual(considered: Considered): unknown;
   reason(evaluated: Evaluated, language: Language): string;
-  /** Values for display, if the compared ones are not suitable. */
+  /** Values for display, if the compared values are not suitable. */
   shown?(evaluated: Evaluated): { readonly expected: unknown; readonly actual: unknown };
-  /** Actual value for the event of a match's end, if an explanation shows more than the search names. */
+  /** The actual value for the event that ends a match, if explanations show more than the search requests. */
   endValue?(evaluated: Evaluated): unknown;
 }
 
@@ -385,7 +385,7 @@ export const UNASKED: CriterionMembers = Object.fromEntries(
   Object.entries(CRITERION_MEMBERS).map(([name, { unset }]) => [name, unset]),
 ) as CriterionMembers;
 
-/** The bounds that the members of a search set. */
+/** The limits set by the members of a search. */
 export function requestedRange({ minName, maxName }: RowOf<'range'>, members: CriterionMembers): Range {
   const min = minName === null ? null : members[minName];
   const max = members[maxName];

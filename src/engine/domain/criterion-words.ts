@@ -1,4 +1,4 @@
-/** Phrases about criteria for the owner of a search. Phrases of a single criterion are in its row. */
+/** Phrases that explain criteria to the owner of a search. Phrases for a single criterion are in its row. */
 
 import type { MailLanguage } from './mail.ts';
 
@@ -43,7 +43,7 @@ const WORDS: InLanguages<RangeWords> = {
     within: (what, value) => `${what} (${value}) fits.`,
     below: (what, value, bound) => `${what} (${value}) is below the minimum of ${bound}.`,
     above: (what, value, bound) => `${what} (${value}) is above the maximum of ${bound}.`,
-    outside: (what) => `${what} is outside the requested bounds.`,
+    outside: (what) => `${what} is outside the requested limits.`,
   },
 };
 
@@ -60,7 +60,7 @@ export function shownQuantity(value: number, unit: Unit, language: Language): st
   return unit === 'year' ? String(value) : shownNumber(value, language) + UNITS[unit];
 }
 
-/** Says why one of `values` is within the bounds, or why none is. */
+/** Explains why one of `values` is within the limits, or why none of them is. */
 export function rangeReason(
   { what, unit }: { readonly what: InLanguages<string>; readonly unit: Unit },
   holds: boolean,

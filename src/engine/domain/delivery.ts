@@ -1,15 +1,15 @@
 /**
- * The life cycle of a delivery (decisions, section 6). Its row in PostgreSQL is the queue: each transition is a step of
- * the table below, with a statement in `store/`; a test compares the two. No step reads a clock.
+ * The life cycle of a delivery (decisions, section 6). The rows in PostgreSQL are the queue. Each transition is a step
+ * in `STEPS` and a statement in `store/`; a test compares the two. No step reads a clock.
  *
- * An attempt whose process died is aborted. If its outcome arrives later and is a success, it overrides the abort and
- * every later attempt, because the endpoint has the data.
+ * If a process dies, its attempts are aborted. If the outcome of an aborted attempt arrives later and is a success, it
+ * overrides the abort and every later attempt, because the endpoint has the data.
  */
 
 import type { EventKind } from './codes.ts';
 import type { SearchNumber, Uuid } from './ids.ts';
 
-/** Open states: `queued` is due, `sending` is claimed, `retry_wait` waits for its retry. */
+/** The open states are `queued` (due), `sending` (claimed) and `retry_wait` (waiting for a retry). */
 export const DELIVERY_STATES = ['queued', 'sending', 'retry_wait', 'delivered', 'failed', 'cancelled'] as const;
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
@@ -23,21 +23,21 @@ interface Step {
 export const STEPS = {
   /** Counts an attempt before any byte is sent. */
   claim: { from: ['queued'], to: 'sending' },
-  /** The delivery was claimed but not sent, so that the attempt is not counted. */
+  /** The delivery was claimed but not sent, so the attempt does not count. */
   giveBack: { from: ['sending'], to: 'queued' },
-  /** By a success of any attempt, however late. */
+  /** An attempt succeeded, even if its outcome arrived late. */
   deliver: { from: ['queued', 'sending', 'retry_wait', 'failed'], to: 'delivered' },
   /** The current attempt failed, or its process died. */
   retry: { from: ['sending'], to: 'retry_wait' },
   exhaust: { from: ['sending'], to: 'failed' },
   /** The retry delay is over. */
   release: { from: ['retry_wait'], to: 'queued' },
-  /** A client or operator requests another delivery. */
+  /** A client or an operator requests that the delivery be sent again. */
   resend: { from: ['retry_wait', 'delivered', 'failed', 'cancelled'], to: 'queued' },
   cancel: { from: ['queued', 'sending', 'retry_wait'], to: 'cancelled' },
 } as const satisfies Readonly<Record<string, Step>>;
 
-/** `first`: its first attempt is due; `retry`: a retry or resend is due. First attempts never wait behind retries. */
+/** `first`: the first attempt is due. `retry`: a retry or resend is due. First attempts never wait behind retries. */
 export type Lane = 'first' | 'retry';
 
 /** Announces a delivery that has become due. */
@@ -50,13 +50,13 @@ export interface DueDelivery {
 /** The first attempt and at most five retries (specification, section 6.3). */
 export const ATTEMPTS_MAX = 6;
 
-/** The webhook channels, each with an endpoint of its own, and e-mail (domain/mail.ts). */
+/** The two webhook channels have separate endpoints. The third channel is e-mail (domain/mail.ts). */
 export const WEBHOOK_CHANNELS = ['match', 'event'] as const;
 export const DELIVERY_CHANNELS = [...WEBHOOK_CHANNELS, 'email'] as const;
 export type WebhookChannel = (typeof WEBHOOK_CHANNELS)[number];
 export type DeliveryChannel = (typeof DELIVERY_CHANNELS)[number];
 
-/** Reported reasons why a resend is refused (decisions, section 11). */
+/** The reasons why a resend is refused, in words for people (decisions, section 11). */
 export const RESEND_REFUSALS = {
   unwanted: { en: 'its search no longer subscribes to it', fr: 'la recherche n’en veut plus' },
   'no endpoint': { en: 'its search has no endpoint for it', fr: 'la recherche n’a plus d’adresse pour cela' },
@@ -76,12 +76,12 @@ export interface NewDelivery {
   readonly matchId: Uuid;
   /** Position among the webhooks of its match, from 1. */
   readonly sequence: number;
-  /** The search's generation, incremented when the search is silenced. */
+  /** Number of times that the search had been silenced when the delivery was created. */
   readonly generation: number;
   readonly channel: WebhookChannel;
   readonly kind: EventKind;
   readonly endpoint: string;
-  /** The body up to the property document, which the snapshot `snapshotId` contains. */
+  /** The body up to the property document, which is in the snapshot `snapshotId`. */
   readonly head: string;
   readonly snapshotId: Uuid;
   /** Trace of the advert's message (W3C Trace Context); null if it had none. */
@@ -108,13 +108,13 @@ export interface AttemptOutcome {
   readonly statusCode: number | null;
   /** Null only for HTTP 200. */
   readonly error: AttemptError | null;
-  /** For the log: the error, and that the body was posted twice; otherwise null. */
+  /** For the attempt's log: the error, and whether the body was posted twice. Null if there is nothing to report. */
   readonly reason: string | null;
   /** The first 2 KiB of the response. */
   readonly responseHead: string | null;
 }
 
-/** For an attempt that ended without a response from its endpoint. */
+/** The outcome of an attempt that ended without a known response from its endpoint. */
 export function abortedOutcome(startedAt: Date, reason: string): AttemptOutcome {
   return { startedAt, durationMs: 0, statusCode: null, error: 'aborted', reason, responseHead: null };
 }
@@ -126,8 +126,8 @@ export interface AfterAttempt {
 }
 
 /**
- * `attemptCount`: attempts of this series, from 1. HTTP 200 delivers; any other outcome is retried up to five times,
- * `retryDelayMs` after the attempt's end.
+ * The state after an attempt. HTTP 200 is a success; after any other outcome the delivery is retried, up to five times,
+ * `retryDelayMs` after the attempt's end. `attemptCount`: number of attempts in this series, at least 1.
  */
 export function afterAttempt(
   attemptCount: number,
@@ -141,8 +141,8 @@ export function afterAttempt(
 }
 
 /**
- * Maximum time, from its recording, that a delivery waits for an earlier one of its match at another endpoint: thirty
- * seconds (decisions, section 6, "Order") minus the time until a courier notices that they have passed.
+ * Maximum time, after its recording, that a delivery waits for an earlier delivery of its match to another endpoint. It
+ * is thirty seconds (decisions, section 6, "Order") minus the time until a courier notices that they have passed.
  */
 export const HELD_BACK_MAX_MS = 28_000;
 

@@ -1,9 +1,9 @@
 /**
- * The key of an endpoint, and its observed state. Lanes, backlog and health belong to a client and a URL: a client that
- * uses the URL of another client neither delays nor sees it. The length of a key shows its kind:
+ * The key of an endpoint, and its observed state. Each pair of a client and a URL has its own lanes, backlog and
+ * health, so that clients with the same URL neither see nor delay one another. The length of a key shows its kind:
  *
  * - 32 hexadecimal digits identify one client's endpoint: the URL (16), the client (8) and the host (8).
- * - 16 digits identify the URL alone. An operator's pause of it applies to every client.
+ * - 16 digits identify the URL alone. If an operator pauses this key, the URL is paused for every client.
  */
 
 import { createHash } from 'node:crypto';
@@ -13,11 +13,11 @@ import type { Uuid } from './ids.ts';
 export const URL_DIGITS = 16;
 const OWNER_DIGITS = 8;
 
-/** Every delivery needs the key, and two hashes take as long as matching its advert. */
+/** A cache: every delivery needs a key, and its two hashes take as long as matching an advert. */
 const known = new Map<string, string>();
 const KNOWN_MAX = 10_000;
 
-/** The key of a client's endpoint. Valid as a token of a NATS subject. */
+/** The key of a client's endpoint. It is valid as a token of a NATS subject. */
 export function endpointKeyOf(clientId: Uuid, url: string): string {
   const requested = `${clientId}${url}`;
   const key = known.get(requested) ?? madeKey(clientId, url);
@@ -37,7 +37,7 @@ export function urlKeyOf(url: string): string {
   return hexHash(normalised(url).text, URL_DIGITS);
 }
 
-/** Ignores the case of scheme and host, an empty path, and the fragment, which is not sent. */
+/** Ignores the case of scheme and host, an empty path, and the fragment, which is never sent. */
 function normalised(url: string): { readonly text: string; readonly host: string } {
   const parsed = URL.canParse(url) ? new URL(url) : null;
   if (parsed === null) return { text: url, host: url };
@@ -45,12 +45,12 @@ function normalised(url: string): { readonly text: string; readonly host: string
   return { text: parsed.href, host: parsed.hostname };
 }
 
-/** The key of the URL, given the key of any endpoint. */
+/** The key of the URL alone, from the key of any endpoint. */
 export function urlKeyOfKey(key: string): string {
   return key.slice(0, URL_DIGITS);
 }
 
-/** The client and the host of an endpoint: clients take turns, and so do hosts. Keys of a URL alone share one value. */
+/** The parts of a key by which couriers take turns. Both are empty in the key of a URL alone. */
 export function partiesOf(key: string): { readonly client: string; readonly host: string } {
   const owners = key.slice(URL_DIGITS);
   return { client: owners.slice(0, OWNER_DIGITS), host: owners.slice(OWNER_DIGITS) };
@@ -60,7 +60,7 @@ function hexHash(text: string, digits: number): string {
   return createHash('sha256').update(text).digest('hex').slice(0, digits);
 }
 
-/** What one courier has observed of an endpoint since its last write. */
+/** What one courier has observed of an endpoint since it last stored its observations. */
 export interface EndpointObservation {
   readonly key: string;
   readonly url: string;
@@ -71,15 +71,15 @@ export interface EndpointObservation {
   readonly failuresSinceSuccess: number;
   /** Time of the first of these failures. */
   readonly failingSince: Date | null;
-  /** The last three attempts: the time of an answer of 410, null for any other outcome. */
+  /** One item for each of the last three attempts: its end if the answer was 410, otherwise null. */
   readonly goneAt: readonly (Date | null)[];
   /** Adaptive limit of concurrent attempts. */
   readonly concurrency: number;
 }
 
-/** An endpoint may be paused after a long series of at least this many failures without a success. */
+/** An endpoint may be paused after at least this many failures in a row, over a long time. */
 export const DEAD_FROM_FAILURES = 20;
-/** Or after this many answers of 410 in a row, the first and the last an hour apart. */
+/** It may also be paused after this many 410 answers in a row, if the first and the last are an hour apart. */
 export const DEAD_FROM_GONE = 3;
 export const DEAD_GONE_SPAN_MS = 3_600_000;
 
@@ -96,7 +96,7 @@ const NOTHING_OBSERVED = {
   goneAt: [],
 } as const;
 
-/** Adds one attempt. An aborted attempt says nothing about the endpoint. */
+/** Adds one attempt, except an aborted one, which shows nothing about the endpoint. */
 export function observed(
   before: Observed | null,
   url: string,
@@ -125,11 +125,11 @@ export interface RememberedEndpoint {
   readonly failureStreak: number;
   readonly lastError: AttemptError | null;
   readonly concurrency: number;
-  /** Whether it has ever answered 200. */
+  /** Whether the endpoint has ever answered 200. */
   readonly hasAnswered: boolean;
 }
 
-/** Why an endpoint is paused. Of several causes, the first in this order is shown. */
+/** The causes of a pause. If there are several, the first one in this order is shown. */
 export const PAUSE_CAUSES = ['operator', 'client', 'failures'] as const;
 export type PauseCause = (typeof PAUSE_CAUSES)[number];
 
@@ -148,7 +148,7 @@ export interface EndpointHealth extends Omit<RememberedEndpoint, 'hasAnswered'> 
   readonly failingSince: Date | null;
   readonly lastSuccessAt: Date | null;
   readonly lastFailureAt: Date | null;
-  /** Number of open deliveries; `oldestDueAt`: the earliest time at which one is or was due. */
+  /** Number of open deliveries. `oldestDueAt` is the earliest time at which one of them is or was due. */
   readonly backlog: number;
   readonly oldestDueAt: Date | null;
 }

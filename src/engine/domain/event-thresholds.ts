@@ -1,6 +1,6 @@
 /**
- * Thresholds of a search for price and surface events (decisions, section 16). An event below its threshold is held back,
- * and so is a `property.ad.update` with only such changes. Computes in decimal.
+ * A search's thresholds for price and surface events (decisions, section 16). An event below its threshold is held
+ * back. A `property.ad.update` is held back if all its changes are. Uses decimal arithmetic.
  */
 
 import Big from 'big.js';
@@ -15,24 +15,24 @@ export type ThresholdField = (typeof THRESHOLD_FIELDS)[number];
 export const THRESHOLD_DIRECTIONS = ['down', 'up'] as const;
 export const THRESHOLD_BASES = ['last', 'told'] as const;
 
-/** Reached if every condition that is set is reached. */
+/** An event reaches the threshold if it meets every condition that is set. */
 export interface EventThreshold {
   readonly percent?: number | undefined;
   /** Euros or m². */
   readonly amount?: number | undefined;
   readonly direction?: (typeof THRESHOLD_DIRECTIONS)[number] | undefined;
-  /** What a change is compared with: the value before it (default), or the value that the search was last notified of. */
+  /** The value that a change is compared with: the previous one (`last`, the default) or the last notified (`told`). */
   readonly since?: (typeof THRESHOLD_BASES)[number] | undefined;
 }
 
 export type EventThresholds = { readonly [Field in ThresholdField]?: EventThreshold | undefined };
 
-/** Whether the search compares a field with the value that it was last notified of. */
+/** Whether a threshold compares a field with its last notified value. */
 export function comparesWithNotified(thresholds: EventThresholds | null): boolean {
   return thresholds !== null && THRESHOLD_FIELDS.some((field) => thresholds[field]?.since === 'told');
 }
 
-/** The field of a price or surface event. Checks the kind, because the end of a match may name a criterion of the same name. */
+/** The field of a price or surface event. The kind decides: the end of a match may name the criterion `surface`. */
 export function thresholdFieldOf({ kind }: AdvertEvent): ThresholdField | null {
   return THRESHOLD_FIELDS.find((name) => kind === `ad.update.${name}`) ?? null;
 }
@@ -45,12 +45,12 @@ function isReached({ percent, amount, direction }: EventThreshold, from: number,
   return percent === undefined || size.times(100).gte(new Big(percent).times(from));
 }
 
-/** The value to compare a change with, if it is not the value before the change. */
+/** The last notified value of a field; null if a change must be compared with the value before it. */
 export type NotifiedValue = (advertUuid: Uuid, field: ThresholdField) => number | null;
 
 /**
- * The events of a change that reach the thresholds, in their order. If a change is compared with the last notified value,
- * the event has that as its old value.
+ * The events of a change that reach their thresholds, in the given order. If an event is compared with the last
+ * notified value, that value becomes its old value.
  */
 export function eventsReaching(
   thresholds: EventThresholds,

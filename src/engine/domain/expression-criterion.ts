@@ -1,4 +1,4 @@
-/** The text conditions of a search, evaluated against title and description of a property and of its considered adverts. */
+/** The text conditions of a search, for the titles and descriptions of a property and its considered adverts. */
 
 import { type Considered, type Evaluated, keyed, member } from './criterion-kinds.ts';
 import type { InLanguages, Language } from './criterion-words.ts';
@@ -42,7 +42,7 @@ export const EXPRESSIONS = {
   expected: ({ expressions }: Requested) => expressions,
   actual: textsOf,
   reason: expressionsReason,
-  /** Reads the texts in the property's document and finds the matching words with their sentence, or negated ones. */
+  /** For each entry, the words that the texts contain, with their sentence, or else the negated words. */
   shown: ({ expected, actual }: ExpressionsEvaluated) => {
     const texts = actual.map(readText);
     const shown = (entry: ExpressionEntry) => {
@@ -57,7 +57,7 @@ function textsOf({ facts, adverts }: Considered): readonly string[] {
   return [...facts.texts, ...adverts.flatMap((advert) => advert.texts)];
 }
 
-/** One property is evaluated against many searches, and folding takes longer than all other work. */
+/** A cache: a property is evaluated against many searches, and folding its texts takes longer than all other work. */
 const folded = new WeakMap<readonly AdvertFacts[], { readonly facts: PropertyFacts; readonly text: FoldedText }>();
 
 function foldedTextsOf(considered: Considered): FoldedText {
@@ -70,12 +70,12 @@ function foldedTextsOf(considered: Considered): FoldedText {
 }
 
 interface Words {
-  /** `quoted`: the sentences that show it. */
+  /** `quoted`: the sentences that satisfy the expressions. */
   readonly holds: (quoted: readonly string[]) => string;
-  /** The text contains none of these words; there is at least one. */
+  /** `quoted`: the words that the text does not contain, at least one. */
   readonly lacks: (quoted: readonly string[]) => string;
   readonly has: (quoted: readonly string[]) => string;
-  /** The sentences that negate the requested words. */
+  /** `quoted`: the sentences that negate the requested words. */
   readonly denies: (quoted: readonly string[]) => string;
   readonly quote: (word: string) => string;
 }
@@ -95,7 +95,7 @@ const WORDS: InLanguages<Words> = {
       `The text of the advert satisfies the requested expressions${quoted.length === 0 ? '' : `: ${quoted.join(' ')}`}.`,
     lacks: (quoted) => `The text of the advert does not contain ${listed(quoted, 'or')}.`,
     has: (quoted) => `The text of the advert contains ${listed(quoted, 'and')}, which the search excludes.`,
-    denies: (quoted) => `It says the contrary: ${listed(quoted, 'and')}.`,
+    denies: (quoted) => `It says the opposite: ${listed(quoted, 'and')}.`,
     quote: (word) => `“${word}”`,
   },
 };
@@ -104,7 +104,7 @@ function listed(quoted: readonly string[], last: string): string {
   return [quoted.slice(0, -1).join(', '), quoted.at(-1)].filter(Boolean).join(` ${last} `);
 }
 
-/** Enough to show what to change. */
+/** Maximum number of words or sentences in an explanation. Five are enough to show what to change. */
 const WORDS_SHOWN_MAX = 5;
 
 function expressionsReason({ holds, expected, actual }: ExpressionsEvaluated, language: Language): string {
@@ -138,18 +138,18 @@ function expressionsReason({ holds, expected, actual }: ExpressionsEvaluated, la
 
 interface FoundWords {
   readonly sentence: string;
-  /** As spelt in the text. */
+  /** As written in the text. */
   readonly words: readonly string[];
 }
 
-/** Full stops in abbreviations and numbers do not end a sentence. */
+/** A full stop ends a sentence before white space, or between two lower-case letters and a capital. */
 const SENTENCE_END = /(?<=[.!?])(?=\s)|(?<=\p{Ll}{2}[.!?])(?=\p{Lu})|(?<=\n)/u;
-/** The sentence of a hit is searched within this many characters on each side. */
+/** The sentence is searched for within this many characters around the words found. */
 const SOUGHT_LENGTH = 1_000;
 const WORD = /[\p{L}\p{M}\p{N}\p{Default_Ignorable_Code_Point}²]+/gu;
-/** Spaces and ASCII punctuation separate words regardless of how their neighbours are folded. */
+/** Spaces and ASCII punctuation always separate words, whatever the characters next to them. */
 const PIECES = /[^\s!-/:-@[-`{-~]+/g;
-/** A sentence without an end is cut to this length around the first found word. */
+/** A longer sentence is cut to this many characters around the first word found. */
 const SENTENCE_LENGTH_MAX = 240;
 
 function sentencesOf(
@@ -165,11 +165,11 @@ function sentencesOf(
   return [...sentences];
 }
 
-/** Read once for all entries, because a text may be long and a search may have many entries. */
+/** A text that is folded once for all entries, because the text may be long and the entries many. */
 export interface ReadText {
   readonly text: string;
   readonly folded: FoldedText;
-  /** Where the folded word begins; approximate if punctuation folds to words. */
+  /** Offset of a folded word in the text, by the word's number; approximate if punctuation folds to words. */
   readonly startOf: (word: number) => number;
 }
 
@@ -183,13 +183,13 @@ function startsOf(text: string): readonly number[] {
   return [...text.matchAll(PIECES)].flatMap(({ 0: piece, index }) => foldWords(piece).map(() => index));
 }
 
-/** The first occurrence; null if there is none. A phrase may span two sentences. */
+/** The first occurrence of an entry; null if there is none. It may span two sentences. */
 export function foundWords(entry: ExpressionEntry, texts: readonly ReadText[]): FoundWords | null {
   const wanted = { ...entry, includes: true };
   return findWords(entry, texts, (text) => entryHolds(wanted, text));
 }
 
-/** The first occurrence after a negation, if the word occurs only there. */
+/** The first negated occurrence, if every occurrence is negated; otherwise null. */
 function deniedWords(entry: ExpressionEntry, texts: readonly ReadText[]): FoundWords | null {
   const isSaid = texts.some(({ folded }) => entryHolds({ ...entry, includes: true }, folded));
   return isSaid ? null : findWords(entry, texts, (text) => isDenied(entry, text));
@@ -212,7 +212,7 @@ function findWords(
   return wordsIn(candidates.find((sentence) => isIn(foldTexts([sentence]))) ?? around, entry);
 }
 
-/** The last folded word of the first occurrence in the given text. */
+/** Number of the folded word that ends the first occurrence in the text. */
 function lastWordOf(
   { word, strict }: ExpressionEntry,
   { phrases: [text = ''], places: [places = []] }: FoldedText,
@@ -242,7 +242,7 @@ function exactIn(sentence: string, words: readonly string[]): readonly RegExpExe
 
 function positionsIn(sentence: string, word: string): readonly RegExpExecArray[] {
   const searched = phrasesOf(word).flatMap(({ words }) => words.flatMap(({ word, isLink }) => (isLink ? [] : word)));
-  // The position in the sentence of each folded word.
+  // For each folded word, its match in the sentence.
   const spelt = [...sentence.matchAll(WORD)].flatMap((match) => foldWords(match[0]).map(() => match));
   const isFound = ({ words }: Place) => words.some((found) => searched.some((one) => shareLemma(one, found)));
   return positionsOf(sentence)

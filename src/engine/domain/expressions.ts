@@ -1,6 +1,6 @@
 /**
- * Text conditions of a search (specification, section 2.1; decisions, section 2). Groups are alternatives; all entries of
- * a group must hold. Three input forms are accepted, and one is written: the bracketed query string.
+ * Text conditions of a search (specification, section 2.1; decisions, section 2). One group must hold, and a group
+ * holds if all its entries hold. Clients may send three forms; answers always have the bracketed query string.
  */
 
 import { LRUCache } from 'lru-cache';
@@ -13,19 +13,19 @@ export interface ExpressionEntry {
   readonly word: string;
   /** False if the text must not contain the word. */
   readonly includes: boolean;
-  /** True for the exact phrase, words adjacent and in order. For false see `word-phrases.ts`. */
+  /** True requires the exact words, adjacent and in order. For false, see `word-phrases.ts`. */
   readonly strict: boolean;
 }
 
 export type ExpressionGroup = readonly ExpressionEntry[];
-/** Empty for no condition. No group is empty. */
+/** Empty if there is no condition. No group is empty. */
 export type Expressions = readonly ExpressionGroup[];
 
-/** Limits far above what a person writes, so that no single search slows every advert. */
+/** Limits far above what people write. They prevent one search from slowing the matching of every advert. */
 export const EXPRESSION_GROUPS_MAX = 50;
 export const EXPRESSION_ENTRIES_MAX = 200;
 export const EXPRESSION_WORD_LENGTH_MAX = 200;
-/** Length of the text as written, in characters. */
+/** Maximum length of the query string, in UTF-16 units. */
 export const EXPRESSIONS_LENGTH_MAX = 64 * 1024;
 
 export class ExpressionsError extends Error {
@@ -35,20 +35,20 @@ export class ExpressionsError extends Error {
 /** An error at one position in an input. */
 export interface ExpressionFault {
   readonly path: readonly (string | number)[];
-  /** If `known` is set, the last step of `path` is an unknown name. */
+  /** If `known` lists the valid names, the message only names what the last step of `path` is not. */
   readonly message: InLanguages<string>;
   readonly known?: readonly string[];
   /** Number of further errors of this kind at the same position. */
   readonly more?: number;
-  /** True if the word of the entry is empty after folding. */
+  /** True if nothing is left of the entry's word after folding. */
   readonly isBlank?: boolean;
 }
 
 export type ReportFault = (fault: ExpressionFault) => void;
 
 /**
- * Expressions of a stored search. Sizes were checked by `readExpressions` when the client sent them and are not checked
- * again. An entry whose word folds to nothing is ignored. Throws `ExpressionsError`.
+ * Parses the expressions of a stored search. Their length is not checked again, because `readExpressions` checked it
+ * when the client sent them. Entries whose word is empty after folding are ignored. Throws `ExpressionsError`.
  */
 export function parseExpressions(input: unknown): Expressions {
   if (input === null || input === undefined || input === '') return [];
@@ -64,8 +64,8 @@ export function parseExpressions(input: unknown): Expressions {
 const PARSED_BYTES_MAX = 16 * 1024 * 1024;
 
 /**
- * A cache: searches use the same few thousand expressions, and parsing a query string takes fifteen microseconds. Bounded
- * by bytes: one per character as written, and about three in the parsed entries.
+ * A cache: searches share a few thousand expressions, and parsing a query string takes fifteen microseconds. Its limit
+ * is in bytes: for each character, one byte of the query string and about three bytes of the parsed entries.
  */
 const parsed = new LRUCache<string, Expressions>({
   maxSize: PARSED_BYTES_MAX,
@@ -74,9 +74,9 @@ const parsed = new LRUCache<string, Expressions>({
 });
 
 /**
- * Reads any accepted form: the bracketed query string, the same structure nested, or a flat array of `{word, includes,
- * strict}` with one group each. Calls `report` for every error, sizes first. The result must not be used once an error
- * was reported.
+ * Reads expressions in any accepted form: the bracketed query string, the same structure as nested objects, or a flat
+ * array of `{word, includes, strict}`, in which each item is a group. Calls `report` for every error. If an error was
+ * reported, the result must not be used.
  */
 export function readExpressions(input: unknown, report: ReportFault): Expressions {
   if (input === null || input === undefined || input === '') return [];
@@ -115,7 +115,7 @@ export function expressionsHold(expressions: Expressions, text: FoldedText): boo
   return expressions.length === 0 || expressions.some((group) => group.every((entry) => entryHolds(entry, text)));
 }
 
-/** Whether the word occurs, but only after negations. Strict entries ignore negations. */
+/** Whether the word occurs and every occurrence is negated. Always false for strict entries, which ignore negations. */
 export function isDenied({ word, strict }: ExpressionEntry, text: FoldedText): boolean {
   if (strict) return false;
   const phrases = phrasesOf(word);
@@ -125,7 +125,7 @@ export function isDenied({ word, strict }: ExpressionEntry, text: FoldedText): b
   );
 }
 
-/** An entry whose word folds to nothing always holds. */
+/** An entry whose word is empty after folding always holds. */
 export function entryHolds({ word, includes, strict }: ExpressionEntry, text: FoldedText): boolean {
   const phrases = phrasesOf(word);
   if (phrases.length === 0) return true;
@@ -135,14 +135,14 @@ export function entryHolds({ word, includes, strict }: ExpressionEntry, text: Fo
 }
 
 const QUERY_FORM = 'expressions[<group>][<index>][word]=<text>';
-/** Three per entry, and ampersands at either end. */
+/** Three parameters per entry, and three more for superfluous ampersands. */
 const PARAMETERS_MAX = 3 * EXPRESSION_ENTRIES_MAX + 3;
 const TOO_LONG = {
   en: `must have at most ${EXPRESSIONS_LENGTH_MAX} characters`,
   fr: `a au plus ${EXPRESSIONS_LENGTH_MAX.toLocaleString('fr')} caractères`,
 };
 const TOO_MANY = {
-  en: `at most ${EXPRESSION_GROUPS_MAX} groups and ${EXPRESSION_ENTRIES_MAX} entries`,
+  en: `must have at most ${EXPRESSION_GROUPS_MAX} groups and ${EXPRESSION_ENTRIES_MAX} entries`,
   fr: `au plus ${EXPRESSION_GROUPS_MAX} possibilités et ${EXPRESSION_ENTRIES_MAX} mots`,
 };
 const ENTRY_MEMBERS: readonly string[] = ['word', 'options', 'includes', 'strict'];
@@ -169,7 +169,7 @@ function readGroups(input: unknown, report: ReportFault): Expressions {
 }
 
 function structureOf(query: string, report: ReportFault): unknown {
-  // The parser drops such names silently.
+  // The parser silently drops names with `__proto__`.
   const isHarmless = ![...new URLSearchParams(query).keys()].some((name) => name.includes('__proto__'));
   if (query.split('&', PARAMETERS_MAX + 1).length > PARAMETERS_MAX) report({ path: [], message: TOO_MANY });
   else {
@@ -177,13 +177,13 @@ function structureOf(query: string, report: ReportFault): unknown {
     if (expressions !== undefined && Object.keys(others).length === 0 && isHarmless) return expressions;
     report({
       path: [],
-      message: { en: `expected ${QUERY_FORM}, joined by &`, fr: `est attendu sous la forme ${QUERY_FORM}, avec &` },
+      message: { en: `must be ${QUERY_FORM}, joined by &`, fr: `est attendu sous la forme ${QUERY_FORM}, avec &` },
     });
   }
   return [];
 }
 
-/** Null if it is nested deeper than an option. */
+/** Null if a name is nested deeper than the options of an entry. */
 function parseBrackets(query: string): qs.ParsedQs | null {
   try {
     const options = { depth: 5, strictDepth: true, ignoreQueryPrefix: true };
@@ -194,7 +194,7 @@ function parseBrackets(query: string): qs.ParsedQs | null {
   }
 }
 
-/** Items with their names or positions. Empty if there are more than allowed. */
+/** The items of a list or an object, with their positions or names. Empty if an error was reported. */
 function itemsOf(value: unknown, path: Steps, report: ReportFault): readonly (readonly [string | number, unknown])[] {
   const isList = Array.isArray(value);
   if (!isList && !isRecord(value)) {
@@ -212,7 +212,7 @@ function itemsOf(value: unknown, path: Steps, report: ReportFault): readonly (re
   return [];
 }
 
-/** True for an object with values in place of entries: it is an entry, possibly misspelt, where a group is expected. */
+/** Whether the value is an entry instead of a group: it has a member of an entry, or a member that is not an object. */
 function isEntryLike(value: unknown): boolean {
   if (!isRecord(value)) return false;
   if (ENTRY_MEMBERS.some((name) => Object.hasOwn(value, name))) return true;
@@ -269,7 +269,7 @@ function faultOfWord(word: string): InLanguages<string> | null {
       fr: `un mot a au plus ${EXPRESSION_WORD_LENGTH_MAX} caractères`,
     };
   }
-  // Such a word can be neither written as a query string nor stored.
+  // Such a word can be neither encoded in a query string nor stored.
   if (!isStorable(word))
     return {
       en: 'word contains U+0000 or half a surrogate pair',
@@ -278,7 +278,7 @@ function faultOfWord(word: string): InLanguages<string> | null {
   return foldWords(word).length === 0 ? BLANK : null;
 }
 
-/** Maximum number of errors reported for one object; the others are counted. */
+/** Maximum number of unknown names that are reported for one object. The last report counts the others. */
 const UNKNOWN_REPORTED_MAX = 50;
 
 function reportUnknown(

@@ -1,6 +1,6 @@
 /**
- * Features of a home that a search requires or excludes. A feature is present if a live advert names it. It is absent if
- * an advert denies it, or names other features but not this one. Otherwise it is unknown (decisions, section 3).
+ * Features of a home that a search requires or excludes. A feature is present if a live advert names it. It is absent
+ * if an advert denies it, or names other features but not this one. Otherwise it is unknown (decisions, section 3).
  */
 
 import { type Considered, type Evaluated, keyed, member } from './criterion-kinds.ts';
@@ -38,7 +38,7 @@ function actualOf({ adverts }: Considered): FeatureActual {
   return { present: featuresIn(present), absent: featuresIn(absent) };
 }
 
-/** Shows only the features that the search names. */
+/** The actual features, limited to those that the search names. */
 function requestedAmong({ expected, actual }: FeaturesEvaluated): FeatureActual {
   const isRequested = (name: FeatureName): boolean => expected.includes(name);
   return { present: actual.present.filter(isRequested), absent: actual.absent.filter(isRequested) };

@@ -1,7 +1,7 @@
 /**
- * The closed vocabulary of features (decisions, section 3): the words for each in adverts' `features`, compared without
- * case, accents, numbers and measures, and the Poliris columns that state it. Searches store the names, so a name is
- * never removed. The position of a feature is its bit.
+ * The fixed list of features (decisions, section 3). A row has the words that name the feature in adverts' `features`,
+ * compared without case, accents, numbers and measures, and the Poliris columns that state it. Never remove a row,
+ * because searches store the names. The position of a row is the feature's bit.
  */
 
 import type { InLanguages } from './criterion-words.ts';
@@ -10,7 +10,7 @@ interface FeatureRow {
   readonly label: InLanguages<string>;
   readonly words: InLanguages<readonly string[]>;
   readonly polirisColumns?: readonly number[];
-  /** Another feature that it implies. */
+  /** Another feature that every home with this one has. */
   readonly implies?: string;
 }
 

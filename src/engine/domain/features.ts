@@ -1,7 +1,7 @@
 /**
- * Finds the features that an advert names and denies in the items of its `features`. A set of features is an integer with
- * one bit each. An item counts only if all of it, except numbers and measures, is in the vocabulary; its parts may be
- * joined by punctuation, *et* or *ni*. Texts of adverts are not read; expressions search them.
+ * Finds the features that an advert names or denies in the items of its `features`. A set of features is an integer
+ * with one bit per feature. An item counts only if the vocabulary contains all of it, except numbers and measures;
+ * punctuation, *et* or *ni* may join its parts. Titles and descriptions are not read, because expressions search them.
  */
 
 import { LRUCache } from 'lru-cache';
@@ -37,7 +37,7 @@ export interface StatedFeatures {
 
 const NOTHING: StatedFeatures = { named: 0, denied: 0 };
 
-/** By folded words. */
+/** Features by the folded words that name them. */
 const MEANINGS = new Map(
   FEATURE_NAMES.flatMap((name) => {
     const { words } = FEATURE_VOCABULARY[name];
@@ -49,13 +49,13 @@ const IMPLIED = FEATURE_NAMES.flatMap((name) => {
   return implied === null ? [] : [{ feature: bitOf(name), implied: bitOf(implied) }];
 });
 
-/** A feature that every home with this one also has. */
+/** A feature that every home with the named one also has; null if there is none. */
 export function impliedFeature(name: FeatureName): FeatureName | null {
   const row = FEATURE_VOCABULARY[name];
   return 'implies' in row ? row.implies : null;
 }
 
-/** A longer item never consists of features alone. */
+/** Longer items are ignored, because they never consist of features alone. */
 const ITEM_LENGTH_MAX = 200;
 /** A cache: all adverts use the same few items. */
 const known = new LRUCache<string, StatedFeatures>({ max: 5_000 });
@@ -72,7 +72,7 @@ export function featuresOf(items: readonly string[]): StatedFeatures {
     denied |= stated.denied;
   }
   for (const { feature, implied } of IMPLIED) if ((named & feature) !== 0) named |= implied;
-  // If an advert both names and denies a feature, it is present.
+  // If an advert both names and denies a feature, the feature is present.
   return { named, denied: denied & ~named };
 }
 
@@ -93,7 +93,7 @@ function readItem(item: string): StatedFeatures {
   return { named, denied };
 }
 
-/** Numbers, alone or with a unit, and units. */
+/** A number with or without a unit, or a unit alone. */
 const MEASURE = /^(?:\d+(?:m2|m|cm|km|ha)?|m2|m|ha)$/;
 const DENIALS: readonly (readonly string[])[] = [
   ['sans'],
@@ -115,7 +115,7 @@ const DENIALS: readonly (readonly string[])[] = [
 const DENIED = new Set(['non', 'no', 'false', 'aucun', 'aucune', 'none']);
 const AFFIRMED = new Set(['oui', 'yes', 'true']);
 
-/** Null unless all of the part is known. */
+/** Null if the vocabulary does not contain the whole part. */
 function readPart(words: readonly string[]): StatedFeatures | null {
   const rest = words.filter((word) => !MEASURE.test(word));
   if (rest.length === 0) return NOTHING;

@@ -1,4 +1,4 @@
-/** Geometry on a sphere of 6371 km (decisions, section 3). Angles in degrees, distances in kilometres. */
+/** Geometry on a sphere with a radius of 6371 km (decisions, section 3). Units are degrees and kilometres. */
 
 export const EARTH_RADIUS_KM = 6371;
 
@@ -14,7 +14,7 @@ export function distanceKm(latA: number, lonA: number, latB: number, lonB: numbe
   return distanceFromKm(latA, lonA, Math.cos(latA * RADIANS), latB, lonB);
 }
 
-/** The same for many points B: the caller computes `cosLatA` once. */
+/** Like `distanceKm`, for many points B: the caller computes the cosine of `latA` only once. */
 export function distanceFromKm(latA: number, lonA: number, cosLatA: number, latB: number, lonB: number): number {
   const sinLat = Math.sin(((latB - latA) * RADIANS) / 2);
   const sinLon = Math.sin(((lonB - lonA) * RADIANS) / 2);
@@ -40,13 +40,13 @@ export type Ring = readonly Position[];
 /** The outer ring, then the holes. */
 export type Polygon = readonly Ring[];
 
-/** A point this near to an edge counts as on it. A tenth of a millimetre, far above the rounding errors of the test. Degrees. */
+/** A point this close to an edge counts as on it. About 0.1 mm, which is far above the rounding errors of the test. */
 export const EDGE_TOLERANCE_DEGREES = 1e-9;
 
 /**
- * Even-odd rule over all rings, so that holes need no orientation (E. Haines, "Point in Polygon Strategies", 1994). A
- * point on any edge, also of a hole, is inside. Polygons that extend past the date line (longitudes beyond ±180) are also
- * tested from the other side.
+ * Applies the even-odd rule to all rings, so that the orientation of holes does not matter (E. Haines, "Point in
+ * Polygon Strategies", 1994). A point on any edge, even of a hole, is inside. If a polygon extends past the date line
+ * (longitudes beyond ±180), the point is also tested with its longitude shifted by 360°.
  */
 export function isInPolygon(polygon: Polygon, lat: number, lon: number): boolean {
   let west = Infinity;
@@ -60,7 +60,7 @@ export function isInPolygon(polygon: Polygon, lat: number, lon: number): boolean
   return shiftsToTry(west, east, lon).some((shift) => isInRings(polygon, lat, lon + shift));
 }
 
-/** Multiples of 360° that, added to `lon`, may bring it between `west` and `east`. Degrees. */
+/** The shifts (of 0°, 360° and -360°) that bring `lon` between `west` and `east` if they are added to it. */
 export function shiftsToTry(west: number, east: number, lon: number): readonly number[] {
   return SHIFTS.filter(
     (shift) => lon + shift >= west - EDGE_TOLERANCE_DEGREES && lon + shift <= east + EDGE_TOLERANCE_DEGREES,
@@ -87,7 +87,7 @@ function isInRings(polygon: Polygon, lat: number, lon: number): boolean {
 export const WEST_OF_EDGE = 1;
 export const ON_EDGE = 2;
 
-/** Position of a point relative to the edge from A to B; 0 if the edge does not count. */
+/** Position of a point relative to the edge from A to B; 0 if the point is not on it and the ray does not cross it. */
 export function sideOfEdge(lonA: number, latA: number, lonB: number, latB: number, lat: number, lon: number): number {
   const low = latA < latB ? latA : latB;
   const high = latA < latB ? latB : latA;

@@ -1,6 +1,6 @@
 /**
- * Facts of a home by the rules of decisions, section 3: the value of the property; otherwise of its representative
- * advert; otherwise of the most recently crawled live advert that states one.
+ * Facts of a home by the rules of decisions, section 3. Each fact is from the most recently crawled advert whose
+ * message states it. A value for the property takes precedence over a value for the advert.
  */
 
 import { advertsByCrawl, type Crawls, type PropertyState, type StoredAdvert } from './property.ts';
@@ -18,12 +18,12 @@ export function homeOf(state: PropertyState, crawls: Crawls): HomeFacts {
   };
 }
 
-/** 0 means unknown. */
+/** Number of floors; a stated 0 means that it is unknown. */
 function floorsOf({ content }: StoredAdvert): number | null {
   return content.floorQuantity || null;
 }
 
-/** Half of all sources count the ground floor as a floor, half do not. */
+/** Accepts two floors, because half of the sources count the ground floor and half do not. */
 function isOnLastFloor(floor: number | null, floors: number | null): boolean | null {
   return floor === null || floors === null ? null : floor >= floors - 1;
 }

@@ -7,7 +7,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 
 declare const brand: unique symbol;
 
-/** Created by the functions of this file, by PostgreSQL, or by a schema that has validated it. */
+/** A UUID that was created or checked by this file, by PostgreSQL or by a schema. */
 export type Uuid = string & { readonly [brand]: 'Uuid' };
 /** Internal number of a search: positive, fits in 31 bits, never reused. */
 export type SearchNumber = number & { readonly [brand]: 'SearchNumber' };
@@ -45,15 +45,15 @@ export function createdAtOf(id: Uuid): Date {
   return new Date(Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16));
 }
 
-/** Sorts below every time-ordered UUID created at `at` or later, and above all earlier ones. */
+/** A UUID that sorts below every time-ordered UUID created at `at` or later, and above all earlier ones. */
 export function firstUuidAt(at: Date): Uuid {
   const hex = at.getTime().toString(16).padStart(12, '0');
   return branded(`${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`);
 }
 
 /**
- * A version 7 UUID (RFC 9562, section 5.7): 48 bits of Unix milliseconds, then random bits. Rows created together are
- * adjacent in their index.
+ * A version 7 UUID (RFC 9562, section 5.7): 48 bits of Unix milliseconds, then random bits. Rows that are created
+ * together are adjacent in their index.
  */
 export function timeOrderedUuid(at: Date, random: (bytes: number) => Buffer = pooledRandomBytes): Uuid {
   const bytes = random(16);
@@ -94,7 +94,7 @@ export function uuidAfter(previous: Uuid | null, at: Date): Uuid {
 const POOL_BYTES = 4_096;
 let pool = Buffer.alloc(0);
 
-/** A system call per id would cost more than the rest of the id. */
+/** Uses a pool, because a system call for each id would cost more than everything else. */
 function pooledRandomBytes(count: number): Buffer {
   if (pool.length < count) pool = randomBytes(POOL_BYTES);
   const next = pool.subarray(0, count);

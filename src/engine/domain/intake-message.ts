@@ -1,7 +1,7 @@
 /**
- * The intake contract (decisions, section 8): decodes a crawler's bytes into an `IntakeMessage`, or throws a
- * `RejectedMessageError` with the reasons. Members that the contract does not define are reported and ignored; absent
- * members are unknown.
+ * Decodes a crawler's bytes into an `IntakeMessage`, or throws a `RejectedMessageError` with the reasons why they
+ * violate the intake contract (decisions, section 8). Members that the contract does not define are reported and
+ * ignored. Absent members are unknown.
  */
 
 import { hash } from 'node:crypto';
@@ -22,11 +22,11 @@ import { storable } from './text.ts';
 import { dropUnknownMembers, type ReportUnknown } from './unknown-members.ts';
 
 interface IntakeMessageBase {
-  /** UTC, as `Date.prototype.toISOString` writes it. */
+  /** UTC, in the format of `Date.prototype.toISOString`. */
   readonly crawledAt: string;
   readonly propertyUuid: Uuid;
   readonly advertUuid: Uuid;
-  /** Messages with the same digest are the same, except for the time of the crawl. */
+  /** Messages with the same digest differ at most in the time of the crawl. */
   readonly digest: string;
 }
 
@@ -43,10 +43,10 @@ export interface ExpireMessage extends IntakeMessageBase {
 
 export type IntakeMessage = UpsertMessage | ExpireMessage;
 
-/** A message that no retry can make valid. */
+/** The message violates the contract, so retries are useless. */
 export class RejectedMessageError extends Error {
   readonly code = 'REJECTED';
-  /** The first errors; empty if the bytes are not a message at all. */
+  /** The first errors; empty if the bytes are not JSON. */
   readonly violations: readonly IntakeViolation[];
   /** The property's UUID if it could be decoded; otherwise null. */
   readonly propertyUuid: Uuid | null;
@@ -74,15 +74,19 @@ export function decodeIntakeMessage(bytes: Uint8Array, reportUnknown: ReportUnkn
   };
   if (kind === 'expire') return { ...identity, kind, expiredAt: inUtcIfKnown(sent.expiredAt) };
   if (isHalf(sent.property.locations)) {
-    const fault = { propertyPath: 'property.locations', message: 'must have both lat and lon, or none', code: 'anyOf' };
+    const fault = {
+      propertyPath: 'property.locations',
+      message: 'must have both lat and lon, or neither',
+      code: 'anyOf',
+    };
     throw rejectedFor(sent, [fault]);
   }
   return { ...identity, kind, property: statedProperty(sent.property), advert: advertContent(sent.advert) };
 }
 
 /**
- * Throws `RejectedMessageError` if the subject names another property than the message, because subscribers of that
- * property would miss it.
+ * Returns the message. Throws `RejectedMessageError` if the subject names a different property, because subscribers to
+ * the property's subject would miss the message.
  */
 export function onItsSubject(subject: string, message: IntakeMessage): IntakeMessage {
   const { propertyUuid } = message;
@@ -96,17 +100,21 @@ export function onItsSubject(subject: string, message: IntakeMessage): IntakeMes
 const AHEAD_MAX_MS = 600_000;
 
 /**
- * Throws `RejectedMessageError` if a time in the message is more than ten minutes after the stream stored it: all later
- * correct messages would seem older and have no effect.
+ * Returns the message. Throws `RejectedMessageError` if a time in it is more than ten minutes after the stream stored
+ * it, because all later messages with correct times would seem older and have no effect.
  */
 export function inItsTime(message: IntakeMessage, storedAtMs: number): IntakeMessage {
   const times = { crawledAt: message.crawledAt, expiredAt: message.kind === 'expire' ? message.expiredAt : null };
   const violations = Object.entries(times).flatMap(([propertyPath, time]) => {
     if (time === null || Date.parse(time) <= storedAtMs + AHEAD_MAX_MS) return [];
     const storedAt = new Date(storedAtMs).toISOString();
-    const fault = `is ${time}, and NATS stored the message at ${storedAt}: at most ten minutes before`;
+    const fault = `is ${time}, more than ten minutes after NATS stored the message (${storedAt})`;
     return [
-      { propertyPath, message: `${fault}; send local times with their offset, and set clocks by NTP`, code: FUTURE },
+      {
+        propertyPath,
+        message: `${fault}; send local times with their offset, and synchronise clocks by NTP`,
+        code: FUTURE,
+      },
     ];
   });
   if (violations.length > 0) throw rejectedFor({ property: { uuid: message.propertyUuid } }, violations);
@@ -127,17 +135,17 @@ function parseJson(bytes: Uint8Array): { readonly text: string; readonly json: u
     const text = utf8.decode(bytes);
     return { text, json: JSON.parse(text) };
   } catch (cause) {
-    // The reason quotes the bytes and is stored, so it must be storable.
+    // The reason is stored and may quote bytes that PostgreSQL refuses.
     const reason = storable((cause as Error).message);
     throw new RejectedMessageError(`not JSON in UTF-8: ${reason}`, { cause });
   }
 }
 
-/** The times of the crawl in the text of a message. Only `crawledAt` of the message itself has an effect. */
+/** The crawl times in the text of a message, which the digest ignores. Only the message's own `crawledAt` is used. */
 const CRAWL_TIMES = /"(?:c|lastC)rawledAt"\s*:\s*"[^"\\]*"/g;
-/** Replaces the times. The number is increased when the same text is to be understood differently. */
+/** Replaces the times in the digested text. Increase the number if a text is to be interpreted differently. */
 const CONTRACT = hash('sha256', JSON.stringify([1, MESSAGE_SCHEMAS]), 'base64url');
-/** In base64url: 132 bits. */
+/** In characters of base64url, of which 22 have 132 bits. */
 const DIGEST_LENGTH = 22;
 const EXPIRY = 'expire:';
 
@@ -150,7 +158,7 @@ export function expiryDigest(digest: string): string {
   return EXPIRY + digest;
 }
 
-/** Whether it is the digest of a message that expires its advert. */
+/** Whether the digest is that of a message that expires its advert. */
 export function isExpiryDigest(digest: string): boolean {
   return digest.startsWith(EXPIRY);
 }
@@ -226,7 +234,7 @@ function placeOf(sent: SentPlace): StatedProperty['locations'] {
   return { lat: sent.lat, lon: sent.lon };
 }
 
-/** The schema admits only one form with this length and this ending. */
+/** The schema accepts only one format with this length and a `Z` at the end. */
 const LENGTH_IN_UTC = '2026-03-10T08:15:00.000Z'.length;
 
 function inUtc(instant: string): string {

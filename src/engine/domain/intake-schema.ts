@@ -1,6 +1,6 @@
 /**
- * The intake contract (decisions, section 8) as JSON Schema. It is compiled, because every message is validated by it.
- * Absent members become null. `/schemas/intake.json` publishes the same schema to crawlers.
+ * The intake contract (decisions, section 8) as JSON Schema, compiled because every message is validated. Validation
+ * sets absent members to null. `/schemas/intake.json` publishes the same schema to crawlers.
  */
 
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
@@ -19,7 +19,7 @@ import { isStorable } from './text.ts';
 
 type ListMember = 'features' | 'pictures' | 'picturesRemote';
 
-/** A message as its crawler wrote it: UUIDs in any case, instants with any offset, null for an unknown list. */
+/** A message as the crawler sent it. UUIDs may have upper case, times may have any offset, unknown lists are null. */
 export interface SentUpsert {
   readonly kind: 'upsert';
   readonly crawledAt: string;
@@ -43,9 +43,9 @@ export interface SentExpire {
 
 export type SentMessage = SentUpsert | SentExpire;
 
-/** Above the price of any building in euros, and the surface of any estate in m². */
+/** Higher than the price of any building in euros and the surface of any estate in m². */
 const AMOUNT_MAX = 1e11;
-/** Below any price or surface except 0. With `AMOUNT_MAX` it keeps every quotient finite. */
+/** Lower than any price or surface except 0. The two limits keep every quotient finite. */
 const AMOUNT_MIN = 1e-4;
 const TEXT_LENGTH_MAX = 100_000;
 export const LIST_LENGTH_MAX = 1_000;
@@ -62,7 +62,7 @@ interface Format<Value> {
   readonly published: Schema;
 }
 
-/** Excludes everything that PostgreSQL refuses in text, json or timestamptz, because it would refuse the whole batch. */
+/** These formats exclude values that PostgreSQL refuses (text, json, timestamptz), which would fail a whole batch. */
 export const TEXT_FORMATS: Readonly<Record<string, Format<string>>> = {
   uuid: {
     isMet: (value) => z.regexes.guid.test(value),
@@ -95,7 +95,7 @@ export const NUMBER_FORMATS: Readonly<Record<string, Format<number>>> = {
   },
 };
 
-/** Counts characters as JSON Schema does (RFC 8259): one beyond the first plane is two units of a string. */
+/** Counts characters as JSON Schema does (RFC 8259): a pair of surrogates is one character. */
 function isShort(text: string): boolean {
   if (text.length <= TEXT_LENGTH_MAX) return true;
   return text.length <= 2 * TEXT_LENGTH_MAX && Array.from(text).length <= TEXT_LENGTH_MAX;
@@ -121,7 +121,7 @@ const sourceId = integer(0, Number.MAX_SAFE_INTEGER);
 const instant = { type: 'string', format: 'instant' };
 const unknownInstant = { type: ['string', 'null'], format: 'instant', ...unknownAsNull };
 const code = (codes: readonly (number | string)[]): Schema => ({ enum: [...codes, null], ...unknownAsNull });
-/** A list that is too long is one fault, regardless of the faults of its items. */
+/** A list that is too long causes one error. Its items are not checked. */
 const list = (items: Schema): Schema => ({
   type: ['array', 'null'],
   maxItems: LIST_LENGTH_MAX,
@@ -215,13 +215,13 @@ const identified = record({ uuid }, ['uuid']);
 const message = (kind: string, members: Readonly<Record<string, Schema>>): Schema =>
   record({ kind: { const: kind }, crawledAt: instant, ...members }, ['kind', 'crawledAt', 'property', 'advert']);
 
-/** By kind of message, in the compiler's keywords: `format` may be one of `TEXT_FORMATS` or `NUMBER_FORMATS`. */
+/** Schemas by kind of message. `format` is the name of one of `TEXT_FORMATS` or `NUMBER_FORMATS`. */
 export const MESSAGE_SCHEMAS: Readonly<Record<SentMessage['kind'], Schema>> = {
   upsert: message('upsert', { property: record(PROPERTY, ['uuid']), advert: record(ADVERT, ['uuid']) }),
   expire: message('expire', { property: identified, advert: identified, expiredAt: unknownInstant }),
 };
 
-/** By kind of message. A validator adds absent members to the messages that it accepts. */
+/** Validators by kind of message. They also set absent members to null. */
 export const VALIDATORS: Readonly<Record<SentMessage['kind'], ValidateFunction<SentMessage>>> = {
   upsert: compiler.compile<SentMessage>(MESSAGE_SCHEMAS.upsert),
   expire: compiler.compile<SentMessage>(MESSAGE_SCHEMAS.expire),
@@ -232,12 +232,12 @@ export interface IntakeViolation {
   /** For example `advert.pictures.0`; empty for the whole message. */
   readonly propertyPath: string;
   readonly message: string;
-  /** Stable, for programs: the violated keyword of JSON Schema. */
+  /** A stable code for programs; usually the violated keyword of JSON Schema. */
   readonly code: string;
 }
 
 export function violationsOf(errors: readonly ErrorObject[]): readonly IntakeViolation[] {
-  // Faults of items are reported for the item, so the list's `if` adds nothing.
+  // Errors of items are reported for the items, so the error of the list's `if` adds nothing.
   return errors.filter(({ keyword }) => keyword !== 'if').map(violationOf);
 }
 

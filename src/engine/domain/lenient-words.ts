@@ -1,6 +1,6 @@
 /**
- * The words of a text as entries that are not strict read them (decisions, section 2). A number and its unit are one
- * word, regardless of grouping and spelling, and words after a negation count as absent.
+ * Reads the words of a text for entries that are not strict (decisions, section 2). A number and its unit are one word,
+ * regardless of grouping and spelling. Words after a negation count as absent.
  */
 
 import {
@@ -32,15 +32,15 @@ import { BLANK, BLANKS, COLON, COMMA, HYPHEN, POINT } from './text.ts';
 /** Folded words in order. */
 export interface WordSequence {
   readonly length: number;
-  /** Empty after the last word. */
+  /** The word at this position; empty after the last word. */
   wordAt(at: number): string;
-  /** The `kindOf` that word. */
+  /** The kind of the word (see `kindOf`). */
   kindAt(at: number): number;
-  /** The separator before that word. */
+  /** The separator before the word (see `text.ts`). */
   joinAt(at: number): number;
 }
 
-/** Words of all other kinds are read unchanged. */
+/** A word of no other kind. */
 export const PLAIN = 0;
 export const NEGATION = 1;
 const DIGITS = 2;
@@ -51,7 +51,7 @@ const WRITTEN = 4;
 const ROOM_COUNT = 5;
 const ROOM_LETTER = 6;
 
-/** A number with more digits is a plain word: no surface, price or count has as many, and reading stays linear. */
+/** A number with more digits is a plain word. No surface or price has as many, and the limit keeps reading linear. */
 const DIGITS_MAX = 15;
 const NUMBER = /^(\d{1,15})([a-z]\w*)?$/;
 const NEGATIONS: ReadonlySet<string> = new Set([...NEGATIONS_OF_TWO, ...NEGATIONS_WITH_DE, NON, ZERO, HORS]);
@@ -73,7 +73,7 @@ interface Spelled {
 }
 
 const unitOfWord = new Map<string, Unit>();
-/** By their first word, the longest first. */
+/** Spellings of units by their first word, the longest first. */
 const unitsByWord = new Map<string, Spelled[]>();
 for (const unit of UNITS) {
   for (const spelling of unit.spellings) {
@@ -90,17 +90,17 @@ for (const unit of UNITS) {
 
 /** A number at one position of the text. */
 export interface NumberRead {
-  /** With its unit, such as `2chambre`. */
+  /** The number with its unit, such as `2chambre`. */
   readonly word: string;
-  /** Further words at this position: the unit; or the number with the word that it counts, up to two words later. */
+  /** Other words at this position: the unit, or the number with the word that it counts (*2 belles chambres*). */
   readonly others: readonly string[];
-  /** The one of `others` that combines the number with a word after an adjective; otherwise null. */
+  /** The number combined with its unit as if adjectives were between them; null if the unit is not counted. */
   readonly apart: string | null;
-  /** Number of words that it consists of. */
+  /** Number of folded words that the number consists of. */
   readonly length: number;
 }
 
-/** Null if no number begins there, or if the word is a part of a larger number. */
+/** The number that begins at `at`. Null if there is none, or if the word is part of a larger number. */
 export function numberAt(words: WordSequence, at: number): NumberRead | null {
   switch (words.kindAt(at)) {
     case ROOM_COUNT:
@@ -133,7 +133,7 @@ function plainWord(words: WordSequence, at: number, end: number): NumberRead {
   return { word: parts.join(''), others: [], apart: null, length: end - at };
 }
 
-/** Whether the word can be a part of a number, and only a space or a hyphen at `join` separates it from the number. */
+/** Whether the word can be part of a number and only spaces or a hyphen (at `join`) separate it from the number. */
 function isPart(words: WordSequence, join: number, at: number): boolean {
   return isClose(words, join) && NUMBER_PARTS.has(words.wordAt(at));
 }
@@ -214,7 +214,7 @@ function unitAt(words: WordSequence, at: number): Spelled | null {
 
 const ADJECTIVES_MAX = 2;
 
-/** *2 belles chambres*: the counted word, combined with the number. */
+/** The number combined with the word that it counts (*2 belles chambres*); empty if it counts none. */
 function countedBehind(words: WordSequence, end: number, value: string): readonly string[] {
   for (let at = end; at <= end + ADJECTIVES_MAX && isClose(words, at) && words.kindAt(at) === PLAIN; at++) {
     const unit = unitOfWord.get(words.wordAt(at));
@@ -228,7 +228,7 @@ function apartOf(value: string, unit: Unit): string {
   return `${value}~${unit.name}`;
 }
 
-/** Whether a negation begins at this position: *pas* also means a step, and *non* may be an answer. */
+/** Whether a negation begins at this position. The word alone is not enough: *pas* also means a step. */
 export function isNegationAt(words: WordSequence, at: number): boolean {
   return mayNegate(words.kindAt(at), words.wordAt(at)) && negatedUpTo(words, at) >= at;
 }
@@ -238,7 +238,7 @@ export function mayNegate(kind: number, word: string | undefined): boolean {
   return kind === NEGATION || word === ZERO_DIGIT;
 }
 
-/** Last word that the negation at this position covers; less than `at` if there is none. */
+/** Position of the last word that the negation at `at` covers; less than `at` if no negation begins there. */
 export function negatedUpTo(words: WordSequence, at: number): number {
   const word = words.wordAt(at);
   const next = words.wordAt(at + 1);
@@ -254,22 +254,22 @@ export function negatedUpTo(words: WordSequence, at: number): number {
   return NEGATIONS_OF_TWO.has(word) ? secondMemberUpTo(words, end) : end;
 }
 
-/** No sentence has a longer run of such words, and reading it again from each of them would take quadratic time. */
+/** Maximum number of `NEGATED_THROUGH` in a row. No sentence has more, and a longer run would take quadratic time. */
 const THROUGH_MAX = 8;
 
-/** Last word that a negation ending at `at` covers. */
+/** Position of the last word covered by a negation that ends at `at`. */
 function negatedFrom(words: WordSequence, at: number): number {
   return isJoined(words, at + 1) ? throughFrom(words, at + 1) : at;
 }
 
-/** `first`: the first negated word. */
+/** `first`: position of the first negated word. */
 function throughFrom(words: WordSequence, first: number): number {
   let end = first;
   while (end < first + THROUGH_MAX && NEGATED_THROUGH.has(words.wordAt(end)) && isJoined(words, end + 1)) end += 1;
   return end;
 }
 
-/** `end`: end of the first member. A number is not negated, nor is a word after an article: *sans balcon et 2 chambres*. */
+/** A number (*sans balcon et 2 chambres*) or a word after an article is not negated. `end`: end of the first member. */
 function secondMemberUpTo(words: WordSequence, end: number): number {
   const [conjunction, first] = [end + 1, end + 2];
   const isMember =
@@ -299,7 +299,7 @@ function isStepBehind(words: WordSequence, at: number): boolean {
   return isJoined(words, at) && STEPS_BEHIND.has(words.wordAt(at));
 }
 
-/** A hyphen makes another word, and punctuation ends a negation. */
+/** Whether only spaces separate the words: a hyphen forms another word, and punctuation ends a negation. */
 function isJoined(words: WordSequence, at: number): boolean {
   const join = words.joinAt(at);
   return at > 0 && at < words.length && (join === BLANK || join === BLANKS);

@@ -1,6 +1,7 @@
 /**
- * E-mail settings of a search (decisions, section 12): address, consent, frequency and state. A recipient is a client and
- * an address, ignoring case, so each client's recipients are independent. Its key is a salted hash (`mail_key_of`).
+ * E-mail settings of a search (decisions, section 12): address, consent, frequency and state. A recipient is a pair of
+ * a client and an address (ignoring case), so that clients have separate recipients. The recipient's key is a salted
+ * hash of the pair (`mail_key_of`).
  */
 
 import type { Uuid } from './ids.ts';
@@ -43,8 +44,8 @@ export function searchScopeOf(id: Uuid): SearchScope {
 }
 
 /**
- * A decision about a client's e-mails to a recipient, also kept in a file of the data directory, so that it survives a
- * restore. For each kind and scope, the latest decision counts.
+ * A decision about a client's e-mails to a recipient. A file in the data directory also records it, so that it survives
+ * a restore. For each kind and scope, the latest decision counts.
  */
 export interface RecipientChoice {
   /** Salted hash of client and address. */
@@ -53,26 +54,26 @@ export interface RecipientChoice {
   readonly kind: 'erasure' | 'unsubscription' | 'frequency';
   /** All e-mails of the client, or those of one search. */
   readonly scope: 'sender' | SearchScope;
-  /** False if withdrawn; an erasure is withdrawn by later consent. */
+  /** False if the decision was withdrawn. Later consent withdraws an erasure. */
   readonly value: boolean | MailFrequency;
-  /** In whole milliseconds, as in the files. Later than the decision that it replaces. */
+  /** In whole milliseconds, as in the files. Always later than the decision that this one replaces. */
   readonly at: Date;
 }
 
-/** Maximum number of e-mails begun per day in Paris. */
+/** Maximum number of e-mails started on one day, by the date in Paris. */
 export const MAILBOX_MAILS_MAX = 20;
 export const CLIENT_MAILS_MAX = 10_000;
 
-/** Stored facts about the e-mail of a search. */
+/** Stored facts that decide whether a search sends e-mail. */
 export interface MailStanding {
   /** Identifies the recipient; null if there is no address. */
   readonly key: string | null;
   readonly isRefused: boolean;
-  /** From all e-mails of the client or from those of this search. */
+  /** True if the recipient unsubscribed from all e-mails of the client or from those of this search. */
   readonly isUnsubscribed: boolean;
   /** The recipient's choice for all e-mails of the client; null if none. */
   readonly frequencyChosen: MailFrequency | null;
-  /** The address was erased, and no later consent has lifted the erasure. */
+  /** True if the address was erased and no later consent has withdrawn the erasure. */
   readonly isErased: boolean;
 }
 

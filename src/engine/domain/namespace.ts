@@ -1,6 +1,6 @@
 /**
- * Names on NATS. Installations that share a NATS server share only `ADVERTS` and `REJECTED`: the names of their other
- * streams, consumers and subjects contain their namespace.
+ * Names used on NATS. Installations that share a NATS server share only the streams `ADVERTS` and `REJECTED`. The names
+ * of all other streams, consumers and subjects contain the namespace of the installation.
  */
 
 import { parseUuid, type Uuid } from './ids.ts';
@@ -8,7 +8,7 @@ import { parseUuid, type Uuid } from './ids.ts';
 /** Characters that are valid in names of streams and consumers, in subjects, and in servers' file names. */
 const NAMESPACE = /^(?=.{1,32}$)[a-z0-9]+(?:-[a-z0-9]+)*$/;
 
-/** Displayed name of the installation without a namespace. */
+/** Displayed instead of a namespace if the installation has none. */
 export const NO_NAMESPACE = 'default';
 
 export function isNamespace(text: string): boolean {
@@ -37,9 +37,9 @@ export function brokerNames(namespace: string | null): BrokerNames {
   };
 }
 
-/** Identifies a database on a shared NATS server: the owner of streams and consumers. */
+/** Identifies the database that owns streams and consumers on a shared NATS server. */
 export interface DatabaseLabel {
-  /** Created with the schema; a restored dump has the original's. */
+  /** Created with the schema. A database restored from a dump has the id of the original. */
   readonly id: Uuid;
   /** `host:port/name`, for display. */
   readonly address: string;

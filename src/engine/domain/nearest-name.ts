@@ -1,13 +1,13 @@
-/** The known name most likely meant by a mistyped one, for error messages. */
+/** Finds the known name that a mistyped name most likely means, for error messages. */
 
 import { distance } from 'fastest-levenshtein';
 
-/** Share of letters that may differ, relative to the longer name; beyond it, probably another name was meant. */
+/** A known name is near if less than this share of the longer name's letters differs. */
 const CHANGED_SHARE_MAX = 1 / 2;
 
 /** Null if no name is near. Ignores case. */
 export function nearestName(name: string, known: readonly string[]): string | null {
-  // Far longer than any known name, so further letters cannot help; the cost is the product of the lengths.
+  // The name is cut, because the cost is the product of the lengths, and no known name is nearly as long.
   const typed = name.slice(0, 64).toLowerCase();
   let nearest: string | null = null;
   let shareMax = CHANGED_SHARE_MAX;

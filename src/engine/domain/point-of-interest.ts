@@ -1,6 +1,6 @@
 /** Points of interest (specification, section 2.4) from any source. */
 
-/** The categories a client may ask for (specification, section 4.5). */
+/** The categories that a client may request (specification, section 4.5). */
 export const FACILITIES = ['kindergarten', 'school', 'restaurant', 'hospital', 'parking'] as const;
 export type Facility = (typeof FACILITIES)[number];
 
@@ -12,7 +12,7 @@ export type SchoolType = (typeof SCHOOL_TYPES)[number];
 export const OPERATOR_TYPES = ['public', 'private'] as const;
 export type OperatorType = (typeof OPERATOR_TYPES)[number];
 
-/** Other known facts; may be empty. */
+/** Other facts about a point, if they are known. */
 export interface PointAttributes {
   readonly schoolType?: SchoolType;
   readonly operatorType?: OperatorType;

@@ -1,11 +1,11 @@
-/** Decides whether a price is incoherent (decisions, section 3, `withCoherentPrice`). Euros per m². */
+/** Decides whether a price is incoherent (decisions, section 3, `withCoherentPrice`). Prices are in euros per m². */
 
 import { LAND, RENT } from './codes.ts';
 
-/** A market's median counts from this number of priced properties on. */
+/** The median of a market with fewer priced properties is not used. */
 export const MARKET_SIZE_MIN = 50;
 const MEDIAN_FACTOR = 5;
-/** Median and price are rounded quotients, which may differ in the last bits at the bound. */
+/** Tolerance at the limits, because median and price are rounded quotients whose last bits may differ. */
 const ROUNDING = 1 + 4 * Number.EPSILON;
 
 const BOUNDS = {
@@ -14,7 +14,7 @@ const BOUNDS = {
 } as const;
 const LAND_MIN = 0.1;
 
-/** If the transaction is unknown, only a price outside both pairs of bounds is incoherent. */
+/** If the transaction is unknown, only a price outside the limits of both transactions is incoherent. */
 function boundsOf(transactionType: number | null): { readonly min: number; readonly max: number } {
   if (transactionType === null) return { min: BOUNDS.rent.min, max: BOUNDS.sale.max };
   return transactionType === RENT ? BOUNDS.rent : BOUNDS.sale;
@@ -29,14 +29,14 @@ export interface PricedProperty {
   readonly landSurface: number | null;
 }
 
-/** Properties with comparable prices: of one department and transaction; land is separate from all other types. */
+/** Properties with comparable prices. They have the same department and transaction. Land is a market of its own. */
 export interface Market {
   readonly departmentCode: string;
   readonly transactionType: number;
   readonly isLand: boolean;
 }
 
-/** Price per m² of surface (for land: of land surface); null if either is unknown or the surface is 0. */
+/** Price per m² of surface or, for land, of land surface. Null if a value is unknown or the surface is 0. */
 export function comparablePrice(property: PricedProperty): number | null {
   const surface = property.propertyType === LAND ? property.landSurface : property.surface;
   return property.price === null || surface === null || surface === 0 ? null : property.price / surface;
@@ -48,7 +48,7 @@ export function marketOf(property: PricedProperty): Market | null {
   return { departmentCode, transactionType, isLand: property.propertyType === LAND };
 }
 
-/** `median`: that of the property's market; null if fewer than `MARKET_SIZE_MIN` prices are known there. */
+/** `median`: the median of the property's market; null if the market has fewer than `MARKET_SIZE_MIN` known prices. */
 export function isPriceCoherent(property: PricedProperty, median: number | null): boolean {
   const price = comparablePrice(property);
   if (price === null) return true;

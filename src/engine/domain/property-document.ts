@@ -79,12 +79,12 @@ export function propertyDocument(
   };
 }
 
-/** The stored state of a property in derived form, computed once for all uses. */
+/** Values derived from the stored state of a property, computed once for all uses. */
 export interface PropertyReading {
   readonly state: PropertyState;
   readonly values: PropertyValues;
   readonly place: ResolvedPlace | null;
-  /** The values that decide the coherence of the price and count in the property's market. */
+  /** The values that decide whether the price is coherent, and that count in the property's market. */
   readonly priced: PricedProperty;
   readonly home: HomeFacts;
 }
@@ -148,12 +148,12 @@ type PropertyValues = Omit<StatedProperty, 'pictures'> & {
   readonly pictures: readonly string[];
 };
 
-/** The property's stated value, otherwise the representative advert's (decisions, section 5). */
+/** The values stated for the property or, failing that, for the representative advert (decisions, section 5). */
 function propertyValues(state: PropertyState, crawls: Crawls): PropertyValues {
   const { property, content } = representativeAdvert(state, crawls);
   const price = property.price ?? content.price;
   const surface = property.surface ?? content.surface;
-  // Written out, because objects from a database have many shapes, and copying one costs ten times as much.
+  // Lists every member, because copying objects from the database, which have many shapes, costs ten times as much.
   return {
     title: property.title ?? content.title,
     description: property.description ?? content.description,
@@ -175,7 +175,7 @@ function propertyValues(state: PropertyState, crawls: Crawls): PropertyValues {
   };
 }
 
-/** Euros per m², two decimals, halves rounded up; null if either is unknown (decisions, section 5). */
+/** Euros per m², two decimals, halves rounded up (decisions, section 5). Null if unknown, or if the surface is 0. */
 export function pricePerMeterOf(price: number | null, surface: number | null): number | null {
   if (price === null || surface === null || surface === 0) return null;
   const cents = (price * 100) / surface;

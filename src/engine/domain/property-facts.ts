@@ -1,6 +1,6 @@
 /**
- * A property as matching sees it: exactly the values that criteria compare. `null` is unknown, and a criterion on an
- * unknown value fails (decisions, section 3).
+ * A property as matching sees it: exactly the values that criteria compare. Null is unknown. A criterion on an unknown
+ * value fails, unless the search accepts unknown values (decisions, section 3).
  */
 
 import type { FeatureSet } from './features.ts';
@@ -40,12 +40,10 @@ export interface PropertyFacts extends ComparedFlags {
   /** 0 is the ground floor. */
   readonly floor: number | null;
   readonly isOnLastFloor: boolean | null;
-  /** Degrees, WGS 84. Both are set, or neither. */
+  /** Degrees, WGS 84. `lat` and `lon` are either both known or both null. */
   readonly lat: number | null;
   readonly lon: number | null;
-  /**
-   * INSEE codes by which a search may include this location: the commune's and, for an arrondissement, its parent's.
-   */
+  /** INSEE codes by which a search can include this location. For an arrondissement, also the code of its commune. */
   readonly inseeCodes: readonly string[];
   readonly departmentCode: string | null;
   readonly zipcodes: readonly string[];
@@ -58,7 +56,7 @@ export interface PropertyFacts extends ComparedFlags {
   readonly markets: MarketPrices;
 }
 
-/** An unknown property and an unknown advert. Members that are compared first come first. */
+/** A property without known facts. `sameFacts` compares the members in this order. */
 export const NOTHING_KNOWN: PropertyFacts = {
   price: null,
   pricePerMeter: null,
@@ -100,14 +98,14 @@ const { adverts: _, markets: __, ...OWN } = NOTHING_KNOWN;
 const OWN_FACTS = namesOf(OWN);
 const ADVERT_FACTS = namesOf(NOTHING_KNOWN_OF_ADVERT);
 
-/** True if matching cannot distinguish the two: most changes of an advert affect no compared value. */
+/** True if matching cannot distinguish the two. Most changes of an advert affect no compared value. */
 export function sameFacts(a: PropertyFacts, b: PropertyFacts): boolean {
   if (!sameValues(a, b, OWN_FACTS) || a.adverts.length !== b.adverts.length) return false;
   if (a.markets !== b.markets && marketPercent(a) !== marketPercent(b)) return false;
   return a.adverts.every((advert, i) => sameValues(advert, b.adverts[i] as AdvertFacts, ADVERT_FACTS));
 }
 
-/** Every fact except the adverts and markets is a value or a list of texts. */
+/** Every fact except `adverts` and `markets` is a single value or a list of strings. */
 function sameValues<Fact extends string>(
   a: Readonly<Record<Fact, unknown>>,
   b: Readonly<Record<Fact, unknown>>,

@@ -1,7 +1,7 @@
 /**
- * Features that a property has or lacks, one row each, as crawlers state them for the property or an advert; null is
- * unknown. The intake contract, the stored state, the property document, matching, the REST schemas and the console
- * derive from the rows. New rows are appended (`Shape`, stored-property.ts). A row with `isCompared` needs a row in
+ * Facts that are true or false, one row each. Crawlers state them for a property or an advert; null is unknown. The
+ * rows determine the intake contract, the stored state, the property document, matching, the REST schemas and the
+ * console. Append new rows (see `Shape` in stored-property.ts). A row with `isCompared` needs a row in
  * `criterion-table.ts`; otherwise the code does not compile.
  */
 
@@ -10,7 +10,7 @@ import type { InLanguages } from './criterion-words.ts';
 interface FlagRow {
   readonly described: string;
   readonly label: InLanguages<string>;
-  /** True if a criterion compares it. */
+  /** True if a criterion compares this fact. */
   readonly isCompared: boolean;
 }
 
@@ -40,7 +40,7 @@ export function eachComparedFlag<Value>(valueOf: (name: ComparedFlag) => Value):
   return valuesOf(COMPARED_FLAG_NAMES, valueOf);
 }
 
-/** Assigned one by one in a fixed order: objects of one shape are cheap to copy. */
+/** Assigns the members one by one in a fixed order, because objects of the same shape are cheap to copy. */
 function valuesOf<Name extends string, Value>(names: readonly Name[], valueOf: (name: Name) => Value) {
   const values = {} as Record<Name, Value>;
   for (const name of names) values[name] = valueOf(name);

@@ -1,7 +1,7 @@
 /**
- * The stored summary of a property, for queries over many properties: all that a search compares except texts, in a few
- * hundred bytes of JSON. Its changes of price and surface show since when it has satisfied a search. It is derived from
- * the same reading as the facts of matching, and converted back to them.
+ * The stored summary of a property, for queries over many properties. It contains all facts that a search compares,
+ * except texts, in a few hundred bytes of JSON. Its changes of price and surface show since when the property has
+ * satisfied a search. `summaryOf` and `factsOf` convert between summaries and the facts used for matching.
  */
 
 import { isNowhere, NOWHERE_CODE, type Place } from './areas.ts';
@@ -37,7 +37,7 @@ export interface PropertySummary {
   readonly changes: readonly SummarizedChange[];
 }
 
-/** A property with more changes was repriced every other day for months. */
+/** Only a property whose price changed every other day for months has more changes. */
 const CHANGES_KEPT = 50;
 
 export function summaryOf(reading: PropertyReading, crawls: Crawls): PropertySummary {
@@ -66,7 +66,7 @@ function changesOf({ state }: PropertyReading): readonly SummarizedChange[] {
       changes.push({ at: createdAt, advert: uuid, field: fieldName, ...values });
     }
   }
-  // The sort is stable, so that changes of one message keep their order.
+  // The sort is stable, so that changes from the same message keep their order.
   changes.sort((a, b) => (a.at < b.at ? -1 : Number(a.at > b.at)));
   return changes.slice(-CHANGES_KEPT);
 }
@@ -75,7 +75,7 @@ function numberOf(text: string | null): number | null {
   return text === null ? null : Number(text);
 }
 
-/** Title and description as written, of the property and of each live advert by its UUID. */
+/** Titles and descriptions as written: those of the property and, by UUID, those of its live adverts. */
 export interface PropertyTexts {
   readonly own: readonly string[];
   readonly byAdvert: ReadonlyMap<Uuid, readonly string[]>;
@@ -83,7 +83,7 @@ export interface PropertyTexts {
 
 export const NO_TEXTS: PropertyTexts = { own: [], byAdvert: new Map() };
 
-/** The property as matching sees it with these medians. Facts that the writing version did not know are unknown. */
+/** The facts for matching, with the given medians. Facts that the summary lacks, because it is older, are unknown. */
 export function factsOf(
   { facts, adverts }: PropertySummary,
   { median, markets }: Pick<Medians, 'median' | 'markets'>,
@@ -94,7 +94,7 @@ export function factsOf(
     ...NOTHING_KNOWN,
     ...facts,
     texts: own,
-    // Includes the UUID, because removing it costs more than evaluating the property.
+    // Keeps the UUID, because removing it costs more than evaluating the property.
     adverts: adverts.map((advert) => ({
       ...NOTHING_KNOWN_OF_ADVERT,
       ...advert,
@@ -105,7 +105,7 @@ export function factsOf(
   };
 }
 
-/** The property before its last change of price or surface; null if none is recorded. */
+/** The summary before the last change of price or surface; null if no change is recorded. */
 export function beforeLastChange(summary: PropertySummary): PropertySummary | null {
   const last = summary.changes.at(-1);
   if (last === undefined) return null;
@@ -126,7 +126,7 @@ export function beforeLastChange(summary: PropertySummary): PropertySummary | nu
 /** Flags that were added later are stored after all others. */
 const { furnished, ...laterFlags } = eachComparedFlag(() => 'value' as const);
 
-/** See `Shape` before adding a member. Rarely known members come last. */
+/** Read `Shape` before you add a member. Rarely known members come last. */
 const SUMMARY = shapeOf<PropertySummary>({
   facts: shapeOf<PropertySummary['facts']>({
     transactionType: 'value',
@@ -177,19 +177,18 @@ export function readSummary(text: string): PropertySummary {
 }
 
 /**
- * A key by which a property is found: of its adverts, their URLs, its places. All keys except codes of places are hashes,
- * so that a URL of any length takes as much space as a zip code. Keys may collide, so readers compare the hashed values.
- * A safe integer.
+ * A key to find properties by advert, URL or location. It is a safe integer: the code of a place, or a hash, so that a
+ * long URL takes no more space than a zip code. Hashes may collide, so readers also compare the values themselves.
  */
 export type LookupKey = number;
 
 type LookupKind = 'advert' | 'url' | 'insee' | 'department' | 'zipcode';
 
-/** Place codes are numbers in base 36 with a separate range per kind, because a search may name all communes at once. */
+/** Codes of places are converted from base 36 instead of hashed, because a search may name all communes. */
 const PLACES: readonly LookupKind[] = ['insee', 'department', 'zipcode'];
 const CODE = /^[0-9A-Z]{1,6}$/;
 const CODES = 36 ** 6;
-/** High bits of a hash: with the low 32 bits they fill a safe integer. */
+/** A mask for the high bits of a hash. Together with the 32 low bits, they make a safe integer. */
 const HIGH_BITS = 2 ** 20 - 1;
 
 export function lookupKey(kind: LookupKind, value: string): LookupKey {
@@ -214,21 +213,18 @@ export function lookupKeys({ adverts }: PropertyState, place: Omit<Place, 'lon'>
   return [...keys];
 }
 
-/** The URL of a portal page for comparison: without a fragment or trailing slash, with the host in lower case. */
+/** A comparable form of a page's URL: without a fragment or trailing slash, with the host in lower case. */
 export function pageOf(url: string): string {
   const [address = ''] = url.split('#', 1);
   return address.replace(/^[a-z]+:\/\/[^/?]*/i, (origin) => origin.toLowerCase()).replace(/\/(?=\?|$)/, '');
 }
 
-/** The first properties in this order are a sample of all: always the same one, and evenly spread. */
+/** Orders properties so that the first ones are an evenly spread sample, which is always the same. */
 export function sampleKeyOf(property: Uuid): number {
   return hashOf(`sample:${property}`)[0];
 }
 
-/**
- * Two 32-bit numbers: the two lanes of cyrb53, chosen because the hash is computed several times per change. A collision
- * is of no use to an attacker.
- */
+/** The two 32-bit lanes of cyrb53, a fast hash: each change needs several. Collisions do not help attackers. */
 function hashOf(text: string): readonly [high: number, low: number] {
   let [high, low] = [0xdeadbeef, 0x41c6ce57];
   for (let position = 0; position < text.length; position++) {

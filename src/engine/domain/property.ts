@@ -1,13 +1,13 @@
 /**
- * The stored state of a property: the last statements of its adverts. Every representation for clients is derived from it
- * (property-document.ts), so there is a single source of truth and nothing to synchronise.
+ * The stored state of a property: what its adverts last stated. Everything that clients see of a property is derived
+ * from this state (property-document.ts), so there is nothing to synchronise.
  */
 
 import type { AdvertContent, AdvertEvent } from './advert.ts';
 import type { Uuid } from './ids.ts';
 import type { StatedFlags } from './property-flags.ts';
 
-/** Property-level values of an intake message; a null falls back to the advert's value if it has the member. */
+/** The property's values in an intake message. The advert's value replaces a null, if the advert has the member. */
 export interface StatedProperty extends StatedFlags {
   readonly title: string | null;
   readonly description: string | null;
@@ -49,13 +49,13 @@ export interface StoredAdvert {
   readonly content: AdvertContent;
   /** The `property` object of the message that stated `content`. */
   readonly property: StatedProperty;
-  /** The earliest creation time known before the last update, see `creationOf`; null before the first update. */
+  /** The earliest creation time known before the last update (see `creationOf`); null before the first update. */
   readonly createdBefore: string | null;
   /** Times of the first crawl and the last change, by the crawler's clock. */
   readonly firstCrawledAt: string;
   readonly changedAt: string;
   readonly expiredAt: string | null;
-  /** The last crawl that saw the advert live, if it has expired; null while it is live (see `Crawls`). */
+  /** For an expired advert, the last crawl that saw it live; null while the advert is live (see `Crawls`). */
   readonly lastLiveCrawledAt: string | null;
   /** Newest last, at most `EVENTS_KEPT`. */
   readonly events: readonly AdvertEvent[];
@@ -68,9 +68,9 @@ export interface PropertyState {
 }
 
 /**
- * The last crawl of an advert, and the position of the message that reported it: the number of its stream
- * (store/intake-position.ts) and its sequence there. `digest`: of that message (domain/intake-message.ts). `superseded`:
- * hashes of earlier messages with the same `crawledAt` (domain/change.ts), newest last, at most `SUPERSEDED_KEPT`.
+ * The last crawl of an advert, and the position of its message: the number of the stream (store/intake-position.ts) and
+ * the sequence in that stream. `digest` is the message's digest (domain/intake-message.ts). `superseded` are hashes of
+ * earlier messages with the same `crawledAt` (domain/change.ts), newest last, at most `SUPERSEDED_KEPT`.
  */
 export type Crawl = readonly [
   crawledAt: string,
@@ -80,13 +80,13 @@ export type Crawl = readonly [
   ...superseded: number[],
 ];
 
-/** Crawlers that state whole minutes, or the start of a run, change an advert a few times with the same `crawledAt`. */
+/** A crawler that sends whole minutes, or the start of its run, changes an advert a few times at one `crawledAt`. */
 export const SUPERSEDED_KEPT = 32;
 
-/** The last crawl of each advert of a property, by advert UUID. Stored separately, because it changes with every crawl. */
+/** The last crawl of each advert of a property, by advert UUID. Stored separately, because each crawl changes it. */
 export type Crawls = Readonly<Record<Uuid, Crawl>>;
 
-/** Events kept in `advert.events` of the property document (decisions, section 4). */
+/** Number of events kept per advert and shown in the property document (decisions, section 4). */
 export const EVENTS_KEPT = 50;
 
 export function isLive(advert: StoredAdvert): boolean {
@@ -99,20 +99,20 @@ export function changedAtOf({ adverts }: PropertyState): string {
 }
 
 /**
- * Creation time of the property according to this advert: the earliest that any of its messages has stated, or its first
- * crawl. Portals state a new date when an advert is published again.
+ * Creation time of the property according to this advert: the earliest of its first crawl and all times that its
+ * messages have stated, because portals state a new date when they publish an advert again.
  */
 export function creationOf({ property, content, createdBefore, firstCrawledAt }: StoredAdvert): string {
   const stated = [property.createdAt ?? content.createdAt, createdBefore];
   return stated.reduce<string>((best, instant) => (instant && instant < best ? instant : best), firstCrawledAt);
 }
 
-/** The last crawl that saw the advert live. Instants are in the form of `Date.prototype.toISOString`, so text order is time order. */
+/** The last crawl that saw the advert live, as written by `toISOString`, so that text order is time order. */
 export function lastLiveCrawl(advert: StoredAdvert, crawls: Crawls): string {
   return advert.lastLiveCrawledAt ?? crawls[advert.uuid]?.[0] ?? advert.changedAt;
 }
 
-/** The most recently crawled advert; of equal crawls, the one that appeared first. */
+/** The most recently crawled advert; if crawls are equal, the advert that appeared first. */
 function lastCrawledAdvert(adverts: readonly StoredAdvert[], crawls: Crawls): StoredAdvert {
   const [first, ...rest] = adverts;
   if (first === undefined) throw new Error('a property has at least one advert');
@@ -123,15 +123,15 @@ function lastCrawledAdvert(adverts: readonly StoredAdvert[], crawls: Crawls): St
 }
 
 /**
- * The advert that represents the property: the most recently crawled live one; if none is live, the most recently crawled
- * (decisions, section 5).
+ * The advert that represents the property: the most recently crawled live advert or, if none is live, the most recently
+ * crawled advert (decisions, section 5).
  */
 export function representativeAdvert(state: PropertyState, crawls: Crawls): StoredAdvert {
   const live = state.adverts.filter(isLive);
   return lastCrawledAdvert(live.length > 0 ? live : state.adverts, crawls);
 }
 
-/** The adverts that may represent the property, most recently crawled first; of equal crawls, the one that appeared first. */
+/** The adverts that may represent the property, the most recently crawled first. Ties keep the order of appearance. */
 export function advertsByCrawl({ adverts }: PropertyState, crawls: Crawls): readonly StoredAdvert[] {
   const live = adverts.filter(isLive);
   const considered = live.length > 0 ? live : adverts;

@@ -1,11 +1,11 @@
-/** Notifies a crawler that its message was rejected (decisions, section 8). */
+/** The notice to a crawler that its message was rejected (decisions, section 8). */
 
 import { parseUuid, type Uuid } from './ids.ts';
 import type { IntakeViolation } from './intake-schema.ts';
 
 export interface Rejection {
   readonly reason: string;
-  /** Errors of the message; empty if the bytes are not a message, or if the message is valid. */
+  /** Errors in the message. Empty if the bytes are not JSON, or if the message is valid but could not be recorded. */
   readonly violations: readonly IntakeViolation[];
   readonly subject: string;
   /** Sequence of the message in the stream. */
@@ -16,11 +16,11 @@ export interface Rejection {
   readonly receivedAt: string;
 }
 
-/** Limits on values that crawlers choose, because a rejection must not be larger than a message. */
+/** Limits on texts that a crawler controls, because a rejection must not be larger than a message. */
 export const REASON_LENGTH_MAX = 2_000;
 export const MESSAGE_ID_LENGTH_MAX = 1_024;
 
-/** Replaces the error of a bug, which is reported to operators. */
+/** Sent instead of the error that a bug causes, because only operators need that error. */
 const FAILED = 'could not be recorded because of a bug in the service; its operators are notified';
 
 export interface RejectedMessage {
@@ -31,7 +31,7 @@ export interface RejectedMessage {
   readonly storedAtMs: number;
   readonly reason: string;
   readonly violations: readonly IntakeViolation[];
-  /** Set if a bug prevents it from being recorded. */
+  /** Set if a bug prevents the message from being recorded. */
   readonly failedKey: string | null;
 }
 

@@ -1,6 +1,6 @@
 /**
- * How long data is kept. Data that is still needed never expires: open deliveries with their bytes, live properties
- * with their matches, and the events that a property document shows (they are in its state).
+ * How long data is kept. Data that is still needed never expires: open deliveries with their bodies, live properties
+ * with their matches, and the events that a property document shows (the property's state contains these).
  *
  * | Grows with | Table | Rows are removed |
  * |---|---|---|
@@ -13,17 +13,17 @@
  * | each mailbox that received an e-mail | `mail_mailboxes` | a day later |
  * | each change that was notified | `snapshots` | with the last delivery of that change |
  * | each property ever seen | `properties` | `expired` days after its last advert expired |
- * | each pair that was notified | `matches` | with its property; until then a pair has only this match |
- * | each such pair of a search that compares with notified values | `match_notices` | with its match |
+ * | each (search, property) pair that was notified | `matches` | with its property; a pair never has two matches |
+ * | each such pair if the search compares with notified values | `match_notices` | with its match |
  * | each mark of a property | `search_marks` | with its property, or when its search is deleted |
- * | each search deleted, each URL no longer in use | `searches`, `endpoints` | `deliveries` days later, when no delivery is left |
- * | each message that is rejected or met a bug | `dead_letters` | when an operator purges it |
+ * | each deleted search, each unused URL | `searches`, `endpoints` | `deliveries` days later, if no delivery is left |
+ * | each message that is rejected or causes a bug | `dead_letters` | when an operator purges it |
  * | each recovery | `recoveries` | `deliveries` days after its end |
  * | each request with an `Idempotency-Key` | `idempotency_keys` | a day later |
  * | each secret that signs webhooks | `webhook_secrets` | when it has expired, or with its client |
  * | each process | `instances` | an hour after its last heartbeat |
  *
- * The queue empties itself. Other tables have data that people entered: recipients' choices are kept for ever.
+ * The queue empties itself. All other tables contain data that people entered. Recipients' choices are kept for ever.
  */
 
 export const RETAINED_TABLES = [
@@ -58,7 +58,7 @@ export interface RetentionDays {
   readonly expired: number;
 }
 
-/** Older data is removed; null keeps all. */
+/** Data older than its horizon is removed; null keeps all data. */
 export type RetentionHorizons = Readonly<Record<keyof RetentionDays, Date | null>>;
 
 const DAY_MS = 86_400_000;

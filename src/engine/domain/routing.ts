@@ -1,7 +1,7 @@
 /**
- * Decides who is notified of a change (specification, section 6.1; decisions, section 4). A new match goes to
- * `endpointRecipient`, an event to the `eventEndpoint` of searches that subscribe to its kind. Without an endpoint, only
- * the feed shows it (decisions, section 11).
+ * Decides which searches are notified of a change (specification, section 6.1; decisions, section 4). A new match is
+ * sent to the search's `endpointRecipient`. An event is sent to the `eventEndpoint` of searches that subscribe to its
+ * kind. If there is no endpoint, only the feed shows the notification (decisions, section 11).
  */
 
 import type { AdvertEvent, FieldChange } from './advert.ts';
@@ -12,7 +12,7 @@ import type { SearchNumber, Uuid } from './ids.ts';
 import type { MailRoute } from './mail.ts';
 import { propertyIri } from './property-document.ts';
 
-/** Data of a notifying search that routing needs, read in the transaction that records the change. */
+/** The data of a search that routing needs. It is read in the transaction that records the change. */
 export interface SearchRoute {
   readonly number: SearchNumber;
   readonly id: Uuid;
@@ -23,7 +23,7 @@ export interface SearchRoute {
   readonly hidePropertyContact: boolean;
   /** Incremented when the search is silenced. */
   readonly generation: number;
-  /** Incremented by each change that the search's history keeps. */
+  /** Incremented by each change that is recorded in the search's history. */
   readonly version: number;
   /** Null if no e-mail is sent. */
   readonly mail: MailRoute | null;
@@ -31,12 +31,12 @@ export interface SearchRoute {
   readonly thresholds: RouteThresholds | null;
 }
 
-/** Numbers are ids of events; null if no field is compared with the last notified value. */
+/** The numbers are ids of events. They are null if no field is compared with its last notified value. */
 export interface RouteThresholds {
   readonly fields: EventThresholds;
-  /** The last event when the search began to compare with notified values, which are kept from then on. */
+  /** The last event before the search began to compare with notified values, which are stored from then on. */
   readonly keptSince: number | null;
-  /** The last event when the search began to compare, or when it later began to notify. */
+  /** The last event before the search began to compare or, if that was later, began to notify. */
   readonly comparedSince: number | null;
 }
 
@@ -55,7 +55,7 @@ export interface Notification {
   readonly field: (FieldChange & { readonly createdAt: string }) | null;
 }
 
-/** `hasBegun`: this change made the property satisfy the search for the first time. */
+/** `hasBegun`: whether the change made the property satisfy the search for the first time. */
 export function notificationsOf(route: SearchRoute, events: readonly AdvertEvent[], hasBegun: boolean) {
   const notifications: Notification[] = [];
   if (hasBegun) {
@@ -116,13 +116,13 @@ interface RecordedDocument {
   readonly adverts?: readonly { readonly contact?: unknown }[];
 }
 
-/** A document without its contacts, for resends to a search that hides them (decisions, section 5). `document`: JSON of a snapshot. */
+/** Removes the contacts from the JSON of a snapshot, for resends to a search that hides them (decisions, section 5). */
 export function withoutContacts(document: string): string {
   const recorded = JSON.parse(document) as RecordedDocument;
   return JSON.stringify({ ...recorded, adverts: recorded.adverts?.map((advert) => ({ ...advert, contact: null })) });
 }
 
-/** Whether an advert of the document has a contact. `document`: JSON of a snapshot. */
+/** Whether an advert in the JSON of a snapshot has a contact. */
 export function hasContacts(document: string): boolean {
   const { adverts = [] } = JSON.parse(document) as RecordedDocument;
   return adverts.some(({ contact = null }) => contact !== null);

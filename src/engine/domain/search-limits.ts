@@ -1,6 +1,6 @@
 /**
- * Limits on the sum of a client's searches (decisions, section 7). Polygon corners and excluded words are the costs that
- * each advert incurs: nothing else is evaluated for as many adverts. Matches are limited because they are recorded.
+ * Limits on the total of a client's searches (decisions, section 7). Polygon corners and excluded words are limited
+ * because they are evaluated for more adverts than anything else. Matches are limited because each one is recorded.
  */
 
 import type { SearchMembers } from './search.ts';
@@ -9,7 +9,7 @@ export interface SearchLimits {
   readonly searches: number;
   readonly polygonCorners: number;
   readonly excludedWords: number;
-  /** Estimated average. */
+  /** An estimated average. */
   readonly matchesPerAdvert: number;
 }
 
@@ -23,7 +23,7 @@ export function weightOf({ geoShapes, excludedGeoShapes, expressions }: SearchMe
   };
 }
 
-/** The change of the totals if a search changes. */
+/** What a change of a search adds to its client's totals; may be negative. */
 export function weightAdded(present: SearchMembers, next: SearchMembers): SearchWeight {
   const [before, after] = [weightOf(present), weightOf(next)];
   return {
@@ -32,7 +32,7 @@ export function weightAdded(present: SearchMembers, next: SearchMembers): Search
   };
 }
 
-/** Values in the query string are percent-encoded, so brackets occur only in names. */
+/** In the query string, values are percent-encoded, so brackets occur only in names. */
 const EXCLUDED = /\[includes\]=false/g;
 
 function cornersOf(polygons: SearchMembers['geoShapes']): number {
@@ -44,7 +44,7 @@ function cornersOf(polygons: SearchMembers['geoShapes']): number {
 const RATE = { min: 1, max: 1_000_000 };
 const AMOUNT = { min: 0, max: 1_000_000_000 };
 
-/** Allowed range of each limit that may replace a client's default. */
+/** Allowed values of the limits that can be set for a single client. */
 export const CLIENT_LIMIT_RANGES = {
   rateLimitPerSecond: RATE,
   rateLimitBurst: RATE,

@@ -17,9 +17,9 @@ export type { SiteCategoryName };
 
 /** Every writable member, validated and in its stored form. */
 export interface SearchMembers extends CriterionMembers {
-  /** For the client only; recipients do not see it. */
+  /** Shown only to the client, not to recipients. */
   readonly title: string;
-  /** Title shown to recipients; null for the criteria in words. */
+  /** Title shown to recipients. If it is null, they see the criteria in words. */
   readonly publicTitle: string | null;
   readonly hidePropertyContact: boolean;
   readonly notificationEnabled: boolean;
@@ -45,11 +45,11 @@ export interface Search {
   readonly createdAt: Date;
   readonly updatedAt: Date;
   readonly lastAlertAt: Date | null;
-  /** Time up to which its client has seen its matches; null for never. */
+  /** Time up to which the client has seen the matches; null if it has never seen any. */
   readonly seenAt: Date | null;
-  /** Matches created since then, at most `NEW_MATCHES_MAX`. */
+  /** Number of matches created since `seenAt`, at most `NEW_MATCHES_MAX`. */
   readonly newSinceSeen: number;
-  /** Matches that began in the last seven days, at most `NEW_MATCHES_MAX`. */
+  /** Number of matches that began in the last seven days, at most `NEW_MATCHES_MAX`. */
   readonly matchedLast7Days: number;
   readonly mail: MailStanding;
 }
@@ -75,7 +75,7 @@ export const SEARCH_DEFAULTS: Omit<SearchMembers, 'title'> = {
 
 export type SearchTexts = Pick<SearchMembers, 'title' | 'publicTitle' | 'notificationRecipient' | 'context'>;
 
-/** The text that the filter `q` searches, folded, one line per text. */
+/** The folded text that the filter `q` searches, with one line per value. */
 export function searchableText({ title, publicTitle, notificationRecipient, context }: SearchTexts): string {
   return textsIn([title, publicTitle, notificationRecipient, context]).map(foldText).join('\n');
 }
@@ -89,14 +89,14 @@ function textsIn(json: unknown): readonly string[] {
 type FlagName = RowOf<'flag'>['name'];
 const FLAGS = plainCriteria('flag').map(({ name }) => name);
 
-/** Sets the flags in place: a spread within a literal costs more than everything else in it. */
+/** Sets the flags in place, because a spread in the object below would cost more than all its other members. */
 function withFlags(criteria: Omit<Criteria, FlagName>, members: SearchMembers): Criteria {
   const flagged = criteria as { -readonly [Name in keyof Criteria]: Criteria[Name] };
   for (const name of FLAGS) flagged[name] = members[name];
   return flagged;
 }
 
-/** The criteria of a search's members. Written out, because the index creates a million of them when it loads. */
+/** The criteria that the members set. Written out for speed, because loading the index calls this a million times. */
 export function criteriaOf(members: SearchMembers, siteCategoryName: SiteCategoryName): Criteria {
   const criteria = {
     transactionType: members.transactionType,

@@ -1,6 +1,6 @@
 /**
- * Site categories, stored by id and compared by name, as in `publisher.category`. Included ones are a criterion; excluded
- * ones remove their adverts before any criterion is evaluated.
+ * Site categories, stored by id and compared by name (`publisher.category`). Included categories are a criterion.
+ * Adverts of excluded categories are removed before any criterion is evaluated.
  */
 
 import { type Considered, keyed, member, verdictReason } from './criterion-kinds.ts';
@@ -42,7 +42,7 @@ export const INCLUDED_SITE_CATEGORIES = {
   }),
 } as const;
 
-/** Has no evaluation: without other adverts, the property fails `liveAdvert`. See `consideredAdverts`. */
+/** Not evaluated itself: a property without other adverts fails `liveAdvert`. See `consideredAdverts`. */
 export const EXCLUDED_SITE_CATEGORIES = {
   kind: 'siteCategories',
   name: 'liveAdvert',
@@ -60,7 +60,7 @@ export const EXCLUDED_SITE_CATEGORIES = {
   isSet: ({ excludedSiteCategories }: Excluded) => excludedSiteCategories.length > 0,
 } as const;
 
-/** Live adverts outside the excluded site categories, the only ones that this search considers. */
+/** The only adverts that a search considers: live ones that are in no excluded site category. */
 export function consideredAdverts(
   { excludedSiteCategories }: Excluded,
   { adverts }: { readonly adverts: readonly AdvertFacts[] },

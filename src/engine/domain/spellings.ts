@@ -1,6 +1,6 @@
 /**
- * Different spellings of the same meaning, as data: spellings and abbreviations, units, numbers, negations (decisions,
- * section 2). All words are folded. Spellings and abbreviations of a single word are in `inflection/own-words.tsv`.
+ * Tables of words with the same meaning: abbreviations, units and numbers, and tables of negations (decisions, section
+ * 2). All words are folded. Spellings and abbreviations of a single word are in `inflection/own-words.tsv`.
  */
 
 /** Each row lists alternatives with the same meaning; `#` stands for a number. */
@@ -25,7 +25,7 @@ export const SPELLINGS: readonly (readonly string[])[] = [
   ['fai', 'f a i', "frais d'agence inclus"],
 ];
 
-/** Between these two words, one more word than usual is allowed if `link` is among those between. */
+/** Between these two words, one more word than usual is allowed if `link` is one of the words between them. */
 export const WIDER_WITH: readonly { readonly words: readonly [string, string]; readonly link: string }[] = [
   { words: ['cuisine', 'equipee'], link: 'et' },
 ];
@@ -33,9 +33,9 @@ export const WIDER_WITH: readonly { readonly words: readonly [string, string]; r
 export interface Unit {
   /** Appended to its number to form one word; empty for the number alone. */
   readonly name: string;
-  /** The word of which its spellings are forms. */
+  /** The word that all spellings are forms of. */
   readonly word: string;
-  /** True for things that are counted, before which an adjective may occur: *2 belles chambres*. */
+  /** True for things that are counted, such as rooms: an adjective may precede them (*2 belles chambres*). */
   readonly isCounted: boolean;
   readonly spellings: readonly string[];
 }
@@ -66,7 +66,7 @@ export const NOT_ROOMS: readonly string[] = ['d', 'eau'];
 /** *T3*, *F 3* and *type 3* mean *3 pièces*. */
 export const ROOM_LETTERS: ReadonlySet<string> = new Set(['t', 'f', 'type']);
 
-/** *Neuf* is missing because it also means new; *un* and *une*, because they are articles. */
+/** *Neuf* is missing because it also means new, and *un* and *une* because they are articles. */
 export const WRITTEN_NUMBERS: ReadonlyMap<string, string> = new Map(
   Object.entries({
     deux: '2',
@@ -90,23 +90,23 @@ export const NUMBER_PARTS: ReadonlySet<string> = new Set(
   ),
 );
 
-/** Negates the next word and the one that a conjunction joins to it: *sans balcon ni terrasse*. */
+/** These words negate the next word and the word that a conjunction joins to it: *sans balcon ni terrasse*. */
 export const NEGATIONS_OF_TWO: ReadonlySet<string> = new Set(['sans', 'aucun', 'aucune', 'aucuns', 'aucunes', 'ni']);
 export const CONJUNCTIONS: ReadonlySet<string> = new Set(['ni', 'et', 'ou']);
-/** Articles and prepositions: the word after them is not negated (*sans vis-à-vis et avec balcon*). */
+/** Articles and prepositions that end the negation after a conjunction: *sans vis-à-vis et avec balcon*. */
 export const MEMBER_STARTS: ReadonlySet<string> = new Set(
   (
     'le la les l un une des du de d au aux a avec apres avant chez contre dans derriere des devant en entre hors par ' +
     'pendant pour pres sans selon sous sur vers'
   ).split(' '),
 );
-/** Negates if a space or hyphen follows (*non-meublé*), unless a word of the next list follows. */
+/** Negates the word after a space or hyphen (*non-meublé*), unless that word is in the next list. */
 export const NON = 'non';
 export const NOT_NEGATED_BY_NON: ReadonlySet<string> = new Set(['loin', 'seulement']);
-/** Also as a digit, unless a number or unit follows. */
+/** Negates the next word. The digit does so only if no number or unit follows. */
 export const ZERO = 'zero';
 export const ZERO_DIGIT = '0';
-/** Negates only what a price may include. */
+/** Negates only the following words, which a price may include. */
 export const HORS = 'hors';
 export const NEGATED_BY_HORS: ReadonlySet<string> = new Set([
   'charge',
@@ -116,7 +116,7 @@ export const NEGATED_BY_HORS: ReadonlySet<string> = new Set([
   'frais',
   'honoraires',
 ]);
-/** Negates together with *de*, unless a number or *quelques* precedes or an article follows: *à deux pas de la plage*. */
+/** Negates with *de*, unless a number or *quelques* precedes, or an article follows: *à deux pas de la plage*. */
 export const PAS = 'pas';
 export const NEGATIONS_WITH_DE: ReadonlySet<string> = new Set([
   PAS,
@@ -128,7 +128,7 @@ export const NEGATIONS_WITH_DE: ReadonlySet<string> = new Set([
 export const DE: ReadonlySet<string> = new Set(['de', 'd']);
 export const STEPS_BEFORE: ReadonlySet<string> = new Set([...NUMBER_PARTS, 'un', 'quelques']);
 export const STEPS_BEHIND: ReadonlySet<string> = new Set(['la', 'le', 'l']);
-/** The negation also covers the word after these. */
+/** A negation that covers one of these words also covers the word after it. */
 export const NEGATED_THROUGH: ReadonlySet<string> = new Set(
   'de d un une aucun aucune aucuns aucunes gros grosse grosses grand grande grands grandes'.split(' '),
 );

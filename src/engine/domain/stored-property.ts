@@ -1,22 +1,21 @@
-/** Converts the state of a property to text and back. Read `Shape` before adding a member. */
+/** Converts the state of a property to text and back. Read `Shape` before you add a member. */
 
 import type { AdvertContent, AdvertEvent, Contact, EnergyRating, FieldChange, Publisher } from './advert.ts';
 import type { Uuid } from './ids.ts';
 import type { PropertyState, StatedProperty, Station, StationLine, StoredAdvert } from './property.ts';
 import { eachFlag } from './property-flags.ts';
 
-/** A value; a list of values, which is empty if unknown; a record or null; a list of records or null. */
+/** The kind of a member: a value, a list of values (empty if unknown), a record or null, a list of records or null. */
 type Kind = 'value' | 'list' | Shape<never> | readonly [Shape<never>];
 
 /**
- * JSON without member names, which take half of the stored bytes of an advert: a shape defines the position of each
- * value. Rows of older versions lack the last values, so a new member is appended to its shape, and no member is ever
- * moved or removed.
+ * The position of each member in JSON without member names, which would double the size of a stored advert. Rows of
+ * older versions lack the last values. Therefore, append a new member to its shape, and never move or remove a member.
  */
 interface Shape<T> {
   readonly names: readonly (keyof T & string)[];
   readonly kinds: readonly Kind[];
-  /** A record without known members: copying it takes a fifth of the time of setting each member. */
+  /** A record whose members are all unknown. Copying it is five times as fast as setting each member. */
   readonly empty: object;
 }
 
@@ -33,7 +32,7 @@ export function shapeOf<T>(kinds: { readonly [name in keyof Required<T>]: Kind }
 
 type Packed = readonly unknown[];
 
-/** The result is passed to `JSON.stringify`. Unknown values at the end are omitted. */
+/** Returns a value for `JSON.stringify`. Unknown values at the end are omitted. */
 export function pack<T>(value: T, { names, kinds }: Shape<T>): Packed {
   const packed = new Array<unknown>(names.length);
   let length = 0;
@@ -53,7 +52,7 @@ function packedMember(member: unknown, kind: Kind): unknown {
   return isShape(kind) ? pack(member as never, kind) : (member as never[]).map((each) => pack(each, kind[0]));
 }
 
-/** Every member is present and in the same order, so that results are cheap to copy. */
+/** Returns a record with every member, always in the same order, so that it is cheap to copy. */
 export function unpack<T>(packed: Packed, { names, kinds, empty }: Shape<T>): T {
   const value: Partial<Record<string, unknown>> = { ...empty };
   const length = Math.min(packed.length, names.length);
@@ -167,7 +166,7 @@ const ADVERT = shapeOf<StoredAdvert>({
 
 const STATE = shapeOf<PropertyState>({ uuid: 'value', adverts: [ADVERT] });
 
-/** SQL paths of the texts in a packed advert: those of its property, then its own. */
+/** SQL paths of titles and descriptions in a packed advert: those of the property, then those of the advert. */
 export const PACKED_TEXTS = ['{2,0}', '{2,1}', '{1,0}', '{1,1}'] as const;
 
 export function stateText(state: PropertyState): string {
@@ -193,8 +192,8 @@ function eventOf(advertUuid: Uuid, { kind, createdAt, field }: AdvertEvent): Adv
 }
 
 /**
- * Maximum size of a property's state (decisions, section 8). Every change reads, writes and sends all of it, so an
- * unbounded state would delay all others.
+ * Maximum size of a property's state (decisions, section 8). Every change reads, writes and sends the whole state, so
+ * an unlimited one would delay all other properties.
  */
 export interface PropertyBounds {
   readonly advertsMax: number;
@@ -202,7 +201,7 @@ export interface PropertyBounds {
   readonly bytesMax: number;
 }
 
-/** Adverts are immutable, so each is measured once. */
+/** A cache: adverts are immutable, so each is measured only once. */
 const measured = new WeakMap<StoredAdvert, number>();
 const FRAME_BYTES = 64;
 
@@ -228,19 +227,19 @@ export function sizeOf(state: PropertyState): StateSize {
   return { adverts: state.adverts.length, bytes: stateBytes(state) };
 }
 
-/** Why the property must not grow from `before` to `after`, naming the exceeded bound; null if it may. */
+/** The reason why the property must not grow from `before` to `after`, with the limit; null if it may grow. */
 export function excessOf(before: StateSize | null, after: StateSize, bounds: PropertyBounds): string | null {
   const { advertsMax, bytesMax } = bounds;
   if (after.adverts > advertsMax && after.adverts > (before?.adverts ?? 0)) {
-    return `the property would have ${after.adverts} adverts, more than the bound (${advertsMax})`;
+    return `the property would have ${after.adverts} adverts, more than the limit (${advertsMax})`;
   }
   if (after.bytes <= bytesMax || (before !== null && after.bytes <= before.bytes)) return null;
-  return `the property would have ${after.bytes} bytes of adverts, more than the bound (${bytesMax})`;
+  return `the property would have ${after.bytes} bytes of adverts, more than the limit (${bytesMax})`;
 }
 
 /**
- * Why a property of this size has no room for another advert, as `excessOf` would find; null if only the state can show
- * that.
+ * The reason why a property of this size has no room for another advert, as in `excessOf`. Null if there is room, or if
+ * only the state can show it.
  */
 export function excessOfAnother(before: StateSize, advert: StoredAdvert, bounds: PropertyBounds): string | null {
   return excessOf(before, { adverts: before.adverts + 1, bytes: before.bytes + advertBytes(advert) }, bounds);

@@ -20,6 +20,6 @@ export const REJECTED = {
   subjectOf: (propertyUuid: string | null): string => `adverts-rejected.${propertyUuid ?? 'unknown'}`,
   keptMs: 7 * DAY_MS,
   bytesMax: 256 * MIB,
-  /** Maximum share of NATS's storage, if that is less. */
+  /** Maximum share of NATS's storage, if that is less than `bytesMax`. */
   shareMax: 1 / 8,
 } as const;

@@ -1,6 +1,6 @@
 /**
- * Folds text for the comparison of names and expressions (decisions, section 2). Ignored are case, accents, ligatures,
- * the forms of apostrophes and hyphens, and invisible characters such as soft hyphens and zero-width spaces.
+ * Folds text so that names and expressions can be compared (decisions, section 2). Folding ignores case, accents,
+ * ligatures, forms of apostrophes and hyphens, and invisible characters such as soft hyphens and zero-width spaces.
  */
 
 import { LRUCache } from 'lru-cache';
@@ -12,16 +12,14 @@ const LIGATURES = /[œæßłøđ]/g;
 const LIGATURE_LETTERS: Readonly<Record<string, string>> = { œ: 'oe', æ: 'ae', ß: 'ss', ł: 'l', ø: 'o', đ: 'd' };
 
 /**
- * The words of `text`, folded: lower case, without diacritics and invisible characters, `œ` as `oe`. All other characters
- * separate words.
+ * The words of `text`, folded: lower case, without diacritics and invisible characters, `œ` as `oe`. All other
+ * characters separate words.
  */
 export function foldWords(text: string): readonly string[] {
   return fold(text).match(WORDS) ?? [];
 }
 
-/**
- * Marks are also dropped before normalization, because ordering a long run of them canonically takes quadratic time.
- */
+/** Drops marks even before normalization, which would take quadratic time to order a long run of them. */
 function fold(text: string): string {
   return text
     .replace(MARKS, '')
@@ -31,7 +29,7 @@ function fold(text: string): string {
     .replace(LIGATURES, (letter) => LIGATURE_LETTERS[letter] ?? letter);
 }
 
-/** Separators: none; one space; spaces and apostrophes; a hyphen, point or comma alone; a colon and spaces; others. */
+/** Separators: none; one space; spaces or apostrophes; one hyphen, point or comma; a colon (with spaces); others. */
 export const NOTHING = 0;
 export const BLANK = 1;
 export const BLANKS = 2;
@@ -88,14 +86,14 @@ export function foldWordsJoined(text: string): {
 
 /** Result of `letterOf` for a character that ends a word. */
 export const SEPARATOR = 1;
-/** The character leaves no trace, such as a combining accent. */
+/** Result for a character that folding removes, such as a combining accent. */
 export const SILENT = 2;
-/** For a character that folds to several letters, see `lettersOf`. */
+/** Result for a character that folds to several letters (see `lettersOf`). */
 export const LIGATURE = 3;
-/** Folding depends on its neighbours or leaves ASCII: `foldWords` decides; for surrogates, `isSeparatorPair`. */
+/** Result if folding depends on neighbours or is not ASCII: use `foldWords` or, for surrogates, `isSeparatorPair`. */
 export const IRREGULAR = 4;
 
-/** Cached results of `letterOf` by unit; 0 if it was not called. */
+/** Results of `letterOf` by UTF-16 unit; 0 if it was not yet called for the unit. */
 export const LETTERS = new Uint8Array(0x10000);
 const expansions = new Map<number, string>();
 const separatorPairs = new LRUCache<number, boolean>({ max: 2000 });
@@ -114,7 +112,7 @@ export function letterOf(unit: number): number {
 
 const knownJoins = new Uint8Array(0x10000);
 
-/** Kind of separator of a unit for which `letterOf` returns `SEPARATOR`. */
+/** The kind of separator that a unit is, if `letterOf` returns `SEPARATOR` for it. */
 export function joinOfUnit(unit: number): number {
   const known = knownJoins[unit] as number;
   if (known !== NOTHING) return known;
@@ -164,12 +162,12 @@ export function isBlank(text: string): boolean {
   return !VISIBLE.test(text);
 }
 
-/** PostgreSQL cannot store U+0000 and halves of surrogate pairs. */
+/** PostgreSQL cannot store U+0000 or halves of surrogate pairs. */
 export function isStorable(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0');
 }
 
-/** Replaces these characters by U+FFFD, for text that must be stored in any case. */
+/** Replaces U+0000 and halves of surrogate pairs with U+FFFD, for text that must be stored in any case. */
 export function storable(text: string): string {
   return text.toWellFormed().replaceAll('\0', '\ufffd');
 }

@@ -1,6 +1,6 @@
 /**
- * Criteria that an unknown value also satisfies (`orMissing`; decisions, section 3). A set of them is an integer, so that
- * a record of the index stores it in one number.
+ * Criteria that an unknown value also satisfies (`orMissing`; decisions, section 3). A set of criteria is an integer,
+ * so that a record of the index stores it in one number.
  */
 
 import type { Considered, Source } from './criterion-kinds.ts';

@@ -1,6 +1,6 @@
 /**
- * Removes and reports members of an intake message that the contract does not define: a misspelt member has no effect and
- * would otherwise go unnoticed. At most a few are reported per message.
+ * Removes and reports members of an intake message that the contract does not define. Otherwise a misspelt member,
+ * which has no effect, would go unnoticed. A limited number is reported per message.
  */
 
 import { LIST_LENGTH_MAX, MESSAGE_SCHEMAS, type SentMessage } from './intake-schema.ts';
@@ -24,7 +24,7 @@ interface Schema {
   readonly else?: { readonly items: Schema };
 }
 
-/** In the specification's table of adverts, but equivalent to `crawledAt`, so it is not reported. */
+/** Not reported, because the specification lists this member. It means the same as `crawledAt`. */
 const WITHOUT_EFFECT = 'advert.lastCrawledAt';
 const REPORTED_MAX = 20;
 
@@ -34,13 +34,13 @@ const shapeOf = ({ properties, else: longer }: Schema): Shape | null => {
 };
 
 const UPSERT = shapeOf(MESSAGE_SCHEMAS.upsert) as Shape;
-/** A message that expires an advert may repeat everything known about it. */
+/** A message that expires an advert may also have all members of other messages. */
 const SHAPES: Readonly<Record<SentMessage['kind'], Shape>> = {
   upsert: UPSERT,
   expire: new Map([...(shapeOf(MESSAGE_SCHEMAS.expire) as Shape), ...UPSERT]),
 };
 
-/** Removes them from `sent` wherever the contract defines its objects and lists. */
+/** Removes the undefined members from `sent`, at any depth at which the contract defines objects and lists. */
 export function dropUnknownMembers(sent: object, kind: SentMessage['kind'], report: ReportUnknown): void {
   let reported = 0;
 

@@ -1,7 +1,7 @@
 /**
- * The phrases that a non-strict entry searches for (decisions, section 2): its words in order, each in any of its forms,
- * with at most two other words between neighbours; or another spelling, whose words are adjacent. Numbers and negations
- * are read by `lenient-words.ts`.
+ * The phrases that an entry searches for if it is not strict (decisions, section 2). The first is the entry's words in
+ * order, each in any form, with at most two other words between neighbours. The others are other spellings, whose words
+ * must be adjacent. `lenient-words.ts` reads numbers and negations.
  */
 
 import { LRUCache } from 'lru-cache';
@@ -24,14 +24,14 @@ export interface PhraseWord {
   readonly word: string;
   /** Number of other words allowed between the previous word and this one. */
   readonly gapMax: number;
-  /** True for a word that joins the words around it, and that no entry requires. */
+  /** True for a conjunction between the words that the entry requires. */
   readonly isLink?: boolean;
 }
 
 export interface Phrase {
-  /** At least one. */
+  /** The words in order, at least one. */
   readonly words: readonly PhraseWord[];
-  /** True if it is also found after negations. */
+  /** True if the entry itself has a negation, so that the phrase is also found after negations. */
   readonly isNegation: boolean;
 }
 
@@ -45,13 +45,13 @@ const SPLIT_SPELLINGS: readonly (readonly (readonly string[])[])[] = SPELLINGS.m
 /** Maximum number of alternatives of one entry. */
 const PHRASES_MAX = 16;
 
-/** A cache: searches use the same few thousand phrases. Its size counts words, because a text may have hundreds. */
+/** A cache: searches share a few thousand phrases. Its size is counted in words, because an entry may have hundreds. */
 const known = new LRUCache<string, readonly Phrase[]>({
   maxSize: 100_000,
   sizeCalculation: (phrases) => phrases.reduce((size, { words }) => size + words.length, 1),
 });
 
-/** Any phrase suffices. Empty for a text without a word. */
+/** The phrases of an entry's text, of which one must be found. Empty if the text has no word. */
 export function phrasesOf(text: string): readonly Phrase[] {
   let phrases = known.get(text);
   if (phrases === undefined) {
@@ -103,9 +103,9 @@ function widerAt(
   return { parts: [[head, { word: second, gapMax: GAP_MAX }], ...linked], length: 2 };
 }
 
-/** Words of a text that count as one word in gaps. */
+/** A word of a text, or several folded words that count as one, such as a number and its unit. */
 export interface Place {
-  /** Words read at this position; an entry requires the first one. */
+  /** The words that this position is read as. An entry requires the first of its own words. */
   readonly words: readonly string[];
   /** See `NumberRead`. */
   readonly apart: string | null;
@@ -162,13 +162,13 @@ function partsOf({ words, apart }: Place): readonly (readonly string[])[] {
 interface Spelled {
   /** The words as written, then in other spellings. */
   readonly parts: readonly (readonly string[])[];
-  /** Number of positions that they replace. */
+  /** Number of positions in the entry that a spelling covers. */
   readonly length: number;
 }
 
 let startLemmas: ReadonlySet<string> | null = null;
 
-/** Whether a spelling may begin with this word. Few words do, and trying every spelling takes a hundred look-ups. */
+/** Whether a spelling may begin with this word. Few words begin one, and trying them all takes a hundred look-ups. */
 function startsSpelling(word: string): boolean {
   startLemmas ??= new Set(SPLIT_SPELLINGS.flat().flatMap(([first = '']) => lemmasOf(first)));
   return lemmasOf(word).some((lemma) => startLemmas?.has(lemma));
@@ -189,7 +189,7 @@ function spellingsAt(places: readonly Place[], at: number): Spelled | null {
   return null;
 }
 
-/** The replacement for `#`, empty if there is none; null if the words do not have this spelling. */
+/** The number in place of `#`; empty if the spelling has no `#`; null if the words do not have this spelling. */
 function numberIn(words: readonly string[], spelling: readonly string[]): string | null {
   let number = '';
   for (const [i, expected] of spelling.entries()) {
@@ -221,7 +221,7 @@ interface FoldedPosition {
 export interface FoldedText {
   /** One entry per text: ` word word word `, so that a phrase is a substring between spaces. */
   readonly phrases: readonly string[];
-  /** By text. */
+  /** The positions of each text. */
   readonly places: readonly (readonly FoldedPosition[])[];
   /** Lemmas of all positions. */
   readonly lemmas: ReadonlySet<string>;

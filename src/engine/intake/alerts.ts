@@ -1,6 +1,6 @@
 /**
  * Derives the alerts of a batch of changes: deliveries with the property document as of each change, and their matches.
- * A pair that causes no notification produces nothing. Pure, except for fresh identifiers.
+ * A pair (search, property) without a notification is omitted. The functions are pure, except for new ids.
  */
 
 import type { AdvertEvent } from '../domain/advert.ts';
@@ -19,22 +19,22 @@ import type { Snapshot } from '../store/snapshots.ts';
 import type { EvaluatedChange } from './evaluated-change.ts';
 import { eventsSeenBy, type NotifiedBefore, NotifiedSoFar } from './notified-values.ts';
 
-/** A pair that is notified of a change: by webhook, by the feed alone, or by a feature. */
+/** A pair that is notified of a change: by webhook, only in the feed, or by a feature. */
 export interface NotifiedPair {
   readonly route: SearchRoute;
   readonly match: Match;
   readonly change: EvaluatedChange;
   /** The events of the change that reach the thresholds of the search. */
   readonly events: readonly AdvertEvent[];
-  /** True if the property satisfies the search for the first time. */
+  /** True if the property begins to satisfy the search for the first time. */
   readonly hasBegun: boolean;
 }
 
-/** How a feature records notified pairs; the engine writes their matches, sequences and feed rows. */
+/** How a feature records notified pairs. The engine itself writes their matches, sequences and feed rows. */
 export interface PairFeature {
-  /** Called for each notified pair. */
+  /** Whether the feature records the notified pairs of this search. */
   readonly wants: (route: SearchRoute) => boolean;
-  /** Statements of the transaction that records the pairs. */
+  /** Returns statements for the transaction that records the pairs. */
   readonly record: (pairs: readonly NotifiedPair[], now: Date) => readonly Statement[];
   /** Called after the commit. */
   readonly onRecorded: (pairs: readonly NotifiedPair[]) => void;
@@ -43,27 +43,27 @@ export interface PairFeature {
 export type AddressedDelivery = NewDelivery & { readonly endpointKey: string };
 
 export interface Alerts {
-  /** Pairs without an earlier notification. */
+  /** Pairs that were never notified before. */
   readonly newMatches: readonly Match[];
   /** Known pairs that are notified again, including those that begin to match now. */
   readonly changedMatches: readonly Match[];
   readonly snapshots: readonly Snapshot[];
   readonly deliveries: readonly AddressedDelivery[];
-  /** Notifications of searches without an endpoint for them. */
+  /** Notifications of searches that have no endpoint for them. */
   readonly feedItems: readonly FeedItem[];
-  /** Deliveries and items, by client. */
+  /** Deliveries and feed items, by client. */
   readonly feedEntries: readonly FeedEntry[];
-  /** The pairs that each feature wants, in the order of the features. */
+  /** The pairs that each feature records, in the order of the features. */
   readonly featurePairs: readonly (readonly NotifiedPair[])[];
-  /** Matches that began in this batch, new or known. */
+  /** Matches that began in this batch, whether new or known. */
   readonly began: readonly Match[];
-  /** The notified values of searches that compare with them. */
+  /** The notified values of searches that compare new values with them. */
   readonly notices: readonly MatchNotice[];
 }
 
 /**
- * The properties and searches whose pairs `changes` may affect, each once; only searches that are likely to notify are
- * included.
+ * The properties and searches whose pairs `changes` may affect, each once. `isNotifying` selects the searches to
+ * include.
  */
 export function touchedBy(
   changes: readonly EvaluatedChange[],
@@ -82,15 +82,15 @@ export function touchedBy(
 }
 
 export interface AlertOptions {
-  /** Every new sequence is above it. */
+  /** Every new sequence is above this number. */
   readonly sequenceFloor?: number;
   readonly features?: readonly PairFeature[];
   readonly notifiedBefore?: NotifiedBefore | null;
 }
 
 /**
- * `routes` has the searches that notify, and null for deleted ones; all other searches are silent. `known` has at least
- * the pairs of the changed properties that a change affects.
+ * `routes` contains the searches that notify, and null for deleted ones. Other searches are silent. `known` contains at
+ * least the pairs of the changed properties that a change affects.
  */
 export function deriveAlerts(
   changes: readonly EvaluatedChange[],
@@ -155,9 +155,9 @@ export function deriveAlerts(
 
 /** A (search, property) pair while the batch is processed. */
 interface Pair {
-  /** Whether the table holds the match. */
+  /** Whether the table already has the match. */
   readonly isKnown: boolean;
-  /** As stored, or as an earlier change of the batch has set it. */
+  /** The match as stored, or as an earlier change in the batch has set it. */
   match: (KnownMatch & Partial<Pick<Match, 'cause'>>) | null;
 }
 
@@ -170,7 +170,7 @@ function byProperty(
   return pairs;
 }
 
-/** The given searches that the property starts to satisfy and those that are notified of an event. */
+/** The requested searches that the property begins to satisfy, and those that are notified of an event. */
 function searchesTouchedBy(
   { before, after, events }: EvaluatedChange,
   isRequested: (number: SearchNumber) => boolean,
@@ -187,8 +187,8 @@ function headOf(notification: Notification, route: SearchRoute, match: OpenMatch
 }
 
 /**
- * Returns the time for the ids of a change, never earlier than that of the property's last deliveries. The ids of a
- * match therefore ascend even if a clock is set back, and a snapshot's id is never later than those of its deliveries.
+ * Returns the time for the ids of a change, which is never earlier than the property's last deliveries. The ids of a
+ * match therefore ascend even if a clock is set back, and the id of a snapshot never follows those of its deliveries.
  */
 function notBefore(now: Date, pairs: Iterable<Pair>): Date {
   let last: Uuid | null = null;
@@ -203,7 +203,7 @@ function notBefore(now: Date, pairs: Iterable<Pair>): Date {
 /** A match before its notifications are counted. */
 type OpenMatch = Omit<Match, 'lastDeliveryId'> & { readonly lastDeliveryId: Uuid | null };
 
-/** Copies members by name in one order, because copying by spread costs half of this stage's time. */
+/** Copies the members by name, always in one order, because the spread syntax would take half of this stage's time. */
 function openMatch(
   match: Pair['match'],
   { number, version }: SearchRoute,
@@ -225,7 +225,7 @@ function openMatch(
   };
 }
 
-/** The match with one more delivery or feed item. */
+/** The match after one more delivery or feed item. */
 function countNotification(match: OpenMatch, at: Date, sequenceFloor: number): Match {
   const { id, searchNumber, propertyUuid, hasBegun, createdAt, updatedAt, lastSequence, lastDeliveryId, cause } = match;
   return {
@@ -249,7 +249,7 @@ interface AlertRows {
 
 type Recorded = Pick<NewDelivery, 'snapshotId' | 'traceparent'> & Required<Pick<AlertOptions, 'sequenceFloor'>>;
 
-/** The match with its notifications, one or more. */
+/** Adds one or more notifications; returns the match after them. */
 function notifyAll(
   rows: AlertRows,
   notifications: readonly Notification[],
@@ -267,7 +267,7 @@ function notifyAll(
   return match as Match;
 }
 
-/** `match` includes this notification. */
+/** `match` already counts this notification. */
 function notify(
   { deliveries, feedItems, feedEntries }: AlertRows,
   { channel, kind, endpoint }: Notification,
@@ -286,7 +286,7 @@ function notify(
   }
 }
 
-/** Serialises the document of one change at most once per variant. */
+/** Serialises the document of a change at most once with contacts and once without. */
 function snapshotter(
   stored: StoredProperty,
   resolvePlace: ResolvePlace,

@@ -1,56 +1,56 @@
 /**
- * Evaluates batches in the order of the stream. While one batch is written, the next one is evaluated, so that the
- * process computes while PostgreSQL writes. An item whose key is being written waits for that write, as part of a later
- * batch. Items that need a large state are recorded apart, one batch at a time, and no item of another key waits for
- * them. A batch whose write failed is recorded again, and its keys are recorded alone until they are written.
+ * Evaluates batches in stream order. While one batch is being written, the next one is evaluated, so that the process
+ * computes while PostgreSQL writes. If the key of an item is being written, the item waits for a later batch. Items
+ * that need a large state are recorded apart, one batch at a time; items of other keys do not wait for them. A batch
+ * whose write failed is recorded again, and its keys are recorded alone until they are written.
  */
 
-/** Items of a batch that were not recorded with it. */
+/** The items of a batch that were not recorded with it. */
 export interface Rest<Item> {
-  /** Recorded with a later batch. */
+  /** Items to record with a later batch. */
   readonly deferred: readonly Item[];
-  /** They need a large state that was not read. */
+  /** Items that need a large state that was not read. */
   readonly stateless: readonly Item[];
 }
 
 export interface RecordOptions<Item> {
   /** Called as soon as the next batch may be evaluated. */
   readonly onEvaluated?: (rest: Rest<Item>) => void;
-  /** Whether large states are not read. */
+  /** True: large states are not read. */
   readonly leavesLarge?: boolean;
 }
 
 interface PipelineWork<Item, Recorded extends { readonly rest: Rest<Item> }> {
   /** Resolves when the items are written, or with null if recording has ended. */
   readonly record: (items: readonly Item[], options: RecordOptions<Item>) => Promise<Recorded | null>;
-  /** Called with what was written; resolves when there is room for more. */
+  /** Called with the written batch. Resolves when there is room for more. */
   readonly handOn: (recorded: Recorded) => Promise<void>;
   readonly keyOf: (item: Item) => unknown;
 }
 
-/** A batch that is not yet written or handed on. */
+/** A batch that is not yet written and handed on. */
 interface Writing<Item> {
   readonly items: Item[];
   readonly keys: ReadonlySet<unknown>;
-  /** Resolves when the batch is handed on or has failed; rejects when handing on fails. */
+  /** Resolves when the batch is handed on or has failed; rejects if handing it on fails. */
   readonly ended: Promise<void>;
   hasFailed: boolean;
 }
 
-/** Maximum batches written while the next one is evaluated. More would compete for the same core. */
+/** Maximum number of batches being written while the next one is evaluated. More would compete for the same core. */
 const BESIDE_MAX = 1;
-/** While this many items wait to be recorded apart, nothing else is recorded: senders wait. */
+/** While this many items wait to be recorded apart, nothing else is recorded, so that senders wait. */
 const WAITING_APART_MAX = 256;
 
 const NOTHING_LEFT = { deferred: [], stateless: [] };
 
-/** `receive` and `settle` are an actor's: see `ActorOptions`. */
+/** `receive` and `settle` belong to an actor: see `ActorOptions`. */
 export class BatchPipeline<Item, Recorded extends { readonly rest: Rest<Item> }> {
   readonly #work: PipelineWork<Item, Recorded>;
   readonly #writing = new Set<Writing<Item>>();
-  /** The batch that is recorded apart. */
+  /** The batch that is being recorded apart. */
   #apart: Writing<Item> | null = null;
-  /** Items to be recorded apart, in their order. */
+  /** Items that wait to be recorded apart, in their order. */
   #waitingApart: readonly Item[] = [];
   /** Keys of batches that could not be written. */
   readonly #doubtful = new Set<unknown>();
@@ -82,7 +82,7 @@ export class BatchPipeline<Item, Recorded extends { readonly rest: Rest<Item> }>
     return this.#takeFailed();
   }
 
-  /** Records `item` out of order, in place of one that was abandoned. */
+  /** Records `item` in place of the abandoned item `givenUp`, out of order. */
   async replace(givenUp: Item, item: Item): Promise<void> {
     await this.#untilWriting(0);
     this.#doubtful.delete(this.#work.keyOf(givenUp));
@@ -119,7 +119,7 @@ export class BatchPipeline<Item, Recorded extends { readonly rest: Rest<Item> }>
     this.#beginApart();
   }
 
-  /** Called whenever a batch has ended and whenever items are added: nothing else begins a batch apart. */
+  /** Must be called when a batch ends and when items are added, because nothing else begins a batch apart. */
   #beginApart(): void {
     if (this.#apart !== null) return;
     const items = this.#waitingApart.filter((item) => this.#isFree(item));
@@ -154,14 +154,14 @@ export class BatchPipeline<Item, Recorded extends { readonly rest: Rest<Item> }>
     return writing;
   }
 
-  /** Whether no batch beside is writing the item's key. */
+  /** True unless a batch in `#writing` has the item's key. */
   #isFree(item: Item): boolean {
     const key = this.#work.keyOf(item);
     for (const { keys } of this.#writing) if (keys.has(key)) return false;
     return true;
   }
 
-  /** Divides off the items that follow one of the same key that is recorded apart, or waits for that. */
+  /** Separates the items whose key is being recorded apart or waits for this. */
   #divide(items: readonly Item[]): readonly [apart: readonly Item[], others: readonly Item[]] {
     const keys = new Set([...(this.#apart?.keys ?? []), ...this.#waitingApart.map(this.#work.keyOf)]);
     const isApart = (item: Item): boolean => keys.has(this.#work.keyOf(item));
@@ -184,7 +184,7 @@ export class BatchPipeline<Item, Recorded extends { readonly rest: Rest<Item> }>
     }
   }
 
-  /** The items of failed batches, then those that wait to be recorded apart: some may have the same key. */
+  /** The items of failed batches, then those that wait to be recorded apart, because these may have the same keys. */
   #takeFailed(): readonly Item[] {
     const failed = [...this.#writing, this.#apart].filter(
       (each) => each?.hasFailed === true,

@@ -1,27 +1,27 @@
 /**
- * A circuit breaker that keeps a bug from moving the whole stream to the dead letters. A message that cannot be
- * recorded because of a bug is dead-lettered. If that affects more properties within the window than allowed, the
- * messages are not the cause: intake rests, so that another instance may lead, perhaps with another version. If this
- * instance meets the bug again after its rest, the process must end.
+ * A circuit breaker that prevents a bug from dead-lettering the whole stream. A message that cannot be recorded because
+ * of a bug becomes a dead letter. If this affects more properties within the window than allowed, the messages are not
+ * the cause. Intake then rests, so that another instance, perhaps of another version, may lead. If this instance meets
+ * the bug again after its rest, the process must end.
  */
 
 export interface BreakerOptions {
-  /** Different properties whose messages may be dead-lettered within the window. */
+  /** Maximum number of properties whose messages may be dead-lettered within the window. */
   readonly propertiesMax: number;
   readonly windowMs: number;
   readonly restMs: number;
   /** Monotonic milliseconds. */
   readonly nowMs: () => number;
-  /** Called with the reason for which the process must end. */
+  /** Called with the reason why the process must end. */
   readonly onRepeated: (reason: string) => void;
 }
 
 export interface IntakeBreaker {
   /** Why intake rests; null while it may lead. */
   readonly restReason: string | null;
-  /** Counts messages that any instance dead-lettered before this term: their ages in milliseconds, by property. */
+  /** Adds the messages that any instance dead-lettered before this term, as ages in milliseconds by property. */
   recall(agesMs: ReadonlyMap<string, number>): void;
-  /** True when a message of the property may be dead-lettered because of `error`; otherwise intake rests. */
+  /** True if a message of the property may be dead-lettered because of `error`; otherwise intake rests. */
   admits(property: string, error: Error): boolean;
 }
 

@@ -1,4 +1,4 @@
-/** A change with the searches that the property satisfied before and after it. */
+/** A change, with the searches that the property satisfied before and after the change. */
 
 import type { AdvertEvent } from '../domain/advert.ts';
 import type { StoredProperty } from '../domain/change.ts';
@@ -8,13 +8,13 @@ import type { PropertyFacts } from '../domain/property-facts.ts';
 export interface EvaluatedChange {
   readonly propertyUuid: Uuid;
   readonly stored: StoredProperty;
-  /** Before the change; null when it was unknown. */
+  /** The property before the change; null if it was unknown. */
   readonly former: StoredProperty | null;
   readonly events: readonly AdvertEvent[];
   readonly before: readonly SearchNumber[];
   readonly after: readonly SearchNumber[];
-  /** The facts that were matched before and after the change; null without a live advert. */
+  /** The facts that were matched before and after the change; null if no advert was live. */
   readonly facts: { readonly before: PropertyFacts | null; readonly after: PropertyFacts | null };
-  /** The trace that the change's message belongs to. */
+  /** The trace that the message of the change belongs to. */
   readonly traceparent: string | null;
 }

@@ -1,8 +1,8 @@
 /**
- * Applies a batch of messages to their properties, one message after the other: computes the new states, and the
- * searches that each property satisfies before and after its change. Small properties are evaluated all at once. The
- * bytes of large properties in one transaction are bounded, so some of their messages are deferred to the next batch;
- * if the messages of one property come faster than they can be recorded, the surplus is rejected.
+ * Applies a batch of messages to their properties, one message after the other. Computes the new states, and the
+ * searches that each property satisfies before and after each change. One transaction has limits for the bytes of large
+ * properties and for pairs with searches, so some messages are deferred to the next batch. If the messages of a large
+ * property arrive faster than they can be recorded, the surplus is rejected.
  */
 
 import { yieldToOthers } from '../actor/waiting.ts';
@@ -27,31 +27,31 @@ import type { EvaluatedChange } from './evaluated-change.ts';
 import type { Matcher } from './matcher.ts';
 
 export interface RecordBounds extends PropertyBounds {
-  /** Bounds the large properties that one transaction reads and reports. */
+  /** Maximum bytes of the large properties that one transaction reads and notifies. */
   readonly batchBytesMax: number;
-  /** Messages of one very large property that may wait. */
+  /** Maximum number of messages of one very large property that may wait. */
   readonly waitingMax: number;
 }
 
 export interface IntakeEntry {
   readonly message: IntakeMessage;
   readonly origin: MessageOrigin;
-  /** When the stream stored it. */
+  /** When the stream stored the message. */
   readonly storedAtMs?: number | undefined;
-  /** Bytes of the message as received. */
+  /** Size of the received message in bytes. */
   readonly bytes: number;
-  /** The trace context, as its sender wrote it. */
+  /** The trace context of the message; null if there is none. */
   readonly traceparent: string | null;
-  /** True if it was acknowledged before: it was then recorded or refused, unless the database was restored. */
+  /** True if it was acknowledged before, and so recorded or rejected, unless the database was restored. */
   readonly wasAcknowledged?: boolean;
 }
 
 export interface EvaluatedBatch {
-  /** The last state of every property that a message touched, unless it was not read. */
+  /** The last state of every property that a message affects, if its state was read. */
   readonly latest: ReadonlyMap<Uuid, StoredProperty>;
   /** The last crawls of properties that were crawled again and whose state was not read. */
   readonly unread: ReadonlyMap<Uuid, Crawls>;
-  /** Properties whose document may have changed; the other affected ones were only crawled again. */
+  /** Properties whose document may have changed. The other affected properties were only crawled again. */
   readonly readings: ReadonlyMap<Uuid, PropertyReading>;
   readonly changes: readonly EvaluatedChange[];
   readonly outcomes: Record<ChangeOutcome, number>;
@@ -59,9 +59,9 @@ export interface EvaluatedBatch {
   readonly rejected: ReadonlyMap<number, string>;
   /** Positions of messages that are deferred to the next batch. */
   readonly deferred: readonly number[];
-  /** Positions of messages whose property has a state that they need and that was not read. */
+  /** Positions of messages that need a state that was not read. */
   readonly stateless: readonly number[];
-  /** Sequences of messages that were acknowledged before and change the state. */
+  /** Sequences of messages that were acknowledged before and nevertheless change the state. */
   readonly news: readonly number[];
 }
 
@@ -73,20 +73,20 @@ export interface EvaluationDependencies {
   readonly bounds: RecordBounds;
 }
 
-/** Changes evaluated before timers and sockets are served. */
+/** Number of changes to evaluate before timers and sockets are served. */
 const CHANGES_PER_SLICE = 16;
-/** A larger property counts towards the bytes that a transaction may hold. */
+/** A larger property counts towards the byte limit of a transaction. */
 const LIGHT_BYTES = 64 * 1_024;
-/** A property above this may be the only one in its transaction. */
+/** The size above which at most `waitingMax` messages of a property may wait. */
 const VERY_LARGE_BYTES = 1_024 * 1_024;
-/** The most by which a message's bytes grow in a state: numbers may grow, absent members become null. */
+/** The most by which a message may grow in a state: numbers may become longer, and absent members become null. */
 const GROWTH_FACTOR = 3;
 const GROWTH_BYTES = 8 * 1_024;
-/** Approximate maxima per transaction: (change, search) pairs, then notified pairs. One change may exceed them. */
+/** Approximate maxima per transaction: pairs of a change and a search, notified pairs. One change may exceed them. */
 const PAIRS_MAX = 50_000;
 const NOTIFIED_PAIRS_MAX = 2_000;
 
-/** The properties whose state was not read with the lock but is needed, in the order of their messages. */
+/** The properties whose state is needed but was not read with the lock, in the order of their messages. */
 export function unreadStates(
   locked: ReadonlyMap<Uuid, LockedProperty>,
   entries: readonly IntakeEntry[],
@@ -106,7 +106,7 @@ export function unreadStates(
   return needed;
 }
 
-/** Why the message must be rejected, if the size of the property shows it; null if the state may be needed. */
+/** Why the message must be rejected, if the size of the property shows this; null if the state may be needed. */
 function excessUnread(
   { crawls, bytes }: LockedProperty,
   { message, origin }: IntakeEntry,
@@ -119,8 +119,8 @@ function excessUnread(
 }
 
 /**
- * `known`: the known properties. If the state of one is null, a message that its crawls and its size do not decide waits
- * for another batch, with all later ones of the property.
+ * `known` contains the known properties. If the state of a property is null and its crawls and size do not decide a
+ * message, that message waits for another batch, as do all later messages of the property.
  */
 export async function evaluateBatch(
   known: ReadonlyMap<Uuid, LockedProperty>,
@@ -147,9 +147,9 @@ class Evaluation implements EvaluatedBatch {
   readonly news: number[] = [];
   readonly #known: ReadonlyMap<Uuid, LockedProperty>;
   readonly #dependencies: EvaluationDependencies;
-  /** Upper bounds for the bytes of the latest states. */
+  /** Upper limits for the bytes of the latest states. */
   readonly #bytes = new Map<Uuid, number>();
-  /** Number of deferred messages, by property: later messages of the same property must wait as well. */
+  /** Number of deferred messages, by property. Later messages of the same property must wait too. */
   readonly #deferredOf = new Map<Uuid, number>();
   readonly #unreadable = new Set<Uuid>();
   #heldBytes = 0;
@@ -161,7 +161,7 @@ class Evaluation implements EvaluatedBatch {
     this.#dependencies = dependencies;
   }
 
-  /** Returns the approximate number of bytes read. */
+  /** Returns the approximate number of bytes that were read. */
   apply(position: number, entry: IntakeEntry): number {
     const uuid = entry.message.propertyUuid;
     const locked = this.#known.get(uuid);
@@ -180,7 +180,7 @@ class Evaluation implements EvaluatedBatch {
     return this.#evaluate(position, entry, this.latest.get(uuid) ?? locked?.stored ?? null);
   }
 
-  /** False when the message needs the state. */
+  /** Returns false if the message needs the state. */
   #decideUnread(position: number, entry: IntakeEntry, locked: LockedProperty): boolean {
     const excess = excessUnread(locked, entry, this.#dependencies.bounds);
     if (excess !== null) {
@@ -229,7 +229,7 @@ class Evaluation implements EvaluatedBatch {
     return bytes;
   }
 
-  /** False when the transaction has no room for all notifications. */
+  /** Returns false if the transaction has no room for all notifications. */
   #evaluateMatches(entry: IntakeEntry, stored: StoredProperty | null, change: Change, bytes: number): boolean {
     const uuid = entry.message.propertyUuid;
     const after = this.#read(change.stored as StoredProperty);
@@ -263,7 +263,7 @@ class Evaluation implements EvaluatedBatch {
     return this.#pairs > PAIRS_MAX || this.#notifiedPairs >= NOTIFIED_PAIRS_MAX;
   }
 
-  /** Estimates by the larger count: most searches that a change affects match both before and after it. */
+  /** Estimates by the larger count, because most searches that a change affects match both before and after it. */
   #countNotified(...lists: readonly (readonly SearchNumber[])[]): number {
     const { notifying } = this.#dependencies.matcher;
     return Math.max(...lists.map((numbers) => numbers.filter((number) => notifying.has(number)).length));
@@ -277,7 +277,7 @@ class Evaluation implements EvaluatedBatch {
     return facts === null ? [] : this.#dependencies.matcher.match(facts);
   }
 
-  /** A cheap upper bound, used while it suffices to classify the property as small. */
+  /** Uses a cheap upper limit if this is enough to classify the property as small. */
   #bytesAfter({ message, bytes }: IntakeEntry, after: StoredProperty): number {
     const uuid = message.propertyUuid;
     const before = this.#bytes.get(uuid) ?? this.#known.get(uuid)?.bytes ?? 0;
@@ -290,7 +290,7 @@ class Evaluation implements EvaluatedBatch {
     return state.adverts.length > advertsMax || bytes > bytesMax;
   }
 
-  /** An expiry is never rejected: no other message would expire the advert. */
+  /** Never rejects an expiry, because no other message would expire the advert. */
   #defer(position: number, { message }: IntakeEntry): void {
     const uuid = message.propertyUuid;
     const { waitingMax } = this.#dependencies.bounds;

@@ -1,6 +1,6 @@
 /**
- * Passes messages from the stream to the recorder, in stream order, for one term of leadership (leadership.ts). A slow
- * recorder stops the pulling, and JetStream holds the rest.
+ * Passes messages from the stream to the recorder, in stream order, for one term of leadership (leadership.ts). If the
+ * recorder is slow, pulling stops, and the other messages stay in JetStream.
  */
 
 import { startPull } from '../broker/pull.ts';
@@ -13,15 +13,15 @@ import { findIntakeStart, startPositionMarks } from './position.ts';
 import { type IntakeDependencies, startRecording } from './recording.ts';
 
 export interface Intake {
-  /** Messages admitted and not yet recorded. */
+  /** Number of messages admitted but not yet recorded. */
   readonly depth: number;
-  /** Messages pulled and not yet acknowledged. */
+  /** Number of messages pulled but not yet acknowledged. */
   readonly inFlight: number;
-  /** False once intake must end: the term is over, messages were lost in transit, or the circuit breaker has opened. */
+  /** False if intake must end: the term is over, messages were lost in transit, or the circuit breaker has opened. */
   readonly isSound: boolean;
   /** Stops pulling, then finishes the pulled messages. */
   drain(): Promise<void>;
-  /** Stops pulling and drops unrecorded messages: the next term begins with them. */
+  /** Stops pulling and drops unrecorded messages. The next term begins with these messages. */
   abandon(): Promise<void>;
 }
 

@@ -1,8 +1,8 @@
 /**
- * Campaigns for the leadership of intake until this instance stops: it waits for the current leader to end, leads for a
- * term, and campaigns again. A term ends when PostgreSQL ends its session (store/intake-leader.ts), when another term
- * has begun, or when the connection to NATS has broken: another instance may still reach NATS, and this instance's next
- * term begins with the messages that were lost in transit.
+ * Campaigns for the leadership of intake until this instance stops. The instance waits until the current leader ends,
+ * leads for a term, and campaigns again. A term ends when PostgreSQL ends its session (store/intake-leader.ts), when
+ * another term has begun, or when the connection to NATS has broken. In the last case another instance may still reach
+ * NATS, and the next term of this instance begins with the messages that were lost in transit.
  */
 
 import type { Supervisor, Watch } from '../actor/supervisor.ts';
@@ -11,24 +11,24 @@ import { pause } from '../actor/waiting.ts';
 import type { LeaderSession, Term } from '../store/intake-leader.ts';
 
 export interface LeadershipDependencies {
-  /** Rejects when PostgreSQL cannot be reached. */
+  /** Rejects if PostgreSQL cannot be reached. */
   readonly openSession: () => Promise<LeaderSession>;
   /** False while this instance cannot do the work. */
   readonly isFit: () => boolean;
   /** Starts the work of a term. */
   readonly lead: (term: Term) => Promise<LeaderTask>;
-  /** Called with each term of this instance that begins, and with null at its end. */
+  /** Called with each term of this instance when it begins, and with null when it ends. */
   readonly onTerm: (term: Term | null) => void;
   readonly supervisor: Pick<Supervisor, 'watch'>;
 }
 
 /** The work of one term. */
 export interface LeaderTask {
-  /** False once it must be given up. */
+  /** False if the work must be given up. */
   readonly isSound: boolean;
   /** Finishes the work in progress. */
   drain(): Promise<void>;
-  /** Drops the work in progress; resolves when none of it runs here any more. */
+  /** Drops the work in progress. Resolves when none of it runs here any more. */
   abandon(): Promise<void>;
 }
 
@@ -39,7 +39,7 @@ export interface Leadership {
 
 const CHECK_EVERY_MS = 500;
 
-/** Resolves when this instance leads or waits for another one to end. */
+/** Resolves when this instance leads, or waits for another instance to end. */
 export async function startLeadership(dependencies: LeadershipDependencies): Promise<Leadership> {
   const { openSession, isFit, lead, onTerm, supervisor } = dependencies;
   const watch = supervisor.watch('leadership');
@@ -53,7 +53,7 @@ export async function startLeadership(dependencies: LeadershipDependencies): Pro
     }
   }
 
-  /** Holds one session, for at most one term. */
+  /** Uses one session, for at most one term. */
   async function holdSession(stopping: AbortSignal): Promise<void> {
     const session = await openSession();
     try {
@@ -71,7 +71,7 @@ export async function startLeadership(dependencies: LeadershipDependencies): Pro
 
   async function runTerm(session: LeaderSession, term: Term, stopping: AbortSignal): Promise<void> {
     const task = await lead(term);
-    // If this heartbeat fails, a later one may succeed: the work of the term continues.
+    // A later heartbeat may succeed, so the work of the term continues if this one fails.
     await session.showLead().catch((error: Error) => reportFailure(watch, error));
     watch.recovered();
     onTerm(term);
@@ -82,7 +82,7 @@ export async function startLeadership(dependencies: LeadershipDependencies): Pro
       onTerm(null);
     } else {
       onTerm(null);
-      // The session is closed first, so that the next term does not wait for the dropped work.
+      // Closes the session first, so that the next term does not wait for the dropped work.
       await session.close();
       await task.abandon();
     }
@@ -108,7 +108,7 @@ function createCompletion(): { readonly promise: Promise<void>; readonly complet
   return { promise, complete };
 }
 
-/** If a term cannot begin, the lock is released for another instance, and this one campaigns again. */
+/** If a term cannot begin, its lock is released for other instances, and this instance campaigns again. */
 function reportFailure(watch: Watch, error: Error): void {
   watch.failed({ error, isBug: !watch.isOperational(error), isFinal: false, retryInMs: CHECK_EVERY_MS });
 }

@@ -1,6 +1,6 @@
 /**
- * Ends and returns of matches, for searches that subscribe to them (decisions, section 16). A match ends when a change
- * of an advert, except its expiry, makes a live property fail the search. It returns when it matches again.
+ * Finds ends and returns of matches, for searches that subscribe to these events (decisions, section 16). A match ends
+ * if a change of an advert, except its expiry, makes a live property fail the search. It returns when it matches again.
  */
 
 import type { AdvertEvent, FieldChange } from '../domain/advert.ts';
@@ -26,7 +26,7 @@ function mayEnd({ events, facts }: EvaluatedChange): boolean {
   return events.length > 0 && facts.after !== null && events.every(({ kind }) => kind !== 'ad.update.expired');
 }
 
-/** The criteria of the searches among `following` that a property ceases to satisfy. */
+/** The criteria of the searches in `following` that a property ceases to satisfy. */
 export async function readEndingCriteria(
   client: Queryable,
   changes: readonly EvaluatedChange[],
@@ -43,11 +43,11 @@ export async function readEndingCriteria(
   return new Map([...members].map(([number, each]) => [number, criteriaOf(each, nameOf)]));
 }
 
-/** Their values are omitted: areas and texts are long, and mean nothing to a reader on their own. */
+/** The values of these criteria are omitted: areas and texts are long, and meaningless without context. */
 const WITHOUT_VALUES: readonly CriterionName[] = ['areas', 'excludedAreas', 'expressions'];
 const VALUE_LENGTH_MAX = 200;
 
-/** The event of an end, with the first criterion that fails. Null if some criterion failed before or none fails now. */
+/** The event of an end, with the first criterion that now fails; null if one failed before, or none fails now. */
 export function endOf(change: EvaluatedChange, criteria: Criteria | undefined): AdvertEvent | null {
   const { before, after } = change.facts;
   if (criteria === undefined || before === null || after === null || !mayEnd(change)) return null;

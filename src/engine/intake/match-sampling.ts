@@ -1,6 +1,6 @@
 /**
- * Counts which searches one in a hundred evaluated properties matches. The counts correct the estimated matches of
- * searches.
+ * Counts the searches that match one in a hundred evaluated properties. The counts correct the estimates of how many
+ * adverts match each search.
  */
 
 import type { SearchNumber } from '../domain/ids.ts';
@@ -8,7 +8,7 @@ import type { MatchSample } from '../store/search-totals.ts';
 import type { Matcher } from './matcher.ts';
 
 const EVALUATED_PER_SAMPLE = 100;
-/** Maximum different searches in a sample; at this number the sample ends early. */
+/** Maximum number of different searches in a sample. At this number the sample ends early. */
 const SEARCHES_MAX = 100_000;
 
 export interface MatchSampling {

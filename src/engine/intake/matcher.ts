@@ -1,6 +1,6 @@
 /**
- * Keeps the index in step with the saved searches, and is its only writer. It polls PostgreSQL for changes since the
- * last poll; a search written on this instance, or announced by another, only makes the next poll earlier.
+ * Updates the index when saved searches change, and is its only writer. It polls PostgreSQL for changes since the last
+ * poll. A search that this instance writes, or another instance announces, only makes the next poll earlier.
  */
 
 import { nullIfAbandoned, retryUntilAborted, retryUntilDone, type Supervisor } from '../actor/supervisor.ts';
@@ -15,13 +15,13 @@ import { warmUp } from '../matching/warm-up.ts';
 import { isSetBack, type OnSearch, type SearchChange, type SearchHorizon } from '../store/search-feed.ts';
 
 export interface MatcherDependencies {
-  /** Creates an empty index: at the start, and for each rebuild. */
+  /** Creates an empty index, at the start and for each rebuild. */
   readonly createIndex: () => SearchIndex;
   readonly clock: () => Date;
   readonly changedSince: (horizon: SearchHorizon | null, onSearch: OnSearch) => Promise<SearchHorizon>;
   readonly readSiteCategoryNames: () => Promise<SiteCategoryName>;
   readonly supervisor: Supervisor;
-  /** Called for a search that cannot be read: a bug, or another version's row. It matches nothing until it is fixed. */
+  /** Called for a search that cannot be read: a bug, or another version's row. It matches nothing until fixed. */
   readonly onUnreadableSearch: (number: SearchNumber, error: Error) => void;
 }
 
@@ -30,28 +30,28 @@ export interface Matcher {
   /** When all searches were last read into an index. */
   readonly builtAt: Date;
   has(number: SearchNumber): boolean;
-  /** Numbers of the searches that the property satisfies. */
+  /** The numbers of the searches that the property satisfies. */
   match(facts: PropertyFacts): readonly SearchNumber[];
-  /** Which searches have notifications, as of its last poll. */
+  /** Tells which searches have notifications, as of the last poll. */
   readonly notifying: NotifyingSearches;
-  /** Resolves when the index holds every search committed before the call. */
+  /** Resolves when the index contains every search committed before the call. */
   refresh(): Promise<void>;
-  /** Reads all searches into a new index while the old one answers; resolves when the new one has replaced it. */
+  /** Reads all searches into a new index while the old one answers; resolves when the new one is in use. */
   rebuild(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** A hint: searches written since the last poll may differ. */
+/** Only a hint, because searches written since the last poll may differ. */
 export interface NotifyingSearches {
-  /** Every search that was visible in this snapshot is known. Null before the first poll. */
+  /** Every search that was visible in this snapshot is included. Null before the first poll. */
   readonly horizon: SearchHorizon | null;
   has(number: SearchNumber): boolean;
 }
 
-/** How late an instance may learn of a search whose announcement was lost. */
+/** The longest time until an instance notices a search whose announcement was lost. */
 const POLL_MS = 1_000;
 const REFRESH_TIMEOUT_MS = 30_000;
-/** A million searches load in about ten seconds, on a busy machine in a minute. */
+/** A million searches load in about ten seconds, or in a minute on a busy machine. */
 const REBUILD_TIMEOUT_MS = 10 * 60_000;
 
 const SLICE_MS = 2;
@@ -93,7 +93,7 @@ export async function startMatcher(dependencies: MatcherDependencies): Promise<M
   };
 }
 
-/** The index and its position in the changes of saved searches. One call at a time. */
+/** The index and its position in the changes of saved searches. Its methods must not run concurrently. */
 class LiveIndex implements NotifyingSearches {
   readonly #dependencies: MatcherDependencies;
   #index: SearchIndex;
@@ -130,14 +130,14 @@ class LiveIndex implements NotifyingSearches {
     return this.#notifying.has(number);
   }
 
-  /** Reads what changed since the last poll. */
+  /** Reads the changes since the last poll. */
   async catchUp(): Promise<void> {
     const horizon = await this.#follow(this.#horizon, this.#index, this.#notifying);
     if (isSetBack(horizon, this.#horizon)) await this.rebuild();
     else this.#horizon = horizon;
   }
 
-  /** Reads all searches into another index, which replaces the current one when it has them all. */
+  /** Reads all searches into another index, which replaces the current one when it is complete. */
   async rebuild(): Promise<void> {
     const fresh = this.#dependencies.createIndex();
     const notifying = new NumberBits();
@@ -182,8 +182,8 @@ async function inSlices(steps: Iterable<null>): Promise<void> {
 }
 
 /**
- * Lets other work run between steps: `yieldIfDue` returns a promise if the caller must wait. It waits only for the
- * event loop, not for a turn among other work, because the recorder waits for searches to be read.
+ * Lets other work run between two steps. If `yieldIfDue` returns a promise, the caller must await it. The promise waits
+ * only for the event loop, not for a turn among other work, because the recorder waits until searches are read.
  */
 function createSlices(): { yieldIfDue(): Promise<void> | undefined } {
   let endMs = performance.now() + SLICE_MS;

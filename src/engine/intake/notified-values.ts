@@ -1,7 +1,7 @@
 /**
- * The values that searches were notified of, while a batch is processed: for searches that compare prices and surfaces
- * with them, or follow the ends and returns of matches (decisions, section 16). If a batch touches no such search,
- * nothing is read or written.
+ * Tracks the values that searches were notified of, while a batch is processed. This concerns searches that compare
+ * prices and surfaces with these values, or follow the ends and returns of matches (decisions, section 16). If a batch
+ * affects no such search, nothing is read or written.
  */
 
 import { isDeepStrictEqual } from 'node:util';
@@ -37,7 +37,7 @@ export interface NotifiedBefore {
   readonly criteria: ReadonlyMap<SearchNumber, Criteria>;
 }
 
-/** Reads what `routes` were notified of before `changes`; null if none of them depends on it. */
+/** Reads what `routes` were notified of before `changes`; null if none of them needs this. */
 export async function readNotifiedBefore(
   client: Queryable,
   changes: readonly EvaluatedChange[],
@@ -65,7 +65,7 @@ export async function readNotifiedBefore(
   return { notices, formerValues, criteria };
 }
 
-/** For each property with a price or surface event: the earliest event that a search compares with. */
+/** For each property with a price or surface event, the earliest event that a search compares with. */
 function comparedSince(
   changes: readonly EvaluatedChange[],
   comparing: ReadonlyMap<SearchNumber, number>,
@@ -110,7 +110,7 @@ export class NotifiedSoFar {
     return [...this.#written].map((id) => this.#notices.get(id) as MatchNotice);
   }
 
-  /** Call it once for each change, before its routes, because its events are not in the table yet. */
+  /** Call this once for each change, before its routes, because the events of the change are not in the table yet. */
   begin({ propertyUuid, events, after }: EvaluatedChange): void {
     this.#satisfied = new Set(after);
     for (const event of events) {
@@ -140,7 +140,7 @@ export class NotifiedSoFar {
     return this.#satisfied.has(number);
   }
 
-  /** Whether the search was notified of the end of this match, and not of a later return. */
+  /** Whether the search was notified of the end of this match, but not of a later return. */
   isEnded(matchId: Uuid | null): boolean {
     return matchId !== null && this.#notices.get(matchId)?.isEnded === true;
   }
@@ -149,7 +149,7 @@ export class NotifiedSoFar {
     return this.#criteria.get(number);
   }
 
-  /** `events` are those of the change that the search was notified of. A new match notifies of all live adverts. */
+  /** `events` are those that the search was notified of. A new match notifies of all live adverts. */
   record(
     route: SearchRoute,
     { id: matchId, updatedAt }: Match,
@@ -193,7 +193,7 @@ export class NotifiedSoFar {
   }
 }
 
-/** An unknown value changes nothing: the next known value is compared with the last known one. */
+/** Ignores an unknown value, so that the next known value is compared with the last known one. */
 function setValue(
   values: Map<Uuid, NotifiedValues[Uuid]>,
   { advertUuid, field }: AdvertEvent,
@@ -206,7 +206,6 @@ function setValue(
   values.set(advertUuid, [next.price, next.surface]);
 }
 
-/** The state of a pair at a change. */
 export interface PairAtChange {
   readonly matchId: Uuid | null;
   readonly startsNow: boolean;
@@ -214,8 +213,8 @@ export interface PairAtChange {
 }
 
 /**
- * The events of a change that a search sees: the return of the match, then events that reach its thresholds, then the
- * end of the match. A match exists from its first notification on, which may be of this change.
+ * The events of a change that a search is notified of: the return of the match, then events that reach its thresholds,
+ * then the end of the match. A match exists from its first notification on, which may be part of this change.
  */
 export function eventsSeenBy(
   route: SearchRoute,

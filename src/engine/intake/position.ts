@@ -1,8 +1,8 @@
 /**
  * Determines where a term starts in the stream of adverts, and stores how far it has come. The rows decide
- * (store/intake-position.ts): messages that JetStream has acknowledged but this database lacks, because it was restored
- * from a copy, are taken in again. The position is stored afterwards, once a second, so each term takes in the last
- * second of the previous one again: the adverts' states recognise those messages by their position in the stream.
+ * (store/intake-position.ts): if this database was restored from a copy, messages that JetStream has acknowledged and
+ * the database lacks are taken in again. The position is stored once a second, after the messages. Each term therefore
+ * repeats the last second of the previous one; adverts' states recognise these messages by their position.
  */
 
 import { startTask } from '../actor/task.ts';
@@ -34,46 +34,46 @@ import {
 /** The state that a term finds at its start. */
 export interface IntakeStart extends FoundStart {
   readonly stream: NumberedStream & { readonly createdAt: string };
-  /** When the last recorded message was stored, as far as is known; milliseconds since the epoch. */
+  /** When the last recorded message was stored, as far as is known, in milliseconds since the epoch. */
   readonly storedUpToMs: number;
   /** Number of messages that were acknowledged before and are taken in again. */
   readonly behind: number;
-  /** False: the stream was restored or created anew, and only its timestamps show what was recorded. */
+  /** False if the stream was restored or created again. Then only its timestamps show what was recorded. */
   readonly isKnownStream: boolean;
-  /** If a message up to this one changes the database, the database had lost it. */
+  /** If a message up to this sequence changes the database, the database had lost that message. */
   readonly handedOutUpTo: number;
-  /** Null if the stream holds all known messages, or was created at another time than the known stream. */
+  /** Null if the stream has all known messages, or its creation time is not that of the known stream. */
   readonly lost: LostTail | null;
-  /** True if the consumer has handed out more than the stream holds, and must be restarted. */
+  /** True if the consumer has handed out more messages than the stream has, and must be restarted. */
   readonly isConsumerAhead: boolean;
 }
 
 /** The messages that a stream has lost at its end. */
 export interface LostTail {
-  /** Number of lost messages that intake knew; NATS may have lost more. Too low if the counting server lags. */
+  /** Number of known messages that are lost. NATS may have lost more. Too low if the counting server lags behind. */
   readonly messages: number;
-  /** The last message before them, and when it was stored; null if the stream does not hold it. */
+  /** The last message before the lost ones, and when it was stored; null if the stream does not have that message. */
   readonly after: number;
   readonly storedAt: string | null;
 }
 
 export interface PositionMarks {
-  /** Checks whether the stream is still that of the term. Call it when the stream may have been created anew. */
+  /** Checks whether the stream is still that of the term. Call this when the stream may have been created again. */
   check(): Promise<void>;
   stop(): Promise<void>;
-  /** Stores the position at an orderly end, so that the next term takes nothing in twice. Never rejects. */
+  /** Stores the position at an orderly end, so that the next term takes in no message again. Never rejects. */
   markLast(): Promise<void>;
 }
 
 const MARK_EVERY_MS = 1_000;
-/** Checks before another leader is requested: as many seconds as broker/jetstream-watch.ts allows. */
+/** Number of checks before another leader is requested: the number of seconds that broker/jetstream-watch.ts allows. */
 const SHORT_CHECKS = 10;
-/** Checks until the next request, if the first did not help: each change of the leader delays messages. */
+/** Number of checks until the next request if the first one did not help. Each change of the leader delays messages. */
 const SHORT_AGAIN_CHECKS = 60;
-/** Checks, one a second: as long as the start of a term waits for a server that lags. */
+/** Number of checks, one a second: as many seconds as the start of a term waits for a server that lags behind. */
 const LACKING_CHECKS = 15;
 
-/** Rejects when a server is unavailable. */
+/** Rejects if a server is unavailable. */
 export async function findIntakeStart(broker: Broker, database: Database): Promise<IntakeStart> {
   const stored = await readIntakePosition(database);
   const { recorded, highWaterMark, stream: known, isCopied, isPromoted, clockBehind, unledSeconds } = stored;
@@ -93,7 +93,7 @@ export async function findIntakeStart(broker: Broker, database: Database): Promi
     isKnownStream,
     // Messages that the stream has dropped meanwhile cannot be taken in again to compare them.
     isRestored: isCopied || !isKnownStream || Math.min(acknowledgedUpTo, stillThere) > sequence,
-    // Messages that a lost primary had recorded and not yet acknowledged may be missing too.
+    // Messages that a lost primary had recorded but not yet acknowledged may be missing too.
     handedOutUpTo: isPromoted ? Math.min(at.handedOutUpTo, lastSequence) : acknowledgedUpTo,
     isConsumerAhead: at.handedOutUpTo > lastSequence,
     lost: known.createdAt === createdAt ? await lostTailOf(broker, at, stored, { isKnownStream, storedUpToMs }) : null,
@@ -102,8 +102,8 @@ export async function findIntakeStart(broker: Broker, database: Database): Promi
 }
 
 /**
- * Null if the stream has lost nothing at its end. Messages stored after the last known one have a later time by the
- * stream's clock. Their sequences may continue from any number: nats-server 2.10 has left a gap.
+ * Null if the stream has lost nothing at its end. By the stream's clock, messages stored after the last known one have
+ * a later time. Their sequences may continue from any number: nats-server 2.10 has left a gap.
  */
 async function lostTailOf(
   broker: Broker,
@@ -121,13 +121,13 @@ function lastKnownOf({ recorded, highWaterMark }: StoredPosition): number {
   return Math.max(recorded.sequence, highWaterMark?.sequence ?? 0);
 }
 
-/** Time for an election and for the new leader to apply its log. */
+/** Enough time for an election, and for the new leader to apply its log. */
 const CATCH_UP_MAX_MS = 15_000;
 const RETRY_EVERY_MS = 500;
 
 /**
  * Reads the position. A server that has just become the leader of a replicated stream may not have applied all messages
- * that its predecessor had committed, so a stream that seems shorter than what is known is read again.
+ * that the previous leader had committed. A stream that seems shorter than what is known is therefore read again.
  */
 async function readAppliedPosition(broker: Broker, stored: StoredPosition): Promise<ConsumerPosition> {
   for (let waitedMs = 0; ; waitedMs += RETRY_EVERY_MS) {
@@ -142,12 +142,12 @@ async function readAppliedPosition(broker: Broker, stored: StoredPosition): Prom
   }
 }
 
-/** An upper bound of the difference between the clocks of NATS servers. */
+/** An upper limit for the difference between the clocks of NATS servers. */
 const CLOCKS_APART_MAX_MS = 60_000;
 
 /**
- * In another stream, or in an older copy that has continued on its own, sequences are not comparable. Messages stored
- * before the recorded one are recorded as well, or lost; messages stored later may be new.
+ * For another stream, or an older copy that has continued on its own, sequences cannot be compared. Messages stored
+ * before the recorded message are recorded or lost. Messages stored later may be new.
  */
 async function recordedInOther(broker: Broker, { storedAt }: RecordedPosition): Promise<number> {
   if (storedAt === null) return 0;
@@ -156,8 +156,8 @@ async function recordedInOther(broker: Broker, { storedAt }: RecordedPosition): 
 }
 
 /**
- * Whether the stream is the known one. Compares the last message that the rows know, which a stream restored elsewhere
- * also holds and an older copy does not. If it cannot be compared, the stream's creation time decides.
+ * Whether the stream is the known one. Compares the last message that the rows know: a stream restored elsewhere also
+ * has this message, but an older copy does not. If it cannot be compared, the creation time of the stream decides.
  */
 async function isOfStream(
   broker: Broker,
@@ -175,15 +175,15 @@ async function isOfStream(
 /** Consumers receive the time as a number of nanoseconds, which JavaScript rounds. */
 const ROUNDED_MS = 1;
 
-/** The last message that the stored position names; its time is null until this term stores it. */
+/** The last message that the stored position names. Its time is null until this term stores the position. */
 interface Marked {
   readonly sequence: number;
   readonly storedAt: string | null;
 }
 
 /**
- * Checks, once a second, whether the stream has lost messages that it had: its leader lacks them for long, or other
- * messages have taken their numbers. A server that lags catches up.
+ * Checks once a second whether the stream has lost messages that it had. This is so if its leader lacks them for long,
+ * or if other messages have their numbers. A server that only lags catches up.
  */
 function createTailCheck(broker: Broker, recordedUpTo: number) {
   let knownUpTo = recordedUpTo;
@@ -207,7 +207,7 @@ interface MarkOptions {
   readonly onTransientError: (what: string, error: Error) => void;
 }
 
-/** `settledUpTo` returns how far repeated messages are recorded. `onOtherStream` is called when the term must end. */
+/** `settledUpTo` returns how far repeated messages are recorded. Calls `onOtherStream` when the term must end. */
 export function startPositionMarks(
   term: Term,
   { recordedUpTo, handedOutUpTo, stream }: IntakeStart,
@@ -219,7 +219,7 @@ export function startPositionMarks(
   const short = { handedOutUpTo: 0, checks: 0 };
   const hasLostTail = createTailCheck(broker, recordedUpTo);
 
-  /** Null when the stream is not the one of the term's start. */
+  /** Null if the stream is not the one from the start of the term. */
   async function readPosition(): Promise<ConsumerPosition | null> {
     const position = await readConsumerPosition(broker, ADVERTS_STREAM, broker.names.intakeConsumer);
     if (position.createdAt === stream.createdAt) return position;
@@ -262,15 +262,15 @@ export function startPositionMarks(
 }
 
 /**
- * Detects that the database has lost recorded messages: a message that was acknowledged before changes nothing in a
- * database that was not restored.
+ * Detects that the database has lost recorded messages. Only then does a message that was acknowledged before change
+ * it.
  */
 export interface RestoreDetector {
-  /** Messages up to this one show whether the database was restored; 0 once that is known. */
+  /** Messages up to this sequence show whether the database was restored; 0 once this is known. */
   readonly evidenceUpTo: number;
   /**
-   * Raises the numbers of notifications from now on: once, even when several batches detect it. `news` has the
-   * sequences of the messages that show it.
+   * Raises the numbers of later notifications, only once even if several batches detect the loss. `news` contains the
+   * sequences of the messages that show the loss.
    */
   raiseNumbers(news: readonly number[]): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** What happens to a recorded batch after the commit. */
+/** The parts of a recorded batch that are handled after the commit. */
 
 import type { PulledMessage } from '../broker/pull.ts';
 import type { DueDelivery } from '../domain/delivery.ts';
@@ -6,12 +6,12 @@ import type { Uuid } from '../domain/ids.ts';
 import type { IntakeViolation } from '../domain/intake-schema.ts';
 import type { DeadLetter } from '../store/dead-letters.ts';
 
-/** Kept in the dead letters; see `DeadLetter`. */
+/** These members are stored with the dead letter; see `DeadLetter`. */
 export type DeadLetteredMessage = PulledMessage &
   Pick<DeadLetter, 'reason' | 'failedKey'> & {
     readonly violations: readonly IntakeViolation[];
     readonly storedAtMs: number;
-    /** Null when the property is unknown. */
+    /** Null if the property is unknown. */
     readonly propertyUuid: Uuid | null;
   };
 

@@ -1,8 +1,8 @@
 /**
  * Records a batch of intake messages in one transaction: locks the properties, compares, matches, and writes the new
- * states with their events, matches and deliveries. Nothing is signalled before the commit. A batch that fails changes
- * nothing, and can be recorded again. The statements of one `Promise.all` are one round trip: PostgreSQL runs them in
- * that order. The last statements are sent together with the commit, once all of them are built.
+ * states with their events, matches and deliveries. Nothing is announced before the commit. A batch that fails changes
+ * nothing and can be recorded again. The statements of one `Promise.all` take one round trip, and PostgreSQL executes
+ * them in that order. The last statements are sent together with the commit, once all of them are built.
  */
 
 import type { ChangeOutcome, StoredProperty } from '../domain/change.ts';
@@ -59,31 +59,30 @@ export interface RecorderDependencies {
   readonly resolvePlace: ResolvePlace;
   readonly bounds: RecordBounds;
   readonly clock: () => Date;
-  /** Features that record rows of their own with the pairs that they want. */
+  /** Features that record their own rows for notified pairs. */
   readonly features?: readonly PairFeature[];
 }
 
 export interface Recorded {
   readonly deliveries: readonly AddressedDelivery[];
-  /** Clients whose feed has new entries. */
+  /** Clients whose feeds have new entries. */
   readonly fedClients: ReadonlySet<Uuid>;
-  /** The pairs that each feature wanted, in the order of the features. */
+  /** The pairs that each feature records, in the order of the features. */
   readonly featurePairs: readonly (readonly NotifiedPair[])[];
   readonly outcomes: Readonly<Record<ChangeOutcome, number>>;
   readonly events: readonly PropertyEvent[];
   readonly snapshots: readonly Snapshot[];
-  /** Matches that began. */
   readonly began: readonly Match[];
-  /** Why entries were rejected and dead-lettered, by position. */
+  /** Why entries were rejected and became dead letters, by position. */
   readonly rejected: ReadonlyMap<number, string>;
-  /** Positions of the entries that are not recorded yet. Never all of them. */
+  /** Positions of the entries that are not recorded yet; never all entries. */
   readonly rest: Rest<number>;
 }
 
-/** A message, and its dead letter without the reason, which is known only when it is rejected. */
+/** A message, and its dead letter without the reason, which is known only if the message is rejected. */
 export type RecordedEntry = IntakeEntry & { readonly letter: Omit<DeadLetter, 'reason' | 'failedKey'> };
 
-/** Thrown if messages acknowledged before change the database: it was restored, unless it had refused them. */
+/** Thrown if messages acknowledged before change the database: it was restored, unless it had rejected them. */
 export class RestoredError extends Error {
   readonly code = 'FORGOTTEN';
   readonly sequences: readonly number[];
@@ -94,7 +93,7 @@ export class RestoredError extends Error {
   }
 }
 
-/** Rejects with `TermOverError` when another instance leads, and with `RestoredError`. */
+/** Rejects with `TermOverError` if another instance leads, and with `RestoredError`. */
 export type Recorder = (
   term: Term,
   entries: readonly RecordedEntry[],
@@ -104,7 +103,7 @@ export type Recorder = (
 
 export function createRecorder(dependencies: RecorderDependencies): Recorder {
   return async (term, entries, deadLetters, { onEvaluated, leavesLarge = false } = {}) => {
-    // What is left is not waiting for its turn: no message is rejected because too many wait.
+    // Messages with large states are left out on purpose, so none of them is rejected because too many wait.
     const bounds = leavesLarge ? { ...dependencies.bounds, waitingMax: Number.POSITIVE_INFINITY } : dependencies.bounds;
     const { result } = await pipelinedTransaction(dependencies.database, async (client) => {
       const messages = entries.map(({ message }) => message);
@@ -129,7 +128,7 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
   };
 }
 
-/** Reads the states of `needed`, in this order: as many as fit together, at least one. */
+/** Reads the states of `needed` in this order: as many as `bounds` allows, and at least one. */
 async function withUnread(
   client: Queryable,
   locked: ReadonlyMap<Uuid, LockedProperty>,
@@ -173,7 +172,7 @@ async function recordEntries(
       horizon: notifying.horizon,
       withMail: features.length > 0,
     }),
-    // A new property has no pairs, because pairs are removed with their property.
+    // A new property has no pairs, because pairs are removed together with their property.
     readMatches(
       client,
       [...touched.propertyUuids].filter((uuid) => known.has(uuid)),
@@ -207,7 +206,7 @@ async function recordEntries(
   };
 }
 
-/** Includes messages deferred to the next batch: it is an upper bound of the messages that may be recorded. */
+/** Includes deferred messages, because the mark is an upper limit of the messages that may be recorded. */
 function highWaterMarkOf(entries: readonly RecordedEntry[]): readonly Statement[] {
   const [first, ...rest] = entries;
   if (first === undefined) return [];

@@ -1,6 +1,6 @@
 /**
- * Records the messages of one term in the order of the stream, in batches (batch-pipeline.ts). If it is slow, its
- * mailbox fills, and `admit` waits.
+ * Records the messages of one term in stream order, in batches (batch-pipeline.ts). If recording is slow, the mailbox
+ * fills, and `admit` waits.
  */
 
 import { type Actor, spawn, startGrace } from '../actor/actor.ts';
@@ -38,44 +38,43 @@ export interface IntakeDependencies {
   readonly database: Database;
   readonly recordBatch: Recorder;
   readonly recordBatchMax: number;
-  /** Bounds the messages of a batch, and those that are being pulled. */
+  /** Maximum bytes of the messages in a batch, and of the messages being pulled. */
   readonly recordBatchBytesMax: number;
-  /** While closed, it pauses the stage. */
+  /** While the gate is closed, the stage pauses. */
   readonly gate?: PauseGate;
-  /** Called with the start of the term. */
   readonly onStart: (start: IntakeStart) => void;
-  /** Called when the database was found to be restored to an older state. */
+  /** Called when the database turns out to have been restored to an older state. */
   readonly onRestored: (news: readonly number[], start: IntakeStart) => void;
   /** Called with the deliveries of each recorded batch. */
   readonly announceDue: (due: readonly DueDelivery[]) => void;
-  /** `seconds`: the duration of the recording. */
+  /** `seconds` is the duration of the recording. */
   readonly onRecorded: (recorded: Recorded, batch: RecordedBatch, seconds: number) => void;
   readonly supervisor: Supervisor;
   readonly breaker: Pick<IntakeBreaker, 'admits'>;
   readonly clocks: ClockComparison;
   /** Called for members of messages that the contract does not define. */
   readonly onUnknownMember: ReportUnknown;
-  /** Counts rejections that were published for their crawlers, and those that could not be published. */
+  /** Called with the number of rejections that were published for their crawlers, or that could not be published. */
   readonly onPublished: (count: number) => void;
   readonly onUnpublished: (count: number) => void;
   readonly onTransientError: (what: string, error: Error) => void;
 }
 
 export interface Recording {
-  /** Messages admitted and not yet recorded. */
+  /** Number of messages admitted but not yet recorded. */
   readonly depth: number;
-  /** Messages admitted and not yet acknowledged. */
+  /** Number of messages admitted but not yet acknowledged. */
   readonly inFlight: number;
-  /** True once the term has ended, or nothing further is recorded in it. */
+  /** True once the term has ended or will record nothing further. */
   readonly isOver: boolean;
   readonly admit: (pulled: PulledMessage) => Promise<void>;
-  /** Records nothing more. */
+  /** Ends recording: no further message is recorded. */
   forget(): void;
-  /** Resolves when everything admitted is recorded, or dropped after one shared grace. */
+  /** Resolves when all admitted messages are recorded, or were dropped after one shared grace period. */
   readonly drain: () => Promise<void>;
 }
 
-/** An error other than `RejectedMessageError` is a bug of the decoder. */
+/** An `Error` other than `RejectedMessageError` is a bug of the decoder. */
 interface Decoded {
   readonly pulled: PulledMessage;
   readonly message: IntakeMessage | Error;
@@ -90,7 +89,7 @@ interface RecordedPart {
 
 type RecordPart = (decoded: readonly Decoded[], options: RecordOptions<Decoded>) => Promise<RecordedPart | null>;
 
-/** Maximum recorded batches that wait for their acknowledgement. */
+/** Maximum number of recorded batches that wait for their acknowledgement. */
 const ACKNOWLEDGER_MAILBOX_MAX = 4;
 
 export function startRecording(term: Term, start: IntakeStart, dependencies: IntakeDependencies): Recording {
@@ -106,12 +105,12 @@ export function startRecording(term: Term, start: IntakeStart, dependencies: Int
     record: recorded.record,
     async handOn({ batch }) {
       inFlight -= batch.deadLettered.length;
-      // An ended term drops its messages: they are redelivered.
+      // An ended term drops its messages, which are then redelivered.
       await Promise.all([rejections.publish(batch.deadLettered), acknowledger.tell(batch)]).catch((cause: Error) => {
         throw new RetryAbandonedError('the acknowledger has ended', { cause });
       });
     },
-    // A message that cannot be decoded is dead-lettered in its order.
+    // Messages that cannot be decoded have a common key, so that they are dead-lettered in order.
     keyOf: ({ message }) => (message instanceof Error ? null : message.propertyUuid),
   });
   const recorder = spawn<Decoded>({
@@ -164,7 +163,7 @@ function startAcknowledger(supervisor: Supervisor, onEnded: (count: number) => v
       await acknowledgeAll(understood);
       onEnded(understood.length);
     },
-    // Its messages are redelivered and recognised as recorded.
+    // The messages are redelivered, and recognised as recorded.
     deadLetter: async ({ understood }) => onEnded(understood.length),
   });
 }
@@ -173,7 +172,7 @@ function startAcknowledger(supervisor: Supervisor, onEnded: (count: number) => v
 function startTerm(term: Term, start: IntakeStart, clock: StreamClock, dependencies: IntakeDependencies) {
   const { breaker } = dependencies;
   const restores = createRestoreDetector(term, start, dependencies);
-  /** Dead letters that are read again, because the cause that kept them from being recorded may have passed. */
+  /** Dead letters that are read again, because the reason for their rejection may no longer apply. */
   const refused = new Set<number>();
   let isOver = false;
   const record: RecordPart = async (decoded, options) => {
@@ -194,7 +193,7 @@ function startTerm(term: Term, start: IntakeStart, clock: StreamClock, dependenc
         if (news.length > 0) await restores.raiseNumbers(news);
         return record(decoded, options);
       }
-      // Whether the batch is recorded is unknown: the next term reads the rows, and takes in what is missing.
+      // It is unknown whether the batch was recorded. The next term reads the rows and takes in what is missing.
       if (!(error instanceof TermOverError || error instanceof CommitUnknownError)) throw error;
       isOver = true;
       return null;
@@ -204,9 +203,9 @@ function startTerm(term: Term, start: IntakeStart, clock: StreamClock, dependenc
     get isOver() {
       return isOver;
     },
-    /** Resolves with null when nothing further is recorded. */
+    /** Resolves with null if nothing further is recorded. */
     record,
-    /** Whether a message may be dead-lettered because of a bug; if not, nothing further is recorded. */
+    /** Whether a message may be dead-lettered because of a bug. If not, nothing further is recorded. */
     mayDeadLetter(decoded: Decoded, error: Error): boolean {
       if (!isOver && !breaker.admits(keyOf(decoded), error)) isOver = true;
       return !isOver;
@@ -233,7 +232,7 @@ function failedBy(error: Error, decoded: Decoded): Decoded {
   return { ...decoded, message, failedKey: keyOf(decoded) };
 }
 
-/** The property of the message; its subject, if it names none. */
+/** The property of the message, or its subject if it could not be decoded. */
 function keyOf({ pulled, message }: Decoded): string {
   return message instanceof Error ? pulled.subject : message.propertyUuid;
 }
@@ -242,12 +241,12 @@ function deadLetterOf({ pulled, message, failedKey }: Decoded, error: RejectedMe
   const { violations } = error;
   const stated = message instanceof Error ? error.propertyUuid : message.propertyUuid;
   const propertyUuid = propertyOf(stated, pulled.subject);
-  // Every message of a stream has a time of storage.
+  // The default is never used, because every message of a stream has a time of storage.
   const { storedAtMs = Date.now() } = pulled;
   return { ...pulled, storedAtMs, reason: error.message, failedKey, violations, propertyUuid };
 }
 
-/** Throws the bug of the decoder, if there was one; rejected messages are dead-lettered. */
+/** Throws the bug of the decoder if there was one. Rejected messages become dead letters. */
 async function recordDecoded(
   term: Term,
   decoded: readonly Decoded[],

@@ -1,9 +1,9 @@
 /**
  * Publishes rejections, so that crawlers learn which messages were rejected and why. A rejection is published after it
- * is recorded and before the message is terminated: if a crash interrupts this, it is published at the redelivery, so
- * at least once. Publishing never blocks intake: a rejection that NATS does not accept is not published, and remains in
- * the dead letters. While publishing fails, one batch at a time retries it, and the other messages are terminated at
- * once.
+ * is recorded and before its message is terminated. If a crash interrupts this, the message is redelivered and the
+ * rejection published again, so a rejection is published at least once. Publishing never blocks intake: a rejection
+ * that NATS does not accept is not published, but remains in the dead letters. While publishing fails, one batch at a
+ * time retries it, and other messages are terminated at once.
  */
 
 import { type Actor, type Grace, spawn } from '../actor/actor.ts';
@@ -25,9 +25,9 @@ export interface RejectionDependencies {
 }
 
 export interface Rejections {
-  /** Rejected messages that are not terminated yet. */
+  /** Number of rejected messages that are not terminated yet. */
   readonly inFlight: number;
-  /** Resolves when they are queued for publishing, or terminated. Rejects once this drains. */
+  /** Resolves when the messages are queued for publishing or terminated. Rejects once this actor drains. */
   publish(rejected: readonly DeadLetteredMessage[]): Promise<void>;
   drain(grace: Grace): Promise<void>;
 }
@@ -35,7 +35,7 @@ export interface Rejections {
 const WAITING_MAX = 512;
 const WAITING_BYTES_MAX = 8 * 1_024 * 1_024;
 const BATCH_MAX = 256;
-/** The pause after a failure before publishing is tried again. */
+/** Pause after a failure before publishing is retried. */
 const REST_MS = 5_000;
 
 export function startRejections(dependencies: RejectionDependencies): Rejections {
@@ -75,7 +75,7 @@ class Publisher {
     this.#dependencies = dependencies;
   }
 
-  /** True while publishing fails; after the pause, the next message retries it. */
+  /** True while publishing fails. After the pause, the next message retries it. */
   get isHopeless(): boolean {
     return this.#isResting || (this.#retryAtMs !== null && this.inFlight > 0);
   }
@@ -85,7 +85,7 @@ class Publisher {
   }
 
   async publish(messages: readonly DeadLetteredMessage[]): Promise<void> {
-    // These messages waited while earlier ones failed.
+    // Drops messages that waited while earlier ones failed.
     if (this.#isResting) return this.drop(messages);
     const { broker, onPublished, onTransientError } = this.#dependencies;
     const { disconnections } = broker;
@@ -118,7 +118,7 @@ class Publisher {
   }
 }
 
-/** Retries once if the stream is missing, because it may have been deleted. */
+/** Retries once if the stream was missing, because it may have been deleted. */
 async function publishRejections(broker: Broker, publications: readonly Publication[]): Promise<void> {
   try {
     await publishAll(broker, publications);
@@ -128,7 +128,7 @@ async function publishRejections(broker: Broker, publications: readonly Publicat
   }
 }
 
-/** The id is the same at a redelivery. It contains the time, because a stream created again counts from 1 again. */
+/** The id is the same at a redelivery. It contains the time, because a stream that is created again counts from 1. */
 function publicationOf(message: DeadLetteredMessage): Publication {
   const { stream, sequence, storedAtMs } = message;
   return {

@@ -1,6 +1,6 @@
 /**
- * Keeps room in `ADVERTS` for new messages: above four fifths of its bound the leader removes recorded ones. Messages
- * that a backlog or a restorable dump needs stay, so crawlers are refused only when those alone fill the stream.
+ * Keeps room in `ADVERTS` for new messages: above four fifths of its limit, the leader removes recorded messages.
+ * Messages that a backlog or a restorable dump needs stay. Crawlers are refused only if these alone fill the stream.
  */
 
 import { startTask, type Task } from '../actor/task.ts';
@@ -13,10 +13,10 @@ import { readIntakePosition } from '../store/intake-position.ts';
 export interface TrimmingOptions {
   readonly broker: Broker;
   readonly database: Database;
-  /** The maximum age of a dump that may be restored. */
+  /** The maximum age of a dump that may be restored, in milliseconds. */
   readonly keptMs: number;
   readonly everyMs?: number;
-  /** Called when messages were removed, and when something begins to prevent their removal. */
+  /** Called if messages were removed, and when something begins to prevent their removal. */
   readonly onTrim: (trim: Trim) => void;
   readonly onTransientError: (what: string, error: Error) => void;
 }

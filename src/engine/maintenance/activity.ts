@@ -1,5 +1,5 @@
 /**
- * Reports the activity of this instance to watchers. Nothing is built or sent without a watcher: a watcher announces
+ * Reports the activity of this instance to watchers. Without a watcher, nothing is built or sent. A watcher announces
  * itself every two seconds and is forgotten after ten.
  */
 
@@ -11,9 +11,9 @@ import { BrokerSilentError } from '../broker/outage.ts';
 import type { Activity } from '../domain/activity.ts';
 
 export interface ActivityFeed {
-  /** `build` is called only while there is a watcher. */
+  /** Calls `build` only while there is a watcher. */
   publish(build: () => readonly Activity[]): void;
-  /** Resolves with a function that ends the watch when NATS has its announcement. Rejects when NATS is unavailable. */
+  /** Resolves with a function that ends the watch, once NATS knows the watcher. Rejects if NATS is unavailable. */
   watch(onActivities: (activities: readonly Activity[]) => void): Promise<() => void>;
 }
 

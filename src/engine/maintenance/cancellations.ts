@@ -1,7 +1,7 @@
 /**
- * Cancels in the background the deliveries that store/cancellations.ts has marked, in pages, with pauses that leave
- * most of PostgreSQL's time to other work. A mark outlives its pages by a minute, because a change being recorded when
- * the search was silenced may commit late. Every delivering instance does this; concurrent runs do no harm.
+ * Cancels marked deliveries (store/cancellations.ts) in pages, with pauses that leave most of PostgreSQL's time to
+ * other work. A mark remains for a minute after its pages are complete, because a change that was being recorded when
+ * the search was silenced may commit late. Every delivering instance does this; concurrent runs are harmless.
  */
 
 import { startTask, type Task } from '../actor/task.ts';
@@ -31,9 +31,9 @@ const REST_FACTOR = 2;
 /** Longer than any recording transaction. */
 const LATE_MAX_MS = 60_000;
 
-/** When stopped, it finishes the current page. */
+/** A task that is stopped finishes its current page. */
 export function startCancellations({ database, onTransientError }: CancellationsDependencies): Task {
-  /** Marks whose pages are complete, by search. */
+  /** The generations of marks whose pages are complete, by search. */
   let walked = new Map<number, number>();
 
   async function cancelMarked(stopping: AbortSignal): Promise<void> {
@@ -74,5 +74,5 @@ export function startCancellations({ database, onTransientError }: Cancellations
   });
 }
 
-/** Runs `page` with pauses in between, until it reports that there is no further page. */
+/** Runs `page` with pauses until it reports that there is no further page. */
 type InPages = (page: () => Promise<boolean>) => Promise<void>;

@@ -1,7 +1,7 @@
 /**
  * Checks whether the clocks of this daemon, PostgreSQL and NATS agree, to within half a round trip. Displayed times
- * depend on it: `/readyz` and an alarm report a difference, and the service continues. Only intake pauses, while NATS's
- * clock is behind both others, because that clock decides which messages come from the future.
+ * depend on this. `/readyz` and an alarm report a difference, but the service continues. Intake alone pauses while the
+ * clock of NATS is behind both others, because that clock decides which messages come from the future.
  */
 
 import { startTask } from '../actor/task.ts';
@@ -15,18 +15,18 @@ export interface ClockWatchOptions {
   readonly nowMs: () => number;
   /** Called with a sentence when the clocks begin to differ, and with null when they agree again. */
   readonly onChange: (difference: string | null) => void;
-  /** Called at each check that finds NATS's clock behind both others by more than a minute. */
+  /** Called at each check that finds the clock of NATS more than a minute behind both others. */
   readonly onBrokerBehind?: (ms: number) => Promise<void>;
 }
 
 export interface ClockWatch {
-  /** Seconds by which each readable clock is ahead of this daemon's. */
+  /** Seconds by which each readable clock is ahead of this daemon's clock. */
   readonly aheadSeconds: ReadonlyMap<string, number>;
-  /** A sentence about the clocks that differ by more than allowed; null when they agree. */
+  /** A sentence about the clocks that differ by more than allowed; null if they agree. */
   readonly difference: string | null;
-  /** Milliseconds by which NATS's clock is behind both others; 0 when it is not, or one of them cannot be read. */
+  /** Milliseconds by which the clock of NATS is behind both others; 0 if it is not, or if one cannot be read. */
   readonly brokerBehindMs: number;
-  /** Checks the clocks, unless that was done within the last second. */
+  /** Checks the clocks, unless they were checked within the last second. */
   check(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -34,7 +34,7 @@ export interface ClockWatch {
 const CHECK_EVERY_MS = 10_000;
 const CHECKED_FOR_MS = 1_000;
 const DIFFERENCE_MAX_SECONDS = 5;
-/** A slower answer is too imprecise to compare clocks. */
+/** An answer that takes longer is too imprecise for a comparison of clocks. */
 const ROUND_TRIP_MAX_MS = 2_000;
 const DAEMON = 'this daemon';
 
@@ -48,7 +48,7 @@ export async function startClockWatch(options: ClockWatchOptions): Promise<Clock
 
   async function check(name: string, read: () => Promise<number>): Promise<void> {
     const beganAtMs = nowMs();
-    // Other parts report a server that does not answer.
+    // Ignores a server that does not answer, because other checks report it.
     const atMs = await read().catch(() => null);
     const tookMs = nowMs() - beganAtMs;
     if (atMs === null || tookMs < 0 || tookMs > ROUND_TRIP_MAX_MS) aheadSeconds.delete(name);
@@ -89,7 +89,7 @@ export async function startClockWatch(options: ClockWatchOptions): Promise<Clock
   };
 }
 
-const PAUSED = '; intake pauses until then';
+const PAUSED = '; intake is paused until they agree';
 
 function brokerBehindMs(aheadSeconds: ReadonlyMap<string, number>): number {
   const [postgresql, nats] = [aheadSeconds.get('PostgreSQL'), aheadSeconds.get('NATS')];

@@ -1,6 +1,6 @@
 /**
- * Tracks which server has no room: from the first error of any work that reports it until a probe write succeeds. Other
- * writes that succeed in between prove nothing.
+ * Tracks which servers have no room, from the first error that reports it until a probe write succeeds. Other writes
+ * may succeed in between and prove nothing.
  */
 
 import { startTask } from '../actor/task.ts';
@@ -21,7 +21,7 @@ const REMEDIES: Readonly<Record<StoreServer, string>> = {
 export function createFullServers() {
   const full = new Map<StoreServer, string>();
   return {
-    /** Notes an error if it or one of its causes says that a server is full. */
+    /** Notes an error if it, or one of its causes, reports that a server is full. */
     note(error: Error) {
       for (let each: unknown = error; each instanceof Error; each = each.cause) {
         if (isDatabaseFull(each)) full.set('PostgreSQL', each.message);
@@ -43,7 +43,7 @@ export function createFullServers() {
           const probing = [...full.keys()].map((server) =>
             probes[server]().then(
               () => full.delete(server),
-              // The server is still full, or unavailable, which other checks report.
+              // The server is still full or is unavailable, which other checks report.
               () => false,
             ),
           );

@@ -1,6 +1,6 @@
 /**
- * Keeps the points of interest in memory, which importers and operators replace as a whole. A new set is built while
- * the current one still answers, so a query sees either the old set or the new one.
+ * Keeps the points of interest in memory. Importers and operators replace them as a whole. A new set is built while the
+ * current set still answers queries, so a query sees either the old set or the new set.
  */
 
 import { startTask, type Task } from '../actor/task.ts';
@@ -8,7 +8,7 @@ import type { PointsOfInterest } from '../matching/points/poi-index.ts';
 import type { Database } from '../store/database.ts';
 import { pointsRevision, readPoints } from '../store/points-of-interest.ts';
 
-/** How late an instance may learn of an import. */
+/** The longest time until an instance notices an import. */
 const POLL_MS = 2_000;
 
 /** Resolves when the points imported earlier are loaded. */

@@ -1,7 +1,7 @@
 /**
- * Connects an instance to its operators. It polls the controls every two seconds, and at once when a change is
- * announced; it then closes or opens its gates, rebuilds its index on request, and stores its state. While PostgreSQL
- * is unavailable, everything stays as it is.
+ * Lets operators see and control an instance. It polls the controls every two seconds, and at once when a change is
+ * announced. Then it closes or opens its gates, rebuilds its index on request, and stores its state. While PostgreSQL
+ * is unavailable, nothing changes.
  */
 
 import { hostname } from 'node:os';
@@ -22,7 +22,7 @@ import {
 } from '../store/instances.ts';
 import { refusalOf } from '../store/schema.ts';
 
-/** A stage of this instance: its gate, and its work in progress besides the batches being pulled. */
+/** A stage of this instance: its gate, and its work in progress apart from the batches being pulled. */
 export interface FollowedStage {
   readonly name: string;
   readonly gate: PauseGate;
@@ -31,7 +31,7 @@ export interface FollowedStage {
   readonly leads?: () => boolean;
 }
 
-/** The index of this instance. */
+/** The search index of this instance. */
 export interface ShownIndex {
   readonly figures: () => Omit<IndexFigures, 'generation'>;
   readonly rebuild: () => Promise<void>;
@@ -43,23 +43,23 @@ export interface InstanceHeartbeatOptions {
   readonly roles: readonly string[];
   readonly version: string;
   readonly clock: () => Date;
-  /** Actors that have been failing here for a while. */
+  /** Actors that have been failing in this instance for a while. */
   readonly failing: () => readonly FailingActor[];
-  /** While true, every stage rests as if an operator had paused it. */
+  /** While true, every stage pauses as if an operator had paused it. */
   readonly isHeld: () => boolean;
   readonly onTransientError: (what: string, error: Error) => void;
-  /** Called with the reason for which this version must stop: a newer one has upgraded the database beyond it. */
+  /** Called with the reason why this version must stop: a newer version has upgraded the database beyond it. */
   readonly onOutdated: (reason: string) => void;
 }
 
 export interface InstanceHeartbeat {
-  /** `instances/{id}` is its name. */
+  /** The instance's name is `instances/{id}`. */
   readonly id: string;
   readonly startedAt: Date;
-  /** Controls the stage from now on; it starts closed when it is paused. */
+  /** Controls the stage from now on. The gate is closed at once if the stage is paused. */
   addStage(stage: FollowedStage): Promise<void>;
   setIndex(index: ShownIndex): void;
-  /** Polls the controls, applies them and stores the result. */
+  /** Polls the controls, applies them and stores the resulting state. */
   refresh(): Promise<void>;
   stop(): Promise<void>;
 }

@@ -1,7 +1,7 @@
 /**
  * Removes expired data (domain/retention.ts) every ten minutes, in small batches. After each batch it pauses for four
- * times the batch's duration: a backlog costs the hot path less than a fifth of one connection, and still shrinks by
- * some thousand rows a second. The leader of intake does this. An interrupted run loses nothing: the next run finds the
+ * times the batch's duration. Even a backlog therefore uses at most a fifth of one connection, and still shrinks by
+ * some thousand rows a second. The leader of intake runs this task. If a run is interrupted, the next run finds the
  * remaining rows.
  */
 
@@ -29,13 +29,13 @@ import {
 export interface RetentionDependencies {
   readonly database: Database;
   readonly days: RetentionDays;
-  /** Remove a feature's rows, before the rows that these refer to. */
+  /** Remove a feature's rows before the rows that they reference. */
   readonly features?: readonly { readonly forget?: (database: Database, horizons: RetentionHorizons) => Batches }[];
   readonly onSwept: (sweep: Sweep) => void;
   readonly onTransientError: (what: string, error: Error) => void;
 }
 
-/** Rows removed from each table; tables without removals are omitted. */
+/** Number of rows removed from each table. Tables without removals are omitted. */
 export interface Sweep {
   readonly removed: Partial<Readonly<Record<RetainedTable, number>>>;
   readonly durationMs: number;
@@ -45,7 +45,7 @@ const SWEEP_EVERY_MS = 600_000;
 /** Pause after a batch, as a multiple of its duration. */
 const REST_FACTOR = 4;
 
-/** When stopped, it finishes the current batch. */
+/** A task that is stopped finishes its current batch. */
 export function startRetention(dependencies: RetentionDependencies): Task {
   return startTask({
     what: 'retention',
@@ -56,7 +56,7 @@ export function startRetention(dependencies: RetentionDependencies): Task {
   });
 }
 
-/** Removes all expired data by PostgreSQL's clock, which all instances share. */
+/** Removes all expired data, by PostgreSQL's clock, which all instances share. */
 export async function sweep(
   { database, days, features }: Pick<RetentionDependencies, 'database' | 'days' | 'features'>,
   { restFactor, signal }: { readonly restFactor: number; readonly signal?: AbortSignal },
@@ -76,7 +76,7 @@ export async function sweep(
   return { removed, durationMs: Math.round(performance.now() - startedAt) };
 }
 
-/** Referring rows go first: deliveries before their snapshots and searches. */
+/** Removes referencing rows first: deliveries before their snapshots and searches. */
 async function* allBatches(
   database: Database,
   horizons: RetentionHorizons,

@@ -1,7 +1,7 @@
 /**
- * Checks the streams and consumers at the start and every minute. One that an operator created or changed so that it
- * cannot work is reported on `/readyz`, by a metric and once in the log; while one belongs to another database, nothing
- * is pulled from any.
+ * Checks the streams and consumers at the start and every minute. If an operator has created or changed one so that it
+ * cannot work, `/readyz`, a metric and one log message report this. While one of them belongs to another database,
+ * nothing is pulled from any.
  */
 
 import { startTask } from '../actor/task.ts';
@@ -11,27 +11,25 @@ import { type Inspection, inspectTopology } from '../broker/topology-inspection.
 export interface TopologyWatchOptions {
   readonly broker: Broker;
   readonly everyMs?: number;
-  /** A sentence about another database that takes in the same adverts; null when there is none. */
+  /** Resolves with a sentence about another database that takes in the same adverts; null if there is none. */
   readonly findOther: () => Promise<string | null>;
-  /**
-   * Called with each finding that differs from the previous one, and with the first one if there is anything to report.
-   */
+  /** Called when a check finds anything different from the previous check, or when the first check finds a problem. */
   readonly onFound: (found: Inspection) => void;
   readonly onTransientError: (what: string, error: Error) => void;
 }
 
 export interface TopologyWatch {
-  /** Null until NATS has answered once. */
+  /** The last result; null until NATS has answered for the first time. */
   readonly found: Inspection | null;
-  /** Sentences about what cannot work; null when everything can. */
+  /** Sentences about what cannot work; null if everything can. */
   readonly reason: string | null;
-  /** Checks now, for an operator who has taken over another database's streams. Rejects when NATS is unavailable. */
+  /** Checks now, for an operator who has adopted another database's streams. Rejects if NATS is unavailable. */
   check(): Promise<void>;
   stop(): Promise<void>;
 }
 
 const CHECK_EVERY_MS = 60_000;
-/** Applies until NATS has answered once. */
+/** Pause until the next check while NATS has not answered yet. */
 const FIRST_RETRY_AFTER_MS = 1_000;
 const LOOKS_UNTIL_GONE = 2;
 const IN_ORDER: Inspection = { faults: [], cautions: [], foreign: null };
@@ -43,7 +41,7 @@ export async function startTopologyWatch(options: TopologyWatchOptions): Promise
   let other: string | null = null;
   let checksWithoutOther = 0;
 
-  /** `isSure`: an operator confirms that another database, which is not seen any more, is gone. */
+  /** `isSure`: an operator has confirmed that another database, which is no longer seen, is gone. */
   async function check(isSure: boolean): Promise<void> {
     const inspected = await inspectTopology(broker);
     await lookForOther(isSure);
@@ -53,7 +51,7 @@ export async function startTopologyWatch(options: TopologyWatchOptions): Promise
     if (isNews) onFound(now);
   }
 
-  /** While an instance of the other database restarts, it does not lead, but that database still exists. */
+  /** The other database counts as gone only after several checks: while its instance restarts, no instance leads. */
   async function lookForOther(isSure: boolean): Promise<void> {
     const seen = await findOther();
     checksWithoutOther = seen === null ? checksWithoutOther + 1 : 0;

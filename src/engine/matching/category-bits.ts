@@ -1,4 +1,4 @@
-/** Represents site categories as bits. Operators define about ten categories, and searches can name no others. */
+/** Represents site categories as bits. Operators define about ten categories, and searches can name only these. */
 
 import type { AdvertFacts } from '../domain/property-facts.ts';
 
@@ -8,7 +8,7 @@ export const UNKNOWN_CATEGORY = 1;
 export class CategoryBits {
   readonly #bits = new Map<string, number>();
 
-  /** Returns the bits of these categories. A category keeps its bit. Null if no bit is left for one of them. */
+  /** Returns the bits of the categories; null if there are not enough bits. A category keeps its bit for ever. */
   add(categories: readonly string[]): number | null {
     let all = 0;
     for (const category of categories) {
@@ -25,7 +25,7 @@ export class CategoryBits {
     return siteCategory === null ? UNKNOWN_CATEGORY : (this.#bits.get(siteCategory) ?? 0);
   }
 
-  /** The bits of all adverts; `UNKNOWN_CATEGORY` is among them only if no advert states a category. */
+  /** The bits of all adverts. `UNKNOWN_CATEGORY` is included only if no advert states a category. */
   ofAll(adverts: readonly AdvertFacts[]): number {
     const all = adverts.reduce((bits, advert) => bits | this.of(advert), 0);
     return adverts.every(({ siteCategory }) => siteCategory === null) ? all : all & ~UNKNOWN_CATEGORY;

@@ -1,6 +1,4 @@
-/**
- * Assigns small integer codes, with use counts, to strings that many searches share (INSEE codes, zip codes, words).
- */
+/** Assigns small integer codes, with use counts, to strings that many searches share, such as zip codes and words. */
 
 export class CodeTable {
   readonly #codes = new Map<string, number>();
@@ -9,12 +7,12 @@ export class CodeTable {
   readonly #free: number[] = [];
   #revision = 0;
 
-  /** Changes whenever a text gains or loses its code. */
+  /** Changes whenever a text gets or loses a code. */
   get revision(): number {
     return this.#revision;
   }
 
-  /** Returns the code of `text` (positive) and counts one more use. */
+  /** Returns the code of `text`, which is positive, and increments its use count. */
   use(text: string): number {
     const known = this.#codes.get(text);
     if (known !== undefined) {
@@ -29,7 +27,7 @@ export class CodeTable {
     return code;
   }
 
-  /** Ends one use. The code of a text without uses may be given to another text. */
+  /** Decrements the use count. If it becomes 0, another text may get the code. */
   release(code: number): void {
     const uses = (this.#uses[code] as number) - 1;
     this.#uses[code] = uses;
@@ -40,12 +38,12 @@ export class CodeTable {
     this.#revision += 1;
   }
 
-  /** One above the largest code. */
+  /** One more than the largest code. */
   get end(): number {
     return this.#texts.length;
   }
 
-  /** The code of `text`; 0 when nothing uses it. */
+  /** The code of `text`; 0 if nothing uses it. */
   codeOf(text: string): number {
     return this.#codes.get(text) ?? 0;
   }

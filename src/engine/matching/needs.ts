@@ -1,7 +1,7 @@
 /**
- * The needs of a search: a bit for each required value of a flag or single code. A property that lacks one of the bits
- * fails. All needs are in columns of the kernel. A list of several codes is not a need; `rough-needs` uses the spare
- * bits.
+ * The needs of a search: a bit for each value that a flag or a single code must have. A property that lacks one of the
+ * bits fails. All needs are in columns of the kernel. A list of several codes is not a need. Approximate needs
+ * (`rough-needs`) use the spare bits.
  */
 
 import { RENT, SALE } from '../domain/codes.ts';
@@ -21,7 +21,7 @@ import { ROUGH_NEEDS } from './rough-needs.ts';
 
 type NeedRow = RowOf<'flag' | 'requirement' | 'code' | 'codes'>;
 
-/** The values of a criterion (true and false, or codes), with one bit each from `first` on. */
+/** The bits of a criterion: from bit `first` on, one for each value (true and false, or codes). */
 interface Needs {
   readonly row: NeedRow;
   readonly criterion: CriterionSet;
@@ -29,10 +29,10 @@ interface Needs {
   readonly first: number;
 }
 
-/** Bits in the need columns of the kernel. */
+/** Number of bits in the need columns of the kernel. */
 const BITS_MAX = 8 * NEED_COLUMNS;
 
-/** Property types have their own column, and `conditions` compare letters. */
+/** Property types have their own column instead, and letters are compared by `conditions`. */
 export function hasNeeds(row: PlainRow): row is NeedRow {
   return row.kind !== 'range' && row.kind !== 'letters' && row.name !== 'propertyTypes';
 }
@@ -92,7 +92,7 @@ function bitsOf({ count, first }: Pick<Needs, 'count' | 'first'>): number {
   return (2 ** count - 1) << first;
 }
 
-/** 0 if the value is unknown or is not one of the criterion's values. */
+/** The bit of a value; 0 if the value is unknown or is not one of the criterion's values. */
 function bitOf({ count, first }: Pick<Needs, 'count' | 'first'>, value: number | boolean | null): number {
   if (value === null) return 0;
   const position = typeof value === 'number' ? value : value ? 0 : 1;
@@ -110,7 +110,7 @@ export function needsMetBy(facts: PropertyFacts, adverts: readonly AdvertFacts[]
   return met;
 }
 
-/** All needs of the criteria whose value the property or these adverts state. */
+/** All needs of the criteria for which the property or these adverts state a value. */
 export function needsKnownBy(facts: PropertyFacts, adverts: readonly AdvertFacts[]): number {
   let known = 0;
   for (const needs of OF_PROPERTY) if (needs.row.source.read(facts) !== null) known |= bitsOf(needs);
@@ -120,10 +120,10 @@ export function needsKnownBy(facts: PropertyFacts, adverts: readonly AdvertFacts
   return known;
 }
 
-/** Needs that are met by adverts; which adverts count depends on the search. */
+/** Needs that adverts meet. Which adverts count depends on the search. */
 export const NEEDS_OF_ADVERTS = OF_ADVERTS.reduce((all, needs) => all | bitsOf(needs), 0);
 
-/** Needs by which row trees are split. */
+/** The needs by which row trees can be split. */
 export const NEEDS_SALE = needFor('transactionType', SALE);
 export const NEEDS_RENT = needFor('transactionType', RENT);
 function needFor(name: NeedRow['name'], value: number | boolean): number {

@@ -1,4 +1,4 @@
-/** A set of search numbers as a bit array, which suits them because they come from a sequence and are dense. */
+/** A set of search numbers as an array of bits. Numbers come from a sequence, so they are dense. */
 
 import type { SearchNumber } from '../domain/ids.ts';
 

@@ -1,4 +1,4 @@
-/** A property expressed in the codes of the index: the input of the kernel's query and of the exact checks. */
+/** A property in the codes of the index, from which the kernel's query is written and which exact checks read. */
 
 import { isNowhere, NOWHERE_CODE } from '../domain/areas.ts';
 import { PROPERTY_TYPES, RENT, SALE } from '../domain/codes.ts';
@@ -33,7 +33,7 @@ import {
 import { StatedFacts } from './stated-facts.ts';
 import type { ExpressionTable } from './text/expression-table.ts';
 
-/** The tables that assign codes to the strings of searches. */
+/** The tables that assign codes to strings in searches. */
 export interface Codes {
   readonly insee: CodeTable;
   readonly departments: CodeTable;
@@ -42,20 +42,20 @@ export interface Codes {
 
 export interface PropertyView {
   readonly facts: PropertyFacts;
-  /** In the order of `MEASURES`; NaN if unknown. */
+  /** Values in the order of `MEASURES`; NaN if unknown. */
   readonly values: readonly number[];
-  /** Codes of the lists of `facts`; 0 for a string that no search names. */
+  /** Codes of the places in `facts`. The code is 0 if no search names the place. */
   readonly inseeCodes: readonly number[];
   readonly departmentCode: number;
   readonly zipcodes: readonly number[];
-  /** The facts of the property with all of its adverts. */
+  /** The facts of the property with those of all its adverts. */
   readonly stated: StatedFacts;
-  /** The bits of its type and of its transaction. */
+  /** The bits of the property's type and transaction. */
   readonly typeBit: number;
   readonly transactionBit: number;
-  /** The `ATTENTION` bits of searches of which several rows may pass for this property. */
+  /** The `ATTENTION` bits of rows whose search may have several rows that this property passes. */
   readonly repeatBits: number;
-  /** True once the expression table has read the texts of all adverts. */
+  /** True after the expression table has read the texts of all adverts. */
   hasReadTexts: boolean;
 }
 
@@ -78,25 +78,25 @@ export function viewOf(facts: PropertyFacts, codes: Codes, categories: CategoryB
   };
 }
 
-/** Whether any advert has no text: for a search that excludes categories, only such adverts may remain. */
+/** Whether any advert has no text. Such adverts may be the only ones left for a search that excludes categories. */
 export function mayLackText({ facts }: PropertyView): boolean {
   return facts.adverts.some((advert) => EXPRESSIONS.isUnknown({ facts, adverts: [advert] }));
 }
 
-/** Makes the expression table read the texts of all adverts, once. */
+/** Makes the expression table read the texts of all adverts, if it has not done so yet. */
 export function readTexts(view: PropertyView, expressions: ExpressionTable): void {
   if (!view.hasReadTexts) expressions.read(textsOf(view.facts, view.facts.adverts));
   view.hasReadTexts = true;
 }
 
-/** The distinct texts, because a property usually repeats the texts of its representative advert. */
+/** The texts without duplicates. A property usually repeats the texts of its representative advert. */
 export function textsOf(facts: PropertyFacts, adverts: readonly AdvertFacts[]): readonly string[] {
   const texts = [...facts.texts];
   for (const advert of adverts) for (const text of advert.texts) if (!texts.includes(text)) texts.push(text);
   return texts;
 }
 
-/** Writes the kernel's query, except the location. */
+/** Writes the kernel's query without the location. */
 export function writeQuery(view: PropertyView, { bytes, codes }: GroupMemory): void {
   for (let measure = 0; measure < EDGES_OF_MEASURE.length; measure++) {
     const value = view.values[measure] as number;
@@ -120,7 +120,7 @@ export function writeQuery(view: PropertyView, { bytes, codes }: GroupMemory): v
     NEEDS_EXACT_CHECK | NEEDS_TEXT_CHECK | NEEDS_SHAPE_CHECK | NEEDS_CONDITION_CHECK | view.repeatBits;
 }
 
-/** Writes the location. `lon` may be 360° away from the property's longitude, for comparisons across the date line. */
+/** Writes the location. For comparisons across the date line, `lon` may be shifted by 360°. */
 export function writePlace(lat: number, lon: number, { floats }: GroupMemory): void {
   const cosine = Math.cos(lat * RADIANS);
   const sine = Math.sin(lat * RADIANS);

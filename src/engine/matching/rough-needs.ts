@@ -1,6 +1,6 @@
 /**
- * Approximate needs, derived from criteria that few properties meet, so that the kernel excludes most rows that
- * `conditions` would reject. Any advert can meet them, as with the criteria themselves. A criterion that accepts an
+ * Approximate needs, derived from criteria that few properties meet. With them, the kernel excludes most rows that
+ * `conditions` would reject. As with the criteria themselves, any advert can meet a need. A criterion that accepts an
  * unknown value has no rough need.
  */
 
@@ -16,10 +16,10 @@ interface RoughNeed {
   meets(facts: PropertyFacts, adverts: readonly AdvertFacts[]): boolean;
 }
 
-/** The worst energy class that is accepted by most searches with this criterion. */
+/** Most searches with this criterion accept only this energy class and better ones. */
 const WORST_CLASS = 'D';
 
-/** In the order in which they get the spare bits: a flag that is added to the criteria displaces the last two. */
+/** Rough needs, in the order in which they get the spare bits. A new flag among the criteria displaces the last two. */
 export const ROUGH_NEEDS: readonly RoughNeed[] = [
   {
     criterion: bitOfCriterion('floor'),
@@ -40,7 +40,7 @@ export const ROUGH_NEEDS: readonly RoughNeed[] = [
   },
 ];
 
-/** The need of a search that includes any of these features; a property with any of them meets it. */
+/** The need of searches that include any of these features. A property with any of them meets the need. */
 function featuresOf(...names: readonly string[]): RoughNeed {
   const features = featureSetOf(names);
   return {

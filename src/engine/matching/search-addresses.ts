@@ -1,5 +1,5 @@
 /**
- * Maps search numbers to record addresses, and notes which searches were already found for the current property.
+ * Maps search numbers to the addresses of records, and marks searches that were already found for the current property.
  * Numbers come from a sequence, so pages of consecutive numbers are dense. Empty pages are dropped. Unlike a hash table
  * with a million entries, pages never need a rehash.
  */
@@ -8,14 +8,14 @@ import type { SearchNumber } from '../domain/ids.ts';
 
 const PAGE_LOG2 = 14;
 const PAGE_SIZE = 1 << PAGE_LOG2;
-/** Integers per entry: the address, and the round in which the search was last found. */
+/** Number of integers per entry: the address, and the round in which the search was last found. */
 const ENTRY = 2;
 const NONE = -1;
 const ROUNDS_MAX = 2 ** 31 - 1;
 
 export class SearchAddresses {
   readonly #pages: (Int32Array | undefined)[] = [];
-  /** Number of entries in use, by page. */
+  /** By page, the number of entries in use. */
   readonly #used: number[] = [];
   #size = 0;
   #pageCount = 0;
@@ -59,7 +59,7 @@ export class SearchAddresses {
     this.#pageCount -= 1;
   }
 
-  /** Begins the round of another property, for which no search has been found yet. */
+  /** Begins the round of another property, in which no search was found yet. */
   startRound(): void {
     this.#round += 1;
     if (this.#round <= ROUNDS_MAX) return;
@@ -68,7 +68,7 @@ export class SearchAddresses {
       for (let at = 1; at < (page?.length ?? 0); at += ENTRY) page?.fill(NONE, at, at + 1);
   }
 
-  /** Marks a search, which must be in the table, as found; false if it already was. */
+  /** Marks a search as found. False if it was already marked. The search must be in the table. */
   meet(number: SearchNumber): boolean {
     const page = this.#pages[number >>> PAGE_LOG2] as Int32Array;
     const at = entryOf(number) + 1;

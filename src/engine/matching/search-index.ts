@@ -1,10 +1,10 @@
 /**
- * Matches one property against all saved searches, in memory and exactly, while searches are added and removed.
- * `satisfies` in `domain/criteria` defines the answer.
+ * Matches one property against all saved searches in memory, while searches are added and removed. The answer is
+ * exactly that of `satisfies` in `domain/criteria`.
  *
- * Filter, then refine: a search has a row of quantised columns for each place or area that it names (`search-rows`).
- * The kernel tests the rows for the property's location (`candidate-rows`). The record of the search
- * (`criteria-record`) decides the few rows that the columns leave open.
+ * The index filters and then refines. A search has a row of quantised columns for each place or area that it names
+ * (`search-rows`). The kernel tests the rows for the property's location (`candidate-rows`). For the few rows that the
+ * columns leave open, the record of the search (`criteria-record`) decides.
  */
 
 import { type Criteria, satisfies } from '../domain/criteria.ts';
@@ -43,31 +43,31 @@ import { ExpressionTable } from './text/expression-table.ts';
 
 export interface SearchIndexStats {
   readonly searches: number;
-  /** Rows of searches in areas and places. */
+  /** Number of rows of searches. */
   readonly rows: number;
-  /** Groups of sixteen rows in use. */
+  /** Number of groups of sixteen rows that are in use. */
   readonly blocks: number;
-  /** Leaves of circles and polygons in the R-tree. */
+  /** Number of leaves with circles and polygons in the R-tree. */
   readonly areas: number;
-  /** Communes, departments, zip codes and terms that some search names. */
+  /** Number of communes, departments, zip codes and terms by which searches are found. */
   readonly places: number;
   readonly expressions: number;
-  /** Number of distinct conditions of searches. */
+  /** Number of different conditions. */
   readonly conditions: number;
-  /** Rows that the kernel tested for the last property. */
+  /** Number of rows that the kernel tested for the last property. */
   readonly testedRows: number;
-  /** Bytes of rows and records. All other JavaScript objects take a twentieth of that. */
+  /** Bytes of rows and records. All other objects of the index take about a twentieth of this. */
   readonly bytes: number;
 }
 
 export interface SearchIndex {
   readonly size: number;
   has(number: SearchNumber): boolean;
-  /** Adds the search, or replaces its criteria. */
+  /** Adds a search, or replaces its criteria. */
   upsert(number: SearchNumber, criteria: Criteria): void;
-  /** Removes the search; false when it is not in the index. */
+  /** Removes a search. False if it is not in the index. */
   delete(number: SearchNumber): boolean;
-  /** The searches that the property satisfies: exact, each once, in no particular order. */
+  /** The searches that the property satisfies, without duplicates and in no particular order. */
   match(facts: PropertyFacts): SearchNumber[];
   stats(): SearchIndexStats;
 }
@@ -91,7 +91,7 @@ class ColumnarSearchIndex implements SearchIndex {
   };
   readonly #records = new RecordArena();
   readonly #addresses = new SearchAddresses();
-  /** Criteria of the searches whose record is partial. */
+  /** Criteria of the searches whose records are partial. */
   readonly #unusual = new Map<SearchNumber, Criteria>();
   readonly #rows = new CandidateRows();
   readonly #searchRows = new SearchRows(this.#records, this.#expressions, this.#shapes);
@@ -100,10 +100,10 @@ class ColumnarSearchIndex implements SearchIndex {
   readonly #matched = new NumberList<SearchNumber>();
   /**
    * The facts to which `#matched` is the answer; null after a search has changed. The answer is kept because the state
-   * after one change is the state before the next.
+   * of a property after one change is its state before the next change.
    */
   #lastFacts: PropertyFacts | null = null;
-  /** Rows (number, conditions, attention) that wait for the text of some adverts, by the facts with these adverts. */
+  /** Rows that wait for the text of some adverts, by the facts with these adverts: number, conditions and attention. */
   readonly #awaiting = new Map<StatedFacts, number[]>();
   readonly #readAhead = new ReadAhead(this.#records, this.#addresses, this.#tables);
 
@@ -186,7 +186,7 @@ class ColumnarSearchIndex implements SearchIndex {
     this.#check(this.#view as PropertyView);
   };
 
-  /** Marks the searches that exclude a place of the property as already found. */
+  /** Marks searches that exclude a place of the property as already found. */
   readonly #exclude = (sureCount: number): void => {
     const { integers } = this.#rows.memory;
     const [sure, open] = [SURE_ANSWERS >> 2, CHECK_ANSWERS >> 2];
@@ -195,7 +195,7 @@ class ColumnarSearchIndex implements SearchIndex {
     for (let at = open; at < openEnd; at += CHECK_INTEGERS) this.#addresses.meet(integers[at] as SearchNumber);
   };
 
-  /** Decides the rows that the kernel has left to check. */
+  /** Decides the rows that the kernel has listed to be checked. */
   #check(view: PropertyView): void {
     const { integers } = this.#rows.memory;
     const { lat, lon } = view.facts;
@@ -244,7 +244,7 @@ class ColumnarSearchIndex implements SearchIndex {
     else rows.push(number, conditions, attention);
   }
 
-  /** Decides the rows that wait for the text of some adverts: reads each text once, whatever the order of the rows. */
+  /** Decides the rows that wait for the text of some adverts. Reads each text once, whatever the order of the rows. */
   #readOtherTexts(view: PropertyView): void {
     for (const [{ adverts }, rows] of this.#awaiting) {
       this.#expressions.readPart(textsOf(view.facts, adverts));
@@ -257,13 +257,13 @@ class ColumnarSearchIndex implements SearchIndex {
   }
 }
 
-/** Attention bits of the rows that are decided by their record. */
+/** The attention bits of rows that are decided by their record. */
 const EXACT_BITS = OPEN_ROW | NEEDS_EXACT_CHECK;
 
 /**
- * Prefetches what the checks of a property's rows will read. A check reads a record, then an expression or polygons,
- * each at an address that the previous read has returned, anywhere in hundreds of megabytes. A loop that performs one
- * step of all checks, without branches that depend on the data, lets the processor load all of them at once.
+ * Prefetches what the checks of a property's rows will read. A check reads a record and then an expression or polygons.
+ * Each address is known only after the previous read, and may be anywhere in hundreds of megabytes. A loop that
+ * performs one step of all checks lets the processor load many of them at once.
  */
 class ReadAhead {
   readonly #records: RecordArena;
@@ -271,7 +271,7 @@ class ReadAhead {
   readonly #tables: RecordTables;
   #recordList = new Int32Array(1024);
   #shapeList = new Int32Array(1024);
-  /** Stores what was prefetched, so that the reads are not optimised away. */
+  /** The prefetched values are stored here, so that the reads are not optimised away. */
   touched = 0;
 
   constructor(records: RecordArena, addresses: SearchAddresses, tables: RecordTables) {
@@ -280,12 +280,12 @@ class ReadAhead {
     this.#tables = tables;
   }
 
-  /** The record of the n-th row that has one of the `EXACT_BITS`. */
+  /** The record of a row with one of the `EXACT_BITS`, by the position of the row among these rows. */
   recordAt(position: number): number {
     return this.#recordList[position] as number;
   }
 
-  /** `start`, `end`: the range of the rows to check, with `CHECK_INTEGERS` integers each. */
+  /** `start` and `end` are the range of the rows to check, with `CHECK_INTEGERS` integers each. */
   read(integers: Int32Array, start: number, end: number, lat: number, lon: number): void {
     const { expressions, shapes: allShapes, conditions } = this.#tables;
     this.#makeRoom((end - start) / CHECK_INTEGERS);

@@ -1,6 +1,6 @@
 /**
- * The facts of a property together with those of its adverts that a search considers, in the form that exact checks
- * compare. A value is read when a check first needs it, because most values are never needed.
+ * The facts of a property and of those adverts that a search considers, in the form that exact checks compare. A value
+ * is computed when a check first needs it, because most values are never needed.
  */
 
 import { type FeaturePresence, presenceOf } from '../domain/feature-criteria.ts';
@@ -13,7 +13,7 @@ import { setsStated } from './records/value-sets.ts';
 export class StatedFacts {
   readonly facts: PropertyFacts;
   readonly adverts: readonly AdvertFacts[];
-  /** Needs that these facts do not meet. */
+  /** The needs that these facts do not meet. */
   readonly lacking: number;
   readonly #categoryBits: CategoryBits;
   #categories: number | null = null;
@@ -21,7 +21,7 @@ export class StatedFacts {
   #sets: number | null = null;
   #features: FeaturePresence | null = null;
   readonly #ranges: (readonly number[] | undefined)[] = [];
-  /** The facts without some adverts, by the excluded categories. */
+  /** The facts without the adverts of excluded categories, by the bits of these categories. */
   readonly #parts = new Map<number, StatedFacts>();
 
   constructor(facts: PropertyFacts, adverts: readonly AdvertFacts[], categoryBits: CategoryBits) {
@@ -31,13 +31,13 @@ export class StatedFacts {
     this.#categoryBits = categoryBits;
   }
 
-  /** Bits of the adverts' site categories. */
+  /** The bits of the adverts' site categories. */
   get categories(): number {
     this.#categories ??= this.#categoryBits.ofAll(this.adverts);
     return this.#categories;
   }
 
-  /** These facts without the adverts of the given site categories; this object if there are no such adverts. */
+  /** The facts without the adverts of the given site categories; this object if there are no such adverts. */
   without(categories: number): StatedFacts {
     const excluded = categories & this.categories;
     if (excluded === 0) return this;
@@ -50,13 +50,13 @@ export class StatedFacts {
     return part;
   }
 
-  /** Needs whose value is known but does not meet them. */
+  /** The needs that are not met although the value is known. */
   get denied(): number {
     this.#denied ??= this.lacking & needsKnownBy(this.facts, this.adverts);
     return this.#denied;
   }
 
-  /** See `value-sets`. */
+  /** The stated values of all `SET_CRITERIA` (`value-sets`). */
   get sets(): number {
     this.#sets ??= setsStated(this.facts, this.adverts);
     return this.#sets;
@@ -67,7 +67,7 @@ export class StatedFacts {
     return this.#features;
   }
 
-  /** The known values for a range; `range` is its position in `RANGES`. */
+  /** The known values for a range. `range` is its position in `RANGES`. */
   valuesOf(range: number): readonly number[] {
     const known = this.#ranges[range];
     if (known !== undefined) return known;

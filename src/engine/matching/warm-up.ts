@@ -1,6 +1,6 @@
 /**
- * Warms up the index. Code that has not run yet is ten times slower, and a search is inserted in one step. Without
- * this, the first search of maximum size would block a process that has just started for a tenth of a second.
+ * Warms up the index. Code that has not run yet is ten times slower, and a search is inserted in one step. Without a
+ * warm-up, the first search of maximum size would block a process that has just started for a tenth of a second.
  */
 
 import { ANYTHING } from '../domain/criterion-table.ts';
@@ -12,10 +12,10 @@ import type { SearchIndex } from './search-index.ts';
 const SEARCHES = 12;
 const CORNERS = 200;
 const TRIANGLES = 400;
-/** Multiples of these irrational numbers are evenly spread modulo 1. */
+/** Modulo 1, the multiples of these irrational numbers are evenly spread. */
 const [ACROSS, UP] = [Math.SQRT2, Math.sqrt(3)];
 
-/** Adds searches to an unused, empty index, and removes them again, step by step. */
+/** Adds searches to an empty index that is not in use, and removes them again, step by step. */
 export function* warmUp(index: SearchIndex): Generator<null> {
   for (let i = 1; i <= SEARCHES; i++) {
     const kinds = [[[scribble(i)]], Array.from({ length: TRIANGLES }, (_, k) => [triangle(TRIANGLES * i + k)])];

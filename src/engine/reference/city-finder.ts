@@ -1,6 +1,6 @@
 /**
- * Finds communes by codes or by the beginning of the name, in a scan of all 35,000. The beginning of the name of a
- * former commune or a locality finds its commune too.
+ * Finds communes by codes or by the beginning of the name, in a scan of all 35,000 communes. The beginning of the name
+ * of a former commune or a locality also finds its commune.
  */
 
 import type { City } from '../domain/city.ts';
@@ -18,14 +18,14 @@ import { isDividedCity, nameForPeople, type PlaceReading } from './place-names.t
 
 export interface CityFilter {
   readonly insees?: ReadonlySet<string>;
-  /** The commune has at least one of them. */
+  /** The commune has at least one of these zip codes. */
   readonly zipcodes?: ReadonlySet<string>;
-  /** Beginning of the name as people write it, with or without article, zip code or department. */
+  /** The beginning of the name as users type it, with or without article, zip code or department. */
   readonly namePrefix?: string;
 }
 
 export interface CityPage {
-  /** `relevance`, the default: see `relevanceAmong`, then by name. */
+  /** The default is `relevance`: the order of `relevanceAmong`, then by name. */
   readonly order?: 'relevance' | 'name' | 'id';
   readonly direction?: 'asc' | 'desc';
   readonly offset: number;
@@ -34,7 +34,7 @@ export interface CityPage {
 
 export interface FoundCity {
   readonly city: City;
-  /** The name of a former commune or locality that was typed in place of its own; else null. */
+  /** The name of a former commune or locality, if the text matched this instead of the city's own name; else null. */
   readonly matchedName: string | null;
 }
 
@@ -48,7 +48,7 @@ export type FindCities = (filter: CityFilter, page?: CityPage) => FoundCities;
 
 const EVERYTHING: CityPage = { offset: 0, limit: Number.POSITIVE_INFINITY };
 
-/** Folding 40,000 names takes 70 ms, so the orders are computed at their first use. */
+/** Each order is computed at its first use, because folding 40,000 names takes 70 ms. */
 export function createCityFinder(
   communes: readonly CommuneRecord[],
   names: CommuneNames,
@@ -87,7 +87,7 @@ interface CommuneMatch extends NameMatch {
   readonly matchedName: string | null;
 }
 
-/** Uses the first reading of the text that finds any commune. */
+/** Uses the first reading of the text that matches any commune. */
 function findNamed(communes: readonly NamedCommune[], names: CommuneNames, text: string): CommuneMatch[] {
   for (const reading of names.read(text)) {
     const typed = spellingsOf(text, reading);
@@ -105,7 +105,7 @@ function hasCode({ code }: PlaceReading): (named: NamedCommune) => boolean {
   };
 }
 
-/** Prefers its own name to other names; null if no name begins with the typed text. */
+/** Prefers the commune's own name to its other names; null if no name begins with the typed text. */
 function matchOf({ commune, keys }: NamedCommune, typed: readonly string[]): CommuneMatch | null {
   const { own, others } = keys;
   const { population } = commune;

@@ -1,7 +1,7 @@
 /**
- * Locates communes: by their outlines, by those of the arrondissements within Paris, Lyon and Marseille, and by centres
- * where outlines do not decide: within communes that were separated after the outlines were drawn, and overseas where
- * there are none (decisions, section 5).
+ * Locates communes by their outlines or, within Paris, Lyon and Marseille, by the outlines of the arrondissements. Uses
+ * centres where outlines do not decide: within communes that were separated after the outlines were drawn, and
+ * overseas, where there are no outlines (decisions, section 5).
  */
 
 import { distanceKm, isInPolygon, type Polygon } from '../domain/geo.ts';
@@ -12,8 +12,8 @@ import type { Centre, CommuneRecord } from './commune-records.ts';
 const CENTRE_RADIUS_KM = 30;
 
 /**
- * Territories without outlines and with near neighbours, by department, including their sea: corners of
- * `@rapideditor/country-coder` 5.6.1 (ISC), which places the border with Sint Maarten to within some hundred metres.
+ * Polygons, including the sea, of territories that have near neighbours but no outlines, by department. The corners are
+ * from `@rapideditor/country-coder` 5.6.1 (ISC), whose border with Sint Maarten is exact to some hundred metres.
  */
 const TERRITORIES: Readonly<Record<string, Polygon>> = {
   '975': [cornersOf('-56.72993 46.65575,-55.90758 46.6223,-56.27503 47.39728,-56.72993 46.65575')],
@@ -42,11 +42,11 @@ interface LocationSource {
   readonly outlines: CommuneOutlines;
   /** Outlines of the arrondissements. */
   readonly within: CommuneOutlines;
-  /** By INSEE code, including those of communes that have been merged. */
+  /** By INSEE code. Includes merged communes. */
   readonly centres: ReadonlyMap<string, readonly Centre[]>;
-  /** For the code of a merged commune, returns the commune that it is part of now. */
+  /** For the code of a merged commune, returns the commune that it is now part of. */
   readonly communeOf: (insee: string) => CommuneRecord | null;
-  /** By INSEE code of the commune that they belong to. */
+  /** By the INSEE code of the commune that the arrondissements belong to. */
   readonly arrondissements: ReadonlyMap<string, readonly CommuneRecord[]>;
 }
 
@@ -54,7 +54,7 @@ export function locateCommunes(source: LocationSource) {
   const { communes, outlines, within, communeOf, arrondissements } = source;
   const centres = centresByCommune(source);
   const centresOf = (commune: CommuneRecord) => centres.get(commune) ?? [];
-  /** By INSEE code of an outline: communes without an outline whose main centre it contains. */
+  /** By the INSEE code of an outline: communes without an outline whose main centre this outline contains. */
   const sharing = new Map<string, CommuneRecord[]>();
   const apart: CommuneRecord[] = [];
   for (const commune of communes) {
@@ -85,13 +85,13 @@ export function locateCommunes(source: LocationSource) {
   }
 
   return {
-    /** The main centre first; empty if none is known. */
+    /** The main centre comes first; empty if no centre is known. */
     centresOf,
-    /** The commune that contains the point; null abroad and at sea. */
+    /** The commune that contains the point; null for points abroad and at sea. */
     communeAt(at: Centre) {
       const insee = outlines.at(at.lat, at.lon);
       if (insee === null) return nearestCentre(apart.filter(mayHold(at)), at, CENTRE_RADIUS_KM);
-      // The commune's outline is the border, even where that of the arrondissements differs by a few metres.
+      // The border is the outline of the commune, even where the outlines of arrondissements differ by a few metres.
       const arrondissement = arrondissements.has(insee) ? within.at(at.lat, at.lon) : null;
       if (arrondissement !== null) return communeOf(arrondissement);
       return nearestCentre(communesIn(insee), at, Infinity);
@@ -101,7 +101,7 @@ export function locateCommunes(source: LocationSource) {
       const outlined = outlines.around(at.lat, at.lon, radiusKm).flatMap(communesIn);
       return [...outlined, ...apart.filter((commune) => distanceToCentre(commune, at) <= radiusKm)];
     },
-    /** Kilometres to the outline, 0 inside; for a commune without an outline, to its nearest centre. */
+    /** Kilometres to the outline, 0 inside it. For a commune without an outline, kilometres to its nearest centre. */
     distanceKm(commune: CommuneRecord, at: Centre) {
       const drawn = commune.parentInsee === null ? outlines : within;
       return drawn.distanceKm(commune.insee, at.lat, at.lon) ?? distanceToCentre(commune, at);
@@ -109,7 +109,7 @@ export function locateCommunes(source: LocationSource) {
   };
 }
 
-/** Whether a commune without an outline may contain the point, which must be inside the border of its territory. */
+/** True unless the point is outside the territory of a commune without an outline. */
 function mayHold({ lat, lon }: Centre): (commune: CommuneRecord) => boolean {
   return ({ departmentCode }) => {
     const territory = TERRITORIES[departmentCode];

@@ -1,6 +1,6 @@
 /**
- * Communes by the names that adverts, searches and readers use: one table for intake, completion and the list of cities
- * (decisions, section 5). A commune has its own name, names of communes merged into it, names that it had before, and
+ * Communes by the names that adverts, searches and users use. Intake, completion and the list of cities share one table
+ * (decisions, section 5). A commune has its own name, earlier names, the names of communes merged into it, and the
  * names of localities. An arrondissement also has the name of its city.
  */
 
@@ -8,7 +8,7 @@ import { foldWords } from '../domain/text.ts';
 import type { CommuneRecord, Department } from './commune-records.ts';
 import { type PlaceReading, placeKey, readPlaceName, withoutArticle } from './place-names.ts';
 
-/** A name in its canonical spelling, and without its article. */
+/** A name in its canonical spelling, with and without its article. */
 interface KeyedName {
   readonly key: string;
   readonly bare: string;
@@ -16,25 +16,25 @@ interface KeyedName {
 
 export interface OtherName extends KeyedName {
   readonly name: string;
-  /** True for the name of a former commune or an earlier name of the commune; false for that of a locality. */
+  /** True for an earlier name of the commune or the name of a former commune; false for the name of a locality. */
   readonly isFormer: boolean;
 }
 
 export interface NameKeys {
   readonly own: KeyedName;
   readonly others: readonly OtherName[];
-  /** The name of the arrondissement's city: Paris at coordinates in the 15th means the arrondissement. */
+  /** The name of the arrondissement's city, because an advert in the 15th arrondissement may only name Paris. */
   readonly parent: KeyedName | null;
 }
 
 export interface CommuneNameSource {
   readonly communes: readonly CommuneRecord[];
   readonly departments: readonly Department[];
-  /** For the code of a merged commune, returns the commune that it is part of now. */
+  /** For the code of a merged commune, returns the commune that it is now part of. */
   readonly communeOf: (insee: string) => CommuneRecord | null;
 }
 
-/** The longest name of a department: Terres australes et antarctiques françaises. */
+/** The longest name of a department is `Terres australes et antarctiques françaises`. */
 const DEPARTMENT_WORDS_MAX = 5;
 
 type CommunesByKey = ReadonlyMap<string, readonly CommuneRecord[]>;
@@ -42,9 +42,9 @@ type CommunesByKey = ReadonlyMap<string, readonly CommuneRecord[]>;
 export class CommuneNames {
   readonly #source: CommuneNameSource;
   readonly #departments: ReadonlyMap<string, string>;
-  /** Folding is slow: each commune's names are folded once, at the first comparison. */
+  /** The folded names of each commune, computed at the first comparison, because folding is slow. */
   readonly #keysOf = new Map<CommuneRecord, NameKeys>();
-  /** All communes by own and former names, by localities, and by own names without article; made at the first use. */
+  /** Communes by own and former names, by localities, and by own names without article. Created at the first use. */
   #byKey: readonly CommunesByKey[] | null = null;
   readonly #byDepartment = new Map<string, CommuneRecord[]>();
 
@@ -54,7 +54,7 @@ export class CommuneNames {
     this.#departments = new Map(names.flatMap(([key, code]) => [key, withoutArticle(key)].map((one) => [one, code])));
   }
 
-  /** The name as written; then, if a department's name ends it, in that department (`Saint-Denis de la Réunion`). */
+  /** The name as written; also the name without a department's name that ends it (`Saint-Denis de la Réunion`). */
   read(text: string): readonly PlaceReading[] {
     const reading = readPlaceName(text);
     const words = reading.key.split(' ');
@@ -89,8 +89,8 @@ export class CommuneNames {
   }
 
   /**
-   * The commune of `communes` that `key` names: the first with that name, own names before others; else the only one
-   * whose name begins with it (`Saint-Maur` for `Saint-Maur-des-Fossés`).
+   * The first commune in `communes` with the name `key`; own names precede other names. If there is none, the only
+   * commune whose name begins with `key` (`Saint-Maur` for `Saint-Maur-des-Fossés`).
    */
   pick(communes: readonly CommuneRecord[], key: string): CommuneRecord | null {
     if (communes.length === 0 || key === '') return null;
@@ -100,7 +100,7 @@ export class CommuneNames {
     );
   }
 
-  /** Communes with a name that begins with `key`, or that `key` begins with; whole words, articles aside. */
+  /** Communes with a name that begins with `key`, or that `key` begins with; whole words without articles. */
   alike(communes: readonly CommuneRecord[], key: string): readonly CommuneRecord[] {
     if (key === '') return [];
     const bare = withoutArticle(key);
@@ -119,8 +119,8 @@ export class CommuneNames {
   }
 
   /**
-   * The only commune in the department of `code`, if given, that has the name or had it. If there is none: the only one
-   * with such a locality, or with the name after an article.
+   * The only commune that has or had the name, in the department of `code` if given. If there is none, the only commune
+   * that has a locality with the name, or whose own name without article is the name.
    */
   only({ key, code }: PlaceReading): CommuneRecord | null {
     if (key === '') return null;
@@ -132,7 +132,7 @@ export class CommuneNames {
     return null;
   }
 
-  /** Like `only`; else the only commune of the department whose name begins with `key`. */
+  /** Like `only`, but if it finds none, the only commune in the department whose name begins with `key`. */
   onlyIn(code: string, key: string): CommuneRecord | null {
     const whole = this.only({ key, code });
     if (whole !== null) return whole;
@@ -159,12 +159,12 @@ export class CommuneNames {
   }
 }
 
-/** `code`: the department's, or a zip code that begins with it. Corsica's zip codes begin with 20. */
+/** `code` is a department code, or a zip code of the department. Corsica's zip codes begin with 20. */
 export function isOfDepartment({ departmentCode }: CommuneRecord, code: string): boolean {
   return code === departmentCode || code.startsWith(departmentCode.replace(/^2[AB]$/, '20'));
 }
 
-/** How a name begins with the typed text, articles aside: as a whole, as whole words, or not. */
+/** How a name begins with the typed text, articles aside: equal (`whole`), after whole words (`begun`), or not. */
 export type NameFit = 'whole' | 'begun' | 'none';
 
 export function nameFit({ key, bare }: KeyedName, typed: readonly string[]): NameFit {
@@ -178,18 +178,18 @@ export function nameFit({ key, bare }: KeyedName, typed: readonly string[]): Nam
   return fit;
 }
 
-/** A place found by one of its names. */
+/** A place that was found by one of its names. */
 export interface NameMatch {
   readonly fit: NameFit;
   /** Null if the place is not a commune. */
   readonly population: number | null;
-  /** Whether the name is the place's own, a former one, or that of a locality. */
+  /** Whether the name is the place's own name, a former name, or the name of a locality. */
   readonly kind: 'own' | 'former' | 'locality';
-  /** The place once had the whole name, and its own name begins with it, as Évry-Courcouronnes begins with Évry. */
+  /** True if the place once had the whole name and its own name begins with it (Évry and Évry-Courcouronnes). */
   readonly isRenamed: boolean;
 }
 
-/** A commune this many times larger precedes one whose whole name was typed (decisions, section 7). */
+/** A commune this many times larger precedes the commune whose whole name was typed (decisions, section 7). */
 const MUCH_LARGER = 20;
 const LARGER = 0;
 const WHOLE = 1;
@@ -197,8 +197,9 @@ const OTHER_WHOLE = 2;
 const REST = 3;
 
 /**
- * Whole names first, own before others. Before them: much larger communes that begin with the name or had it; larger
- * ones for which both hold; and, if no commune has the name today, any larger one that begins with it.
+ * Returns the sort position of a match. Whole names come first, own names before others. Three kinds of communes
+ * precede them: much larger ones that begin with the name or had it, larger ones that begin with it and had it, and, if
+ * no commune has the name today, larger ones that begin with it.
  */
 export function relevanceAmong(matches: Iterable<NameMatch>): (match: NameMatch) => number {
   let [own, other] = [-1, -1];
@@ -218,7 +219,7 @@ export function relevanceAmong(matches: Iterable<NameMatch>): (match: NameMatch)
   };
 }
 
-/** The text as it is read, and folded as typed: the last word may be an abbreviation or incomplete. */
+/** The canonical and the typed spelling, because the last typed word may be an abbreviation or incomplete. */
 export function spellingsOf(text: string, { key }: PlaceReading): readonly string[] {
   const typed = foldWords(text).join(' ');
   return typed === key ? [key] : [key, typed];
@@ -227,7 +228,7 @@ export function spellingsOf(text: string, { key }: PlaceReading): readonly strin
 function add(table: Map<string, CommuneRecord[]>, key: string, commune: CommuneRecord): void {
   const communes = table.get(key);
   if (communes === undefined) table.set(key, [commune]);
-  // All names of a commune are added before those of the next.
+  // All names of a commune are added before the names of the next commune.
   else if (communes.at(-1) !== commune) communes.push(commune);
 }
 
@@ -236,7 +237,7 @@ export function keyedName(name: string): KeyedName {
   return { key, bare: withoutArticle(key) };
 }
 
-/** Compares whole words. */
+/** Whether one text begins with the other, in whole words. */
 function isSameBeginning(a: string, b: string): boolean {
   const [short, long] = a.length < b.length ? [a, b] : [b, a];
   return long.startsWith(short) && (long.length === short.length || long[short.length] === ' ');

@@ -1,7 +1,7 @@
 /**
- * Finds the commune of a point, and its distance to others, by their outlines: boxes in a packed R-tree, corners in
- * typed arrays (8 MB). Distances are measured on a plane that touches the sphere between the two locations: exact to a
- * metre within the few kilometres that matter.
+ * Finds the commune of a point, and distances to other communes, by their outlines. Boxes are in a packed R-tree, and
+ * corners in typed arrays (8 MB). Distances are measured on a plane that touches the sphere between the two locations,
+ * which is exact to a metre within the few kilometres that matter.
  */
 
 import { readFile } from 'node:fs/promises';
@@ -12,17 +12,17 @@ import { KM_PER_DEGREE, RADIANS } from '../domain/geo.ts';
 import { type DepartmentOutlines, departmentOutlines } from './department-outlines.ts';
 import { COAST, type Outlines, unpackOutlines } from './outlines/packed-outlines.ts';
 
-/** A point of the sea within this distance of the coast belongs to the commune (decisions, section 5). */
+/** A point at sea within this distance of the coast belongs to the nearest commune (decisions, section 5). */
 const COAST_KM = 2;
 
-/** Throws if the file cannot be read: the installation is broken. */
+/** Throws if the file cannot be read, because the installation is then broken. */
 export async function readCommuneOutlines(name: 'communes' | 'arrondissements' = 'communes'): Promise<CommuneOutlines> {
   const file = new URL(`outlines/${name}.bin.br`, import.meta.url);
   const bytes = await promisify(brotliDecompress)(await readFile(file));
   return new CommuneOutlines(unpackOutlines(bytes));
 }
 
-/** A point on the grid of the outlines, and the length of the grid's steps there. */
+/** A point on the grid of the outlines, and the length of the grid's steps at that point. */
 interface GridPoint {
   readonly x: number;
   readonly y: number;
@@ -43,7 +43,7 @@ export class CommuneOutlines {
     this.#indexOf = new Map(outlines.insees.map((insee, index) => [insee, index]));
   }
 
-  /** INSEE code of the outline that contains the point; off the coast, that of the nearest within two kilometres. */
+  /** The INSEE code of the outline that contains the point or, off the coast, of the nearest one within `COAST_KM`. */
   at(lat: number, lon: number): string | null {
     const point = this.#pointAt(lat, lon);
     const commune = this.#around(point, 0).find((one) => this.#holds(one, point)) ?? this.#nearestCoast(point);
@@ -56,7 +56,7 @@ export class CommuneOutlines {
     return found.map((commune) => this.#outlines.insees[commune] as string);
   }
 
-  /** Null if no commune that `nameOf` names has an outline. */
+  /** The outlines of the communes for which `nameOf` returns a name; null if none of them has an outline. */
   ofDepartment(nameOf: (insee: string) => string | null): DepartmentOutlines | null {
     return departmentOutlines(this.#outlines, nameOf);
   }
@@ -65,7 +65,7 @@ export class CommuneOutlines {
     return this.#indexOf.has(insee);
   }
 
-  /** Kilometres to the outline, 0 inside; null when the commune has none. */
+  /** Kilometres to the outline, 0 inside it; null if the commune has none. */
   distanceKm(insee: string, lat: number, lon: number): number | null {
     const commune = this.#indexOf.get(insee);
     if (commune === undefined) return null;
@@ -91,7 +91,7 @@ export class CommuneOutlines {
     return this.#boxes.search(x - east, y - north, x + east, y + north);
   }
 
-  /** Even-odd rule: a ray to the east crosses an odd number of edges, whatever their order. */
+  /** Even-odd rule: from a point inside, a ray to the east crosses an odd number of edges. */
   #holds(commune: number, { x, y }: GridPoint): boolean {
     const { starts, xs, ys } = this.#outlines;
     let isInside = false;
@@ -106,7 +106,7 @@ export class CommuneOutlines {
     return isInside;
   }
 
-  /** The commune with the nearest outer arc; null if that is a border with another country. */
+  /** The commune with the nearest outer arc; null if this arc is a border with another country. */
   #nearestCoast(point: GridPoint): number | null {
     const { inside, beyond } = this.#outlines;
     let [nearest, nearestKm]: [number | null, number] = [null, COAST_KM];

@@ -1,7 +1,7 @@
 /**
- * The official list of communes, departments and regions (INSEE's Code officiel géographique, from the package
+ * Reads the official list of communes, departments and regions (INSEE's Code officiel géographique, from the package
  * `@etalab/decoupage-administratif`) as small records. The package's main entry cannot be imported and would parse
- * every file, so this module reads the three relevant files directly.
+ * every file, so this module reads only the three relevant files.
  */
 
 import { readFile } from 'node:fs/promises';
@@ -9,21 +9,21 @@ import { fileURLToPath } from 'node:url';
 import { gunzipSync } from 'node:zlib';
 import type { CodedPlace } from '../domain/city.ts';
 
-/** A commune of today, or an arrondissement of Paris, Lyon or Marseille. */
+/** A present commune, or an arrondissement of Paris, Lyon or Marseille. */
 export interface CommuneRecord {
   readonly insee: string;
-  /** With its article: `L'Abergement-Clémenciat`, `Paris 15e Arrondissement`. */
+  /** Includes the article: `L'Abergement-Clémenciat`, `Paris 15e Arrondissement`. */
   readonly officialName: string;
   readonly departmentCode: string;
   /** In the order of the source; empty for five uninhabited territories. */
   readonly zipcodes: readonly string[];
-  /** Inhabitants; 0 when unknown. */
+  /** Number of inhabitants; 0 if unknown. */
   readonly population: number;
   /** INSEE code of the commune that an arrondissement belongs to. */
   readonly parentInsee: string | null;
-  /** Former names, and names of localities inside it, which adverts use. */
+  /** Former names, and names of localities in the commune. Adverts use these names. */
   readonly otherNames: readonly string[];
-  /** Those of `otherNames` that are names of former communes: delegated, associated or renamed. */
+  /** The names in `otherNames` that are former names, or names of former (delegated or associated) communes. */
   readonly formerNames: readonly string[];
 }
 
@@ -38,7 +38,7 @@ export interface Department {
 
 export interface CommuneRecords {
   readonly communes: readonly CommuneRecord[];
-  /** For the INSEE code of a commune that was merged into another: the code of the commune that it is part of now. */
+  /** The INSEE code of the present commune, by the code of a commune that was merged into it. */
   readonly mergedInto: ReadonlyMap<string, string>;
   readonly departments: readonly Department[];
 }
@@ -50,7 +50,7 @@ interface SourceCommune {
   readonly departement: string;
   readonly commune?: string;
   readonly chefLieu?: string;
-  /** Codes of communes that were merged into it, delegated or not. */
+  /** Codes of communes that were merged into this commune, whether delegated or not. */
   readonly anciensCodes?: readonly string[];
   readonly codesPostaux?: readonly string[];
   readonly population?: number;
@@ -64,8 +64,8 @@ interface SourceArea {
 }
 
 /**
- * `added`: zip codes and names that the package lacks. Throws if a file of the package is missing or is not JSON: the
- * installation is broken.
+ * `added` contains zip codes and names that the package lacks. Throws if a file of the package is missing or not JSON,
+ * because the installation is then broken.
  */
 export async function readCommuneRecords(added: AddedToCommunes = NOTHING_ADDED): Promise<CommuneRecords> {
   const [communes, departments, regions] = await Promise.all([
@@ -92,7 +92,7 @@ function joinCommunes(
   const formerNames = new Map([...added.formerNames].map(([insee, names]) => [insee, [...names]]));
   for (const { type, code, nom, chefLieu } of source) {
     if (chefLieu === undefined || (type !== 'commune-deleguee' && type !== 'commune-associee')) continue;
-    // The delegated commune that has the new town hall kept its code, which is also the code of the new commune.
+    // The delegated commune with the new town hall kept its code, which is also the code of the new commune.
     if (code !== chefLieu) mergedInto.set(code, chefLieu);
     const names = formerNames.get(chefLieu);
     if (names === undefined) formerNames.set(chefLieu, [nom]);
@@ -118,7 +118,7 @@ function joinCommunes(
   return { communes, mergedInto };
 }
 
-/** The lists have overseas collectivities both as departments and as regions, with the same code. */
+/** The source lists overseas collectivities both as departments and as regions, with the same code. */
 function joinDepartments(departments: readonly SourceArea[], regions: readonly SourceArea[]): readonly Department[] {
   const regionOf = new Map(regions.map(({ code, nom }) => [code, { code, id: Number(code), name: nom }]));
   return departments.map(({ code, nom, chefLieu, region = code }) => ({
@@ -137,7 +137,7 @@ export interface Centre {
 
 /** All maps are by INSEE code. */
 interface PlaceTable {
-  /** Centres of communes, including merged ones; the main centre first. */
+  /** Centres of communes, including merged ones. The main centre comes first. */
   readonly centres: ReadonlyMap<string, readonly Centre[]>;
   readonly zipcodes: ReadonlyMap<string, readonly string[]>;
   readonly localities: ReadonlyMap<string, readonly string[]>;
@@ -145,8 +145,8 @@ interface PlaceTable {
 }
 
 /**
- * The data of `places/places.tsv.gz`, which `places/build.ts` creates from La Poste's file; it describes the lines.
- * Throws if the file cannot be read: the installation is broken.
+ * Reads `places/places.tsv.gz`, the file that `places/build.ts` creates and describes. Throws if the file cannot be
+ * read, because the installation is then broken.
  */
 export async function readPlaceTable(): Promise<PlaceTable> {
   const text = gunzipSync(await readFile(new URL('places/places.tsv.gz', import.meta.url))).toString('utf8');
@@ -170,9 +170,9 @@ function centreOf(point: string): Centre {
 }
 
 /**
- * The API requires integers (specification, section 2.6), but Corsica's codes contain letters. The mapping is fixed, so
- * an id has the same meaning in every release and on every machine: the INSEE code as a number, except that Corsica's
- * `2Axxx` is 120xxx and `2Bxxx` is 220xxx, both above every other code.
+ * The id of a commune. The API requires integers (specification, section 2.6), but Corsica's codes contain letters. The
+ * id is the INSEE code as a number, except that Corsica's `2Axxx` is 120xxx and `2Bxxx` is 220xxx, both above every
+ * other code. This mapping is fixed, so an id has the same meaning in every release and on every machine.
  */
 export function cityIdOf(insee: string): number {
   if (insee.startsWith('2A')) return 120_000 + Number(insee.slice(2));
@@ -187,7 +187,7 @@ export function inseeOf(id: number): string {
   return String(id).padStart(5, '0');
 }
 
-/** Department code as a number; `2A` is 201 and `2B` is 202, which are no department's code. */
+/** The department code as a number; `2A` is 201 and `2B` is 202, which no department has. */
 export function departmentIdOf(code: string): number {
   if (code === '2A') return 201;
   if (code === '2B') return 202;

@@ -1,6 +1,6 @@
 /**
- * All communes of France in memory, by INSEE code, id, zip code and name, with their departments and regions. They are
- * read at start-up from an npm package and a table of places (250 ms). `City` objects are created at their first use.
+ * All communes of France in memory, by INSEE code, id, zip code and name, with their departments and regions. An npm
+ * package and a table of places are read at start-up (250 ms). `City` objects are created at their first use.
  */
 
 import type { City, CodedPlace, ResolvePlace } from '../domain/city.ts';
@@ -21,32 +21,32 @@ import { type CompletePlaces, createPlaceCompletion } from './place-completion.t
 import { createPlaceResolver } from './resolve-place.ts';
 
 export interface Reference {
-  /** The commune or arrondissement with this INSEE code; for a merged commune, the one that it is part of now. */
+  /** The commune or arrondissement with this INSEE code; for a merged commune, the commune that it is now part of. */
   city(insee: string): City | null;
   cityById(id: number): City | null;
-  /** In order of INSEE code, arrondissements included. */
+  /** In order of INSEE code, including arrondissements. */
   cities(): Iterable<City>;
-  /** Inhabitants by INSEE code; Paris, Lyon and Marseille are represented by their arrondissements. */
+  /** Number of inhabitants by INSEE code. Paris, Lyon and Marseille are represented by their arrondissements. */
   populations(): Iterable<readonly [insee: string, population: number]>;
   department(code: string): Department | null;
   departmentById(id: number): Department | null;
   departments(): readonly Department[];
   /** The name of the commune, arrondissement or department with this code. */
   nameOf(code: string): string | null;
-  /** The outlines of its communes; null if the department or its outlines are unknown. */
+  /** The outlines of the department's communes; null if the department or its outlines are unknown. */
   outlinesOf(department: string): DepartmentOutlines | null;
-  /** Whether some commune has this zip code. */
+  /** Whether any commune has this zip code. */
   isZipcode(zipcode: string): boolean;
   readonly resolvePlace: ResolvePlace;
-  /** Communes that meet every given filter, ordered by relevance unless another order is requested. */
+  /** Finds communes that meet every given filter, ordered by relevance unless another order is requested. */
   readonly findCities: FindCities;
-  /** Places that match the typed words; see `place-completion` for their order. */
+  /** Finds places that match the typed words; see `place-completion.ts` for their order. */
   readonly completePlaces: CompletePlaces;
 }
 
 const FRANCE: CodedPlace = { code: 'FR', id: 250, name: 'France' };
 
-/** All services of a process share it, because they only read it. */
+/** All services of a process share this value, because they only read it. */
 let loaded: Promise<Reference> | null = null;
 
 /** Throws if a file of the reference packages cannot be read. */
@@ -106,8 +106,8 @@ async function readReference(): Promise<Reference> {
 }
 
 /**
- * The first search for cities or places sorts them, which takes longer than a request may. Call this before serving
- * requests.
+ * Sorts cities and places before requests are served, because the first search does this and a request may not take so
+ * long.
  */
 export function sortPlaces({ findCities, completePlaces }: Reference): void {
   findCities({}, { order: 'id', offset: 0, limit: 0 });
@@ -117,9 +117,9 @@ export function sortPlaces({ findCities, completePlaces }: Reference): void {
 interface CommuneTable {
   readonly communes: readonly CommuneRecord[];
   readonly byInsee: ReadonlyMap<string, CommuneRecord>;
-  /** Communes with arrondissements are absent: each of their zip codes belongs to an arrondissement. */
+  /** Excludes communes with arrondissements, because each of their zip codes belongs to an arrondissement. */
   readonly byZipcode: ReadonlyMap<string, readonly CommuneRecord[]>;
-  /** By INSEE code of the commune that they belong to. */
+  /** By the INSEE code of the commune that the arrondissements belong to. */
   readonly arrondissements: ReadonlyMap<string, readonly CommuneRecord[]>;
 }
 
@@ -144,7 +144,7 @@ function append(lists: Map<string, CommuneRecord[]>, key: string, commune: Commu
   else list.push(commune);
 }
 
-/** The name in everyday use: an arrondissement is `Paris 15e`. */
+/** The name in everyday use; for an arrondissement, for example `Paris 15e`. */
 function nameOf({ officialName, parentInsee }: CommuneRecord): string {
   return parentInsee === null ? officialName : officialName.replace(/ Arrondissement$/, '');
 }

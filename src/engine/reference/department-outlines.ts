@@ -2,19 +2,19 @@
 
 import type { Outlines } from './outlines/packed-outlines.ts';
 
-/** Another department is beyond the line. See `COAST` and `BORDER` for the sea and other countries. */
+/** Another department is beyond the line. `COAST` and `BORDER` mean the sea and another country. */
 const OTHER_DEPARTMENT = -3;
 
 export interface DepartmentOutlines {
   readonly attribution: string;
-  /** Degrees per step, longitude first. */
+  /** Degrees per step of the grid, longitude first. */
   readonly scale: readonly number[];
-  /** Degrees of the grid's origin. */
+  /** The grid's origin in degrees. */
   readonly translate: readonly number[];
   readonly communes: readonly (readonly [insee: string, name: string])[];
   /**
-   * Each line once: the index of the commune on one side, the other side (a commune or a negative code), then the steps
-   * from corner to corner. The first step starts at the first corner of the previous line.
+   * Each line is stored once: the index of the commune on one side, the other side (a commune or a negative code), then
+   * the steps from corner to corner. The first step starts at the first corner of the previous line.
    */
   readonly lines: readonly (readonly number[])[];
 }

@@ -1,7 +1,7 @@
 /**
  * Completes the name of a place: finds cities, departments and zip codes with a word that equals or begins with each
- * typed word. Names of former communes and localities find their commune. A sorted list of all words refers to the
- * places, which are ordered by inhabitants. A place with the typed code comes first, then names by relevance
+ * typed word. Names of former communes and localities also find their commune. A sorted list of all words refers to the
+ * places, which are ordered by number of inhabitants. A place with the typed code comes first, then names by relevance
  * (`relevanceAmong`).
  */
 
@@ -16,17 +16,17 @@ export interface CompletedPlace {
   readonly type: PlaceType;
   /** The name in everyday use; for a zip code, the code itself. */
   readonly name: string;
-  /** INSEE code, department code, or the zip code. */
+  /** An INSEE code, a department code or a zip code. */
   readonly code: string;
-  /** The city's or department's id, as in IRIs; null for a zip code. */
+  /** The id of the city or department, as in IRIs; null for a zip code. */
   readonly id: number | null;
-  /** The first zip code of a city; null for a department. */
+  /** The first zip code of a city, or the zip code itself; null for a department. */
   readonly zipcode: string | null;
   readonly population: number;
   /** Ids of the communes with this zip code; empty for other types. */
   readonly cityIds: readonly number[];
   readonly cityNames: readonly string[];
-  /** The name of a former commune or locality that was typed in place of its own; else null. */
+  /** The name of a former commune or locality, if the text matched this instead of the place's own name; else null. */
   readonly matchedName: string | null;
 }
 
@@ -46,7 +46,7 @@ export interface PlaceSource {
   readonly nameOf: (commune: CommuneRecord) => string;
 }
 
-/** Reading all words takes 100 ms, so it happens at the first use. */
+/** The index is created at the first use, because reading all words takes 100 ms. */
 export function createPlaceCompletion(source: PlaceSource): CompletePlaces {
   let index: PlaceIndex | null = null;
   return (text, { offset, limit }) => {
@@ -56,10 +56,10 @@ export function createPlaceCompletion(source: PlaceSource): CompletePlaces {
   };
 }
 
-/** A place by one of its names. */
+/** A place under one of its names. */
 interface WordedPlace {
   readonly place: CompletedPlace;
-  /** The place by its own name. */
+  /** The place under its own name. */
   readonly owner: CompletedPlace;
   readonly keyed: ReturnType<typeof keyedName>;
   readonly kind: NameMatch['kind'];
@@ -70,11 +70,11 @@ class PlaceIndex {
   /** By rank. */
   readonly #places: readonly WordedPlace[];
   readonly #names: CommuneNames;
-  /** Distinct words, sorted: most belong to many places, such as the code of a department. */
+  /** Distinct words, sorted. Most words belong to many places, for example the code of a department. */
   readonly #words: readonly string[];
   /** Ranks of the places that have the word. */
   readonly #ranksOf = new Map<string, number[]>();
-  /** By rank: whether the current search has found the place. */
+  /** By rank: 1 if the current search has found the place. */
   readonly #isMet: Uint8Array;
 
   constructor(places: readonly WordedPlace[], names: CommuneNames) {
@@ -121,7 +121,7 @@ class PlaceIndex {
   }
 
   #findWords(words: readonly string[]): number[] {
-    // The longest word has the fewest places: only those are checked for the other words.
+    // The longest word has the fewest places, so the other words are checked only for these.
     const [first, ...others] = [...new Set(words)].sort((a, b) => b.length - a.length).map(beginningsOf);
     if (first === undefined) return [];
     this.#isMet.fill(0);
@@ -183,7 +183,7 @@ function beginningsOf(word: string): readonly string[] {
 
 const TYPES: readonly PlaceType[] = ['zipcode', 'city', 'department'];
 
-/** Own names first, then by number of inhabitants; the city of Paris before the department. */
+/** Own names come first, then places with more inhabitants; the city of Paris precedes the department. */
 function compareRank(a: CompletedPlace, b: CompletedPlace): number {
   const byName = Number(a.matchedName !== null) - Number(b.matchedName !== null);
   return (

@@ -1,6 +1,6 @@
 /**
- * Commune names in the spellings of adverts. `St Maur`, `SAINT-MAUR CEDEX 2` and `Saint-Maur` fold to the same key, as
- * do `Paris 15e`, `Paris 15ème arrondissement`, `PARIS 15` and `Paris XV`.
+ * Folds commune names in the spellings of adverts. `St Maur`, `SAINT-MAUR CEDEX 2` and `Saint-Maur` have the same key,
+ * as do `Paris 15e`, `Paris 15ème arrondissement`, `PARIS 15` and `Paris XV`.
  */
 
 import { foldWords } from '../domain/text.ts';
@@ -27,22 +27,22 @@ const DIVIDED_CITIES: ReadonlyMap<string, string> = new Map([
   ['lyon', '69'],
   ['marseille', '13'],
 ]);
-/** Whether the city has arrondissements: each of its zip codes belongs to one of them. */
+/** Whether the city has arrondissements. Each zip code of such a city belongs to an arrondissement. */
 export function isDividedCity(key: string): boolean {
   return DIVIDED_CITIES.has(key);
 }
 
-/** An ordinal, complete or partly typed. */
+/** An ordinal number, complete or partly typed. */
 const ORDINAL = /^0?(\d{1,2})(?:er?|ere|em|eme|i|ie|iem|ieme|n|nd|nde|d)?$/;
 const ARRONDISSEMENT = /^(?:arrondissements?|arrdt?|arr|ardt)$/;
 const ARRONDISSEMENT_MAX = 20;
 const CODE = /^(?:\d{5}|\d\d|2[ab]|9[78]\d)$/;
 
-/** A name as written, often with a code before or after it: `83000 Toulon`, `Toulon (83)`. */
+/** A name as written, which often has a code before or after it: `83000 Toulon`, `Toulon (83)`. */
 export interface PlaceReading {
-  /** The name (`placeKey`). */
+  /** The canonical name, as from `placeKey`. */
   readonly key: string;
-  /** Zip code, or code of the department. */
+  /** A zip code, or the code of a department. */
   readonly code: string | null;
 }
 
@@ -57,14 +57,14 @@ export function readPlaceName(text: string): PlaceReading {
   return { key: keyOf(words), code: null };
 }
 
-/** `Marseille 13` is the arrondissement, `Marseille (13)` the city with its department. */
+/** `Marseille 13` means the arrondissement, but `Marseille (13)` means the city and its department. */
 function isArrondissement(text: string, city: string, code: string): boolean {
   const department = DIVIDED_CITIES.get(city);
   if (department === undefined || Number(code) > ARRONDISSEMENT_MAX) return false;
   return code !== department || !text.includes(`(${code})`);
 }
 
-/** Folded words of a commune name in one canonical spelling, separated by a space; empty if no word is left. */
+/** The folded words of a commune name in canonical spelling, separated by spaces; empty if no word remains. */
 export function placeKey(name: string): string {
   return keyOf(wordsOf(name));
 }
@@ -89,30 +89,30 @@ function arrondissementKey(city: string, words: readonly string[]): string {
   return [city, ...kept].join(' ');
 }
 
-/** The word for an abbreviation; null if there is none or several. */
+/** The word that an abbreviation stands for; null if there is none, or if it stands for several words. */
 export function fullWordOf(word: string): string | null {
   const full = Object.hasOwn(ABBREVIATIONS, word) ? ABBREVIATIONS[word] : undefined;
   return full === undefined || full.includes(' ') ? null : full;
 }
 
-/** `Le`, `La`, `Les`, `L'`, `Los` or `Aux` at the beginning of an official name, else empty. */
+/** `Le`, `La`, `Les`, `L'`, `Los` or `Aux` at the beginning of an official name; otherwise empty. */
 export function articleOf(officialName: string): string {
   return /^(?:L'|(?:Le|La|Les|Los|Aux)(?= ))/.exec(officialName)?.[0] ?? '';
 }
 
-/** `folded`: a folded name. */
+/** `folded` is a folded name. */
 export function withoutArticle(folded: string): string {
   return folded.replace(/^(?:l|le|la|les|los|aux) /, '');
 }
 
-/** `Saint Etienne` for the `ST ETIENNE` of La Poste; other names are unchanged. */
+/** Converts La Poste's `ST ETIENNE` to `Saint Etienne`; other names are unchanged. */
 export function nameForPeople(name: string): string {
   if (name !== name.toUpperCase()) return name;
   const words = foldWords(name).map((word) => fullWordOf(word) ?? word);
   return words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join(' ');
 }
 
-/** Lower case, no accents, hyphens between words: `cote-d-or`. */
+/** In lower case, without accents, with hyphens between words: `cote-d-or`. */
 export function cleanName(name: string): string {
   return foldWords(name).join('-');
 }

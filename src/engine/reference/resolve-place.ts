@@ -1,7 +1,7 @@
 /**
- * Resolves the commune of an advert (decisions, section 5): by its INSEE code, else by what two of zip code, name and
- * coordinates agree on, else by coordinates, name or zip code alone. Each step is tried only if the previous one found
- * nothing.
+ * Resolves the commune of an advert (decisions, section 5): by its INSEE code; else by any two of zip code, name and
+ * coordinates that agree; else by coordinates, name or zip code alone. Each step is tried only if the previous one
+ * found nothing.
  */
 
 import type { City, ResolvedPlace, ResolvePlace } from '../domain/city.ts';
@@ -12,16 +12,16 @@ import type { PlaceReading } from './place-names.ts';
 
 export interface PlaceResolverParts extends Pick<CommuneLocations, 'communeAt' | 'communesAround' | 'distanceKm'> {
   readonly names: CommuneNames;
-  /** For the code of a merged commune, returns the commune that it is part of now. */
+  /** For the code of a merged commune, returns the commune that it is now part of. */
   readonly communeOf: (insee: string) => CommuneRecord | null;
   /** Paris, Lyon and Marseille are represented by their arrondissements. */
   readonly communesOfZipcode: (zipcode: string) => readonly CommuneRecord[];
   readonly cityOf: (commune: CommuneRecord) => City;
 }
 
-/** A name and coordinates that are farther from the commune's outline do not agree. */
+/** A name and coordinates agree if the coordinates are within this distance of the commune's outline. */
 const NAME_RADIUS_KM = 5;
-/** Likewise for a zip code and coordinates. */
+/** The same for a zip code and coordinates. */
 const ZIPCODE_RADIUS_KM = 30;
 
 const NO_NAME: PlaceReading = { key: '', code: null };
@@ -42,7 +42,7 @@ export function createPlaceResolver(parts: PlaceResolverParts): ResolvePlace {
     const inZipcode = zipcode === null ? [] : parts.communesOfZipcode(zipcode);
     const agreed = names.pick(inZipcode, key) ?? (at === null ? null : nearbyOfName(at, key));
     if (agreed !== null) return agreed;
-    // CEDEX codes and `75000` are in no list, but their first digits are the department's.
+    // CEDEX codes and `75000` are in no list, but begin with the code of a department.
     const department = inZipcode.length === 0 ? (zipcode ?? code) : null;
     const inDepartment = department === null ? null : names.onlyIn(department, key);
     if (inDepartment !== null) return inDepartment;
@@ -71,7 +71,7 @@ export function createPlaceResolver(parts: PlaceResolverParts): ResolvePlace {
       .map(({ commune }) => commune);
   }
 
-  /** An advert with Paris and 75015 means the 15th arrondissement, which is still part of Paris. */
+  /** An advert with Paris and 75015 means the 15th arrondissement, which is also part of Paris. */
   function arrondissementOf(commune: CommuneRecord, zipcode: string): CommuneRecord {
     const within = parts.communesOfZipcode(zipcode).filter(({ parentInsee }) => parentInsee === commune.insee);
     return within[0] ?? commune;
@@ -86,7 +86,7 @@ export function createPlaceResolver(parts: PlaceResolverParts): ResolvePlace {
   };
 }
 
-/** For a zip code that several communes share: their department, if it is the same. */
+/** For a zip code that several communes share, the department, if it is the same for all. */
 function withinZipcode(
   zipcode: string | null,
   { communesOfZipcode }: Pick<PlaceResolverParts, 'communesOfZipcode'>,
@@ -107,7 +107,7 @@ function resolved(
 ): ResolvedPlace {
   const inseeCodes = [commune.insee];
   if (commune.parentInsee !== null) inseeCodes.push(commune.parentInsee);
-  // A search with the code of a merged commune still finds the adverts that state it.
+  // A search with the code of a merged commune still finds the adverts that state this code.
   const isMerged = insee !== null && !inseeCodes.includes(insee) && parts.communeOf(insee) === commune;
   if (isMerged) inseeCodes.push(insee);
   const isKnownZipcode = zipcode !== null && parts.communesOfZipcode(zipcode).length > 0;
@@ -123,7 +123,7 @@ function resolved(
   };
 }
 
-/** Trimmed, in upper case, with the leading zero that spreadsheets drop; null if that is not a five-character code. */
+/** Trimmed, in upper case, with the leading zero that spreadsheets drop; null unless it has five characters. */
 function fiveCharacters(code: string | null): string | null {
   if (code === null) return null;
   const trimmed = code.trim().toUpperCase();

@@ -18,16 +18,16 @@ export interface SettledAttempt {
   readonly attemptCount: number;
   readonly outcome: AttemptOutcome;
   readonly after: AfterAttempt;
-  /** Counted from the recording, by PostgreSQL's clock; applies if `after` is a retry. */
+  /** The delay of a retry, from the recording on, by PostgreSQL's clock. Ignored if `after` is not a retry. */
   readonly retryInMs: number;
   readonly traceparent?: string | null;
 }
 
 /**
- * Records the outcomes of attempts and the next state of each delivery; resolves with the deliveries that became due. A
- * delivery that was cancelled meanwhile stays cancelled, but its attempt is logged. If an attempt that counted as
- * aborted turns out to have succeeded, the success replaces the abort and all later states, because the endpoint has
- * the data. Served by the primary keys and open_undecided.
+ * Records the outcomes of attempts and the next state of each delivery. Resolves with the deliveries that became due. A
+ * delivery that was cancelled during its attempt stays cancelled, but the attempt is logged. If an attempt that counted
+ * as aborted has succeeded, the success replaces the abort and all later states, because the endpoint has the data.
+ * Served by the primary keys and open_undecided.
  */
 export async function recordAttempts(
   database: Database,
@@ -59,12 +59,13 @@ export async function recordAttempts(
   return [...dueOf(2, 'first'), ...dueOf(1, 'retry')];
 }
 
-/** Columns of `attempts`. */
+/** The columns of `attempts` that statements write. */
 export const LOGGED = 'delivery_id, number, started_at, duration_ms, status_code, error, reason, response_head';
 
 /**
- * As SQL, logs the attempts in progress on deleted rows of the queue as `aborted`: every attempt is logged, and a
- * courier may end before it records the outcome. An outcome that is recorded later replaces the entry.
+ * SQL that selects entries of the log, with the error `aborted`, for the attempts in progress on the deleted rows
+ * `gone` of the queue. Every attempt must be logged, even if its courier ends before it records the outcome. An outcome
+ * that is recorded later replaces the entry.
  */
 export function attemptsUnderWay(gone: string): string {
   return `select id, attempt_count, claimed_at, 0, null, 'aborted',
@@ -73,10 +74,10 @@ export function attemptsUnderWay(gone: string): string {
 }
 
 /**
- * Locks a resent row regardless of the outcome of its attempt, so that no other resend moves the row before the next
- * statement reads its endpoint. Delivered rows are deleted before anything is logged. So two couriers that each made an
- * attempt of one delivery both wait for the row first; if one waited for the row and the other for the log, they would
- * deadlock.
+ * Locks a resent row whatever the outcome of its attempt, so that no other resend moves the row before the next
+ * statement reads its endpoint. Deletes delivered rows before it logs anything: if two couriers have made attempts of
+ * the same delivery, both then wait for its row first. Otherwise one could wait for the row and the other for the log,
+ * which is a deadlock.
  */
 const SETTLE = `
   with settled as materialized (
@@ -117,7 +118,7 @@ const SETTLE = `
 /** A delivery whose first attempt has ended or was moved to another endpoint. */
 export type Decided = Pick<SettledAttempt, 'matchId' | 'endpointKey'>;
 
-/** Releases deliveries that waited for `decided`. Skips locked rows, which are being released, moved or cancelled. */
+/** Releases the deliveries that `decided` held back. Skips locked rows: they are being released, moved or cancelled. */
 export async function releaseHeld(client: Queryable, decided: readonly Decided[]): Promise<readonly DueDelivery[]> {
   if (decided.length === 0) return [];
   const { values } = releasing(decided);
@@ -131,17 +132,18 @@ function releasing(decided: readonly Decided[]): Statement {
 }
 
 const IS_HELD = `${isUndecidedOf('o', 'settled.match_id')} and lane <= ${LANE.held}`;
-/** The order of open_undecided within a match, so that PostgreSQL uses this index only. */
+/** The order of open_undecided within a match, so that PostgreSQL uses no other index. */
 const IN_ORDER = 'order by hashtext(endpoint_key), lane, id';
 const heldAt = (endpoint: string, limit: number): string => `
       (select id, endpoint_key from open_deliveries o where ${IS_HELD} and ${endpoint} ${IN_ORDER} limit ${limit})`;
 const heldBeside = (side: '<' | '>'): string => heldAt(`hashtext(endpoint_key) ${side} hashtext(settled.key)`, 32);
 
 /**
- * Releases the first held delivery of each match at each of its endpoints: its predecessor may have just ended. A
- * separate statement, after those that lock the settled rows: a claim that made a row wait had locked its predecessor
- * (delivery-claims.ts), so this statement sees the row. `<=` and not `=`: within one lane the order would be that of
- * `id`, and PostgreSQL would read the primary key. Served by open_undecided: one descent if nothing waits.
+ * Releases the first held delivery of each match at each of its endpoints, because its predecessor may have just ended.
+ * This is a separate statement after those that lock the settled rows: a claim locks the predecessor of each row that
+ * it marks as held (delivery-claims.ts), so this statement sees the row. The condition on the lane is `<=`: with `=`,
+ * the order would be that of `id`, and PostgreSQL would read the primary key. Served by open_undecided, with a single
+ * descent if nothing is held.
  */
 const RELEASE_HELD = `
   with with_held as materialized (
@@ -159,10 +161,10 @@ const RELEASE_HELD = `
   returning o.id, o.endpoint_key as "endpointKey"`;
 
 /**
- * Makes a resend that was requested during the attempt due at its endpoint, and deletes the recorded failure of
- * delivered rows. A separate statement, after the one that locks the settled rows: it sees earlier requests, and the
- * failure recorded by another courier that considered the attempt aborted. It runs before held deliveries are released,
- * because a resent one holds nothing back. Served by open_resent, which is nearly empty, and the primary keys.
+ * Makes resends that were requested during an attempt due at their endpoints, and deletes the recorded failures of
+ * delivered rows. This is a separate statement after the one that locks the settled rows, so that it sees earlier
+ * requests, and failures recorded by a courier that considered the attempt aborted. It runs before held deliveries are
+ * released, because a resend holds nothing back. Served by open_resent, which is nearly empty, and the primary keys.
  */
 const RESEND = `
   with corrected as (
@@ -176,7 +178,7 @@ const RESEND = `
     and o.attempt_count = settled.number and coalesce(o.claimed_by, holder) = holder
   returning o.id, o.endpoint_key as "endpointKey"`;
 
-/** In key order, so that concurrent couriers do not deadlock. */
+/** Locks the searches in key order, so that concurrent couriers do not deadlock. */
 const WRITE_LAST_ALERT_TIMES = `locked as materialized (
     select number from searches where number = any(array(select number from alerted)) order by number for no key update
   )
@@ -199,10 +201,10 @@ export async function recordLastAlertTimes(
   });
 }
 
-/** Number of the newest attempts to read: more than a courier makes in a second. */
+/** Number of recent attempts that the repair reads. It is more than a courier makes in a second. */
 const REPAIRED_MAX = 50_000;
 
-/** Stores the times that a dead courier had not stored, from the log of attempts. Served by the primary keys. */
+/** Stores times that a courier did not store before it died. Reads the log of attempts. Served by the primary keys. */
 export async function repairLastAlertTimes(client: Queryable): Promise<void> {
   await client.query(
     `with recent as materialized (
@@ -241,15 +243,15 @@ export async function readAttempts(
   return (id) => attempts.get(id) ?? [];
 }
 
-/** An attempt whose courier has gone. */
+/** An attempt in progress whose courier has died. */
 export type AbandonedAttempt = Pick<
   SettledAttempt,
   'id' | 'searchNumber' | 'matchId' | 'endpointKey' | 'lane' | 'holder' | 'attemptCount'
 > & { readonly attemptsSpent: number; readonly startedAt: Date };
 
 /**
- * Claims of `holders`, and of couriers that no longer exist: a courier that was frozen may claim once more before it
- * learns that it was declared dead. Reads every open delivery, but only when a courier has ended.
+ * The claims of `holders` and of couriers that no longer exist. The latter are possible, because a frozen courier may
+ * claim once more before it learns that it was declared dead. Reads every open delivery, but only after a death.
  */
 export async function readAbandoned(
   client: Queryable,

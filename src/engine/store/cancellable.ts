@@ -1,13 +1,13 @@
 /**
- * Statements for a caller that may disconnect. When its signal is aborted, the running statement is also cancelled in
- * PostgreSQL: its answer is no longer needed, and its locks and waits must not outlive the call.
+ * Runs statements for a caller that may disconnect. If the caller's signal aborts, the running statement is also
+ * cancelled in PostgreSQL, because its locks and waits must not outlive the call.
  */
 
 import { connect } from 'node:net';
 import type { PoolClient, QueryConfig, QueryResult } from 'pg';
 import type { Database } from './database.ts';
 
-/** The same database; its statements end when `signal` aborts, and reject with its reason or PostgreSQL's 57014. */
+/** A view of the database. If `signal` aborts, its statements reject with the signal's reason or SQLSTATE 57014. */
 export function cancellable(database: Database, signal: AbortSignal): Database {
   async function borrow(): Promise<PoolClient> {
     signal.throwIfAborted();
@@ -16,12 +16,12 @@ export function cancellable(database: Database, signal: AbortSignal): Database {
     signal.throwIfAborted();
     const onAbort = (): void => {
       cancel(client);
-      // No later statement of the call, in particular no commit, may run.
+      // No later statement of the call may run, and above all no commit.
       void client.end();
     };
     signal.addEventListener('abort', onAbort, { once: true });
     const { release } = client;
-    // The pool sets `release` again each time that it lends the connection.
+    // The replaced method lasts for one use, because the pool sets `release` each time that it lends the connection.
     client.release = (error) => {
       signal.removeEventListener('abort', onAbort);
       release(signal.aborted || error);
@@ -32,7 +32,7 @@ export function cancellable(database: Database, signal: AbortSignal): Database {
   const query = async (statement: string | QueryConfig, values?: unknown[]): Promise<QueryResult> => {
     const client = await borrow();
     let broken: Error | undefined;
-    // A connection that breaks also emits an event, which would end the process.
+    // A connection that breaks also emits an event, which would end the process if nothing listened.
     const onBroken = (error: Error): void => {
       broken = error;
     };
@@ -56,8 +56,8 @@ const CANCEL_REQUEST_CODE = 80_877_102;
 const CANCEL_REQUEST_BYTES = 16;
 
 /**
- * Sends a CancelRequest (PostgreSQL, "Frontend/Backend Protocol", 55.2.8). It needs none of the server's connections,
- * which may all wait for the same lock, and gets no answer. If it cannot be sent, the statement runs to its end.
+ * Sends a CancelRequest (PostgreSQL, "Frontend/Backend Protocol", 55.2.8). The request needs none of the server's
+ * connections, which may all wait for the same lock. It gets no answer. If it cannot be sent, the statement runs on.
  */
 function cancel(client: PoolClient): void {
   const { processID, secretKey } = client as unknown as BackendKey;

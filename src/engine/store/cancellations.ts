@@ -1,7 +1,7 @@
 /**
- * Cancels the open deliveries of a search that was deleted or silenced. One request cannot cancel hundreds of thousands
- * of them. So the request only marks the search, which claims and reads honour at once, and a background task cancels
- * the deliveries page by page. The same applies to the searches of a deleted client.
+ * Cancels the open deliveries of a search that was deleted or silenced. There may be too many for one request, so the
+ * request only marks the search. Claims and reads treat the deliveries of a marked search as cancelled, and a
+ * background task cancels them page by page. The searches of a deleted client are deleted in the same way.
  */
 
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
@@ -9,16 +9,16 @@ import { attemptsUnderWay, LOGGED } from './attempts.ts';
 import type { Queryable } from './database.ts';
 import { NEVER_DELIVERED, OPEN } from './delivery-states.ts';
 
-/** Whether delivery `d` (delivery-states.ts) of search `s` is cancelled, even if its row does not show it yet. */
+/** SQL: whether delivery `d` (delivery-states.ts) of search `s` is cancelled, even if its row does not yet show it. */
 export const IS_CANCELLED = `(coalesce(d.generation < s.generation, false) and d.state in ${OPEN})`;
-/** Whether the search still wants the delivery. */
+/** SQL: whether search `s` still wants delivery `d`. */
 export const IS_WANTED = `s.deleted_at is null and s.notification_enabled and not ${IS_CANCELLED}`;
 export const STATE = `case when ${IS_CANCELLED} then 'cancelled' else d.state end`;
 export const FINISHED_AT = `case when ${IS_CANCELLED} then coalesce(s.silenced_at, s.updated_at) else d.finished_at end`;
 /** The assignments of an update that silences a search. */
 export const SILENCE = 'generation = generation + 1, silenced_at = clock_timestamp()';
 
-/** `parameter`: a state, for example `$2`. Compares `d.state` itself, so that the indexes of a state can serve it. */
+/** `parameter` is a state, for example `$2`. Compares `d.state` itself, so that an index on the state can be used. */
 export function isInState(parameter: string): string {
   return `(${parameter} = 'cancelled' and (d.state = 'cancelled' or ${IS_CANCELLED})
     or ${parameter} <> 'cancelled' and d.state = ${parameter} and not ${IS_CANCELLED})`;
@@ -30,7 +30,7 @@ export interface MarkedSearch {
   readonly markedAgoMs: number;
 }
 
-/** The search that was marked first comes first. Served by searches_silenced. */
+/** Ordered by the time of the mark, the oldest first. Served by searches_silenced. */
 export async function readMarkedSearches(client: Queryable, limit: number): Promise<readonly MarkedSearch[]> {
   const { rows } = await client.query<MarkedSearch>(
     `select number, generation, extract(epoch from clock_timestamp() - silenced_at)::float8 * 1000 as "markedAgoMs"
@@ -40,7 +40,7 @@ export async function readMarkedSearches(client: Queryable, limit: number): Prom
   return rows;
 }
 
-/** Cancels the search's e-mail items, of which there are few in a week. Served by mail_items_search. */
+/** Cancels the open e-mail items of a search, of which there are few. Served by mail_items_search. */
 export async function cancelMailItems(
   client: Queryable,
   { number, generation }: MarkedSearch,
@@ -65,9 +65,10 @@ export interface CancelledCursor {
 }
 
 /**
- * Cancels the open deliveries among the next `limit` of the search after `after`, newest first. Null when there are no
- * more. An attempt in progress continues; its outcome then finds no open row. A locked row is skipped: it is being
- * claimed, which checks the generation, or settled. Served by deliveries_search and the primary key.
+ * Cancels the open deliveries in the next page of the search's deliveries, newest first. Resolves with the end of the
+ * page, or null if there are no more. An attempt in progress continues, but its outcome finds no open row. Locked rows
+ * are skipped: they are being settled or claimed, and a claim checks the generation. Served by deliveries_search and
+ * the primary key.
  */
 export async function cancelPage(
   client: Queryable,
@@ -100,7 +101,7 @@ export async function cancelPage(
 
 const SMALLEST_UUID = '00000000-0000-0000-0000-000000000000';
 
-/** Removes the mark once all deliveries of the search are cancelled. Keeps a newer mark. Served by the primary key. */
+/** Removes the mark after all deliveries of the search were cancelled. Keeps newer marks. Served by the primary key. */
 export async function removeMark(client: Queryable, { number, generation }: MarkedSearch): Promise<void> {
   await client.query('update searches set silenced_at = null where number = $1 and generation = $2', [
     number,
@@ -109,7 +110,7 @@ export async function removeMark(client: Queryable, { number, generation }: Mark
 }
 
 /**
- * Deletes up to `limit` searches of deleted clients; resolves with the number deleted. Served by clients_deleted,
+ * Marks up to `limit` searches of deleted clients as deleted. Resolves with their number. Served by clients_deleted,
  * searches_client, deliveries_search and mail_items_search.
  */
 export async function deleteOrphanedSearches(client: Queryable, limit: number): Promise<number> {

@@ -1,8 +1,8 @@
 /**
- * Lists over all searches of a client, by time. Matches and deliveries refer only to their search, and an index by
- * client would make every write of them more expensive. So the list is merged from the lists of the searches: first the
- * head of each, then more of those that reach into the page. The result is exact, but at most `LISTED_MAX` rows are
- * listed and counted; a caller that needs more names a search.
+ * Lists matches or deliveries of all searches of a client, by time. Their rows refer only to the search, and an index
+ * by client would make every write more expensive. So the list is merged from the lists of the searches: first the head
+ * of each list, then more rows of the lists that reach into the page. The result is exact, but at most `LISTED_MAX`
+ * rows are listed and counted. For more, a caller must name a search.
  */
 
 import type { Uuid } from '../domain/ids.ts';
@@ -17,7 +17,7 @@ export type Direction = 'asc' | 'desc';
 export interface ListedPage {
   readonly direction: Direction;
   readonly offset: number;
-  /** Together with the offset at most `LISTED_MAX`. */
+  /** The sum of offset and limit is at most `LISTED_MAX`. */
   readonly limit: number;
 }
 
@@ -38,9 +38,9 @@ export const LISTED_MATCHES: ListedTable = { name: 'matches', condition: 'true' 
 export const LISTED_DELIVERIES: ListedTable = { name: ALL_DELIVERIES, condition: 'true' };
 
 /**
- * The head of a statement. `listed` (id, at) has the first `$2` rows of client `$1`, and all rows with the same time as
- * the last of them. `heads` has the searches that have a row. Served by searches_client, then by matches_search, or by
- * deliveries_search and mail_items_search, once for each search.
+ * The beginning of a statement. Its table `listed` (id, at) has the first `$2` rows of client `$1`, and further rows
+ * with the same time as the last of them. Its table `heads` has the searches with rows. Served by searches_client and,
+ * for each search, by matches_search, or by deliveries_search and mail_items_search.
  */
 export function listedOfClient({ name, condition }: ListedTable, direction: Direction): string {
   const [beyond, last, endless] = direction === 'desc' ? ['>=', 'min', '-infinity'] : ['<=', 'max', 'infinity'];
@@ -64,12 +64,12 @@ export function listedOfClient({ name, condition }: ListedTable, direction: Dire
     )`;
 }
 
-/** The first `$2` rows of `listedOfClient`, which has more if several rows have the last time. */
+/** The first `$2` rows of `listed`, which has more rows if several have the same time as the last one. */
 export function cutOfListed(direction: Direction): string {
   return `(select id, at from listed order by at ${direction}, id ${direction} limit $2::bigint)`;
 }
 
-/** One page of a client's rows. Served as `listedOfClient` says. */
+/** One page of a client's rows. Served by the indexes of `listedOfClient`. */
 export async function listOfClient(
   database: Queryable,
   table: ListedTable,

@@ -1,7 +1,7 @@
 /**
- * Clients and their API keys. A key is shown once, when it is created; PostgreSQL stores only its SHA-256, which
- * suffices for 256 random bits. A verified key is cached for a few seconds, so that a request does not cost a query. A
- * revoked key is dropped when its revocation is announced, and everywhere within `STALENESS_MAX_MS`.
+ * Clients and their API keys. A key is shown only once, when it is created. PostgreSQL stores only its SHA-256 hash,
+ * which suffices because the key has 256 random bits. Verified keys are cached for a few seconds, so that requests need
+ * no query. A revoked key is refused as soon as its revocation is announced, and in any case within `STALENESS_MAX_MS`.
  */
 
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
@@ -10,7 +10,7 @@ import { passed } from './claim-fence.ts';
 import type { Queryable } from './database.ts';
 import { type RememberedReads, rememberReads } from './gathered-reads.ts';
 
-/** A null limit is the configured default. */
+/** The limits of a client. If a limit is null, the configured default applies. */
 export interface ClientLimits {
   readonly rateLimitPerSecond: number | null;
   readonly rateLimitBurst: number | null;
@@ -23,9 +23,9 @@ export interface ClientLimits {
 }
 
 export interface ClientSettings extends ClientLimits {
-  /** The e-mail address that is notified of failing endpoints; null if there is none. */
+  /** The e-mail address to which notices of failing endpoints are sent; null if there is none. */
   readonly noticeAddress: string | null;
-  /** The name that recipients of its e-mails read; null if they read its `name`. */
+  /** The client's name in e-mails to recipients; null if they show `name`. */
   readonly publicName: string | null;
 }
 
@@ -39,13 +39,13 @@ export interface ApiKey {
   readonly id: Uuid;
   readonly clientId: Uuid;
   readonly name: string;
-  /** The public part, which distinguishes keys for people and in logs. */
+  /** The public part of the key, by which people and logs distinguish keys. */
   readonly prefix: string;
   readonly createdAt: Date;
   readonly revokedAt: Date | null;
 }
 
-/** The client on whose behalf a request acts. */
+/** The client that makes a request, and its key. */
 export interface Principal extends ClientLimits {
   readonly keyId: Uuid;
   readonly keyPrefix: string;
@@ -79,7 +79,7 @@ const LIMIT_COLUMNS = Object.entries(LIMIT_COLUMN_NAMES)
   .join(', ');
 const CLIENT_COLUMNS = `id, name, ${LIMIT_COLUMNS}, notice_address as "noticeAddress", public_name as "publicName",
   created_at as "createdAt"`;
-/** The name that recipients of e-mails read, for a row of `clients`. */
+/** SQL for the name of a client in e-mails to recipients, for a row of `clients`. */
 export const PUBLIC_NAME = 'coalesce(clients.public_name, clients.name)';
 const KEY_COLUMNS = `id, client_id as "clientId", name, prefix, created_at as "createdAt", revoked_at as "revokedAt"`;
 
@@ -99,13 +99,13 @@ export async function createClient(database: Queryable, { name, ...settings }: N
   return created;
 }
 
-/** Changes the given settings; null when there is no such client. Served by the primary key. */
+/** Changes the given settings. Resolves with null if there is no such client. Served by the primary key. */
 export async function updateClientSettings(
   database: Queryable,
   id: Uuid,
   settings: Partial<ClientSettings>,
 ): Promise<Client | null> {
-  // An empty change sets the name to itself, so that the statement returns the client.
+  // An empty change sets the id to itself, so that the statement still returns the client.
   const changed = SETTINGS.filter((setting) => settings[setting] !== undefined);
   const assignments = changed.map((setting, i) => `${SETTING_COLUMN_NAMES[setting]} = $${i + 2}`);
   const { rows } = await database.query<Client>(
@@ -119,7 +119,7 @@ function valuesOf(settings: Partial<ClientSettings>): (number | string | null)[]
   return SETTINGS.map((setting) => settings[setting] ?? null);
 }
 
-/** Ordered by name, without deleted clients. A sequential scan: there are only hundreds of clients. */
+/** All clients except deleted ones, ordered by name. A sequential scan, because there are only hundreds of clients. */
 export async function listClients(database: Queryable): Promise<readonly Client[]> {
   const { rows } = await database.query<Client>(
     `select ${CLIENT_COLUMNS} from clients where deleted_at is null order by name`,
@@ -127,7 +127,7 @@ export async function listClients(database: Queryable): Promise<readonly Client[
   return rows;
 }
 
-/** Null when there is none. Served by the unique index on name. */
+/** Null if there is no such client. Served by the unique index on name. */
 export async function findClientByName(database: Queryable, name: string): Promise<Client | null> {
   const { rows } = await database.query<Client>(`select ${CLIENT_COLUMNS} from clients where name = $1`, [name]);
   return rows[0] ?? null;
@@ -139,7 +139,7 @@ export async function isClient(database: Queryable, id: Uuid): Promise<boolean> 
   return rowCount === 1;
 }
 
-/** Returns the key, which is not stored and cannot be read again. Throws `ClientUnknownError`. */
+/** Creates a key and resolves with it. The key is not stored and cannot be read again. Throws `ClientUnknownError`. */
 export async function createApiKey(
   database: Queryable,
   clientId: Uuid,
@@ -159,8 +159,9 @@ export async function createApiKey(
 }
 
 /**
- * Revokes the client's keys and frees its name. No attempt for it begins once this resolves; searches are deleted later
- * (cancellations.ts). False if none. Served by the primary key, api_keys_client, webhook_secrets_client.
+ * Deletes the client, revokes its keys and makes its name available again. After this resolves, no attempt for the
+ * client begins. Its searches are deleted later (cancellations.ts). Resolves with false if there is no such client.
+ * Served by the primary key, api_keys_client and webhook_secrets_client.
  */
 export async function deleteClient(database: Queryable, id: Uuid): Promise<boolean> {
   const { rowCount } = await database.query(
@@ -179,7 +180,7 @@ export async function deleteClient(database: Queryable, id: Uuid): Promise<boole
   return rowCount === 1;
 }
 
-/** Newest first, revoked ones included. Served by api_keys_client. */
+/** The keys of a client, including revoked ones, newest first. Served by api_keys_client. */
 export async function listApiKeys(database: Queryable, clientId: Uuid): Promise<readonly ApiKey[]> {
   const { rows } = await database.query<ApiKey>(
     `select ${KEY_COLUMNS} from api_keys where client_id = $1 order by created_at desc, id`,
@@ -188,7 +189,7 @@ export async function listApiKeys(database: Queryable, clientId: Uuid): Promise<
   return rows;
 }
 
-/** False when there is no such key, or it is already revoked. Served by the primary key. */
+/** Resolves with false if there is no such key or it is already revoked. Served by the primary key. */
 export async function revokeApiKey(database: Queryable, id: Uuid): Promise<boolean> {
   const { rowCount } = await database.query(
     'update api_keys set revoked_at = now() where id = $1 and revoked_at is null',
@@ -199,19 +200,19 @@ export async function revokeApiKey(database: Queryable, id: Uuid): Promise<boole
 
 const KEY_PATTERN = /^vigie_[0-9a-f]{8}_[A-Za-z0-9_-]{43}$/;
 
-/** Null when the key is malformed, unknown or revoked. Immediate for a key that was verified recently. */
+/** Null if the key is malformed, unknown or revoked. For a recently verified key, the result is no promise. */
 export type VerifyApiKey = (key: string) => Principal | null | Promise<Principal | null>;
 
-/** `forget`: a key was revoked, or a client's limits changed. */
+/** Call `forget` after a key was revoked or a client's limits changed. */
 export interface ApiKeyVerifier extends Pick<RememberedReads<Principal>, 'forget'> {
   readonly verify: VerifyApiKey;
 }
 
-/** Unknown keys are not cached: a key may be created a moment later. */
+/** Unknown keys are not cached, because a key may be created a moment later. */
 export function apiKeyVerifier(database: Queryable, nowMs?: () => number): ApiKeyVerifier {
   const { read, forget } = rememberReads((keyHashes) => findPrincipals(database, keyHashes), nowMs);
   return {
-    // Cached by hash, so that the process's memory holds no usable key.
+    // The cache has hashes as keys, so that no usable API key stays in memory.
     verify: (key) => (KEY_PATTERN.test(key) ? read(hash('sha256', key, 'base64')) : null),
     forget,
   };

@@ -1,9 +1,9 @@
-/** Operators' controls of stages and the index. A pause is a row, so it survives a restart. */
+/** Operators' controls of stages and the search index. A pause is stored in a row, so it survives a restart. */
 
 import type { Queryable } from './database.ts';
 
 export interface Control {
-  /** A stage, or `index`. */
+  /** The name of a stage, or `index`. */
   readonly name: string;
   /** Null if the stage runs. */
   readonly pausedAt: Date | null;
@@ -14,13 +14,13 @@ export interface Control {
 
 const COLUMNS = 'name, paused_at as "pausedAt", reason, generation';
 
-/** A handful of rows. */
+/** Reads the whole table, which has a few rows. */
 export async function readControls(database: Queryable): Promise<ReadonlyMap<string, Control>> {
   const { rows } = await database.query<Control>(`select ${COLUMNS} from controls`);
   return new Map(rows.map((control) => [control.name, control]));
 }
 
-/** Keeps the time of an existing pause. Served by the primary key. */
+/** Pauses a stage. If it is already paused, the time of the pause stays. Served by the primary key. */
 export async function pauseControl(database: Queryable, name: string, reason: string | null): Promise<void> {
   await database.query(
     `insert into controls (name, paused_at, reason) values ($1, clock_timestamp(), $2)
@@ -34,7 +34,7 @@ export async function resumeControl(database: Queryable, name: string): Promise<
   await database.query('update controls set paused_at = null, reason = null where name = $1', [name]);
 }
 
-/** The generation that instances have to reach. Served by the primary key. */
+/** Requests a rebuild. Resolves with the generation that all instances must reach. Served by the primary key. */
 export async function nextGeneration(database: Queryable, name: string): Promise<number> {
   const { rows } = await database.query<{ generation: number }>(
     `insert into controls (name, generation) values ($1, 1)

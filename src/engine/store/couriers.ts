@@ -1,20 +1,20 @@
-/** The active couriers. Every claim carries the number of its courier. A few rows, served by the primary key. */
+/** The active couriers. Every claim has the number of its courier. The few rows are served by the primary key. */
 
 import { randomUuid } from '../domain/ids.ts';
 import { passed } from './claim-fence.ts';
 import type { Queryable } from './database.ts';
 
-/** Identifies this process: a database restored to an older state may reuse the number of a living courier. */
+/** Identifies this process, because a restored database may give the number of a living courier to another one. */
 export const PROCESS = randomUuid();
 
 export interface CourierHeartbeat {
   readonly number: number;
   readonly beat: string;
-  /** A counter that changes when an endpoint is paused or resumed. */
+  /** A counter that is incremented when an endpoint is paused or resumed. */
   readonly pauses: number;
 }
 
-/** As SQL, part of each transaction that changes a pause. In key order, so that concurrent ones do not deadlock. */
+/** SQL for each transaction that changes a pause. Locks in key order, so that such transactions do not deadlock. */
 export const NOTE_PAUSES = `update couriers set pauses = pauses + 1
   where number = any(array(select number from couriers order by number for update))`;
 
@@ -27,8 +27,8 @@ export async function registerCourier(client: Queryable): Promise<number> {
 }
 
 /**
- * Stores the courier's heartbeat and returns all couriers. Its own number is missing if it was declared dead, or if
- * another process has the number.
+ * Stores the courier's heartbeat and resolves with all couriers. The courier itself is missing if it was declared dead
+ * or if another process has its number.
  */
 export async function writeHeartbeat(client: Queryable, number: number): Promise<readonly CourierHeartbeat[]> {
   const { rowCount } = await client.query({
@@ -44,10 +44,10 @@ export async function writeHeartbeat(client: Queryable, number: number): Promise
 }
 
 /**
- * Declares dead those of the `silent` couriers whose heartbeat has not changed since it was read, and returns their
- * numbers. No process has these numbers any more: a dead courier that wakes up cannot claim (delivery-claims.ts) before
- * it has a new number. Until `removeCouriers`, their rows identify their claims, so that another process finds these if
- * this one ends first. Claims in progress have ended when this resolves. Served by the primary key.
+ * Declares those `silent` couriers dead whose heartbeat has not changed since it was read. Resolves with their numbers
+ * after all claims in progress have ended. No process owns these numbers any more: a dead courier that wakes up cannot
+ * claim (delivery-claims.ts) before it has a new number. The rows stay until `removeCouriers`, so that another process
+ * finds the claims of the dead couriers if this process ends first. Served by the primary key.
  */
 export async function declareDead(
   client: Queryable,
@@ -63,7 +63,7 @@ export async function declareDead(
   return rows.map(({ number }) => number);
 }
 
-/** Removes only couriers without claims, because their rows identify the claims of dead couriers. */
+/** Call it only for couriers without claims, because the rows identify the claims of dead couriers. */
 export async function removeCouriers(client: Queryable, numbers: readonly number[]): Promise<void> {
   await client.query('delete from couriers where number = any($1::integer[])', [numbers]);
 }

@@ -1,8 +1,8 @@
 /**
- * Chooses the server of `DATABASE_URL`. The URL may name several, as in libpq
- * (`postgres://user@host1:5432,host2:5432/vigie?target_session_attrs=read-write`; PostgreSQL, "Connection Strings"): a
- * primary and its standbys, which may change roles at any time. At the first connection, and after a connection breaks,
- * all are asked at once which one accepts writes. So a promotion affects the service like a restart of PostgreSQL.
+ * Chooses among the servers of `DATABASE_URL`. As in libpq, the URL may name a primary and its standbys
+ * (`postgres://user@host1:5432,host2:5432/vigie?target_session_attrs=read-write`; PostgreSQL, "Connection Strings"),
+ * which may change roles at any time. Before the first connection, and after a connection breaks, all servers are asked
+ * at once whether they accept writes. A promotion therefore affects the service like a restart of PostgreSQL.
  */
 
 import { Socket } from 'node:net';
@@ -11,8 +11,8 @@ import pg, { type DatabaseError } from 'pg';
 import { endsWithin } from '../actor/waiting.ts';
 
 /**
- * The client library corks each statement separately, so ten statements sent without waiting for each other's answers
- * took ten system calls and woke the server ten times. Here a cork lasts until the end of the tick.
+ * A socket that stays corked until the end of the tick. The client library corks each statement separately, so that ten
+ * statements in a pipeline needed ten system calls and woke the server ten times.
  */
 export class CorkedSocket extends Socket {
   #isHolding = false;
@@ -30,18 +30,18 @@ export class CorkedSocket extends Socket {
 }
 
 export interface DatabaseServers {
-  /** The URL of one server: the client library supports no more. */
+  /** The URL of one server, because the client library does not support several. */
   readonly url: string;
-  /** A client's `stream`, which connects to the server that accepts writes. */
+  /** The `stream` of a client. It connects to the server that accepts writes. */
   readonly openSocket: (client?: { readonly ssl?: unknown }) => Socket;
 }
 
-/** `DATABASE_URL` cannot be read, or names something unsupported. */
+/** `DATABASE_URL` is invalid, or names something that Vigie does not support. */
 export class DatabaseUrlError extends Error {
   readonly code = 'DATABASE_URL_UNUSABLE';
 }
 
-/** No server accepts writes. `code` is PostgreSQL's for a standby, otherwise that of the connection failure. */
+/** No server accepts writes. `code` is 25006 if a server is a standby; otherwise the code of the first failure. */
 class NoPrimaryError extends Error {
   readonly code: string;
 
@@ -59,7 +59,7 @@ interface ServerAddress {
 const PORT = 5432;
 const READ_ONLY = '25006';
 const ANSWER_MAX_MS = 3_000;
-/** The `target_session_attrs` that an instance, which writes, can use. */
+/** The supported values of `target_session_attrs`. Others select servers that refuse writes. */
 const SESSION_ATTRIBUTES = ['any', 'read-write', 'primary'];
 
 /** Throws `DatabaseUrlError`. */
@@ -80,7 +80,7 @@ export function databaseServers(databaseUrl: string): DatabaseServers {
   };
 }
 
-/** Returns a URL per server, without the parameters that concern all servers. */
+/** Returns one URL per server, without the parameters that select among servers. */
 function readUrl(databaseUrl: string): { readonly urls: readonly string[]; readonly isChoice: boolean } {
   const [, start = '', user = '', authority = '', rest = ''] =
     /^(postgres(?:ql)?:\/\/)((?:[^/?]*@)?)([^/?@]*)(.*)$/s.exec(databaseUrl) ?? [];
@@ -112,8 +112,8 @@ function serverAddressOf(url: string): ServerAddress {
 }
 
 /**
- * The last known server that accepts writes. It is remembered while a socket to it exists, because only a socket that
- * breaks tells that the server is gone.
+ * The last known server that accepts writes. The choice is kept while there are sockets to the server, because only a
+ * broken socket shows that the server is gone.
  */
 class Choice {
   readonly #urls: readonly string[];
@@ -140,7 +140,7 @@ class Choice {
     });
   }
 
-  /** Forgets the choice, because a connection has broken since. */
+  /** Forgets the choice. Called when a connection has broken. */
   forget(known: Promise<ServerAddress> | null = this.#known): void {
     if (this.#known === known) this.#known = null;
   }
@@ -179,12 +179,12 @@ async function assertPrimary(url: string): Promise<ServerAddress> {
   }
 }
 
-/** Ends the session. If the server does not answer within `timeoutMs`, the connection is destroyed. Never rejects. */
+/** Ends the session, or destroys the connection if the server does not answer within `timeoutMs`. Never rejects. */
 export async function endSession(client: pg.Client, socket: Socket | undefined, timeoutMs: number): Promise<void> {
   if (!(await endsWithin(client.end(), timeoutMs))) socket?.destroy();
 }
 
-/** Connects to the chosen server, and ignores the address that its client names. */
+/** A socket that connects to the chosen server, not to the address that its client names. */
 class PrimarySocket extends CorkedSocket {
   readonly #choice: Choice;
 
@@ -192,8 +192,7 @@ class PrimarySocket extends CorkedSocket {
     super();
     this.#choice = choice;
     choice.countUntilClosed(this);
-    // The server ended the connection, which it may do when it stops. If this side ended the connection first, there is
-    // no reason to choose again.
+    // If the server ended the connection, it may be stopping. If this side ended it first, the choice stays.
     this.once('end', () => this.writableEnded || choice.forget());
     this.once('error', () => choice.forget());
   }
@@ -207,7 +206,7 @@ class PrimarySocket extends CorkedSocket {
   }
 }
 
-/** The client library checks the certificate for one name only, so the name of any of the servers is accepted. */
+/** Accepts a certificate with the name of any server, because the client library checks only one name. */
 function trustAll(ssl: unknown, hosts: readonly string[]): void {
   if (typeof ssl !== 'object' || ssl === null || 'checkServerIdentity' in ssl) return;
   Object.assign(ssl, {
@@ -222,7 +221,7 @@ export class DatabaseUnreachableError extends Error {
   readonly code = 'DATABASE_UNREACHABLE';
 }
 
-/** The remedy by SQLSTATE (appendix A of PostgreSQL's manual). */
+/** What the operator can do, by SQLSTATE (PostgreSQL, Appendix A). */
 const REMEDIES: Readonly<Record<string, string>> = {
   '28P01': 'Correct the user and password in DATABASE_URL.',
   '28000': 'Allow the user in pg_hba.conf, or correct DATABASE_URL.',
@@ -235,8 +234,8 @@ const REMEDIES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Describes why PostgreSQL cannot be used at start-up: which server, where, and what the operator should do. `url`
- * names one server or several. The message omits user and password.
+ * The error for a start that cannot use PostgreSQL. The message has the address, the reason, and what the operator
+ * should do; it omits user and password. `url` names one server or several.
  */
 export function databaseUnreachable(url: string, cause: Error): DatabaseUnreachableError {
   const remedy = REMEDIES[(cause as DatabaseError).code ?? ''] ?? 'Start it there, or correct DATABASE_URL.';
@@ -255,7 +254,7 @@ export function addressOf(url: string): string {
   return `${hostname || 'the local socket'}:${port || 5432}${pathname}`;
 }
 
-/** A name with several addresses fails with one error for each address, without a message of its own. */
+/** If a name has several addresses, the error has no message itself, but one error for each address. */
 function reasonOf(error: Error): string {
   if (error instanceof AggregateError) return error.errors.map((each: Error) => each.message).join(', ');
   return error.message;

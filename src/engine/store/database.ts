@@ -6,15 +6,15 @@ import { noteSession, watchedClients } from './dead-connections.ts';
 import { migrate as migrateOver, type SchemaState, type UpgradeOptions } from './schema.ts';
 import { beginSession, PLANS } from './session-settings.ts';
 
-/** A pool or one of its connections: runs single statements. */
+/** A pool or one of its connections, which runs single statements. */
 export type Queryable = Pick<pg.PoolClient, 'query'>;
 
 export interface Database extends Queryable {
-  /** One connection for several statements; call its `release`. */
+  /** Resolves with one connection for several statements. The caller must call its `release`. */
   connect(): Promise<pg.PoolClient>;
 }
 
-/** A value that is sent without further computation, which could fail. */
+/** A value that can be sent as it is. Converting other values could fail. */
 export type Parameter = string | number | boolean | Date | Buffer | null;
 
 /** A statement with all its parameters, ready to be sent. */
@@ -36,27 +36,27 @@ export interface Committed<T> {
   readonly answers: readonly pg.QueryResult[];
 }
 
-/** The connection broke before the answer to a commit: the commit may or may not have happened. */
+/** The connection broke before the commit was answered, so it is unknown whether the transaction was committed. */
 export class CommitUnknownError extends Error {
   readonly code = 'COMMIT_UNKNOWN';
 }
 
-/** The client library could not write a statement: a bug, and the connection is unusable. */
+/** The client library could not write a statement. This is a bug, and the connection is unusable. */
 class UnsentError extends Error {
   readonly code = 'STATEMENT_UNSENT';
 }
 
-/** The owner of the pool opens, measures and ends it. */
+/** The pool itself, for the code that opens, measures and ends it. */
 export type DatabasePool = pg.Pool;
 
 export interface DatabaseOptions {
   readonly url: string;
   readonly connectionsMax: number;
-  /** The planner settings of its statements; default `requests`. */
+  /** The planner settings for the statements of the pool; `requests` by default. */
   readonly plans?: keyof typeof PLANS;
-  /** The time after which PostgreSQL cancels a statement; default never. */
+  /** The time after which PostgreSQL cancels a statement; never by default. */
   readonly statementTimeoutMs?: number;
-  /** Called when an idle connection has broken; the pool then opens another one on demand. */
+  /** Called when an idle connection has broken. The pool opens another one on demand. */
   readonly onConnectionLost: (error: Error) => void;
 }
 
@@ -74,33 +74,33 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
     max: options.connectionsMax,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     application_name: 'vigie',
-    // Statements that do not wait for each other's answers are sent together and run in order.
+    // A statement may be sent before the previous one is answered. The statements still run in order.
     pipeline: true,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     onConnect: async (client) => noteSession(client, await beginSession(client, settings)),
   });
   pool.on('error', (error) => {
-    // While the pool ends, it does not wait for answers, and the server may close the connection first.
+    // A pool that is ending does not wait for answers, so the server may close a connection first.
     if (pool.ending) return;
-    // The pool attaches the whole connection to the error: five kilobytes of log line, including the cancel key.
+    // The pool attaches the whole connection to the error. It would fill five kilobytes of log and show the cancel key.
     Reflect.deleteProperty(error, 'client');
     options.onConnectionLost(error);
   });
-  // An idle connection has no listener between two uses, and an unhandled error event ends the process.
+  // Between two uses a connection has no other listener, and an unhandled error event ends the process.
   pool.on('connect', (client) => client.on('error', () => undefined));
   return pool;
 }
 
-/** Throws `DatabaseUnreachableError` when PostgreSQL refuses or does not answer. */
+/** Throws `DatabaseUnreachableError` if PostgreSQL refuses the connection or does not answer. */
 export async function assertReachable(url: string): Promise<void> {
   const client = await connectOnce(url);
   await client.end();
 }
 
 /**
- * Brings the schema up to date. Throws `DatabaseUnreachableError` when PostgreSQL refuses or does not answer,
- * `SchemaError` when this version may not work on it.
+ * Upgrades the schema to this version. Throws `DatabaseUnreachableError` if PostgreSQL refuses the connection or does
+ * not answer, and `SchemaError` if this version must not work on the database.
  */
 export async function migrate(url: string, options: UpgradeOptions = {}): Promise<SchemaState> {
   const client = await connectOnce(url);
@@ -118,7 +118,7 @@ async function connectOnce(url: string): Promise<pg.Client> {
     stream: servers.openSocket,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
   });
-  // A broken connection is reported by the statement that fails.
+  // The statement that fails reports a broken connection.
   client.on('error', () => undefined);
   try {
     await client.connect();
@@ -131,8 +131,8 @@ async function connectOnce(url: string): Promise<pg.Client> {
 }
 
 /**
- * Runs `work` in one transaction: committed when it resolves, rolled back when it rejects. Throws the error of `work`,
- * or the error that broke the connection between two statements; `CommitUnknownError` when the result is unknown.
+ * Runs `work` in one transaction, which is committed if `work` resolves and rolled back if it rejects. Throws the error
+ * of `work`, the error that broke the connection, or `CommitUnknownError` if the result of the commit is unknown.
  */
 export async function transaction<T>(database: Database, work: (client: Queryable) => Promise<T>): Promise<T> {
   const { result } = await pipelinedTransaction(database, async (client) => ({ last: [], result: await work(client) }));
@@ -140,9 +140,9 @@ export async function transaction<T>(database: Database, work: (client: Queryabl
 }
 
 /**
- * The same, with the last statements and the commit sent together. Such a commit commits every statement of the
- * transaction that has reached PostgreSQL. So `work` returns the last statements instead of sending them: they are
- * complete before the first is sent, a `work` that rejects is rolled back, and a settled `work` cannot send more.
+ * Like `transaction`, but sends the last statements together with the commit. Such a commit includes every statement of
+ * the transaction that has reached PostgreSQL. Therefore `work` returns the last statements instead of sending them:
+ * all are complete before the first one is sent, and `work` can send no more after it has settled.
  */
 export async function pipelinedTransaction<T>(
   database: Database,
@@ -151,8 +151,7 @@ export async function pipelinedTransaction<T>(
   const client = await database.connect();
   let broken: Error | undefined;
   let isCommitting = false;
-  // A connection that breaks between two statements emits an event, which would end the process. The first event has
-  // the reason.
+  // A connection that breaks between two statements emits events, which would end the process. The first has the cause.
   const onBroken = (error: Error): void => {
     broken ??= error;
   };
@@ -167,7 +166,7 @@ export async function pipelinedTransaction<T>(
     return { result, answers: answered };
   } catch (error) {
     const reason = broken ?? error;
-    // The rollback is answered after every earlier statement, so none is running when the connection is returned.
+    // The rollback is answered last, so no statement is running when the connection returns to the pool.
     await client.query('rollback').catch((cause: Error) => {
       broken ??= cause;
     });
@@ -183,7 +182,7 @@ export async function pipelinedTransaction<T>(
   }
 }
 
-/** Statements sent after `work` has settled would run outside the transaction, or in that of another caller. */
+/** Refuses statements after `work` has settled: they would run outside the transaction or in another one. */
 async function withinWork<T>(client: pg.PoolClient, work: (client: Queryable) => Promise<T>): Promise<T> {
   let hasEnded = false;
   const query = (...statement: Parameters<typeof client.query>) =>
@@ -195,12 +194,12 @@ async function withinWork<T>(client: pg.PoolClient, work: (client: Queryable) =>
   }
 }
 
-/** Writes dates as text: the client library skips a statement whose values it cannot write, and sends the next ones. */
+/** Converts dates to text. If the client library cannot write a value, it skips that statement and sends the next. */
 function withTexts({ name, text, values }: Statement): pg.QueryConfig {
   return { name, text, values: values.map((value) => (value instanceof Date ? value.toISOString() : value)) };
 }
 
-/** Throws when a statement could not be sent: no later statement, and above all no commit, may follow it. */
+/** Throws if a statement could not be sent, because no later statement, and above all no commit, may follow it. */
 function sendAll(client: pg.PoolClient, statements: readonly Statement[]): readonly Promise<pg.QueryResult>[] {
   let unsent: Error | null = null;
   const send = (statement: pg.QueryConfig): Promise<pg.QueryResult> => {
@@ -218,7 +217,7 @@ function sendAll(client: pg.PoolClient, statements: readonly Statement[]): reado
       }
       isSending = false;
     });
-    // Handled by the awaiting code, or reported by the throw.
+    // A rejection is handled by the code that awaits it, or reported by the error thrown below.
     answer.catch(() => undefined);
     return answer;
   };
@@ -230,7 +229,7 @@ function sendAll(client: pg.PoolClient, statements: readonly Statement[]): reado
   return answers;
 }
 
-/** PostgreSQL answers the commit of a failed transaction with `ROLLBACK`, not with an error. */
+/** PostgreSQL answers the commit of a failed transaction with `ROLLBACK` instead of an error. */
 function assertCommitted({ command }: pg.QueryResult): void {
   if (command !== 'COMMIT')
     throw new Error('the transaction was rolled back: a statement before its commit has failed');

@@ -1,9 +1,9 @@
 /**
- * Detects connections that wait for an answer that will never come: a network that drops packets, or has lost the state
- * of the connection, sends no reset. A slow statement looks the same on this side, so a separate connection asks
+ * Detects connections that wait for an answer that will never arrive. A network that drops packets, or has lost the
+ * state of the connection, sends no reset. A slow statement looks the same on this side, so a separate connection asks
  * PostgreSQL about the sessions of silent connections. A session that is running a statement is left alone, however
- * long it takes. If a session has already answered or is gone, or the server cannot be queried, the connection is dead.
- * It is then broken as by a reset, and its users react in the same way. Detection takes at most 20 s.
+ * long that takes. If the session has already answered or is gone, or if the server cannot be queried, the connection
+ * is dead and is destroyed. Its users see the same error as after a reset. Detection takes at most 20 s.
  */
 
 import type { EventEmitter } from 'node:events';
@@ -17,9 +17,9 @@ interface WatchedClient {
   readonly client: pg.Client;
   readonly socket: Socket;
   bytesRead: number;
-  /** The time when bytes were last received, or of the first unanswered request. Monotonic milliseconds. */
+  /** When received bytes were last noticed; at first, when the client was added. Monotonic milliseconds. */
   heardAt: number;
-  /** Number of bytes sent when every request had last been answered. */
+  /** Number of bytes that had been sent when all requests were last answered. */
   bytesAnswered: number;
 }
 
@@ -37,7 +37,7 @@ const CHECK_EVERY_MS = 2_500;
 const SILENT_MS = 10_000;
 const ANSWER_MAX_MS = 5_000;
 
-/** Returns the class of the pool's clients; `connectionString` connects to `servers`. */
+/** Returns a class of clients for a pool. The clients connect to `servers` and are monitored. */
 export function watchedClients(servers: DatabaseServers): new (options?: pg.ClientConfig) => pg.Client {
   const watch = createDeadConnectionDetector(servers);
   return class extends pg.Client {
@@ -54,7 +54,7 @@ export function watchedClients(servers: DatabaseServers): new (options?: pg.Clie
       watch.add(this, socket);
       socket.once('connect', () => {
         const { remoteAddress, remotePort } = socket as Socket;
-        // The server that this client has reached: a cancel request must go to the same one.
+        // A cancel request must go to the same server that this client has reached.
         if (remoteAddress !== undefined) Object.assign(this, { host: remoteAddress, port: remotePort });
       });
     }
@@ -71,11 +71,11 @@ function createDeadConnectionDetector(servers: DatabaseServers): DeadConnectionD
     if (silent.length === 0) return;
     const readBefore = silent.map(({ socket }) => socket.bytesRead);
     const dead = await deadAmong(silent, servers);
-    // If bytes have arrived meanwhile, they were in transit and the connection is alive.
+    // If bytes have arrived since, they were in transit, so the connection is alive.
     const broken = dead.filter((each) => each.socket.bytesRead === readBefore[silent.indexOf(each)]);
     if (broken.length === 0) return;
     const now = performance.now();
-    // Idle connections use the same network path: if dead, each would delay its next user by as much.
+    // Idle connections use the same network path. If they are dead, each would delay its next user.
     const unheard = [...watched].filter((each) => silenceOf(each, now) > SILENT_MS && !isWaiting(each));
     for (const { socket } of [...broken, ...unheard]) socket.destroy(silenceError());
   }
@@ -109,7 +109,7 @@ function createDeadConnectionDetector(servers: DatabaseServers): DeadConnectionD
   };
 }
 
-/** Returns the milliseconds of silence. Also updates the record of received bytes. */
+/** Returns the milliseconds since bytes were received, and updates the entry. */
 function silenceOf(entry: WatchedClient, now: number): number {
   const { bytesRead } = entry.socket;
   if (bytesRead !== entry.bytesRead) {
@@ -143,7 +143,7 @@ async function deadAmong(
 
 const processIds = new WeakMap<object, number>();
 
-/** Notes the server process of the client. Behind a pooler it differs from the process in the cancel key. */
+/** Stores the server process of a client. With a pooler, it differs from the process in the cancel key. */
 export function noteSession(client: object, processId: number): void {
   processIds.set(client, processId);
 }
@@ -152,7 +152,7 @@ function processIdOf({ client }: WatchedClient): number {
   return processIds.get(client) ?? (client as unknown as { readonly processID: number }).processID;
 }
 
-/** Rejects when PostgreSQL does not answer in time. */
+/** Rejects if PostgreSQL does not answer in time. */
 async function readSessions(pids: readonly number[], servers: DatabaseServers): Promise<readonly SessionState[]> {
   let socket: Socket | undefined;
   const client = new pg.Client({
@@ -168,8 +168,7 @@ async function readSessions(pids: readonly number[], servers: DatabaseServers): 
   client.on('error', () => undefined);
   try {
     await client.connect();
-    // Served by no index: PostgreSQL builds the view from its few sessions. A session that waits for its client is not
-    // working.
+    // No index: PostgreSQL builds the view from its few sessions. A session that waits for its client is not working.
     const { rows } = await client.query<SessionState>({
       text: `select pid, state = 'active' and wait_event_type is distinct from 'Client' as "isAtWork"
         from pg_stat_activity where pid = any($1)`,

@@ -1,11 +1,11 @@
-/** Dead letters for operators, who list, requeue and purge them; `dead-letters.ts` writes them. */
+/** Statements for operators, who list, requeue and purge dead letters. `dead-letters.ts` inserts dead letters. */
 
 import type { Queryable } from './database.ts';
 
 export interface DeadLetterRead {
   readonly id: number;
   readonly stream: string;
-  /** The number of the stream in `intake_position`. */
+  /** The stream's number in `intake_position`. */
   readonly streamNumber: number;
   readonly sequence: number;
   readonly subject: string;
@@ -28,7 +28,7 @@ export interface DeadLetterFilter {
 const COLUMNS = `id::float8 as id, stream, stream_number as "streamNumber", sequence::float8 as sequence, subject, headers, reason,
   received_at as "receivedAt", octet_length(body) as "bodyBytes"`;
 
-/** Scans the primary key and checks the other conditions on its rows, of which there should be few. */
+/** Scanned in the order of the primary key. All rows may be read, because there should be few. */
 const CONDITIONS = `(cardinality($1::bigint[]) = 0 or id = any($1)) and ($2::text is null or subject = $2)
   and ($3::text is null or position(lower($3) in lower(reason)) > 0)
   and ($4::timestamptz is null or received_at >= $4) and ($5::timestamptz is null or received_at < $5)`;

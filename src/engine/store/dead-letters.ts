@@ -1,4 +1,4 @@
-/** Messages that cannot be recorded, with everything needed to analyse and requeue them. */
+/** Messages that cannot be recorded, with all data that operators need to analyse and requeue them. */
 
 import { storable } from '../domain/text.ts';
 import type { Queryable, Statement } from './database.ts';
@@ -11,16 +11,16 @@ export interface DeadLetter {
   readonly headers: Readonly<Record<string, string>>;
   readonly bytes: Uint8Array;
   readonly reason: string;
-  /** The property, or the subject, of a message that a bug keeps from being recorded; null for an invalid message. */
+  /** The property or subject of a message that cannot be recorded because of a bug; null for an invalid message. */
   readonly failedKey: string | null;
 }
 
-/** Estimated bytes of a row beyond its body, headers and reason. */
+/** Estimated bytes of a row without its body, headers and reason. */
 const ROW_LENGTH = 512;
 
 /**
- * A redelivered message is stored once. Served by the unique index. The bytes of all letters are one parameter, and
- * each row takes a slice of it: in JSON they would have to be escaped and parsed.
+ * Inserts dead letters. A redelivered message is stored only once. The bodies of all letters are one parameter, of
+ * which each row takes a slice, because in JSON they would have to be escaped. Served by the unique index.
  */
 export function insertDeadLetters(letters: readonly DeadLetter[]): readonly Statement[] {
   const written = letters.map((letter) => ({ bytes: letter.bytes, row: rowOf(letter) }));
@@ -55,7 +55,7 @@ function rowOf({ stream, sequence, subject, headers, bytes, reason, failedKey }:
   };
 }
 
-/** Those of `sequences` that are dead letters; `streamNumber` is in intake_position. Served by the unique index. */
+/** The `sequences` of dead letters. `streamNumber` is that of `intake_position`. Served by the unique index. */
 export async function readDeadLettersOf(
   client: Queryable,
   stream: string,
@@ -69,7 +69,7 @@ export async function readDeadLettersOf(
   return rows.map(({ sequence }) => Number(sequence));
 }
 
-/** Milliseconds since the last dead letter of a bug, by key, within `windowMs`. Served by `dead_letters_failed`. */
+/** Milliseconds since the last failure of each key that failed within `windowMs`. Served by dead_letters_failed. */
 export async function readFailedKeys(client: Queryable, windowMs: number): Promise<ReadonlyMap<string, number>> {
   const { rows } = await client.query<{ failed_key: string; age_ms: number }>(
     `select failed_key, extract(epoch from now() - max(received_at))::float8 * 1000 as age_ms from dead_letters

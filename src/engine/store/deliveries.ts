@@ -1,6 +1,6 @@
 /**
- * The queue of deliveries: how the recorder inserts them, and how couriers find due ones. delivery-claims.ts claims
- * rows for an attempt, attempts.ts records its outcome, retries.ts finds rows that wait for a retry.
+ * The queue of deliveries: the recorder's inserts, and the reads by which couriers find due deliveries.
+ * delivery-claims.ts claims rows for attempts, attempts.ts records outcomes, and retries.ts finds overdue retries.
  */
 
 import type { DueDelivery, Lane, NewDelivery } from '../domain/delivery.ts';
@@ -10,17 +10,17 @@ import type { Queryable, Statement } from './database.ts';
 import { isAtEndpoint, isInAnyLane, isInLane, isPaused, isUndecidedOf, LANE } from './delivery-states.ts';
 import { statementShares } from './statement-share.ts';
 
-/** Approximate bytes of a written delivery without its longest members. */
+/** Approximate size of a row in bytes, without its longest members. */
 const ROW_LENGTH = 512;
 
-/** The lanes of due rows. */
+/** The values of `lane` for due rows. */
 const LANES = { first: LANE.due, retry: LANE.due_again } as const satisfies Record<Lane, number>;
 
 export function laneOf(number: number): Lane {
   return number === LANE.due_again ? 'retry' : 'first';
 }
 
-/** Inserts the rows of `deliveries` and of the queue, in one statement per share. */
+/** Inserts rows into `deliveries` and `open_deliveries`, with one statement for each share. */
 export function insertDeliveries(
   deliveries: readonly (NewDelivery & { readonly endpointKey: string })[],
 ): readonly Statement[] {
@@ -55,7 +55,7 @@ const INSERT = `
   insert into open_deliveries (id, match_id, search_number, generation, follows, endpoint_key)
   select id, match_id, search_number, generation, sequence > 1, endpoint_key from written`;
 
-/** The due deliveries of an endpoint in a lane, after a position. */
+/** A request for up to `count` due deliveries of an endpoint in a lane, after a position. */
 export interface BacklogRange {
   readonly endpointKey: string;
   readonly lane: Lane;
@@ -63,10 +63,10 @@ export interface BacklogRange {
   readonly count: number;
 }
 
-/** The id as in open_endpoint: for the plain id the planner might choose the primary key, and read all of it. */
+/** The expression of open_endpoint. For the plain id, the planner might choose the primary key and read all of it. */
 const POSITION = 'uuid_send(id)';
 
-/** In the order of ids within each request. Served by open_endpoint, one descent per request. */
+/** The due deliveries of each request, in the order of ids. Served by open_endpoint, with one descent per request. */
 export async function readDue(client: Queryable, ranges: readonly BacklogRange[]): Promise<readonly DueDelivery[]> {
   const { rows } = await client.query<{ id: Uuid; endpointKey: string; lane: number }>({
     name: 'read-due',
@@ -88,8 +88,8 @@ export async function readDue(client: Queryable, ranges: readonly BacklogRange[]
 }
 
 /**
- * The lanes with due deliveries of endpoints that are not paused, by a loose scan of open_endpoint: its cost is
- * proportional to the number of endpoints with an open delivery.
+ * The lanes that have due deliveries, except those of paused endpoints. Uses a loose scan of open_endpoint, whose cost
+ * is proportional to the number of endpoints with open deliveries.
  */
 export async function readDueLanes(
   client: Queryable,
@@ -122,8 +122,8 @@ export interface ExpiredHolds {
 }
 
 /**
- * Among the next `limit` held deliveries between two ids, makes those due that no delivery at their own endpoint holds
- * back. A delivery at another endpoint does not hold back rows of that age. Served by open_held and open_undecided.
+ * Reads the next `limit` held deliveries between two ids, and makes those due that no delivery at the same endpoint
+ * holds back. Deliveries of this age no longer wait for other endpoints. Served by open_held and open_undecided.
  */
 export async function releaseExpiredHolds(
   client: Queryable,

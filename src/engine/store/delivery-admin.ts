@@ -1,6 +1,6 @@
 /**
- * Deliveries of every client, for operators, with the data that a resend needs. Ids are UUIDs of version 7, so the
- * order of the primary key is the order of creation.
+ * Deliveries of all clients, for operators, with the data that a resend needs. Ids are UUIDs of version 7, so the order
+ * of the primary key is the order of creation.
  */
 
 import type { EventKind } from '../domain/codes.ts';
@@ -34,17 +34,17 @@ export interface AdminDelivery {
   readonly endpoint: string;
   readonly endpointKey: string;
   readonly state: DeliveryState;
-  /** Attempts of the current series. */
+  /** Number of attempts in the current series. */
   readonly attemptCount: number;
   readonly replayCount: number;
   readonly createdAt: Date;
   readonly dueAt: Date;
   readonly finishedAt: Date | null;
-  /** False when its search is deleted or silenced: the delivery would be cancelled instead of sent. */
+  /** False if the search is deleted or silenced, so that the delivery would be cancelled instead of sent. */
   readonly isWanted: boolean;
 }
 
-/** All conditions that are not null must hold. The `endpointKey` of a URL selects that URL for all clients. */
+/** A delivery must satisfy all conditions that are not null. The key of a URL selects that URL for all clients. */
 export interface AdminFilter extends WantedSearches {
   readonly endpointKey: string | null;
   readonly state: DeliveryState | null;
@@ -54,7 +54,7 @@ export interface AdminFilter extends WantedSearches {
   readonly before: Date | null;
 }
 
-/** Served by the primary keys, for the returned rows only. */
+/** Computed only for the returned rows. Served by the primary keys. */
 const COLUMNS = `d.id, s.client_id as "clientId", s.id as "searchId", s.title as "searchTitle",
   (select name from clients where clients.id = s.client_id) as "clientName",
   (select case when error is not null then coalesce(reason, error) end from attempts where delivery_id = d.id order by number desc limit 1) as "lastError", d.match_id as "matchId",
@@ -63,7 +63,7 @@ const COLUMNS = `d.id, s.client_id as "clientId", s.id as "searchId", s.title as
   d.due_at as "dueAt", ${FINISHED_AT} as "finishedAt", ${IS_WANTED} as "isWanted"`;
 const FROM = `${ALL_DELIVERIES} d join searches s on s.number = d.search_number left join matches m on m.id = d.match_id`;
 
-/** Its parameters begin with `$first`. */
+/** The parameters of the condition begin with `$first`. */
 function conditionsOf(
   { endpointKey = null, state = null, kind = null, channel = null, from = null, before = null }: Partial<AdminFilter>,
   first: number,
@@ -77,7 +77,7 @@ function conditionsOf(
   return { condition, values: [endpointKey, state, kind, channel, from, before] };
 }
 
-/** Deliveries before `belowId`, newest first. */
+/** Deliveries that were created before `belowId`, newest first. */
 export async function listAdminDeliveries(
   database: Queryable,
   filter: AdminFilter,
@@ -90,7 +90,7 @@ export async function listAdminDeliveries(
     : listAt(database, targets, filter, belowId, limit);
 }
 
-/** The table that holds the few deliveries of a state; null for all deliveries. */
+/** SQL for the ids of a superset of the deliveries in a state; null if such a selection would not be small. */
 function amongOf(state: DeliveryState | null): string | null {
   if (state === 'failed') {
     return `select delivery_id from final_outcomes where state = 'failed' union all select id from mail_items where state = 'failed'`;
@@ -100,8 +100,8 @@ function amongOf(state: DeliveryState | null): string | null {
 }
 
 /**
- * Failed deliveries are served by final_outcomes_failed and mail_items_failed, open ones read all open rows, and any
- * other query scans the primary keys from their ends.
+ * Served by final_outcomes_failed and mail_items_failed for failed deliveries. For open deliveries, reads all open
+ * rows. For others, scans the primary keys backwards.
  */
 async function listEverywhere(database: Queryable, filter: AdminFilter, belowId: Uuid | null, limit: number) {
   const { condition, values } = conditionsOf(filter, 3);
@@ -114,7 +114,7 @@ async function listEverywhere(database: Queryable, filter: AdminFilter, belowId:
   return rows;
 }
 
-/** Served by deliveries_search and mail_items_search, once for each of `targets`, and by the primary keys. */
+/** Served by deliveries_search and mail_items_search for each target, and by the primary keys. */
 async function listAt(
   database: Queryable,
   targets: readonly DeliveryTarget[],
@@ -134,23 +134,23 @@ async function listAt(
   return rows;
 }
 
-/** Null when there is none. Served by the primary keys. */
+/** Null if there is no such delivery. Served by the primary keys. */
 export async function readAdminDelivery(database: Queryable, id: Uuid): Promise<AdminDelivery | null> {
   const { rows } = await database.query<AdminDelivery>(`select ${COLUMNS} from ${FROM} where d.id = $1`, [id]);
   return rows[0] ?? null;
 }
 
-/** Maximum deliveries of one pair; the listing by property shows more. */
+/** Maximum number of deliveries that are listed for a pair. The list of a property shows more. */
 const PAIR_DELIVERIES_MAX = 1_000;
 
-/** Deliveries of a pair, the newest ones first. Served by deliveries_search and mail_items_search. */
+/** The deliveries of a (search, property) pair, newest first. Served by deliveries_search and mail_items_search. */
 export function listPairDeliveries(database: Queryable, match: SentMatch): Promise<readonly AdminDelivery[]> {
   return listAt(database, [targetOfMatch(match)], {}, null, PAIR_DELIVERIES_MAX);
 }
 
 /**
- * Counts webhooks in each open state. Also returns the earliest due time at the endpoints that are not paused. Reads
- * every open row.
+ * Counts webhooks in each open state. Also resolves with the earliest due time of all endpoints that are not paused.
+ * Reads every open row.
  */
 export async function countOpenDeliveries(database: Queryable): Promise<{
   readonly counts: ReadonlyMap<DeliveryState, number>;

@@ -1,8 +1,8 @@
 /**
- * Claims deliveries for an attempt, by key: the state is checked once the row is locked, and a row that another
- * transaction has locked is skipped. An attempt is counted when it is claimed, before any byte is sent. A first attempt
- * waits for deliveries of its match that were recorded earlier (decisions, section 6, "Order"). Only the rows decide
- * that, so it holds across instances.
+ * Claims deliveries by key, each for one attempt. The state is checked after the row is locked; rows locked by another
+ * transaction are skipped. The claim counts the attempt, before any byte is sent. A first attempt waits for deliveries
+ * of its match that were recorded earlier (decisions, section 6, "Order"). Only rows decide whether it must wait, so
+ * the order is the same across instances.
  */
 
 import { HELD_BACK_MAX_MS, type Lane } from '../domain/delivery.ts';
@@ -26,35 +26,36 @@ export interface ClaimedDelivery {
   readonly head: string;
   readonly snapshotId: Uuid;
   readonly token: string;
-  /** The current context of its search, as JSON; null without one. */
+  /** The current context of the search, as JSON; null if there is none. */
   readonly context: string | null;
-  /** The position among the webhooks of its match. */
+  /** Position among the webhooks of the match, from 1. */
   readonly sequence: number;
-  /** The number of this attempt, from 1; a resend continues to count. */
+  /** The number of this attempt, from 1. Resends continue the count. */
   readonly attemptCount: number;
-  /** Attempts made before the current series: they do not count against the retries. */
+  /** Number of attempts before the current series. They do not reduce the number of retries. */
   readonly attemptsSpent: number;
   readonly startedAt: Date;
   readonly traceparent: string | null;
 }
 
 /**
- * Why a row was not claimed. `held`: an earlier delivery of its match releases it when its own attempt has ended.
- * `contended`: an earlier one is being settled; retry at once. `paused`: its endpoint is paused, or is resuming and has
- * an attempt in progress. `cancelled`: its search or client is gone or silenced; the row is cancelled now.
+ * The reason why a row was not claimed. `held`: it waits until the first attempt of an earlier delivery of its match
+ * has ended. `contended`: an earlier delivery is being settled, so the claim should be retried at once. `paused`: its
+ * endpoint is paused, or is resuming and has an attempt in progress. `cancelled`: its search or client was deleted or
+ * the search was silenced, and the row has now been cancelled.
  */
 export type Refusal = 'held' | 'contended' | 'paused' | 'cancelled';
 
 export interface Claims {
   readonly claimed: readonly ClaimedDelivery[];
-  /** Requested rows that are in neither collection are claimed or locked by another transaction. */
+  /** Requested rows in neither collection are no longer due, or another transaction has locked them. */
   readonly refused: ReadonlyMap<Uuid, Refusal>;
 }
 
 /**
- * A delivery that holds back a row of `due`: an earlier one of its match whose first attempt has not ended; at another
- * endpoint, only if the row is young (from id `$3` on). A silenced or paused one holds nothing back. Served by
- * `open_undecided`, the only index with this order, and the primary key of endpoints.
+ * A delivery that holds back a row of `due`: an earlier delivery of the same match whose first attempt has not ended.
+ * At another endpoint, it does so only if the row is young (from id `$3` on) and that endpoint is not paused. A
+ * silenced delivery holds nothing back. Served by open_undecided, the only index with this order, and endpoints_paused.
  */
 const PREDECESSOR = `
   (select e.id from open_deliveries e where ${isEarlier()} and ${isAtEndpoint('e', 'due.endpoint_key')}
@@ -65,21 +66,21 @@ const PREDECESSOR = `
    order by hashtext(e.endpoint_key), e.lane, e.id limit 1)
   limit 1`;
 
-/** Columns of the search and client of a row of `due`. Served by their primary keys. */
+/** Columns of the search and the client of a row of `due`. Served by the primary keys. */
 const SUBSCRIPTION = `
   select s.generation, s.client_id, s.token, s.context,
     s.deleted_at is null and s.notification_enabled and c.deleted_at is null as is_wanted
   from searches s, lateral (select deleted_at from clients where id = s.client_id offset 0) c
   where s.number = due.search_number offset 0`;
 
-/** Served by endpoints_paused, whose rows are few. */
+/** Whether the endpoint of a row of `due` is paused or resuming. Served by endpoints_paused, which has few rows. */
 const RESTRAINT = `
   select max(paused_at) is not null as is_paused, bool_or(is_resuming) as is_resuming from endpoints p
   where p.key in (due.endpoint_key, left(due.endpoint_key, 16)) and (p.paused_at is not null or p.is_resuming)`;
 
 /**
- * Selects the resuming endpoints without an attempt in progress, each with one of its rows. Skips rows of `endpoints`
- * that another claim has changed since this statement's snapshot, which does not show that claim.
+ * Selects one row for each resuming endpoint without an attempt in progress. Skips endpoints that another claim has
+ * changed since the snapshot of this statement, because the snapshot does not show that claim.
  */
 const RESUMING = `
   update endpoints e
@@ -98,10 +99,11 @@ function isEarlier(): string {
 }
 
 /**
- * A row that is held back leaves its lane, so that no scan reads it, under a lock on its predecessor. The settling of
- * the predecessor either waits for this statement and then sees the row, or already holds the lock, and then the row
- * keeps its lane. Predecessors are locked before claims are written: a statement cannot lock rows that it has updated.
- * Claims are all written, or none if the network delayed the statement for longer than a courier uses a claim.
+ * A row that is held back moves to the lane of held rows, which no scan for due rows reads. Its predecessor is locked
+ * for this. A transaction that settles the predecessor either waits for this statement and then sees the held row, or
+ * already has the lock; then the row keeps its lane. Predecessors are locked before claims are written, because a
+ * statement cannot lock rows that it has updated. If the network delays the statement for longer than a courier uses a
+ * claim, no claim is written.
  */
 const CLAIM = `
   with named as materialized (
@@ -164,10 +166,10 @@ type ClaimRow = { readonly id: Uuid } & (
 );
 
 /**
- * Claims the due deliveries of `ids` for one attempt each; none if `holder` was declared dead, because the next death
- * of any courier would abort that claim during its attempt, and its match would continue too early. Served by the
- * primary keys. `now`, the time of the claiming process, becomes the start of the attempt and determines the age shown
- * in the body: PostgreSQL's clock may be hours off, and receivers refuse webhooks whose time differs from theirs.
+ * Claims the due deliveries among `ids` for one attempt each. Claims none if `holder` was declared dead: the next death
+ * of a courier would abort such claims during their attempts, and their matches would continue too early. `now`, by the
+ * clock of this process, is the start of the attempts, which `webhook-timestamp` shows. PostgreSQL's clock may be hours
+ * off, and receivers refuse webhooks whose time differs from theirs. Served by the primary keys.
  */
 export async function claimDeliveries(
   database: Database,
@@ -190,10 +192,10 @@ export async function claimDeliveries(
 }
 
 /**
- * Releases those of `ids` that `holder` has claimed but not sent, and does not count the attempt. This includes a claim
- * whose answer was lost while its commit was in progress. If a resend was requested during the attempt, its number
- * stays counted, because the attempts spent before the new series include it, and the deliveries that waited for it at
- * its former endpoint are released. Served by the primary key.
+ * Gives back the deliveries among `ids` that `holder` has claimed but not sent, without counting the attempt. This
+ * includes claims whose answer was lost while their commit was in progress. If a resend was requested during the
+ * attempt, the attempt stays counted, because the new series begins after it, and deliveries that waited at the former
+ * endpoint are released. Served by the primary key.
  */
 export async function giveBack(database: Database, holder: number, ids: readonly Uuid[]): Promise<void> {
   const values = [holder, arrayLiteral(ids)];
@@ -207,7 +209,7 @@ export async function giveBack(database: Database, holder: number, ids: readonly
   });
 }
 
-/** Also locks rows of other couriers, because a claim that is being written is not visible yet. */
+/** Locks the rows of all couriers, because a claim that is being written is not visible yet. */
 const LOCK_CLAIMS = {
   name: 'lock-claims',
   text: `
@@ -215,7 +217,7 @@ const LOCK_CLAIMS = {
   from open_deliveries where id = any($2::uuid[]) order by id for update`,
 };
 
-/** A separate statement after the locking one, so that it sees the endpoint to which a resend has moved each row. */
+/** A separate statement after `LOCK_CLAIMS`, so that it sees the endpoint to which a resend has moved each row. */
 const GIVE_BACK = {
   name: 'give-back',
   text: `

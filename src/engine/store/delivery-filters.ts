@@ -1,6 +1,6 @@
 /**
- * A client's filters for its deliveries, as conditions on a delivery `d` and its search `s`. The number of scanned rows
- * is bounded by the index of a search or match, or by `LISTED_MAX` for a client.
+ * A client's filters for its deliveries, as conditions on a delivery `d` and its search `s`. Queries scan only the rows
+ * of a search or a match, through an index, or at most `LISTED_MAX` rows of a client.
  */
 
 import type { EventKind } from '../domain/codes.ts';
@@ -20,7 +20,7 @@ export interface DeliveryFilter {
   readonly endpointKey: string | null;
 }
 
-/** Both ends are inclusive; null means unbounded. */
+/** Both ends are inclusive; null means that there is no limit. */
 export interface TimeRange {
   readonly from: Date | null;
   readonly to: Date | null;
@@ -29,7 +29,7 @@ export interface TimeRange {
 export const ANY_DELIVERY: DeliveryFilter = { state: null, kind: null, channel: null, endpointKey: null };
 export const ANY_TIME: TimeRange = { from: null, to: null };
 
-/** The key of a URL, or of an e-mail address written as `mailto:`. */
+/** The key of a client's endpoint: a URL, or an e-mail address in the form `mailto:`. */
 export async function readEndpointKey(database: Queryable, clientId: Uuid, endpoint: string): Promise<string> {
   const [, address] = /^mailto:(.*)$/is.exec(endpoint) ?? [];
   if (address === undefined) return endpointKeyOf(clientId, endpoint);
@@ -37,7 +37,7 @@ export async function readEndpointKey(database: Queryable, clientId: Uuid, endpo
   return (rows[0] as { key: string }).key;
 }
 
-/** Its parameters begin with `$first`. */
+/** The parameters of the condition begin with `$first`. */
 export function filterConditions(
   { state, ...facts }: DeliveryFilter,
   first: number,
@@ -47,7 +47,7 @@ export function filterConditions(
   return { condition: `(${wanted} is null or ${isInState(wanted)}) and ${condition}`, values: [state, ...values] };
 }
 
-/** Conditions on constant properties of a delivery, which are known before its state is looked up. */
+/** Conditions on values that never change, so that they can be checked before the state is looked up. */
 export function factConditions(
   { kind, channel, endpointKey }: Omit<DeliveryFilter, 'state'>,
   alias: string,
@@ -64,7 +64,7 @@ export function isAnyDelivery(filter: DeliveryFilter): boolean {
   return Object.values(filter).every((wanted) => wanted === null);
 }
 
-/** A plain comparison, so that an index on the column serves it. The API has milliseconds, the column microseconds. */
+/** Plain comparisons, so that an index can serve them. The API has milliseconds, but the column has microseconds. */
 export function timeCondition(column: string, { from, to }: TimeRange): string {
   const bounds = [
     ...(from === null ? [] : [`${column} >= '${from.toISOString()}'`]),
@@ -73,7 +73,7 @@ export function timeCondition(column: string, { from, to }: TimeRange): string {
   return bounds.length === 0 ? 'true' : bounds.join(' and ');
 }
 
-/** The scope of a query for deliveries: a search, or one of its matches within the time in which it was notified. */
+/** Where a query looks for deliveries: a search, or a match and the time in which it was notified. */
 export interface DeliveryTarget {
   readonly searchNumber: SearchNumber;
   readonly matchId: Uuid | null;
@@ -87,7 +87,7 @@ export interface WantedMatches {
   readonly searchNumber: SearchNumber | null;
 }
 
-/** The clocks of processes and PostgreSQL differ by less than this. */
+/** The clocks of processes and of PostgreSQL are assumed to differ by less than this. */
 const CLOCKS_APART_MS = 3_600_000;
 
 export interface SentMatch {
@@ -96,10 +96,7 @@ export interface SentMatch {
   readonly updatedAt: Date;
 }
 
-/**
- * The newest of the requested matches, only those of this client. Served by the primary key or the unique index of
- * matches.
- */
+/** The newest requested matches of the client. Served by the primary key or the unique index of matches. */
 export async function readTargets(
   database: Queryable,
   clientId: Uuid,
@@ -110,7 +107,7 @@ export async function readTargets(
   return readTargetMatches(database, condition, [clientId, matchId, propertyUuid, searchNumber]);
 }
 
-/** Served by the indexes that its callers name. */
+/** Served by the indexes that the callers name. */
 async function readTargetMatches(
   database: Queryable,
   condition: string,
@@ -132,9 +129,9 @@ export interface WantedSearches {
 }
 
 /**
- * For operators: targets of any client, including deleted searches. With a property, these are its newest matches,
- * otherwise whole searches; null if there is no condition. Served by the unique index of matches, the one on the id of
- * searches, searches_client and searches_deleted.
+ * For operators: targets of any client, including deleted searches. If a property is given, the targets are its newest
+ * matches; otherwise they are whole searches. Null if there is no condition. Served by the unique index of matches, the
+ * unique index on the id of searches, searches_client and searches_deleted.
  */
 export async function readAnyTargets(
   database: Queryable,
@@ -156,7 +153,7 @@ export async function readAnyTargets(
   return rows.map(({ number }) => ({ searchNumber: number, matchId: null, from: null, to: null }));
 }
 
-/** The deliveries of a pair were recorded between its first and its last notification. */
+/** The deliveries of a match were recorded between its first and its last notification. */
 export function targetOfMatch({ id, number, updatedAt }: SentMatch): DeliveryTarget {
   return {
     searchNumber: number,
@@ -167,8 +164,9 @@ export function targetOfMatch({ id, number, updatedAt }: SentMatch): DeliveryTar
 }
 
 /**
- * As SQL, the deliveries `d` of targets with their search `s`; `$1` to `$4` are `targetColumns`. `condition` is about
- * `d`; a limit may follow it. Served by deliveries_search and mail_items_search, once per target.
+ * SQL for the deliveries `d` of targets with their search `s`. The parameters `$1` to `$4` are `targetColumns`.
+ * `condition` applies to `d` and may end with a limit. Served by deliveries_search and mail_items_search for each
+ * target.
  */
 export function deliveriesOfTargets(condition: string): string {
   return `unnest($1::integer[], $2::uuid[], $3::timestamptz[], $4::timestamptz[]) as target(number, match_id, since, until)

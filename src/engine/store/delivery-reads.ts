@@ -1,4 +1,4 @@
-/** Deliveries and their attempts for the owner of their search. Read side only. */
+/** Reads deliveries and their attempts for the owner of their search. */
 
 import type { DeliveryState } from '../domain/delivery.ts';
 import type { Uuid } from '../domain/ids.ts';
@@ -64,8 +64,8 @@ export interface DeliveryPage {
 }
 
 /**
- * One page of the deliveries of some searches or matches, by time, and their total number. Served by deliveries_search
- * and mail_items_search; for a match, only the time in which it was notified is read.
+ * One page of the deliveries of some searches or matches, by time, and their total number. For a match, only the time
+ * in which it was notified is read. Served by deliveries_search and mail_items_search.
  */
 export async function listDeliveries(
   database: Queryable,
@@ -85,8 +85,8 @@ export async function listDeliveries(
 }
 
 /**
- * The same for all searches of a client (client-listings.ts). The state filters the first `LISTED_MAX` deliveries with
- * the requested kind, channel and endpoint.
+ * Like `listDeliveries`, for all searches of a client (client-listings.ts). The filter for the state applies only to
+ * the first `LISTED_MAX` deliveries of the requested kind, channel and endpoint.
  */
 export async function listDeliveriesOfClient(
   database: Queryable,
@@ -106,7 +106,7 @@ export async function listDeliveriesOfClient(
   return { deliveries: await withAttempts(database, rows), total, isCut };
 }
 
-/** Served like `listedOfClient`, then by the primary keys. */
+/** Served by the indexes of `listedOfClient` and the primary keys. */
 async function listFiltered(
   database: Queryable,
   table: ListedTable,
@@ -130,7 +130,7 @@ async function listFiltered(
   return rows[0] as ListedIds;
 }
 
-/** Null when it belongs to another client or its search was deleted. Served by the primary keys. */
+/** Null if the delivery belongs to another client or its search was deleted. Served by the primary keys. */
 export async function readDelivery(database: Queryable, clientId: Uuid, id: Uuid): Promise<DeliveryRead | null> {
   const { rows } = await database.query<DeliveryRow>(
     `select ${COLUMNS} from ${ALL_DELIVERIES} d join searches s on s.number = d.search_number
@@ -143,15 +143,15 @@ export async function readDelivery(database: Queryable, clientId: Uuid, id: Uuid
 
 export interface SentContent {
   readonly head: string;
-  /** JSON, with the contacts if they were included when it was recorded. */
+  /** JSON of the snapshot. It has contacts if they were included when the delivery was recorded. */
   readonly document: string;
   readonly sequence: number;
-  /** The search's current context, as JSON; null without one. */
+  /** The current context of the search, as JSON; null if there is none. */
   readonly context: string | null;
   readonly hidesContacts: boolean;
 }
 
-/** The body of a webhook; null for an e-mail. Served by the primary keys. */
+/** The parts of a webhook's body; null for an e-mail. Served by the primary keys. */
 export async function readSentContent(database: Queryable, id: Uuid): Promise<SentContent | null> {
   const { rows } = await database.query<SentContent>(
     `select d.head, snapshots.document, d.sequence, s.context, s.hide_property_contact as "hidesContacts"

@@ -1,7 +1,7 @@
 /**
- * Property documents by snapshot. One change goes to many searches, and all its deliveries are sent within seconds. The
- * process that recorded the change has the document in memory; elsewhere it is read from PostgreSQL about once instead
- * of once per delivery.
+ * A cache of property documents by snapshot. A change may cause deliveries for many searches, which are sent within
+ * seconds. The process that records a change keeps its document in memory. Other processes read the document from
+ * PostgreSQL about once, instead of once per delivery.
  */
 
 import { LRUCache } from 'lru-cache';
@@ -12,16 +12,16 @@ import { readDocuments, type Snapshot } from './snapshots.ts';
 const CACHED_BYTES_MAX = 32 * 1_024 * 1_024;
 
 export interface DocumentCache {
-  /** Call it only for committed snapshots. */
+  /** Adds snapshots, which must already be committed. */
   keep(snapshots: readonly Snapshot[]): void;
-  /** The documents of those snapshots in `ids` that exist. */
+  /** Resolves with the documents of the snapshots `ids`, except those that do not exist. */
   read(ids: readonly Uuid[]): Promise<ReadonlyMap<Uuid, string>>;
 }
 
 export function createDocumentCache(database: Database): DocumentCache {
   const cache = new LRUCache<Uuid, string>({
     maxSize: CACHED_BYTES_MAX,
-    // One character such as the euro sign makes the string use two bytes for every character.
+    // A single character such as the euro sign makes a string use two bytes for every character.
     sizeCalculation: (text) => 2 * (text.length + 1),
   });
   const keep: DocumentCache['keep'] = (snapshots) => {

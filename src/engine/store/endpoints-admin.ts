@@ -22,7 +22,7 @@ const COLUMNS = `key, url, paused_at as "pausedAt", pause_reason as "pauseReason
   "failedCount", "oldestDueAt", failure_streak as "failureStreak", last_error as "lastError",
   last_success_at as "lastSuccessAt", last_failure_at as "lastFailureAt"`;
 
-/** For the key of a URL, counts deliveries of all its clients. Served by open_endpoint and final_outcomes_failed. */
+/** For the key of a URL, counts all clients' deliveries. Served by open_endpoint and final_outcomes_failed. */
 const COUNTS = `left join lateral (
     select count(*)::integer as "openCount", min(due_at) filter (where claimed_by is null) as "oldestDueAt"
     from open_deliveries where endpoint_key >= key and endpoint_key < key || 'g' and ${isInAnyLane()}
@@ -31,7 +31,7 @@ const COUNTS = `left join lateral (
     where endpoint_key >= key and endpoint_key < key || 'g' and state = 'failed'
   ) as failed on true`;
 
-/** The pause of the endpoint or of its URL. Served by the primary key. */
+/** The pause of the endpoint itself or of its URL. Served by the primary key. */
 const PAUSE = `left join lateral (
     select paused_at, case when operator_paused_at is not null then pause_reason
       when client_paused_at is not null then 'by its client' else 'after failures' end as pause_reason
@@ -41,8 +41,8 @@ const PAUSE = `left join lateral (
   ) as pause on true`;
 
 /**
- * Endpoints as `readAdminEndpoint` returns them, most open deliveries first; `pausedOnly` lists those that are paused
- * themselves. An endpoint is listed once its first attempt has ended. Reads every endpoint: at most thousands.
+ * Lists endpoints that have had an attempt, as `readAdminEndpoint` returns them, those with the most open deliveries
+ * first. `pausedOnly` omits those that are not paused themselves. Reads every endpoint, at most thousands.
  */
 export async function listAdminEndpoints(
   database: Queryable,
@@ -64,8 +64,8 @@ export async function listAdminEndpoints(
 }
 
 /**
- * Null if it is not paused and never had a delivery. The key of a URL stands for all endpoints with that URL. A
- * client's endpoint is also paused if its URL is. Served by the primary key, open_endpoint and final_outcomes_failed.
+ * Null if nothing is stored about the endpoint. The key of a URL combines all endpoints with that URL. A client's
+ * endpoint is also paused if its URL is. Served by the primary key, open_endpoint and final_outcomes_failed.
  */
 export async function readAdminEndpoint(database: Queryable, key: string): Promise<AdminEndpoint | null> {
   const { rows } = await database.query<AdminEndpoint>(
@@ -99,14 +99,14 @@ export async function countPausedEndpoints(database: Queryable): Promise<number>
 
 export interface PausedBacklog {
   readonly counts: Readonly<Record<PauseCause, number>>;
-  /** Number of deliveries that wait for paused endpoints, and their approximate bytes in the database. */
+  /** Number of deliveries that wait for paused endpoints; `bytes` is their approximate size in the database. */
   readonly waiting: number;
   readonly bytes: number;
 }
 
 /**
- * Counts paused endpoints by the displayed cause. Bytes are estimated from the average row size in PostgreSQL's
- * statistics. Served by endpoints_paused and open_endpoint.
+ * Counts paused endpoints by the displayed cause, and their waiting deliveries. Bytes are estimated from the average
+ * size of a row in PostgreSQL's statistics. Served by endpoints_paused and open_endpoint.
  */
 export async function readPausedBacklog(database: Queryable): Promise<PausedBacklog> {
   const { rows } = await database.query<Record<PauseCause | 'waiting' | 'bytes', number>>(

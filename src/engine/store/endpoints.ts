@@ -1,4 +1,4 @@
-/** The stored state of each endpoint: written by couriers, read by operators and by starting couriers. */
+/** The stored state of endpoints. Couriers write it; operators and starting couriers read it. */
 
 import type { AttemptError, DueDelivery } from '../domain/delivery.ts';
 import {
@@ -18,23 +18,23 @@ import { NOTE_PAUSES } from './couriers.ts';
 import type { Queryable } from './database.ts';
 import { isInAnyLane, isInLane, isUndecidedOf, LANE } from './delivery-states.ts';
 
-/** A series of an endpoint's failures without a success in between. */
+/** The beginning or the end of an endpoint's series of failures, which has no success in between. */
 export interface FailureSeries {
   readonly key: string;
   readonly since: Date;
   /** The error of the last failure. */
   readonly error: AttemptError;
-  /** Null when the series begins; otherwise the number of failures when it ended. */
+  /** Null if the series begins; otherwise the number of failures in the series, which has ended. */
   readonly endedAfter: number | null;
 }
 
 export interface EndpointChanges {
-  /** Endpoints paused because of the observations; see `pauseDeadEndpoints`. */
+  /** Endpoints that were paused because of the observations (see `pauseDeadEndpoints`). */
   readonly dead: readonly DeadEndpoint[];
   readonly series: readonly FailureSeries[];
 }
 
-/** Adds observations, which several couriers may report, and resolves with their effects. Served by the primary key. */
+/** Adds a courier's observations to those of the others. Resolves with their effects. Served by the primary key. */
 export async function recordObservations(
   client: Queryable,
   observed: readonly EndpointObservation[],
@@ -78,7 +78,7 @@ export async function recordObservations(
   return { dead: await pauseDeadEndpoints(client, failing, days), series };
 }
 
-/** The most recently used endpoints, so that a starting courier knows which ones do not answer. */
+/** The most recently used endpoints, from which a starting courier learns which ones do not answer. */
 export async function readRememberedEndpoints(
   client: Queryable,
   limit: number,
@@ -99,10 +99,10 @@ export interface DeadEndpoint {
 }
 
 /**
- * Pauses those among `keys` that are dead (decisions, section 6). `days`: how long a series of failures lasts before it
- * pauses the endpoint; 0 means never. If no endpoint has answered since the series began, although others were tried,
- * the fault is in our own network. Deliveries at other endpoints that wait for these are released when their waiting
- * time is over. Served by the primary key; all endpoints are read only if one of these is dead.
+ * Pauses the dead endpoints among `keys` (decisions, section 6). A series of failures pauses an endpoint after `days`
+ * days; 0 means never. If other endpoints were tried since then and none has answered, the fault is in our own network,
+ * and none is paused. Deliveries that wait for a paused endpoint are released when their waiting time is over. Served
+ * by the primary key. All endpoints are read only if one of `keys` seems dead.
  */
 export async function pauseDeadEndpoints(
   client: Queryable,
@@ -130,7 +130,7 @@ export async function pauseDeadEndpoints(
   return rows;
 }
 
-/** As SQL: whether the endpoint of `row` (`key`, `failing_since`) fails for a reason other than our own network. */
+/** SQL: whether an endpoint's failures have a cause other than our network. `row` has `key` and `failing_since`. */
 export function isFaultOfItsOwn(row: string): string {
   return `(exists (select from endpoints o where o.last_success_at >= ${row}.failing_since)
     or not exists (
@@ -138,7 +138,7 @@ export function isFaultOfItsOwn(row: string): string {
       where o.key <> ${row}.key and greatest(o.last_success_at, o.last_failure_at) >= ${row}.failing_since))`;
 }
 
-/** As SQL: whether the endpoint has half of the failures, over half of the time, that pause it. */
+/** SQL: whether an endpoint has half of the failures that would pause it, over half of the time. */
 export function isHalfDead(endpoint: string, days: string): string {
   return `(${days}::integer > 0 and ${endpoint}.failure_streak >= ${DEAD_FROM_FAILURES / 2}
     and ${endpoint}.last_failure_at - ${endpoint}.failing_since >= ${days}::integer * interval '12 hours')`;
@@ -151,8 +151,9 @@ export async function readPausedEndpoints(client: Queryable): Promise<readonly s
 }
 
 /**
- * Pauses an endpoint for an operator: no attempt begins once it resolves. Resolves with the deliveries that the
- * endpoint held back; attempts in progress end. `key` identifies a client's endpoint, or a URL for all clients.
+ * Pauses an endpoint for an operator. `key` identifies a client's endpoint, or a URL for all clients. After this
+ * resolves, no attempt begins; attempts in progress continue. Resolves with the deliveries that the endpoint no longer
+ * holds back.
  */
 export async function pauseEndpoint(
   client: Queryable,
@@ -164,7 +165,7 @@ export async function pauseEndpoint(
   return releaseHeldBehind(client, key);
 }
 
-/** Pauses a client's endpoint at the client's request: no attempt begins once it resolves. */
+/** Pauses a client's endpoint at the client's request. After this resolves, no attempt begins. */
 export function pauseOwnEndpoint(client: Queryable, key: string, url: string): Promise<void> {
   return setPaused(client, key, url, 'client', null);
 }
@@ -188,9 +189,9 @@ async function setPaused(
 }
 
 /**
- * For each match with deliveries that wait for one at this endpoint, makes the first of them at each endpoint due: its
- * next claim decides. No claim adds more, because this endpoint is paused. Served by open_held and open_undecided;
- * reads every held row.
+ * Releases deliveries that may wait for this endpoint: for each match that has an earlier delivery here, the first held
+ * delivery at each endpoint becomes due, and its next claim decides. No claim adds more, because the endpoint is
+ * paused. Reads every held row. Served by open_held and open_undecided.
  */
 async function releaseHeldBehind(client: Queryable, key: string): Promise<readonly DueDelivery[]> {
   const { rows } = await client.query<Omit<DueDelivery, 'lane'>>(
@@ -212,13 +213,13 @@ async function releaseHeldBehind(client: Queryable, key: string): Promise<readon
   return rows.map((row) => ({ ...row, lane: 'first' }));
 }
 
-/** Resets the series of failures. Until a 200, all couriers together make one attempt at a time. */
+/** Assignments that reset the series of failures. Until a 200, all couriers together make one attempt at a time. */
 const RESUMED = `failures_paused_at = null, failure_streak = 0, failing_since = null, gone_at = '{}', concurrency = 1,
   is_resuming = length(key) > ${URL_DIGITS}`;
 
 /**
- * Ends the pause set by `by` and the pause after failures; a pause set by the other party stays. The key of a URL
- * applies to all its clients. Served by the primary key.
+ * Ends the pause that `by` has set and the pause after failures. A pause that the other party has set stays. The key of
+ * a URL applies to all clients. Served by the primary key.
  */
 export async function resumeEndpoint(client: Queryable, key: string, by: 'operator' | 'client'): Promise<void> {
   await client.query(

@@ -1,4 +1,4 @@
-/** Every recorded change of an advert. A document shows only the newest ones; this table has them all. */
+/** Writes and reads the events of adverts. Documents show only the newest events, but this table has all of them. */
 
 import type { AdvertEvent } from '../domain/advert.ts';
 import type { Uuid } from '../domain/ids.ts';
@@ -11,7 +11,7 @@ export interface PropertyEvent {
   readonly event: AdvertEvent;
 }
 
-/** Approximate bytes of a written event. Values are numbers, counts and flags, so none needs quotes. */
+/** Approximate size of a row in bytes. Values are numbers, counts and flags, so none needs quotes. */
 const ROW_LENGTH = 400;
 const UNCHANGED = { fieldName: null, fieldOldValue: null, fieldNewValue: null };
 

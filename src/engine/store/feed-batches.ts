@@ -1,6 +1,6 @@
 /**
- * The recorder's rows for the feed (decisions, section 11): for each client a row with the deliveries of one
- * transaction, and items for notifying searches without an endpoint, which have no deliveries.
+ * The recorder's rows for the feed (decisions, section 11). A batch has the ids of a client's notifications in one
+ * transaction. Notifications of searches without an endpoint have no deliveries, so they are stored as items.
  */
 
 import type { EventKind } from '../domain/codes.ts';
@@ -22,14 +22,14 @@ export interface FeedItem {
   readonly snapshotId: Uuid;
 }
 
-/** A delivery or an item, with its client. */
+/** A delivery or an item of the feed, with its client. */
 export interface FeedEntry {
   readonly clientId: Uuid;
   readonly id: Uuid;
   readonly searchNumber: SearchNumber;
 }
 
-/** Approximate bytes of a written item without its longest member. */
+/** Approximate size of an item in bytes, without its longest member. */
 const ROW_LENGTH = 512;
 
 export function insertFeedItems(items: readonly FeedItem[]): readonly Statement[] {
@@ -43,7 +43,7 @@ export function insertFeedItems(items: readonly FeedItem[]): readonly Statement[
   }));
 }
 
-/** `epoch` is the sequence floor that the transaction has read. The ids of a match ascend with its sequence. */
+/** `epoch` is the sequence floor that the transaction has read. Within a match, ids ascend with the sequence. */
 export function insertFeedBatches(entries: readonly FeedEntry[], epoch: number): readonly Statement[] {
   if (entries.length === 0) return [];
   return [
@@ -58,7 +58,7 @@ export function insertFeedBatches(entries: readonly FeedEntry[], epoch: number):
   ];
 }
 
-/** Clients whose oldest batch is older than `before`. A loose scan of the primary key: one descent per client. */
+/** Clients whose oldest batch is older than `before`. A loose scan of the primary key, with one descent per client. */
 export async function readForgetfulClients(client: Queryable, before: Date): Promise<readonly Uuid[]> {
   const { rows } = await client.query<{ id: Uuid }>(
     `with recursive fed as (
@@ -77,8 +77,8 @@ export async function readForgetfulClients(client: Queryable, before: Date): Pro
 }
 
 /**
- * Removes a client's feed batches that are older than `before`, among its oldest `limit`, and stores where the removed
- * part ends; resolves with the number removed. Served by the primary keys.
+ * Removes batches older than `before` among the `limit` oldest ones of a client, and stores where the removed part
+ * ends. Resolves with the number of removed batches. Served by the primary keys.
  */
 export async function forgetFeed(client: Queryable, clientId: Uuid, before: Date, limit: number): Promise<number> {
   const { rows } = await client.query<{ count: number }>(
@@ -102,7 +102,7 @@ export async function forgetFeed(client: Queryable, clientId: Uuid, before: Date
   return rows[0]?.count ?? 0;
 }
 
-/** Removes items older than `before`, behind all readers; resolves with their number. Served by the primary key. */
+/** Removes items older than `before`, and resolves with their number. Served by the primary key. */
 export async function removeFeedItems(
   client: Queryable,
   range: { readonly below: Uuid; readonly before: Date; readonly limit: number },

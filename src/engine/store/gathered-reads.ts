@@ -1,6 +1,6 @@
 /**
- * Combines concurrent reads of single keys: one statement for all callers of a tick, and for all that arrived while the
- * previous one ran. So a burst of requests uses one connection, and each caller waits for at most two statements.
+ * Combines concurrent reads of single keys. One statement serves all callers of a tick, or all that arrived while the
+ * previous statement ran. So a burst of requests uses one connection, and a caller waits for about two statements.
  */
 
 import { LRUCache } from 'lru-cache';
@@ -13,7 +13,7 @@ interface Request<T> {
 
 const KEYS_MAX = 256;
 
-/** `read` omits missing keys. It is not called again before its previous call has settled. */
+/** `read` returns a map without the missing keys. It is never called again before the previous call has settled. */
 export function gatherReads<T>(
   read: (keys: readonly string[]) => Promise<ReadonlyMap<string, T>>,
 ): (key: string) => Promise<T | null> {
@@ -44,18 +44,18 @@ export function gatherReads<T>(
   };
 }
 
-/** How late a process may learn of a change whose announcement was lost. */
+/** Maximum age of a cached value, and so the delay of a change whose announcement was lost. */
 export const STALENESS_MAX_MS = 5_000;
 const REMEMBERED_MAX = 10_000;
 
 export interface RememberedReads<T> {
-  /** Returns a recently read key at once; null for a missing key, which is not cached. */
+  /** Returns the cached value, or a promise of the value; null for a missing key, which is not cached. */
   read(key: string): T | null | Promise<T | null>;
   /** Drops the cache. */
   forget(): void;
 }
 
-/** The same with a cache; one per process. `nowMs` is any monotonic clock. */
+/** Like `gatherReads`, with a cache. Create one per process. `nowMs` is any monotonic clock. */
 export function rememberReads<T>(
   read: (keys: readonly string[]) => Promise<ReadonlyMap<string, T>>,
   nowMs: () => number = () => performance.now(),
@@ -67,7 +67,7 @@ export function rememberReads<T>(
     const before = forgotten;
     const found = await find(key);
     if (found === null) remembered.delete(key);
-    // A read that began before the change may be outdated.
+    // If the cache was dropped during the read, the value may be outdated.
     else if (forgotten === before) remembered.set(key, { found, atMs: requestedAtMs });
     return found;
   };

@@ -1,6 +1,7 @@
 /**
- * Requests that take effect once, however often they are sent (decisions, section 11, `Idempotency-Key`). The result is
- * recorded in the transaction that creates it: a crash leaves both or neither.
+ * Requests that have an effect only once, even if they are sent several times (decisions, section 11,
+ * `Idempotency-Key`). The transaction that creates a resource also records the request, so a crash leaves both or
+ * neither.
  */
 
 import type { Uuid } from '../domain/ids.ts';
@@ -13,9 +14,7 @@ export interface KeyedRequest {
   readonly bodyHash: Buffer;
 }
 
-/**
- * Null for a new request. `under way`: in progress. `another body`: another request had the key. Otherwise its result.
- */
+/** Null: the request is new. `under way`: it is in progress. `another body`: a different request had the key. */
 export type FormerRequest = null | 'under way' | 'another body' | { readonly resourceId: Uuid };
 
 const KEPT_HOURS = 24;
@@ -37,7 +36,7 @@ export async function findFormerRequest(
 
 export type MadeOnce<T> = { readonly made: T } | { readonly former: Exclude<FormerRequest, null> };
 
-/** Runs `make` in the transaction, unless the request was made before or is in progress. Served by the primary key. */
+/** Runs `make` in a transaction, unless the request is in progress or was made before. Served by the primary key. */
 export async function makeOnce<T extends { readonly id: Uuid }>(
   database: Database,
   request: KeyedRequest,
@@ -63,7 +62,7 @@ export async function makeOnce<T extends { readonly id: Uuid }>(
   });
 }
 
-/** Served by idempotency_keys_created. Resolves with their number. */
+/** Removes old keys, and resolves with their number. Served by idempotency_keys_created. */
 export async function removeIdempotencyKeys(client: Queryable, limit: number): Promise<number> {
   const { rowCount } = await client.query(
     `delete from idempotency_keys where (client_id, path, key) in (

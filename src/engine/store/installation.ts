@@ -1,11 +1,11 @@
-/** The identity of a database on NATS, and its newest migration. */
+/** How a database is identified on NATS, and its newest migration. */
 
 import type { Uuid } from '../domain/ids.ts';
 import { type DatabaseLabel, NO_NAMESPACE } from '../domain/namespace.ts';
 import type { Queryable } from './database.ts';
 import { addressOf } from './database-servers.ts';
 
-/** Stores `namespace` if none is stored; resolves with the stored one. Null is `NO_NAMESPACE`. */
+/** Stores `namespace` (null as `NO_NAMESPACE`) if none is stored. Resolves with the stored namespace. */
 export async function recordNamespace(database: Queryable, namespace: string | null): Promise<string> {
   // The table has one row.
   const { rows } = await database.query<{ namespace: string }>(
@@ -16,16 +16,13 @@ export async function recordNamespace(database: Queryable, namespace: string | n
   return (rows[0] as { namespace: string }).namespace;
 }
 
-/**
- * The label of this database on a NATS that several databases share. `url` is its location as the process is
- * configured. The table has one row.
- */
+/** The label that identifies this database on a shared NATS server. `url` is DATABASE_URL. The table has one row. */
 export async function readDatabaseLabel(database: Queryable, url: string): Promise<DatabaseLabel> {
   const { rows } = await database.query<{ id: Uuid }>('select database_id as id from installation');
   return { id: (rows[0] as { id: Uuid }).id, address: addressOf(url) };
 }
 
-/** The number of the newest applied migration; 0 if there is none, or the database is not ours. Reads few rows. */
+/** The number of the newest applied migration; 0 if there is none or the database is not Vigie's. Reads few rows. */
 export async function readNewestMigration(database: Queryable): Promise<number> {
   const { rows } = await database.query<{ isOurs: boolean }>(
     `select to_regclass('schema_migrations') is not null as "isOurs"`,

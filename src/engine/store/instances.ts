@@ -1,4 +1,4 @@
-/** The processes of the service and their last heartbeats. */
+/** The processes of the service and the state in their last heartbeats. */
 
 import type { FailingActor } from '../actor/supervisor.ts';
 import type { Uuid } from '../domain/ids.ts';
@@ -7,15 +7,15 @@ import { NEWEST_MIGRATION } from './schema.ts';
 
 export interface StageFigures {
   readonly isPaused: boolean;
-  /** Messages or attempts in progress. */
+  /** Number of messages or attempts in progress. */
   readonly inFlight: number;
-  /** True when only this instance runs the stage; the others of its role stand by. */
+  /** True if this instance alone runs the stage and the others with the role are standbys. */
   readonly leads: boolean;
 }
 
 export interface IndexFigures {
   readonly searches: number;
-  /** The generation of its last rebuild; see table `controls`. */
+  /** The generation of the last rebuild (see table `controls`). */
   readonly generation: number;
   /** ISO 8601. */
   readonly builtAt: string;
@@ -30,7 +30,7 @@ export interface Instance {
   readonly version: string;
   readonly startedAt: Date;
   readonly stages: Readonly<Record<string, StageFigures>>;
-  /** Components that have been failing for a while, the longest-failing first. */
+  /** Components that have been failing for a while, beginning with the one that has failed longest. */
   readonly failing: readonly FailingActor[];
   /** Null without the role `intake`. */
   readonly searchIndex: IndexFigures | null;
@@ -38,11 +38,11 @@ export interface Instance {
 
 export type SeenInstance = Instance & { readonly seenAt: Date };
 
-/** Five missed heartbeats: the process is gone, or cannot reach PostgreSQL. */
+/** After five missed heartbeats, a process has ended or cannot reach PostgreSQL. */
 const GONE_AFTER_SECONDS = 10;
 const FORGOTTEN_AFTER_SECONDS = 3_600;
 
-/** Returns the migration from which on the database is compatible (store/schema.ts). Served by the primary key. */
+/** Stores a heartbeat. Resolves with the oldest compatible migration (store/schema.ts). Served by the primary key. */
 export async function showInstance(database: Queryable, instance: Instance): Promise<number> {
   const { rows } = await database.query<{ compatibleFrom: number }>({
     name: 'show-instance',
@@ -70,7 +70,7 @@ export async function showInstance(database: Queryable, instance: Instance): Pro
   return rows[0]?.compatibleFrom ?? 0;
 }
 
-/** As SQL, for a row of `instances`: whether its process is alive. */
+/** SQL: whether the process of a row of `instances` is alive. */
 export const IS_LIVING = `seen_at > clock_timestamp() - ${GONE_AFTER_SECONDS} * interval '1 second'`;
 
 /** Served by the primary key. */
@@ -78,7 +78,7 @@ export async function removeInstance(database: Queryable, id: Uuid): Promise<voi
   await database.query('delete from instances where id = $1', [id]);
 }
 
-/** Removes instances without a heartbeat for an hour; returns their number. The table has a few rows. */
+/** Removes instances without a heartbeat for an hour, and resolves with their number. The table has a few rows. */
 export async function forgetInstances(database: Queryable): Promise<number> {
   const { rowCount } = await database.query(
     `delete from instances where seen_at < clock_timestamp() - ${FORGOTTEN_AFTER_SECONDS} * interval '1 second'`,
@@ -86,7 +86,7 @@ export async function forgetInstances(database: Queryable): Promise<number> {
   return rowCount ?? 0;
 }
 
-/** The living instances, oldest first. The table has a few rows. */
+/** The living instances, in the order of their starts. The table has a few rows. */
 export async function listInstances(database: Queryable): Promise<readonly SeenInstance[]> {
   const { rows } = await database.query<SeenInstance>(
     `select id, host, process_id as "processId", roles, version, started_at as "startedAt", seen_at as "seenAt",

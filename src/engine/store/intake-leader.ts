@@ -1,15 +1,16 @@
 /**
- * Elects the instance that takes in adverts. One instance leads and the others stand by. If two instances pulled from
- * one consumer, changes of a property could be recorded out of order, and the older one be dropped as stale.
+ * Elects the instance that takes in adverts. One instance leads and the others are standbys. If two instances pulled
+ * from one consumer, changes of a property could be recorded out of order, and the older change would be dropped as
+ * stale.
  *
- * The leader holds an advisory lock in a session of its own. PostgreSQL releases it when the session ends: at once when
- * the process dies. A leader sends a heartbeat every second. If it is frozen or cut off, another candidate ends its
- * session after `SILENCE_MAX_MS` of silence. A single instance keeps the lead however late its heartbeats or their
- * answers are. The clocks of our processes are never compared.
+ * The leader holds an advisory lock in a separate session. PostgreSQL releases the lock when the session ends, which is
+ * immediate if the process dies. The leader sends a heartbeat every second. If it is frozen or cut off, another
+ * candidate ends its session after `SILENCE_MAX_MS` without a heartbeat. An instance without other candidates keeps the
+ * lead even if its heartbeats or their answers are late. Clocks of different processes are never compared.
  *
- * A frozen leader may resume without knowing that it was replaced, and it records on other connections. So every term
- * has a number, the fencing token (Kleppmann, "How to do distributed locking", 2016). A recording transaction first
- * verifies its term, which also keeps the next term from beginning before the transaction has ended.
+ * A frozen leader may resume without knowing that it was replaced, and it records on other connections. Therefore every
+ * term has a number, the fencing token (Kleppmann, "How to do distributed locking", 2016). A recording transaction
+ * first verifies its term, which also prevents the next term from beginning before the transaction has ended.
  */
 
 import type { Socket } from 'node:net';
@@ -20,46 +21,46 @@ import { databaseServers, endSession } from './database-servers.ts';
 import { IS_LIVING } from './instances.ts';
 import { beginSession, TRANSACTION_IDLE_MAX_MS } from './session-settings.ts';
 
-/** The number of a term; it grows with every change of the leader. */
+/** The number of a term, which increases with every change of the leader. */
 export type Term = string;
 
 export interface LeaderSession {
-  /** True once the session has ended, and with it the term. */
+  /** True after the session, and with it the term, has ended. */
   readonly isLost: boolean;
-  /** Begins a term if no instance leads; resolves with its number, or null. Rejects when the session is lost. */
+  /** Begins a term. Resolves with its number, or null if another instance leads. Rejects if the session is lost. */
   campaign(): Promise<Term | null>;
-  /** Records that the work of the term has begun; from then on heartbeats are recorded too. */
+  /** Records that the work of the term has begun. From then on, heartbeats are recorded too. */
   showLead(): Promise<void>;
   /** Ends the session and its term, if any. Never rejects. */
   close(): Promise<void>;
 }
 
-/** The term of a recording transaction is over: another instance leads and records the messages. */
+/** The term of a recording transaction is over. Another instance leads and records the messages. */
 export class TermOverError extends Error {
   readonly code = 'TERM_OVER';
 }
 
-/** An arbitrary number that nothing else in the database locks. */
+/** The key of the advisory lock: an arbitrary number that nothing else in the database locks. */
 export const LEADER_LOCK = 7_640_891_576;
 const SILENCE_MAX_MS = 5_000;
-/** The silence after which PostgreSQL itself ends a leader's session, if no candidate does. */
+/** Silence after which PostgreSQL itself ends the session of a leader, if no candidate has done so. */
 const SILENCE_ALONE_MAX_MS = 60_000;
 const SHOW_LIFE_EVERY_MS = 1_000;
 const ANSWER_MAX_MS = 10_000;
-/** A busy server answers late, and an unreachable one may never reset the connection. Recording is fenced meanwhile. */
+/** This may be long: a busy server answers late, and the term already fences the recording of a replaced leader. */
 const BEAT_ANSWER_MAX_MS = 30_000;
-/** The former leader may have died within a transaction. */
+/** Within this time, a transaction in which the former leader may have died has timed out. */
 const TAKE_OVER_MAX_MS = 2 * TRANSACTION_IDLE_MAX_MS;
 
-/** The gap counts only the time in which an instance that could lead was running. The table has one row. */
+/** The gap includes only time in which an instance with the role `intake` was running. The table has one row. */
 const BEGIN_LEAD = `update intake_leads set began_at = clock_timestamp(), seen_at = clock_timestamp(),
   gap_seconds = case when seen_at is not null then greatest(0, extract(epoch from clock_timestamp() - greatest(seen_at, (
     select min(started_at) from instances where 'intake' = any(roles) and ${IS_LIVING})))) end`;
 const SHOW_LEAD = 'update intake_leads set seen_at = clock_timestamp()';
 
 /**
- * Ends the session that holds the lock, if it is silent. A session that is running a statement is left alone, however
- * long it takes. Reads two views, of the sessions and of their locks.
+ * Ends the session that holds the lock if the session is silent. A session that is running a statement is left alone,
+ * however long that takes. Reads the views of sessions and locks.
  */
 const END_SILENT_LEADER = `
   select pg_terminate_backend(pid) from pg_locks join pg_stat_activity using (pid)
@@ -68,7 +69,7 @@ const END_SILENT_LEADER = `
     and pg_locks.database = (select oid from pg_database where datname = current_database())
     and state = 'idle' and state_change < clock_timestamp() - interval '${SILENCE_MAX_MS} milliseconds'`;
 
-/** Rejects when PostgreSQL cannot be reached. `onTransientError` is called when it refuses a heartbeat. */
+/** Rejects if PostgreSQL cannot be reached. Calls `onTransientError` if PostgreSQL refuses a heartbeat. */
 export async function openLeaderSession(
   url: string,
   onTransientError: (what: string, error: Error) => void = () => undefined,
@@ -93,7 +94,7 @@ export async function openLeaderSession(
   const heartbeat = createHeartbeat(client, lose, onTransientError);
   try {
     await client.connect();
-    // Heartbeats do not wait for the disk: losing one in a crash of PostgreSQL does no harm.
+    // Heartbeats do not wait for the disk, because losing one in a crash of PostgreSQL does no harm.
     await beginSession(client, { idle_session_timeout: SILENCE_ALONE_MAX_MS, synchronous_commit: 'off' });
   } catch (error) {
     socket?.destroy();
@@ -109,7 +110,7 @@ export async function openLeaderSession(
         await client.query(END_SILENT_LEADER);
         return null;
       }
-      // Waits for the recording transactions of the former term. The table has one row.
+      // This update waits for the recording transactions of the former term. The table has one row.
       const takeOver: pg.QueryConfig & { readonly query_timeout: number } = {
         text: 'update intake_leader set term = term + 1 returning term',
         query_timeout: TAKE_OVER_MAX_MS,
@@ -127,7 +128,7 @@ export async function openLeaderSession(
   };
 }
 
-/** From `start` on, sends one heartbeat a second, never two at once: a session that awaits an answer is not idle. */
+/** After `start`, sends a heartbeat every second, never two at once. A session that runs a statement is not idle. */
 function createHeartbeat(
   client: pg.Client,
   onLost: () => void,
@@ -144,7 +145,7 @@ function createHeartbeat(
     start() {
       const what = 'beat';
       const onFailure = (_: string, error: Error): void => {
-        // The session survives an error that the server reports for a statement; any other error ends the connection.
+        // The session survives an error that the server reports for a statement. Any other error ends the connection.
         if (error instanceof pg.DatabaseError) onTransientError(what, error);
         else onLost();
       };
@@ -154,15 +155,15 @@ function createHeartbeat(
       text = BEGIN_LEAD;
       return task === null ? writeHeartbeat() : task.run();
     },
-    // Not awaited: an unanswered statement may never be answered.
+    // Not awaited, because a pending statement may never be answered.
     stop: () => void task?.stop(),
   };
 }
 
 /**
- * The first statement of a recording transaction: throws `TermOverError` when the term is over, otherwise keeps the
- * term from ending before the transaction. Resolves with the sequence floor, above which every new `Vigie-Sequence` is.
- * The table has one row.
+ * The first statement of a recording transaction. Throws `TermOverError` if the term is over; otherwise the term cannot
+ * end before the transaction. Resolves with the sequence floor: every new `Vigie-Sequence` is greater. The table has
+ * one row.
  */
 export async function holdTerm(client: Queryable, term: Term): Promise<number> {
   const { rows } = await client.query<{ readonly sequenceFloor: number }>({
@@ -176,11 +177,11 @@ export async function holdTerm(client: Queryable, term: Term): Promise<number> {
 }
 
 export interface IntakeLead {
-  /** When the last leader began its work; null when there was none. */
+  /** When the last leader began its work; null if there was no leader yet. */
   readonly beganAt: Date | null;
-  /** How long no instance had taken in adverts before that, while at least one was running. */
+  /** Before that time, how long no instance had taken in adverts, although at least one was running. */
   readonly gapSeconds: number;
-  /** How long no instance has taken in adverts; 0 while one does. */
+  /** How long no instance has taken in adverts until now; 0 while an instance does. */
   readonly leaderlessSeconds: number;
 }
 

@@ -1,7 +1,7 @@
 /**
- * The position up to which the stream of adverts is recorded in this database. The stream's consumer stores a position
- * too, but a restored database is older than that position, and messages acknowledged in between would never be taken
- * in again. This row is restored together with its database.
+ * The position up to which the stream of adverts is recorded in this database. The stream's consumer also stores a
+ * position, but after a restore the database is older than that position, and the messages in between would never be
+ * taken in again. The position in this table is restored together with the database.
  */
 
 import type { Queryable, Statement } from './database.ts';
@@ -10,14 +10,14 @@ import type { Term } from './intake-leader.ts';
 /** Every message of the stream up to `sequence` is recorded. */
 export interface RecordedPosition {
   readonly sequence: number;
-  /** When the stream stored that message, by the stream's clock; null before the first one. */
+  /** When the stream stored the message `sequence`, by the stream's clock; null before the first message. */
   readonly storedAt: string | null;
 }
 
-/** This database's number for a stream of adverts: another stream, or an older copy of it, gets another number. */
+/** A stream of adverts, and its number in this database. Another stream, or an older copy, gets another number. */
 export interface NumberedStream {
   readonly number: number;
-  /** The creation time that the server reports; null before the first term. */
+  /** The stream's creation time, as reported by the server; null before the first term. */
   readonly createdAt: string | null;
 }
 
@@ -35,39 +35,39 @@ export interface ClockBehind {
 }
 
 export interface StoredPosition {
-  /** Null while nothing of this stream is recorded. */
+  /** Null if no message of this stream has been recorded. */
   readonly highWaterMark: HighWaterMark | null;
   readonly recorded: RecordedPosition;
   readonly stream: NumberedStream;
-  /** `upTo` is null if current messages are included. */
+  /** `upTo` is null if the clock is still behind. */
   readonly clockBehind: { readonly ms: number; readonly upTo: number | null };
-  /** True if this database is a copy of the one that wrote the position. */
+  /** True if this database is a copy of the database that wrote the position. */
   readonly isCopied: boolean;
-  /** True if a standby has since been promoted whose primary's commits did not wait for it. */
+  /** True if a standby was promoted since, and the primary's commits had not waited for that standby. */
   readonly isPromoted: boolean;
-  /** How long this database, or its original, has had no leader; for a copy, at least its age. */
+  /** How long this database (or its original, if it is a copy) has had no leader. At least the age of a copy. */
   readonly unledSeconds: number;
 }
 
-/** Clusters differ in their system identifier, the databases of a cluster in their oid. */
+/** Each cluster has its own system identifier, and each database of a cluster its own oid. */
 const DATABASE_IDENTITY = `(
   select concat(system_identifier, '/', oid) from pg_control_system(), pg_database where datname = current_database())`;
 
-/** Makes the next term treat this database as a copy: a copied cluster has the identity of its original. */
+/** Makes the next term treat this database as a copy, because a copied cluster has the identity of its original. */
 export const MARK_COPIED =
   "update intake_position set database_identity = 'the copied one' where database_identity is not null";
 
 const TIMELINE = 'left(pg_walfile_name(pg_current_wal_lsn()), 8)';
-/** Null if commits wait for a standby: promoting it loses none of them. */
+/** The timeline; null if commits wait for a standby, because promoting that standby loses no commit. */
 const LOSABLE_TIMELINE = `case when current_setting('synchronous_standby_names') = '' then ${TIMELINE} end`;
 
-/** Changes only if a database is copied, so it distinguishes databases that were restored from one dump. */
+/** Identifies a database, and distinguishes databases that were restored from the same dump. */
 export async function readDatabaseIdentity(database: Queryable): Promise<string> {
   const { rows } = await database.query<{ identity: string }>(`select ${DATABASE_IDENTITY} as identity`);
   return (rows[0] as { identity: string }).identity;
 }
 
-/** Call it before the lead of the term is recorded. Two of the tables have one row, the third has eight. */
+/** Call it before `showLead`, which changes `seen_at`. Two of the tables have one row, the third has eight rows. */
 export async function readIntakePosition(database: Queryable): Promise<StoredPosition> {
   const { rows } = await database.query<{
     sequence: string;
@@ -94,8 +94,8 @@ export async function readIntakePosition(database: Queryable): Promise<StoredPos
 }
 
 /**
- * The last statement of a recording transaction. Connections use different rows, so that they rarely wait for each
- * other's commits. Served by the primary key.
+ * The last statement of a recording transaction. Connections use different rows, so that they rarely wait for one
+ * another's commits. Served by the primary key.
  */
 export function recordHighWaterMark(stream: number, { sequence, storedAtMs }: HighWaterMark): Statement {
   return {
@@ -107,7 +107,7 @@ export function recordHighWaterMark(stream: number, { sequence, storedAtMs }: Hi
   };
 }
 
-/** Stores that the stream's clock is behind. The table has one row. */
+/** Stores how far the stream's clock is behind. The table has one row. */
 export async function noteClockBehind(database: Queryable, ms: number): Promise<void> {
   await database.query(
     'update intake_position set clock_behind_ms = greatest(clock_behind_ms, $1), clock_behind_to = null',
@@ -115,27 +115,27 @@ export async function noteClockBehind(database: Queryable, ms: number): Promise<
   );
 }
 
-/** The findings of a term; it begins while the stream's clock is right. */
+/** What a term finds when it begins. The stream's clock is right at that time. */
 export interface FoundStart {
   readonly stream: NumberedStream;
   readonly clockBehind: ClockBehind;
   /** Every message up to this one is recorded. */
   readonly recordedUpTo: number;
-  /** True if this database was restored to an older state, and may have sent notifications that it no longer has. */
+  /** True if this database was restored to an older state and may have sent notifications that it no longer has. */
   readonly isRestored: boolean;
-  /** How long no instance had taken in adverts, as far as the database shows. */
+  /** How long no instance had taken in adverts, according to this database. */
   readonly unledSeconds: number;
 }
 
-/** More notifications than a match can have between a copy of the database and its restoration. */
+/** More notifications than a match can have between the copy of a database and the restore of that copy. */
 const RESTORED_ABOVE = 1_000_000;
-/** Added for each second since the copy, so that a second restoration of the same copy begins above the first. */
+/** Added for each second since the copy, so that a second restore of the same copy begins above the first. */
 const RESTORED_ABOVE_PER_SECOND = 10;
 
 /**
- * Stores the findings, so that the next term recognises a copy of this database and another stream. A known stream
- * keeps its position. A restored database numbers further notifications above all that it may have sent. This happens
- * once for each stream and copy, which are stored too. No effect once the term is over. Both tables have one row.
+ * Stores what a term has found, so that the next term recognises a copy of this database or a different stream. A known
+ * stream keeps its position. A restored database numbers further notifications above all that it may have sent; this
+ * happens once per stream and copy, because both are stored. Has no effect after the term. Both tables have one row.
  */
 export async function recordStart(database: Queryable, term: Term, start: FoundStart): Promise<void> {
   const { stream, clockBehind, recordedUpTo, isRestored, unledSeconds } = start;
@@ -152,8 +152,8 @@ export async function recordStart(database: Queryable, term: Term, start: FoundS
 }
 
 /**
- * No effect once the term is over. `isPast`: messages that may have been sent before a promotion are recorded again.
- * Both tables have one row.
+ * Stores the position. `isPast`: all messages that may have been sent before a promotion are recorded again. Has no
+ * effect after the term is over. Both tables have one row.
  */
 export async function writeIntakePosition(
   database: Queryable,
@@ -170,8 +170,8 @@ export async function writeIntakePosition(
 }
 
 /**
- * Notes that commits have waited for a standby since the position was written: the standby has all of them, and its
- * promotion loses none. No effect once the term is over. Both tables have one row.
+ * Stores that commits have waited for a standby since the position was written, so that its promotion loses none of
+ * them. Has no effect after the term is over. Both tables have one row.
  */
 export async function noteSynchronous(database: Queryable, term: Term): Promise<void> {
   await database.query({

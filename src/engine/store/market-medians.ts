@@ -1,7 +1,8 @@
 /**
- * The medians of markets (decisions, section 3): those by which `withCoherentPrice` judges, and those with which
- * `marketDifference` compares. PostgreSQL computes them from the stored properties; alerts, explanations and previews
- * keep these few thousand rows in memory.
+/**
+ * The median prices of markets (decisions, section 3), for `withCoherentPrice` and for `marketDifference`. PostgreSQL
+ * computes them from the summaries of properties. Alerts, explanations and previews keep the few thousand rows in
+ * memory.
  */
 
 import { LAND } from '../domain/codes.ts';
@@ -10,7 +11,7 @@ import { MARKET_SIZE_MIN, type Market } from '../domain/price-coherence.ts';
 import { type Database, type Queryable, transaction } from './database.ts';
 
 export interface StoredMedians {
-  /** The medians as of the last `renew`; no market has one before the first. */
+  /** The medians at the last `renew`. Before the first `renew`, no market has a median. */
   readonly current: Medians;
   /** Reads the tables if they have changed since the last call. */
   renew(): Promise<Medians>;
@@ -30,8 +31,9 @@ const PLACED = ['insee_code', WHOLE_CITY, 'department_code']
   .join(' union all ');
 
 /**
- * A market that no longer has a median keeps its row, because explanations say since when. Scans the summaries once,
- * which takes a second for 200,000 of them: an index on prices would cost more, with every change.
+/**
+ * A market that no longer has a median keeps its row, because explanations show since when. Scans all summaries once,
+ * which takes a second for 200,000. An index on prices would cost more, because every change would update it.
  */
 const COMPUTE = `
   with priced as materialized (
@@ -72,10 +74,10 @@ const COMPUTE = `
   select extract(epoch from clock_timestamp() - statement_timestamp())::float8 * 1000 as "tookMs"
   from (select count(*) from written) as ended, (select count(*) from compared_written) as compared_ended`;
 
-/** Computes all medians and stores those that have changed. Resolves with PostgreSQL's working time in milliseconds. */
+/** Computes all medians and stores those that have changed. Resolves with the time of the statement in milliseconds. */
 export async function computeMedians(database: Database): Promise<number> {
   return transaction(database, async (client) => {
-    // Computations run one after the other, so that each has its own revision. Readers do not wait.
+    // The lock makes computations run one after the other, so that each has its own revision. Readers do not wait.
     await client.query('lock table market_medians in share row exclusive mode');
     const { rows } = await client.query<{ tookMs: number }>(COMPUTE);
     return (rows[0] as { tookMs: number }).tookMs;
@@ -90,10 +92,10 @@ interface MarketRow extends Omit<MarketPrice, 'name'> {
   readonly isLand: boolean | null;
 }
 
-/** No row when nothing has changed since the revisions $1. Sequential scans of the few rows. */
+/** Returns no row if nothing has changed since the revisions $1. Sequential scans of two small tables. */
 const READ_CHANGED = `
   select newest, stored.* from (
-    select concat_ws('/', (select max(revision) from market_medians), (select max(revision) from market_prices)) as newest
+    select concat((select max(revision) from market_medians), '/', (select max(revision) from market_prices)) as newest
   ) as revisions left join (
     select department_code as code, transaction_type as "transactionType", is_land as "isLand",
       null as "propertyType", median, null as count, changed_at as "changedAt"

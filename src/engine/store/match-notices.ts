@@ -1,4 +1,4 @@
-/** The values last notified to searches (decisions, section 16). Only the recorder reads and writes them. */
+/** The last notified values of matches (decisions, section 16). Only the recorder reads and writes them. */
 
 import { THRESHOLD_FIELDS, type ThresholdField } from '../domain/event-thresholds.ts';
 import type { Uuid } from '../domain/ids.ts';
@@ -10,10 +10,10 @@ export type NotifiedValues = Readonly<Record<Uuid, readonly [price: number | nul
 
 export interface MatchNotice {
   readonly matchId: Uuid;
-  /** `keptSince` of the search (`RouteThresholds`): values stored before its last request for them are void. */
+  /** The search's `keptSince` (`RouteThresholds`) when the values were stored. If it has changed, they are void. */
   readonly keptSince: number | null;
   readonly notified: NotifiedValues | null;
-  /** True from the notification of the match's end to that of its return or start. */
+  /** True if the end of the match was notified, and since then neither its return nor its start. */
   readonly isEnded: boolean;
   readonly endedAt: Date | null;
   readonly endedBy: string | null;
@@ -33,7 +33,7 @@ export async function readNotices(client: Queryable, matchIds: readonly Uuid[]):
   return rows;
 }
 
-/** Run it after the matches are written. Served by the primary key. */
+/** These statements must run after those that write the matches. Served by the primary key. */
 export function writeNotices(notices: readonly MatchNotice[]): readonly Statement[] {
   if (notices.length === 0) return [];
   return [
@@ -55,7 +55,7 @@ export function writeNotices(notices: readonly MatchNotice[]): readonly Statemen
   ];
 }
 
-/** A price or surface that an advert had, known by the event that changed it. */
+/** A price or surface that an advert had before an event changed it. */
 export interface FormerValue {
   /** The id of the event. */
   readonly id: number;
@@ -65,10 +65,10 @@ export interface FormerValue {
   readonly value: number;
 }
 
-/** Maximum events read per property: an advert that changes every minute must not delay other properties. */
+/** Maximum number of events read per property. An advert that changes every minute must not delay other properties. */
 const EVENTS_READ_MAX = 10_000;
 
-/** The known former values in the events of each property after a given event, in order. Served by events_property. */
+/** Former values in the events of each property after a given event, ordered by event. Served by events_property. */
 export async function readFormerValues(
   client: Queryable,
   afterByProperty: ReadonlyMap<Uuid, number>,
@@ -95,7 +95,7 @@ export async function readFormerValues(
   return rows;
 }
 
-/** Removes notices without a match; resolves with the number removed. Reads all notices in primary-key order. */
+/** Removes notices without a match, and resolves with their number. Reads all notices, by the primary key. */
 export async function removeNotices(client: Queryable, limit: number): Promise<number> {
   const { rowCount } = await client.query(
     `delete from match_notices where match_id in (

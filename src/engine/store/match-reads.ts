@@ -1,4 +1,4 @@
-/** Matches for the owner of their search, with the stored state of the property. Read side only. */
+/** Reads matches, with the stored state of the property, for the owner of their search. */
 
 import type { StoredProperty } from '../domain/change.ts';
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
@@ -15,7 +15,7 @@ export interface MatchRead {
   readonly createdAt: Date;
   readonly updatedAt: Date;
   readonly hidePropertyContact: boolean;
-  /** Null only when an operator has removed the property. */
+  /** Null only if an operator has removed the property. */
   readonly stored: StoredProperty | null;
 }
 
@@ -25,9 +25,9 @@ const COLUMNS = `m.id, s.id as "searchId", m.property_uuid as "propertyUuid", m.
   m.updated_at as "updatedAt", s.hide_property_contact as "hidePropertyContact", p.state, p.crawls`;
 
 export interface MatchListQuery extends ListedPage {
-  /** Bounds the time at which the match began, or was first notified. */
+  /** Limits the time at which a match began or was first notified. */
   readonly range: TimeRange;
-  /** Null selects matches that are not hidden. */
+  /** Selects matches with this mark; null selects matches that are not hidden. */
   readonly mark: MarkState | null;
 }
 
@@ -48,7 +48,7 @@ export async function listMatches(
   return listFrom(database, from, [searchNumber], page);
 }
 
-/** The matches of a property with all searches of a client, or with one. Served by the unique index. */
+/** The matches of a property with all searches of a client or with one of them. Served by the unique index. */
 export async function listMatchesOfProperty(
   database: Queryable,
   clientId: Uuid,
@@ -82,7 +82,7 @@ async function listFrom(
   return { matches, total: counts[0]?.total ?? 0, isCut: false };
 }
 
-/** The same for all searches of a client (client-listings.ts). */
+/** Like `listMatches`, for all searches of a client (client-listings.ts). */
 export async function listMatchesOfClient(
   database: Queryable,
   clientId: Uuid,
@@ -93,7 +93,7 @@ export async function listMatchesOfClient(
   return { matches: await readMatches(database, ids), total, isCut };
 }
 
-/** Reads matches in the order of `ids`; those removed meanwhile are omitted. Served by the primary keys. */
+/** Reads matches in the order of `ids`, and omits those that no longer exist. Served by the primary keys. */
 async function readMatches(database: Queryable, ids: readonly Uuid[]): Promise<readonly MatchRead[]> {
   if (ids.length === 0) return [];
   const { rows } = await database.query<MatchRow>(
@@ -107,7 +107,7 @@ async function readMatches(database: Queryable, ids: readonly Uuid[]): Promise<r
   return rows.map(matchOfRow);
 }
 
-/** Null when it belongs to another client or its search was deleted. Served by the primary keys. */
+/** Null if the match belongs to another client or its search was deleted. Served by the primary keys. */
 export async function readMatch(database: Queryable, clientId: Uuid, id: Uuid): Promise<MatchRead | null> {
   const { rows } = await database.query<MatchRow>(
     `select ${COLUMNS} from matches m

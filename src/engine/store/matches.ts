@@ -1,6 +1,6 @@
 /**
- * (search, property) pairs with a notification. Only the transaction that holds the property's row lock writes them, so
- * reading a pair and then writing it cannot race with another writer.
+ * Matches: (search, property) pairs with a notification. Only a transaction that has locked the property's row writes
+ * them, so no other writer can change a match between reading and writing it.
  */
 
 import type { AdvertEvent } from '../domain/advert.ts';
@@ -9,9 +9,9 @@ import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import { arrayLiteral, joinedJson, jsonTexts, memberArrays } from './array-literal.ts';
 import type { Queryable, Statement } from './database.ts';
 
-/** The change with which a match began or, while it has no start, the change in its first notification. */
+/** The change with which a match began or, if it has not begun, the change in its first notification. */
 export interface MatchCause {
-  /** The version of the search at that time. */
+  /** The version of the search at the time of the change. */
   readonly searchVersion: number;
   readonly channel: WebhookChannel;
   readonly events: readonly AdvertEvent[];
@@ -23,21 +23,21 @@ export interface Match {
   readonly propertyUuid: Uuid;
   /** False if the property already satisfied the search when the search was created or began to notify. */
   readonly hasBegun: boolean;
-  /** When it began, or was first notified if it has no start. */
+  /** When the match began or, if it has not begun, was first notified. */
   readonly createdAt: Date;
-  /** When it was last notified. */
+  /** When the match was last notified. */
   readonly updatedAt: Date;
-  /** Sequence and id of its newest delivery; those of the next one are greater. */
+  /** Sequence of the newest delivery. The next delivery has a greater sequence and a greater id. */
   readonly lastSequence: number;
   readonly lastDeliveryId: Uuid;
-  /** Null if the stored cause is unchanged. */
+  /** Null if the stored cause stays unchanged. */
   readonly cause: MatchCause | null;
 }
 
-/** A stored pair. */
+/** A match as stored. */
 export type KnownMatch = Omit<Match, 'updatedAt' | 'cause'>;
 
-/** All pairs of the properties `uuids`. Served by the unique index. */
+/** All matches of the properties `uuids`. Served by the unique index. */
 export async function readMatches(client: Queryable, uuids: readonly Uuid[]): Promise<readonly KnownMatch[]> {
   if (uuids.length === 0) return [];
   const { rows } = await client.query<KnownMatch>({
@@ -74,7 +74,7 @@ export function insertMatches(matches: readonly Match[]): readonly Statement[] {
   ];
 }
 
-/** Updates known matches that are notified again. Served by the primary key; none of the columns is in an index. */
+/** Updates matches that are notified again. Served by the primary key. None of the columns is in an index. */
 export function updateMatches(matches: readonly Match[]): readonly Statement[] {
   if (matches.length === 0) return [];
   return [
@@ -92,7 +92,7 @@ export function updateMatches(matches: readonly Match[]): readonly Statement[] {
   ];
 }
 
-/** Records the start of known matches that had none. Run it after `updateMatches`. Served by the primary key. */
+/** Records the start of matches that had not begun. Must run after `updateMatches`. Served by the primary key. */
 export function beginMatches(matches: readonly Match[]): readonly Statement[] {
   if (matches.length === 0) return [];
   return [
@@ -110,7 +110,7 @@ export function beginMatches(matches: readonly Match[]): readonly Statement[] {
   ];
 }
 
-/** The matches of a change share its events, which are serialised only once. */
+/** Serialises events only once per change, because the matches of a change share its events. */
 function causesOf(matches: readonly Match[]): readonly string[] {
   const texts = new Map<readonly AdvertEvent[], string>();
   const textOf = (events: readonly AdvertEvent[]): string => {

@@ -1,29 +1,29 @@
 /**
- * Classifies failures of PostgreSQL. After a transient error the caller retries or answers 503: PostgreSQL is
- * unreachable, shutting down, overloaded, out of space, refuses connections, or cancels a statement in favour of
- * others. Any other failure may be a bug, ours or PostgreSQL's (class XX of a statement): an actor retries it a few
- * times before it counts as a bug (actor/supervisor.ts).
+ * Classifies failures of PostgreSQL. After a transient error, the caller retries or answers 503. Errors are transient
+ * if PostgreSQL is unreachable, is shutting down, is overloaded, has no space left, refuses connections, or has
+ * cancelled a statement in favour of others. Any other failure may be a bug of ours or of PostgreSQL (class XX): an
+ * actor retries it a few times before it counts as a bug (actor/supervisor.ts).
  */
 
 import { CommitUnknownError } from './database.ts';
 
-/** Classes of SQLSTATE (PostgreSQL, Appendix A), by their first two characters. */
+/** Transient classes of SQLSTATE (PostgreSQL, Appendix A), by their first two characters. */
 const CLASSES: ReadonlySet<string> = new Set([
   '08', // connection exception
-  '28', // the server refuses the credentials, for instance while the password is being changed
+  '28', // the server refuses the credentials, for example during a change of the password
   '40', // transaction rolled back: serialization, deadlock, completion unknown
   '53', // insufficient resources: connections, memory, disk
   '57', // operator intervention, shutdown, crash, start, time-out
   '58', // system error, mostly of the disk
 ]);
 
-/** Transient SQLSTATEs of classes whose other members are faults of the statement. */
+/** Transient SQLSTATEs in classes whose other members are errors of the statement. */
 const STATES: ReadonlySet<string> = new Set([
   '25006', // read-only transaction: a standby that is being promoted
   '25P03', // idle in transaction too long: this process was frozen
   '25P04', // transaction too long
-  '42501', // a privilege is missing, for instance while an operator changes privileges
-  '3D000', // the database does not exist, for instance while it is being restored
+  '42501', // a privilege is missing, for example while an operator changes privileges
+  '3D000', // the database does not exist, for example while it is being restored
   '55006', // object in use
   '55P03', // lock not available
 ]);
@@ -34,13 +34,13 @@ const SOCKET_CODES: ReadonlySet<string> = new Set([
   ...['ENETUNREACH', 'ENFILE', 'ENOTFOUND', 'EPIPE', 'ETIMEDOUT'],
 ]);
 
-/** Node.js's errors for a certificate that is expired, not yet valid or untrusted, and for TLS. */
+/** Errors of Node.js about TLS, and about a certificate that has expired, is not yet valid or is not trusted. */
 const TLS_CODES = /^(?:CERT_|CRL_|DEPTH_ZERO_|ERR_SSL_|ERR_TLS_|HOSTNAME_MISMATCH|SELF_SIGNED_|UNABLE_TO_|EPROTO$)/;
 
-/** The pool's error for a caller that has waited too long for a connection. */
+/** The pool's error if a caller has waited too long for a connection. */
 const NONE_LEFT = /^timeout exceeded when trying to connect$/;
 
-/** Errors of the client library and its pool without a code. */
+/** Errors without a code, from the client library and its pool. */
 const SAYINGS: readonly RegExp[] = [
   NONE_LEFT,
   /^Connection terminated/,
@@ -55,36 +55,36 @@ const SAYINGS: readonly RegExp[] = [
   /^SASL: /,
 ];
 
-/** True when PostgreSQL cancelled a statement that exceeded its time limit. */
+/** True if PostgreSQL cancelled a statement, usually because it exceeded its time limit. */
 export function isStatementTimeout(error: unknown): boolean {
   return error instanceof Error && (error as Error & { readonly code?: unknown }).code === '57014';
 }
 
-/** True when all connections of a pool were taken for the maximum waiting time. */
+/** True if all connections of a pool were in use for the maximum waiting time. */
 export function isNoConnectionLeft(error: unknown): boolean {
   return error instanceof Error && NONE_LEFT.test(error.message);
 }
 
-/** True when PostgreSQL's disk is full. */
+/** True if PostgreSQL's disk is full. */
 export function isDatabaseFull(error: unknown): boolean {
   return error instanceof Error && (error as Error & { readonly code?: unknown }).code === '53100';
 }
 
-/** True for a failure of PostgreSQL itself, not of the statement. */
+/** True for a transient error: PostgreSQL failed, not the statement. */
 export function isDatabaseOutage(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (error instanceof CommitUnknownError) return true;
   const { code, syscall, severity } = error as Error & Record<'code' | 'syscall' | 'severity', unknown>;
-  // PostgreSQL has ended or refused the session, whatever the statement.
+  // PostgreSQL has ended or refused the session, which does not depend on the statement.
   if (severity === 'FATAL' || severity === 'PANIC') return true;
   if (typeof code !== 'string') return SAYINGS.some((saying) => saying.test(error.message));
-  // The local socket of the server does not exist.
+  // `connect` fails with this code if the local socket of the server does not exist.
   if (code === 'ENOENT') return syscall === 'connect';
   if (SOCKET_CODES.has(code) || TLS_CODES.test(code)) return true;
   return STATES.has(code) || (code.length === 5 && CLASSES.has(code.slice(0, 2)));
 }
 
-/** Out of space, broken or refusing access: all statements fail alike, whatever file or table the message names. */
+/** The server has no space, is broken or refuses access. Any statement fails, whatever file or table it uses. */
 const REFUSES_ALL = /^(?:28|3D|42501|53|58|XX)/;
 
 /** The SQLSTATE with which a reachable server refuses all work; null for any other failure. */
@@ -93,12 +93,12 @@ export function databaseRefusal(error: Error): string | null {
   return typeof code === 'string' && REFUSES_ALL.test(code) && isDatabaseOutage(error) ? code : null;
 }
 
-/** May be a wrong setting: an unknown user or database, or a missing permission. */
+/** Refusals that may be due to a wrong setting: an unknown user or database, or a missing permission. */
 const REFUSED_FOR_GOOD = /^(?:28|3D|42501)/;
 
 /**
- * Whether a start should wait for PostgreSQL. `isKnown`: an earlier connection succeeded. Otherwise only an outage that
- * PostgreSQL itself reports is worth waiting for.
+ * Whether a start should wait for PostgreSQL. If an earlier connection succeeded (`isKnown`), it should wait after any
+ * outage. Otherwise it should wait only if PostgreSQL itself reports a temporary condition.
  */
 export function isPassingRefusal(error: unknown, isKnown: boolean): boolean {
   if (isKnown) return isDatabaseOutage(error);

@@ -1,4 +1,4 @@
-/** Reads searches of any client. */
+/** Reads searches of any client, for operators and background work. */
 
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import type { SearchMembers } from '../domain/search.ts';
@@ -14,7 +14,7 @@ export interface AdminSearch {
   readonly deletedAt: Date | null;
 }
 
-/** Includes deleted searches while they have deliveries. Null if there is none. Served by the unique index on id. */
+/** Also finds deleted searches that still have deliveries. Null if there is none. Served by the unique index on id. */
 export async function readAnySearch(database: Queryable, id: Uuid): Promise<AdminSearch | null> {
   const { rows } = await database.query<Omit<AdminSearch, 'members'> & { members: StoredMembers }>(
     `select id, number, client_id as "clientId", members, created_at as "createdAt", deleted_at as "deletedAt"
@@ -25,7 +25,7 @@ export async function readAnySearch(database: Queryable, id: Uuid): Promise<Admi
   return row === undefined ? null : { ...row, members: membersOfStored(row.members) };
 }
 
-/** Served by an index-only scan of searches_client. */
+/** An index-only scan of searches_client. */
 export async function countSearches(database: Queryable): Promise<number> {
   const { rows } = await database.query<{ count: number }>(
     'select count(*)::integer as count from searches where deleted_at is null',
@@ -33,7 +33,7 @@ export async function countSearches(database: Queryable): Promise<number> {
   return rows[0]?.count ?? 0;
 }
 
-/** Public ids by number. Served by the primary key. */
+/** The public ids of searches, by number. Served by the primary key. */
 export async function readSearchIds(
   database: Queryable,
   numbers: readonly SearchNumber[],
@@ -46,7 +46,7 @@ export async function readSearchIds(
   return new Map(rows.map(({ number, id }) => [number, id]));
 }
 
-/** Members by search number. Served by the primary key. */
+/** The members of searches, by number. Served by the primary key. */
 export async function readMembers(
   database: Queryable,
   numbers: readonly SearchNumber[],

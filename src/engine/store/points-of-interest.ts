@@ -1,6 +1,6 @@
 /**
- * Points of interest by source. A source is replaced as a whole in one transaction, so a reader sees its old or its new
- * points and never a mixture; a changed `pointsRevision` tells a process that its copy in memory is outdated.
+ * Points of interest by source. A transaction replaces all points of a source, so a reader sees either the old points
+ * or the new ones. A process compares `pointsRevision` to find out whether its copy in memory is outdated.
  */
 
 import type { PointOfInterest } from '../domain/point-of-interest.ts';
@@ -12,7 +12,7 @@ export interface PointSource {
   readonly importedAt: Date;
 }
 
-/** Ordered by name. A sequential scan of some ten rows. */
+/** The sources, ordered by name. A sequential scan of about ten rows. */
 export async function listPointSources(database: Queryable): Promise<readonly PointSource[]> {
   const { rows } = await database.query<PointSource>(
     `select name, point_count as "pointCount", imported_at as "importedAt"
@@ -21,7 +21,7 @@ export async function listPointSources(database: Queryable): Promise<readonly Po
   return rows;
 }
 
-/** Changes with every committed import and removal. A sequential scan of some ten rows. */
+/** A text that every committed import and removal changes. A sequential scan of about ten rows. */
 export async function pointsRevision(database: Queryable): Promise<string> {
   const { rows } = await database.query<{ revision: string | null }>(
     `select string_agg(id || ':' || revision, ',' order by id) as revision from points_of_interest_sources`,
@@ -29,12 +29,12 @@ export async function pointsRevision(database: Queryable): Promise<string> {
   return rows[0]?.revision ?? '';
 }
 
-/** The longest time that an import may read without writing: ten minutes. */
+/** The longest time for which an import may read without writing: ten minutes. */
 const BATCH_WAIT_MAX_MS = 600_000;
 
 /**
- * Replaces the points of `source` with `batches` and returns their number. If `batches` throws, the source stays
- * unchanged. A second import of the same source waits for the first.
+ * Replaces the points of `source` with those in `batches`, and resolves with their number. If `batches` throws, the
+ * source stays unchanged. A second import of the same source waits until the first has ended.
  */
 export async function replacePointSource(
   database: Database,
@@ -46,7 +46,7 @@ export async function replacePointSource(
   const first = await remaining.next();
   try {
     return await transaction(database, async (client) => {
-      // A file is read between two batches, which takes time on a busy machine; only this source waits for it.
+      // Reading the next batch of a file may take long on a busy machine. Only imports of this source wait for it.
       await client.query(`set local idle_in_transaction_session_timeout = ${BATCH_WAIT_MAX_MS}`);
       const sourceId = await claimSource(client, source);
       // Served by points_of_interest_source.
@@ -64,13 +64,13 @@ export async function replacePointSource(
   }
 }
 
-/** Removes a source and its points; false when there is none. Served by the unique index on `name`. */
+/** Removes a source and its points. False if there is no such source. Served by the unique index on `name`. */
 export async function removePointSource(database: Queryable, source: string): Promise<boolean> {
   const { rowCount } = await database.query('delete from points_of_interest_sources where name = $1', [source]);
   return rowCount === 1;
 }
 
-/** Inserts or updates the row, which locks it until the transaction ends. Served by the unique index on `name`. */
+/** Inserts or updates the source's row, which locks it for the transaction. Served by the unique index on `name`. */
 async function claimSource(client: Queryable, source: string): Promise<number> {
   const { rows } = await client.query<{ id: number }>(
     `insert into points_of_interest_sources (name, point_count, imported_at, revision)
@@ -99,10 +99,10 @@ async function insertPoints(client: Queryable, sourceId: number, points: readonl
   );
 }
 
-/** So many rows are parsed and added within a few milliseconds. */
+/** This number of rows can be parsed and added within a few milliseconds. */
 const ROWS_PER_FETCH = 1_000;
 
-/** Reads the points of all sources from one snapshot with a cursor; resolves with its `pointsRevision`. */
+/** Reads the points of all sources from one snapshot, with a cursor. Resolves with their `pointsRevision`. */
 export async function readPoints(
   database: Database,
   take: (points: readonly PointOfInterest[]) => Promise<void> | void,
@@ -110,7 +110,7 @@ export async function readPoints(
   return transaction(database, async (client) => {
     await client.query('set transaction isolation level repeatable read, read only');
     const revision = await pointsRevision(client);
-    // A sequential scan: all rows are needed.
+    // A sequential scan, because all rows are needed.
     await client.query(
       'declare all_points cursor for select facility, lat, lon, name, attributes from points_of_interest',
     );

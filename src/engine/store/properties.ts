@@ -1,4 +1,4 @@
-/** The stored state of properties. Rows are locked while a change is recorded: a property has one writer at a time. */
+/** The stored states of properties. Recording a change locks the row, so a property has one writer at a time. */
 
 import type { StoredProperty } from '../domain/change.ts';
 import type { Uuid } from '../domain/ids.ts';
@@ -17,17 +17,17 @@ export interface PropertyWrite {
 }
 
 export interface LockedProperty {
-  /** Null when its state was not read along with the lock. */
+  /** Null if the state was not read together with the lock. */
   readonly stored: StoredProperty | null;
   readonly crawls: Crawls;
-  /** The size of its state as stored. */
+  /** The size of the stored state. */
   readonly bytes: number;
 }
 
-/** A batch reads states up to this size along with the lock, and the few larger ones afterwards. */
+/** States up to this size are read together with the locks of a batch. The few larger ones are read afterwards. */
 export const READ_AT_ONCE_BYTES = 128 * 1_024;
 
-/** A row of the table. */
+/** The columns of a row that make a stored property. */
 export interface StoredRow {
   readonly state: string;
   readonly crawls: StoredProperty['crawls'];
@@ -39,13 +39,13 @@ export function storedPropertyOf({ state, crawls }: StoredRow): StoredProperty {
 
 type KeyedRow = StoredRow & { readonly uuid: Uuid };
 
-/** Identifies the content of a message. */
+/** The part of a message that identifies its content. */
 export type MessageDigest = Pick<IntakeMessage, 'propertyUuid' | 'advertUuid' | 'digest'>;
 
 /**
- * Locks the known properties of `messages`, in key order, so that batches do not deadlock. Reads their states, except
- * large ones, and those of properties whose messages all repeat the last ones of their adverts. Of several messages of
- * an advert, the last is compared. Served by the primary key.
+ * Locks the known properties of `messages`, in key order so that batches do not deadlock. Reads their states, except
+ * large ones and those of properties whose messages all repeat the last message of their advert. If an advert has
+ * several messages, the last one is compared. Served by the primary key.
  */
 export async function lockProperties(
   client: Queryable,
@@ -78,7 +78,7 @@ export async function lockProperties(
   );
 }
 
-/** The states that `lockProperties` left out. Served by the primary key. */
+/** Reads states that `lockProperties` has not read. Served by the primary key. */
 export async function readLocked(
   client: Queryable,
   uuids: readonly Uuid[],
@@ -97,14 +97,14 @@ export async function readProperty(database: Queryable, uuid: Uuid): Promise<Sto
   return rows[0] === undefined ? null : storedPropertyOf(rows[0]);
 }
 
-/** The parameters from `columnsOf`, as rows. */
+/** SQL that converts the parameters of `columnsOf` to rows. */
 const WRITTEN = `
   unnest($1::uuid[], ${jsonTexts('$2')}, ${jsonTexts('$3')}, $4::timestamptz[], $5::integer[], $6::timestamptz[])
   as written(uuid, state, crawls, expired_at, state_bytes, changed_at)`;
 
 type Row = PropertyWrite & { readonly state: string };
 
-/** Divides the rows into statements. */
+/** Divides the rows into shares, one for each statement. */
 function rowsOf(writes: readonly PropertyWrite[]): readonly (readonly Row[])[] {
   const rows = writes.map((write) => ({ ...write, state: stateText(write.stored.state) }));
   return statementShares(rows, ({ state }) => state.length);
@@ -132,7 +132,7 @@ export function insertProperties(writes: readonly PropertyWrite[]): readonly Sta
   }));
 }
 
-/** The rows are locked by `lockProperties`. Served by the primary key. */
+/** `lockProperties` must have locked the rows. Served by the primary key. */
 export function updateProperties(writes: readonly PropertyWrite[]): readonly Statement[] {
   return rowsOf(writes).map((rows) => ({
     name: 'update-properties',
@@ -146,7 +146,7 @@ export function updateProperties(writes: readonly PropertyWrite[]): readonly Sta
   }));
 }
 
-/** Writes the crawls and leaves the state unchanged, for messages without a change. Served by the primary key. */
+/** Writes only the crawls, for messages that do not change the state. Served by the primary key. */
 export function updateCrawls(crawls: ReadonlyMap<Uuid, Crawls>): readonly Statement[] {
   if (crawls.size === 0) return [];
   return [
@@ -174,7 +174,7 @@ export async function readStoredProperties(
   return rows.map(storedPropertyOf);
 }
 
-/** `updatedAt` of the properties' documents, in milliseconds since 1970. Served by the primary key. */
+/** The `updatedAt` of the properties' documents, in milliseconds since the epoch. Served by the primary key. */
 export async function readChangeTimes(
   database: Queryable,
   uuids: readonly Uuid[],
@@ -197,8 +197,8 @@ export interface PropertyPage {
 export type PropertyOrder = 'uuid' | 'matched';
 
 /**
- * The properties of the newest `LISTED_MAX` matches of a client, ordered by UUID or by each one's newest match. Served
- * like `listedOfClient`, then by the primary key of matches.
+ * The properties of the newest `LISTED_MAX` matches of a client, ordered by UUID or by the time of their newest match.
+ * Served by the indexes of `listedOfClient` and the primary key of matches.
  */
 export async function listMatchedProperties(
   database: Queryable,

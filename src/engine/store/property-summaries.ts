@@ -1,6 +1,6 @@
 /**
- * Stores the summaries of properties (domain/property-summary.ts), and finds a property by them. The recorder writes
- * the summary in the transaction of the state, under the lock on the property; an equal summary is not written again.
+ * Stores the summaries of properties (domain/property-summary.ts), and finds properties by them. The recorder writes a
+ * summary together with the state, while it has the lock on the property. It does not rewrite unchanged summaries.
  */
 
 import type { StoredProperty } from '../domain/change.ts';
@@ -20,7 +20,7 @@ import { arrayLiteral, joinedJson, jsonTexts, memberArrays } from './array-liter
 import type { Queryable, Statement } from './database.ts';
 import { readProperty } from './properties.ts';
 
-/** A state as it was read, and the crawls of its adverts. */
+/** The reading of a property's state, and the crawls of its adverts. */
 export interface SummarizedProperty {
   readonly reading: PropertyReading;
   readonly crawls: Crawls;
@@ -73,8 +73,8 @@ export function insertSummaries(properties: readonly SummarizedProperty[]): read
 }
 
 /**
- * Updates the summaries of known properties. Served by the primary key. A new description or picture writes nothing,
- * and a new price writes no index.
+ * Updates the summaries of known properties. A new description or picture writes nothing, and a new price changes no
+ * index. Served by the primary key.
  */
 export function updateSummaries(properties: readonly SummarizedProperty[]): readonly Statement[] {
   if (properties.length === 0) return [];
@@ -99,19 +99,19 @@ function assignments(source: string): string {
     .join(', ');
 }
 
-/** Maximum properties with one key; there are more only if a crawler gives all its adverts the same URL. */
+/** Maximum number of properties read for a key. More have it only if a crawler gives all its adverts the same URL. */
 const FOUND_MAX = 100;
 
-/** The key of a requested property: exactly one member is not null. */
+/** How a request names a property. Exactly one member is not null. */
 export interface WantedProperty {
   readonly property: Uuid | null;
   /** The UUID of one of its adverts. */
   readonly advert: Uuid | null;
-  /** The URL of one of its adverts on the portal, compared as `pageOf` writes it. */
+  /** The URL of one of its adverts on the portal, compared in the form of `pageOf`. */
   readonly url: string | null;
 }
 
-/** Null if no such property is stored, or it has no summary yet. Of several with the URL, the one crawled last. */
+/** Null if the property is not stored or has no summary yet. If several have the URL, the last crawled one. */
 export function findStoredProperty(
   database: Queryable,
   { property, advert, url }: WantedProperty,
@@ -128,8 +128,8 @@ export function findStoredProperty(
 }
 
 /**
- * The property that has `key` and satisfies `meant`; of several, the one crawled last. Null if there is none. Served by
- * property_summaries_keys and the primary key of properties.
+ * The property that has `key` and satisfies `isMeant`; if there are several, the last crawled one. Null if there is
+ * none. Served by property_summaries_keys and the primary key of properties.
  */
 async function findByKey(
   database: Queryable,
@@ -143,7 +143,7 @@ async function findByKey(
     [key],
   );
   let newest: { readonly stored: StoredProperty; readonly crawledAt: string } | null = null;
-  // Read one after the other, because each may be megabytes. `crawls` includes expiries, which are not crawls.
+  // Reads one at a time, because each may have megabytes. The order is not final: `crawls` also has expiries.
   for (const { uuid, crawledAt: latest } of rows) {
     if (newest !== null && newest.crawledAt >= (latest ?? '')) break;
     const stored = await readProperty(database, uuid);

@@ -1,8 +1,8 @@
 /**
- * Resends deliveries at their client's request (decisions, section 11): the same row, hence the same id, bytes and
- * sequence, to the current endpoint of its search. A final delivery begins a new series of attempts; one that is being
- * sent does so when its attempt has ended; a waiting one makes its next attempt now. The numbers in the log of attempts
- * continue.
+ * Resends deliveries at the request of their client (decisions, section 11). The row stays the same, and so do the id,
+ * bytes and sequence; the endpoint is the current one of the search. A final delivery begins a new series of attempts.
+ * A delivery that is being sent does so after its attempt. A waiting delivery makes its next attempt now. The numbers
+ * of attempts continue in the log.
  */
 
 import {
@@ -21,7 +21,7 @@ import { type Database, type Queryable, transaction } from './database.ts';
 import { laneOf } from './deliveries.ts';
 import { LANE } from './delivery-states.ts';
 
-/** The result of a request for an item of an e-mail. */
+/** The result of a request to send an item of an e-mail again. */
 export interface Requeued {
   /** The state before the request. */
   readonly state: DeliveryState;
@@ -35,27 +35,27 @@ export interface ResendCandidate {
   readonly searchNumber: SearchNumber;
   readonly matchId: Uuid;
   readonly attemptCount: number;
-  /** The current endpoint of its search; null if it has none. */
+  /** The current endpoint of the search; null if it has none. */
   readonly endpoint: string | null;
   readonly endpointKey: string;
-  /** Null when it may be sent. */
+  /** Null if the delivery may be sent again. */
   readonly refusal: ResendRefusal | null;
 }
 
-/** The column has sixteen bits and counts the attempts of all series. */
+/** The column counts the attempts of all series and has only sixteen bits. */
 const ATTEMPT_COUNT_MAX = 30_000;
 
 interface CandidateRow extends Omit<ResendCandidate, 'refusal' | 'endpointKey'> {
   readonly clientId: Uuid;
   readonly isWanted: boolean;
-  /** The document to check for contacts, if the search hides them; null if they are allowed. */
+  /** The document, to be checked for contacts if the search hides them; otherwise null. */
   readonly document: string | null;
 }
 
 /**
- * The client's own deliveries among `ids`, oldest first, locked in key order until the transaction ends, so that none
- * is claimed or settled meanwhile. These are three statements, because each must see the changes for which the previous
- * one waited. Served by the primary keys.
+ * Locks the deliveries `ids` in key order until the transaction ends, so that none is claimed or settled in that time.
+ * Resolves with those of the client, oldest first. There are three statements, because each must see the changes for
+ * which the previous one has waited. Served by the primary keys.
  */
 export async function lockForResending(
   connection: Queryable,
@@ -102,10 +102,10 @@ function refusalOf(
 }
 
 /**
- * Makes the next attempt of each delivery due now, and resolves with the due ones. `candidates` are locked and may be
- * sent. A first attempt keeps its position; at a new endpoint other deliveries may hold it back, so the next claim
- * decides, for it and those that waited for it. A receiver may request a delivery while it is being sent: the new
- * series then begins after the current attempt, and until then the row keeps its endpoint. Served by the primary keys.
+ * Makes the next attempt of each delivery due now, and resolves with the due deliveries. The candidates must be locked
+ * and may be sent. A first attempt keeps its position. At a new endpoint other deliveries may hold it back, so the next
+ * claim decides about it and about the deliveries that waited for it. If a delivery is being sent, the new series
+ * begins after the current attempt, and the row keeps its endpoint until then. Served by the primary keys.
  */
 export async function resend(
   connection: Queryable,
@@ -157,7 +157,7 @@ export type ResendOutcome =
   | { readonly type: 'sent'; readonly due: readonly DueDelivery[] }
   | { readonly type: 'refused'; readonly refusal: ResendRefusal };
 
-/** Null if there is none, it belongs to another client, or its search was deleted. Served by the primary keys. */
+/** Null if there is no such delivery of the client or its search was deleted. Served by the primary keys. */
 export async function resendDelivery(database: Database, clientId: Uuid, id: Uuid): Promise<ResendOutcome | null> {
   return transaction(database, async (connection) => {
     const [candidate] = await lockForResending(connection, clientId, [id]);

@@ -2,14 +2,14 @@
  * Removes expired data (defined in domain/retention.ts) in small batches.
  *
  * Dropping partitions by day would be cheaper and leave no dead rows. But an old row may still be needed: a delivery
- * that waits for a paused endpoint, its snapshot, a match of a property that is still for sale. One such row would hold
- * a day's partition for months, and the couriers' indexes of open deliveries would be split into one part per day. So
- * rows are deleted, which costs a second write per row, and vacuum cleans the pages (the schema makes it run early).
- * The primary keys of recorded rows are in time order, so a batch is a range of keys, and the hot path maintains no
- * index for retention.
+ * that waits for a paused endpoint, its snapshot, or a match of a property that is still for sale. One such row would
+ * keep a day's partition for months, and the couriers' indexes of open deliveries would have one part per day.
+ * Therefore rows are deleted, at the cost of a second write per row, and vacuum cleans the pages (the schema makes it
+ * run early). The primary keys of recorded rows are in time order, so a batch is a range of keys and needs no other
+ * index.
  *
- * Each batch is one statement and one short transaction; it locks rows in key order, like all writers. Two concurrent
- * runs do no harm.
+ * Each batch is one statement in its own short transaction. Like all writers, it locks rows in key order. Two
+ * concurrent runs do no harm.
  */
 
 import { createdAtOf, firstUuidAt } from '../domain/ids.ts';
@@ -18,13 +18,13 @@ import type { Queryable } from './database.ts';
 import { isInAnyLane } from './delivery-states.ts';
 import { forgetFeed, readForgetfulClients, removeFeedItems } from './feed-batches.ts';
 
-/** Rows removed by one batch. */
+/** Number of rows that a batch has removed from each table. */
 export type Removed = Partial<Readonly<Record<RetainedTable, number>>>;
-/** Each step removes one batch; it ends when nothing is left. */
+/** Each step removes one batch. The generator ends when no expired rows are left. */
 export type Batches = AsyncGenerator<Removed, void, void>;
 
 const ROWS_PER_BATCH = 2_000;
-/** Properties have some ten matches each. */
+/** Smaller than other batches, because a property has about ten matches. */
 const PROPERTIES_PER_BATCH = 200;
 const SEARCHES_PER_BATCH = 100;
 
@@ -36,7 +36,7 @@ export async function readClock(client: Queryable): Promise<Date> {
 
 const RECORDED_AT = { events: 'recorded_at', search_changes: 'changed_at' } as const;
 
-/** Removes rows recorded before `before`, in order. Nothing refers to rows of these tables. */
+/** Removes rows that were recorded before `before`, in order. Nothing refers to rows of these tables. */
 export async function* removeRecorded(client: Queryable, table: keyof typeof RECORDED_AT, before: Date): Batches {
   for await (const { after, last } of ranges<string>(client, table, '0', null)) {
     const count = await countOf(
@@ -50,8 +50,8 @@ export async function* removeRecorded(client: Queryable, table: keyof typeof REC
 }
 
 /**
- * Removes deliveries that became final before `before`, with their attempts. Skips open ones, and those whose resend is
- * being recorded: that increments the compared `replay_count`.
+ * Removes deliveries that became final before `before`, with their attempts. Skips open deliveries, and those for which
+ * a concurrent resend has incremented `replay_count`.
  */
 export async function* removeDeliveries(client: Queryable, before: Date): Batches {
   for await (const { after, last } of ranges(client, 'deliveries', firstUuidAt(new Date(0)), firstUuidAt(before))) {
@@ -74,10 +74,10 @@ export async function* removeDeliveries(client: Queryable, before: Date): Batche
   }
 }
 
-/** The recorder creates a snapshot and its deliveries within one transaction, in this order. */
+/** Maximum time between the ids of a snapshot and its deliveries. One transaction creates both, the snapshot first. */
 const SNAPSHOT_TO_DELIVERY_MAX_MS = 60_000;
 
-/** Removes each client's feed before `before`, in order. */
+/** Removes the feed of each client up to `before`, in order. */
 export async function* removeFeed(client: Queryable, before: Date): Batches {
   for (const clientId of await readForgetfulClients(client, before)) {
     yield* fullBatches('feed_batches', (limit) => forgetFeed(client, clientId, before, limit));
@@ -86,13 +86,12 @@ export async function* removeFeed(client: Queryable, before: Date): Batches {
   yield* fullBatches('feed_items', (limit) => removeFeedItems(client, { below, before, limit }));
 }
 
-/** Removes unreferenced snapshots older than `before`. Remove deliveries and feed items first. */
+/** Removes snapshots older than `before` to which nothing refers. Deliveries and feed items must be removed first. */
 export async function* removeSnapshots(client: Queryable, before: Date): Batches {
   for await (const { after, last } of ranges(client, 'snapshots', firstUuidAt(new Date(0)), firstUuidAt(before))) {
     const snapshots = await countOf(
       client,
-      // Served by the primary keys: rows that refer to the batch were created with it, which limits the search to a
-      // range.
+      // Served by the primary keys. Rows that refer to a snapshot were created with it, so only a range is searched.
       `delete from snapshots
        where id > $1 and id <= $2 and not exists (
          select from deliveries where deliveries.id between $3 and $4 and snapshot_id = snapshots.id)
@@ -111,11 +110,11 @@ export async function* removeSnapshots(client: Queryable, before: Date): Batches
 
 interface RemovedProperty {
   readonly expiredAt: Date;
-  /** Matches that the whole batch removed. */
+  /** Number of matches that the whole batch has removed. */
   readonly matchCount: number;
 }
 
-/** A property that is being recorded is skipped. */
+/** Skips locked properties, because a change of them is being recorded. */
 const REMOVE_EXPIRED = `
   with expired as materialized (
     select uuid from properties
@@ -128,7 +127,7 @@ const REMOVE_EXPIRED = `
   returning expired_at as "expiredAt", (select count(*) from pairs)::integer as "matchCount"`;
 
 /**
- * Removes properties whose last advert expired before `before` and that have not changed since, with their matches.
+ * Removes properties whose last advert expired before `before`, and which were not written since, with their matches.
  * Served by properties_expired, the primary key and the unique index of matches.
  */
 export async function* removeExpiredProperties(client: Queryable, before: Date): Batches {
@@ -169,8 +168,9 @@ export async function* removeDeletedSearches(client: Queryable, before: Date): B
 }
 
 /**
- * Removes endpoints not used since `before`, unless they are paused or have a delivery that may still be sent. Reads
- * all endpoints, some thousands. The deliveries are served by open_endpoint and final_outcomes_failed.
+ * Removes endpoints that were not used since `before`, unless they are paused or have deliveries that may still be
+ * sent. Reads all endpoints, of which there are thousands. Deliveries are found by open_endpoint and
+ * final_outcomes_failed.
  */
 export async function* removeUnusedEndpoints(client: Queryable, before: Date): Batches {
   const endpoints = await countOf(
@@ -184,7 +184,7 @@ export async function* removeUnusedEndpoints(client: Queryable, before: Date): B
   yield { endpoints };
 }
 
-/** Repeats `remove` for the table until it has removed fewer rows than it may. */
+/** Repeats `remove` until it removes fewer rows than the limit. */
 export async function* fullBatches(table: RetainedTable, remove: (limit: number) => Promise<number>): Batches {
   for (let count = ROWS_PER_BATCH; count === ROWS_PER_BATCH; ) {
     count = await remove(ROWS_PER_BATCH);
@@ -200,8 +200,9 @@ interface Range<Id extends string> {
 }
 
 /**
- * The keys of a table in ascending ranges of `ROWS_PER_BATCH` rows, up to `below`, or to the end of the table if it is
- * null. Starting where the last range ended avoids scanning recently deleted rows. Served by the primary key.
+ * The keys of a table in ascending ranges of `ROWS_PER_BATCH` rows, up to `below` or, if that is null, to the end of
+ * the table. A range starts where the last one ended, so recently deleted rows are not scanned. Served by the primary
+ * key.
  */
 export async function* ranges<Id extends string>(
   client: Queryable,

@@ -9,12 +9,12 @@ import { isInLane, LANE } from './delivery-states.ts';
 export interface WaitingRetry {
   readonly id: Uuid;
   readonly endpointKey: string;
-  /** The attempt that failed. */
+  /** The number of the attempt that failed. */
   readonly attemptCount: number;
   readonly startedAt: Date;
 }
 
-/** Makes deliveries due if their last attempt is the given one; resolves with them. Served by the primary key. */
+/** Makes deliveries due whose last attempt is the given one, and resolves with them. Served by the primary key. */
 export async function releaseRetries(
   client: Queryable,
   retries: readonly WaitingRetry[],
@@ -33,12 +33,12 @@ export async function releaseRetries(
 }
 
 export interface OverdueRetry extends WaitingRetry {
-  /** PostgreSQL's text of the time, after which the next page begins: a `Date` would lose the microseconds. */
+  /** The time as PostgreSQL's text, where the next page begins. A `Date` would lose the microseconds. */
   readonly dueAt: string;
   readonly dueAtMs: number;
 }
 
-/** Retries that are overdue by `overdueMs`, longest first. Served by open_retrying. */
+/** Retries that are overdue by at least `overdueMs`, the earliest first. Served by open_retrying. */
 export async function readOverdueRetries(
   client: Queryable,
   overdueMs: number,

@@ -1,8 +1,8 @@
 /**
- * How versions share one database. Migrations are numbered and only add: the older version continues to run while
- * instances are restarted one by one, and after a rollback. So a version accepts a database with newer migrations. A
- * migration that removes something that older versions need calls `require_migration(number)`. It is refused while an
- * older version runs; afterwards no older version starts, and one that is found running ends.
+ * How several versions can share a database. Most migrations only add something, so the older version can continue to
+ * run while instances are restarted one by one, or start again after a rollback. Therefore a version accepts newer
+ * migrations. A migration that removes something that older versions need calls `require_migration(number)`. It is
+ * refused while an older version runs. After it, no older version starts, and one that still runs ends.
  */
 
 import { createHash } from 'node:crypto';
@@ -10,21 +10,21 @@ import { readdirSync, readFileSync } from 'node:fs';
 import type pg from 'pg';
 import { pause } from '../actor/waiting.ts';
 
-/** This version cannot work with the version of the database, or does not know it. */
+/** This version cannot work with the schema of the database. */
 export class SchemaError extends Error {
   readonly code = 'SCHEMA_REFUSED';
 }
 
-/** The migrations that a start found and ran. */
+/** The result of a start: the migrations that it ran and those that it does not know. */
 export interface SchemaState {
-  /** Names of the migrations that were run. */
+  /** Names of the migrations that this start ran. */
   readonly migrated: readonly string[];
-  /** Migrations of a newer version that is compatible with this one. */
+  /** Names of migrations from a newer version that is compatible with this one. */
   readonly unknown: readonly string[];
 }
 
 export interface UpgradeOptions {
-  /** Called once when a migration must wait for other sessions, with a description of them. */
+  /** Called once, with PostgreSQL's error, if a migration must wait for other sessions. */
   readonly onWaiting?: (reason: string) => void;
 }
 
@@ -44,12 +44,12 @@ const KNOWN: readonly string[] = MIGRATIONS.map(({ name }) => name);
 /** The number of the newest migration that this version knows. */
 export const NEWEST_MIGRATION = Math.max(...KNOWN.map(numberOf));
 
-/** The key of the lock that a migrating session holds: arbitrary, and the same in all versions. */
+/** The key of the advisory lock that a migrating session holds. An arbitrary number, the same in all versions. */
 export const MIGRATION_LOCK = 7_241_865_325_823_964;
 
 /**
- * A migration that waits for a table also blocks all later users of it. If a reader (usually a dump) holds the table
- * for longer than this, the migration stops waiting, lets the others continue, and retries.
+ * Maximum time that a migration waits for a lock on a table. While it waits, it blocks all later users of the table. If
+ * a reader (usually a dump) uses the table for longer, the migration lets the others continue and then retries.
  */
 const LOCK_WAIT_MS = 1_000;
 const LOCK_PAUSE_MS = 1_000;
@@ -57,8 +57,8 @@ const LOCK_TRIES_MAX = 600;
 const LOCK_NOT_AVAILABLE = '55P03';
 
 /**
- * Runs the missing migrations; instances that start together wait for each other. Throws `SchemaError` when this
- * version must not work on the database. The lock ends with the connection.
+ * Runs the missing migrations. Instances that start at the same time wait for one another. Throws `SchemaError` if this
+ * version must not work on the database. The lock lasts until the connection ends.
  */
 export async function migrate(
   dbClient: pg.Client,
@@ -73,14 +73,14 @@ export async function migrate(
   return { migrated: missing.map(({ name }) => name), unknown: run.filter((name) => !KNOWN.includes(name)) };
 }
 
-/** Throws `SchemaError` for a database with a schema older than the first migration. Accepts an empty or newer one. */
+/** Throws `SchemaError` if the schema is older than the first migration. Accepts empty and newer ones. */
 export async function assertNotFormer(database: Pick<pg.Client, 'query'>): Promise<void> {
   assertFirst(await readRun(database));
 }
 
 /**
- * Until the first release the initial migration is edited in place, so its name ends with a hash of its statements.
- * From then on it never changes.
+ * Until the first release, the initial migration is edited in place, so its name ends with a hash of its statements.
+ * After the release it never changes.
  */
 function readMigration(file: string): Migration {
   const sql = readFileSync(new URL(file, DIRECTORY), 'utf8');
@@ -90,7 +90,7 @@ function readMigration(file: string): Migration {
   return { name: `${stem}_${createHash('sha256').update(statements).digest('hex').slice(0, 8)}`, sql };
 }
 
-/** The applied migrations in order. A database without migrations does not have the table. */
+/** Names of the applied migrations, in order. A database without migrations has no such table. */
 async function readRun(client: Pick<pg.Client, 'query'>): Promise<readonly string[]> {
   if (!(await hasTable(client, TABLE))) return [];
   const { rows } = await client.query<{ name: string }>(`select name from ${TABLE} order by name`);
@@ -102,7 +102,7 @@ async function hasTable(client: Pick<pg.Client, 'query'>, name: string): Promise
   return rows[0]?.exists === true;
 }
 
-/** Newer versions begin with the same initial migration. Former names: `0001_schema`, and that with another hash. */
+/** Newer versions have the same initial migration. In former ones it was `0001_schema`, perhaps with another hash. */
 function assertFirst(run: readonly string[]): void {
   const first = KNOWN[0] as string;
   const former = run.find((name) => numberOf(name) === 1 && name !== first);
@@ -121,7 +121,7 @@ async function assertCompatible(client: pg.Client): Promise<void> {
   if (reason !== null) throw new SchemaError(reason);
 }
 
-/** Why this version must not work on a database that requires migration `from`; null if it may. */
+/** The reason why this version must not work on a database that requires migration `from`; null if it may. */
 export function refusalOf(from: number): string | null {
   if (from <= NEWEST_MIGRATION) return null;
   return (
@@ -130,7 +130,7 @@ export function refusalOf(from: number): string | null {
   );
 }
 
-/** Each migration is its own transaction: after a cancelled wait for a lock, only the remaining ones run again. */
+/** Each migration has its own transaction, so that only the remaining ones run again after a wait for a lock. */
 async function runPatiently(
   dbClient: pg.Client,
   missing: readonly Migration[],

@@ -1,7 +1,7 @@
 /**
- * The matcher's poll for searches. A poll returns the rows written since the last one, and a new horizon: its own
- * snapshot. The next poll finds the revisions that were not visible in it, including those that commit late. No
- * revision is skipped, and none is returned twice, even if a transaction stays open for long.
+ * The matcher's poll for changed searches. A poll returns the rows that were written since the last poll, and a new
+ * horizon, which is its own snapshot. The next poll finds all revisions that were not visible in that snapshot. No
+ * revision is skipped or returned twice, even if a transaction stays open for long and commits late.
  */
 
 import type { SearchNumber } from '../domain/ids.ts';
@@ -17,15 +17,15 @@ export interface SearchChange {
   readonly isNotifying: boolean;
 }
 
-/** A snapshot (`pg_snapshot`), to pass to the next poll. Null requests everything. */
+/** A snapshot (`pg_snapshot`) to be passed to the next poll. Null requests all searches. */
 export type SearchHorizon = string;
 
-/** The consumer may delay the next change by returning a promise: searches of maximum size take milliseconds each. */
+/** A returned promise delays the next change, because a search of maximum size takes milliseconds. */
 export type OnSearch = (change: SearchChange) => Promise<void> | undefined;
 
-/** Maximum searches per page: as many of maximum size take seconds to process, and a hundred megabytes of memory. */
+/** Searches per page. If all have the maximum size, a page takes seconds and a hundred megabytes of memory. */
 const PAGE_ROWS = 250;
-/** How long PostgreSQL waits for the reader, whose transaction locks no rows. */
+/** How long PostgreSQL waits for the reader. The time is generous, because the transaction locks no rows. */
 const IDLE_MAX_MS = 60_000;
 
 const MEMBERS = `case when deleted_at is null then members end as members, notification_enabled as "isNotifying"`;
@@ -37,8 +37,8 @@ interface FeedRow {
 }
 
 /**
- * Calls `onSearch` for every search written since `horizon`, in bounded memory. All pages and the new horizon come from
- * one snapshot. An error of `onSearch` ends the poll; the old horizon then stays valid.
+ * Calls `onSearch` for every search that was written since `horizon`, page by page. All pages and the new horizon are
+ * from one snapshot. If `onSearch` throws, the poll ends and the old horizon stays valid.
  */
 export async function changedSince(
   database: Database,
@@ -53,7 +53,7 @@ export async function changedSince(
     const { rows: taken } = await connection.query<{ horizon: string }>(
       'select pg_current_snapshot()::text as horizon',
     );
-    // Without a horizon: one sequential scan of the live rows. With one: served by searches_revision.
+    // Without a horizon, this is a sequential scan of the live rows. With a horizon, it is served by searches_revision.
     await connection.query({
       text: `declare feed no scroll cursor for
         select number, ${MEMBERS} from searches where ${horizon === null ? 'deleted_at is null' : unseenCondition(horizon)}`,
@@ -68,12 +68,12 @@ export async function changedSince(
   });
 }
 
-/** Whether the database was restored between `former` and `horizon`, so that its transaction numbers went back. */
+/** Whether transaction numbers went back from `former` to `horizon`, because the database was restored. */
 export function isSetBack(horizon: SearchHorizon, former: SearchHorizon | null): boolean {
   return former !== null && BigInt(unseenBy(horizon).from) < BigInt(unseenBy(former).from);
 }
 
-/** Revisions that were not visible at a horizon: those from `from` on, and `late` ones, which were in progress. */
+/** Revisions that were not visible at a horizon: all from `from` on, and `late` ones that were in progress. */
 export interface UnseenRevisions {
   readonly from: string;
   readonly late: readonly string[];
@@ -86,9 +86,9 @@ export function unseenBy(horizon: SearchHorizon): UnseenRevisions {
 }
 
 /**
- * In a database that was restored from a dump, revisions are transactions of the old cluster, and each poll would
- * return all that are ahead of the new cluster's counter. This replaces them with the current transaction. Resolves
- * with their number. Served by searches_revision.
+ * In a database that was restored from a dump, revisions are transaction numbers of the old cluster. Every poll would
+ * return those that the new cluster has not reached, so this function replaces them with the current transaction.
+ * Resolves with the number of replaced revisions. Served by searches_revision.
  */
 export async function renumberRestored(database: Queryable): Promise<number> {
   const { rowCount } = await database.query(
@@ -98,7 +98,7 @@ export async function renumberRestored(database: Queryable): Promise<number> {
   return rowCount ?? 0;
 }
 
-/** PostgreSQL reads the next page while this process handles the last one. */
+/** PostgreSQL reads the next page while this process handles the current one. */
 async function* pagesOfFeed(connection: Queryable): AsyncGenerator<readonly FeedRow[]> {
   const fetch = () => connection.query<FeedRow>(`fetch ${PAGE_ROWS} from feed`);
   let ahead = fetch();
@@ -110,12 +110,12 @@ async function* pagesOfFeed(connection: Queryable): AsyncGenerator<readonly Feed
       yield rows;
     }
   } finally {
-    // If the consumer has thrown, its error is reported, not a failure to read the next page.
+    // If the consumer has thrown, its error must be reported instead of a failure to read the next page.
     await ahead.catch(() => undefined);
   }
 }
 
-/** DECLARE takes no parameters, so the horizon is reduced to digits before it enters the text. */
+/** DECLARE accepts no parameters, so `unseenBy` reduces the horizon to digits before it is put into the text. */
 function unseenCondition(horizon: SearchHorizon): string {
   const { from, late } = unseenBy(horizon);
   return `(revision >= '${from}' or revision = any('{${late.join()}}'::xid8[]))`;

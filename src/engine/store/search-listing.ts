@@ -1,4 +1,4 @@
-/** A client's searches as a list, a page at a time. */
+/** Lists the searches of a client, page by page. */
 
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import type { EmailStatus, MailRules } from '../domain/mail.ts';
@@ -8,15 +8,15 @@ import type { Queryable } from './database.ts';
 import { emailStatusSql, OTHER_COLUMNS, SEARCH_COLUMNS, type SearchRow, searchOfRow } from './searches.ts';
 
 export interface SearchListQuery {
-  /** Part of the title, ignoring case, accents, apostrophes and hyphens. */
+  /** A part of the title, ignoring case, accents, apostrophes and hyphens. */
   readonly title: string | null;
-  /** Each of its words must be part of `searchableText`. */
+  /** A text of which each word must be part of `searchableText`. */
   readonly text?: string | null;
-  /** The address of a recipient, ignoring case. */
+  /** The e-mail address of a recipient, ignoring case. */
   readonly recipient?: string | null;
   readonly emailStatus?: { readonly is: EmailStatus; readonly rules: MailRules } | null;
   readonly notificationEnabled: boolean | null;
-  /** In the French order of titles, or in order of creation. */
+  /** By title in French alphabetical order, or by creation. */
   readonly order: 'title' | 'creation';
   readonly direction: 'asc' | 'desc';
   readonly offset: number;
@@ -24,20 +24,20 @@ export interface SearchListQuery {
 }
 
 export interface SearchPage {
-  /** Null if the page is too large for memory: use `readSearchesOf`, which reads searches one by one. */
+  /** Null if the page is too large for memory. Then call `readSearchesOf`, which reads one search at a time. */
   readonly searches: readonly Search[] | null;
   readonly numbers: readonly SearchNumber[];
-  /** Number of searches that pass the filters. */
+  /** Number of searches on all pages. */
   readonly total: number;
 }
 
 /**
- * Maximum compressed bytes of the stored members of a page. They may be some ten thousand cities, which take megabytes
- * in an answer.
+ * Maximum compressed bytes of the stored members of a page. These may contain about ten thousand cities, which take
+ * megabytes in an answer.
  */
 const PAGE_BYTES_MAX = 64 * 1024;
 
-/** The size is read from the row, without the out-of-line value. */
+/** PostgreSQL reads the size from the row itself, without reading an out-of-line value. */
 const LISTED_COLUMNS = `${OTHER_COLUMNS},
   case when sum(pg_column_size(members)) over () <= ${PAGE_BYTES_MAX} then members end as members`;
 
@@ -45,8 +45,8 @@ const LISTED_COLUMNS = `${OTHER_COLUMNS},
 export async function listSearches(database: Queryable, clientId: Uuid, query: SearchListQuery): Promise<SearchPage> {
   const { where, parameters } = filterOf(clientId, query);
   const order = orderOf(query);
-  // An index-only scan of searches_client or searches_client_title selects the rows, unless a filter reads the rows of
-  // the client; searches_mail serves a recipient. The primary key serves the page.
+  // Served by an index-only scan of searches_client or searches_client_title, unless a filter needs the client's rows,
+  // or by searches_mail for a recipient. The rows of the page are served by the primary key.
   const page = database.query<SearchRow>(
     `select ${LISTED_COLUMNS} from searches where number in (
        select number from searches where ${where} order by ${order}
@@ -77,7 +77,7 @@ function filterOf(clientId: Uuid, query: SearchListQuery) {
   if (query.title !== null) {
     require(`%${foldText(query.title)}%`, (folded) => `title_folded like ${folded}`);
     const signs = signsOf(query.title);
-    // Folded titles have no signs, so the signs are compared in the titles of the searches that match the words.
+    // Folded titles contain no signs, so signs are looked up in the titles themselves.
     if (signs.length > 0)
       require(signs, (all) => `not exists (select from unnest(${all}::text[]) sign where strpos(title, sign) = 0)`);
   }
@@ -85,10 +85,10 @@ function filterOf(clientId: Uuid, query: SearchListQuery) {
   if (typeof text === 'string') {
     const words = text.split(/\s+/).map(foldText).filter(Boolean);
     const patterns = words.map((word) => `%${word}%`);
-    // A text of signs only has no words, and matches nothing.
+    // A text that consists only of signs has no words and matches nothing.
     require(patterns, (all) => `cardinality(${all}::text[]) > 0 and searchable like all (${all})`);
   }
-  // A subquery computes the key once; otherwise it would be computed for each row.
+  // A subquery computes the key only once instead of once for each row.
   if (recipient) require(recipient, (address) => `mail_key = (select mail_key_of($1, ${address}))`);
   if (emailStatus) require(emailStatus.is, (status) => `${emailStatusSql(emailStatus.rules)} = ${status}`);
   if (query.notificationEnabled !== null)
@@ -96,7 +96,7 @@ function filterOf(clientId: Uuid, query: SearchListQuery) {
   return { where: conditions.join(' and '), parameters };
 }
 
-/** Searches in the given order, without those deleted meanwhile. Each is read after the previous one was consumed. */
+/** Yields searches in the given order, except deleted ones. Each is read after the previous one was consumed. */
 export async function* readSearchesOf(
   database: Queryable,
   clientId: Uuid,
@@ -112,7 +112,7 @@ export async function* readSearchesOf(
   }
 }
 
-/** The signs that end a word for folding, except those that have several spellings. */
+/** The signs in a text that separate words in folding, except apostrophes and hyphens, which have several forms. */
 function signsOf(text: string): readonly string[] {
   const signs = text.match(/[\p{P}\p{S}]/gu) ?? [];
   return [...new Set(signs)].filter((sign) => foldText(sign) === '' && !/['’ʼ´`\p{Pd}]/u.test(sign));

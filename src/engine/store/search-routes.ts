@@ -17,12 +17,12 @@ type RouteRow = Omit<SearchRoute, 'mail'> & {
   readonly hasMailConsent: boolean;
 };
 
-/** Selects no revision: no transaction has the greatest number. */
+/** Selects no revision, because no transaction has the greatest number. */
 const NOTHING_UNSEEN: UnseenRevisions = { from: '18446744073709551615', late: [] };
 
 /**
- * The address for e-mails; null if e-mails are off, the address was refused, or its recipient has unsubscribed or was
- * erased. Most searches have no address, which their own row shows. The choices are served by the primary key.
+ * The address for e-mails. Null if there is none, the address was refused, or the recipient has unsubscribed or was
+ * erased. Most searches have no address, so no choices are read for them. Choices are served by the primary key.
  */
 const MAIL_ADDRESS = `case when mail_key is not null and mail_refused_at is null
   and not ${isOpposed('mail_key')} and not ${IS_STOPPED}
@@ -30,15 +30,15 @@ const MAIL_ADDRESS = `case when mail_key is not null and mail_refused_at is null
 
 export interface WantedRoutes {
   readonly numbers: readonly SearchNumber[];
-  /** Null if only `numbers` are known. */
+  /** Null if only `numbers` are to be read. */
   readonly horizon: SearchHorizon | null;
   /** True if this service sends e-mails. */
   readonly withMail: boolean;
 }
 
 /**
- * The routes of searches among `numbers`, and of those written since `horizon`. Null for a deleted search; a search
- * that is not returned has no notifications. Served by the indexes searches_told and searches_revision.
+ * The routes of the searches `numbers` and of those that were written since `horizon`. The route of a deleted search is
+ * null. A search that is missing has no notifications. Served by the indexes searches_told and searches_revision.
  */
 export async function readRoutes(
   client: Queryable,

@@ -1,6 +1,6 @@
 /**
  * The totals of each client's searches, and the check of limits. Triggers update the totals in the transaction that
- * writes a search, so they are always exact, and no query has to count searches.
+ * writes a search. So the totals are always exact, and no query counts searches.
  */
 
 import { pause } from '../actor/waiting.ts';
@@ -8,7 +8,7 @@ import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import type { SearchLimits } from '../domain/search-limits.ts';
 import type { Queryable } from './database.ts';
 
-/** Nothing was written. */
+/** The change of a search would exceed a limit. Nothing was written. */
 export class SearchLimitError extends Error {
   readonly code = 'SEARCH_LIMIT_REACHED';
   readonly limit: keyof SearchLimits;
@@ -25,13 +25,13 @@ export class SearchLimitError extends Error {
   }
 }
 
-/** The first key of the advisory locks, which last until the end of the transaction; the second key is the client's. */
+/** The first key of an advisory lock, which lasts until the transaction ends. The second key is the client's. */
 const LOCK_CLASS = 0x5ea7;
 
 /**
- * Throws `SearchLimitError` if `added` would exceed a limit; totals to which nothing is added are not checked. Until
- * the transaction ends, any other writer of this client gets `LockTakenError`, so two cannot both take the last free
- * capacity.
+ * Throws `SearchLimitError` if `added` would exceed a limit. Totals to which nothing is added are not checked. Until
+ * the transaction ends, every other writer of this client gets `LockTakenError`, so two writers cannot both use the
+ * last free capacity.
  */
 export async function requireRoom(
   connection: Queryable,
@@ -51,7 +51,7 @@ export async function requireRoom(
   }
 }
 
-/** At most 1,000 per search, which matches an advert once or not at all; corrections could otherwise exceed that. */
+/** At most 1,000 per search: it matches an advert at most once, but the corrections could add up to more. */
 const MATCHES_PER_MILLE = 'coalesce(least(1000 * sum(searches), greatest(sum(matches_per_mille), 0)), 0)';
 const SUMS = `coalesce(sum(searches), 0)::integer as searches,
   coalesce(sum(polygon_corners), 0)::integer as "polygonCorners",
@@ -66,7 +66,7 @@ export async function readSearchTotals(database: Queryable, clientId: Uuid): Pro
   return rows[0] as SearchLimits;
 }
 
-/** For every client that ever had a search. A sequential scan: eight rows per client. */
+/** The totals of every client that ever had a search. A sequential scan of some eight rows per client. */
 export async function readAllSearchTotals(database: Queryable): Promise<ReadonlyMap<Uuid, SearchLimits>> {
   const { rows } = await database.query<SearchLimits & { clientId: Uuid }>(
     `select client_id as "clientId", ${SUMS} from search_totals group by client_id`,
@@ -74,21 +74,21 @@ export async function readAllSearchTotals(database: Queryable): Promise<Readonly
   return new Map(rows.map(({ clientId, ...totals }) => [clientId, totals]));
 }
 
-/** The matches found in a sample of adverts. */
+/** The result of matching a sample of adverts. */
 export interface MatchSample {
   readonly adverts: number;
-  /** Number of adverts that each search has matched; all other searches matched none. */
+  /** For each search that has matched an advert, the number of these adverts. */
   readonly matched: ReadonlyMap<SearchNumber, number>;
 }
 
-/** A sample of this many adverts moves an estimate halfway to the sampled value. */
+/** Number of adverts in a sample that moves an estimate halfway to the sampled value. */
 const ADVERTS_FOR_HALF = 200;
-/** Smaller totals are not corrected: no client reaches a limit with them. */
+/** Smaller totals (matches per 1,000 adverts) are not corrected, because they are far below any limit. */
 const CORRECTED_MIN = 10_000;
 
 /**
- * Moves the totals of clients towards the sample. Served by the primary key of searches; totals are scanned, eight rows
- * for each client.
+ * Moves the totals of clients towards those of the sample. Served by the primary key of searches. Scans all totals,
+ * some eight rows for each client.
  */
 export async function correctMatchTotals(database: Queryable, { adverts, matched }: MatchSample): Promise<void> {
   if (adverts === 0) return;
@@ -112,24 +112,24 @@ export async function correctMatchTotals(database: Queryable, { adverts, matched
   );
 }
 
-/** PostgreSQL's code for an unavailable lock (`nowait`). */
+/** PostgreSQL's SQLSTATE for a lock that is not available (`nowait`). */
 const LOCK_NOT_AVAILABLE = '55P03';
 
-/** Another process holds the same lock. */
+/** Another process holds the lock. */
 class LockTakenError extends Error {
   readonly code = LOCK_NOT_AVAILABLE;
 }
 
 const FIRST_PAUSE_MS = 5;
 const PAUSE_MAX_MS = 100;
-/** The tries last longer than any writer holds a lock. */
+/** This number of tries takes longer than any writer holds a lock. */
 const TRIES_MAX = 60;
 
 const lastOf = new Map<Uuid, Promise<unknown>>();
 
 /**
- * Runs `work` when no other writer of the client runs in this process. Retries it if another process has the lock:
- * `work` then throws `LockTakenError`, before it has written anything. Throws the last error.
+ * Runs `work` after all earlier writers of the client in this process. If another process has the lock, `work` throws
+ * `LockTakenError` before it writes anything, and is retried. Throws the last error.
  */
 export async function withWriteLock<T>(clientId: Uuid, work: () => Promise<T>): Promise<T> {
   const before = lastOf.get(clientId);

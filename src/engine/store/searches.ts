@@ -1,8 +1,8 @@
 /**
- * Saved searches for their owner. Every statement names the client, so no client can see or change another's search.
- * `members` holds only members that differ from the defaults. This saves two thirds of the bytes, which determine how
- * long the matcher takes to load a million searches. Therefore a default may only change together with a migration that
- * stores its old value in each search.
+ * Saved searches for their owner. Every statement names the client, so no client can see or change the searches of
+ * another. The column `members` has only members that differ from their defaults. This saves two thirds of the bytes,
+ * which determine how long the matcher takes to load a million searches. Therefore a default may change only together
+ * with a migration that stores its old value in each search.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -32,16 +32,16 @@ export interface SearchRow extends Omit<Search, 'members' | 'mail'>, Omit<MailSt
 /** The stored `members`: the title, and members that differ from `SEARCH_DEFAULTS`. */
 export type StoredMembers = Partial<Omit<SearchMembers, 'context'>> & Pick<SearchMembers, 'title'>;
 
-/** Choices are read only if there is an address. */
+/** Reads choices only if the search has an address. */
 const IS_UNSUBSCRIBED = `(mail_key is not null and (${hasChosen('mail_key', ['unsubscription'])} or ${IS_STOPPED}))`;
 const IS_ERASED = `mail_key is not null and ${hasChosen('mail_key', ['erasure'])}`;
 const IS_REFUSED = 'mail_refused_at is not null';
-/** `MailStanding`. Choices are served by the primary key. */
+/** The columns of `MailStanding`. Choices are served by the primary key. */
 export const MAIL_COLUMNS = `mail_key as "mailKey", ${IS_REFUSED} as "isRefused",
   ${IS_UNSUBSCRIBED} as "isUnsubscribed",
   case when mail_key is not null then ${frequencyChosenBy('mail_key')} end as "frequencyChosen", ${IS_ERASED} as "isErased"`;
 
-/** `emailStatusOf` of a search's row. */
+/** `emailStatusOf` as SQL, for a row of `searches`. */
 export function emailStatusSql({ isMailAvailable, isConsentRequired }: MailRules): string {
   const lacksConsent = isConsentRequired ? `or members -> 'notificationConsent' is null` : '';
   return `case when mail_key is null then 'off' when ${!isMailAvailable} then 'unavailable'
@@ -50,7 +50,7 @@ export function emailStatusSql({ isMailAvailable, isConsentRequired }: MailRules
     when notification_enabled then 'active' else 'off' end`;
 }
 
-/** The number of matches since a moment, at most `NEW_MATCHES_MAX`. Served by matches_search. */
+/** SQL: the number of matches since a time, at most `NEW_MATCHES_MAX`. Served by matches_search. */
 const matchesSince = (moment: string): string => `(select count(*)::integer from (select from matches
   where search_number = searches.number and created_at > ${moment} limit ${NEW_MATCHES_MAX}) recent)`;
 
@@ -64,8 +64,8 @@ export const SEARCH_COLUMNS = `${OTHER_COLUMNS}, members`;
 const UNSET_MEMBERS = { title: '', ...SEARCH_DEFAULTS };
 
 /**
- * Assigns member by member: spreading `stored` would give every combination of names its own hidden class in V8.
- * Reading the members would then be ten times slower, for each of a million searches that the matcher loads.
+ * Assigns the members one by one. Spreading `stored` would give every combination of names its own hidden class in V8,
+ * and reading the members of the million searches that the matcher loads would then be ten times slower.
  */
 export function membersOfStored(stored: StoredMembers): SearchMembers {
   const differing: Readonly<Record<string, unknown>> = stored;
@@ -106,7 +106,7 @@ export async function createSearch(
   );
 }
 
-/** The same with an `Idempotency-Key`. Throws `SearchLimitError`. */
+/** Like `createSearch`, for a request with an `Idempotency-Key`. Throws `SearchLimitError`. */
 export async function createSearchOnce(
   database: Database,
   search: NewSearch,
@@ -127,8 +127,8 @@ async function createSearchWithin(connection: Queryable, clientId: Uuid, search:
 }
 
 /**
- * Ends the erasure of an address if the newly saved consent is dated after the erasure; an unsubscription stays in
- * force. Fails while the recipient is locked, and is retried: an erasure locks the recipient before its searches.
+ * Ends the erasure of an address if the saved consent is newer than the erasure. An unsubscription stays in force.
+ * Fails while the recipient is locked, and is then retried, because an erasure locks the recipient before its searches.
  * Served by the primary keys.
  */
 async function liftErasure(connection: Queryable, clientId: Uuid, members: SearchMembers): Promise<void> {
@@ -168,7 +168,7 @@ async function insertSearch(
   return searchOfRow(rows[0] as SearchRow);
 }
 
-/** Null if there is none, it was deleted, or it belongs to another client. Served by the unique index on id. */
+/** Null if the client has no such search or it was deleted. Served by the unique index on id. */
 export async function readSearch(database: Queryable, clientId: Uuid, id: Uuid): Promise<Search | null> {
   const { rows } = await database.query<SearchRow>(
     `select ${SEARCH_COLUMNS} from searches where id = $1 and client_id = $2 and deleted_at is null`,
@@ -177,23 +177,23 @@ export async function readSearch(database: Queryable, clientId: Uuid, id: Uuid):
   return rows[0] === undefined ? null : searchOfRow(rows[0]);
 }
 
-/** Estimates how many of 1,000 adverts the members match. Uses no connection. */
+/** Estimates how many of 1,000 adverts a search with these members matches. Uses no database connection. */
 export type EstimateMatches = (members: SearchMembers) => Promise<number>;
 
 export interface SearchUpdate {
-  /** Computes the new members from the current search; an error leaves the search unchanged. */
+  /** Computes the new members from the current search. If it throws, the search stays unchanged. */
   readonly merge: (present: Search) => SearchMembers;
-  /** A search that already exceeds the limits may keep its size. */
+  /** If the totals already exceed a limit, the search may keep its size. */
   readonly limits?: SearchLimits;
   readonly estimate?: EstimateMatches;
-  /** True if clearing the consent cancels e-mails that wait to be sent. */
+  /** True if waiting e-mails must be cancelled when the consent is cleared. */
   readonly isConsentRequired?: boolean;
 }
 
 /**
- * Merges under a row lock, so that two concurrent partial updates keep each other's members. Null without such a
- * search. If the change silences the search, it is marked, which cancels its open deliveries (cancellations.ts). A new
- * address clears the refusal of the former one. Throws `SearchLimitError`.
+ * Changes a search while its row is locked, so that concurrent partial updates do not undo one another. Null if there
+ * is no such search. If the change silences the search, the row is marked, so that open deliveries are cancelled
+ * (cancellations.ts). A new address clears the refusal of the former address. Throws `SearchLimitError`.
  */
 export async function updateSearch(
   database: Database,
@@ -212,7 +212,7 @@ export async function updateSearch(
     const hasConsentEnded = present.members.notificationConsent !== null && members.notificationConsent === null;
     if (isConsentRequired && hasConsentEnded) await cancelWaitingMail(connection, present.number);
     const isRecorded = await recordSearchChange(connection, present.number, present.members, members);
-    // Served by the primary key. `revision` is this transaction's: see search-feed.ts.
+    // Served by the primary key. `revision` is the number of this transaction (see search-feed.ts).
     const { rows } = await connection.query<SearchRow>(
       `update searches set title = $2, title_folded = $3, members = $4, notification_enabled = $5,
          endpoint_recipient = $6, event_endpoint = $7, subscribed_events = $8, hide_property_contact = $9,
@@ -234,7 +234,7 @@ export async function updateSearch(
   return search;
 }
 
-/** A locked item is being claimed: the claim waits for the search, then cancels it. Served by mail_items_search. */
+/** Skips locked items: they are being claimed, and the claim itself will cancel them. Served by mail_items_search. */
 async function cancelWaitingMail(connection: Queryable, number: SearchNumber): Promise<void> {
   await connection.query(
     `with open as materialized (
@@ -245,7 +245,7 @@ async function cancelWaitingMail(connection: Queryable, number: SearchNumber): P
   );
 }
 
-/** Estimates both with the current data, and ignores the stored estimate. Null if the criteria are the same. */
+/** Estimates both versions with current data, and ignores the stored estimate. Null if the criteria are the same. */
 async function estimateChange(present: SearchMembers, next: SearchMembers, estimate: EstimateMatches) {
   const isSame = (name: string) => isDeepStrictEqual(Reflect.get(present, name), Reflect.get(next, name));
   if (Object.keys(UNASKED).every(isSame)) return null;
@@ -254,8 +254,8 @@ async function estimateChange(present: SearchMembers, next: SearchMembers, estim
 }
 
 /**
- * Marks the row, which remains until its deliveries are removed; the mark cancels open ones (cancellations.ts). False
- * if there is no such search. An error of `check` on the current search leaves it unchanged.
+ * Marks a search as deleted. Its open deliveries are cancelled later (cancellations.ts), and the row remains until all
+ * its deliveries are removed. False if there is no such search. If `check` throws, the search stays unchanged.
  */
 export async function deleteSearch(
   database: Database,
@@ -280,8 +280,8 @@ export async function deleteSearch(
 }
 
 /**
- * Runs `work` in a transaction that locks the search; null if there is none, it was deleted, or it belongs to another
- * client. Served by the unique index on id.
+ * Runs `work` in a transaction that locks the search. `present` is null if the client has no such search or it was
+ * deleted. Served by the unique index on id.
  */
 function lockingSearch<T>(
   database: Database,
@@ -342,13 +342,13 @@ const RECORDED = [
   'notificationFrequency',
 ] as const;
 
-/** Maximum former versions stored per search. */
+/** Maximum number of former versions that are stored per search. */
 const CHANGES_MAX = 200;
 
 /**
- * Records the former state of a search before a change of its criteria or notifications, so that explanations can show
- * the criteria of that time. Call it before the change, in the same transaction. Resolves with true if there is such a
- * change, which increments the version. Served by search_changes_search.
+ * Records the former values before a change of criteria or notifications, so that explanations can show the criteria of
+ * an earlier time. Call it before the change, in the same transaction. Resolves with true if such values change; the
+ * caller then increments the version. Served by search_changes_search.
  */
 async function recordSearchChange(
   client: Queryable,
@@ -371,7 +371,7 @@ async function recordSearchChange(
   return true;
 }
 
-/** The former values of the members that differ; for an e-mail address, only whether there was one. */
+/** The former values of the members that change. Of an e-mail address, only its existence is recorded. */
 function formerOf(present: SearchMembers, next: SearchMembers): Readonly<Record<string, unknown>> {
   const former: Record<string, unknown> = {};
   for (const name of RECORDED) if (!isDeepStrictEqual(present[name], next[name])) former[name] = present[name];

@@ -1,8 +1,8 @@
 /**
- * Checks that connections are sessions of PostgreSQL itself. A pooler in session mode gives each connection its own
- * session. In transaction mode each transaction may run in another session. The leadership lock would then belong to no
+ * Checks that each connection has its own session of PostgreSQL. This is so with a pooler in session mode. In
+ * transaction mode, however, each transaction may run in another session: the leadership lock would belong to no
  * instance, statements would be prepared in one session and executed in another, and planner settings and time-outs
- * would be arbitrary. So Vigie refuses to start with such a pooler.
+ * would be arbitrary. Therefore Vigie refuses to start with such a pooler.
  */
 
 import type { PoolClient } from 'pg';
@@ -14,7 +14,7 @@ export async function checkSessions(database: DatabasePool): Promise<void> {
   const first = await database.connect();
   try {
     const pid = await processIdOf(first);
-    // The cancel key names the process; a pooler invents its own keys.
+    // Without a pooler, the cancel key names the server process. A pooler makes its own keys.
     if (pid === (first as unknown as { readonly processID: number }).processID) return;
     if (await isShared(first, pid, database)) {
       throw new DatabaseUrlError(
@@ -26,7 +26,7 @@ export async function checkSessions(database: DatabasePool): Promise<void> {
   }
 }
 
-/** Whether the transaction of another connection runs in the session of `first`, or moves `first` to another. */
+/** Whether a transaction of another connection runs in the session of `first`, or moves `first` to another session. */
 async function isShared(first: PoolClient, pid: number, database: DatabasePool): Promise<boolean> {
   const second = await database.connect();
   try {

@@ -1,19 +1,19 @@
 /**
- * The settings of each of our sessions. Installers and administrators may have set others for a role, a database or the
- * server, but our statements, their plans and durability, and the client library's parsers rely on these. The operator
- * decides only compression, `search_path` and server-wide settings.
+ * The settings of each session of Vigie. Installers and administrators may have set other values for a role, a database
+ * or the server, but Vigie's statements, their plans and durability, and the client library's parsers rely on these
+ * values. Operators decide only compression, `search_path` and settings of the whole server.
  */
 
 import type pg from 'pg';
 
-/** A process that is frozen or cut off within a transaction holds its row locks for at most this time. */
+/** Maximum time for which a process that is frozen or cut off within a transaction keeps its row locks. */
 export const TRANSACTION_IDLE_MAX_MS = 10_000;
 
 export type SessionSettings = Readonly<Record<string, string | number>>;
 
-/** The settings of all sessions. One that the server's version of PostgreSQL lacks is omitted. */
+/** The settings of all sessions. Settings that the server's version of PostgreSQL lacks are omitted. */
 export const SESSION_SETTINGS: SessionSettings = {
-  // Values as text: the client library parses these forms, and statements cast them.
+  // Formats of values: the client library parses these formats, and statements cast them.
   DateStyle: 'ISO, MDY',
   IntervalStyle: 'postgres',
   TimeZone: 'UTC',
@@ -21,27 +21,27 @@ export const SESSION_SETTINGS: SessionSettings = {
   extra_float_digits: 1,
   standard_conforming_strings: 'on',
   array_nulls: 'on',
-  // Transactions: a statement sees everything committed before it, and an error does not end the session.
+  // Transactions: a statement sees everything that was committed before it, and an error does not end the session.
   default_transaction_isolation: 'read committed',
   exit_on_error: 'off',
-  // Each kind of work has its own time limit.
+  // No general time limits, because each kind of work sets its own.
   statement_timeout: 0,
   lock_timeout: 0,
   transaction_timeout: 0,
   idle_session_timeout: 0,
   idle_in_transaction_session_timeout: TRANSACTION_IDLE_MAX_MS,
-  // If the process vanishes, PostgreSQL ends its statements and releases its locks within half a minute.
+  // If a process disappears, PostgreSQL ends its statements and releases its locks within half a minute.
   tcp_keepalives_idle: 10,
   tcp_keepalives_interval: 5,
   tcp_keepalives_count: 3,
   tcp_user_timeout: 25_000,
   client_connection_check_interval: 10_000,
-  // A plan with a forced scan looks expensive to PostgreSQL; compiling it takes a hundred times as long as running it.
+  // A plan with a forced scan looks expensive, but compiling it takes a hundred times as long as running it.
   jit: 'off',
-  // Solid-state disks are assumed; the default of 4 is for spinning disks.
+  // For solid-state disks. The default of 4 is for spinning disks.
   random_page_cost: '1.1',
   work_mem: '16MB',
-  // Parallel workers would take the matcher's core, and a container's /dev/shm of 64 MB.
+  // Parallel workers would use the matcher's core and a container's /dev/shm of 64 MB.
   max_parallel_workers_per_gather: 0,
   from_collapse_limit: 8,
   join_collapse_limit: 8,
@@ -49,14 +49,15 @@ export const SESSION_SETTINGS: SessionSettings = {
 
 export const PLANS = {
   /**
-   * Arbitrary statements, planned for their parameters each time. A plan cached while a table was empty would go on
-   * scanning all of it: within a minute of deliveries, claims became ten times as expensive.
+   * For arbitrary statements, which are planned each time for their parameters. A plan that was cached while a table
+   * was empty would continue to scan the whole table: within a minute of deliveries, claims became ten times as
+   * expensive.
    */
   requests: { plan_cache_mode: 'force_custom_plan' },
   /**
-   * The few statements of the pipeline, each planned once per connection, because planning takes as long as running.
-   * Plans must use indexes, however small a table is when the statement is planned. The keys of a statement bound its
-   * joined rows, so hash joins are allowed: a row costs as much in a batch of 200 as in one of 10.
+   * For the few statements of the pipeline. Each is planned once per connection, because planning takes as long as
+   * running. Plans must use indexes, even if a table is small at that time. Hash joins are allowed, because the keys
+   * limit the joined rows; so a row costs as much in a batch of 200 as in one of 10.
    */
   pipeline: {
     plan_cache_mode: 'force_generic_plan',
@@ -67,10 +68,10 @@ export const PLANS = {
 } as const satisfies Record<string, SessionSettings>;
 
 /**
- * Applies these settings and `own`; resolves with the process id of the session. Uses a statement, because a pooler
- * refuses start-up settings and reports a process id other than PostgreSQL's. Planner methods that `own` does not name
- * get PostgreSQL's defaults. Commits wait for the WAL as the operator has configured it, but at least for this server's
- * own disk. Compression is lz4 if the server has it (see the end of 0001_schema.sql). `pg_settings` lists all settings.
+ * Applies `SESSION_SETTINGS` and `own`. Resolves with the process id of the session. Uses a statement, because a pooler
+ * refuses start-up settings and reports another process id than PostgreSQL. Planner methods that `own` does not name
+ * get PostgreSQL's defaults. Commits wait for the WAL as the operator has configured, but at least for the disk of this
+ * server. Values are compressed by lz4 if the server has it (see the end of 0001_schema.sql).
  */
 export async function beginSession(client: pg.ClientBase, own: SessionSettings): Promise<number> {
   const settings = { ...SESSION_SETTINGS, ...own };

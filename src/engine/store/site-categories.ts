@@ -1,4 +1,4 @@
-/** Site categories: the valid values of an advert's `publisher.category`, named by the operators. */
+/** Site categories: the values of an advert's `publisher.category` that operators have defined. */
 
 import type { SiteCategoryName } from '../domain/search.ts';
 import { type Database, type Queryable, transaction } from './database.ts';
@@ -8,12 +8,12 @@ export interface SiteCategory {
   readonly name: string;
 }
 
-/** A search names the category, so it cannot be removed: an inclusion without its category would match everything. */
+/** A search names the category, so it must stay: an inclusion without any category would match everything. */
 export class SiteCategoryInUseError extends Error {
   readonly code = 'SITE_CATEGORY_IN_USE';
 }
 
-/** In French alphabetical order. A sequential scan of some ten rows. */
+/** All site categories in French alphabetical order. A sequential scan of about ten rows. */
 export async function listSiteCategories(database: Queryable): Promise<readonly SiteCategory[]> {
   const { rows } = await database.query<SiteCategory>(
     'select id, name from site_categories order by name collate "fr-x-icu"',
@@ -21,22 +21,22 @@ export async function listSiteCategories(database: Queryable): Promise<readonly 
   return rows;
 }
 
-/** Reads the current names, and returns a function from id to name. */
+/** Reads the current names. Resolves with a function from id to name. */
 export async function siteCategoryNames(database: Queryable): Promise<SiteCategoryName> {
   const names = new Map((await listSiteCategories(database)).map(({ id, name }) => [id, name]));
   return (id) => names.get(id) ?? null;
 }
 
 /**
- * Replaces the site categories with `names`; those that stay keep their ids. Throws `SiteCategoryInUseError` and
- * changes nothing if a search names one that would be removed.
+ * Replaces the site categories with `names`. Categories that stay keep their ids. If a search names a category that
+ * would be removed, throws `SiteCategoryInUseError` and changes nothing.
  */
 export async function setSiteCategories(
   database: Database,
   names: readonly string[],
 ): Promise<readonly SiteCategory[]> {
   return transaction(database, async (client) => {
-    // The table is tiny; the delete scans it.
+    // Scans the table, which is tiny.
     const { rows: gone } = await client.query<SiteCategory>(
       'delete from site_categories where name <> all ($1::text[]) returning id, name',
       [names],
@@ -51,7 +51,7 @@ export async function setSiteCategories(
   });
 }
 
-/** Scans every search. Operators do this so rarely that an index, which every write maintains, would cost more. */
+/** Scans every search. An index would cost more, because every write would maintain it and operators rarely do this. */
 async function findUsed(client: Queryable, categories: readonly SiteCategory[]): Promise<readonly SiteCategory[]> {
   const { rows } = await client.query<{ readonly id: number }>(
     `select category.id from unnest($1::int[]) as category (id)

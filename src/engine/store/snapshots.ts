@@ -1,4 +1,4 @@
-/** Property documents as of a change, so that a retry five hours later sends the same bytes. */
+/** Property documents at the time of a change, so that a retry five hours later sends the same bytes. */
 
 import type { Uuid } from '../domain/ids.ts';
 import { arrayLiteral, joinedJson, jsonTexts } from './array-literal.ts';

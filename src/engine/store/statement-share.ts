@@ -1,9 +1,9 @@
-/** Limits the size of one statement: its parameters are strings of bounded length. */
+/** Limits the size of a statement, whose parameters are strings. */
 
-/** Approximate maximum characters of one statement's parameters. A larger item gets a statement of its own. */
+/** Approximate maximum length of a statement's parameters, in characters. A longer item gets its own statement. */
 const STATEMENT_LENGTH_MAX = 4 * 1_024 * 1_024;
 
-/** Divides `items`, in their order, into shares of at most `STATEMENT_LENGTH_MAX`. */
+/** Divides `items`, in the same order, into shares of at most `STATEMENT_LENGTH_MAX`. */
 export function statementShares<T>(items: readonly T[], lengthOf: (item: T) => number): readonly (readonly T[])[] {
   const shares: T[][] = [];
   let length = Number.POSITIVE_INFINITY;

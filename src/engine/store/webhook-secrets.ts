@@ -1,14 +1,14 @@
 /**
  * Secrets that sign all webhooks of a client, in addition to the token of each search (decisions, section 11). Every
- * attempt needs them, so each courier caches them for a few seconds. A change is announced, like that of a key, and
- * takes effect everywhere within `STALENESS_MAX_MS`.
+ * attempt needs them, so each courier caches them for a few seconds. Changes are announced, like those of API keys, and
+ * have an effect everywhere within `STALENESS_MAX_MS`.
  */
 
 import type { Uuid } from '../domain/ids.ts';
 import type { Queryable } from './database.ts';
 import { rememberReads } from './gathered-reads.ts';
 
-/** The expression of the index, so that expired secrets are not read. */
+/** The same expression as in the index, so that expired secrets are not read. */
 export const IS_SECRET_ALIVE = `coalesce(expires_at, 'infinity') > now()`;
 
 interface StoredSecret {
@@ -20,13 +20,13 @@ interface StoredSecret {
 export type SecretsAt = (sentAt: Date) => readonly string[];
 
 export interface WebhookSecrets {
-  /** The secrets of each client; immediate for recently read ones. */
+  /** The secrets of each client, from the cache if they were read recently. */
   read(clientIds: readonly Uuid[]): Promise<readonly (readonly [Uuid, SecretsAt])[]>;
   /** Drops the cache. */
   forget(): void;
 }
 
-/** With its own cache; one per process. `nowMs` is any monotonic clock. */
+/** Reads secrets with a cache. Create one per process. `nowMs` is any monotonic clock. */
 export function rememberWebhookSecrets(database: Queryable, nowMs?: () => number): WebhookSecrets {
   const { read, forget } = rememberReads((clientIds) => readSecrets(database, clientIds as readonly Uuid[]), nowMs);
   return {
@@ -35,7 +35,7 @@ export function rememberWebhookSecrets(database: Queryable, nowMs?: () => number
   };
 }
 
-/** The secrets that sign now, without the cache. Served by webhook_secrets_client. */
+/** The secrets that sign at `sentAt`, without the cache. Served by webhook_secrets_client. */
 export async function readSigningSecrets(
   database: Queryable,
   clientId: Uuid,

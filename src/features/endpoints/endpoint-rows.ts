@@ -21,7 +21,7 @@ type Row = Omit<OwnEndpoint, 'key'> & { readonly key: string | null };
 const IS_OF_CLIENT = 'length(key) = 32 and substr(key, 17, 8) = right($1::text, 8)';
 
 /**
- * Ordered by URL. Served by searches_client; endpoints are read one by one: there are thousands at most. Waiting
+ * Ordered by URL. Served by searches_client. Endpoints are read one by one, as there are thousands at most, and waiting
  * deliveries are looked up in open_endpoint.
  */
 export async function listOwnEndpoints(
@@ -48,7 +48,7 @@ export async function listOwnEndpoints(
   );
   const [{ total, page } = { total: 0, page: null }] = rows;
   const endpoints = (page ?? []).map((row) => ({ ...row, key: endpointKeyOf(clientId, row.url), stored: row.key }));
-  // Keys contain only the last digits of a client's id: clients whose ids end alike match each other's endpoints.
+  // Keys contain only the last digits of a client's id, so different clients may match each other's endpoints.
   return { endpoints: endpoints.filter(({ key, stored }) => stored === null || stored === key), total };
 }
 

@@ -1,6 +1,6 @@
 /**
  * `/endpoints` (decisions, sections 6 and 7): the endpoints of a client's webhooks, their states, and their pauses. The
- * engine pauses dead endpoints, and sends nothing to a paused one. A client ends such a pause, and its own pauses.
+ * engine pauses dead endpoints, and sends nothing to a paused one. A client can end these pauses and its own.
  */
 
 import type Router from '@koa/router';
@@ -31,7 +31,7 @@ const ENDPOINT_LIST_PARAMETERS = {
   ...PAGING,
 } as const;
 
-/** Couriers hold every pause in memory. */
+/** Limited because couriers keep every pause in memory. */
 const OWN_PAUSES_MAX = 1_000;
 
 const ENDPOINT_CHANGE = {

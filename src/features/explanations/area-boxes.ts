@@ -1,6 +1,6 @@
 /**
- * Boxes of longitude and latitude, in degrees, that cover the circle and the polygons of a search. An index of
- * locations is queried with them before the exact test, so a box may be larger than the area, never smaller.
+ * Boxes of longitude and latitude, in degrees, that cover the circle and the polygons of a search. They select
+ * locations from an index before the exact test, so a box may be larger than the area, but never smaller.
  */
 
 import type { Areas } from '../../engine/domain/areas.ts';
@@ -18,7 +18,7 @@ const MARGIN = 1e-6;
 /** If there are more polygons than this, one box covers all of them. */
 const POLYGONS_MAX = 64;
 
-/** Boxes within the world; none is wider than it. */
+/** Boxes within the world, none wider than the world. */
 export function boxesOf({ circle, polygons }: Pick<Areas, 'circle' | 'polygons'>): readonly Box[] {
   const boxes = polygons.map(boxOfPolygon);
   const covering = boxes.length > POLYGONS_MAX ? [around(boxes)] : boxes;

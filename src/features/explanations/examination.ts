@@ -1,7 +1,7 @@
 /**
  * Evaluates scanned properties by the criteria of a search. Texts are evaluated last, because they are in the
- * documents, which are read only if the property is still relevant after all other criteria. Also computes since when a
- * property satisfies a search (decisions, section 11).
+ * documents, which are read only if the property is still relevant after all other criteria. Also computes when a
+ * property began to satisfy a search (decisions, section 11).
  */
 
 import { yieldToOthers } from '../../engine/actor/waiting.ts';
@@ -29,7 +29,7 @@ export interface ExaminedProperty {
   readonly facts: PropertyFacts;
   /** The first two failed criteria. */
   readonly failures: readonly CriterionName[];
-  /** Whether the property satisfies the search without its excluded site categories. */
+  /** True if the property satisfies the search without its excluded site categories. */
   readonly isSatisfiedWithoutExclusions: boolean;
 }
 
@@ -43,8 +43,8 @@ export interface QueryTools extends SampledDatabase, WorkSlicesOptions {
 }
 
 /**
- * Resolves with the number of properties that each evaluated one represents. Stops after the texts of `textsMax`
- * properties; the properties evaluated by then are a fair sample of the rest.
+ * Resolves with the number of properties that each evaluated property represents. Stops after reading the texts of
+ * `textsMax` properties: those evaluated by then are a fair sample.
  */
 export async function evaluateCandidates(
   scan: Scan,
@@ -59,7 +59,7 @@ export async function evaluateCandidates(
   let textsLeft = textsMax;
   await scan(async (portion) => {
     const slices = createWorkSlices(tools);
-    // Properties that only their texts can decide.
+    // Properties for which only the texts are left to evaluate.
     const pending: ExaminedProperty[] = [];
     for (const { uuid, facts } of portion.properties) {
       const one = evaluated(uuid, readSummary(facts), NO_TEXTS, textless, tools.medians);
@@ -129,8 +129,8 @@ function evaluated(
 
 /**
  * For a property that satisfies `criteria` now: the later of its creation and the last recorded change of price or
- * surface that made it satisfy them. All other facts, its texts and the medians are assumed to have been as they are now.
- * ISO 8601.
+ * surface that made it satisfy them. Assumes that all other facts, the texts and the medians have not changed. ISO
+ * 8601.
  */
 export function satisfiedSince(criteria: Criteria, summary: PropertySummary, medians: Medians): string {
   // Texts and location have not changed, so only a few numbers remain to be compared.
@@ -165,8 +165,8 @@ export interface WorkSlicesOptions {
 }
 
 /**
- * Divides long work into slices. After a millisecond it yields to everything else in the thread. Several such works take
- * turns, and only one of them runs between two polls of the sockets.
+ * Divides long work into slices of a millisecond, between which all other work of the thread runs. Several such tasks
+ * take turns, and only one of them runs between two polls of the sockets.
  */
 export function createWorkSlices({
   nowMs = () => performance.now(),

@@ -22,7 +22,7 @@ import { type Explaining, explainPair, matchReasonOf, reasonSentence, type Subje
 import type { PairReason } from './pair-history.ts';
 import { queriesOf } from './queries.ts';
 
-/** Node.js limits the request line and headers to 16 KiB in total; this leaves room for the rest. */
+/** Below the limit of Node.js for the request line and headers, 16 KiB in total. */
 const URL_LENGTH_MAX = 15_000;
 
 export const EXPLANATION_PARAMETERS = {
@@ -88,7 +88,7 @@ async function findSubject(wanted: WantedProperty, explaining: Explaining): Prom
   throw new Problem(404, REFUSALS.notHeld);
 }
 
-/** Null if the search has been deleted meanwhile. */
+/** Null if the search has since been deleted. */
 export async function explain(
   number: SearchNumber,
   subject: Subject,

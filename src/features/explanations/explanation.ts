@@ -1,4 +1,4 @@
-/** Explains why a property is or is not a match of a search, by present evaluation and recorded history. */
+/** Explains why a property is or is not a match of a search, from its current evaluation and the recorded history. */
 
 import type { StoredProperty } from '../../engine/domain/change.ts';
 import { criterionReason, type Evaluation, evaluate } from '../../engine/domain/criteria.ts';
@@ -45,7 +45,7 @@ export interface Subject {
   readonly recorded: RecordedProperty;
 }
 
-/** A leader uses a newly stored median after this time at the latest. */
+/** A leader uses a newly stored median within this time. */
 const MEDIAN_IN_USE_AFTER_MS = 5_000;
 
 export async function subjectOf(stored: StoredProperty, explaining: Explaining): Promise<Subject> {

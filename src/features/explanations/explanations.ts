@@ -55,7 +55,7 @@ const ExplainedCriterion = z.strictObject({
   reason: text('Reason as a sentence, in the language of Accept-Language (fr, en).'),
 });
 
-/** Typed as a string, so that a code added later breaks no generated client. */
+/** Typed as a string, so that new codes do not break generated clients. */
 const MatchReason = z.strictObject({
   code: text(`A stable code, independent of the sentence: ${PAIR_REASON_CODES.join(', ')}.`),
   at: dateTime('When it happened; null if that is unknown, or for a current state.').nullable(),
@@ -252,17 +252,17 @@ export const explanations: Feature = {
   estimate: createMatchEstimator,
 };
 
-/** Size of the sample, also used as the estimate of a search without criteria if no property is stored. */
+/** Size of the sample. Also the estimate for a search without criteria if no property is stored. */
 const SAMPLE_MAX = 1_000;
 /** Number of properties whose texts are read: folding a text costs more than evaluating all other criteria. */
 const TEXTS_MAX = 100;
-/** Every search has it by default, so it does not count as a criterion of the client. */
+/** Every search has this criterion by default, so it does not count as set by the client. */
 const DEFAULT_CRITERION: RemovableCriterion = 'withCoherentPrice';
 const KEPT_MS = 60_000;
-/** Polygon corners and words compared for one search. Above these limits, fewer properties represent the others. */
+/** Polygon corners and words compared for one search. Above these limits, fewer properties are evaluated. */
 const CORNERS_COMPARED_MAX = 4_000_000;
 const WORDS_COMPARED_MAX = 2_000;
-/** Evaluations between two readings of the clock. */
+/** Number of evaluations between two readings of the clock. */
 const EVALUATED_AT_ONCE = 8;
 
 interface Sample {
@@ -272,9 +272,9 @@ interface Sample {
 }
 
 /**
- * Estimates how many of 1,000 adverts a new search will match, by evaluating it against the first thousand properties of
- * the sample. The leader corrects a client's totals with a sample of adverts (store/search-totals.ts). Resolves when the
- * sample is in memory; it is reread after a minute.
+ * Estimates how many of 1,000 adverts a new search will match, by evaluating it against the first thousand properties
+ * of the sample. The leader corrects a client's totals with a sample of adverts (store/search-totals.ts). Resolves when
+ * the sample is in memory; the sample is read again after a minute.
  */
 export function createMatchEstimator(
   database: Queryable,

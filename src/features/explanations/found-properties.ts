@@ -1,7 +1,7 @@
 /**
- * The live properties that satisfy a search now, notified or not (decisions, section 7). If there are not too many
- * candidates, all are evaluated. Otherwise only the recently changed ones are, so that a property changed a minute ago
- * is found; a sample only estimates how many others there may be.
+ * The live properties that satisfy a search now, notified or not (decisions, section 7). All candidates are evaluated
+ * if there are not too many. Otherwise only recently changed ones are, so that a property that changed a minute ago is
+ * found. A sample then estimates the number of the others.
  */
 
 import { hasAreas } from '../../engine/domain/areas.ts';
@@ -62,7 +62,7 @@ export interface FoundProperties {
 /** A page of the response. */
 export interface ListedProperties extends Omit<FoundProperties, 'page'> {
   readonly page: readonly ListedProperty[];
-  /** Whether the search hides contacts. */
+  /** True if the search hides contacts. */
   readonly hidePropertyContact: boolean;
 }
 

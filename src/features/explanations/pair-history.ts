@@ -1,8 +1,8 @@
 /**
  * Derives the history between a search and a property from their records: the match with its cause, the versions of the
- * search, and the events of the property. The history is computed backwards from a moment at which the property is known
- * to satisfy the search. Facts that may have changed without a record count as unknown, and several possible beginnings
- * count as "not recorded".
+ * search, and the events of the property. It goes backwards from a moment at which the property is known to satisfy the
+ * search. Facts that may have changed without a record count as unknown. If there are several possible beginnings, the
+ * result is "not recorded".
  */
 
 import { isDeepStrictEqual } from 'node:util';
@@ -33,7 +33,7 @@ export interface RecordedMessage {
 /** A search between two recorded changes. */
 export interface SearchVersion {
   readonly version: number;
-  /** Null if its beginning is not recorded any more. */
+  /** Null if its beginning is no longer recorded. */
   readonly from: Date | null;
   readonly criteria: Criteria;
   readonly isNotifying: boolean;
@@ -59,10 +59,10 @@ export interface PairMatch {
 export interface PairHistory {
   readonly evaluations: readonly Evaluation[];
   readonly match: PairMatch | null;
-  /** Oldest first; the present version is last. */
+  /** Oldest first; the current version is last. */
   readonly versions: readonly SearchVersion[];
   readonly deletedAt: Date | null;
-  /** Whether the recipient has unsubscribed from e-mails. */
+  /** True if the recipient has unsubscribed from e-mails. */
   readonly isUnsubscribed: boolean;
   /** Newest first, as far back as events are kept. */
   readonly messages: readonly RecordedMessage[];
@@ -72,13 +72,13 @@ export interface PairHistory {
   readonly summary: PropertySummary;
   /** Derives the facts that matching uses from a summary of this property. */
   readonly factsOf: (summary: PropertySummary) => PropertyFacts;
-  /** With several adverts, crawls may change which one represents the property, without a record. */
+  /** True with several adverts: crawls may then change, without a record, which one represents the property. */
   readonly hasSeveralAdverts: boolean;
   /** True if events give the former price and surface: the property has one advert and does not state them itself. */
   readonly isRetraceable: boolean;
   /**
-   * When the median that decides the price's coherence changed after the last change of the property. Null if it did not,
-   * or if the median does not decide.
+   * When the median that decides the price's coherence changed after the last change of the property. Null if it did
+   * not change, or if it is not decisive.
    */
   readonly medianMovedAt: Date | null;
   /** Likewise for the market with which `marketDifference` compares. */
@@ -121,7 +121,7 @@ export type PairReasonCode = (typeof PAIR_REASON_CODES)[number];
 
 export interface PairReason {
   readonly code: PairReasonCode;
-  /** When it happened; null if unknown, or for a present state. */
+  /** When it happened; null if unknown, or for a current state. */
   readonly at: Date | null;
   readonly was?: string | null;
   readonly is?: string | null;
@@ -158,7 +158,7 @@ function now(code: PairReasonCode): PairReason {
   return { code, at: null };
 }
 
-/** An alert and the present evaluation may disagree because they used different medians. */
+/** An alert and the current evaluation may disagree because they used different medians. */
 function medianOf(
   { evaluations, match, medianMovedAt, marketMovedAt }: PairHistory,
   reasons: readonly PairReason[],
@@ -177,13 +177,13 @@ function silenceOf(history: PairHistory): readonly PairReason[] {
   return [beginningOf(walk(history, history.summary, null)), ...unsubscribedOf(history, history.messages)];
 }
 
-/** Reports that the search subscribes to none of the events in `messages` since its present version began. */
+/** `not-subscribed` if the search subscribes to none of the events in `messages` since its current version. */
 function unsubscribedOf({ versions }: PairHistory, messages: readonly RecordedMessage[]): readonly PairReason[] {
   const { from, isNotifying, subscribedEvents } = versions.at(-1) as SearchVersion;
   const kinds = messages
     .filter(({ at }) => from !== null && at > from)
     .flatMap(({ events }) => events.map((e) => e.kind));
-  // If it does subscribe to one, the property failed the search at that time, because medians or adverts were different.
+  // If it subscribes to one, the property failed the search at that time, because medians or adverts were different.
   const isUnsubscribed = isNotifying && kinds.length > 0 && !kinds.some((kind) => subscribedEvents.includes(kind));
   return isUnsubscribed ? [now('not-subscribed')] : [];
 }
@@ -232,7 +232,7 @@ function returnOf(history: PairHistory, match: PairMatch): readonly PairReason[]
   if (!match.hasBegun || match.resumedAt !== null) return [];
   const place = causeOf(history, match);
   const messages = history.messages.filter(({ at }, i) => (place === -1 ? at > match.createdAt : i < place));
-  // A return is not a match, even if the search notifies: every moment at which it may have happened is a candidate.
+  // A return causes no match, even if the search notifies, so every possible moment is a candidate.
   const versions = history.versions.map((version) => ({ ...version, isNotifying: false }));
   const { end, candidates } = walk({ ...history, messages, versions }, history.summary, null, match.searchVersion);
   return end === null ? [] : [{ code: 'came-back', at: candidates.length === 1 ? end : null }];
@@ -254,7 +254,7 @@ function standingOf({ versions, deletedAt, isUnsubscribed }: PairHistory): reado
   ];
 }
 
-/** Index of the message that caused a match: the nearest in time with the same events; -1 if it is not kept any more. */
+/** Index of the message that caused a match: the nearest in time with the same events; -1 if it is no longer kept. */
 function causeOf({ messages, keptSince }: PairHistory, { cause, createdAt }: PairMatch): number {
   if (keptSince !== null && createdAt < keptSince) return -1;
   const away = ({ at }: RecordedMessage): number => Math.abs(at.getTime() - createdAt.getTime());
@@ -281,7 +281,7 @@ function beginningOf({ candidates }: Walk): PairReason {
 /**
  * Walks back to the beginning of version `toVersion`, starting at a moment at which the property, as in `summary`,
  * satisfies the search: now or, with `match`, just before the change that caused it. While a search notifies, every
- * beginning is a match, so a beginning without a match must lie in another period.
+ * beginning causes a match, so a beginning without a match is in another period.
  */
 function walk(history: PairHistory, summary: PropertySummary, match: PairMatch | null, toVersion = -1): Walk {
   const { factsOf, hasSeveralAdverts, isRetraceable, heldSince, keptSince } = history;
@@ -328,12 +328,12 @@ function failsMeasured(criteria: Criteria, facts: PropertyFacts): boolean {
   return failuresOf(criteria, facts, Number.POSITIVE_INFINITY).some((name) => MEASURED.includes(name));
 }
 
-/** Leaves out the criteria that compare with medians, which had other values at another time. */
+/** Ignores the criteria that compare with medians, because the medians were different at other times. */
 function failsNow(criteria: Criteria, facts: PropertyFacts): boolean {
   return failuresOf({ ...criteria, withCoherentPrice: false, marketDifference: UNBOUNDED }, facts, 1).length > 0;
 }
 
-/** What an event reveals about the former facts: a value, nothing (no fact changed), the presence, or only a part. */
+/** What an event reveals about former facts: a value, nothing (no fact changed), the presence, or only a part. */
 const RETRACES: Readonly<Record<EventKind, 'value' | 'nothing' | 'presence' | 'part'>> = {
   'ad.update.price': 'value',
   'ad.update.surface': 'value',

@@ -12,15 +12,15 @@ import type { ScannedProperty } from './property-scans.ts';
 
 export interface RecordedVersion {
   readonly version: number;
-  /** Null if its beginning is not recorded any more. */
+  /** Null if its beginning is no longer recorded. */
   readonly from: Date | null;
-  /** Of a former address, only its presence is recorded. */
+  /** For a former address, only the fact that there was one is recorded. */
   readonly members: SearchMembers & { readonly hasNotificationRecipient?: boolean };
 }
 
 export interface RecordedSearch {
   readonly id: Uuid;
-  /** Oldest first; the present version is last. */
+  /** Oldest first; the current version is last. */
   readonly versions: readonly RecordedVersion[];
   readonly deletedAt: Date | null;
   readonly isUnsubscribed: boolean;
@@ -104,7 +104,7 @@ export async function readPropertyHistory(database: Queryable, uuid: Uuid): Prom
   return { heldSince: stored.rows[0]?.at ?? new Date(0), messages, readSince };
 }
 
-/** Those of `deliveries` that wait for a paused endpoint. Served by the primary key of endpoints. */
+/** The deliveries among `deliveries` that wait for a paused endpoint. Served by the primary key of endpoints. */
 export async function readPausedOnes(
   database: Queryable,
   deliveries: readonly { readonly id: Uuid; readonly endpointKey: string; readonly state: DeliveryState }[],

@@ -1,4 +1,4 @@
-/** Figures of what a search would find, counted over property summaries (decisions, section 11). Read-only. */
+/** Counts what a search would find, from property summaries (decisions, section 11). Read-only. */
 
 import { hasAreas } from '../../engine/domain/areas.ts';
 import { type Criteria, removableCriteria, withoutCriterion } from '../../engine/domain/criteria.ts';
@@ -26,7 +26,7 @@ export interface PreviewFigures {
   readonly estimated: boolean;
   /** When the properties that satisfy the search now began to do so. Oldest day first, today last. */
   readonly startedPerDay: readonly { readonly date: string; readonly count: number }[];
-  /** Mean over the days with data, without the first, whose count includes the initial stock; null if there is no such day. */
+  /** Mean over the days with data, except the first, which counts the initial stock; null if there is no such day. */
   readonly perDay: number | null;
   /** First day with data; null if there is data for all requested days. */
   readonly knownSince: string | null;
@@ -111,7 +111,7 @@ export async function countSatisfied(
 
 /** 95 % of a normal distribution are within this many standard deviations. */
 const DEVIATIONS = 1.96;
-/** Added to the counts, because a zero in a sample does not prove that there are none (Agresti and Coull, 1998). */
+/** Added to counts, because a zero in a sample does not prove that there are none (Agresti and Coull, 1998). */
 const COUNTED_MORE = 2;
 
 /** Extrapolates `count` from a sample in which each property represents `weight`. */

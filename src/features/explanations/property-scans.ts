@@ -60,8 +60,7 @@ const EVENTS_MAX = 100_000;
 const LAST_EVENT_ID = String(2n ** 63n - 1n);
 
 /**
- * Number of candidates to evaluate. It depends on the search alone, never on the clock, so that a busy machine gives
- * the same answer, only later.
+ * Number of candidates to evaluate. It depends only on the search, so that a busy machine answers later, but the same.
  */
 function boundsOf({ areas, excludedAreas, expressions }: Criteria): {
   readonly wholeMax: number;
@@ -90,10 +89,10 @@ interface KeyRow {
 }
 
 /**
- * Candidates in the areas that may fail at most `failuresMax` criteria, or a sample if there are very many. Only keys are
- * sorted; summaries are wide, and many stay unread, so they are fetched by portion. Sorting by an expression keeps
- * PostgreSQL from scanning all properties in sample order. Served by property_summaries_keys (communes, departments, zip
- * codes) and property_summaries_location (circles, polygons).
+ * Candidates in the areas that may fail at most `failuresMax` criteria, or a sample if there are very many. Only keys
+ * are sorted. Summaries are fetched by portion, because they are wide and many are never needed. Sorting by an
+ * expression keeps PostgreSQL from scanning all properties in sample order. Served by property_summaries_keys
+ * (communes, departments, zip codes) and property_summaries_location (circles, polygons).
  */
 export async function scanAreas(
   { database, sampleStart }: SampledDatabase,
@@ -115,8 +114,8 @@ export async function scanAreas(
 }
 
 /**
- * Candidates anywhere that may fail at most `failuresMax` criteria besides the areas, or a sample if there are very many.
- * Served by property_summaries_sample.
+ * Candidates anywhere that may fail at most `failuresMax` criteria other than the areas, or a sample if there are very
+ * many. Served by property_summaries_sample.
  */
 export async function scanAnywhere(
   { database, sampleStart }: SampledDatabase,
@@ -130,7 +129,7 @@ export async function scanAnywhere(
   const isWhole = rowCount === 0;
   const max = isWhole ? wholeMax : partMax;
   const rows: KeyRow[] = [];
-  // First from the start to the end of the circle, then from the smallest key.
+  // First the keys from the start upwards, then those below the start.
   for (const side of ['>=', '<'] as const) {
     const { rows: half } = await database.query<KeyRow>(
       `select ${positionFrom(sampleStart)} as key, property_uuid as uuid from property_summaries
@@ -238,7 +237,7 @@ function positionFrom(start: number): string {
   return `((sample_key::bigint - (${start}) + ${KEYS}) % ${KEYS})::float8`;
 }
 
-/** How many properties each read one represents: the share of the circle read up to `position` is their share too. */
+/** How many properties each read property represents if the circle was read up to `position`. */
 function weightOf(position: number): number {
   return KEYS / (position + 1);
 }
@@ -292,7 +291,7 @@ const RANGE_COLUMNS = [
   ['bedroom', 'bedroom'],
 ] as const;
 
-/** UUID; title and description stated for the property; the advert's own title and description. Null if absent. */
+/** UUID; title and description of the property; title and description of the advert. Null if absent. */
 export type AdvertTexts = readonly [
   uuid: Uuid,
   title: string | null,
@@ -303,7 +302,7 @@ export type AdvertTexts = readonly [
 
 const PICKED = PACKED_TEXTS.map((path) => `advert #>> '${path}'`).join();
 
-/** Texts of every advert of the properties that still exist. Reads no complete state. Served by the primary key. */
+/** The texts of all adverts of existing properties, without their complete states. Served by the primary key. */
 export async function readTexts(
   database: Queryable,
   uuids: readonly Uuid[],

@@ -1,6 +1,6 @@
 /**
- * Queries about many properties or searches. A worker thread with its own connections to PostgreSQL answers them, so that
- * a second of evaluation delays neither requests nor recording.
+ * Queries about many properties or searches. They run in a worker thread with its own connections to PostgreSQL, so
+ * that long evaluations do not delay requests or recording.
  */
 
 import type { AskThread } from '../../engine/actor/worker-thread.ts';

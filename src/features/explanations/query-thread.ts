@@ -1,4 +1,4 @@
-/** The thread that answers queries (queries.ts). It holds connections and the medians, reloaded after a change. */
+/** The thread that answers queries (queries.ts). It has its own connections, and reloads changed medians. */
 
 import { platform, setPriority } from 'node:os';
 import { answerRequests, type Cancellation, settingsOfThread } from '../../engine/actor/worker-thread.ts';
@@ -18,10 +18,10 @@ import { type FoundPair, readFoundPairs, readMarked } from './pair-rows.ts';
 import { type PreviewQuery, previewFigures } from './preview-figures.ts';
 import { sampleStartAt } from './property-scans.ts';
 
-/** On Linux each thread has its own priority: if processors are scarce, recording and requests take precedence. */
+/** On Linux each thread has its own priority. A low one gives precedence to recording and requests. */
 const NICENESS = 10;
 if (platform() === 'linux') setPriority(0, NICENESS);
-// Reading the forms during a query would delay that query and others that run at the same time.
+// Reads the forms now: reading them during a query would delay all queries of that moment.
 readFrenchForms();
 
 const { databaseUrl, ...settings } = settingsOfThread() as {
@@ -29,7 +29,7 @@ const { databaseUrl, ...settings } = settingsOfThread() as {
   readonly connectionsMax: number;
   readonly statementTimeoutMs: number;
 };
-// A broken idle connection needs no report: the next statement opens another.
+// A broken idle connection needs no report, because the next statement opens another.
 const pool = openDatabase({ url: databaseUrl, ...settings, onConnectionLost: () => undefined });
 
 const storedMedians = followMedians(pool);
@@ -137,7 +137,7 @@ async function* readMembersOf(database: Queryable, clientId: Uuid): AsyncGenerat
   }
 }
 
-/** Leaves out searches that have been deleted meanwhile. Served by searches_client_title. */
+/** Leaves out searches that have since been deleted. Served by searches_client_title. */
 async function inTitleOrder(
   database: Queryable,
   clientId: Uuid,

@@ -1,6 +1,6 @@
 /**
- * Reads of the feed. Transactions do not commit in the order of their numbers, so a read ends where the oldest running
- * one begins (`pg_snapshot_xmin`, as in search-feed.ts): after that, no instance can record anything before a returned
+ * Reads of the feed. Transactions do not commit in the order of their numbers, so a read ends at the oldest running
+ * transaction (`pg_snapshot_xmin`, as in search-feed.ts). No instance can then record anything before a returned
  * position. All batches of an earlier epoch are settled, because the epoch changes only after the transactions that
  * record in it have ended.
  */
@@ -16,7 +16,7 @@ export interface FeedQuery {
   /** Null for all searches. */
   readonly searchNumber: SearchNumber | null;
   readonly limit: number;
-  /** Maximum bytes of bodies. The first item is returned whatever its size. */
+  /** Maximum bytes of bodies. The first item is returned regardless of its size. */
   readonly bytesMax: number;
 }
 
@@ -25,14 +25,14 @@ export interface FedDelivery {
   readonly id: Uuid;
   readonly sequence: number;
   readonly searchId: Uuid;
-  /** The present context of the search, as JSON; null if it has none. */
+  /** The current context of the search, as JSON; null if it has none. */
   readonly context: string | null;
   readonly channel: WebhookChannel;
   readonly createdAt: Date;
   /** The body is `head` followed by `document`. */
   readonly head: string;
   readonly document: string;
-  /** Whether the search hides contacts now. */
+  /** True if the search now hides contacts. */
   readonly hidesContacts: boolean;
 }
 
@@ -44,7 +44,7 @@ export interface FeedPage {
   readonly isCut: boolean;
 }
 
-/** Batches read together: more for one search, whose items are selected from the batches of all searches. */
+/** Batches read together. For one search there are more, because its items are selected from all batches. */
 const BATCHES_MAX = 64;
 const BATCHES_SEARCHED_MAX = 2_000;
 
@@ -111,7 +111,7 @@ async function readEntries(
 
 type BodyRow = Omit<FedDelivery, 'position'> & { readonly position: number };
 
-/** Deliveries and undelivered items as one table. */
+/** Deliveries, and items without a delivery, as one table. */
 const ITEMS = `(
   select id, search_number, sequence, channel, head, snapshot_id, created_at from deliveries
   union all
@@ -148,7 +148,7 @@ async function readBodies(
 
 /** The state against which cursors are validated. */
 export interface FeedBounds {
-  /** The present epoch. A cursor of another epoch was issued before a restore. */
+  /** The current epoch. A cursor of another epoch was issued before a restore. */
   readonly epoch: number;
   /** Position of the last removed item: kept items come after it. */
   readonly floor: FeedPosition;

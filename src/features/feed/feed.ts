@@ -1,6 +1,6 @@
 /**
- * The feed contains everything that webhooks send, for clients that read instead of receiving. The engine records what
- * each transaction added; this feature only reads (decisions, section 11).
+ * The feed contains everything that webhooks send, for clients that poll instead. The engine records what each
+ * transaction added; this feature only reads (decisions, section 11).
  */
 
 import type Router from '@koa/router';
@@ -59,7 +59,7 @@ const FEED_PARAMETERS = {
   wait: numberParameter('Seconds to wait for a new item.', integerRule(0, WAIT_SECONDS_MAX), 0),
 } as const;
 
-/** A page stays in memory until its client has received it, so only few large pages are allowed at a time. */
+/** A page stays in memory until its client has received it, so only a few large pages are allowed at a time. */
 const PAGE_BYTES_MAX = 8 * 1_024 * 1_024;
 const SMALL_PAGE_BYTES_MAX = 512 * 1_024;
 const LARGE_PAGES = { perClientMax: 1, allMax: 8 };
@@ -158,7 +158,7 @@ async function readPage(
     position = read.upTo;
     const isEmpty = read.deliveries.length === 0;
     if (isEmpty && read.isCut && performance.now() - startedAt < SEARCHING_MAX_MS) continue;
-    // Read after the items, so that items removed meanwhile are reported as removed.
+    // Read after the items, so that items removed in between are reported as removed.
     const bounds = await readFeedBounds(database, clientId);
     return { deliveries: read.deliveries, upTo: position, bounds, isEmpty, isCut: read.isCut };
   }
@@ -199,19 +199,19 @@ function feedItemJson(delivery: Omit<FedDelivery, 'position'>, cursor: string): 
   return `${members.slice(0, -1)},"context":${context ?? 'null'},${more.slice(1, -1)},"body":${body}}`;
 }
 
-/** Pause before the next read after an announcement, because earlier transactions may still run; it doubles each time. */
+/** Pause before the next read after an announcement, because earlier transactions may still run. The pause doubles. */
 const POLL_FIRST_MS = 20;
 /** Maximum pause, because an announcement may be lost. */
 const POLL_MAX_MS = 5_000;
 
 interface Poll {
-  /** An announcement has arrived since its last read. */
+  /** True if an announcement has arrived since the last read. */
   hasNews: boolean;
   /** Ends the current pause. */
   readonly wakeUp: Signal;
 }
 
-/** Long polls by client, and their wake-up calls. */
+/** The waiting long polls by client, and functions that wake them. */
 function createFeedWaits(ending: AbortSignal = new AbortController().signal) {
   const polls = new Map<Uuid, Set<Poll>>();
   const notifyAll = (clientIds: Iterable<Uuid>): void => {
@@ -231,7 +231,7 @@ function createFeedWaits(ending: AbortSignal = new AbortController().signal) {
     },
     /** Wakes the polls of these clients; null means all clients. */
     wake: (clientIds: readonly Uuid[] | null): void => notifyAll(clientIds ?? polls.keys()),
-    /** Reads again after `page` until an item arrives, time is over, the client leaves or the process shuts down. */
+    /** Reads again until an item arrives, `waitMs` is over, the client disconnects or the process stops. */
     async until(clientId: Uuid, waitMs: number, gone: AbortSignal, page: Page, read: (last: Page) => Promise<Page>) {
       const endsAt = performance.now() + waitMs;
       const poll: Poll = { hasNews: false, wakeUp: new Signal() };

@@ -1,7 +1,7 @@
 /**
- * Downloads a source's file to disk, with limits on size, duration, rate and redirects. Every address, redirects
- * included, must be public, because agencies supply the URLs and must not reach the internal network. User and password
- * are sent only to the named host and never appear in a message.
+ * Downloads a source's file to disk, with limits on size, duration, rate and redirects. Every address, including those
+ * of redirects, must be public: agencies supply the URLs and must not reach the internal network. User and password are
+ * sent only to the named host and never appear in a message.
  */
 
 import { createWriteStream } from 'node:fs';

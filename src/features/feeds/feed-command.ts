@@ -33,7 +33,7 @@ function optionsOf({ args, text, flag }: Input) {
   return { source, file, format: text('format'), mapping: text('mapping'), ...choices };
 }
 
-/** Sets exit code 2 if rows were not understood or many adverts have lost a member. Throws `CommandError` if the snapshot is refused. */
+/** Sets exit code 2 if rows are invalid or many adverts have lost a member. Throws `CommandError` for a refusal. */
 async function feed(config: Config, options: FeedOptions, stopping: AbortSignal): Promise<void> {
   assertUsable(options);
   const { source, file, isDryRun, isEnd } = options;
@@ -136,7 +136,7 @@ export async function openAdverts(format: string, mapping: string): Promise<Publ
   const opened = await openFormat(format, mapping || null, source).catch((error: Error) => {
     throw inWords(error, mapping);
   });
-  // Adverts that were published before count as known, so that unchanged ones are not published again.
+  // Adverts published earlier count as known, so that unchanged ones are not published again.
   return async (path, { onAdvert: onDifference, ...where }) => {
     const options = { source, path, isAll: false, isForced: true, clock: () => new Date(), onDifference };
     return (await readOnce({ ...where, ...options, format: async () => opened })).counts;

@@ -1,17 +1,17 @@
 /**
- * Rows that the formats return one by one: an advert, a complaint, or a row that is left out. A format knows the member
- * names of the intake contract, but no sources or earlier publications.
+ * Rows that the formats return one by one: an advert, a complaint, or a row that is left out. A format uses the member
+ * names of the intake contract, and is independent of sources and earlier publications.
  */
 
 import { decodeHTML } from 'entities';
 import { type IntakeViolation, type SentMessage, VALIDATORS, violationsOf } from '../../engine/domain/intake-schema.ts';
 import type { DecimalHabits, NumberReader } from './numbers.ts';
 
-/** The snapshot cannot be accepted. The message consists of whole sentences. */
+/** Thrown if a snapshot cannot be accepted. The message consists of complete sentences. */
 export class SnapshotRefusedError extends Error {
   readonly code = 'SNAPSHOT_REFUSED';
 
-  /** The message is made one line without control characters, because names in a file may contain some. */
+  /** Replaces control characters and line breaks in the message, because names in a file may contain some. */
   constructor(sentence: string, options?: ErrorOptions) {
     super(sentence.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '\ufffd'), options);
   }
@@ -65,7 +65,7 @@ export interface LeftOutRow {
   readonly kind: 'left out';
   readonly line: number;
   readonly reference: null;
-  /** A clause. Rows with the same reason are counted together. */
+  /** A clause of a sentence. Rows with the same reason are counted together. */
   readonly reason: string;
 }
 

@@ -3,7 +3,7 @@
 const FLOOR =
   /^(?:(?:au )?(?:etage ?:? ?)?)(?:(?<ground>r\.?d\.?c|rdj|rez).*?|(?<floor>-?\d{1,3}) ?(?:ere?|i?eme|e|nde?|[°o])?(?: etage)?)(?: ?(?:sur|\/) ?(?<floors>\d{1,3})(?: etages?)?)?$/;
 
-/** The members of the contract that the text states; none for `R+2` or `entresol`. */
+/** The members of the contract that the text gives; none for `R+2` or `entresol`. */
 export function floorsIn(written: string): { readonly floor?: number; readonly floorQuantity?: number } {
   const text = written.normalize('NFKD').replaceAll(/\p{M}/gu, '').replaceAll(/\s+/g, ' ').trim().toLowerCase();
   const { ground, floor, floors } = FLOOR.exec(text)?.groups ?? {};

@@ -1,4 +1,4 @@
-/** The ids of an advert, derived from its source and reference, and its content as message JSON. */
+/** Derives the ids of an advert from its source and reference, and its content as the JSON of a message. */
 
 import { createHash } from 'node:crypto';
 import { type Uuid, uuidOf } from '../../engine/domain/ids.ts';

@@ -1,4 +1,4 @@
-/** Reads CSV, NDJSON, JSON and XML one advert at a time, in bounded memory. */
+/** Reads CSV, NDJSON, JSON and XML one advert at a time, in limited memory. */
 
 import { pipeline, Readable } from 'node:stream';
 import { JSONParser, TokenType } from '@streamparser/json';
@@ -23,10 +23,10 @@ type Chunks = AsyncIterable<Buffer>;
 
 const RECORD_LENGTH_MAX = 4 * 1_024 * 1_024;
 const DEPTH_MAX = 64;
-/** Stray quotation marks allowed in one line. The cost of each grows with the length of the value before it. */
+/** Limit of stray quotation marks in one line, because each costs time in proportion to the value before it. */
 const STRAY_QUOTES_MAX = 200;
 
-/** Throws `SnapshotRefusedError`, also if a path occurs in no advert: usually a mistake in the mapping. */
+/** Throws `SnapshotRefusedError`, also if a path occurs in no advert, which is usually a mistake in the mapping. */
 export async function* readMapped(
   bytes: Chunks,
   mapping: Mapping,
@@ -131,7 +131,7 @@ async function* readCsv(bytes: Chunks, { delimiter, encoding, paths }: Mapping):
       const reason = `the row has ${values.length} values for ${columns.length} columns`;
       const complaint: ComplaintRow = { kind: 'complaint', line: info.lines, reference: null, reason };
       if (values.length < columns.length) short = complaint;
-      // Lines may end with a separator, which adds an empty value; any other extra value shows that columns have shifted.
+      // A separator at the end of a line adds an empty value. Any other extra value shows that columns have shifted.
       else if (values.slice(columns.length).some((value) => value !== '')) yield complaint;
       else if (values.every((value, at) => value === (columns[at] ?? '')))
         yield { kind: 'left out', line: info.lines, reference: null, reason: NAMES_COLUMNS };
@@ -225,7 +225,7 @@ async function* readXml(bytes: Chunks, { adverts = '', encoding }: Mapping): Ret
       oncdataend: () => void (isLiteral = false),
       onclosetag(name, isImplied) {
         if (isEnding) throw new Error(`it is cut off within <${name}>`);
-        // An implied end tag is an error, except for an element that is closed where it opens.
+        // A missing end tag is an error, except for an element that is closed where it opens.
         if (isImplied && openedAt !== parser.endIndex) throw new Error(`<${name}> has no end before line ${line}`);
         path.pop();
         const node = nodes.pop();

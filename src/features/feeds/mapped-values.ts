@@ -172,7 +172,7 @@ function listOf(found: unknown, split: string | undefined): readonly unknown[] |
       const parsed: unknown = JSON.parse(text);
       if (Array.isArray(parsed)) return listOf(parsed, undefined);
     } catch {
-      // A text that starts like a JSON list but is not one.
+      // The text starts like a JSON list but is not one.
     }
   }
   return (split === undefined ? [text] : text.split(split)).map((item) => item.trim()).filter((item) => item !== '');

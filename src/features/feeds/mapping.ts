@@ -1,6 +1,6 @@
 /**
- * A mapping is a small JSON file that locates the members of the intake contract in files of another format. Its errors
- * are reported before any advert is read, with the nearest known name.
+ * A mapping is a small JSON file that locates the members of the intake contract in files of another format. Errors in
+ * it are reported before any advert is read, with the nearest known name.
  */
 
 import { z } from 'zod';
@@ -22,7 +22,7 @@ const placeSchema = z.strictObject({
   path: z.string().min(1),
   /** Replacements for values of the file. If the member has codes, a value that is neither listed here nor a code is unknown. */
   values: z.record(z.string(), value).optional(),
-  /** Keeps only the items whose values at these paths are listed here. */
+  /** Keeps only items that have one of these values at each path. */
   where: z.record(z.string(), accepted).optional(),
   /** Path of the value within an item. */
   take: z.string().min(1).optional(),
@@ -69,7 +69,7 @@ export interface Mapping extends Omit<z.output<typeof mappingSchema>, 'members' 
   readonly paths: readonly string[];
 }
 
-/** A member that both halves of a message accept belongs to the advert. */
+/** Members by name. A name that both halves of a message accept means the member of the advert. */
 const KNOWN: ReadonlyMap<string, Pick<MappedMember, 'half' | 'schema'>> = new Map(
   (['property', 'advert'] as const).flatMap((half) => {
     const { properties } = MESSAGE_SCHEMAS.upsert as unknown as { properties: Record<string, MemberSchema> };

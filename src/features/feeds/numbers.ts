@@ -1,15 +1,15 @@
 /**
- * Numbers as people and programs write them: with currencies and units, grouped digits, and a dot or comma as the decimal
- * sign. A number such as 1.250, with one sign before exactly three digits, is ambiguous. The mapping decides; otherwise
- * the habit learned from the source's other numbers; otherwise the value is unknown. Habits are stored with the source,
- * so that no value depends on the day's other rows.
+ * Reads numbers as people and programs write them: with currencies and units, grouped digits, and a dot or comma as the
+ * decimal sign. A number such as 1.250, with one sign before exactly three digits, is ambiguous. The mapping decides
+ * its meaning, or else the habit learned from the source's other numbers. Without either, the value is unknown. Habits
+ * are stored with the source, so that no value depends on the other rows of that day.
  */
 
 import { floorsIn } from './floors.ts';
 
 export type DecimalSign = '.' | ',';
 
-/** Decimal sign by member; the empty name holds the sign of the whole source. */
+/** Decimal sign by member; the empty name has the sign of the whole source. */
 export type DecimalHabits = Readonly<Record<string, DecimalSign>>;
 
 /** Completes a sentence that begins with `"…" is`. */
@@ -41,7 +41,7 @@ export function createNumberReader(habits: DecimalHabits = {}, decimal?: Decimal
       const sign = clearSign(counts, habits[name], ambiguous.get(name));
       return sign === null ? [] : [[name, sign] as const];
     });
-    // Once a habit has decided a member, the source's other members no longer affect that member.
+    // Once a habit has decided values of a member, the source's other members no longer affect this member.
     return { ...habits, ...Object.fromEntries(decided), ...Object.fromEntries(changed) };
   };
   return {
@@ -80,8 +80,8 @@ function habitOf(habits: DecimalHabits, member: string): DecimalSign | null {
 const CLEAR_FROM = 10;
 
 /**
- * Decides the sign that the counts show. A few values typed differently do not change a source's habit: the habit counts
- * as one value, or as a hundredth of the values that were read by it, even if no value shows it today.
+ * The sign that the counts show. So that a few values typed differently do not change a source's habit, the habit
+ * itself counts as one value, or as a hundredth of the values read by it, even if no value shows it today.
  */
 function clearSign(
   counts: Readonly<Record<DecimalSign, number>>,

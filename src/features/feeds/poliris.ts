@@ -32,7 +32,7 @@ export async function* readPoliris(
   }
 }
 
-/** A line of column names has at least this many values that are not understood: kind, price, surface. */
+/** A line of column names has at least this many unusable values: kind, price, surface. */
 const NAMES_FROM = 3;
 
 function rowOf(
@@ -68,7 +68,7 @@ function rowOf(
 
 type Reader = ReturnType<typeof createReader>;
 
-/** Reads fields by their number in the format, from 1. A value that is not understood is reported and left unknown. */
+/** Reads fields by their number in the format, from 1. An unusable value is reported and counts as unknown. */
 function createReader(fields: readonly string[], numbers: NumberReader) {
   const losses: Loss[] = [];
   let understood = 0;
@@ -129,7 +129,7 @@ function createReader(fields: readonly string[], numbers: NumberReader) {
   };
 }
 
-/** Exempt from the rating, rated without figures, not rated, or empty. */
+/** The property is exempt from the rating, rated without figures or not rated, or the field is empty. */
 const NO_RATING = /^(?:NS|VI|N|0)$/;
 const YES = /^(?:oui|o|1|vrai|true)$/;
 const NO = /^(?:non|n|faux|false)$/;
@@ -181,7 +181,7 @@ function advertOf(record: Reader, source: string) {
 function moneyOf(record: Reader) {
   const isRent = transactionTypeOf(record.word(3)) === 1;
   return {
-    // The rent includes charges if field 13 says so; the price excludes VAT if field 14 or 245 does.
+    // Field 13 states if the rent includes charges, and fields 14 and 245 if the price excludes VAT.
     price: record.amount(11, 'price'),
     priceExcludingFees: record.amount(303, 'priceExcludingFees'),
     feesPercentage: record.amount(257, 'feesPercentage'),
@@ -212,7 +212,7 @@ const POLIRIS_FIELDS = 333;
 const SEPARATOR = '"!#"';
 const QUOTE = 0x22;
 const LINE_END = Buffer.from('\n');
-/** Found inside a field if a record with too few fields precedes the next record. */
+/** Occurs inside a field if a record with too few fields is read together with the next record. */
 const RECORD_END = /"(?:!#)?\s*\n"/;
 const RECORD_LINES_MAX = 1_000;
 const RECORD_BYTES_MAX = 4 * 1_024 * 1_024;
@@ -271,7 +271,7 @@ function isBlank(byte: number): boolean {
   return byte <= 0x20 && byte !== 0;
 }
 
-/** True if the record has all its fields and no text after them. */
+/** True if the record has all its fields and nothing after them. */
 function isWhole(first: Line, last: Line, separators: number): boolean {
   if (separators < POLIRIS_FIELDS - 1 || first.bytes[0] !== QUOTE) return false;
   return /"(?:!#)?\s*$/.test(last.bytes.toString('latin1', Math.max(0, last.bytes.length - 16)));

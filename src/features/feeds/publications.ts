@@ -23,7 +23,7 @@ export interface Publication {
   readonly price: number | null;
 }
 
-/** An advert by its present reference and its first known one; `before`: its reference in the previous snapshot. */
+/** An advert with its current and its first known reference; `before`: its reference in the previous snapshot. */
 export interface Carried {
   readonly reference: string;
   readonly first: string;
@@ -88,7 +88,7 @@ export async function withSource<T>(database: Database, source: string, work: ()
       isFree = true;
     }
   } finally {
-    // Only the end of the session certainly releases the lock.
+    // If the lock was not released, end the session, which certainly releases it.
     client.release(!isFree);
   }
 }
@@ -160,7 +160,7 @@ export async function recordPublications(
   );
 }
 
-/** Gives adverts their present references; the first ones stay. Served by the primary key. */
+/** Stores the current references of adverts, and keeps the first ones. Served by the primary key. */
 export async function carryPublications(client: Queryable, source: string, carried: readonly Carried[]) {
   if (carried.length === 0) return;
   await client.query(
@@ -206,8 +206,8 @@ export async function writeReport(client: Queryable, source: string, report: Sou
 }
 
 /**
- * `reading` is null if the source is no longer being read. Times are by PostgreSQL's clock, because another machine may
- * show them. Served by the primary key.
+ * `reading` is null if the source is no longer being read. Times are from PostgreSQL's clock, because another machine
+ * may show them. Served by the primary key.
  */
 export async function noteReading(
   client: Queryable,

@@ -1,6 +1,6 @@
 /**
- * Decodes bytes so that an unreadable character affects one advert, not the whole file: it is marked, and the advert that
- * contains it is reported. In XML, HTML entities, a bare `&` or `<`, and surrogate pairs written as two references are
+ * Decodes bytes so that an unreadable character affects one advert, not the whole file: the character is marked, and
+ * its advert is reported. In XML, HTML entities, a bare `&` or `<`, and surrogate pairs written as two references are
  * read as a browser shows them.
  */
 
@@ -14,7 +14,7 @@ const UNREADABLE = '\ufdd1';
 export const DAMAGED_REASON = 'the advert contains bytes that are not valid in the encoding';
 const UNREADABLE_REASON = 'the advert contains a character or an entity that XML does not allow';
 
-/** Why a text is not readable as it was meant; null if it is. */
+/** Why the text cannot be read as intended; null if it can. */
 export function textFault(text: string): string | null {
   if (text.includes(DAMAGED)) return DAMAGED_REASON;
   return text.includes(UNREADABLE) ? UNREADABLE_REASON : null;

@@ -1,7 +1,7 @@
 /**
- * Detects agencies that have received another number (field 1 of Poliris, part of the reference): all adverts of one
+ * Detects agencies whose number has changed (field 1 of Poliris, a part of the reference). All adverts of such an
  * agency are missing, and most of its own references (field 2) or technical ids (field 175) return under one new
- * number. If the majority returns under each of two new numbers, no advert is carried over.
+ * number. If most return under two new numbers, no advert is carried over.
  */
 
 import type { OtherKeys } from './feed-row.ts';
@@ -10,7 +10,7 @@ import type { Carried, Publication } from './publications.ts';
 export type Strangers = ReturnType<typeof createStrangers>;
 
 const KEYS = ['own', 'technical'] as const;
-/** A value shared by more adverts than this identifies none. The bound keeps the comparison linear. */
+/** A value shared by more adverts than this identifies none of them. The limit keeps the comparison linear. */
 const SHARED_MAX = 100;
 
 interface Advert {
@@ -39,7 +39,7 @@ export function createStrangers(stored: ReadonlyMap<string, Publication>) {
 }
 
 export interface Renumbering {
-  /** By present reference. */
+  /** By current reference. */
   readonly stored: ReadonlyMap<string, Publication>;
   readonly carried: readonly Carried[];
   /** One sentence per agency. */
@@ -63,7 +63,7 @@ export function carriedOver(
     if (adverts.some(({ reference }) => shown.has(reference))) return [];
     return returnOf(adverts, shown, sharing, KEYS) ?? returnOf(adverts, shown, sharing, ['technical']) ?? [];
   });
-  // A new advert that two former ones may have become is assigned to neither.
+  // If two former adverts may have become the same new advert, it is assigned to neither.
   const claims = new Map<string, number>();
   for (const now of returning.flatMap((returned) => [...returned.values()]))
     claims.set(now, (claims.get(now) ?? 0) + 1);

@@ -93,7 +93,7 @@ async function unpacked(
   const file = handle.createReadStream({ autoClose: false, start: 0, highWaterMark: 256 * 1_024 });
   file.on('data', (chunk) => onRead(chunk.length));
   if (!start.startsWith('\x1f\x8b')) return file;
-  return checked(file.pipe(createGunzip()), `${basename(path)} is cut off or damaged`);
+  return checked(file.pipe(createGunzip({ chunkSize: 128 * 1_024 })), `${basename(path)} is cut off or damaged`);
 }
 
 async function* checked(stream: Readable, sentence: string): AsyncGenerator<Buffer> {

@@ -35,9 +35,9 @@ export interface SnapshotOptions {
   /** Null for a dry run, which neither publishes nor stores anything. */
   readonly broker: Broker | null;
   readonly source: string;
-  /** Also publishes unchanged adverts. */
+  /** True to publish unchanged adverts, too. */
   readonly isAll: boolean;
-  /** Accepts a snapshot that the checks would refuse. */
+  /** True to accept a snapshot that the checks would refuse. */
   readonly isForced: boolean;
   readonly clock: () => Date;
   readonly stopping: AbortSignal;
@@ -65,7 +65,7 @@ const PROGRESS_EVERY = 100;
 /** Stored in place of a snapshot's hash when a source ends. */
 const END_DIGEST = 'end';
 
-/** Throws `SnapshotRefusedError` and errors of PostgreSQL and NATS. The caller holds the source by `withSource`. */
+/** Throws `SnapshotRefusedError` and errors of PostgreSQL and NATS. The caller locks the source (`withSource`). */
 export async function publishSnapshot(input: SnapshotInput, options: SnapshotOptions): Promise<SnapshotOutcome> {
   const { database, broker, source, clock, onDifference } = options;
   const readAt = clock();
@@ -111,12 +111,12 @@ interface Plan {
   readonly carried: readonly Carried[];
 }
 
-/** What a reading starts from. The reading may show that another basis is needed. */
+/** What a reading assumes. The reading may show that other assumptions are needed. */
 interface Basis extends Renumbering {
   readonly habits: DecimalHabits;
 }
 
-/** Reads at most three times: numbers or references seen in one reading can change how the next one reads. */
+/** Reads at most three times: numbers or references found in one reading may change how the file must be read. */
 async function planSnapshot(input: SnapshotInput, readAt: Date, options: SnapshotOptions): Promise<Plan> {
   const { database, source } = options;
   const habits = (await readSource(database, source))?.report.decimals ?? {};
@@ -160,7 +160,7 @@ async function planBy(
       await publishRow(row, seen, tally, compare);
     }
   } catch (error) {
-    // A forced snapshot that could not be read to its end says nothing about missing adverts.
+    // If a forced snapshot could not be read to its end, adverts that it lacks may still exist.
     if (!(isForced && error instanceof SnapshotRefusedError && seen.shown.size > 0)) throw error;
     isWhole = false;
     tally.notice(`No advert expires. ${error.message}`);

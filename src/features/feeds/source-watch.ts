@@ -1,7 +1,7 @@
 /**
- * The role `feeds`: checks its sources every few seconds and reads their files. A file is read once it is unchanged for
- * a minute, because uploads take time; an address is requested at the source's interval. Up to four sources are read at
- * once, one per host, so that a slow server delays no other; only one snapshot is in memory at a time.
+ * The role `feeds`: checks its sources every few seconds and reads their files. A file is read when it has not changed
+ * for a minute, because uploads take time. An address is requested at the source's interval. Up to four sources are
+ * read at once, one per host, so that a slow server delays no other source. Only one snapshot is in memory at a time.
  */
 
 import { readFileSync } from 'node:fs';
@@ -75,7 +75,7 @@ export async function startFeeds(options: FeedsOptions): Promise<Pick<Task, 'run
   };
 }
 
-/** Uses this process's clock, because the file's timestamp comes from its writer. */
+/** Uses the clock of this process, because the file's timestamp comes from the machine that wrote it. */
 function createSettling({ nowMs, settledAfterMs = SETTLED_AFTER_MS }: FeedsOptions) {
   const seen = new Map<string, { readonly version: string; readonly sinceMs: number }>();
   return (name: string, version: string): boolean => {
@@ -114,7 +114,7 @@ async function checkFile(
 
 async function askAddress(source: FeedSource, known: SourceReport, stopping: AbortSignal, watch: Watch) {
   if (!known.requestedAt && !isOlder(known.lookedAt, source.everyMs, watch)) return;
-  // A conditional request would not return an unchanged file, whose adverts must be published again.
+  // The adverts of an unchanged file must be published again, but a conditional request would not return that file.
   const version = isOlder(known.readAt, REPUBLISHED_AFTER_MS, watch) ? null : (known.version ?? null);
   await noted(source, watch, (onBytes) => readAddress(source, version, onBytes, stopping, watch));
 }
@@ -275,7 +275,7 @@ function readJson(path: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // The message of `JSON.parse` quotes the file, which may hold passwords.
+    // The message of `JSON.parse` quotes the file, which may contain passwords.
     throw new FeedsFileError(`VIGIE_FEEDS_FILE: ${path} is not valid JSON. Check it, e.g. with "jq . ${path}".`);
   }
 }

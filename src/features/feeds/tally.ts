@@ -1,4 +1,4 @@
-/** Counts of a snapshot, the rows that were not understood, and the lost values by kind. */
+/** The counts of a snapshot, its invalid rows, and the lost values by kind. */
 
 import { eachKnown, type FeedContent, type Loss } from './feed-row.ts';
 
@@ -20,9 +20,9 @@ export interface SnapshotOutcome {
 }
 
 export const TOLD_MAX = 50;
-/** Share of the adverts known before; above it, a lost member causes a warning. */
+/** If a larger share of the previously known adverts lose a member, there is a warning. */
 const LOSING_SHARE_MAX = 0.1;
-/** So many price changes above a fifth, in more than half of the adverts, suggest reused references: the snapshot is refused. */
+/** This many prices changed by over a fifth, in over half of the adverts, suggest reused references: a refusal. */
 const JUMPS_REFUSED_FROM = 3;
 
 export type Tally = ReturnType<typeof createTally>;
@@ -34,7 +34,7 @@ export function createTally() {
   const leftOut = new Map<string, { readonly line: number; count: number }>();
   const missed = new Map<string, number>();
   const losses = createLosses();
-  /** Counts by agency; the empty name holds those of the whole source. */
+  /** Counts by agency; the empty name has those of the whole source. */
   const jumps = new Map<string, { readonly of: number; readonly count: number }>();
   let returned = 0;
   return {

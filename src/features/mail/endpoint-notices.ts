@@ -1,8 +1,8 @@
 /**
- * E-mails to a client's notice address: an endpoint is about to be paused after failures (half of that time has
- * passed), or has been paused (decisions, section 6). One e-mail names all such endpoints of a client. A client gets at
- * most one an hour. Each notice is sent at least once: endpoints are marked as notified afterwards. A failed attempt is
- * repeated an hour later.
+ * E-mails to a client's notice address. They report endpoints that have been paused, or that have failed for half the
+ * time that leads to a pause (decisions, section 6). One e-mail names all such endpoints of a client. A client gets at
+ * most one an hour. Each notice is sent at least once, because endpoints are marked as notified afterwards. A failed
+ * attempt is repeated an hour later.
  */
 
 import { startTask } from '../../engine/actor/task.ts';
@@ -29,7 +29,7 @@ export interface NoticeDependencies extends Pick<MailingDependencies, Shared> {
 }
 
 const CHECK_EVERY_MS = 60_000;
-/** Further endpoints are named an hour later. */
+/** The next e-mail, an hour later, names further endpoints. */
 const ENDPOINTS_MAX = 1_000;
 const SHOWN_MAX = 20;
 const URL_LENGTH_MAX = 200;
@@ -69,7 +69,7 @@ export async function sendEndpointNotices(dependencies: NoticeDependencies, stop
       unsubscribeUrl: null,
     });
     const outcome = await sender.send({ from: from.address, to: address, bytes }, new Date());
-    // A permanent refusal would only be repeated, so it also marks the endpoints as notified.
+    // After a permanent refusal another attempt is useless, so the endpoints are marked as notified, too.
     if (outcome.error === null || outcome.isFinal) await markNoticed(database, endpoints);
     onNotice(clientId, endpoints.length, outcome);
   }
@@ -84,7 +84,7 @@ interface DueNotice {
   readonly pausedAt: Date | null;
   readonly failingSince: Date | null;
   readonly lastError: string | null;
-  /** By PostgreSQL's clock, in microseconds: cut to milliseconds, it could precede a pause that this e-mail names. */
+  /** PostgreSQL's time in microseconds: in whole milliseconds it could precede a pause in this e-mail. */
   readonly readAt: string;
 }
 
@@ -106,7 +106,7 @@ async function readDueNotices(database: Queryable, pauseDays: number): Promise<r
      order by c.id, e.url limit ${ENDPOINTS_MAX}`,
     [pauseDays],
   );
-  // Keys contain only the last digits of a client's id: clients whose ids end alike match each other's endpoints.
+  // Keys contain only the last digits of a client's id, so different clients may match each other's endpoints.
   return rows.filter(({ clientId, key, url }) => endpointKeyOf(clientId, url) === key);
 }
 
@@ -119,7 +119,7 @@ async function claimNotice(database: Queryable, clientId: Uuid): Promise<boolean
   return rowCount === 1;
 }
 
-/** Records the time of the reading: later changes are notified later. Served by the primary key. */
+/** Records the time of the reading, so that later changes are notified later. Served by the primary key. */
 async function markNoticed(database: Queryable, endpoints: readonly DueNotice[]): Promise<void> {
   await database.query('update endpoints set noticed_at = $2 where key = any($1::text[])', [
     arrayLiteral(endpoints.map(({ key }) => key)),

@@ -1,4 +1,4 @@
-/** The homes of an e-mail for the recipient's page, in their present state: the sent e-mail is not stored. */
+/** The homes of an e-mail for the recipient's page, in their current state, because the sent e-mail is not stored. */
 
 import type { ResolvePlace } from '../../engine/domain/city.ts';
 import { createdAtOf } from '../../engine/domain/ids.ts';
@@ -38,7 +38,7 @@ export interface LetterHomes {
   readonly pageCount: number;
 }
 
-/** `requested`: the nearest page is read. Served by mail_items_mail and the primary keys of properties, searches and marks. */
+/** Reads the page nearest to `requested`. Served by mail_items_mail and the primary keys of the other tables. */
 export async function readLetterHomes(
   database: Queryable,
   { key, mailId }: LinkedRecipient,

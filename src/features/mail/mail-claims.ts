@@ -53,8 +53,8 @@ const ITEMS_MAX = 5_000;
 const TOKEN_BYTES = 16;
 
 /**
- * Null if there is nothing to send: another instance has the e-mail, its items were cancelled, or the recipient or the
- * client has reached the daily limit and is postponed to the next morning.
+ * Null if there is nothing to send: another instance has the e-mail, its items were cancelled, or the e-mail is
+ * postponed to the next morning because the recipient or the client has reached the daily limit.
  */
 export async function claimMail(
   database: Database,
@@ -94,8 +94,8 @@ async function insertToken(client: Queryable, token: string, key: string, mailId
 }
 
 /**
- * Whether the recipient must get no e-mails. Null if another process holds the lock: an erasure may take long, and no
- * slot waits for it. Served by the primary key.
+ * True if the recipient must get no e-mails. Null if another process holds the lock: an erasure may take long, and a
+ * slot must not wait for it. Served by the primary key.
  */
 async function lockRecipient(client: Queryable, key: string, clientId: Uuid): Promise<boolean | null> {
   await client.query({
@@ -171,12 +171,12 @@ const OPEN = {
 } as const;
 
 /**
- * Decides each item. It is cancelled if its search or client is gone; if the search is silent, was silenced after the
- * recording, sends no e-mails, or lacks a required consent; if the client has hidden the property in it; or if the
- * recipient wants no e-mails of it. Otherwise it is redirected to the search's present address, postponed (also until
- * the morning that the recipient chose), or claimed. The searches stay locked, so no attempt that contradicts a change
- * begins after the change was answered. A redirection also deletes what a mail server answered about the former
- * address. Served by the primary keys and `OPEN`.
+ * Decides each item. It is cancelled if its search or client is gone; if the search does not notify, was silenced after
+ * the recording, sends no e-mails, or lacks a required consent; if the client has hidden the property; or if the
+ * recipient wants no e-mails of the search. Otherwise the item is redirected to the search's current address, postponed
+ * (also until the morning that the recipient chose), or claimed. The searches stay locked, so no attempt that
+ * contradicts a change begins after the change was answered. A redirection also deletes a mail server's answers about
+ * the former address. Served by the primary keys and `OPEN`.
  */
 function claimText(open: string): string {
   return `
@@ -269,9 +269,9 @@ export async function uncountMail(
 }
 
 /**
- * Undoes the claim of an e-mail that was not sent: it is due now and uncounted. A new e-mail also loses the bytes that
- * were written, because further items may join it. An attempt that has ended otherwise, or a later one, is left
- * unchanged. Served by the primary keys and mail_items_mail.
+ * Undoes the claim of an e-mail that was not sent: it is due now and uncounted. The written bytes of a new e-mail are
+ * removed, because further items may join it. An attempt that has already ended, or a later one, is left unchanged.
+ * Served by the primary keys and mail_items_mail.
  */
 export async function giveBackMail(database: Database, mail: ClaimedMail): Promise<void> {
   const { id, startedAt, counted } = mail;
@@ -305,7 +305,7 @@ const ITEMS_PER_CLIENT = 64;
 
 /**
  * The first due e-mail of every client, then the second of every client, and so on. A loose scan of index
- * `mail_items_due` finds the clients with open items. The index also serves each client's due items: the oldest first,
+ * `mail_items_due` finds the clients with open items. The index also returns each client's due items, the oldest first,
  * so that postponed ones come first.
  */
 export async function readMailTurns(client: Queryable, limit: number): Promise<readonly MailTurn[]> {

@@ -1,7 +1,7 @@
 /**
  * What an e-mail says about a property: its state when the e-mail is written, and the changes since this recipient was
- * last notified of it. For this comparison each advert is stored as the last e-mail showed it, without the document; an
- * advert is compared only with itself. Of the URLs in adverts, only http and https ones are used.
+ * last notified of it. For this comparison the members of each advert that the last e-mail showed are stored; an advert
+ * is compared only with itself. Of the URLs in adverts, only http and https ones are used.
  */
 
 import type { StoredProperty } from '../../engine/domain/change.ts';
@@ -52,13 +52,13 @@ type MailDocument = Readonly<
 export interface MailProperty extends MailDocument, MailAdvert {
   /** The price of this advert in the last notification; null if it is the same, or there was none. */
   readonly priceBefore: number | null;
-  /** Whether the rent includes the charges; null when that is unknown. */
+  /** True if the rent includes the charges; null when that is unknown. */
   readonly hasCharges: boolean | null;
   /** A to G. */
   readonly energyClass: string | null;
   readonly picture: string | null;
   readonly link: string | null;
-  /** For a property without a link; null if it has one, or a search that found it hides contacts. */
+  /** Null if the property has a link, or if a search that found it hides contacts. */
   readonly contact: MailContact | null;
 }
 
@@ -71,7 +71,7 @@ export interface MailContact {
   readonly reference: string;
 }
 
-/** A search as its recipient knows it. */
+/** A search as its recipient sees it. */
 export interface MailSearch {
   readonly name: string;
   /** Its criteria in words, unless the name already gives them. */
@@ -88,7 +88,7 @@ export interface MailItem {
   readonly reason: MailReason;
 }
 
-/** An advert as an e-mail shows it; an expired one as the last e-mail before showed it. */
+/** An advert as an e-mail shows it. An expired advert is stored as the previous e-mail showed it. */
 interface NotifiedAdvert {
   readonly price: number | null;
   readonly surface: number | null;
@@ -123,7 +123,7 @@ export interface MailFact {
   /** The former value. For an advert that is live again: the number of days it was expired. */
   readonly before: number | null;
   readonly now: number | null;
-  /** The advert had expired and is live again. */
+  /** True if the advert had expired and is live again. */
   readonly isBack: boolean;
   /** Why the match has ended. */
   readonly why: string | null;
@@ -136,7 +136,7 @@ export interface MailSources {
   readonly resolvePlace: ResolvePlace;
   /** From the last e-mail with the property to the recipient; null without one. */
   readonly notified: Notified | null;
-  /** An e-mail has announced the property, even if that e-mail is no longer kept. */
+  /** True if an e-mail has announced the property, even one that is no longer kept. */
   readonly isAnnounced: boolean;
   readonly searches: ReadonlyMap<SearchNumber, SearchMembers>;
   readonly names: ReadonlyMap<SearchNumber, MailSearch>;
@@ -145,8 +145,8 @@ export interface MailSources {
 }
 
 /**
- * The items of a property that an e-mail may mention. Of the items about a match with one search, only one remains: the
- * beginning of the match if it continues, otherwise its last state. A match that ended and returned is not mentioned.
+ * The items of a property that an e-mail may mention. For each match only one item about its state remains: its
+ * beginning if the match continues, otherwise its last state. A match that ended and returned is not mentioned.
  */
 export function news<Item extends MailItem>(items: readonly Item[]): readonly Item[] {
   const isEnd = ({ reason }: MailItem): boolean => reason.kind === 'property.match.end';
@@ -169,7 +169,7 @@ const MATCH_STATES: Partial<Readonly<Record<EventKind, true>>> = {
   'property.match.resume': true,
 };
 
-/** `all`: all items of one property, the oldest first. Null if the recipient already knows everything they say. */
+/** `all`: all items of one property, the oldest first. Null if they contain no news for the recipient. */
 export function mailEntry(all: readonly MailItem[], sources: MailSources): MailEntry | null {
   const items = news(all);
   const { stored, resolvePlace, notified, isAnnounced, searches, names, language } = sources;
@@ -200,7 +200,7 @@ export function mailEntry(all: readonly MailItem[], sources: MailSources): MailE
     : { property, others: othersOf(state.adverts, lead), causes, notified: notifiedNow };
 }
 
-/** The property as an e-mail with these items would show it now, without their news. */
+/** The property as an e-mail with these items would show it now, without the news. */
 export function homeEntry(
   items: readonly MailItem[],
   { stored, resolvePlace, searches }: Pick<MailSources, 'stored' | 'resolvePlace' | 'searches'>,
@@ -291,7 +291,7 @@ const COMPARED: Partial<Readonly<Record<EventKind, 'price' | 'surface'>>> = {
   'ad.update.surface': 'surface',
 };
 
-/** Null if the recipient already knows it, it is no longer true, or another item says it. */
+/** Null if the fact is not new to the recipient, is no longer true, or is in another item. */
 function factOf(reason: MailReason, lead: StoredAdvert, sources: MailSources): MailFact | null {
   const { stored, notified, isAnnounced, language } = sources;
   const { type, kind, oldValue, newValue, advertUuid } = reason;
@@ -327,7 +327,7 @@ function factOf(reason: MailReason, lead: StoredAdvert, sources: MailSources): M
   return { ...fact, before, now: compared === 'price' ? priceOf(advert) : advert.content.surface, advert: shown };
 }
 
-/** Only bounds on the property's own values: an e-mail shows no others. */
+/** Only limits of the property's own values, because an e-mail shows no others. */
 function missesOf(members: SearchMembers, document: MailDocument, language: MailLanguage): readonly string[] {
   return SHOWN_RANGES.flatMap((row) => {
     const expected = requestedRange(row, members);

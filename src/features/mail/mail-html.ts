@@ -1,7 +1,7 @@
 /**
- * The layout of an e-mail consists of tables, because mail programs drop most other elements.
- * `test/mail-letter.test.ts` refuses what Gmail, Outlook for Windows, Apple Mail or Yahoo drop. Text and background
- * follow the light or dark mode; a coloured element has its own background, legible in both.
+ * The layout of an e-mail consists of tables, because mail programs remove most other elements.
+ * `test/mail-letter.test.ts` checks that Gmail, Outlook for Windows, Apple Mail and Yahoo remove nothing. Text and
+ * background follow the light or dark mode; a coloured element has its own background, legible in both.
  */
 
 import type { MailLanguage } from '../../engine/domain/mail.ts';
@@ -132,7 +132,7 @@ function htmlPicture(picture: string, text: string, link: string | null): string
   return `<tr><td style="${FONT}">${link === null ? image : `<a href="${escapeHtml(link)}" ${LINK}>${image}</a>`}</td></tr>`;
 }
 
-/** Pads with non-breaking spaces: Outlook applies CSS padding only in table cells. */
+/** Uses non-breaking spaces as padding, because Outlook applies CSS padding only in table cells. */
 function htmlBadge({ kind, text }: Badge): string {
   const unbroken = escapeHtml(text).replaceAll(' ', '&nbsp;');
   return `<span style="background-color:${BADGES[kind]};color:#ffffff;border-radius:8px;font-weight:bold;${SMALL}">&nbsp;&nbsp;${unbroken}&nbsp;&nbsp;</span>`;

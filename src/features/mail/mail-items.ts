@@ -19,7 +19,7 @@ export interface MailReason {
   readonly why?: InLanguages<string> | undefined;
   /** Only for an advert that is live again. */
   readonly daysAway?: number | undefined;
-  /** Another item of the same change describes it more precisely. */
+  /** True if another item of the same change describes it more precisely. */
   readonly isCovered?: boolean;
 }
 
@@ -67,7 +67,7 @@ export function mailReasonsOf(
 
 /** One item for each reason of each pair. */
 export function newMailItems(pairs: readonly NotifiedPair[]): readonly NewMailItem[] {
-  // The changes of a batch share one time: ascending ids keep their order.
+  // The changes of a batch have the same time, so ascending ids keep their order.
   let id: Uuid | null = null;
   return pairs.flatMap(({ route, match, change, events, hasBegun }) => {
     const { clientId, generation, mail } = route;

@@ -1,6 +1,6 @@
 /**
- * Writes an e-mail from the current documents. It shows at most twenty properties, or fewer if its HTML has no room. It
- * states the number of the others; these are listed on the recipient's page, and count as delivered.
+ * Writes an e-mail from the current documents. It shows at most twenty properties, or fewer if its HTML would be too
+ * long. It states the number of the others, which are listed on the recipient's page and count as delivered.
  */
 
 import MailComposer from 'nodemailer/lib/mail-composer';
@@ -41,8 +41,8 @@ export interface WrittenLetter {
 }
 
 /**
- * Uses the bytes of an earlier attempt with these items, if there was one: a recipient must not receive an e-mail twice
- * with different content. Null if nothing remains to be said.
+ * Returns the bytes of an earlier attempt with these items, if there was one, so that a recipient never receives an
+ * e-mail twice with different content. Null if there is no news left.
  */
 export async function writeLetter(
   mail: ClaimedMail,
@@ -90,12 +90,12 @@ export async function writeLetter(
   return { bytes, itemCount: items.length };
 }
 
-/** Addresses for answers per e-mail: each of its searches may name another one. */
+/** Maximum number of addresses for answers in an e-mail: each of its searches may have another one. */
 const REPLY_TO_MAX = 5;
 /** Properties that an e-mail shows. */
 const SHOWN_MAX = 20;
 
-/** The entries that fit, with their items; `rest`: the other properties with news. */
+/** The entries for which there is space, with their items; `rest`: the other properties with news. */
 async function fill(
   mail: ClaimedMail,
   roomBytes: number,

@@ -1,6 +1,6 @@
 /**
  * The order in which an e-mail shows its properties: new matches, price cuts by percent, the others. Only the recorded
- * reasons decide, so that a property without room is counted without being read.
+ * reasons decide the order, so that properties that are only counted need not be read.
  */
 
 import type { Uuid } from '../../engine/domain/ids.ts';

@@ -1,4 +1,4 @@
-/** The outcome of an attempt at an e-mail, recorded for each of its items: they share attempts and outcome. */
+/** Records the outcome of an attempt at an e-mail for each of its items, which share attempts and outcome. */
 
 import type { AfterAttempt, AttemptOutcome } from '../../engine/domain/delivery.ts';
 import type { SearchNumber, Uuid } from '../../engine/domain/ids.ts';
@@ -16,13 +16,13 @@ export interface SettledMail {
   readonly after: AfterAttempt;
   /** From the moment of recording, by PostgreSQL's clock. Used only if `after` is a retry. */
   readonly retryInMs: number;
-  /** The recipient's server permanently refuses the address. */
+  /** True if the recipient's server permanently refuses the address. */
   readonly isRecipientRefused: boolean;
 }
 
 /**
- * Like the outcomes of webhooks (attempts.ts): an item that was cancelled meanwhile stays cancelled and its attempt is
- * logged, a success wins over an earlier abort, and locks are taken in key order. One statement. Served by
+ * Follows the rules for webhooks (attempts.ts): an item that was cancelled during the attempt stays cancelled and its
+ * attempt is logged, a success replaces an earlier abort, and locks are taken in key order. One statement. Served by
  * mail_items_mail, searches_mail and the primary keys.
  */
 export async function recordMail(client: Queryable, settled: SettledMail): Promise<void> {
@@ -72,8 +72,8 @@ const RECORD = `
       or $9 = 'delivered' and held_state in ${NOT_YET_DELIVERED})`;
 
 /**
- * What the last other e-mail with each property showed the recipient. An e-mail that waits for a retry counts too,
- * because it is sent unchanged. Served by mail_items_notified.
+ * What the last other e-mail with each property showed the recipient. E-mails that wait for a retry count too, because
+ * they are sent unchanged. Served by mail_items_notified.
  */
 export async function readNotified(
   client: Queryable,
@@ -93,8 +93,8 @@ export async function readNotified(
 }
 
 /**
- * Why an item is removed from its e-mail. `obsolete`: the recipient already knows what it says. `settled`: its match
- * ended and returned, which is not mentioned; the item counts as delivered.
+ * Why an item is removed from its e-mail. `obsolete`: it contains no news for the recipient. `settled`: its match ended
+ * and returned, which is not mentioned; the item counts as delivered.
  */
 export type Leaves = 'obsolete' | 'settled';
 

@@ -1,7 +1,7 @@
 /**
  * The choices of recipients of a client's e-mails: to receive none, none of a search, or less often. The token in the
- * link authorises a choice; only its hash is stored. A choice is kept until the recipient takes it back, and stores no
- * address.
+ * link authorises a choice; only its hash is stored. A choice is stored without an address, until the recipient
+ * withdraws it.
  */
 
 import { hash } from 'node:crypto';
@@ -16,7 +16,7 @@ import { membersOfStored, type StoredMembers } from '../../engine/store/searches
 import type { KeepChoice } from '../../rest/dependencies.ts';
 import { morningAfter } from './mornings.ts';
 
-/** A plain hash suffices, as for API keys: the token is as hard to guess. */
+/** A plain hash suffices, as for API keys, because the token is as hard to guess. */
 export function tokenHash(token: string): Buffer {
   return hash('sha256', token, 'buffer');
 }
@@ -54,7 +54,7 @@ export async function readLinks(
 export interface LinkedSearch {
   readonly id: Uuid;
   readonly members: SearchMembers;
-  /** The recipient wants no e-mails of this search. */
+  /** True if the recipient wants no e-mails of this search. */
   readonly isStopped: boolean;
 }
 
@@ -137,8 +137,8 @@ async function insertChoice(client: Queryable, recipient: Chooser, choice: Choic
 }
 
 /**
- * Cancels waiting e-mails of a search, or of all, except those whose search has another address by now: these will be
- * sent there. Served by mail_items_recipient and mail_items_due.
+ * Cancels waiting e-mails of a search, or of all searches, except those whose search now has another address: they will
+ * be sent there. Served by mail_items_recipient and mail_items_due.
  */
 async function cancelWaiting(client: Queryable, { key, clientId }: Chooser, search: Uuid | null): Promise<void> {
   await client.query(
@@ -154,7 +154,7 @@ async function cancelWaiting(client: Queryable, { key, clientId }: Chooser, sear
   );
 }
 
-/** Makes gathered items due as if recorded with the present choice. Served by mail_items_recipient. */
+/** Makes gathered items due as if recorded with the current choice. Served by mail_items_recipient. */
 async function reschedule(client: Queryable, { key }: Chooser): Promise<void> {
   const slower = "case when 'weekly' in (own, chosen) then 'weekly' when 'daily' in (own, chosen) then 'daily' end";
   await client.query(

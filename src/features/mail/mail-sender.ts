@@ -1,8 +1,8 @@
 /**
  * Sends each e-mail to the mail server over its own connection, within the time limits of SMTP (RFC 5321, 4.5.3.2): a
- * server that is still checking a message after the final dot will accept it, and a sender that gives up would send it
+ * server that is still checking a message after the final dot may accept it, and a sender that gave up would send it
  * twice. The server's answers are classified here: 4yz and failures on our side are retried; 5yz to the recipient or
- * the message is final. A refused login or sender is not the recipient's fault: an operator can correct it.
+ * the message is final. A refused login or sender is retried too, because an operator can correct it.
  */
 
 import SMTPConnection, { type SMTPConnectionAuth, type SMTPConnectionOptions } from 'nodemailer/lib/smtp-connection';
@@ -12,11 +12,11 @@ import { storable } from '../../engine/domain/text.ts';
 export interface MailSenderOptions {
   /** `smtp:` or `smtps:`; with a user and a password, percent-encoded, or neither. */
   readonly url: string;
-  /** Milliseconds for the whole of an attempt; `MAIL_ATTEMPT_TIMEOUT_MS` when absent. */
+  /** Milliseconds for a whole attempt; `MAIL_ATTEMPT_TIMEOUT_MS` when absent. */
   readonly timeoutMs?: number;
   /** PEM of the only accepted authorities. If set, even a server on the loopback is verified. */
   readonly authorities?: string;
-  /** Accepts any certificate. */
+  /** True to accept any certificate. */
   readonly isInsecure?: boolean;
 }
 
@@ -24,9 +24,9 @@ const MINUTE_MS = 60_000;
 /** For connecting and encrypting, for which SMTP sets no limit. */
 const CONNECTION_TIMEOUT_MS = MINUTE_MS;
 const GREETING_TIMEOUT_MS = 5 * MINUTE_MS;
-/** A silent server is given the longest limit of SMTP, that after the final dot. */
+/** For a silent server: the longest limit of SMTP, which applies after the final dot. */
 const SILENCE_TIMEOUT_MS = 10 * MINUTE_MS;
-/** Enough for a server that is late with every answer to the message; giving up before the message costs nothing. */
+/** Enough for a server that is late with every answer to the message. Before the message, giving up has no cost. */
 export const MAIL_ATTEMPT_TIMEOUT_MS = 20 * MINUTE_MS;
 
 export interface Letter {
@@ -36,9 +36,9 @@ export interface Letter {
 }
 
 export interface MailOutcome extends AttemptOutcome {
-  /** A permanent refusal: another attempt is useless. */
+  /** True for a permanent refusal: another attempt is useless. */
   readonly isFinal: boolean;
-  /** The recipient is the reason. */
+  /** True if the server refused because of the recipient. */
   readonly isRecipientRefused: boolean;
 }
 
@@ -64,7 +64,7 @@ export function createMailSender(server: MailSenderOptions): MailSender {
   };
 }
 
-/** Connects, encrypts and logs in as for an e-mail, but sends none. Returns why that fails, in words, or null. */
+/** Connects, encrypts and logs in as for an e-mail, but sends none. Resolves with a failure in words, or null. */
 export async function checkMailServer(server: MailSenderOptions): Promise<string | null> {
   const { timeoutMs = MAIL_ATTEMPT_TIMEOUT_MS } = server;
   const { options, auth } = connectionOf(server, timeoutMs);
@@ -74,7 +74,7 @@ export async function checkMailServer(server: MailSenderOptions): Promise<string
   );
 }
 
-/** Certificates on the loopback are not verified: it cannot be intercepted, and servers there use unknown ones. */
+/** Certificates on the loopback are not verified: it cannot be intercepted, and they are often self-signed. */
 function connectionOf({ url, authorities, isInsecure = false }: MailSenderOptions, timeoutMs: number) {
   const { protocol, hostname, port, username, password } = new URL(url);
   const host = hostname.replace(/^\[|\]$/g, '');
@@ -113,7 +113,7 @@ function sendWithin(
     }, timeoutMs);
     const end = (error: Error | null, answer = ''): void => {
       clearTimeout(timer);
-      // A server that accepted the message has it, even if it sends nothing afterwards.
+      // If the server accepted the message, the attempt succeeded, even if the server then falls silent.
       if (error === null) {
         resolve(answer);
         connection.quit();
@@ -162,7 +162,7 @@ interface SmtpFailure {
   readonly responseCode?: number;
 }
 
-/** The reason is logged, so it is in our own words: a server's answer contains the address. */
+/** The reason is logged, so it does not quote the server's answer, which may contain the address. */
 function failed(error: SmtpFailure): Result {
   const { code = '', originalCode = '', command = '', response = null, responseCode } = error;
   const isAnswer = responseCode !== undefined && responseCode >= 400;

@@ -30,7 +30,7 @@ export interface MailText {
 const SUBJECT_LENGTH_MAX = 150;
 /** Bytes of UTF-8. Mail programs cut off HTML above 102 KiB, and with it the link to unsubscribe. */
 export const HTML_BYTES_MAX = 90 * 1_024;
-/** For the reasons of one entry; its other content takes less than half of an e-mail. */
+/** Limit for the reasons of one entry. Its other content takes less than half of an e-mail. */
 const REASONS_BYTES_MAX = 40 * 1_024;
 const REASON_LENGTH_MAX = 1_000;
 const OTHERS_MAX = 3;
@@ -41,7 +41,7 @@ const PREHEADER_MAX = 3;
 export interface MailContents {
   /** All searches that found one of the properties. */
   readonly searches: readonly MailSearch[];
-  /** Answers go to a client. */
+  /** True if answers go to a client. */
   readonly canReply: boolean;
   /** Expired properties are named at the end. */
   readonly entries: readonly MailEntry[];
@@ -105,7 +105,7 @@ function endedText({ property, causes }: MailEntry, words: MailWords): string {
   return cut(`${titleOf(property, words)} (${[...reasons].join(' ')})`, REASON_LENGTH_MAX);
 }
 
-/** Bytes of HTML left for entries, if the e-mail names the longest searches. Any one entry fits (`entryBytes`). */
+/** Bytes of HTML left for entries if the e-mail names the longest searches. One entry always fits (`entryBytes`). */
 export function roomFor(searches: readonly MailSearch[], foot: MailFoot, language: MailLanguage): number {
   const bytesOf = (search: MailSearch): number => Buffer.byteLength(htmlSearch(search));
   const longestFirst = [...searches].sort((a, b) => bytesOf(b) - bytesOf(a));
@@ -178,7 +178,7 @@ function subjectOf(contents: MailContents, words: MailWords): string {
   return town === '' || title.includes(town) ? what : `${what} – ${town}`;
 }
 
-/** After a subject that counts properties: the first of them. After the subject of one property: its description. */
+/** The first properties if the subject counts properties; the description if the subject names one property. */
 function preheaderOf(live: readonly MailEntry[], words: MailWords): string {
   const [one] = live;
   if (live.length === 1 && one !== undefined) {
@@ -316,7 +316,7 @@ function squareMetres(value: number, { language }: MailWords): string {
   return `${FORMATS[language].number.format(value)}\u00a0m²`;
 }
 
-/** Formats the values of a change. Changes of the entry's own price are shown with that price instead. */
+/** Formats the values of a change. A change of the entry's own price is shown with that price instead. */
 const SHOWN_VALUES: Partial<Readonly<Record<EventKind, (value: number, words: MailWords) => string>>> = {
   'ad.update.price': eurosOf,
   'ad.update.surface': squareMetres,

@@ -23,7 +23,7 @@ const WORDS = {
   toRent: both('to rent', 'à louer'),
   colon: both(': ', ' : '),
   semicolon: both('; ', ' ; '),
-  /** Whether charges are included; null if unknown. */
+  /** `hasCharges`: true if charges are included; null if unknown. */
   perMonth: (hasCharges: boolean | null) =>
     both(
       ` a month${hasCharges === null ? '' : hasCharges ? ', charges included' : ', charges not included'}`,
@@ -38,7 +38,7 @@ const WORDS = {
   from: (sender: string) => both(`Sent by ${sender}.`, `Envoyé par ${sender}.`),
   newMatch: both('New advert that fits your search', 'Nouvelle annonce qui correspond à votre recherche'),
   changedMatch: both('Now fits your search', 'Correspond désormais à votre recherche'),
-  /** For a property that no longer satisfies the search: these three. */
+  /** The next three are for a property that no longer satisfies the search. */
   newAdvert: both('New advert', 'Nouvelle annonce'),
   formerMatch: both('Used to fit your search', 'A correspondu à votre recherche'),
   noMatch: both('No longer fits your search', 'Ne correspond plus à votre recherche'),

@@ -126,8 +126,8 @@ function reportMail(metrics: Metrics, log: Log, { id, attempt, outcome, after }:
 }
 
 /**
- * `now`: the time of recording; null for the present time of PostgreSQL's clock, which also decides when items are due.
- * Instant items are gathered for `gatherMs`; the others wait for their morning, and are gathered from then on.
+ * `now`: the time of recording; null means PostgreSQL's clock, which also decides when items are due. Instant items are
+ * gathered for `gatherMs`; the others wait for their morning, and are gathered from then on.
  */
 export function insertMailItems(
   items: readonly NewMailItem[],
@@ -175,8 +175,8 @@ export async function requeueMailItem(client: Queryable, id: Uuid): Promise<Requ
 }
 
 /**
- * Removes items that became final before `before`, with their attempts, and items that were due before it and are still
- * unsent: the mail server is gone, and their news is obsolete. Served by the primary keys.
+ * Removes items that became final before `before`, with their attempts, and unsent items that were due before it: the
+ * mail server has been unreachable, and their news is obsolete. Served by the primary keys.
  */
 export async function* removeMailItems(client: Queryable, before: Date): Batches {
   for await (const { after, last } of ranges(client, 'mail_items', firstUuidAt(new Date(0)), firstUuidAt(before))) {

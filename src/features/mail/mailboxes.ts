@@ -3,7 +3,7 @@
  * plus sign may belong to one mailbox. The identity and the choices of a recipient depend on the exact address instead.
  */
 
-/** Large providers that ignore dots. All domains of a provider lead to the same mailboxes. */
+/** Large providers that ignore dots. All domains of a provider have the same mailboxes. */
 const WITHOUT_DOTS: readonly (readonly string[])[] = [
   // https://support.google.com/mail/answer/7436150
   ['gmail.com', 'googlemail.com'],

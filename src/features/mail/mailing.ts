@@ -1,8 +1,8 @@
 /**
  * Sends recorded items to the mail server. It polls for due items every second and serves the clients in turn. For each
  * recipient it claims an e-mail, which counts the attempt, writes it, sends it and records the outcome. JetStream is
- * not involved: e-mails wait for minutes or days, and an index serves the poll. If a process dies, its attempt counts
- * as aborted when the lease ends; the e-mail may have been sent, and is sent again under the same Message-ID.
+ * not needed: e-mails wait for minutes or days, and an index serves the poll. If a process dies, its attempt counts as
+ * aborted when the lease ends; the e-mail may have been sent, and is sent again under the same Message-ID.
  */
 
 import {
@@ -33,13 +33,13 @@ export interface MailingDependencies extends LetterDependencies {
   readonly isConsentRequired?: boolean;
   readonly retryDelayMs: number;
   readonly attemptTimeoutMs: number;
-  /** How long a stop waits for attempts. A longer attempt counts as aborted when its lease ends. */
+  /** Maximum time for which a stop waits for attempts. A longer attempt counts as aborted when its lease ends. */
   readonly drainTimeoutMs: number;
   /** While closed, no attempt starts. */
   readonly gate: Pick<PauseGate, 'isOpen'>;
   /** The time of a claim, for tests. Default: PostgreSQL's clock, which also decides when items become due. */
   readonly clock?: () => Date;
-  /** Monotonic milliseconds; default: this process's. */
+  /** Monotonic clock in milliseconds. Default: the clock of this process. */
   readonly nowMs?: () => number;
   readonly onMail: (settled: SettledMail, itemCount: number) => void;
   readonly supervisor: Supervisor;
@@ -49,7 +49,7 @@ export interface MailingDependencies extends LetterDependencies {
 export interface Mailing {
   /** E-mails that are claimed and not yet recorded. */
   readonly inFlight: number;
-  /** Starts no further attempt; resolves when those under way are recorded. */
+  /** Starts no further attempts. Resolves when the outcomes of those in progress are recorded. */
   drain(): Promise<void>;
 }
 
@@ -58,10 +58,10 @@ const SLOTS = 8;
 const CHECK_EVERY_MS = 1_000;
 const TURNS_MAX = 256;
 const ABANDONED_MAX = 100;
-/** How much longer than an attempt its claim lasts: time to write the e-mail and to record the outcome. */
+/** A claim lasts this much longer than an attempt, to write the e-mail and to record the outcome. */
 const LEASE_MARGIN_MS = 15_000;
 const CLAIM_USED_WITHIN_MS = LEASE_MARGIN_MS / 2;
-/** How long a recipient that a bug blocks waits to be retried. */
+/** Pause of a recipient's e-mails after a bug. */
 const BROKEN_REST_MS = 60_000;
 
 export function startMailing(dependencies: MailingDependencies): Mailing {
@@ -72,10 +72,10 @@ export function startMailing(dependencies: MailingDependencies): Mailing {
   const retrying: Retrying = (work) => retryUntilDone(work, watch, budget);
   const report = (error: Error) => void (error instanceof RetryAbandonedError || onTransientError('mail', error));
   const attempts = new InFlight();
-  /** No e-mail of a recipient begins before this time: infinite while one is under way, a minute later after a bug. */
+  /** No e-mail to the recipient begins before this time: infinite during an attempt, a minute later after a bug. */
   const blockedUntil = new Map<string, number>();
 
-  /** Whether any e-mail was started. */
+  /** Resolves with true if any e-mail was started. */
   async function startDue(): Promise<boolean> {
     for (const abandoned of await readAbandonedMails(database, ABANDONED_MAX)) {
       await settleAbandoned(abandoned, dependencies);
@@ -144,7 +144,7 @@ async function mailOnce(turn: MailTurn, dependencies: MailingDependencies, retry
   if (letter === null) return;
   let outcome: MailOutcome;
   if (letter === 'unwritable') {
-    // Counts as a failed attempt, so that the others continue and this one is not retried for ever.
+    // Counts as a failed attempt, so that other e-mails continue and this one is not retried for ever.
     const reason = 'the e-mail could not be written';
     outcome = { ...abortedOutcome(mail.startedAt, reason), error: 'protocol', ...OF_NO_SERVER };
   } else if (nowMs() - claimedAt > CLAIM_USED_WITHIN_MS) {
@@ -158,7 +158,7 @@ async function mailOnce(turn: MailTurn, dependencies: MailingDependencies, retry
   onMail(settled, letter === 'unwritable' ? mail.items.length : letter.itemCount);
 }
 
-/** For an attempt that no mail server has answered. */
+/** For an attempt without an answer of a mail server. */
 const OF_NO_SERVER = { isFinal: false, isRecipientRefused: false } as const;
 
 function settledOf(

@@ -1,6 +1,7 @@
 /**
- * The recipient's page as HTML without script: whose alerts these are, what they look for, and forms to stop a search,
- * to stop all, to receive less often, and to undo each of these. It shows no address: anyone with the link sees it.
+ * The recipient's page, in HTML without script. It shows whose alerts these are and their searches, and has forms to
+ * stop one or all, to receive e-mails less often, and to undo a choice. It shows no address: anyone with the link sees
+ * it.
  */
 
 import { createHash } from 'node:crypto';

@@ -1,4 +1,4 @@
-/** Whether a rent includes its charges: adverts have no member for this, but their texts often say so. */
+/** Decides if a rent includes its charges. Adverts have no member for this, but their texts often state it. */
 
 import type { AdvertContent } from '../../engine/domain/advert.ts';
 
@@ -7,7 +7,7 @@ const INCLUDED =
 const EXCLUDED =
   /\bhors charges|\bcharges (?:locatives )?(?:non comprises|en sus)|€(?: ?\/ ?mois| par mois)? ?h\.?c\b|charges not included/iu;
 
-/** Null if the advert says neither, or both. */
+/** Null if the advert states neither or both. */
 export function chargesOf({ title, description, features }: AdvertContent): boolean | null {
   const words = [title, description, ...features].join('\n').replace(/[\u00a0\u202f]/g, ' ');
   const isIncluded = INCLUDED.test(words);

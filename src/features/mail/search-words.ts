@@ -1,6 +1,6 @@
 /**
- * The criteria of a search in words, for the recipients of its e-mails, who have no API key to read it with.
- * `searchWords` lists them all; `namedSearch` names the search.
+ * The criteria of a search in words, for the recipients of its e-mails, who cannot read it without an API key.
+ * `searchWords` lists all criteria; `namedSearch` names the search.
  */
 
 import { RENT } from '../../engine/domain/codes.ts';
@@ -25,7 +25,7 @@ export interface PlaceNames {
 }
 
 const TEXTS = {
-  /** An empty one is left out: every search requires coherent prices, unless its client has switched that off. */
+  /** An empty text is left out: nearly every search requires coherent prices. */
   requirements: {
     withVirtualTour: both('With a virtual tour', 'Avec visite virtuelle'),
     withCoherentPrice: '',
@@ -138,7 +138,7 @@ function searchSentence(members: SearchMembers, names: CityNames, language: Lang
   return cut(cleanText(parts.join(', ')), SENTENCE_LENGTH_MAX);
 }
 
-/** A search as its recipient knows it: by its public title, else by its criteria. */
+/** A search as its recipient sees it: with its public title, or else its criteria. */
 export function namedSearch(members: SearchMembers, names: CityNames, language: Language): MailSearch {
   const criteria = searchSentence(members, names, language);
   const title = cleanText(members.publicTitle ?? '');
@@ -201,7 +201,7 @@ function areasOf(members: SearchMembers, side: Side, names: CityNames, words: Se
   ]);
 }
 
-/** `showFirst` formats the lower of two bounds. */
+/** `showFirst` formats the lower of two limits. */
 function boundsOf({ min, max }: Range, words: SearchWords, show: Show, showFirst = show): string {
   if (min === null) return max === null ? '' : words.upTo(show(max));
   if (min === max) return show(min);

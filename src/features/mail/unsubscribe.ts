@@ -54,7 +54,7 @@ export function unsubscribeRoutes(
 
   const show = async (ctx: Context, notice: RecipientPage['notice']): Promise<void> => {
     const token = tokenOf(ctx);
-    // Guessed tokens use no connection that is reserved for clients.
+    // Looks up the token first, so that guessed tokens use no connection that is reserved for clients.
     const recipient = token === null ? null : await find(token);
     const page = recipient && (await limiter.runPublic(recipient.key, () => readPage(ctx, recipient)));
     const html = pageOf(page && { ...page, notice }, language);
@@ -78,7 +78,7 @@ function tokenOf(ctx: Context): string | null {
   return LINK.exec(String(ctx.params.token))?.[1] ?? null;
 }
 
-/** Null for an unknown choice. A POST without these parameters unsubscribes, whatever its body. */
+/** Null for an unknown choice. A POST without these parameters unsubscribes, regardless of its body. */
 function choiceOf({ query }: Context): Choice | null {
   const { search, frequency } = query;
   const isTakenBack = 'again' in query;
@@ -92,7 +92,7 @@ function choiceOf({ query }: Context): Choice | null {
   return frequency === 'daily' || frequency === 'weekly' ? { kind: 'frequency', search: null, value: frequency } : null;
 }
 
-/** The forms are sent to their own origin only, and the page loads nothing. */
+/** Forms may be sent only to the page's own origin, and the page loads nothing. */
 const secureForm: Middleware = helmet({
   contentSecurityPolicy: {
     useDefaults: false,

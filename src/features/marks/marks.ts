@@ -1,6 +1,6 @@
 /**
- * What users of a client do with the results of a search (decisions, section 7): the time up to which they have seen
- * its matches, and the results that they keep or hide. Lists and e-mails use the marks; webhooks and the feed do not.
+ * What users record about the results of a search (decisions, section 7): the time up to which they have seen its
+ * matches, and the results that they keep or hide. Lists and e-mails use the marks; webhooks and the feed do not.
  */
 
 import type Router from '@koa/router';
@@ -63,7 +63,7 @@ const MARK_CHANGE = {
   ...{ search: IGNORED, property: IGNORED, markedAt: IGNORED },
 };
 
-/** Far more than a person marks: `forget` removes the marks of properties that are gone. */
+/** Far more than a person needs, because `forget` removes the marks of properties that are gone. */
 const MARKS_MAX = 10_000;
 
 function markRoutes(router: Router, dependencies: ApiDependencies): void {
@@ -171,7 +171,7 @@ async function writeMark(
   return { ...mark, markedAt: null };
 }
 
-/** Marks without a search or a property. Reads each, in the order of the primary keys. */
+/** Removes marks whose search or property no longer exists. Reads all marks, in the order of the primary keys. */
 async function removeMarks(database: Queryable, limit: number): Promise<number> {
   const { rowCount } = await database.query(
     `delete from search_marks where (search_number, property_uuid) in (

@@ -1,10 +1,10 @@
 /**
- * An address within a text. Where it certainly stands alone, it is erased; where it may be part of another address, it
- * is only shown. The patterns are for PostgreSQL and distinguish the case of letters: behind a full stop or hyphen, a
- * title-case word begins a sentence or names a place, and a lower-case one continues the domain.
+ * Finds an address within a text. If it is certainly not part of another address, it is erased; otherwise it is only
+ * shown. The patterns are for PostgreSQL and case-sensitive: after a full stop or hyphen, a capitalised word begins a
+ * sentence or names a place, but a lower-case word continues the domain.
  */
 
-/** Characters of the part of an address before its @. */
+/** The characters of an address before the @. */
 const LOCAL = "A-Za-z0-9._+'-";
 /** Characters that no address has, percent-encoded. */
 const ENCODED_OTHER = '%(?:[01][0-9A-Fa-f]|2[0-689AaCcFf]|3[A-Fa-f]|40|5[B-Eb-e]|60|7[B-Fb-f]|[89A-Fa-f][0-9A-Fa-f])';
@@ -20,7 +20,7 @@ const AFTER = [
   '(?:[.]|%2[Ee])(?:[a-z0-9]|[A-Z][A-Z0-9-]))',
 ].join('|');
 
-/** Finds the address where it stands alone, plain or percent-encoded, in any case. */
+/** Finds the address where it is not part of another one, plain or percent-encoded, in any case. */
 export function addressPattern(address: string): string {
   return `${BEFORE}${charactersOf(address)}${AFTER}`;
 }
@@ -46,7 +46,7 @@ function anyCase(pattern: string): string {
 export const RUN_PATTERN = String.raw`(?:${ESCAPED})?([^\s"<>()\[\]{},;:=?&/\\]+(?:@|%40)[A-Za-z0-9.-]+)`;
 
 const ADDRESS_LENGTH_MAX = 320;
-/** More than real addresses and sentences need: it bounds the work for texts that consist of separators. */
+/** More than real addresses and sentences need. Limits the work for texts that consist of separators. */
 const CUTS_MAX = 12;
 
 /** Every address that a run may contain, in lower case, and some that it does not contain. */

@@ -33,7 +33,7 @@ export interface Erasure {
   readonly itemCount: number;
   /** The items among these that will not be sent any more. */
   readonly cancelledCount: number;
-  /** The address was the client's notice address, and was removed. */
+  /** True if the address was the client's notice address, which was removed. */
   readonly hadNotices: boolean;
 }
 
@@ -107,7 +107,7 @@ async function oppose(client: Queryable, key: string, clientId: Uuid, consentAtM
 
 /**
  * Removes the address from the items of recipients with `keys`, an SQL expression. Waiting items are cancelled, or
- * follow their search to another address. An attempt under way is the last one, and its outcome is recorded without the
+ * follow their search to another address. An attempt in progress is the last one. Its outcome is recorded without the
  * address in the server's answer (mail-sender.ts). Served by mail_items_notified and the primary keys.
  */
 export async function eraseItems(
@@ -168,8 +168,8 @@ const without = (text: string): string => `regexp_replace(${text}, $3, '…', 'g
 
 /**
  * Removes the address from searches and their marks, including deleted searches. Endpoints and `notificationEnabled`
- * stay: webhooks continue. The key of an idempotent request may be the address, and the hash of its body may be that of
- * a text with the address. `consentAtMs`: the time of the latest consent to e-mails to it. Served by the primary keys.
+ * stay: webhooks continue. The key of an idempotent request may be the address, and the hash of its body may reveal a
+ * text with the address. `consentAtMs`: the time of the latest consent to e-mails to it. Served by the primary keys.
  */
 async function eraseSearches(
   client: Queryable,
@@ -216,12 +216,12 @@ async function eraseSearches(
 }
 
 const CHECK_EVERY_MS = 5;
-/** Longer than any recording transaction takes. What a longer one writes is erased by retention. */
+/** Longer than any recording transaction takes. Retention erases the writes of longer transactions. */
 const WRITERS_END_WITHIN_MS = 10_000;
 
 /**
- * Resolves when every transaction that was writing at the call has ended: one may have read the address before the
- * erasure was committed, and record an item with it afterwards.
+ * Resolves when every transaction that was writing at the call has ended. Such a transaction may have read the address
+ * before the erasure was committed, and may record an item with it afterwards.
  */
 async function writersEnded(database: Database): Promise<void> {
   const since = performance.now();

@@ -19,7 +19,7 @@ export interface Recipient {
 
 export const EMAILS_MAX = 10_000;
 
-/** Whether the rule for the recipient of a search accepts the text. */
+/** True if the rule for the recipient of a search accepts the text. */
 export function isAddress(text: string): boolean {
   return !(RECIPIENT_ADDRESS.read(text) instanceof Fault);
 }
@@ -51,7 +51,7 @@ export const NAMING_SEARCHES = ['is null', 'is not null']
 /** Parameters: the client, the address. Served by the primary key. */
 export const IS_NOTICE_ADDRESS = 'id = $1 and lower(notice_address) = lower($2)';
 
-/** The address may be part of another one. Parameters: $3 finds it there as well, $4 only where it stands alone. */
+/** The text may contain the address as part of another one. Parameters: $3 also finds such a part, $4 does not. */
 const MAY_CONTAIN = TEXTS.map((text) => `coalesce(regexp_replace(${text}, $4, '…', 'g') ~ $3, false)`).join(' or ');
 
 /** The recipient's choices on the page, and its erasure; null for an unknown recipient. Served by the primary keys. */
@@ -153,8 +153,8 @@ export async function documentOfClients(database: Queryable, address: string, cl
 }
 
 /**
- * The addresses of recipients of whom only the keys are known, by key. Served by searches_mail and mail_items_notified;
- * reads each search with an @.
+ * The addresses of recipients whose keys are known, by key. Served by searches_mail and mail_items_notified; reads each
+ * search with an @.
  */
 export async function readAddresses(
   database: Queryable,

@@ -3,8 +3,8 @@
  * or an unsubscription would otherwise send e-mails to these people again. The data directory has a file for each
  * database (`recipients.<its id>.jsonl`), with its salt and a line for each choice (`RecipientChoice`). A person's own
  * choice is written before the answer, everything else within a minute. Choices that the database lacks are applied at
- * the start, before anything is sent; those that a restored standby lacks, within a minute. Lines that later ones
- * replace are dropped. Lines of a kind or scope that only a later version knows are kept.
+ * the start, before anything is sent. Those that a promoted older standby lacks are applied within a minute. Replaced
+ * lines are dropped. Lines of an unknown kind or scope, from a later version, are kept.
  */
 
 import { constants } from 'node:fs';
@@ -58,11 +58,11 @@ async function append(
   try {
     const isNew = (await file.stat()).size === 0;
     if (isNew && process.geteuid?.() === 0) {
-      // If root runs a command in another user's directory, that user's daemon must be able to write on.
+      // If root runs a command in another user's directory, that user's daemon must still be able to write to the file.
       const { uid, gid } = await stat(dirname(path));
       await file.chown(uid, gid);
     }
-    // The leading line break ends a line that a crash has cut.
+    // The leading line break ends a line that a crash has truncated.
     const lines = isNew ? [{ salt }, ...choices] : choices;
     await file.appendFile(lines.map((line) => `\n${JSON.stringify(line)}\n`).join(''));
     await file.sync();
@@ -99,14 +99,14 @@ async function read({ path, salt }: Journal, start = 0): Promise<Written> {
       if ('salt' in line && line.salt !== salt) {
         throw new SaltError(`${path} belongs to another database (its salt differs) and is not applied.`);
       }
-      // The database of a restored backup may have added older choices.
+      // A restored database may have added older choices.
       if ('key' in line && (choices.get(idOf(line)) ?? line).at <= line.at) choices.set(idOf(line), line);
     }
   }
   return { choices, lineCount };
 }
 
-/** Empty for a line that a crash has cut: its choice was not answered. */
+/** Empty for a line that a crash has truncated, because its choice was not answered. */
 function parsed(line: string): readonly (RecipientChoice | { readonly salt: string })[] {
   const time = (name: string, value: unknown): unknown =>
     name === 'at' && typeof value === 'string' ? new Date(value) : value;
@@ -122,7 +122,7 @@ function nullIfMissing(error: NodeJS.ErrnoException): null {
   throw error;
 }
 
-/** Up to this many superfluous lines are kept. */
+/** Up to this many replaced lines are kept. */
 const REPLACED_LINES_MIN = 1_000;
 
 function mayReplace(lineCount: number, choiceCount: number): boolean {
@@ -182,7 +182,7 @@ async function apply(database: Database, choices: readonly RecipientChoice[]): P
   );
 }
 
-/** How far file and database are known to agree. */
+/** The state up to which file and database are known to agree. */
 interface Agreement {
   readonly source: string;
   /** Bytes of the file that were read. */

@@ -2,8 +2,8 @@
  * A recovery resends the failed and waiting webhooks of a client since a given time and, on request, delivered ones.
  * This file processes requested recoveries, and answers operators, who can request recoveries for clients. It makes the
  * selected deliveries due, oldest first. Together the open recoveries use at most a quarter of the slots, each an equal
- * share, so one whose endpoints hang delays no other. Every delivering process tries to work, and one at a time has the
- * lock.
+ * share, so a recovery with hanging endpoints delays no other. Every delivering process tries to do this work; a lock
+ * allows one at a time.
  */
 
 import { startTask, type Task } from '../../engine/actor/task.ts';
@@ -148,7 +148,7 @@ async function startRecovery(request: StartRecoveryRequest, dependencies: AdminD
     return recoveryMessage(await stored.createRecovery(database, recovery));
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
-    const description = 'The client has a recovery that is not finished. Wait for its end, or stop it.';
+    const description = 'The client has a recovery that is not finished. Wait until it ends, or stop it.';
     throw failedPrecondition('RECOVERY_OPEN', nameOf.client(clientId), description);
   }
 }

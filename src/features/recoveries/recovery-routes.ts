@@ -1,6 +1,4 @@
-/**
- * `/recoveries` resends failed, waiting or (on request) delivered deliveries since a moment (decisions, section 11).
- */
+/** `/recoveries` resends failed, waiting or, on request, delivered webhooks of a period (decisions, section 11). */
 
 import type Router from '@koa/router';
 import type { Context } from 'koa';

@@ -16,7 +16,7 @@ export type RecoveryState = (typeof RECOVERY_STATES)[number];
 
 const DAY_MS = 86_400_000;
 
-/** Whether rows created at `since` are still kept. Rows are kept for `keptDays` days; 0 keeps them for ever. */
+/** True if rows created at `since` are still kept. Rows are kept for `keptDays` days; 0 keeps them for ever. */
 export function isWithinKept(since: Date, now: Date, keptDays: number): boolean {
   return keptDays === 0 || now.getTime() - since.getTime() <= keptDays * DAY_MS;
 }
@@ -42,11 +42,11 @@ export interface Recovery extends Omit<NewRecovery, 'searchNumber'> {
   readonly sent: number;
   readonly delivered: number;
   readonly failed: number;
-  /** Deliveries that need not, or may not, be sent when their turn comes. */
+  /** Deliveries that need not or must not be sent when their turn comes. */
   readonly skipped: number;
   readonly createdAt: Date;
   readonly finishedAt: Date | null;
-  /** All deliveries under way wait for a paused endpoint. */
+  /** True if all deliveries in progress wait for a paused endpoint. */
   readonly isPaused: boolean;
 }
 
@@ -55,7 +55,7 @@ export function remainingOf({ state, matched, sent, skipped }: Recovery): number
   return state === 'finished' ? 0 : Math.max(0, matched - sent - skipped);
 }
 
-/** Clocks of processes create the ids, PostgreSQL's clock the times. The clocks differ by less than this. */
+/** Ids come from the clocks of processes, times from PostgreSQL's clock. The clocks differ by less than this. */
 export const CLOCKS_APART_MS = 3_600_000;
 
 /** `fitting`: a condition and an order. Served by the primary keys and the index that serves `fitting`. */
@@ -95,7 +95,7 @@ export async function createRecovery(database: Queryable, recovery: NewRecovery)
   return (await readRecovery(database, clientId, id)) as Recovery;
 }
 
-/** Whether a delivery was sent to it, or waits for it. Served by the primary key of endpoints, and open_endpoint. */
+/** True if a delivery was sent to it, or waits for it. Served by the primary key of endpoints, and open_endpoint. */
 export async function isEndpointKnown(database: Queryable, key: string): Promise<boolean> {
   const { rows } = await database.query<{ isKnown: boolean }>(
     `select exists (select from endpoints where key = $1)
@@ -140,8 +140,8 @@ export function listAnyRecoveries(
 }
 
 /**
- * `clientId`: null for operators. False if it is unknown, or another client's. Deliveries under way continue. Served by
- * the primary keys.
+ * `clientId`: null for operators. False if it is unknown, or another client's. Deliveries in progress continue. Served
+ * by the primary keys.
  */
 export async function stopRecovery(database: Queryable, clientId: Uuid | null, id: Uuid): Promise<boolean> {
   const { rowCount } = await database.query(
@@ -159,7 +159,7 @@ export async function stopRecovery(database: Queryable, clientId: Uuid | null, i
   return rowCount === 1;
 }
 
-/** Removes those that finished before `before`. Reads all of them: clients request few, and one at a time. */
+/** Removes recoveries that finished before `before`. Reads all rows: clients request few, and one at a time. */
 export async function removeRecoveries(client: Queryable, before: Date): Promise<number> {
   const { rowCount } = await client.query('delete from recoveries where finished_at < $1', [before]);
   return rowCount ?? 0;

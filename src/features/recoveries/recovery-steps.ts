@@ -1,6 +1,6 @@
 /**
- * The steps of recoveries. A step is one transaction under a lock that one process at a time holds. Its state is in the
- * rows: the next step continues where the last one ended, in any process.
+ * The steps of recoveries. A step is one transaction under a lock that one process at a time holds. The state is stored
+ * in rows, so any process can continue where the last step ended.
  */
 
 import type { DueDelivery } from '../../engine/domain/delivery.ts';
@@ -23,7 +23,7 @@ const OPEN_MAX = 256;
 /** Deliveries of all clients that one step reads, in about ten milliseconds. */
 const PAGE_ROWS = 10_000;
 
-/** The recovery that is open longest comes first. Null if another process holds the lock. Served by recoveries_open. */
+/** The oldest recovery comes first. Null if another process holds the lock. Served by recoveries_open. */
 export async function lockOpenRecoveries(connection: Queryable): Promise<readonly OpenRecovery[] | null> {
   const { rows: locked } = await connection.query<{ isMine: boolean }>(
     `select pg_try_advisory_xact_lock(${STEP_LOCK}) as "isMine"`,
@@ -39,8 +39,8 @@ export async function lockOpenRecoveries(connection: Queryable): Promise<readonl
 
 const UNDELIVERED = ['failed', 'retry_wait'] as const;
 /**
- * For a delivery `d` and its search `s`. A first attempt that has not been made needs no recovery: it will be made.
- * Times are in milliseconds in answers, and in microseconds in rows.
+ * For a delivery `d` and its search `s`. A delivery that waits for its first attempt needs no recovery. Times are in
+ * milliseconds in answers, and in microseconds in rows.
  */
 const FITS = `s.client_id = $3 and d.created_at >= $4 and d.created_at < $5::timestamptz + interval '1 millisecond'
   and ($6::integer is null or d.search_number = $6) and ($7::text is null or d.endpoint_key = $7)
@@ -51,8 +51,8 @@ interface RecoveryPage {
   /** The last delivery of the page, fitting or not; null without one. */
   readonly last: Uuid | null;
   /**
-   * The page is not full. Deliveries that are added after it need no recovery, even if they look as old: their first
-   * attempts are still to come.
+   * True if the page is not full. Deliveries added later need no recovery, even if they seem as old, because their
+   * first attempts are still to come.
    */
   readonly isLastPage: boolean;
   /** Fitting ones, oldest first. */
@@ -101,11 +101,11 @@ export async function countPage(connection: Queryable, recovery: OpenRecovery): 
 
 interface UnderWay {
   readonly count: number;
-  /** Deliveries whose match has nothing else under way any more, oldest first. */
+  /** Deliveries whose match has nothing else in progress any more, oldest first. */
   readonly next: readonly Uuid[];
 }
 
-/** Records the attempts that have ended, and resolves with what is still under way. Served by the primary keys. */
+/** Records the attempts that have ended. Resolves with the work still in progress. Served by the primary keys. */
 export async function settleItems(connection: Queryable, { id }: OpenRecovery): Promise<UnderWay> {
   const { rows } = await connection.query<UnderWay>(
     `with now_so as materialized (
@@ -149,7 +149,7 @@ async function send(
   ids: readonly Uuid[],
 ): Promise<{ readonly sent: readonly ResendCandidate[]; readonly due: readonly DueDelivery[] }> {
   const candidates = await lockForResending(connection, recovery.clientId, ids);
-  // Checked again under the lock: one may have been delivered or cancelled meanwhile.
+  // Checked again under the lock, because some may have been delivered or cancelled since.
   const fitting: readonly string[] = recovery.includesDelivered ? [...UNDELIVERED, 'delivered'] : UNDELIVERED;
   const sent = candidates.filter(({ refusal, state }) => refusal === null && fitting.includes(state));
   return { sent, due: await resend(connection, sent) };
@@ -184,7 +184,7 @@ export async function sendWaiting(
 }
 
 /**
- * Takes up to `room` more deliveries, oldest first. It makes the first one of each match due, queues the others of the
+ * Adds up to `room` more deliveries, oldest first. Makes the first one of each match due, queues the others of the
  * match behind it, and resolves with the due ones. A recovery is finished when no delivery is left or in progress.
  */
 export async function sendNext(

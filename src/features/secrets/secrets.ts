@@ -149,7 +149,7 @@ interface WebhookSecret {
   readonly createdAt: Date;
   /** Null if it never expires. */
   readonly expiresAt: Date | null;
-  /** The last characters of its value, by which people distinguish secrets. */
+  /** The last characters of its value, so that people can distinguish secrets. */
   readonly hint: string;
 }
 
@@ -177,8 +177,8 @@ async function readWebhookSecret(database: Queryable, clientId: Uuid, id: Uuid):
 }
 
 /**
- * The only call that returns the value of the secret. The older secrets expire `overlapHours` from now, unless they
- * expire earlier. Throws a 409 `Problem` if the client has the maximum number. Served by webhook_secrets_client.
+ * Only this call returns the value of the secret. The older secrets expire `overlapHours` from now, or earlier. Throws
+ * a 409 `Problem` if the client has the maximum number. Served by webhook_secrets_client.
  */
 export async function createWebhookSecret(
   database: Database,

@@ -111,7 +111,7 @@ export function webhookName(kind: EventKind, channel: WebhookChannel): string {
   return `${channel}${words.join('')}`;
 }
 
-/** The rule for successful statuses, on both channels. */
+/** The statuses that count as success, on both channels. */
 export const ACKNOWLEDGEMENT =
   'HTTP 200 is the only success. After any other answer, or none within the deadline, the delivery is tried again ' +
   'one hour after the attempt, at most five times, with the same webhook-id and the same bytes.';

@@ -1,6 +1,6 @@
 /**
- * Generates the console's types of REST answers from the schemas that OpenAPI publishes, with the lists of criteria,
- * flags, kinds of event and code samples that the console shows. `--check` compares the files instead of writing them.
+ * Generates the console's types of REST answers from the schemas that OpenAPI publishes, and the lists of criteria,
+ * flags, event kinds and code samples that the console shows. `--check` compares the files instead of writing them.
  */
 
 import { readFile, writeFile } from 'node:fs/promises';
@@ -20,7 +20,7 @@ interface Described extends JsonSchema {
   readonly enum?: readonly unknown[];
 }
 
-/** Without the suffix, many names would be those of components or of the browser. */
+/** Without the suffix, many names would clash with those of components or of the browser. */
 function typeNamed(name: string): string {
   return name.endsWith('Document') ? name : `${name}Document`;
 }

@@ -1,14 +1,14 @@
 /**
- * The script of /docs: the reference by Swagger UI, in the language of the page and with ids that exist for the key that is
- * typed, which lives as long as the page, a search over guides and operations, the choice of a language for all code
- * samples, and buttons that copy them.
+ * The script of /docs. It shows the reference with Swagger UI in the page's language, and with ids that exist for the
+ * typed key, which is not stored. It also searches guides and operations, and shows and copies code samples in the
+ * chosen language.
  */
 /* global SwaggerUIBundle, document, fetch, getSelection, matchMedia, navigator */
 
 const keyField = document.querySelector('#key');
 const wordsField = document.querySelector('#words');
 const outcome = document.querySelector('#outcome');
-/** Of each list, what its first member's id is an example of. */
+/** Lists whose first member provides the example of the id in their paths. */
 const LISTS = [
   '/searches',
   '/matches',
@@ -19,7 +19,7 @@ const LISTS = [
   '/users',
 ];
 
-/** Ids by the list that they are of; empty without a key, or with one that is refused. */
+/** Ids, keyed by list; empty without a key, or if the key is refused. */
 async function readIds(key) {
   if (key === '') return new Map();
   const read = async (list) => {
@@ -43,7 +43,7 @@ function withIds(description, ids) {
 
 const readJson = async (path) => (await fetch(path)).json();
 
-/** The reference as the service publishes it is English; each sentence of it has a French one. */
+/** The service publishes the reference in English, and a French translation of each of its sentences. */
 async function readDescription() {
   const description = await readJson('/openapi.json');
   if (document.documentElement.lang === 'fr') translate(description, await readJson('/docs/reference.fr.json'));
@@ -61,7 +61,7 @@ function translate(node, sentences) {
 }
 
 const samples = [...document.querySelectorAll('pre code')].map((element) => ({ element, text: element.textContent }));
-/** By the id of its block, what a folded operation does not show. */
+/** The text that a collapsed operation does not show, keyed by the id of its block. */
 const operationTexts = new Map();
 
 async function show() {
@@ -87,11 +87,11 @@ async function show() {
   SwaggerUIBundle({
     spec: withIds(description, ids),
     dom_id: '#swagger-ui',
-    // Its badge would be asked of somebody else.
+    // The badge would come from another server.
     validatorUrl: null,
     persistAuthorization: false,
-    // The page has a title itself, and one server; every operation shows its schema; what lies within buttons, and colours
-    // that few can tell apart, are hard to use.
+    // The page has its own title and one server, and every operation shows its schema. Links inside buttons, and
+    // colours that few can tell apart, are hard to use.
     plugins: [() => ({ components: { InfoContainer: none, ServersContainer: none } })],
     ...{ defaultModelsExpandDepth: -1, deepLinking: false, syntaxHighlight: false },
     onComplete() {
@@ -102,7 +102,7 @@ async function show() {
   });
 }
 
-/** Swagger UI names neither choices, bodies nor tables of answers for who hears the page. */
+/** Swagger UI gives choices, bodies and tables of answers no names for screen readers. */
 function nameParts() {
   for (const part of document.querySelectorAll(
     '#swagger-ui :is(select, textarea, .responses-table):not([aria-label])',
@@ -134,7 +134,7 @@ function search() {
 wordsField.addEventListener('input', search);
 wordsField.addEventListener('keydown', (event) => {
   if (event.key !== 'Enter') return;
-  // The button that gets the focus would take the key too.
+  // The button that gets the focus would react to the key too.
   event.preventDefault();
   const first = found();
   (first?.querySelector('button.opblock-summary-control') ?? first)?.focus();
@@ -142,7 +142,7 @@ wordsField.addEventListener('keydown', (event) => {
 
 const languageField = document.querySelector('#language');
 
-/** Samples that are not in the chosen language stay folded, where there is a choice. */
+/** Hides samples in other languages where there is one in the chosen language. */
 function chooseLanguage() {
   for (const group of document.querySelectorAll('.samples')) {
     const all = [...group.children];
@@ -157,7 +157,7 @@ languageField.addEventListener('change', chooseLanguage);
 languageField.parentElement.hidden = false;
 chooseLanguage();
 
-/** Where the page does not come over TLS nor from this machine, there is no clipboard but that of the selection. */
+/** Without TLS, and unless the page is from this machine, browsers can copy only the selection. */
 async function copy(code) {
   if (navigator.clipboard !== undefined) return navigator.clipboard.writeText(code.textContent);
   getSelection().selectAllChildren(code);

@@ -43,7 +43,7 @@ interface Guides {
   readonly guides: string;
 }
 
-/** Parts of a page: `## Title {#id}`, a fence whose second word names it, `{{name}}`, and a list. */
+/** Parts of a page: `## Title {#id}`, a fence with a name as its second word, `{{name}}`, and a list. */
 const SECTION = /^(.+) \{#([\w-]+)\}\n([^]*)$/;
 const FENCE = /^```\w+ ([\w-]+)\n([^]*?)\n```$/gm;
 const PLACEHOLDER = /\{\{([\w-]+)\}\}/g;
@@ -179,7 +179,7 @@ const welcomeTo = (hasConsole: boolean): string => `<!doctype html>
 </head>
 <body>
 <h1>Vigie</h1>
-<p>Saved real-estate searches, their alerts, and the deliveries of these alerts. This is the address of its REST interface.</p>
+<p>This is the REST interface for saved real-estate searches, their alerts, and the deliveries of these alerts.</p>
 <ul>${hasConsole ? '\n<li><a href="/console">Console</a>: your searches on a map, and what they find</li>' : ''}
 <li><a href="/docs">Documentation</a>, to read and to try</li>
 <li><a href="/openapi.json">OpenAPI</a></li>
@@ -203,13 +203,13 @@ const PAGE_WORDS = {
   en: {
     title: 'Vigie API',
     search: 'Search guides and operations',
-    key: 'Your API key: examples then name what is yours',
+    key: 'Your API key: examples then use your own ids',
     samples: 'Code samples in',
     copy: 'Copy',
     copied: 'Copied',
     sections: 'Sections',
     nothing: 'Nothing found.',
-    some: 'Found: %. Enter goes to the first.',
+    some: 'Found: %. Press Enter to go to the first.',
     guides: 'Guides',
     reference: 'Reference',
     other: ['fr', 'Français'],
@@ -217,7 +217,7 @@ const PAGE_WORDS = {
   fr: {
     title: 'API de Vigie',
     search: 'Chercher dans les guides et les opérations',
-    key: 'Votre clé API : les exemples nomment alors ce qui est à vous',
+    key: 'Votre clé API : les exemples utilisent alors vos identifiants',
     samples: 'Exemples de code en',
     copy: 'Copier',
     copied: 'Copié',
@@ -329,10 +329,10 @@ function pageRoutes(router: Router, { settings, reference }: ApiDependencies): v
   });
 }
 
-/** Replaces the base URL in cached documents: a reserved name, which no request uses (RFC 2606). */
+/** Stands for the base URL in cached documents. The name is reserved, so no request uses it (RFC 2606). */
 const STAND_IN = 'https://vigie.invalid';
 
-/** Returns the JSON of `build(baseUrl)`, which is built once: only the base URL varies in it. */
+/** Returns the JSON of `build(baseUrl)`. It is built once, because only the base URL varies in it. */
 export function standingDocument(build: (baseUrl: string) => object): (baseUrl: string) => string {
   let built: string | null = null;
   let withoutUrl: string | null = null;

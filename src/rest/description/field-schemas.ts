@@ -1,4 +1,4 @@
-/** The kinds of members in answers, with the description that OpenAPI and Hydra publish. */
+/** The kinds of members in answers, with the descriptions that OpenAPI and Hydra publish. */
 
 import { z } from 'zod';
 import { MAIL_FREQUENCIES } from '../../engine/domain/mail.ts';

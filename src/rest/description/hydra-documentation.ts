@@ -131,8 +131,8 @@ function rangeOf(schema: JsonSchema): string {
 }
 
 /**
- * A flag that may be unset gets a range for which forms show no switch: a switch is on or off, and an untouched one
- * would mean unfurnished.
+ * A flag that may be unset gets a range for which forms do not show a switch. A switch has no unset state: an untouched
+ * one would mean, for example, unfurnished.
  */
 function inputRangeOf(schema: JsonSchema): string {
   const types = [schema.type ?? []].flat();
@@ -211,7 +211,7 @@ function errorClasses(): object[] {
   return [
     classOfMembers('ConstraintViolation', 'A constraint violation', violation),
     classOfMembers('ConstraintViolationList', 'A list of constraint violations', violations, isError),
-    classOfMembers('LimitReached', 'A client has as much as it may have', limit, isError),
+    classOfMembers('LimitReached', 'A client has reached a limit', limit, isError),
   ];
 }
 

@@ -1,7 +1,7 @@
 /**
  * The JSON-LD contexts, derived from the JSON Schemas so that every member of every answer has an IRI and expanding an
- * answer loses nothing (JSON-LD 1.1): objects without an identity of their own get a scoped context, arrays of values
- * keep their order as lists, and free-form JSON stays JSON. The members of a collection are a set, as in Hydra. No
+ * answer loses nothing (JSON-LD 1.1): objects without their own identity get a scoped context, arrays of values become
+ * lists, which keep their order, and free-form JSON stays JSON. The members of a collection are a set, as in Hydra. No
  * definition of a term uses the term itself: streaming processors would report a cycle.
  */
 
@@ -28,7 +28,7 @@ const ENVELOPE_TERMS: Terms = {
     '@id': `${HYDRA}mapping`,
     '@context': {
       variable: `${HYDRA}variable`,
-      // The name of the filtered or ordered member has the meaning that it has in the resource.
+      // The name of a filtered or ordered member means the same as in the resource.
       property: { '@id': `${HYDRA}property`, '@type': '@vocab' },
       required: `${HYDRA}required`,
       IriTemplateMapping: `${HYDRA}IriTemplateMapping`,
@@ -56,7 +56,7 @@ function termsOf(name: string): Terms | null {
 
 function memberTerms(name: string, schema: JsonSchema): Terms {
   const members = Object.entries(schema.properties ?? {}).filter(([member]) => !/^@|:/.test(member));
-  // A member that the vocabulary resolves needs no term.
+  // A member whose IRI follows from the vocabulary needs no term.
   const terms = members.filter(([member]) => memberIri(name, member) !== member);
   return Object.fromEntries(terms.map(([member, value]) => [member, termOf(memberIri(name, member), value)]));
 }
@@ -119,7 +119,7 @@ export function memberOf(resource: string): string {
   return resource.charAt(0).toLowerCase() + resource.slice(1);
 }
 
-/** The member that clients display for a reference is its schema.org name. */
+/** Clients display a reference by the member that is its schema.org name. */
 const NAME = 'https://schema.org/name';
 
 /** Members that clients find by a common IRI. */

@@ -71,7 +71,7 @@ export const JSON_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   SearchPatch: patchOf(INPUTS.SearchChange as JsonSchema),
 };
 
-/** A merge patch (RFC 7396) may state any part of an object, and removes members by null at every depth. */
+/** A merge patch (RFC 7396) may contain any part of an object. A null removes a member at every depth. */
 function patchOf(search: JsonSchema): JsonSchema {
   const properties = Object.entries(search.properties ?? {}).map(([name, member]) => [name, partOf(member)]);
   return { ...search, properties: Object.fromEntries(properties) };
@@ -90,17 +90,17 @@ function partOf({ anyOf, properties, required: _required, ...schema }: JsonSchem
 function convert(schemas: Readonly<Record<string, z.ZodType>>, io: 'input' | 'output'): Record<string, JsonSchema> {
   const registry = z.registry<{ id: string }>();
   for (const [id, schema] of Object.entries(schemas)) registry.add(schema, { id });
-  // zod's own registry has the descriptions of members, our registry has the names.
+  // zod's own registry has the descriptions of members; our registry has the names of schemas.
   const converted = z.toJSONSchema(registry, {
     io,
     unrepresentable: 'any',
     uri: (id) => `${SCHEMAS_PATH}${id}`,
     override: ({ zodSchema, jsonSchema }) => {
       Object.assign(jsonSchema, z.globalRegistry.get(zodSchema));
-      // Answers are open, so that a member that is added later breaks no client. This must be explicit: generators
-      // treat an object without `additionalProperties` as closed.
+      // Answers are open, so that a new member does not break clients. This must be explicit, because generators treat
+      // an object without `additionalProperties` as closed.
       if (io === 'output' && jsonSchema.properties !== undefined) jsonSchema.additionalProperties = true;
-      // `format` implies the pattern, and these bounds are those of every JSON integer.
+      // `format` implies the pattern, and these limits are those of every JSON integer.
       if (jsonSchema.format !== undefined) delete jsonSchema.pattern;
       if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
       if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
@@ -149,13 +149,13 @@ const OPAQUE: ReadonlySet<string> = new Set([
   ...['example', 'examples', 'default', 'enum', 'const', 'required', 'x-enum-varnames'],
 ]);
 
-/** Without a width some generators use 32 bits, in which 25,500,001 becomes 25,500,000. */
+/** Without a width some generators use 32 bits, which turn 25,500,001 into 25,500,000. */
 const WIDTHS = { number: 'double', integer: 'int64' } as const;
 
 /**
- * Rewrites every schema of the document with keywords that every client generator understands, even one that knows
- * little of 2020-12: one type per schema, items for each array, constants as enumerations of one, a width per number,
- * no two members whose names differ only by an `@`. The meaning is the same, except that tuples lose their order.
+ * Rewrites every schema of the document with keywords that every client generator understands, even with little support
+ * for 2020-12: one type per schema, items for each array, constants as enumerations of one, a width per number, no two
+ * members whose names differ only by an `@`. The meaning is the same, except that tuples lose their order.
  */
 export function plain<Document>(document: Document): Document {
   return plainValue(document) as Document;
@@ -238,7 +238,7 @@ function grouped(schema: Schema, anyOf: readonly Schema[]): Schema {
   return { ...schema, anyOf: alternatives };
 }
 
-/** Writes consecutive codes as a range: a named enumeration would get the same name as the list of them. */
+/** Writes consecutive codes as a range: a named enumeration would get the same name as the list of its codes. */
 function range(schema: Schema, codes: readonly number[]): Schema {
   const [first, last] = [Math.min(...codes), Math.max(...codes)];
   if (last - first + 1 !== new Set(codes).size) return schema;
@@ -247,9 +247,8 @@ function range(schema: Schema, codes: readonly number[]): Schema {
 }
 
 /**
- * Where names cannot contain `@` (Go), a model with `@id` and `id` would declare one member twice and not compile. A
- * pattern describes one of the two instead: `id` in references, which `@id` alone identifies, otherwise the member of
- * JSON-LD.
+ * Where names cannot contain `@` (Go), a model with `@id` and `id` would declare one member twice and not compile. So a
+ * pattern describes one of the two: `id` in references, which have `@id`, otherwise the JSON-LD member.
  */
 function distinct(schema: Schema): Schema {
   const properties = (schema.properties ?? {}) as Readonly<Record<string, Schema>>;

@@ -13,13 +13,13 @@ export const WEBHOOK_SCHEMA_PATH = '/schemas/webhook.json';
 
 const DIALECT = 'https://json-schema.org/draft/2020-12/schema';
 
-/** Descriptions of members that no answer has, or that mean something else there. */
+/** Descriptions of members that answers do not have, or that have another meaning in answers. */
 const WORDS: Readonly<Record<string, string>> = {
-  kind: 'What the crawler has to say.',
+  kind: 'Kind of message.',
   crawledAt:
-    'When the crawler saw it. A message older than the state held has no effect; one of more than ten minutes after NATS stored it is rejected.',
-  expiredAt: 'When the advert expired; absent: when it was crawled.',
-  property: 'What belongs to the property; a member that is null or absent is taken from its most recent advert.',
+    'When the crawler saw it. A message older than the stored state has no effect. A time more than ten minutes after NATS stored the message is rejected.',
+  expiredAt: 'When the advert expired; if absent, the time of the crawl.',
+  property: 'The members of the property; one that is null or absent is taken from its most recent advert.',
   advert: 'The whole advert: a member that is null or absent is unknown.',
   locations: 'WGS 84: both coordinates or none.',
   city: 'insee, or zipcode and name.',
@@ -31,9 +31,9 @@ export function intakeSchema(baseUrl: string): Readonly<Record<string, unknown>>
     $schema: DIALECT,
     $id: `${baseUrl}${INTAKE_SCHEMA_PATH}`,
     $comment:
-      'Made from the validator that runs. Not said here, because JSON Schema has no words for it: a text with half a ' +
-      'surrogate pair is refused, and so is an instant that in UTC lies outside the years 1 to 9999. Members that are ' +
-      'not listed have no effect and are counted by name.',
+      'Generated from the running validator. Two rules cannot be expressed in JSON Schema: texts with half a surrogate ' +
+      'pair are refused, and so are times outside the years 1 to 9999 in UTC. Members that are not listed have no ' +
+      'effect and are counted by name.',
     title: 'Intake message',
     description: 'What a crawler publishes on adverts.<property uuid>, as JSON in UTF-8. Euros, square metres, WGS 84.',
     oneOf: [{ $ref: '#/$defs/Upsert' }, { $ref: '#/$defs/Expire' }],
@@ -59,7 +59,7 @@ export function webhookSchema(baseUrl: string): Readonly<Record<string, unknown>
     $schema: DIALECT,
     $id: `${baseUrl}${WEBHOOK_SCHEMA_PATH}`,
     title: 'Webhook',
-    description: `The body of a webhook, by kind of event: a match is one of two, an event any. ${ACKNOWLEDGEMENT}`,
+    description: `The body of a webhook, by kind of event. Two kinds announce a match; an event has any kind. ${ACKNOWLEDGEMENT}`,
     ...JSON.parse(JSON.stringify(portable(plain(document))).replaceAll(SCHEMAS_PATH, '#/$defs/')),
   };
 }
@@ -69,7 +69,7 @@ const PATTERNS: Readonly<Record<string, Readonly<Record<string, unknown>> | unde
   'date-time': TEXT_FORMATS.instant?.published,
 };
 
-/** Removes formats and keywords of OpenAPI, which a strict validator does not know; patterns say the same. */
+/** Replaces formats by equivalent patterns and removes OpenAPI keywords, because strict validators do not know them. */
 function portable(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(portable);
   if (typeof value !== 'object' || value === null) return value;
@@ -86,7 +86,7 @@ function referencesIn(value: unknown): readonly string[] {
   return name === null ? Object.values(value).flatMap(referencesIn) : [name];
 }
 
-/** Takes the description of the member with the same name in an answer, if there is one. */
+/** Adds the description of the member with the same name in an answer, if there is one. */
 function described(schema: PublishedSchema, words: Readonly<Record<string, string | undefined>>): PublishedSchema {
   if (schema.properties === undefined) return schema;
   const properties = Object.entries(schema.properties).map(([name, member]) => {
@@ -109,7 +109,7 @@ interface PublishedSchema {
   readonly items?: PublishedSchema;
 }
 
-/** Both coordinates or none: the decoder checks it, with a message of its own. */
+/** Both coordinates or none. The decoder checks this with its own message. */
 const PLACE = {
   anyOf: [
     { properties: { lat: { type: 'null' }, lon: { type: 'null' } } },

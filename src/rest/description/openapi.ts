@@ -28,7 +28,7 @@ const ERRORS: Readonly<Record<number, string>> = {
   403: 'A limit is reached: see `limit`, `maximum` and `used`.',
   404: 'The resource does not exist, or belongs to another client.',
   406: 'None of the accepted media types is served.',
-  409: 'The request conflicts with the current state; `detail` says why.',
+  409: 'The request conflicts with the current state; `detail` explains why.',
   410: 'The resource no longer exists. If it is a cursor, start again at `oldest`.',
   412: 'The current version of the resource does not meet If-Match or If-None-Match.',
   413: 'The body is larger than 1 MiB.',
@@ -132,7 +132,7 @@ function queryParameters({ parameters }: Route): object[] {
     required: isRequired,
     description,
     schema,
-    // Pages that send a request as shown fill in every example: only parameters that are needed have one.
+    // Pages that send requests fill in every example, so only required parameters have one.
     ...(isRequired || SHOWN.has(name) ? { example: PARAMETER_EXAMPLES[name] } : {}),
     ...(schema.type === 'array' ? { style: 'form', explode: true } : {}),
   }));
@@ -179,7 +179,7 @@ function responses(route: Route, hasPathParameter: boolean, examples: ContractEx
   return { ...Object.fromEntries(errors), ...success(route, examples), [succeeded]: { ...answer, ...links(route) } };
 }
 
-/** Links to the item that a POST answers, or to the first item of a list. */
+/** Links to the item that a POST returns, or to the first item of a list. */
 function links({ answers, method, resource }: Route): object {
   const isItem = ({ path, ...other }: Route) =>
     other.resource === resource && other.method === 'get' && other.answers === 'item' && path.endsWith('}');
@@ -294,7 +294,7 @@ function webhookOperation(kind: EventKind, channel: WebhookChannel, example: obj
     requestBody: {
       required: true,
       description: 'The same bytes on every attempt.',
-      // Inline, not by reference: a generator omits schemas that no path references.
+      // Inline, because generators omit schemas that no path references.
       content: { 'application/json': { schema: JSON_SCHEMAS[schema], example } },
     },
     responses: {

@@ -1,4 +1,6 @@
-/** The fields for criteria: of the home, of money, of the advert. Rare ones are folded; set values show as chips. */
+/**
+ * The fields for criteria of the home, of money and of the advert. Rare ones are folded; their values show as chips.
+ */
 
 import { type ComponentChildren, Fragment } from 'preact';
 import { Check, Chips, type Choices, ManyChips, SelectField } from '../controls.tsx';
@@ -170,7 +172,7 @@ function FoldedCriteria({ draft, change, violations, title, members, children }:
   );
 }
 
-/** Whether homes are also found if their adverts do not state it; shown if the search sets the criterion. */
+/** Offers to find also homes whose adverts do not state the value. Shown if the search sets the criterion. */
 function OrMissing({ draft, change, criterion }: FieldsProps & { readonly criterion: HomeCriterion }) {
   const words = useWords();
   const { orMissing } = draft;
@@ -232,7 +234,7 @@ function Requirement({
   );
 }
 
-/** The bounds of these criteria. */
+/** The members with the limits of these criteria. */
 function membersOf(names: readonly RangeCriterion[]): readonly RangeMember[] {
   return RANGE_MEMBERS.filter((member) => names.some((name) => member === `${name}Min` || member === `${name}Max`));
 }

@@ -37,7 +37,7 @@ function each<Name extends string, Value>(names: readonly Name[], valueOf: (name
   return Object.fromEntries(names.map((name) => [name, valueOf(name)])) as Record<Name, Value>;
 }
 
-/** Criteria for which a new search accepts unknown values: few adverts state all of them. */
+/** Criteria for which a new search accepts unknown values, because few adverts state all of them. */
 export const HOME_CRITERIA = [
   'landSurface',
   ...FLAG_CRITERIA,
@@ -52,7 +52,7 @@ export const HOME_CRITERIA = [
 ] as const satisfies SearchDocument['orMissing'];
 export type HomeCriterion = (typeof HOME_CRITERIA)[number];
 
-/** How a member is edited: its value in a new search, from an answer, and for a body. */
+/** How a member is edited: its value in a new search, and its conversion from an answer and for a body. */
 interface Editing<Value> {
   readonly unset: Value;
   readonly read: (answered: unknown) => Value;
@@ -63,7 +63,7 @@ function textOrNull(text: string): string | null {
   return text.trim() === '' ? null : text.trim();
 }
 
-/** Invalid numbers are sent unchanged: the service's violation is shown at the field. */
+/** Invalid numbers are sent unchanged, so that the service's violation is shown at the field. */
 function numberOrNull(text: string): number | string | null {
   const written = numeral(text);
   return written === '' ? null : Number.isNaN(Number(written)) ? written : Number(written);
@@ -154,7 +154,7 @@ const EDITED = {
   excludedSiteCategories: CATEGORIES,
   shapes: SHAPES,
   excludedShapes: SHAPES,
-  /** Groups are alternatives; all words of a group must hold. */
+  /** Groups are alternatives; all conditions of a group must be met. */
   groups: { unset: [], read: groupsOf, write: expressionsOf } as Editing<readonly (readonly Word[])[]>,
   notificationEnabled: asIs<boolean>(true),
   notificationRecipient: TEXT,
@@ -210,7 +210,7 @@ export function withPricePercent(
   return isLeft ? { ...others, price } : others.surface === undefined ? null : others;
 }
 
-/** Whether these members are as in a new search. */
+/** True if these members have the values of a new search. */
 export function isUnset(draft: Draft, members: readonly (keyof Draft)[]): boolean {
   return members.every((member) => isSame(draft[member], NEW_DRAFT[member]));
 }
@@ -219,7 +219,7 @@ function isSame(some: unknown, other: unknown): boolean {
   return JSON.stringify(some) === JSON.stringify(other);
 }
 
-/** Whether the search sets the criterion. A bound of 0 does not count, except where values may be negative. */
+/** True if the search sets the criterion. A limit of 0 does not count, except where values may be negative. */
 export function isRequested(draft: Draft, criterion: Draft['orMissing'][number]): boolean {
   const members: readonly string[] = CRITERION_MEMBERS[criterion];
   return MEMBERS.some((name) => {
@@ -236,7 +236,7 @@ export function differingMembers(some: Draft, others: Draft): readonly (keyof Dr
   return MEMBERS.filter((member) => !isSame(some[member], others[member]));
 }
 
-/** A single code is answered without a list if it was sent so. */
+/** A single code that was sent without a list is also answered without one. */
 export function codesOf(answered: unknown): readonly number[] {
   return Array.isArray(answered) ? answered : [answered as number].filter((code) => code !== null);
 }

@@ -211,13 +211,13 @@ function useSaving(props: SaveBarProps) {
   };
 }
 
-/** The names of members that another user has changed; the reader's own changes are kept on top of these. */
+/** The names of members that another user has changed. The reader's own changes are applied to the result. */
 function changedNames(before: StoredSearch, present: StoredSearch, words: Words): string {
   const changed = differingMembers(draftOf(before.search), draftOf(present.search));
   return changed.map((member) => memberName(member, words)).join(', ');
 }
 
-/** Overwrites only a version that the reader has seen: another one is shown first. */
+/** Deletes only a version that the reader has seen. Another version is shown first. */
 async function removeSeen({ stored, writing, onSaved }: SaveBarProps, model: Model, words: Words): Promise<void> {
   if (stored === null) return;
   const { isRefused, present } = await removeStored(model.rest, stored);
@@ -240,7 +240,7 @@ async function reporting(work: () => Promise<void>, onRefused: SaveBarProps['onR
   }
 }
 
-/** Returns the same key for the same body, so that a creation that is retried without an answer happens once. */
+/** Returns the same key for the same body, so that retrying without an answer creates only one search. */
 function useIdempotencyKey(): (body: Body) => string {
   const last = useRef({ text: '', key: '' });
   return (body) => {

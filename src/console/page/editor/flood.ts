@@ -1,4 +1,4 @@
-/** More matches a day than anyone reads: the preview asks before the search is saved. */
+/** If a search has more matches a day than a person can read, the preview asks before it is saved. */
 
 const FLOOD_PER_DAY = 50;
 

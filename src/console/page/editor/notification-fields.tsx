@@ -40,7 +40,7 @@ export function NotificationFields({ search, ...fields }: NotificationFieldsProp
         {...ADDRESS}
         member="notificationRecipient"
         inputMode="email"
-        // Consent belongs to the address: another address begins without consent.
+        // Consent belongs to the address, so another address begins without consent.
         onText={(notificationRecipient) => change({ notificationRecipient, notificationConsent: null })}
       />
       <Consent {...fields} />

@@ -1,4 +1,4 @@
-/** The fields for places: by name, a circle, polygons. The map draws them; each has a field as well. */
+/** The fields for places: names, a circle, polygons. All can be drawn on the map or typed. */
 
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { Completion } from '../completion.tsx';
@@ -95,7 +95,7 @@ export function Chosen<Place extends Pick<ChosenPlace, 'value' | 'label'>>({
             class="quiet"
             aria-label={words.removeOne(text)}
             onClick={({ currentTarget, detail }) => {
-              // A press with the keyboard (`detail` 0) would lose the focus with the button.
+              // After a press with the keyboard (`detail` 0), the focus would disappear with the button.
               if (detail === 0) goOnBeside(currentTarget);
               onChange(places.filter((one) => one.value !== value));
             }}
@@ -211,7 +211,7 @@ interface PolygonFieldsProps {
   onChange(shapes: Draft['shapes']): void;
 }
 
-/** Corners as text, `lon,lat;lon,lat`, to draw without a mouse. */
+/** Corners as text, `lon,lat;lon,lat`, for drawing without a mouse. */
 function PolygonFields({ shapes, onChange }: PolygonFieldsProps) {
   const words = useWords();
   const read = (at: number, typed: string): void => {
@@ -242,7 +242,7 @@ function PolygonFields({ shapes, onChange }: PolygonFieldsProps) {
 
 function useDrawing(tool: Tool, draft: Draft, change: ChangeDraft, leave: () => void): void {
   const sharedMap = useSharedMap();
-  // Drawing a polygon takes a while: another one may have moved meanwhile.
+  // Another polygon may have been moved while this one was drawn.
   const present = useRef(draft);
   present.current = draft;
   useEffect(() => {

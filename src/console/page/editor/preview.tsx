@@ -1,4 +1,4 @@
-/** Shows what the edited search would find: how many now, how many a day, and which criterion excludes most. */
+/** Shows what the edited search would find: how many properties now and per day, and which criterion excludes most. */
 
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
@@ -66,7 +66,7 @@ async function readPreview(rest: Rest, body: Body, query: Query, signal: AbortSi
   }
 }
 
-/** `budgetMin` is one end of the budget, `includedZipcodes[1]` one of the zip codes. */
+/** The name of the member, also for `budgetMin` (an end of the budget) and `includedZipcodes[1]` (an item). */
 function memberName(propertyPath: string, { members }: Words): string {
   const member = /^\w*/.exec(propertyPath)?.[0] ?? '';
   const names: Readonly<Record<string, string>> = members;
@@ -121,10 +121,10 @@ export function Preview({ state }: { readonly state: PreviewState }) {
   );
 }
 
-/** Screens on which the form would have less than half of the height: phones, large letters, small windows. */
+/** Screens on which the form would have less than half of the height: phones, large fonts, small windows. */
 const LOW = matchMedia('(max-width: 1024px), (max-height: 600px)');
 
-/** The figures in one line; a low screen opens the rest below it. */
+/** The figures in one line. On a low screen the reader can open the rest below. */
 function Folded({ line, children }: { readonly line: JSX.Element; readonly children: ComponentChildren }) {
   const [isLow, setLow] = useState(LOW.matches);
   useEffect(() => {

@@ -36,7 +36,7 @@ export function Sketch({ sharedMap, draft, preview }: SketchProps) {
     () => hatched([...draft.excludedShapes.map(polygonOf), ...(excludedPlaces ?? [])]),
     [draft.excludedShapes, excludedPlaces],
   );
-  // Until the new outlines are known, the former ones stay.
+  // The previous outlines stay until the new ones are known.
   const present = useRef<readonly AreaShape[]>([]);
   present.current = shapes ?? present.current;
   useEffect(() => {

@@ -1,4 +1,4 @@
-/** A search as it was read, with its entity tag: a change does not overwrite what others have saved meanwhile. */
+/** A search as it was read, with its entity tag, so that a change never overwrites what others have saved since. */
 
 import type { SearchDocument } from '../documents.ts';
 import { type Method, Refusal, type Rest } from '../rest.ts';
@@ -15,7 +15,7 @@ export async function readStored(rest: Rest, iri: string, signal?: AbortSignal):
 }
 
 export interface Saved {
-  /** Another version was saved after `stored` was read: nothing was saved now. */
+  /** True if another version was saved after `stored` was read: nothing was saved. */
   readonly isRefused: boolean;
   readonly present: StoredSearch;
 }
@@ -27,7 +27,7 @@ export function saveStored(rest: Rest, stored: StoredSearch, draft: Draft): Prom
   return changeStored(rest, stored, { method: 'PUT', body }, differingMembers);
 }
 
-/** Works even if the search's criteria have changed meanwhile. */
+/** Works even if the search's criteria have changed since it was read. */
 export async function switchNotifications(
   rest: Rest,
   iri: string,
@@ -38,7 +38,7 @@ export async function switchNotifications(
     .search;
 }
 
-/** Deletes `stored`, the version that the reader has seen, and no other; the result has it as present. */
+/** Deletes `stored`, the version that the reader has seen, and no other. On success `present` is `stored`. */
 export function removeStored(rest: Rest, stored: StoredSearch): Promise<Saved> {
   return changeStored(rest, stored, { method: 'DELETE' }, differingMembers);
 }
@@ -71,7 +71,7 @@ async function changeStored(
   }
 }
 
-/** The search that this page has created last, until its editor has confirmed it. */
+/** The search that this page created last, until its editor has confirmed it. */
 let made: string | null = null;
 
 export function keepMade(iri: string): void {

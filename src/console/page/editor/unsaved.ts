@@ -1,6 +1,6 @@
 /**
  * Unsaved changes by search. They are kept while the reader looks at the map or at another search, and the browser asks
- * before the page is left. Only the changed members are stored: the others follow what other users save.
+ * before the page is left. Only changed members are stored; the others are updated when other users save the search.
  */
 
 import { useCallback, useLayoutEffect, useMemo, useState } from 'preact/hooks';
@@ -16,7 +16,7 @@ window.addEventListener('beforeunload', (event) => {
   if (unsaved.size > 0) event.preventDefault();
 });
 
-/** Called after signing out: the next client must not see them. */
+/** Called after signing out, because the next client must not see them. */
 export function forgetUnsaved(): void {
   unsaved.clear();
 }
@@ -28,7 +28,7 @@ export function useUnsaved(id: string, saved: SearchDocument | null) {
   const original = useMemo(() => (saved === null ? NEW_DRAFT : draftOf(saved)), [saved]);
   const [changes, setChanges] = useState<Changes>(() => unsaved.get(id) ?? NOTHING);
   const isChanged = Object.keys(changes).length > 0;
-  // Without a delay: the next event may close the view.
+  // Without a delay, because the next event may close the view.
   useLayoutEffect(() => {
     if (isChanged) unsaved.set(id, changes);
     else unsaved.delete(id);

@@ -1,5 +1,5 @@
 /**
- * Words that a text must or must not contain, each with its options. Below them a sentence says what they mean, and how
+ * Words that a text must or must not contain, each with its options. A sentence below states what they mean, and how
  * many properties have such texts.
  */
 

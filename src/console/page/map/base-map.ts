@@ -50,7 +50,7 @@ export interface BaseMap {
   /** The communes that were read so far, by code of the department. */
   readonly communes: ReadonlyMap<string, CommuneMap>;
   readonly neighbours: readonly Land[];
-  /** France from the source of its neighbours, accurate to a kilometre: fills the gap between these and `outlines`. */
+  /** France from the source of its neighbours, accurate to a kilometre. Fills the gap between them and `outlines`. */
   readonly france: readonly Land[];
   /** Lakes that both sources count as land. */
   readonly lakes: readonly Land[];

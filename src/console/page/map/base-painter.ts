@@ -21,9 +21,9 @@ export function paintBase(frame: Frame, picture: BasePicture): void {
   if (!picture.hasTiles) paintNames(frame, picture);
 }
 
-/** About 600 metres: in some places the outlines of departments are this far from the shore. */
+/** About 600 metres: the largest distance between the outlines of departments and the shore. */
 const SHORE_REACH = 0.00002;
-/** Four kilometres on each side: the two sides of a border come from different sources. */
+/** Four kilometres on each side, because the two sides of a border come from different sources. */
 const BORDER_REACH = 0.0003;
 
 export function paintLand(frame: Frame, { base, colours }: BasePicture): void {
@@ -34,7 +34,7 @@ export function paintLand(frame: Frame, { base, colours }: BasePicture): void {
   context.lineCap = 'butt';
   context.fillStyle = context.strokeStyle = colours.land;
   paintAbroad(frame, base);
-  // A broad line along each outline paints the shore as land: the outlines cut off harbours.
+  // A broad line along each outline paints the shore as land, because the outlines cut off harbours.
   context.lineWidth = SHORE_REACH * scale;
   for (const outline of base.outlines.values()) {
     if (!hasCommunes || !base.communes.has(outline.code)) fillLand(frame, outline);
@@ -61,7 +61,7 @@ function paintAbroad(frame: Frame, { neighbours, france, lakes, borders }: BaseM
   };
   context.lineWidth = BORDER_REACH * scale;
   strokeLines(frame, borders);
-  // Only the part within France is kept: the rest would cover the sea at the end of a border.
+  // Only the part within France is kept, because the rest would cover the sea at the end of a border.
   fillRings(france, 'destination-in');
   context.lineWidth = 1;
   for (const land of neighbours) fillLand(frame, land);
@@ -80,7 +80,7 @@ function strokeLines(frame: Frame, lines: readonly Float64Array[]): void {
   frame.context.stroke();
 }
 
-/** Leaves out corners less than a pixel from the one before: a coast has thousands. */
+/** Leaves out corners less than a pixel from the previous one, because a coast has thousands. */
 function trace({ context, scale, originX, originY }: Frame, rings: readonly Float64Array[], isClosed = true): void {
   context.beginPath();
   for (const ring of rings) {

@@ -1,13 +1,13 @@
 /**
- * A Leaflet layer that is one canvas. Ten thousand pins as Leaflet objects would take a tenth of a second for each
- * move. Here they are painted from a list after a move, with a margin for the next one. During a zoom, the picture is
- * stretched like tiles.
+ * A Leaflet layer with a single canvas. Ten thousand pins as Leaflet objects would take a tenth of a second for each
+ * move. Here they are painted from a list after a move, with a margin for the next move. During a zoom, the picture is
+ * stretched as tiles are.
  */
 
 import { DomUtil, Layer, type Map as LeafletMap, type ZoomAnimEvent } from 'leaflet';
 import type { Box } from './base-map.ts';
 
-/** The surface of painters: pixels are world coordinates times `scale`, minus the origin. */
+/** The surface that painters use. Pixels are world coordinates times `scale`, minus the origin. */
 export interface Frame {
   readonly context: CanvasRenderingContext2D;
   readonly zoom: number;
@@ -71,7 +71,7 @@ export class CanvasLayer extends Layer {
     };
   }
 
-  /** Paints once in a later frame for all requests until then; each layer has a frame of its own. */
+  /** Paints once in a later frame for all requests until then. Each layer has its own frame. */
   redraw(): void {
     if (this.#requested === 0) this.#await(this.#frames);
   }

@@ -1,4 +1,4 @@
-/** The map's colours, as the style sheet has them for light and dark. */
+/** The map's colours from the style sheet, for light and dark. */
 
 const NAMES = [
   ...(['land', 'border', 'label', 'halo'] as const),
@@ -7,7 +7,7 @@ const NAMES = [
 
 export type Colours = Readonly<Record<(typeof NAMES)[number], string>>;
 
-/** As the browser resolves them for the reader's scheme. */
+/** Returns the colours that the browser uses for the reader's scheme. */
 export function readColours(): Colours {
   const probe = document.body.appendChild(document.createElement('i'));
   const read = NAMES.map((name) => {

@@ -1,6 +1,6 @@
 /**
- * The outlines of the communes of a department (IGN Admin Express, Licence Ouverte). One file of this server has each
- * line between two communes once; an outline is joined from these lines when it is drawn.
+ * The outlines of the communes of a department (IGN Admin Express, Licence Ouverte). A file of this server has each
+ * line between two communes once. An outline is joined from these lines when it is drawn.
  */
 
 import type { Observable } from '../observable.ts';
@@ -21,7 +21,7 @@ export function departmentOf(insee: string): string {
 export function createCommuneReader(base: Observable<BaseMap>) {
   const reading = new Map<string, Promise<void>>();
   const readOne = async (code: string): Promise<void> => {
-    // Null if the service is unavailable: the next move of the map retries.
+    // Null if the service is unavailable; the next move of the map retries.
     const file = await fetch(new URL(`console/communes/${code}`, BASE))
       .then((response) => (response.ok ? (response.json() as Promise<OutlinesFile>) : null))
       .catch(() => null);
@@ -51,7 +51,7 @@ interface OutlinesFile {
   readonly scale: readonly [number, number];
   readonly translate: readonly [number, number];
   readonly communes: readonly (readonly [insee: string, name: string])[];
-  /** The index of the commune on one side, that of the other or a code, and the steps from corner to corner. */
+  /** The index of the commune on one side, the index or a code for the other side, and the steps between corners. */
   readonly lines: readonly (readonly number[])[];
 }
 

@@ -1,4 +1,4 @@
-/** Paints matches, ten thousand in some milliseconds: each kind of pin is drawn once and copied as a stamp. */
+/** Paints ten thousand matches in a few milliseconds: each kind of pin is drawn once and copied as a stamp. */
 
 import type { Pin } from '../pins.ts';
 import type { Frame } from './canvas-layer.ts';
@@ -15,8 +15,8 @@ export function kindOf({ isExpired, transactionType }: Omit<Dot, 'x' | 'y'>): Pi
 }
 
 /**
- * `pins`: newest first. The oldest are painted first, so that the newest lie on top. Of pins that nearly cover each
- * other, only the newest is painted. Pins lie on whole pixels, where a stamp is copied without resampling.
+ * `pins`: newest first. The oldest are painted first, so that the newest are on top. If pins nearly cover each other,
+ * only the newest is painted. Pins are placed on whole pixels, so that a stamp is copied without resampling.
  */
 export function paintPins(frame: Frame, pins: readonly Dot[], colours: Colours): void {
   const { context, scale, originX, originY, zoom } = frame;

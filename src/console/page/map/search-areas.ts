@@ -44,7 +44,7 @@ export function hatched(shapes: readonly AreaShape[]): AreaShape[] {
   return shapes.map((shape) => ({ ...shape, isExcluded: true }));
 }
 
-/** Its box is that of the included shapes, if there are any. */
+/** The box covers only the included shapes, if there are any. */
 export function areaOfShapes(search: string, shapes: readonly AreaShape[]): SearchArea {
   const included = shapes.filter(({ isExcluded }) => isExcluded !== true);
   const seen = included.length === 0 ? shapes : included;

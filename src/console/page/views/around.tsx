@@ -1,4 +1,4 @@
-/** Points of interest around a property: their number and the nearest one of each kind; all of them on the map. */
+/** Points of interest around a property: for each kind their number and the nearest one. The map shows all of them. */
 
 import { circle, circleMarker, layerGroup } from 'leaflet';
 import { useEffect, useState } from 'preact/hooks';
@@ -43,7 +43,7 @@ export function Around({ place: { lat, lon } }: { readonly place: CoordinatesDoc
       {requested.value !== null && <p class="hint">{words.pointCount(points.length)}</p>}
       <ul class="list">
         {FACILITIES.map((facility) => {
-          // The nearest first, as they are answered.
+          // The answer has the nearest first.
           const [nearest, ...others] = points.filter(({ type }) => type === facility);
           if (nearest === undefined) return null;
           return (

@@ -1,4 +1,4 @@
-/** Renders the rows of a long list only near the visible part: ten thousand of them would block the page. */
+/** Renders the rows of a long list only near the visible part, because ten thousand rows would block the page. */
 
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
@@ -44,7 +44,7 @@ interface ChunkProps {
   children(): JSX.Element[];
 }
 
-/** Far from the visible part, it is a gap of the same height. A chunk with the focus stays rendered. */
+/** Far from the visible part, a chunk is a gap of the same height. A chunk with the focus stays rendered. */
 function Chunk({ isFirst, pixels, children }: ChunkProps) {
   const element = useRef<HTMLDivElement>(null);
   const [gapPixels, setGap] = useState<number | null>(isFirst ? null : pixels);

@@ -70,7 +70,7 @@ export function DeliveryRow({ delivery, onChange }: DeliveryRowProps) {
   );
 }
 
-/** `HTTP 200`, for a mail server `SMTP 250`; or why there is no answer. */
+/** `HTTP 200`, or `SMTP 250` for a mail server; without an answer, the reason. */
 function statusOf({ channel }: DeliveryDocument, { statusCode, error }: AttemptDocument, words: Words): string {
   if (statusCode === null) return errorIn(words, error);
   return `${channel === 'email' ? 'SMTP' : 'HTTP'} ${statusCode}`;
@@ -132,7 +132,7 @@ function Sent({ iri, attemptCount }: { readonly iri: string; readonly attemptCou
   );
 }
 
-/** Has a clock of its own: the list around it is not rendered again. */
+/** Has its own clock, so that the list around it is not rendered again. */
 function Countdown({ dueAt, isFirst }: { readonly dueAt: string; readonly isFirst: boolean }) {
   const words = useWords();
   const leftMs = Date.parse(dueAt) - useNow();

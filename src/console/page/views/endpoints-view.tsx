@@ -63,7 +63,7 @@ interface EndpointProps {
   onChange(): void;
 }
 
-/** Its state, and one button to pause or resume it. Deliveries that failed before can be sent again afterwards. */
+/** The state of an endpoint, and a button to pause or resume it. Afterwards, failed deliveries can be sent again. */
 function Endpoint({ endpoint, onChange }: EndpointProps) {
   const words = useWords();
   const { rest } = useModel();

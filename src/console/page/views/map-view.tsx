@@ -47,7 +47,7 @@ function Overview() {
   );
 }
 
-/** Says what to do while the map is empty. */
+/** States what to do while the map is empty. */
 function FirstSteps() {
   const words = useWords();
   return (
@@ -121,7 +121,7 @@ function SearchChooser({ searches: { list, byIri, total } }: { readonly searches
   const { search } = useValue(filters);
   const title = search === null ? '' : (byIri.get(search)?.title ?? '');
   const [typed, setTyped] = useState(title);
-  // Before the page is drawn, so that letters typed at once are not overwritten.
+  // Before the page is drawn, so that letters typed immediately are not overwritten.
   useLayoutEffect(() => setTyped(title), [title]);
   const type = (text: string): void => {
     setTyped(text);
@@ -129,7 +129,7 @@ function SearchChooser({ searches: { list, byIri, total } }: { readonly searches
     if (text.trim() === '' || named !== undefined)
       filters.set({ ...filters.get(), search: named?.['@id'] ?? null, mark: null });
   };
-  // Memoised: a thousand options are not compared again for each letter.
+  // Memoised, so that a thousand options are not compared again for each letter.
   const options = useMemo(
     () => [...new Set(list.map((one) => one.title))].map((one) => <option key={one} value={one} />),
     [list],

@@ -36,7 +36,7 @@ export function Marking({ search, match, document }: MarkingProps) {
       const { body: present } = await model.rest.ask<MarkDocument>('PUT', path, { body });
       setSaved(present);
       model.putMark(present);
-      // The match may have left the map while the property was hidden.
+      // The match may have been removed from the map while the property was hidden.
       if (match !== null && present.state !== 'hidden')
         void model.readMatches([match['@id']], new AbortController().signal);
     });

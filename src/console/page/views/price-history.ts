@@ -7,7 +7,7 @@ interface PricePoint {
   readonly price: number;
 }
 
-/** From the recorded changes of the adverts and the present price, oldest first. */
+/** From the recorded changes of the adverts and the current price, oldest first. */
 export function pricesOf({ adverts, price, createdAt }: PropertyDocument): readonly PricePoint[] {
   const changes = adverts
     .flatMap(({ events }) => events)

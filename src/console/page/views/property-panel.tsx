@@ -115,7 +115,7 @@ function Property({ match, document }: Shown & { readonly document: PropertyDocu
 
 const FOR_WHOM_MAX = 30;
 
-/** The searches that it satisfies, and what each was notified of. */
+/** The searches that the property satisfies, and what each was notified of. */
 function ForWhom({ document }: { readonly document: PropertyDocument }) {
   const words = useWords();
   const tag = useValue(language);

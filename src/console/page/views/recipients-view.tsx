@@ -31,7 +31,7 @@ export function RecipientsView() {
   );
   const list = read.value?.['hydra:member'] ?? [];
   const more = (read.value?.['hydra:totalItems'] ?? 0) - list.length;
-  // A deleted search, or one that only mentions an address, does not list it.
+  // An address of a deleted search, or that a search only mentions, is not in the list.
   const isUnlisted = address.includes('@') && !read.isLoading && list.every((one) => one.address !== address);
   return (
     <div class="wide">
@@ -141,7 +141,7 @@ function SummaryLines({
 const MAILS_SHOWN = 20;
 const CHOICES = ['unsubscribedAt', 'resubscribedAt', 'erasedAt', 'liftedAt'] as const;
 
-/** Choices, searches and the newest e-mails; the exported file has the rest. */
+/** The recipient's choices, searches and newest e-mails. The exported file has the rest. */
 function StoredData({ iri }: { readonly iri: string }) {
   const words = useWords();
   const { rest } = useModel();

@@ -1,6 +1,6 @@
 /**
- * Properties as a list: price first, one row for all searches that found it. Scrolling to the end reads further ones. New
- * properties wait behind a button, so that no row moves under the pointer.
+ * Properties as a list, with the price first and one row for all searches that found a property. Scrolling to the end
+ * reads more. A button shows new properties, so that no row moves under the pointer.
  */
 
 import type { JSX } from 'preact';
@@ -49,7 +49,7 @@ export function Results({ pins, titleOf, isReading = false, found, onClose }: Re
   const frozen = useFrozenResults(results, isReading || found !== undefined, chosen);
   const mutation = useMutation();
   const freshCount = found?.fresh.length ?? frozen.freshCount;
-  // Only when all is read is it certain that nothing was found.
+  // It is certain that nothing was found only when everything has been read.
   const isUnknown = isReading && frozen.shown.length === 0;
   return (
     <section class="results" aria-labelledby="results" aria-busy={isReading}>
@@ -106,7 +106,7 @@ function ordered(results: readonly Result[], order: ResultOrder): readonly Resul
   });
 }
 
-/** The present state of the pins that were listed at the last choice; all pins while `isFree`, or if none were. */
+/** The current state of the pins listed at the last choice; all pins while `isFree`, or if none were listed. */
 function useFrozenResults(results: readonly Result[], isFree: boolean, chosen: Filters) {
   const { days } = useModel();
   const period = useValue(days);
@@ -159,7 +159,7 @@ const ROW_PIXELS = 110;
 
 interface EndlessListProps {
   readonly results: readonly Result[];
-  /** The list is of one search: its title is not shown. */
+  /** True if the list is of one search, whose title is then not shown. */
   readonly isOfOne: boolean;
   onEnd?: (() => void) | undefined;
 }

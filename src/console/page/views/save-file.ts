@@ -1,4 +1,4 @@
-/** Hands a text to the reader as a file. */
+/** Lets the reader save a text as a file. */
 
 export function save(text: string, type: string, name: string): void {
   const link = document.createElement('a');

@@ -1,4 +1,4 @@
-/** A row of the client's searches: what each looks for, who receives it, and a switch for its notifications. */
+/** A row for each search of the client: its criteria, its recipients, and a switch for its notifications. */
 
 import { useMutation } from '../answer.ts';
 import { Check } from '../controls.tsx';
@@ -102,7 +102,7 @@ function kindAndPlace(search: SearchDocument, words: Words): string {
   return [...transaction, ...types, shown.length === 0 ? words.everywhere : shown.join(', ')].join(' · ');
 }
 
-/** `≤ €300,000`, `3 – 4`; null without a bound. A bound of 0 does not count. */
+/** `≤ €300,000`, `3 – 4`; null without a limit. A limit of 0 does not count. */
 function boundsText(min: number | null, max: number | null, format: (value: number) => string): string | null {
   if (!min && !max) return null;
   if (min === max) return format(Number(max));

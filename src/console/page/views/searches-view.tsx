@@ -1,4 +1,4 @@
-/** The client's searches as a list, and the one that is being edited. */
+/** The list of the client's searches, and the search that is being edited. */
 
 import { useEffect } from 'preact/hooks';
 import { useAnswer } from '../answer.ts';
@@ -37,7 +37,7 @@ function SearchList() {
   useEffect(model.refreshSearches, []);
   const filter = useValue(listFilter);
   const isFiltered = filter.text.trim() !== '' || filter.state !== '';
-  // The service looks through all searches; the page may have read only some of them.
+  // Filtered by the service, because the page may have read only some of the searches.
   const found = useAnswer(
     async (signal) => {
       if (!isFiltered) return null;

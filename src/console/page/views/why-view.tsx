@@ -1,6 +1,6 @@
 /**
- * Why a property is a match, or is not. The user pastes the address of an advert, or an id. The searches that the
- * property satisfies are listed, and any other one can be chosen.
+ * Explains why a property is or is not a match. The user pastes the address of an advert, or an id. The searches that
+ * the property satisfies are listed, and any other search can be chosen.
  */
 
 import { useLayoutEffect, useState } from 'preact/hooks';
@@ -17,7 +17,7 @@ import { language, useWords } from '../words/language.ts';
 export function WhyView({ requested }: { readonly requested: string | null }) {
   const words = useWords();
   const [typed, setTyped] = useState(requested ?? '');
-  // Before the page is drawn, so that letters typed at once are not overwritten.
+  // Before the page is drawn, so that letters typed immediately are not overwritten.
   useLayoutEffect(() => setTyped(requested ?? ''), [requested]);
   const ask = (event: Event): void => {
     event.preventDefault();
@@ -46,7 +46,7 @@ export function WhyView({ requested }: { readonly requested: string | null }) {
 
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/i;
 
-/** An id may be that of a property or of an advert: both are tried. */
+/** An id may be that of a property or of an advert, so both are tried. */
 async function explain<Body>(
   rest: Rest,
   path: string,

@@ -57,7 +57,7 @@ export const editorWords = {
       `${includes ? 'contient' : 'ne contient pas'} « ${word} » ${strict ? 'exactement' : 'sous toutes ses formes'}`,
     ),
   wordHits: (count: string) =>
-    both(`Recent adverts with such words: ${count}.`, `Annonces récentes qui conviennent à ces mots : ${count}.`),
+    both(`Recent adverts with these words: ${count}.`, `Annonces récentes qui conviennent à ces mots : ${count}.`),
   notifications: 'Notifications',
   forPrograms: both('For your programs', 'Pour vos programmes'),
   outlook: {
@@ -131,7 +131,7 @@ export const editorWords = {
       `Les destinataires voient que vous, « ${name} », envoyez ces e-mails.`,
     ),
   consentHint: both(
-    'How it was given, for example “form on the website”. Its date is the time when you type it.',
+    'How it was given, for example “form on the website”. It gets the date on which you type it.',
     'Comment il a été donné, par exemple « formulaire du site ». Il est daté du moment de la saisie.',
   ),
   consentOf: (day: string) => both(`Consent of ${day}`, `Consentement du ${day}`),
@@ -152,8 +152,8 @@ export const editorWords = {
   knownSince: (day: string, hasMean: boolean) =>
     both(
       hasMean
-        ? `Mean without ${day}, the first day with data.`
-        : `No daily mean yet: ${day} is the first day with data.`,
+        ? `Average without ${day}, the first day with data.`
+        : `No daily average yet: ${day} is the first day with data.`,
       hasMean
         ? `Moyenne sans le ${day}, premier jour avec des données.`
         : `Pas encore de moyenne par jour : le ${day} est le premier jour avec des données.`,

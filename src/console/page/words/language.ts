@@ -13,7 +13,7 @@ const french = inLanguage(words, 'fr', typeset);
 /** Texts, and formats of numbers and times. */
 export type Words = typeof french & ReturnType<typeof formatsOf>;
 
-/** A copied title stays as its owner wrote it. */
+/** The title of a copied search is not typeset, because its owner wrote it. */
 const copyOf = (title: string): string => words.copyOf(title).fr;
 const WORDS: Readonly<Record<Language, Words>> = {
   fr: { ...french, copyOf, ...formatsOf('fr') },

@@ -116,7 +116,7 @@ export const words = {
   asCsv: both('Export (CSV)', 'Exporter (CSV)'),
   foundNow: (count: number, isEstimated: boolean) =>
     both(
-      `${english(count, 'property', 'properties')} found now${isEstimated ? ', among the last changed' : ''}`,
+      `${english(count, 'property', 'properties')} found now${isEstimated ? ', among those that changed last' : ''}`,
       `${french(count, 'bien trouvé', 'biens trouvés')} à présent${isEstimated ? ', parmi les derniers modifiés' : ''}`,
     ),
   atThisPlace: (count: number) =>
@@ -125,8 +125,8 @@ export const words = {
       `${french(count, 'bien', 'biens')} à cet endroit`,
     ),
   noMatchYet: both(
-    'Nothing yet for this choice. A longer period or other kinds show more.',
-    'Rien encore pour ce choix. Une période plus longue ou d’autres types montrent davantage.',
+    'Nothing found with these filters. Try a longer period or other kinds.',
+    'Rien avec ces filtres. Essayez une période plus longue ou d’autres types.',
   ),
 
   forgotten: both(
@@ -148,7 +148,7 @@ export const words = {
   energy: both('Energy', 'DPE'),
   openAdvert: both('Open the advert', 'Voir l’annonce'),
   deliveriesOf: both('Its deliveries', 'Ses envois'),
-  sentWhere: both('What was sent where', 'Ce qui est parti, et où'),
+  sentWhere: both('What was sent, and where', 'Ce qui est parti, et où'),
   nothingSent: both(
     'Nothing was sent: notifications are off, or the search has no endpoint.',
     'Rien n’a été envoyé : les notifications sont désactivées, ou la recherche n’a pas d’adresse.',
@@ -176,13 +176,13 @@ export const words = {
   allStates: both('All states', 'Tous les états'),
   allChannels: both('All channels', 'Tous les canaux'),
   allEvents: both('All events', 'Tous les événements'),
-  noDelivery: both('No delivery for this choice', 'Aucun envoi pour ce choix'),
+  noDelivery: both('No deliveries match these filters', 'Aucun envoi ne correspond à ces filtres'),
   noDeliveryHint: both(
     'Webhooks and e-mails of your searches appear here.',
     'Les webhooks et les e-mails de vos recherches apparaissent ici.',
   ),
   resend: both('Send again', 'Renvoyer'),
-  resending: both('Being sent again…', 'Renvoi en cours…'),
+  resending: both('Sending again…', 'Renvoi en cours…'),
   resent: (answer: string, isTaken: boolean) =>
     both(
       `${isTaken ? 'Sent again' : 'Sent again without success'}: ${answer}.`,
@@ -198,7 +198,7 @@ export const words = {
   firstAttempt: (clock: string) => both(`sent in ${clock}`, `envoi dans ${clock}`),
   nextAttempt: (clock: string) => both(`next attempt in ${clock}`, `prochaine tentative dans ${clock}`),
   noAttempt: both('No attempt yet.', 'Aucune tentative encore.'),
-  underWay: both('under way', 'en cours'),
+  underWay: both('in progress', 'en cours'),
   newer: both('Newer', 'Plus récents'),
   older: both('Older', 'Plus anciens'),
   pageOf: (page: number, last: number) => both(`Page ${page} of ${last}`, `Page ${page} sur ${last}`),

@@ -1,8 +1,7 @@
 /**
- * Generates `french.tsv.br`, the inflected forms of French words with their lemmas, from Debian's package
- * `hunspell-fr-classical`, which it downloads and unpacks, and from `own-words.tsv`. Only this script needs the
- * dictionary. `--check` writes nothing and fails if the committed file differs; it checks nothing if the package is not
- * available.
+ * Generates `french.tsv.br`: the inflected forms of French words with their lemmas. The sources are `own-words.tsv` and
+ * the Debian package `hunspell-fr-classical`, which the script downloads. With `--check` it writes nothing and fails if
+ * the committed file differs. If the package is not available, it does nothing.
  */
 
 import { execFileSync } from 'node:child_process';
@@ -16,7 +15,7 @@ import { type FormKind, type FormSet, formSetsOf, readSuffixRules } from './suff
 const PACKAGE = 'hunspell-fr-classical';
 const TARGET = new URL('french.tsv.br', import.meta.url);
 const OWN_WORDS = new URL('own-words.tsv', import.meta.url);
-/** First line of the file, as MPL 2.0 requires: exhibit A, and the location of the source (section 3.2). */
+/** First line of the file. MPL 2.0 requires this notice (exhibit A) and the location of the source (section 3.2). */
 const NOTICE =
   '# French words and their inflected forms: a line for each beginning, with the rest of each form and its lemmas. ' +
   'Made by build.ts from Debian’s package hunspell-fr-classical 1:7.0-1, the French spelling dictionary "Classique" 7.0 ' +
@@ -24,7 +23,7 @@ const NOTICE =
   'This file is subject to the terms of the Mozilla Public License, v. 2.0. If a copy of the MPL was not ' +
   'distributed with this file, You can obtain one at http://mozilla.org/MPL/2.0/.';
 
-/** A prefix that no folded word has. */
+/** A suffix of the lemma's name that no folded word has. */
 const MARK_OF_KIND: Readonly<Record<FormKind, string>> = {
   word: '',
   name: 'N',
@@ -38,7 +37,7 @@ const MARK_OF_KIND: Readonly<Record<FormKind, string>> = {
 
 const SINGLE_WORD = /^[a-z0-9]+$/;
 
-/** Null if the package is not available: another system, or no network. */
+/** Null if the package is not available, for example without a network. */
 function readDictionary(): { readonly aff: string; readonly dic: string } | null {
   const directory = mkdtempSync(join(tmpdir(), 'vigie-words-'));
   try {
@@ -54,7 +53,7 @@ function readDictionary(): { readonly aff: string; readonly dic: string } | null
   }
 }
 
-/** Reads lines of `own` or `also`, the forms, and a reason. */
+/** Reads the lines of `own-words.tsv`: `own` or `also`, the forms, and a reason. */
 function readOwnWords(): readonly { readonly isOwn: boolean; readonly forms: ReadonlySet<string> }[] {
   const lines = readFileSync(OWN_WORDS, 'utf8').split('\n');
   return lines
@@ -66,9 +65,9 @@ function readOwnWords(): readonly { readonly isOwn: boolean; readonly forms: Rea
 }
 
 /**
- * The sets that each form belongs to. Of several kinds the first counts: nouns, adjectives and the like (*bus*,
- * *porte*), with a participle that is the noun itself (*meublé*); participles (*loué* folds like *loue*); other forms
- * of verbs; names.
+ * The sets that each form belongs to. If these are of several kinds, only the first kind counts in this order: nouns,
+ * adjectives and other words (*bus*, *porte*), with their own participle (*meublé*); participles (*loué* folds like
+ * *loue*); other verb forms; names.
  */
 function setsOfForms(sets: readonly FormSet[]): ReadonlyMap<string, readonly FormSet[]> {
   const all = new Map<string, FormSet[]>();
@@ -93,7 +92,7 @@ function meant(sets: readonly FormSet[], participles: ReadonlySet<string>): read
   return verbs.length > 0 ? verbs : sets;
 }
 
-/** One line per beginning of forms; then, after tabs, the rest of each form and its lemmas. */
+/** One line per beginning of forms: the beginning, and then for each form a tab, its rest and its lemmas. */
 function linesOf(sets: readonly FormSet[]): readonly string[] {
   const kept = new Map<FormSet, Set<string>>();
   for (const [form, its] of setsOfForms(sets)) {
@@ -121,8 +120,8 @@ function linesOf(sets: readonly FormSet[]): readonly string[] {
 }
 
 /**
- * The number of letters at the end of the form that the lemma lacks, in base 36, then the lemma's ending. Different
- * lemmas of the same spelling get different names.
+ * The number of letters to remove from the end of the form, in base 36, and the letters to append to obtain the lemma.
+ * Dots distinguish lemmas with the same spelling.
  */
 function encodeLemma(form: string, lemma: string, homograph: number): string {
   let kept = 0;
@@ -153,7 +152,7 @@ function withoutContained(groups: readonly NamedForms[]): readonly NamedForms[] 
 
 const dictionary = readDictionary();
 if (dictionary === null) {
-  process.stdout.write(`words: skipped, apt-get cannot download the package ${PACKAGE}\n`);
+  process.stdout.write(`words: skipped, because apt-get cannot download the package ${PACKAGE}\n`);
 } else {
   const rules = readSuffixRules(dictionary.aff);
   const entries = dictionary.dic.split('\n').slice(1);

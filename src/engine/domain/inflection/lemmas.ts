@@ -1,22 +1,22 @@
 /**
- * Lemmas of folded words. Two words are inflected forms of one another if they share a lemma (decisions, section 2). A
- * word that is not in the French dictionary is its own lemma and, if it may be a plural, also has its singular as a
- * lemma: plurals in -s or -x, in -es as in Spanish, in -en as in Dutch.
+ * Finds the lemmas of folded words. Two words are forms of one another if they share a lemma (decisions, section 2). A
+ * word that is not in the French dictionary is its own lemma. If it ends like a plural (-s, -x, Spanish -es, Dutch
+ * -en), it also has the lemmas of its singular.
  */
 
 import { readFileSync } from 'node:fs';
 import { brotliDecompressSync } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
 
-/** Length of the beginning by which lines are found; few forms share one. */
+/** Number of first letters by which a line is found. Few forms share a line. */
 export const BEGINNING_LENGTH = 5;
 
-/** The lines of `build.ts` by the beginning of their forms. */
+/** The lines written by `build.ts`, by the beginning of their forms. */
 let french: ReadonlyMap<string, string> | null = null;
 
 /**
- * Reads the table, which blocks the event loop for a tenth of a second: call this before the process answers requests.
- * Otherwise the first look-up reads it.
+ * Reads the table, which blocks the event loop for a tenth of a second. Call this before the process answers requests;
+ * otherwise the first look-up reads the table.
  */
 export function readFrenchForms(): ReadonlyMap<string, string> {
   if (french !== null) return french;
@@ -25,7 +25,7 @@ export function readFrenchForms(): ReadonlyMap<string, string> {
   return french;
 }
 
-/** Adverts use some ten thousand words; a new look-up costs as much as ten cached ones. */
+/** Adverts use about ten thousand words, and an uncached look-up costs as much as ten cached ones. */
 const KNOWN_MAX_BYTES = 8 * 1024 ** 2;
 /** Size of a cache entry without its texts. */
 const ENTRY_BYTES = 128;
@@ -63,7 +63,7 @@ function decodeLemma(form: string, code: string): string {
   return form.slice(0, form.length - Number.parseInt(code[0] as string, 36)) + code.slice(1);
 }
 
-/** At least three letters remain, or four for endings that other words have, too. */
+/** The singular must have three letters, or four if the ending is also common in other words. */
 const PLURALS = [/(?<=...)[sx]$/, /(?<=...[dljnrsxz])es$/, /(?<=....)en$/];
 
 function foreignLemmasOf(word: string): readonly string[] {

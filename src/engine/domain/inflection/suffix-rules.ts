@@ -1,8 +1,8 @@
 /**
- * Inflected forms of a dictionary entry, from the suffix rules of its hunspell `.aff` file (man 5 hunspell) and its parts
- * of speech (`po:`). Suffixes of the French dictionary inflect; its prefixes elide (`l'`) or derive (`kilo`) and are
- * ignored. Each mood of a verb is a set of its own (decisions, section 2). The simple past and the subjunctives are
- * omitted, because people do not search for them.
+ * Computes the inflected forms of a dictionary entry from the suffix rules of its hunspell `.aff` file (man 5 hunspell)
+ * and its parts of speech (`po:`). Prefixes are ignored, because in French they only elide (`l'`) or derive (`kilo`).
+ * Each mood of a verb is a separate set (decisions, section 2). The simple past and the subjunctives are omitted,
+ * because people do not search for them.
  */
 
 import { foldText } from '../text.ts';
@@ -18,7 +18,7 @@ interface SuffixRule {
   readonly isPlural: boolean;
 }
 
-/** By flag, in the order of the file. */
+/** The rules by flag, in the order of the file. */
 export type SuffixRules = ReadonlyMap<string, readonly SuffixRule[]>;
 
 /** Forms that match one another. */
@@ -30,7 +30,7 @@ export interface FormSet {
   readonly singulars: ReadonlySet<string>;
 }
 
-/** `word`: a noun, an adjective or any other word except a verb; `name`: of a person or place. Verbs are grouped by mood. */
+/** `word`: any word that is neither a verb nor a name. `name`: a person or a place. Verbs are grouped by mood. */
 export type FormKind =
   | 'word'
   | 'name'
@@ -54,7 +54,7 @@ const KIND_OF_TAG: Readonly<Record<string, FormKind>> = {
 const OTHER_TENSES: ReadonlySet<string> = new Set(['po:ipsi', 'po:spre', 'po:simp']);
 const NAMES: ReadonlySet<string> = new Set(['po:npr', 'po:prn', 'po:patr', 'po:titr']);
 
-/** Throws if the file's flags do not have two characters each. */
+/** Throws if the flags of the file are not pairs of characters (`FLAG long`). */
 export function readSuffixRules(aff: string): SuffixRules {
   if (!/^FLAG long$/m.test(aff)) throw new Error('the .aff file must have the line "FLAG long"');
   const rules = new Map<string, SuffixRule[]>();
@@ -75,7 +75,7 @@ export function readSuffixRules(aff: string): SuffixRules {
   return rules;
 }
 
-/** A zero stands for the empty string. */
+/** In the file, `0` means the empty string. */
 function orNothing(letters: string | undefined): string {
   return letters === undefined || letters === '0' ? '' : letters;
 }

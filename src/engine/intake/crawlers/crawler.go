@@ -44,18 +44,18 @@ func main() {
 			log.Fatal("no JSON")
 		}
 		hash := sha256.Sum256(line)
-		id := hex.EncodeToString(hash[:]) // the same content twice is one message
+		id := hex.EncodeToString(hash[:]) // equal messages have equal ids
 		sent.Store(id, true)
 		ack, err := js.Publish("adverts."+message.Property.UUID, line, nats.MsgId(id))
 		if err != nil {
 			log.Fatal(err)
 		}
 		if ack.Duplicate {
-			log.Print(id, " was there already")
+			log.Print(id, " is already in the stream")
 		}
 		lastAt.Store(time.Now().UnixMilli())
 	}
-	for time.Now().UnixMilli()-lastAt.Load() < 2000 { // what comes back of the last
+	for time.Now().UnixMilli()-lastAt.Load() < 2000 { // wait for late rejections
 		time.Sleep(100 * time.Millisecond)
 	}
 	if refused.Load() {

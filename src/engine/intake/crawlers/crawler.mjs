@@ -10,18 +10,18 @@ let lastAt = Date.now();
 nats.subscribe('adverts-rejected.>', {
   callback(_, message) {
     const { messageId, reason } = message.json();
-    if (!sent.has(messageId)) return; // another crawler's
+    if (!sent.has(messageId)) return; // sent by another crawler
     console.error(`${messageId} refused: ${reason}`);
     process.exitCode = 1;
     lastAt = Date.now();
   },
 });
 for await (const line of createInterface(process.stdin)) {
-  const msgID = createHash('sha256').update(line).digest('hex'); // the same content twice is one message
+  const msgID = createHash('sha256').update(line).digest('hex'); // equal messages have equal ids
   sent.add(msgID);
   const { duplicate } = await nats.jetstream().publish(`adverts.${JSON.parse(line).property.uuid}`, line, { msgID });
-  if (duplicate) console.error(`${msgID} was there already`);
+  if (duplicate) console.error(`${msgID} is already in the stream`);
   lastAt = Date.now();
 }
-while (Date.now() - lastAt < 2_000) await setTimeout(100); // what comes back of the last
+while (Date.now() - lastAt < 2_000) await setTimeout(100); // wait for late rejections
 await nats.close();

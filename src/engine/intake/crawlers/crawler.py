@@ -8,20 +8,20 @@ async def crawl():
     async def hear(message):
         nonlocal last_at
         rejection = json.loads(message.data)
-        if rejection["messageId"] not in sent: return  # another crawler's
+        if rejection["messageId"] not in sent: return  # sent by another crawler
         refused.append(rejection)
         print(rejection["messageId"], "refused:", rejection["reason"], file=sys.stderr, flush=True)
         last_at = time.monotonic()
 
     await nc.subscribe("adverts-rejected.>", cb=hear)
     while line := (await asyncio.to_thread(sys.stdin.buffer.readline)).strip():
-        message_id = hashlib.sha256(line).hexdigest()  # the same content twice is one message
+        message_id = hashlib.sha256(line).hexdigest()  # equal messages have equal ids
         sent.add(message_id)
         subject = "adverts." + json.loads(line)["property"]["uuid"]
         ack = await nc.jetstream().publish(subject, line, headers={"Nats-Msg-Id": message_id})
-        if ack.duplicate: print(message_id, "was there already", file=sys.stderr, flush=True)
+        if ack.duplicate: print(message_id, "is already in the stream", file=sys.stderr, flush=True)
         last_at = time.monotonic()
-    while time.monotonic() - last_at < 2:  # what comes back of the last
+    while time.monotonic() - last_at < 2:  # wait for late rejections
         await asyncio.sleep(0.1)
     await nc.close()
     return 1 if refused else 0

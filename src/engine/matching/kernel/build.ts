@@ -1,6 +1,6 @@
 /**
- * Assembles `source.ts` into `bytes.ts`, a base64 module, so that only this script needs an assembler. `--check` writes
- * nothing and fails if the committed bytes do not match the source and the layout.
+ * Assembles `source.ts` and stores the result in `bytes.ts` as base64, so that only this script needs an assembler.
+ * With `--check` it writes nothing, and fails if the committed bytes do not match the source and the layout.
  */
 
 import { readFile, writeFile } from 'node:fs/promises';
@@ -11,7 +11,7 @@ const TARGET = new URL('bytes.ts', import.meta.url);
 
 async function assemble(name: string, source: string): Promise<string> {
   const wabt = await initWabt();
-  // Shared memory is part of the threads proposal.
+  // Shared memory belongs to the threads proposal of WebAssembly.
   const module = wabt.parseWat(name, source, { simd: true, threads: true });
   try {
     const binary = module.toBinary({}).buffer;

@@ -1,21 +1,21 @@
 /**
- * The matching kernel in WebAssembly text: it tests sixteen rows of a group against one property, column by column. All
- * offsets are in `layout.ts`. `build.ts` assembles it. Tests compare the index with a scan of all searches.
+ * The source of the matching kernel in the text format of WebAssembly, which `build.ts` assembles. The kernel tests the
+ * sixteen rows of a group against one property, column by column. All offsets are in `layout.ts`.
  *
  * A row *fails* if a column excludes the property. A row that does not fail is *open* if a quantised column or the
- * circle cannot decide. If a row is neither open nor needs attention, its number is added to the sure answers. Any
- * other row that does not fail is added to the rows to check.
+ * circle cannot decide. If a row is neither open nor needs attention, its number is added to the sure answers. All
+ * other rows that do not fail are added to the rows to check.
  *
- * Groups are scattered over the memory, so most of the time is spent waiting for it. Each pass over the list is
- * therefore preceded by a pass that only reads a word of every cache line needed. Nothing depends on these words, so
- * the processor loads as many lines at once as it can. Only the last pass branches on rows.
+ * Groups are scattered over the memory, so most of the time is spent waiting for memory. Therefore each pass over the
+ * list follows a pass that only reads a word of every cache line needed. Nothing depends on these words, so the
+ * processor loads as many lines at once as it can. Only the last pass branches on rows.
  */
 
 import { MEASURES } from '../rows/quantiser.ts';
 import { PAGES_MAX } from '../rows/shared-memory.ts';
 import * as at from './layout.ts';
 
-/** Offset from a group's list entry to the word with the lanes that pass; its other half has the open lanes. */
+/** Offset from a group's entry in the list to the lanes that pass; the other half of that word has the open lanes. */
 const PASSING = at.VERDICTS - at.GROUP_LIST;
 const OPEN = PASSING + 2;
 const ALL_LANES = 2 ** at.LANES - 1;
@@ -24,7 +24,7 @@ const NEXT_GROUP = `(br_if $nextGroup (i32.lt_u
         (local.tee $list (i32.add (local.get $list) (i32.const 4)))
         (local.get $listEnd)))`;
 
-/** Reads a word of each cache line of `$group`. */
+/** Code that reads a word of each cache line of `$group`. */
 function touchLines(from: number, to: number): string {
   const lines = Array.from(
     { length: Math.ceil((to - from) / at.LINE_BYTES) },
@@ -35,7 +35,7 @@ function touchLines(from: number, to: number): string {
     .join('\n      ');
 }
 
-/** Loads one code of the query into a local. */
+/** Code that loads one code of the query into all lanes of a local. */
 function loadCode(local: string, offset: number): string {
   return `(local.set $${local} (v128.load8_splat offset=${offset} (i32.const 0)))`;
 }
@@ -52,7 +52,7 @@ const KINDS_FAIL = NEED_LOCALS.reduce(
 
 const SIDES = ['Min', 'Max'] as const;
 
-/** The codes of the query that bounds are compared with, and their offsets. */
+/** The codes of the query with which limits are compared, and their offsets. */
 const BOUND_CODES = MEASURES.flatMap((_, measure) =>
   [
     { certainty: 'maybe', first: at.MAYBE_BOUNDS },
@@ -74,7 +74,7 @@ const FILTER_BOUNDS = MEASURES.flatMap(({ name }, measure) =>
   }),
 ).join('\n      ');
 
-/** `count`: number of listed groups. `hasArea`: their rows have a circle. Returns the number of sure answers. */
+/** `count` is the number of listed groups; `hasArea` is 1 if they have areas. Returns the number of sure answers. */
 const FILTER = `
   (func (export "filter") (param $count i32) (param $hasArea i32) (result i32)
     (local $listEnd i32)
@@ -88,7 +88,7 @@ const FILTER = `
       (else (call $fetchSources (i32.const ${at.GROUP_LIST}) (local.get $listEnd))))
     (call $answer (local.get $listEnd)))`;
 
-/** Stores the words that it reads, so that the reads are not optimised away. */
+/** Prefetches the columns. It stores the words that it reads, so that the reads are not optimised away. */
 const FETCH_COLUMNS = `
   (func $fetchColumns (param $list i32) (param $listEnd i32)
     (local $group i32) (local $read i32)
@@ -98,7 +98,7 @@ const FETCH_COLUMNS = `
       ${NEXT_GROUP})
     (i32.store offset=${at.TOUCHED} (i32.const 0) (local.get $read)))`;
 
-/** Prefetches the groups in which `filterColumns` left a row; for others it reads at address 0, without a branch. */
+/** Prefetches the groups in which `filterColumns` left a row. For others it reads address 0, which needs no branch. */
 function fetchRest(name: string, end: number): string {
   return `
   (func ${name} (param $list i32) (param $listEnd i32)
@@ -135,7 +135,7 @@ const FILTER_COLUMNS = `
         (i32.shl (i8x16.bitmask (local.get $opening)) (i32.const 16))))
       ${NEXT_GROUP}))`;
 
-/** Narrows the result of `filterColumns`: a row passes only within its reach, and is open unless surely within it. */
+/** Narrows the result of `filterColumns`: a row passes only within its reach, and is open unless clearly within it. */
 const FILTER_AREAS = `
   (func $filterAreas (param $listEnd i32)
     (local $list i32) (local $group i32) (local $part i32) (local $lanes i32) (local $beyond i32)

@@ -1,4 +1,4 @@
-/** The used part of the WebAssembly JavaScript interface, which neither the es2023 library nor Node's types declare. */
+/** The part of WebAssembly's JavaScript interface that we use. Neither es2023 nor Node's types declare it. */
 declare namespace WebAssembly {
   class Memory {
     constructor(descriptor: { readonly initial: number; readonly maximum: number; readonly shared: true });

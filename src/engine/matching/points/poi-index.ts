@@ -1,6 +1,6 @@
 /**
- * Points of interest in memory: a kd-tree (kdbush) per facility, never changed once built. `createPointsOfInterest`
- * holds the current index. A new one is built separately and replaces it at once.
+ * Points of interest in memory: one kd-tree (kdbush) per facility. An index never changes after it was built: a new one
+ * is built separately and then replaces the current index at once (`createPointsOfInterest`).
  */
 
 import { around } from 'geokdbush';
@@ -15,34 +15,31 @@ export interface PointQuery {
   /** Degrees, WGS 84. */
   readonly lat: number;
   readonly lon: number;
-  /** Great-circle distance on a sphere with a radius of 6371 km; the border is inside. */
+  /** Great-circle distance on a sphere with a radius of 6371 km. The border is inside. */
   readonly radiusKm: number;
-  /** Empty for all. */
+  /** Empty for all facilities. */
   readonly facilities: readonly Facility[];
   readonly limit: number;
 }
 
 export interface PointIndex {
   readonly size: number;
-  /**
-   * The nearest `limit` points within the radius, nearest first. Equally distant points are ordered by `FACILITIES`,
-   * then by import.
-   */
+  /** The nearest `limit` points within the radius, nearest first. Ties are ordered by `FACILITIES`, then by import. */
   within(query: PointQuery): readonly PointOfInterest[];
 }
 
 export const NO_POINTS: PointIndex = { size: 0, within: () => [] };
 
-/** Builds an index: adds points in steps, and sorts them in a thread. */
+/** Builds an index. Points are added in steps and sorted in a thread, so that the event loop is not blocked. */
 export interface PointIndexBuilder {
   add(points: Iterable<PointOfInterest>): Promise<void>;
   finish(): Promise<PointIndex>;
 }
 
 export interface PointsOfInterest {
-  /** The current index. Each change creates a new object, so the object can be a key for cached values. */
+  /** The current index. Every change creates a new object, which can therefore be a key for cached values. */
   readonly current: PointIndex;
-  /** Passes a builder to `fill`, then makes the built index current. Queries continue meanwhile. */
+  /** Lets `fill` add points to a builder, and then makes the built index current. Queries continue during the build. */
   replace(fill: (builder: PointIndexBuilder) => Promise<void>): Promise<void>;
 }
 
@@ -66,10 +63,10 @@ export async function buildPointIndex(points: Iterable<PointOfInterest>): Promis
   return builder.finish();
 }
 
-/** Points processed per tick of the event loop. */
+/** Number of points that are processed per tick of the event loop. */
 const STEP_POINTS = 2048;
 
-/** Building an index of five million points takes some seconds. */
+/** Building an index of five million points takes a few seconds. */
 export function createPointIndexBuilder(): PointIndexBuilder {
   const groups = FACILITIES.map((facility) => ({
     facility,
@@ -99,7 +96,7 @@ export function createPointIndexBuilder(): PointIndexBuilder {
 
 const CHUNK_LOG2 = 13;
 
-/** A growing list of coordinates, in chunks: a single array would be copied when it grows, and block the event loop. */
+/** A growing list of coordinates in chunks. Copying a single array when it grows would block the event loop. */
 class Coordinates {
   readonly #chunks: Float64Array[] = [];
   #length = 0;
@@ -116,7 +113,7 @@ class Coordinates {
     chunk[2 * at + 1] = lon;
   }
 
-  /** In degrees. */
+  /** The coordinates of a point in degrees. */
   at(number: number): readonly [lat: number, lon: number] {
     const chunk = this.#chunks[number >> CHUNK_LOG2] as Float64Array;
     const at = number & ((1 << CHUNK_LOG2) - 1);
@@ -124,16 +121,16 @@ class Coordinates {
   }
 }
 
-/** The points of a facility, by their position in the tree. */
+/** The points of a facility, in the order of the tree. */
 interface FacilityTree {
   readonly facility: Facility;
   readonly tree: KDBush;
   readonly details: PointDetails;
-  /** By position: the number of the point in import order. */
+  /** By position in the tree, the number of the point in the order of import. */
   readonly numbers: Uint16Array | Uint32Array;
 }
 
-/** Sorting up to this many points is faster than starting a thread: at most 3 ms, even before the code is compiled. */
+/** Up to this many points are sorted in this thread: it takes 3 ms at most, less than starting another thread. */
 const SORTED_HERE_MAX = 2_000;
 const SORTING = { entry: new URL('./sort-thread', import.meta.url), heapMaxMb: 64 };
 
@@ -146,7 +143,7 @@ async function treeOf(facility: Facility, coordinates: Coordinates, details: Poi
   }
   const sorted = coordinates.length <= SORTED_HERE_MAX ? tree.finish() : await sortedInThread(tree);
   const numbers = sorted.ids.slice() as FacilityTree['numbers'];
-  // In the order of the tree: a query reads a few ranges of the columns instead of a thousand scattered entries.
+  // Details are in the order of the tree, so a query reads a few ranges instead of a thousand scattered entries.
   const ordered = new PointDetails();
   for (let position = 0; position < numbers.length; position++) {
     ordered.addFrom(details, numbers[position] as number);
@@ -158,7 +155,7 @@ async function treeOf(facility: Facility, coordinates: Coordinates, details: Poi
 
 const NODE_POINTS = 64;
 
-/** The tree's memory is shared with the thread. */
+/** The thread shares the memory of the tree. */
 async function sortedInThread(tree: KDBush): Promise<KDBush> {
   const thread = createWorkerThread({ ...SORTING, settings: null, onLost: () => undefined });
   try {
@@ -169,7 +166,7 @@ async function sortedInThread(tree: KDBush): Promise<KDBush> {
   return KDBush.from(tree.data);
 }
 
-/** Points of a facility, nearest first. */
+/** Points found of a facility, the nearest first. */
 interface Found {
   readonly from: FacilityTree;
   readonly positions: readonly number[];
@@ -188,13 +185,13 @@ function findWithin(
     if (facilities.length > 0 && !facilities.includes(from.facility)) continue;
     const found = nearestOf(from, { lat, lon, radiusKm: reachKm }, limit);
     lists.push(found);
-    // Points of other facilities that are farther away cannot be among the nearest.
+    // Points of other facilities beyond this distance cannot be among the nearest.
     reachKm = found.distancesKm[limit - 1] ?? reachKm;
   }
   return merged(lists, limit);
 }
 
-/** Merges lists by distance. Equally distant points are in the order of the lists. */
+/** Merges lists by distance. Equally distant points keep the order of the lists. */
 function merged(lists: readonly Found[], limit: number): readonly PointOfInterest[] {
   const [first] = lists;
   if (first === undefined) return [];
@@ -208,12 +205,12 @@ function merged(lists: readonly Found[], limit: number): readonly PointOfInteres
     .map(({ from, position }) => pointAt(from, position));
 }
 
-/** Two distances with at most this ratio count as equal, because they may differ by rounding. */
+/** Distances count as equal up to this ratio, because rounding may make them differ. */
 const SAME_DISTANCE = 1 + 1e-9;
-/** Maximum equally distant points that are compared at the limit. If there are more, any of them may be left out. */
+/** Maximum number of equally distant points that are compared at the limit. If there are more, any may be left out. */
 const TIED_MAX = 10_000;
 
-/** The nearest `limit` points, or all if there are fewer; may return more. */
+/** At least the nearest `limit` points, or all points if there are fewer. */
 function nearestOf(from: FacilityTree, within: Circumference, limit: number): Found {
   const found = measured(from, within, limit + 1);
   const [last, next] = [found.distancesKm[limit - 1], found.distancesKm[limit]];
@@ -224,8 +221,8 @@ function nearestOf(from: FacilityTree, within: Circumference, limit: number): Fo
 const HALF_ROUND_EARTH_KM = Math.PI * EARTH_RADIUS_KM;
 
 /**
- * The tree rounds distances, so the query reaches a little farther. Exact distances then decide which points are within
- * the radius, and their order.
+ * Queries the tree with a slightly larger radius, because the tree rounds distances. Exact distances then decide which
+ * points are within the radius, and their order.
  */
 function measured(from: FacilityTree, { lat, lon, radiusKm }: Circumference, max: number): Found {
   const { tree } = from;

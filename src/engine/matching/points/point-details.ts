@@ -1,6 +1,6 @@
 /**
- * Names and attributes of points of interest, in columns of shared memory. With five million objects, each garbage
- * collection would block the process for a long time. So points are bytes, and an object is created only to read one.
+ * Names and attributes of points of interest, in columns of shared memory. Five million objects would make each garbage
+ * collection block the process for a long time. So points are stored as bytes, and an object is created only on a read.
  */
 
 import { OPERATOR_TYPES, type PointAttributes, SCHOOL_TYPES } from '../../domain/point-of-interest.ts';
@@ -9,7 +9,7 @@ const CHUNK_LOG2 = 13;
 const CHUNK = 1 << CHUNK_LOG2;
 const NAME_BYTES = 24;
 
-/** All possible attributes, as shared objects: a point stores the index of its attributes in a byte. */
+/** All combinations of attributes, as shared objects. A point stores the index of its combination in a byte. */
 const ATTRIBUTES: readonly PointAttributes[] = [null, ...SCHOOL_TYPES].flatMap((schoolType) =>
   [null, ...OPERATOR_TYPES].map((operatorType) => ({
     ...(schoolType === null ? {} : { schoolType }),
@@ -19,9 +19,9 @@ const ATTRIBUTES: readonly PointAttributes[] = [null, ...SCHOOL_TYPES].flatMap((
 
 interface Chunk {
   readonly attributes: Uint8Array;
-  /** The end of each name in `names`; a name begins at the end of the previous one. */
+  /** The end of each name in `names`. A name begins where the previous one ends. */
   readonly nameEnds: Uint32Array;
-  /** 1 if the point has no name, which differs from an empty name. */
+  /** 1 if the point has no name, which is not the same as an empty name. */
   readonly isNameless: Uint8Array;
   /** UTF-8. */
   names: Buffer;

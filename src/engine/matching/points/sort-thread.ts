@@ -1,4 +1,4 @@
-/** The thread that sorts a tree of points (poi-index.ts), which takes half a second for a million points. */
+/** The thread that sorts a tree of points (poi-index.ts). A million points take half a second. */
 
 import KDBush from 'kdbush';
 import { answerRequests } from '../../actor/worker-thread.ts';

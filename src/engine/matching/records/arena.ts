@@ -1,21 +1,21 @@
 /**
- * Variable-size records in pages, addressed by word. The space of a freed record is kept in a list by size and reused
- * for a record of that size. Records are never moved, so no change of the index has to wait for a reorganisation. Pages
- * are shared buffers for the reason given in `shared-memory`.
+ * Stores records of variable size in pages. An address counts words. The space of a freed record is kept in a list of
+ * its size, and reused for a record of that size. Records never move, so no change of the index waits for a
+ * reorganisation. Pages are shared buffers, for the reason that `shared-memory` gives.
  */
 
-/** Four megabytes: there are few pages, so pointers to them stay cached. Unwritten parts of a page take no memory. */
+/** Pages of four megabytes: they are few, so pointers to them stay cached. Unwritten parts take no memory. */
 const PAGE_WORDS_LOG2 = 19;
-/** Words in a cache line. */
+/** Number of words in a cache line. */
 export const LINE_WORDS = 8;
-/** Skipped words that align records to cache lines: the allocator puts two words of its own before each buffer. */
+/** Words skipped to align records to cache lines, because the allocator puts two words before each buffer. */
 const MARGIN_WORDS = LINE_WORDS - 2;
 const PAGE_MASK = 2 ** PAGE_WORDS_LOG2 - 1;
-/** Default maximum size of a record: 128 kB. */
+/** Default maximum size of a record, 128 kB. */
 const WORDS_MAX = 1 << 14;
 /**
- * Sixteen size classes per doubling. If a client saves and deletes records of every possible size, a few megabytes stay
- * unused; with a class for each size, the memory of all these records would.
+ * There are sixteen size classes per doubling. If a client saves and deletes records of every possible size, a few
+ * megabytes stay unused. With a class for each size, the memory of all these records would stay unused.
  */
 const SIZES_LOG2 = 4;
 
@@ -30,9 +30,9 @@ interface Page {
 
 export class RecordArena {
   readonly #pages: Page[] = [];
-  /** Maximum words of a record, eight bytes each: a power of two, at most half a page. */
+  /** Maximum number of words (eight bytes) in a record: a power of two, at most half a page. */
   readonly wordsMax: number;
-  /** The first free record of each size; its first integer is the address of the next one, or -1 at the end. */
+  /** The first free record of each size. The first integer of a free record is the address of the next one, or -1. */
   readonly #free: Int32Array;
   #top = 0;
 
@@ -45,7 +45,7 @@ export class RecordArena {
     return this.#top * 8;
   }
 
-  /** Returns the address of `words` words within one page; at most `wordsMax`. */
+  /** Returns the address of `words` words within one page. `words` is at most `wordsMax`. */
   allocate(words: number): number {
     const size = sizeOf(words);
     const free = this.#free[size] as number;
@@ -59,19 +59,19 @@ export class RecordArena {
     return address;
   }
 
-  /** `words`: as passed to `allocate`. */
+  /** `words` must be the number that was passed to `allocate`. */
   free(address: number, words: number): void {
     const size = sizeOf(words);
     this.integersAt(address)[this.integerOffset(address)] = this.#free[size] as number;
     this.#free[size] = address;
   }
 
-  /** Reads one integer of the record, to prefetch it. */
+  /** Reads an integer of the record, to prefetch its first cache line. */
   touch(address: number): number {
     return this.integersAt(address)[this.integerOffset(address)] as number;
   }
 
-  /** Likewise for the next cache line, even if it belongs to another record. */
+  /** Prefetches the next cache line, even if it belongs to another record. */
   touchSecondLine(address: number): number {
     return this.integersAt(address)[this.integerOffset(address + LINE_WORDS)] as number;
   }

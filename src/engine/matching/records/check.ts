@@ -1,4 +1,4 @@
-/** Tests a property exactly against a record's bounds, needs and areas, as `satisfies` of `domain/criteria` does. */
+/** Tests a property against a record's limits, needs and areas as exactly as `satisfies` in `domain/criteria`. */
 
 import { isInCircle } from '../../domain/geo.ts';
 import type { PropertyView } from '../property-view.ts';
@@ -24,7 +24,7 @@ import {
 } from './layout.ts';
 import type { PolygonShapes } from './polygon-shapes.ts';
 
-/** The property must have passed a row of the search: its type is not tested again. */
+/** Does not test the type again, because the property must already have passed a row of the search. */
 export function holdsInRecord(address: number, arena: RecordArena, view: PropertyView, shapes: PolygonShapes): boolean {
   const integers = arena.integersAt(address);
   const numbers = arena.numbersAt(address);
@@ -45,14 +45,14 @@ export function holdsInRecord(address: number, arena: RecordArena, view: Propert
   );
 }
 
-/** `excluded`: the record of the excluded areas. Rows test its communes, departments and zip codes (`SearchRows`). */
+/** `excluded` is the record of the excluded areas. Its communes, departments and zip codes are tested by rows. */
 function isInExcludedShape(excluded: number, arena: RecordArena, view: PropertyView, shapes: PolygonShapes): boolean {
   const address = shapesAt(excluded, arena);
   const { lat, lon } = view.facts;
   return address !== 0 && lat !== null && lon !== null && shapes.hold(address, lat, lon);
 }
 
-/** `lists`: the word at which the codes of the lists begin. */
+/** `lists` is the word at which the codes of the lists begin. */
 function isInAreas(
   integers: Int32Array,
   numbers: Float64Array,

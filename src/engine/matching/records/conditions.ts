@@ -1,7 +1,7 @@
 /**
- * The criteria of a search that neither columns nor places cover: bounds, codes, letters, features, site categories,
- * and all criteria that an unknown value also satisfies (`orMissing`). If a search has any of these, its expressions
- * are part of them. Equal conditions are stored once, and evaluated when the first candidate needs them.
+ * The conditions of a search: the criteria that neither columns nor places cover (limits, codes, letters, features and
+ * site categories) and all criteria that an unknown value also satisfies (`orMissing`). If there are any, they include
+ * the expressions. Equal conditions are stored once, and evaluated when the first candidate needs them.
  */
 
 import type { Criteria } from '../../domain/criteria.ts';
@@ -16,12 +16,12 @@ import { RecordArena } from './arena.ts';
 import { isRecorded, RANGE_CRITERIA, RANGES } from './layout.ts';
 import { bytesSet, isInRow, SET_CRITERIA, setOf, UNKNOWN_IN_SET } from './value-sets.ts';
 
-/** Integers before the bounds. The first two: the last verdict, with the number of its property, and the use count. */
+/** Integers before the limits. The first has the last verdict and its property's number, the second the use count. */
 const VERDICT = 0;
 const USES = 1;
-/** A bit for each bound that is set, minimum first, in the order of `RANGES`. */
+/** A bit for each limit that is set, in the order of `RANGES`, each minimum before its maximum. */
 const BOUNDS = 2;
-/** Those criteria of `RANGES`, features and expressions that an unknown value also satisfies. */
+/** The criteria among `RANGES`, features and expressions that an unknown value also satisfies. */
 const OR_MISSING = 3;
 /** Needs that an unknown value also satisfies. */
 const NEEDS = 4;
@@ -29,15 +29,15 @@ const NEEDS = 4;
 const SETS = 5;
 const INCLUDED = 6;
 const EXCLUDED = 7;
-/** Site categories, see `category-bits`. */
+/** Site categories as bits (see `category-bits`). */
 const INCLUDED_CATEGORIES = 8;
 const EXCLUDED_CATEGORIES = 9;
-/** If categories are excluded: needs that adverts of the other categories must meet. */
+/** If categories are excluded, the needs that adverts of the other categories must meet. */
 const NEEDS_OF_OTHERS = 10;
 const EXPRESSION = 11;
 const HEAD_WORDS = 6;
 const WORDS_MAX = HEAD_WORDS + 2 * RANGES.length;
-/** The largest number of a property in `VERDICT`, after which numbers restart. */
+/** The largest number of a property in `VERDICT`. After it, numbers restart. */
 const PROPERTIES_MAX = 2 ** 29 - 1;
 const FEATURES_CRITERION = bitOfCriterion('includedFeatures');
 const EXPRESSIONS_CRITERION = bitOfCriterion('expressions');
@@ -47,7 +47,7 @@ const OWN_OR_MISSING = RANGE_CRITERIA.reduce(
   FEATURES_CRITERION | EXPRESSIONS_CRITERION,
 );
 
-/** Verdicts. `AWAIT_TEXT`: all but the expressions hold, and these concern the text of only some of the adverts. */
+/** Verdicts. `AWAIT_TEXT`: all conditions but the expressions hold, and these need the text of only some adverts. */
 export const FAIL = 0;
 export const HOLD = 1;
 export const AWAIT_TEXT = 2;
@@ -58,7 +58,7 @@ const shorts = new Uint16Array(scratch.buffer);
 
 export class Conditions {
   readonly #arena = new RecordArena(WORDS_MAX);
-  /** Addresses by content, see `keyOf`. */
+  /** Addresses of conditions by their content (see `keyOf`). */
   readonly #addresses = new Map<string, number>();
   readonly #categories: CategoryBits;
   readonly #expressions: ExpressionTable;
@@ -78,7 +78,7 @@ export class Conditions {
     return this.#arena.bytes;
   }
 
-  /** Prepares `use`. False if the criteria have no conditions; null if a value cannot be stored. */
+  /** Writes conditions for `use`. Returns false if the criteria have none, and null if a value cannot be stored. */
   write(criteria: Criteria): boolean | null {
     const { orMissing, includedFeatures, excludedFeatures, expressions } = criteria;
     const needs = needsOf(criteria);
@@ -105,8 +105,8 @@ export class Conditions {
   }
 
   /**
-   * Stores the conditions written last, with this expression, unless equal ones are stored. Increments their use count
-   * and returns their address. The expression must stay in use until they are released.
+   * Stores the last written conditions with this expression, unless equal conditions are stored. Increments the use
+   * count and returns the address. The expression must stay in use until the conditions are released.
    */
   use(expression: number): number {
     integers[EXPRESSION] = expression;
@@ -138,7 +138,7 @@ export class Conditions {
     this.#arena.free(address, words);
   }
 
-  /** Sets the property for the next verdicts. */
+  /** Sets the property of the next verdicts. */
   read(view: PropertyView): void {
     this.#view = view;
     this.#property += 1;
@@ -153,7 +153,7 @@ export class Conditions {
     return this.#arena.touch(address);
   }
 
-  /** The verdict on the property last read: `FAIL`, `HOLD` or `AWAIT_TEXT`. */
+  /** The verdict on the last read property: `FAIL`, `HOLD` or `AWAIT_TEXT`. */
   verdictOf(address: number): number {
     const page = this.#arena.integersAt(address);
     const at = this.#arena.integerOffset(address) + VERDICT;
@@ -170,7 +170,7 @@ export class Conditions {
     return (this.#view as PropertyView).stated.without(excluded as number);
   }
 
-  /** Whether the expressions hold. For conditions that await a text, after the expression table has read it. */
+  /** Whether the expressions hold, for conditions that await a text. The expression table must have read the text. */
   holdInText(address: number): boolean {
     const expression = this.#arena.integersAt(address)[this.#arena.integerOffset(address) + EXPRESSION];
     return this.#expressions.holds(expression as number);
@@ -222,7 +222,7 @@ export class Conditions {
   }
 }
 
-/** Null if a bound is NaN. */
+/** Writes the limits and returns their bits; null if a limit is NaN. */
 function writeBounds(criteria: Criteria): number | null {
   let bits = 0;
   let top = HEAD_WORDS;
@@ -251,14 +251,14 @@ function requestedSets(criteria: Criteria): number | null {
   return sets;
 }
 
-/** The length of conditions in words; each bit of `bounds` is one bound. */
+/** The length of conditions in words. Each bit of `bounds` is one limit. */
 function wordsOf(bounds: number): number {
   let words = HEAD_WORDS;
   for (let rest = bounds; rest !== 0; rest &= rest - 1) words += 1;
   return words;
 }
 
-/** The content as a string, without the verdict and the use count. */
+/** The content of the scratch conditions as a string, without the verdict and the use count. */
 function keyOf(words: number): string {
   return String.fromCharCode(...shorts.subarray(4, 4 * words));
 }

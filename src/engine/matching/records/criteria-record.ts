@@ -1,8 +1,8 @@
 /**
- * Criteria as a record of about eighty bytes: a head of counts and flags, the bounds and the circle (if set), the codes
- * of the lists of places, and the addresses of the polygons, of the `conditions`, and of a record with only the
- * excluded areas. The record is *partial* if the criteria are unusually large, or such that no client can send them
- * (unknown codes, NaN). A partial record has only the areas, or nothing if these do not fit.
+ * Stores criteria in a record of about eighty bytes: a head of counts and flags, limits and circle (if set), the codes
+ * in the lists of places, and the addresses of the polygons, of the `conditions` and of a separate record for the
+ * excluded areas. The record is *partial* if the criteria are unusually large or cannot come from a client (unknown
+ * codes, NaN). A partial record has only the areas, or nothing if they do not fit.
  */
 
 import { type Areas, hasAreas, NOWHERE_CODE } from '../../domain/areas.ts';
@@ -46,7 +46,7 @@ import {
 import type { PolygonShapes } from './polygon-shapes.ts';
 import { setOf } from './value-sets.ts';
 
-/** The tables with the codes of strings and expressions. */
+/** The tables that assign codes to strings, expressions, polygons and conditions. */
 export interface RecordTables {
   readonly insee: CodeTable;
   readonly departments: CodeTable;
@@ -65,11 +65,11 @@ const WORDS_MAX = 1 << 14;
 const scratch = new Float64Array(WORDS_MAX);
 const scratchIntegers = new Int32Array(scratch.buffer);
 
-/** Writes a record and returns its address. Counts one more use of each of its codes. */
+/** Writes a record and returns its address. Increments the use count of every code in it. */
 export function writeRecord(criteria: Criteria, arena: RecordArena, tables: RecordTables): number {
   const excluded = writeExcluded(criteria.excludedAreas, arena, tables);
   const isWhole = excluded !== null && writeHead(criteria, tables) && fits(criteria);
-  // Not created for a whole record: copying thirty members would take a quarter of the time of writing it.
+  // For a whole record, no copy is made: copying thirty members takes a quarter of the time of writing the record.
   const areas = isWhole
     ? criteria
     : { ...ANYTHING, areas: criteria.areas, orMissing: criteria.orMissing & AREAS_CRITERION };
@@ -84,7 +84,7 @@ export function writeRecord(criteria: Criteria, arena: RecordArena, tables: Reco
   return writeAll(partial, { shapes: shapes ?? 0, excluded: 0 }, arena, tables);
 }
 
-/** Returns the address of a record of these areas; 0 if there are none, null if they do not fit in a record. */
+/** Returns the address of a record with these areas; 0 if there are none, null if they do not fit in a record. */
 function writeExcluded(areas: Areas, arena: RecordArena, tables: RecordTables): number | null {
   if (!hasAreas(areas)) return 0;
   const address = writeRecord({ ...ANYTHING, areas }, arena, tables);
@@ -93,7 +93,7 @@ function writeExcluded(areas: Areas, arena: RecordArena, tables: RecordTables): 
   return null;
 }
 
-/** Writes flags, kinds and bounds, and prepares the conditions. False if a record cannot store some of the criteria. */
+/** Writes flags, kinds and limits, and prepares the conditions. False if a record cannot store all criteria. */
 function writeHead(criteria: Criteria, tables: RecordTables): boolean {
   const hasConditions = tables.conditions.write(criteria);
   const needs = needsOf(criteria);
@@ -114,7 +114,7 @@ function writeHead(criteria: Criteria, tables: RecordTables): boolean {
   return true;
 }
 
-/** Writes the bounds that are set, after the head; returns their bits. */
+/** Writes the search's limits after the head, and returns their bits. */
 function writeBounds(criteria: Criteria): number {
   let bits = 0;
   let top = HEAD_WORDS;
@@ -128,13 +128,13 @@ function writeBounds(criteria: Criteria): number {
   return bits;
 }
 
-/** Addresses of the polygons and of the excluded areas, ignored if there are none. */
+/** Addresses of the polygons and of the excluded areas. They are ignored if the search has none. */
 interface Addresses {
   readonly shapes: number;
   readonly excluded: number;
 }
 
-/** Writes the parts that follow head and bounds. */
+/** Writes the parts after head and limits, and copies everything to the arena. */
 function writeAll(criteria: Criteria, addresses: Addresses, arena: RecordArena, tables: RecordTables): number {
   const { circle } = criteria.areas;
   let top = listsOffset(scratchIntegers[FLAGS] as number);
@@ -185,7 +185,7 @@ export function shapesAt(address: number, arena: RecordArena): number {
   return ((integers[head + FLAGS] as number) & HAS_SHAPES) === 0 ? 0 : shapesOf(integers, head);
 }
 
-/** The address of the record of its excluded areas; 0 for none. */
+/** The address of the record with the excluded areas; 0 for none. */
 export function excludedAt(address: number, arena: RecordArena): number {
   const integers = arena.integersAt(address);
   const head = arena.integerOffset(address);
@@ -196,7 +196,7 @@ export function isPartial(address: number, arena: RecordArena): boolean {
   return ((arena.integersAt(address)[arena.integerOffset(address) + FLAGS] as number) & IS_PARTIAL) !== 0;
 }
 
-/** Frees the record and the record of its excluded areas, and ends the use of their codes. */
+/** Frees the record and the record with its excluded areas, and decrements the use counts of their codes. */
 export function freeRecord(address: number, arena: RecordArena, tables: RecordTables): void {
   const excluded = excludedAt(address, arena);
   if (excluded !== 0) freeRecord(excluded, arena, tables);
@@ -213,7 +213,7 @@ export function freeRecord(address: number, arena: RecordArena, tables: RecordTa
   arena.free(address, wordsOf(integers, head));
 }
 
-/** Lists of the search that is being written. */
+/** The lists of the search that is being written. */
 const lists: Record<ListName, readonly string[]> = {
   inseeCodes: [],
   departments: [],
@@ -241,7 +241,7 @@ function fits(criteria: Criteria): boolean {
   return words < WORDS_MAX && expressionsFit(criteria.expressions);
 }
 
-/** Within the limits of `parseExpressions`. */
+/** Whether the expressions are within the limits of `readExpressions`. */
 function expressionsFit(expressions: Expressions): boolean {
   let entries = 0;
   for (const group of expressions) {

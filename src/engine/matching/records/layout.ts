@@ -1,4 +1,4 @@
-/** The words of a record (`criteria-record`): a head of integers, bounds, circle, list codes, two addresses. */
+/** The layout of a record (`criteria-record`): a head of integers, limits, circle, list codes and two addresses. */
 
 import {
   type CriterionSet,
@@ -13,7 +13,7 @@ import { MEASURES } from '../rows/quantiser.ts';
 
 const OTHER_RANGES = plainCriteria('range').filter((row) => !MEASURES.some(({ name }) => name === row.name));
 
-/** In the order of the bound bits: ranges with columns, then other ranges of the property, then ranges of adverts. */
+/** Ranges in the order of their bits: those with columns, then others of the property, then those of adverts. */
 export const RANGES: readonly RowOf<'range'>[] = [
   ...MEASURES,
   ...OTHER_RANGES.filter(isOfProperty),
@@ -21,24 +21,24 @@ export const RANGES: readonly RowOf<'range'>[] = [
 ];
 export const RANGE_CRITERIA = RANGES.map(({ name }) => bitOfCriterion(name));
 
-/** Whether the bounds of that range are in the record and its rows, rather than in its `conditions`. */
+/** Whether the limits of a range are in the record and its rows instead of in its `conditions`. */
 export function isRecorded(range: number, orMissing: CriterionSet): boolean {
   return range < MEASURES.length && (orMissing & (RANGE_CRITERIA[range] as number)) === 0;
 }
 
-/** Integers of the head. */
+/** Positions of the integers in the head. */
 export const FLAGS = 0;
-/** The accepted types and, from bit `NEEDS_SHIFT` on, the needs (see `needs`). */
+/** The accepted types and, from bit `NEEDS_SHIFT` on, the needs (`needs.ts`). */
 export const KINDS = 1;
 export const NEEDS_SHIFT = 8;
 export const EXPRESSION = 2;
 export const LIST_COUNTS = 3;
-/** The address of its `conditions`; 0 for none. */
+/** The address of the `conditions`; 0 for none. */
 export const CONDITIONS = 5;
-/** Words of eight bytes. After the head, everything but the list codes consists of words. */
+/** In words of eight bytes. After the head, everything except the list codes is stored in words. */
 export const HEAD_WORDS = 3;
 
-/** The lists in order: the word and bits of `LIST_COUNTS` that have a list's length, and the table of its texts. */
+/** The lists in order. Each has the integer and bits of `LIST_COUNTS` with its length, and the table of its codes. */
 export const LISTS = [
   { name: 'inseeCodes', ...counterField(0, 0, 16), table: 'insee' },
   { name: 'departments', ...counterField(1, 0, 8), table: 'departments' },
@@ -53,23 +53,23 @@ function counterField(integer: number, shift: number, bits: number) {
   return { integer, shift, max: 2 ** bits - 1 };
 }
 
-/** `FLAGS` has a bit for each bound of the `MEASURES`, minimum first, then the following bits. */
+/** `FLAGS` has a bit for each limit of the `MEASURES`, each minimum before its maximum, and then the following bits. */
 export const BOUND_BITS = 2 * MEASURES.length;
 const BOUNDS_MASK = 2 ** BOUND_BITS - 1;
-/** The search also accepts properties without a text. */
+/** Set if the search also accepts properties without a text. */
 export const ACCEPTS_NO_TEXT = 1 << 26;
-/** The search excludes areas, which have a separate record. */
+/** Set if the search excludes areas, which have a separate record. */
 export const HAS_EXCLUDED = 1 << 27;
 export const HAS_CIRCLE = 1 << 28;
 export const HAS_SHAPES = 1 << 29;
-/** The record is partial: it has at most the areas (see `criteria-record`). */
+/** Set if the record is partial and has at most the areas (see `criteria-record`). */
 export const IS_PARTIAL = 1 << 30;
 if (BOUNDS_MASK >= ACCEPTS_NO_TEXT)
   throw new RangeError(`${MEASURES.length} measures do not fit the flags of a record`);
 
 export const CIRCLE_WORDS = 3;
 
-/** `start`: the first of its `CIRCLE_WORDS`. */
+/** `start` is the first of the `CIRCLE_WORDS` words. */
 export function readCircle(numbers: Float64Array, start: number): Circle {
   return {
     lat: numbers[start] as number,
@@ -86,19 +86,19 @@ export function countOf(integers: Int32Array, head: number, list: number): numbe
 
 const HAS_ADDRESSES = HAS_SHAPES | HAS_EXCLUDED;
 
-/** The word after the codes of the lists: the addresses of the polygons and of the excluded areas, if any. */
+/** The word after the codes of the lists. If there are polygons or excluded areas, it has their addresses. */
 function addressesWordOf(integers: Int32Array, head: number): number {
   let codes = 0;
   for (let list = 0; list < LISTS.length; list++) codes += countOf(integers, head, list);
   return listsOffset(integers[head + FLAGS] as number) + ((codes + 1) >> 1);
 }
 
-/** The address of the polygons; only for a record that `HAS_SHAPES`. */
+/** The address of the polygons. Call it only for records with `HAS_SHAPES`. */
 export function shapesOf(integers: Int32Array, head: number): number {
   return integers[head + 2 * addressesWordOf(integers, head)] as number;
 }
 
-/** The address of the record of the excluded areas; only for a record that `HAS_EXCLUDED`. */
+/** The address of the record with the excluded areas. Call it only for records with `HAS_EXCLUDED`. */
 export function excludedOf(integers: Int32Array, head: number): number {
   return integers[head + 2 * addressesWordOf(integers, head) + 1] as number;
 }
@@ -108,7 +108,7 @@ export function wordsOf(integers: Int32Array, head: number): number {
   return addressesWordOf(integers, head) + (((integers[head + FLAGS] as number) & HAS_ADDRESSES) === 0 ? 0 : 1);
 }
 
-/** Words before the codes of the lists. */
+/** Number of words before the codes of the lists. */
 export function listsOffset(flags: number): number {
   let words = HEAD_WORDS + ((flags & HAS_CIRCLE) === 0 ? 0 : CIRCLE_WORDS);
   for (let bounds = flags & BOUNDS_MASK; bounds !== 0; bounds &= bounds - 1) words += 1;

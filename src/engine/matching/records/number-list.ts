@@ -1,4 +1,4 @@
-/** A list of numbers in a reused typed array. It is read by position, or copied to a new array of its length. */
+/** A list of numbers in a typed array that is reused. It can be read by position, or copied to an array. */
 
 export class NumberList<Kind extends number = number> {
   #numbers = new Int32Array(4096);
@@ -18,7 +18,7 @@ export class NumberList<Kind extends number = number> {
     return false;
   }
 
-  /** All numbers; valid until the list changes. */
+  /** A view of all numbers, valid until the list changes. */
   view(): Int32Array {
     return this.#numbers.subarray(0, this.#count);
   }
@@ -36,7 +36,7 @@ export class NumberList<Kind extends number = number> {
     if (this.#count + end - start > this.#numbers.length) this.#makeRoom(end - start);
     const numbers = this.#numbers;
     let count = this.#count;
-    // Usually some tens of numbers, for which a view of the array would cost more than the loop.
+    // There are usually tens of numbers, for which creating a view would cost more than this loop.
     for (let i = start; i < end; i++) numbers[count++] = from[i] as number;
     this.#count = count;
   }
@@ -44,7 +44,7 @@ export class NumberList<Kind extends number = number> {
   toArray(): Kind[] {
     const count = this.#count;
     const array: Kind[] = [];
-    // The length is set once, because pushing takes four times as long.
+    // Sets the length once, because pushing takes four times as long.
     array.length = count;
     for (let i = 0; i < count; i++) array[i] = this.#numbers[i] as Kind;
     return array;

@@ -1,31 +1,32 @@
 /**
- * A grid of cells over a polygon with many corners. A cell is outside, inside, or *mixed*, with a list of the edges and
- * corners that decide there. The test casts a ray to the east and counts crossed edges. An edge surely west of the cell
- * is never crossed. An edge surely east of it is crossed if exactly one of its corners is north of the location. Each
- * northern corner counts once per edge, so a corner between two eastern edges cancels. A corner *turns* if only one of
- * its edges is east of the cell. It counts if it is north of the location, which is known in advance unless the corner
- * is within the cell's row. Edges in the cell are tested as in `isInPolygon` of `domain/geo`, with exactly its answer.
+ * A grid of cells over a polygon with many corners. A cell is outside, inside or *mixed*. A mixed cell has a list of
+ * the edges and corners that decide in this cell. The test casts a ray to the east and counts the edges that it
+ * crosses. The ray never crosses an edge that is clearly west of the cell. It crosses an edge clearly to the east if
+ * exactly one corner of the edge is north of the location. So each northern corner counts once per edge, and a corner
+ * between two eastern edges cancels out. A corner *turns* if only one of its edges is east of the cell. Such a corner
+ * counts if it is north of the location, which is known in advance unless the corner is within the cell's row. Edges in
+ * the cell are tested as in `isInPolygon` of `domain/geo`, so the answers are exactly the same.
  */
 
 import { ON_EDGE, sideOfEdge, WEST_OF_EDGE } from '../../domain/geo.ts';
 import { NumberList } from './number-list.ts';
 
-/** Minimum positions for which a grid pays. Rings are closed, so each first position counts twice. */
+/** Minimum number of positions for which a grid pays. Rings are closed, so each first position counts twice. */
 export const GRID_POSITIONS_MIN = 65;
-/** The head of a list stores twice the number of its edges in sixteen bits. */
+/** Maximum number of positions, because the head of a list stores twice the number of its edges in sixteen bits. */
 export const GRID_POSITIONS_MAX = 0x7fff;
 const SIDE_MIN = 4;
 const SIDE_MAX = 64;
-/** Corners for each cell of a side: a coastline then has about five edges in each cell that it crosses. */
+/** Number of corners per cell of a side. A coastline then has about five edges in each cell that it crosses. */
 const CORNERS_PER_SIDE = 16;
-/** Maximum cells that all edges cross, per corner. If a polygon's edges would cross more cells, its grid is coarser. */
+/** Maximum number of cells that all edges cross, per corner. If the edges would cross more, the grid is coarser. */
 const PASSED_CELLS_PER_POSITION = 48;
-/** Degrees: far above every rounding error and above `EDGE_TOLERANCE_DEGREES`. */
+/** A margin in degrees, far above every rounding error and above `EDGE_TOLERANCE_DEGREES`. */
 const MARGIN = 1e-7;
 /**
- * An edge that spans less latitude than this (degrees) counts with its full width in every row that it meets, because
- * the point where it crosses a latitude cannot be computed within the margin. Except in the coarsest grid, cells are at
- * least this high and wide.
+ * In degrees. An edge that spans less latitude counts with its full width in every row that it meets, because the point
+ * where it crosses a latitude cannot be computed within the margin. Cells are at least this high and wide, except in
+ * the coarsest grid.
  */
 const CLIMB_MIN = 1e-4;
 const FLAT_ROWS_MAX = 3;
@@ -42,26 +43,26 @@ export interface PolygonBox {
   readonly north: number;
 }
 
-/** The rings of a polygon: longitude and latitude of all positions, and the position at which each ring ends. */
+/** The rings of a polygon: the longitude and latitude of all positions, and where each ring ends. */
 export interface Rings {
   readonly coordinates: Float64Array;
-  /** Counted in positions. */
+  /** The position at which each ring ends. */
   readonly ends: readonly number[];
 }
 
 export interface Grid {
-  /** Number of rows, and of cells in each. */
+  /** Number of rows, and number of cells in each row. */
   readonly side: number;
   /** `CELL_OUTSIDE`, `CELL_INSIDE`, or the offset of the cell's list. */
   readonly cells: Int32Array;
   /**
-   * For each mixed cell: twice the number of edges, plus one if a location is inside when none of the listed edges and
-   * corners counts; the number of corners that turn; the first corner of each edge; the corners that turn.
+   * For each mixed cell: twice the number of edges, plus one if locations are inside as long as no listed edge or
+   * corner counts; the number of turning corners; the first corner of each edge; the turning corners.
    */
   readonly lists: Uint16Array;
 }
 
-/** `at`: the offset of the cell's list. */
+/** `at` is the offset of the cell's list. */
 export function isInMixedCell(lists: Uint16Array, at: number, corners: Corners, lat: number, lon: number): boolean {
   const head = lists[at] as number;
   let isInside = (head & 1) === 1;
@@ -86,17 +87,14 @@ export function isInMixedCell(lists: Uint16Array, at: number, corners: Corners, 
   return isInside;
 }
 
-/**
- * Which of `side` cells between `low` and `high` contains `at`. The outermost cells also contain values just outside,
- * within the tolerance.
- */
+/** The cell that contains `at`, of `side` cells from `low` to `high`. Values just outside are in the outer cells. */
 export function cellOf(at: number, low: number, high: number, side: number): number {
   if (high <= low) return 0;
   const cell = Math.floor(((at - low) / (high - low)) * side);
   return cell < 0 ? 0 : cell >= side ? side - 1 : cell;
 }
 
-/** Cells per side. An edge passes one cell, and one more for each line of the grid that it crosses. */
+/** The number of cells per side. An edge is in one cell, and in one more per line of the grid that it crosses. */
 function sideOf({ coordinates, ends }: Rings, { west, south, east, north }: PolygonBox): number {
   const [width, height] = [east - west, north - south];
   const finest = Math.floor(Math.min(width, height) / CLIMB_MIN);
@@ -117,27 +115,27 @@ function sideOf({ coordinates, ends }: Rings, { west, south, east, north }: Poly
   return Math.max(SIDE_MIN, Math.min(SIDE_MAX, finest, affordable, wanted));
 }
 
-/** During the build, an entry of a list is the number of its cell and a corner, packed. */
+/** During the build, an entry of a list packs the number of its cell and a corner. */
 const CELL_SHIFT = 16;
 const CORNER_MASK = 2 ** CELL_SHIFT - 1;
 
-/** Makes grids, one after the other. */
+/** Builds grids, one at a time, in reused memory. */
 export class GridBuilder {
   #coordinates: Float64Array = new Float64Array();
   #box: PolygonBox = { west: 0, south: 0, east: 0, north: 0 };
   #side = 0;
   #rowHeight = 0;
-  /** Edges, by first corner, for each cell that they come near. */
+  /** For each cell, the edges near it, by their first corner. */
   readonly #edges = new NumberList();
-  /** Corners that turn, for each cell whose latitudes include them. */
+  /** For each cell, the turning corners at its latitudes. */
   readonly #corners = new NumberList();
-  /** For each cell: 1 if corners north of the row invert the verdict from this cell on to the east. */
+  /** For each cell, 1 if corners north of the row invert the verdict for this cell and the cells to its east. */
   #turns = new Uint8Array();
-  /** Columns of the edge last passed to `#meet`. */
+  /** The columns of the edge that was last passed to `#meet`. */
   #firstColumn = 0;
   #lastColumn = 0;
 
-  /** Every ring ends where it began. */
+  /** Every ring must end where it begins. */
   build(rings: Rings, box: PolygonBox): Grid {
     const side = sideOf(rings, box);
     this.#coordinates = rings.coordinates;
@@ -173,7 +171,7 @@ export class GridBuilder {
     }
   }
 
-  /** The corner between `before` and `edge` turns in the cells for which only one of the two is to the east. */
+  /** The corner between edges `before` and `edge` turns in the cells for which only one of the two is to the east. */
   #addCorner(before: number, edge: number): void {
     const lat = this.#latitudeOf(edge);
     const last = this.#rowOf(lat + 2 * MARGIN);
@@ -189,7 +187,7 @@ export class GridBuilder {
     }
   }
 
-  /** Sets `#firstColumn` and `#lastColumn` to the columns of the row that the edge comes near. */
+  /** Sets `#firstColumn` and `#lastColumn` to the range of columns in the row that the edge is near. */
   #meet(row: number, edge: number): void {
     const coordinates = this.#coordinates;
     const lonA = coordinates[2 * edge] as number;
@@ -222,7 +220,7 @@ export class GridBuilder {
     return this.#coordinates[2 * corner + 1] as number;
   }
 
-  /** The row's southern border, with a margin. */
+  /** The southern border of the row, with a margin. */
   #southOf(row: number): number {
     return this.#box.south + row * this.#rowHeight - MARGIN;
   }
@@ -239,10 +237,7 @@ export class GridBuilder {
     return cellOf(lon, this.#box.west, this.#box.east, this.#side);
   }
 
-  /**
-   * Groups the edges and turning corners by cell. A cell without edges nearby has no turning corners, so each list has
-   * at least one edge.
-   */
+  /** Groups edges and turning corners by cell. Every list has an edge: cells without edges have no turning corners. */
   #gathered(): Pick<Grid, 'cells' | 'lists'> {
     const side = this.#side;
     const edges = this.#edges.view();
@@ -284,15 +279,15 @@ function count(counts: Int32Array | Uint16Array, at: number): void {
   counts[at] = (counts[at] as number) + 1;
 }
 
-/** Words of a corner: longitude and latitude. */
+/** Number of words of a corner: longitude and latitude. */
 export const CORNER_WORDS = 2;
 
-/** A view of the corners of a polygon in its record, moved from one polygon to the next. */
+/** A view of a polygon's corners in its record. The view is reused for the next polygon. */
 export class Corners {
   #numbers: Float64Array = new Float64Array(0);
   #first = 0;
 
-  /** `first`: the word of the first corner. */
+  /** `first` is the word of the first corner. */
   moveTo(numbers: Float64Array, first: number): this {
     this.#numbers = numbers;
     this.#first = first;
@@ -307,7 +302,7 @@ export class Corners {
     return this.#numbers[this.#first + CORNER_WORDS * corner + 1] as number;
   }
 
-  /** Whether the rings contain the location. The integers from `at` on give the corner at which each ring ends. */
+  /** Whether the rings contain the location. The integers from `at` on are the corners at which the rings end. */
   hold(ends: Int32Array, at: number, ringCount: number, lat: number, lon: number): boolean {
     let isInside = false;
     let corner = 0;

@@ -1,6 +1,6 @@
 /**
- * The polygons of searches, one record per search: boxes, rings, and a grid for each polygon with many corners
- * (`polygon-grid`). `isInPolygon` of `domain/geo` defines the answers.
+ * The polygons of searches, with one record per search: boxes, rings, and a grid for each polygon with many corners
+ * (`polygon-grid`). The answers are those of `isInPolygon` in `domain/geo`.
  */
 
 import { EDGE_TOLERANCE_DEGREES, type Polygon, type Position } from '../../domain/geo.ts';
@@ -21,13 +21,13 @@ import {
   type Rings,
 } from './polygon-grid.ts';
 
-/** Integers of the head: the numbers of words and polygons. */
+/** Integers of the head: the number of words and the number of polygons. */
 const WORDS = 0;
 const POLYGONS = 1;
 const HEAD_WORDS = 1;
 /**
  * Words of a polygon's line: its box; as integers, the offset of its body and the number of its rings; as floats, the
- * centre and the reach of its row (`area-geometry`), the reach negative if it has no row.
+ * centre and the reach of its row (`area-geometry`). The reach is negative if the polygon has no row.
  */
 const WEST = 0;
 const SOUTH = 1;
@@ -37,11 +37,11 @@ const BODY = 4;
 const ROW = 5;
 const LINE_WORDS = 7;
 /**
- * A body: as integers, the number of positions and the side of the grid (0 without a grid), then the end of each ring;
- * the corners; the cells of the grid, as integers; their lists, as shorts.
+ * A body has, as integers, the number of positions, the side of the grid (0 without a grid) and the end of each ring;
+ * then the corners; then the cells of the grid as integers and their lists as shorts.
  */
 const BODY_HEAD_WORDS = 1;
-/** Two megabytes: enough for five thousand corners with the largest grid. */
+/** Two megabytes, which is enough for five thousand corners with the largest grid. */
 const WORDS_MAX = 1 << 18;
 
 const NO_ROW = { latitude: 0, longitude: 0, reach: -1 };
@@ -118,7 +118,7 @@ export class PolygonShapes {
     return this.#arena.touch(address);
   }
 
-  /** Prefetches what `hold` will read: the deciding cell of the first polygon, or the middle of its corners. */
+  /** Prefetches what `hold` will read of the first polygon: the cell of the location or, without a grid, a corner. */
   touchCell(address: number, lat: number, lon: number): number {
     const integers = this.#arena.integersAt(address);
     const line = this.#arena.numberOffset(address) + HEAD_WORDS;
@@ -130,7 +130,7 @@ export class PolygonShapes {
     return integers[2 * (first + words) + this.#cellAt(address, line, side, lat, lon)] as number;
   }
 
-  /** The cell of a polygon's grid that contains a location. */
+  /** The number of the cell in a polygon's grid that contains a location. */
   #cellAt(address: number, line: number, side: number, lat: number, lon: number): number {
     const numbers = this.#arena.numbersAt(address);
     const column = cellOf(lon, numbers[line + WEST] as number, numbers[line + EAST] as number, side);
@@ -152,7 +152,7 @@ export class PolygonShapes {
     });
   }
 
-  /** Whether any of the polygons contains the location (degrees). The border is inside. */
+  /** Whether a polygon contains the location (in degrees). The border is inside. */
   hold(address: number, lat: number, lon: number): boolean {
     const integers = this.#arena.integersAt(address);
     const numbers = this.#arena.numbersAt(address);
@@ -163,7 +163,7 @@ export class PolygonShapes {
       if (lat > (numbers[line + NORTH] as number) + EDGE_TOLERANCE_DEGREES) continue;
       const west = (numbers[line + WEST] as number) - EDGE_TOLERANCE_DEGREES;
       const east = (numbers[line + EAST] as number) + EDGE_TOLERANCE_DEGREES;
-      // A polygon may extend past the date line on either side, and a location on the line may be given as ±180°.
+      // A polygon may extend past the date line on either side, and a location on that line may have longitude ±180°.
       for (let shift = -360; shift <= 360; shift += 360) {
         const x = lon + shift;
         if (x >= west && x <= east && this.#holdsBody(address, line, lat, x)) return true;

@@ -1,6 +1,6 @@
 /**
- * A hash table over the records of an arena; chains link the records themselves. It grows by one chain at a time, which
- * is split off an older one (W. Litwin, "Linear hashing", 1980), so no insertion waits for a rehash of the whole table.
+ * A hash table of the records in an arena. Chains link the records themselves. The table grows by one chain at a time,
+ * which is split off an older chain (W. Litwin, "Linear hashing", 1980), so no insertion waits for a full rehash.
  */
 
 import type { RecordArena } from './arena.ts';
@@ -10,7 +10,7 @@ const NONE = -1;
 
 export class RecordChains {
   readonly #arena: RecordArena;
-  /** The positions in a record of its hash and of the next record of its chain. */
+  /** The positions of two integers in a record: its hash, and the address of the next record in the chain. */
   readonly #hash: number;
   readonly #next: number;
   #firsts = new Int32Array(CHAINS_MIN).fill(NONE);
@@ -29,7 +29,7 @@ export class RecordChains {
     return this.#size;
   }
 
-  /** The first record with that hash which `isWanted`; null when there is none. */
+  /** The first record with this hash that `isWanted` accepts; null if there is none. */
   find(hash: number, isWanted: (address: number) => boolean): number | null {
     let address = this.#firsts[this.#chainOf(hash)] as number;
     for (; address !== NONE; address = this.#read(address, this.#next)) {

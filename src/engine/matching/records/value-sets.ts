@@ -1,6 +1,6 @@
 /**
- * Criteria with few possible values (letters and codes), each as one byte of an integer: a bit for each requested or
- * stated value, and the highest bit for an unknown value.
+ * Criteria with few possible values (letters and codes). Each is one byte of an integer, with a bit for each requested
+ * or stated value. The highest bit is for an unknown value.
  */
 
 import { type CriterionSet, plainCriteria, type RowOf } from '../../domain/criterion-table.ts';
@@ -26,13 +26,13 @@ export const SET_CRITERIA = [...plainCriteria('letters'), ...plainCriteria('code
 });
 if (SET_CRITERIA.length * SET_BITS > INTEGER_BITS) throw new RangeError(`${SET_CRITERIA.length} sets in an integer`);
 
-/** Whether rows store the criterion: types have a column, and a single code of another criterion is a need. */
+/** Whether rows store the criterion. Types have a column, and a single code of another criterion is a need. */
 export function isInRow({ name, kind }: SetRow, count: number, acceptsUnknown: boolean): boolean {
   if (kind === 'letters') return false;
   return name === 'propertyTypes' ? !acceptsUnknown : count === 1;
 }
 
-/** Null if a code or letter is unknown. */
+/** The bits of the values; null if a code or letter is unknown. */
 export function setOf({ names }: SetRow, values: readonly (number | string)[]): number | null {
   let set = 0;
   for (const value of values) {
@@ -60,7 +60,7 @@ export function setsStated(facts: PropertyFacts, adverts: readonly AdvertFacts[]
   return sets;
 }
 
-/** 0 if the value is not one of the criterion's values. */
+/** The bit of a value; 0 if it is not one of the criterion's values. */
 function bitOf(names: readonly string[], value: number | string | null): number {
   if (value === null) return UNKNOWN_IN_SET;
   const position = typeof value === 'string' ? names.indexOf(value) : value;
@@ -69,7 +69,7 @@ function bitOf(names: readonly string[], value: number | string | null): number 
 
 const LOW_BITS = 0x7f7f7f7f;
 
-/** Sets the highest bit of each byte that is not 0. */
+/** Returns the highest bit of every byte that is not 0. */
 export function bytesSet(bytes: number): number {
   return (((bytes & LOW_BITS) + LOW_BITS) | bytes) & ~LOW_BITS;
 }

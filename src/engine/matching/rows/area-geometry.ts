@@ -1,9 +1,10 @@
 /**
  * Circles and polygons as rows store them: a centre and a *reach*, the squared distance in degrees of arc within which
  * the row may match. The kernel computes a planar distance in single precision. If a circle spans at most `SPAN_MAX`
- * radians of longitude to either side, the square errs by less than a part in 2^11: sin x for x costs x²/3 of the half
- * span (2.1e-4), the chord for the arc at most as much, the third-order term of the cosine 0.2e-4. Rounded coordinates
- * add two metres to a distance. A reach includes both margins; below it by twice as much, the kernel is sure.
+ * radians of longitude to either side, the relative error of the square is below 2^-11: replacing sin x by x costs x²/3
+ * of the half span (2.1e-4), replacing the chord by the arc at most as much, the third-order term of the cosine 0.2e-4.
+ * Rounded coordinates add up to two metres. A reach includes both margins. Below the reach by twice the margins, the
+ * kernel is sure.
  */
 
 import { type Circle, EARTH_RADIUS_KM, KM_PER_DEGREE, type Polygon, RADIANS } from '../../domain/geo.ts';
@@ -12,23 +13,23 @@ const DEGREES_PER_KM = 1 / KM_PER_DEGREE;
 const SURE_MARGIN = 2 ** -11;
 /** Two metres. */
 const ROUNDING_DEGREES = 1.8e-5;
-/** Up to this half span in longitude (radians) the kernel can be sure of a circle. */
+/** Maximum half span in longitude (radians) of circles for which the kernel can be sure. */
 const SPAN_MAX = 0.05;
-/** Up to this half span the kernel's distance is usable, with `WIDE_MARGIN`. */
+/** Maximum half span for which the kernel's distance can be used at all, with `WIDE_MARGIN`. */
 const WIDE_SPAN_MAX = 0.15;
 const WIDE_MARGIN = 2 ** -7;
-/** For smaller circles the error of rounded coordinates is too large. */
+/** For smaller circles, the error of rounded coordinates is too large. */
 const SURE_RADIUS_MIN_KM = 0.2;
 const RADIUS_MAX_KM = 500;
-/** Maximum half height or width of a polygon (degrees) for which the kernel's distance is usable. */
+/** Maximum half height and half width (degrees) of polygons for which the kernel's distance can be used. */
 const POLYGON_HALF_MAX = 6;
-/** Covers rounding and the tolerance of polygon edges, degrees. */
+/** In degrees. Covers rounding and the tolerance of polygon edges. */
 const BOX_MARGIN = 1e-4;
 
-/** The unit of boxes; `BOX_MARGIN` is a hundred of them. */
+/** The unit of boxes. `BOX_MARGIN` is a hundred units. */
 const UNITS_PER_DEGREE = 1e6;
 
-/** Integers, in millionths of a degree. */
+/** A box in integers: millionths of a degree. */
 export interface Box {
   minX: number;
   minY: number;
@@ -42,11 +43,11 @@ export interface CircleRow {
   readonly reach: number;
   /** False if a row that passes the kernel still needs an exact check. */
   readonly isDecisive: boolean;
-  /** Whether the row covers a polygon rather than a circle. */
+  /** True if the row covers a polygon, false if it covers a circle. */
   readonly isPolygon: boolean;
 }
 
-/** Null if the circle is too wide, too near a pole or out of range. */
+/** The row of a circle; null if the circle is too wide, too near a pole or out of range. */
 export function circleRow({ lat, lon, radiusKm }: Circle): CircleRow | null {
   const isRegular = radiusKm > 0 && radiusKm <= RADIUS_MAX_KM && Math.abs(lat) <= 90 && Math.abs(lon) <= 180;
   if (!isRegular) return null;
@@ -58,7 +59,7 @@ export function circleRow({ lat, lon, radiusKm }: Circle): CircleRow | null {
   return rowOf(lat, lon, reach * (1 + (isDecisive ? SURE_MARGIN : WIDE_MARGIN)), isDecisive);
 }
 
-/** A row that covers the polygon; null if it is empty, too wide, beyond 80° of latitude or centred beyond 180°. */
+/** A row that covers a polygon; null if the polygon is empty, too large, beyond latitude 80° or centred beyond 180°. */
 export function polygonRow(polygon: Polygon): CircleRow | null {
   let west = Infinity;
   let south = Infinity;
@@ -78,8 +79,8 @@ export function polygonRow(polygon: Polygon): CircleRow | null {
   const lat = (south + north) / 2;
   const lon = (west + east) / 2;
   if (!isRegular || Math.abs(lat) + halfHeight > 80 || Math.abs(lon) > 180) return null;
-  // The squared cosine of the widest parallel is an upper bound for cos(lat of a location) cos(lat of the centre). With
-  // it the reach is an ellipse, which contains the polygon if it contains the corners.
+  // The squared cosine of the widest parallel is never below cos(lat of a location) cos(lat of the centre). With it,
+  // the reach is an ellipse, which contains the polygon if it contains the corners.
   const widest = south <= 0 && north >= 0 ? 0 : Math.min(Math.abs(south), Math.abs(north));
   const cosine = Math.cos(Math.max(0, widest * RADIANS - BOX_MARGIN));
   let reach = 0;
@@ -96,18 +97,18 @@ function rowOf(lat: number, lon: number, reach: number, isDecisive: boolean): Ci
   return { latitude, longitude, reach: Math.fround(reach), isDecisive, isPolygon: false };
 }
 
-/** 180° in the unit of a `Box`. */
+/** 180° in the unit of boxes. */
 export const HALF_CIRCLE = 180 * UNITS_PER_DEGREE;
 
-/** Converts degrees to the unit of a `Box`. */
+/** Converts degrees to the unit of boxes. */
 export function unitsOf(degrees: number): number {
   return Math.round(degrees * UNITS_PER_DEGREE);
 }
 
-/** Writes the padded box of the locations that may pass the row. Its longitudes may exceed [-180, 180]. */
+/** Writes the box, with a margin, of the locations that may pass the row. Longitudes may exceed [-180, 180]. */
 export function writeBoxOfRow(latitude: number, longitude: number, reach: number, box: Box): void {
   const arc = Math.sqrt(reach) + BOX_MARGIN;
-  // The meridian that touches the circle: sin(arc) / cos(lat) (J. P. Matuschek, "Finding Points Within a Distance").
+  // The half width is that of the tangent meridian (J. P. Matuschek, "Finding Points Within a Distance").
   const sine = Math.sin(arc * RADIANS) / Math.cos(latitude * RADIANS);
   const halfWidth = sine < 1 ? Math.asin(sine) / RADIANS + BOX_MARGIN : 180;
   box.minX = unitsOf(longitude - halfWidth);

@@ -1,10 +1,10 @@
 /**
- * The rows of circles and polygons. A row tree finds the leaf of an area row, and an R-tree over the boxes of the
- * leaves finds those that may contain a location. So the R-tree has only thousands of boxes for a million searches.
+ * The rows of circles and polygons. A row tree finds the leaf of a row, and an R-tree over the boxes of the leaves
+ * finds the leaves that may contain a location. So the R-tree has only thousands of boxes for a million searches.
  *
- * Memory access dominates the cost of a look-up. So the boxes of a node's children are copied into a table of integers
- * when the node is first visited after a change of boxes. All tables are in one array and refer to each other, so a
- * look-up reads no object of the R-tree. Lines of leaves also locate the rows, and are updated with them.
+ * Access to memory dominates the cost of a look-up. Therefore, when a node is first visited after a change of boxes,
+ * the boxes of its children are copied to a table of integers. All tables are in one array and refer to one another, so
+ * a look-up reads no objects of the R-tree. The lines of leaves also locate their rows, and are updated with them.
  */
 
 import RBush from 'rbush';
@@ -24,7 +24,7 @@ import {
   ROWS,
 } from './tree-nodes.ts';
 
-/** An entry of the R-tree: the box of a leaf when it was last inserted. */
+/** An entry of the R-tree: a leaf, and its box at the last insertion. */
 interface LeafBox extends Box {
   readonly leaf: number;
 }
@@ -35,26 +35,26 @@ interface BoxNode extends Box {
   readonly children: readonly (BoxNode | LeafBox)[];
 }
 
-/** Receives the rows of leaves that may match. */
+/** Receives the rows of leaves that may have a match. */
 export interface RowList {
   addRows(chunk: number, rowCount: number): void;
 }
 
-/** A line of a table begins with a box. */
+/** A line of a table begins with the box of a child. */
 const MIN_X = 0;
 const MIN_Y = 1;
 const MAX_X = 2;
 const MAX_Y = 3;
-/** For a child node, the offset of its table follows, 0 while it has none. */
+/** If the child is a node, the offset of its table follows; 0 if it has no table yet. */
 const CHILD_TABLE = 4;
 const NODE_LINE = 5;
-/** For a leaf, the kinds that it accepts and the location of its rows follow. */
+/** If the child is a leaf, the kinds that it accepts, the address of its rows and their number follow. */
 const LINE_ACCEPTS = 4;
 const LINE_CHUNK = 5;
 const LINE_ROWS = 6;
 const LEAF_LINE = 7;
 
-/** The head of a table: the position of its node in `#copied`, the end of its lines, and whether these are leaves. */
+/** The head of a table: the node's position in `#copied`, the end of the lines, and whether they are for leaves. */
 const NODE = 0;
 const LINES_END = 1;
 const IS_LEAF = 2;
@@ -69,18 +69,18 @@ export class AreaTree {
   readonly #trees: RowTrees;
   #root = 0;
   readonly #boxes = new RBush<LeafBox>(NODE_ENTRIES_MAX);
-  /** By box number; 0 means none. */
+  /** Boxes by their number. Number 0 means no box. */
   readonly #leafBoxes: (LeafBox | null)[] = [null];
   readonly #freeBoxes: number[] = [];
   readonly #pending: number[] = [];
   #tables: Int32Array<ArrayBuffer> = new Int32Array(1 << 12);
-  /** The offset of the next table; offset 0 stands for no table. */
+  /** The offset of the next table. Offset 0 means no table. */
   #tablesEnd = 1;
-  /** Nodes that have a table, in order. */
+  /** The nodes that have tables, in the order of the tables. */
   readonly #copied: BoxNode[] = [];
   #revision = 0;
   #leafCount = 0;
-  /** Whether any box has ever exceeded [-180, 180] on that side: locations are then looked up 360° away as well. */
+  /** True if a box has ever exceeded [-180, 180] on that side. Locations are then also looked up 360° away. */
   #leavesWest = false;
   #leavesEast = false;
 
@@ -97,7 +97,7 @@ export class AreaTree {
     return this.#leafCount;
   }
 
-  /** Longitudes at which a location must be looked up: its own, and possibly others 360° away. */
+  /** The longitudes at which a location must be looked up: its own and, if needed, others 360° away. */
   longitudesOf(lon: number): readonly number[] {
     if (!this.#leavesEast && !this.#leavesWest) return [lon];
     return [lon, ...(this.#leavesEast ? [lon + 360] : []), ...(this.#leavesWest ? [lon - 360] : [])];
@@ -118,7 +118,7 @@ export class AreaTree {
     const pending = this.#pending;
     pending.push(this.#tablesEnd === 1 ? this.#copy(this.#boxes.toJSON() as BoxNode) : 1);
     for (let table = pending.pop(); table !== undefined; table = pending.pop()) {
-      // Copying a child may replace the array.
+      // Read again for each table, because copying a child may replace the array.
       let tables = this.#tables;
       const isLeaf = tables[table + IS_LEAF] === 1;
       const step = isLeaf ? LEAF_LINE : NODE_LINE;
@@ -146,7 +146,7 @@ export class AreaTree {
     return copied;
   }
 
-  /** Returns the offset of the table of the node's children. */
+  /** Copies the boxes of the node's children to a table, and returns its offset. */
   #copy(node: BoxNode): number {
     const table = this.#tablesEnd;
     if (table + TABLE_MAX > this.#tables.length) {
@@ -178,7 +178,7 @@ export class AreaTree {
     return table;
   }
 
-  /** Called after a change of boxes. */
+  /** Must be called after a change of boxes. */
   #dropTables(): void {
     if (this.#tablesEnd === 1) return;
     this.#revision = (this.#revision + 1) & REVISION_MAX;
@@ -187,7 +187,7 @@ export class AreaTree {
     this.#tablesEnd = 1;
   }
 
-  /** Called when revisions restart, so that old lines are not taken for current ones. */
+  /** Must be called when revisions restart, so that no old line seems current. */
   #forgetLines(): void {
     for (const box of this.#leafBoxes) if (box !== null) this.#memory.integers[box.leaf + LINE_REVISION] = -1;
   }

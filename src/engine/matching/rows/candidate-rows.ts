@@ -1,6 +1,6 @@
 /**
- * Holds all rows, and finds those that a property passes. The codes of its places and the R-tree of areas lead to
- * leaves. The kernel then tests the groups of each leaf that accepts the property's kind.
+ * Stores all rows, and finds those that a property passes. The codes of the property's places and the R-tree of areas
+ * determine leaves of rows. The kernel then tests the groups of each leaf that accepts the property's kind.
  */
 
 import { KERNEL_BASE64 } from '../kernel/bytes.ts';
@@ -22,34 +22,34 @@ import { NO_TEXT, type PlaceCodes, type SearchRows } from './search-rows.ts';
 import { compileKernel } from './shared-memory.ts';
 import { AXIS, CHUNK, IS_LEAF, LEFT, NODE_ACCEPTS, RIGHT, ROWS } from './tree-nodes.ts';
 
-/** Operations on a row in a table of places or in the tree of areas. */
+/** The operations on a row in a table of places or in the tree of areas. */
 type RowAct = 'insert' | 'remove';
 
-/** The only code in the table of rows that have no place. */
+/** The only code in the table of rows without a place. */
 const EVERYWHERE = 1;
 
 /** Tests the first `groupCount` listed groups, and returns the number of sure answers. */
 export type KernelFilter = (groupCount: number, hasArea: boolean) => number;
 
-/** The SIMD kernel of `kernel/source.ts`, which tests one property against listed groups of rows. */
+/** Instantiates the SIMD kernel of `kernel/source.ts`, which tests one property against listed groups of rows. */
 export function createKernel({ memory }: GroupMemory): KernelFilter {
   const { exports } = new WebAssembly.Instance(compileKernel(KERNEL_BASE64), { vigie: { memory } });
   const filter = exports.filter as (groupCount: number, hasArea: number) => number;
   return (groupCount, hasArea) => filter(groupCount, hasArea ? 1 : 0);
 }
 
-/** Receives the kernel's answers before the next call overwrites them. */
+/** Called with the kernel's answers, which the next call of the kernel overwrites. */
 export type TakeAnswers = (sureCount: number) => void;
 
 export class CandidateRows implements RowList {
   readonly memory = new GroupMemory(KERNEL_BYTES);
   readonly #filter = createKernel(this.memory);
-  /** A tree of rows for each place, and one of the rows without a place. */
+  /** The trees of rows: one for each place, and one for the rows without a place. */
   readonly #trees = new RowTrees(this.memory, null);
   readonly #places = new PlaceTables(this.#trees);
   readonly #terms = new PlaceTable(this.#trees);
   readonly #everywhere = new PlaceTable(this.#trees);
-  /** For each place, rows of the searches that exclude it. */
+  /** For each place, the rows of the searches that exclude the place. */
   readonly #excluded = new PlaceTables(this.#trees);
   readonly #areas = new AreaTree(this.memory);
   #rowCount = 0;
@@ -59,7 +59,7 @@ export class CandidateRows implements RowList {
   #hasArea = false;
   /** Number of listed groups. */
   #listed = 0;
-  /** Groups tested for the last property. */
+  /** Number of groups that were tested for the last property. */
   #tested = 0;
 
   get counts(): { rows: number; areaLeaves: number; places: number; testedGroups: number } {
@@ -88,8 +88,8 @@ export class CandidateRows implements RowList {
   }
 
   /**
-   * `exclude` first receives the rows of searches that exclude the place, then `take` receives the candidates.
-   * `presentTerms` is called only if some search is found by a term.
+   * Calls `exclude` for the rows of searches that exclude a place of the property, and then `take` for the candidates.
+   * Calls `presentTerms` only if some search is found by a term.
    */
   find(view: PropertyView, presentTerms: () => Int32Array, exclude: TakeAnswers, take: TakeAnswers): void {
     writeQuery(view, this.memory);
@@ -158,19 +158,19 @@ export class CandidateRows implements RowList {
   }
 }
 
-/** Sets `row` to one of the search's areas. `attention`: what all rows of the search need. */
+/** Changes `row` to one of the areas of its search. `attention` is that of all rows of the search. */
 function areaRow(row: Row, { latitude, longitude, reach, isDecisive, isPolygon }: CircleRow, attention: number): Row {
   row.latitude = latitude;
   row.longitude = longitude;
   row.reach = reach;
-  // If the row also needs another check, the source must be the record, which has both addresses.
+  // If the row also needs another check, its source must be the record, which has the addresses for both checks.
   const hasOther = (attention & (NEEDS_TEXT_CHECK | NEEDS_CONDITION_CHECK)) !== 0;
   const check = isPolygon && !hasOther ? NEEDS_SHAPE_CHECK : NEEDS_EXACT_CHECK;
   row.attention = isDecisive ? attention : attention | check;
   return row;
 }
 
-/** Rows by the kinds of places that searches name. */
+/** A table of rows for each kind of place that searches name. */
 class PlaceTables {
   readonly insee: PlaceTable;
   readonly departments: PlaceTable;
@@ -195,7 +195,7 @@ class PlaceTables {
 
 class PlaceTable {
   readonly #trees: RowTrees;
-  /** By code; 0 means no tree. */
+  /** Roots of trees by code; 0 means no tree. */
   #roots = new Int32Array(1024);
   #size = 0;
 
@@ -207,7 +207,7 @@ class PlaceTable {
     return this.#size;
   }
 
-  /** 0 for a code without rows. */
+  /** The root of the tree for a code; 0 if it has no rows. */
   rootOf(code: number): number {
     return this.#roots[code] ?? 0;
   }

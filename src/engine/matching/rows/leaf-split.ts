@@ -1,6 +1,6 @@
 /**
- * Chooses how to split a full leaf. The best split saves the most tests. The expected number of tests of a leaf is its
- * number of rows times the probability that a property is in the box and of an accepted type and transaction. Rows of
+ * Chooses how to split a full leaf. The best split saves the most tests. The expected number of tests of a leaf is the
+ * number of its rows times the probability that a property is in the leaf's box and is of an accepted kind. Rows of
  * places have no box.
  */
 
@@ -9,15 +9,15 @@ import { type Box, writeBoxOfRow } from './area-geometry.ts';
 import { acceptsOf, shareOf, TYPE_SETS } from './kind-cut.ts';
 import { createRow, type Row } from './row-groups.ts';
 
-/** Axis 0 is a leaf. */
+/** The axes of splits. 0 means a leaf. */
 export const AXIS_LATITUDE = 1;
 export const AXIS_LONGITUDE = 2;
 export const AXIS_REACH = 3;
-/** `at`: a `NEEDS` bit. */
+/** `at` is a bit of `NEEDS`. */
 export const AXIS_NEEDS = 4;
-/** `at`: a set of types; rows that accept no others go right. */
+/** `at` is a set of types. Rows that accept no other types go right. */
 export const AXIS_TYPES = 5;
-/** `at`: a bit of the search number. Bounds the cost of a removal if nothing else distinguishes the rows. */
+/** `at` is a bit of the search number. Limits the cost of a removal if nothing else distinguishes the rows. */
 export const AXIS_NUMBER = 6;
 
 /** The values that axes compare. */
@@ -47,7 +47,7 @@ export interface ChosenSplit {
 
 /** A split must save at least this fraction of the expected cost. */
 const GAIN_MIN = 0.1;
-/** From this number on, rows that nothing distinguishes are split by search number, so that finding one stays cheap. */
+/** This many rows that nothing else distinguishes are split by search number, so that finding one stays cheap. */
 const ALIKE_ROWS_MAX = 256;
 const SAMPLE_ROWS = 64;
 const NUMBER_BITS = 31;
@@ -71,10 +71,10 @@ const box: Box = { minX: 0, minY: 0, maxX: 0, maxY: 0 };
 /** Evaluates the split that `isRight` describes. */
 type Consider = (axis: number, at: number) => void;
 
-/** Writes the number, the kinds and the area of one of the rows into `row`. */
+/** Copies number, kinds and area of the row at `position` to `row`. */
 export type ReadKeys = (position: number, row: Row) => void;
 
-/** How to split `rowCount` rows; null if no split pays. Of many rows, an evenly spaced sample is evaluated. */
+/** How to split `rowCount` rows; null if no split pays. If there are many rows, evaluates an evenly spaced sample. */
 export function chooseSplit(readKeys: ReadKeys, rowCount: number, hasArea: boolean): ChosenSplit | null {
   const sampleCount = Math.min(rowCount, SAMPLE_ROWS);
   for (let i = 0; i < sampleCount; i++) {
@@ -133,7 +133,7 @@ function bestSplit(rowCount: number, hasArea: boolean): ChosenSplit | null {
   return best;
 }
 
-/** Considers a split at the median and one at the next larger value. */
+/** Considers a split at the median, and a split at the next larger value. */
 function considerMiddle(axis: number, values: Float64Array, rowCount: number, consider: Consider): void {
   const sorted = columns.sorted.subarray(0, rowCount);
   sorted.set(values.subarray(0, rowCount));
@@ -150,7 +150,7 @@ function considerCut(axis: number, at: number, values: Float64Array, rowCount: n
   consider(axis, at);
 }
 
-/** The number of rows on that side times the probability that a property visits it. */
+/** The number of rows on one side times the probability that a property visits that side. */
 function costOfSide(side: number, rowCount: number, hasArea: boolean): number {
   const { boxes, accepts, isRight } = columns;
   let count = 0;
@@ -174,7 +174,7 @@ function costOfSide(side: number, rowCount: number, hasArea: boolean): number {
   return count * area * shareOf(accepted);
 }
 
-/** The bit of the search numbers that splits most evenly. */
+/** Splits by the bit of the search numbers that divides the rows most evenly. */
 function splitByNumber(rowCount: number): ChosenSplit | null {
   let best: ChosenSplit | null = null;
   let bestCount = 0;

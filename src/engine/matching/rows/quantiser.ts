@@ -1,16 +1,16 @@
 /**
- * Encodes bounds and values as signed bytes, in the order of the numbers that they represent. Round numbers, which
- * people type, are *edges* with their own codes; all numbers between two edges share a *gap* code. So comparing codes
- * decides every case except a bound and a value in the same gap, which the exact check decides.
+ * Encodes limits and values as signed bytes, in the order of the numbers. Round numbers, which people type, are *edges*
+ * with their own codes. All numbers between two edges share a *gap* code. So a comparison of codes decides all cases,
+ * except if a limit and a value are in the same gap. Then the exact check decides.
  */
 
 import { isOfProperty, type OfProperty, plainCriteria, type RowOf } from '../../domain/criterion-table.ts';
 
-/** "No minimum" in a row, and an unknown value compared with minimums. */
+/** In a row, means "no minimum". In a query, an unknown value that is compared with minimums. */
 export const CODE_MIN = -128;
-/** "No maximum" in a row, and an unknown value compared with maximums. */
+/** In a row, means "no maximum". In a query, an unknown value that is compared with maximums. */
 export const CODE_MAX = 127;
-/** Codes of numbers: from -127 (below the first edge) to at most 125. Those at an even distance from -127 are gaps. */
+/** The codes of numbers range from -127 (below the first edge) to 125. Codes at an even distance from -127 are gaps. */
 const CODE_FIRST = -127;
 const EDGES_MAX = 126;
 
@@ -59,7 +59,7 @@ const LAND_SURFACES = edgesOf(
 );
 const COUNTS = edgesOf([0, 100, 1]);
 
-/** Edges for the ranges of the property itself. Null: the range is left to `conditions`, like the ranges of adverts. */
+/** Edges for the ranges of the property. Null leaves a range to `conditions`, as with the ranges of adverts. */
 const EDGES: Readonly<Record<OfProperty<RowOf<'range'>>['name'], Edges | null>> = {
   budget: PRICES,
   pricePerMeter: PRICES_PER_METER,
@@ -71,13 +71,13 @@ const EDGES: Readonly<Record<OfProperty<RowOf<'range'>>['name'], Edges | null>> 
   marketDifference: null,
 };
 
-/** The compared values, in the order of the columns: each has a minimum column followed by a maximum column. */
+/** The ranges with columns, in the order of the columns. Each has a column for its minimum and one for its maximum. */
 export const MEASURES = plainCriteria('range')
   .filter(isOfProperty)
   .filter(({ name }) => EDGES[name] !== null);
 export const EDGES_OF_MEASURE = MEASURES.flatMap(({ name }) => EDGES[name] ?? []);
 
-/** Returns the code of `value`, which must not be NaN. Codes never decrease as values grow. */
+/** Returns the code of `value`, which must not be NaN. A greater value never has a smaller code. */
 export function codeOf(edges: Edges, value: number): number {
   let low = 0;
   let high = edges.length;
@@ -90,7 +90,7 @@ export function codeOf(edges: Edges, value: number): number {
   return CODE_FIRST + 2 * low - (isEdge ? 1 : 0);
 }
 
-/** Whether several numbers share this code. */
+/** Whether several numbers share the code. */
 export function isGap(code: number): boolean {
   return ((code - CODE_FIRST) & 1) === 0;
 }

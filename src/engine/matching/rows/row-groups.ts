@@ -1,8 +1,8 @@
 /**
  * The memory that the kernel reads: rows in groups, as in `kernel/layout`. The groups of a leaf are adjacent in a
- * chunk, which is carved from a slab and reused through free lists. Adding or removing a row copies at most one chunk.
+ * chunk. Chunks are carved from slabs and reused through free lists. Adding or removing a row copies at most one chunk.
  *
- * A row is one search in one area: its quantised bounds, its needs, and for circles and polygons a centre and a reach.
+ * A row is one search in one area. It has quantised limits, needs and, for circles and polygons, a centre and a reach.
  * An unused lane accepts no property type, so it never passes.
  */
 
@@ -26,30 +26,30 @@ import {
 } from '../kernel/layout.ts';
 import { SharedMemory } from './shared-memory.ts';
 
-/** `TYPES`: one bit per property type, and the last bit for an unknown type. */
+/** `TYPES` has one bit per property type. The last bit is for an unknown type. */
 export const UNKNOWN_TYPE = 1 << PROPERTY_TYPES.length;
 export const ANY_TYPE = 2 * UNKNOWN_TYPE - 1;
 if (ANY_TYPE > 0xff) throw new RangeError(`${PROPERTY_TYPES.length} property types do not fit their column`);
 
-/** `ATTENTION`: what remains to be checked after a row has passed the columns. */
+/** `ATTENTION` has these bits, which state what remains to be checked after a row has passed the columns. */
 export const NEEDS_EXACT_CHECK = 1;
 export const NEEDS_TEXT_CHECK = 2;
-/** A property may pass several rows of this search. */
+/** A property may pass several rows of the search. */
 export const REPEATS = 4;
-/** A property with several INSEE codes may pass several rows of this search. */
+/** A property with several INSEE codes may pass several rows of the search. */
 export const REPEATS_BY_INSEE = 8;
-/** The location may be outside the polygons of the search. Never with `NEEDS_TEXT_CHECK`. */
+/** The location may be outside the polygons of the search. Not combined with `NEEDS_TEXT_CHECK`. */
 export const NEEDS_SHAPE_CHECK = 16;
-/** `conditions` must be checked. Never with `NEEDS_TEXT_CHECK` or `NEEDS_SHAPE_CHECK`. */
+/** The `conditions` must be checked. Not combined with `NEEDS_TEXT_CHECK` or `NEEDS_SHAPE_CHECK`. */
 export const NEEDS_CONDITION_CHECK = 32;
 
-/** Whether the source of the row is its record, not an expression, polygons or conditions. */
+/** Whether the source of the row is its record instead of an expression, polygons or conditions. */
 export function isOfRecord(attention: number): boolean {
   const others = attention & (NEEDS_TEXT_CHECK | NEEDS_SHAPE_CHECK | NEEDS_CONDITION_CHECK);
   return others === 0 || (attention & NEEDS_EXACT_CHECK) !== 0;
 }
 
-/** A chunk has 2^0 to 2^`CHUNK_LOG2_MAX` groups; the maximum is as many as the memory can have. */
+/** A chunk has 2^0 to 2^`CHUNK_LOG2_MAX` groups. The memory has no room for more. */
 const CHUNK_LOG2_MAX = 21;
 
 const SLAB_GROUPS = 64;
@@ -58,11 +58,11 @@ const SLAB_GROUPS = 64;
 export interface Row {
   number: number;
   types: number;
-  /** Needs that are in columns, see `needs`. */
+  /** The needs in columns (see `needs`). */
   needs: number;
   attention: number;
   readonly bounds: Int8Array;
-  /** The id of its expressions, and the addresses of its record, its polygons and its conditions. */
+  /** The id of the search's expressions, and the addresses of its record, polygons and conditions. */
   expression: number;
   address: number;
   shapes: number;
@@ -98,7 +98,7 @@ function sourceOf({ attention, expression, shapes, conditions, address }: Row): 
 /** The memory that the kernel shares with this thread. */
 export class GroupMemory extends SharedMemory {
   #groupsInUse = 0;
-  /** First free chunk of each size, places before areas; 0 for none. Each begins with the address of the next one. */
+  /** First free chunk of each size, places before areas; 0 for none. Each begins with the address of the next. */
   readonly #free = new Int32Array(2 * (CHUNK_LOG2_MAX + 1));
 
   get groupsInUse(): number {
@@ -146,7 +146,7 @@ export class GroupMemory extends SharedMemory {
     this.floats[word + (REACHES >> 2)] = row.reach;
   }
 
-  /** Reads the values by which leaves are split: number, kinds and area. */
+  /** Reads the values by which leaves can be split: number, kinds and area. */
   readKeys(group: number, lane: number, row: Row, hasArea: boolean): void {
     const { bytes, integers, floats } = this;
     const word = (group >> 2) + lane;
@@ -159,7 +159,7 @@ export class GroupMemory extends SharedMemory {
     row.reach = floats[word + (REACHES >> 2)] as number;
   }
 
-  /** Copies a row; both groups must be of the same kind. */
+  /** Copies a row. Both groups must have areas, or none. */
   copy(fromGroup: number, fromLane: number, toGroup: number, toLane: number, hasArea: boolean): void {
     const { bytes, integers } = this;
     const from = fromGroup + fromLane;
@@ -175,7 +175,7 @@ export class GroupMemory extends SharedMemory {
     }
   }
 
-  /** Makes a lane accept nothing. */
+  /** Empties a lane, so that it accepts nothing. */
   clear(group: number, lane: number): void {
     this.bytes[group + lane + TYPES] = 0;
   }
@@ -192,7 +192,7 @@ export class GroupMemory extends SharedMemory {
   }
 }
 
-/** `lane`: the address of its first byte. */
+/** `lane` is the address of the lane's first byte. */
 export function needsAt(bytes: Uint8Array, lane: number): number {
   let needs = 0;
   for (let column = 0; column < NEED_COLUMNS; column++) {
@@ -201,7 +201,7 @@ export function needsAt(bytes: Uint8Array, lane: number): number {
   return needs;
 }
 
-/** Bytes from one group of a chunk to the next. */
+/** Number of bytes from one group of a chunk to the next. */
 export function groupBytes(hasArea: boolean): number {
   return hasArea ? AREA_GROUP_BYTES : PLACE_GROUP_BYTES;
 }

@@ -1,9 +1,9 @@
 /**
- * The rows of one place, or of all circles and polygons: a binary tree over leaves of row groups. A full leaf is split
- * along the axis that saves most future tests (`leaf-split`). Axes compare values of the row itself, so a removal finds
- * the leaf like the insertion did, without a table of row positions.
+ * The rows of one place, or of all circles and polygons: a binary tree over leaves, which consist of row groups. A full
+ * leaf is split along the axis that saves the most tests (`leaf-split`). Axes compare values of the row itself. So a
+ * removal finds the leaf in the same way as the insertion, without a table of the rows' positions.
  *
- * A tree is identified by the number of its root, which changes as leaves split and merge; 0 is a tree without rows.
+ * A tree is identified by its root, which changes when leaves split and merge. 0 is a tree without rows.
  */
 
 import { LANES, LATITUDES, LONGITUDES, NUMBERS, REACHES, TYPES } from '../kernel/layout.ts';
@@ -29,17 +29,17 @@ import {
   TreeNodes,
 } from './tree-nodes.ts';
 
-/** A leaf tries to split when it has this number of rows, and again at every doubling. */
+/** When a leaf has this number of rows, and again at every doubling, it is split if that pays. */
 const LEAF_ROWS = 256;
 const MERGE_ROWS = 32;
-/** The number of removals after which a leaf's box and accepted kinds are narrowed again. */
+/** Number of removals after which the box and the accepted kinds of a leaf are computed again. */
 const STALE_REMOVALS = 32;
 
-/** Called for every leaf of an area tree, so that the R-tree is updated. */
+/** Is notified of changes of leaves, and updates the R-tree. */
 export interface LeafWatcher {
   /** The rows of the leaf have changed. */
   update(leaf: number): void;
-  /** Sets the box that the leaf needs. `box` is valid only during the call. */
+  /** The leaf needs `box`, which is valid only during the call. */
   place(leaf: number, box: Box): void;
   /** The leaf is about to be removed. */
   forget(leaf: number): void;
@@ -52,9 +52,9 @@ const movedRow = createRow();
 export class RowTrees {
   readonly #memory: GroupMemory;
   readonly #nodes: TreeNodes;
-  /** Null for trees of places, because their rows have no area. */
+  /** Null for trees of places, because their rows have no areas. */
   readonly #watcher: LeafWatcher | null;
-  /** The root of the tree that is being changed. */
+  /** Root of the tree that is being changed. */
   #root = 0;
 
   constructor(memory: GroupMemory, watcher: LeafWatcher | null) {
@@ -67,7 +67,7 @@ export class RowTrees {
     return this.#watcher !== null;
   }
 
-  /** Returns the root after the insertion. */
+  /** Inserts a row, and returns the new root. */
   insert(root: number, row: Row): number {
     this.#root = root === 0 ? this.#nodes.createLeaf() : root;
     const accepts = acceptsOf(row.types, row.needs);
@@ -84,7 +84,7 @@ export class RowTrees {
     return this.#root;
   }
 
-  /** `row` must be in the tree, with the values of its insertion. Returns the root after the removal. */
+  /** Removes a row, and returns the new root. The row must have the same values as when it was inserted. */
   remove(root: number, row: Row): number {
     this.#root = root;
     const leaf = this.#leafOf(row, 0);
@@ -92,13 +92,13 @@ export class RowTrees {
     return this.#root;
   }
 
-  /** Returns the leaf of the row, and makes all nodes on the path accept these kinds. */
+  /** Finds the leaf of a row, and makes all nodes on the path accept the kinds `accepts`. */
   #leafOf(row: Row, accepts: number): number {
     const { integers, floats } = this.#memory;
     let node = this.#root;
     while (true) {
       const accepted = integers[node + NODE_ACCEPTS] as number;
-      // Written only on a change, so that cache lines stay clean.
+      // The value is written only if it changes, so that cache lines stay clean.
       if ((accepted | accepts) !== accepted) integers[node + NODE_ACCEPTS] = accepted | accepts;
       const axis = integers[node + AXIS] as number;
       if (axis === IS_LEAF) return node;
@@ -121,7 +121,7 @@ export class RowTrees {
     throw new Error(`search ${number} has lost a row`);
   }
 
-  /** Moves the last row to the position of the removed one. */
+  /** Removes a row: the last row moves to its position. */
   #removeAt(leaf: number, position: number): void {
     const { integers } = this.#memory;
     const last = (integers[leaf + ROWS] as number) - 1;
@@ -138,7 +138,7 @@ export class RowTrees {
     this.#watcher?.update(leaf);
   }
 
-  /** Moves the rows of a small leaf to its sibling, if the sibling is also a small leaf. */
+  /** Merges a small leaf into its sibling if that is small too, or removes an empty leaf. False if it does neither. */
   #merge(leaf: number): boolean {
     const { integers } = this.#memory;
     const parent = integers[leaf + PARENT] as number;
@@ -163,7 +163,7 @@ export class RowTrees {
     return true;
   }
 
-  /** False when nothing distinguishes the rows. */
+  /** Splits a leaf. False if no split pays. */
   #split(leaf: number): boolean {
     const rowCount = this.#memory.integers[leaf + ROWS] as number;
     const readKeys = (position: number, row: Row): void =>
@@ -201,7 +201,7 @@ export class RowTrees {
     this.#memory.copy(group, position % LANES, this.#nodes.groupAt(to, target), target % LANES, this.#hasArea);
   }
 
-  /** Recomputes accepted kinds and box from the rows. */
+  /** Computes the accepted kinds and the box of a leaf from its rows. */
   #narrow(leaf: number): void {
     const { bytes, integers, floats } = this.#memory;
     const rowCount = integers[leaf + ROWS] as number;
@@ -246,8 +246,8 @@ const addedBox: Box = { minX: 0, minY: 0, maxX: 0, maxY: 0 };
 const grownBox: Box = { minX: 0, minY: 0, maxX: 0, maxY: 0 };
 
 /**
- * The box that the leaf needs for an added row, valid until the next call; null if its box already covers the row. The
- * box is a little larger than needed, so that most insertions do not change the R-tree.
+ * The box that a leaf needs for an added row, valid until the next call. Null if its box already covers the row. The
+ * box is slightly larger than necessary, so that most insertions do not change the R-tree.
  */
 function coveringBox(integers: Int32Array, leaf: number, row: Row): Box | null {
   writeBoxOfRow(row.latitude, row.longitude, row.reach, addedBox);

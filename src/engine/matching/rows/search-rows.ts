@@ -1,6 +1,6 @@
 /**
- * The rows of a search: one for each area or place that it names, so that a property finds the search by any of them.
- * Rows are derived only from the record, so a removal derives exactly the rows that were inserted.
+ * The rows of a search: one for each area or place that it names, so that a property in any of them finds the search.
+ * Rows are derived from the record alone, so a removal derives exactly the rows that were inserted.
  */
 
 import type { SearchNumber } from '../../domain/ids.ts';
@@ -42,10 +42,10 @@ import {
   REPEATS_BY_INSEE,
 } from './row-groups.ts';
 
-/** The term code that stands for a missing text: it finds the searches that accept properties without a text. */
+/** The code of a missing text among the terms. It finds the searches that accept properties without a text. */
 export const NO_TEXT = 0;
 
-/** The places that a record names by code, each once. */
+/** The codes of the places that a record names, without duplicates. */
 export class PlaceCodes {
   readonly inseeCodes = new NumberList();
   readonly departments = new NumberList();
@@ -61,7 +61,7 @@ export class PlaceCodes {
     this.zipcodes.clear();
   }
 
-  /** `head`: the first integer of the record. */
+  /** `head` is the first integer of the record. */
   read(integers: Int32Array, head: number): void {
     this.clear();
     let code = head + 2 * listsOffset(integers[head + FLAGS] as number);
@@ -71,14 +71,14 @@ export class PlaceCodes {
   }
 }
 
-/** The rows of the search that was last read. */
+/** The rows of the last search that was read. */
 export class SearchRows {
-  /** The values that all rows share: everything but the area and, if the area is not decisive, `attention`. */
+  /** The values that all rows share: everything except the area and, for an area that is not decisive, `attention`. */
   readonly row = createRow();
   readonly places = new PlaceCodes();
-  /** Terms by which the search is found if it names no place. */
+  /** Terms by which the search is found if it names no area. */
   readonly terms = new NumberList();
-  /** Places whose properties the search excludes. */
+  /** The places that the search excludes. */
   readonly excluded = new PlaceCodes();
   readonly circles: CircleRow[] = [];
   readonly #arena: RecordArena;
@@ -96,7 +96,7 @@ export class SearchRows {
     return Math.max(1, this.#placeCount);
   }
 
-  /** Whether the search has a single row, against which every property is tested. */
+  /** Whether the search has a single row, which is tested for every property. */
   get isEverywhere(): boolean {
     return this.#placeCount === 0;
   }
@@ -140,7 +140,7 @@ export class SearchRows {
     this.places.read(integers, head);
     this.terms.clear();
     this.circles.length = 0;
-    // If an area does not fit in the R-tree, the search has a single row for all properties.
+    // If an area does not fit into the R-tree, the search has a single row for all properties.
     if (!this.#readCircles(flags, address, lists)) {
       this.places.clear();
       return;
@@ -151,7 +151,7 @@ export class SearchRows {
     if (required !== null && (flags & ACCEPTS_NO_TEXT) !== 0) this.terms.add(NO_TEXT);
   }
 
-  /** Reads circles and polygons. If one of them does not fit in the R-tree, reads none and returns false. */
+  /** Reads circles and polygons. If one of them does not fit into the R-tree, reads none and returns false. */
   #readCircles(flags: number, address: number, lists: number): boolean {
     let fits = true;
     if ((flags & HAS_CIRCLE) !== 0) {
@@ -167,13 +167,13 @@ export class SearchRows {
     return circle !== null && this.circles.push(circle) > 0;
   }
 
-  /** Reads the excluded areas, and returns the attention that rows need because of them. */
+  /** Reads the excluded areas, and returns the attention bits that they require. */
   #readExcluded(address: number): number {
     this.excluded.clear();
     const excluded = excludedAt(address, this.#arena);
     if (excluded === 0) return 0;
     this.excluded.read(this.#arena.integersAt(excluded), this.#arena.integerOffset(excluded));
-    // For a property in an excluded place, the search counts as already found. Excluded polygons need the record.
+    // A search that excludes a place of the property counts as already found. Excluded polygons need the record.
     return (this.excluded.count > 0 ? REPEATS : 0) | (shapesAt(excluded, this.#arena) === 0 ? 0 : NEEDS_EXACT_CHECK);
   }
 
@@ -184,7 +184,7 @@ export class SearchRows {
     let attention = needsExactCheck ? NEEDS_EXACT_CHECK : 0;
     if (hasConditions) attention |= NEEDS_CONDITION_CHECK;
     else if (hasText) attention |= NEEDS_TEXT_CHECK;
-    // A property is in at most one department, but may be in several of the other places and areas.
+    // A property is in at most one department, but may be in several other places and areas.
     const { places, terms, circles } = this;
     const { inseeCodes, departments, zipcodes } = places;
     const namedKinds =
@@ -198,7 +198,7 @@ export class SearchRows {
   }
 }
 
-/** Adds the codes of a list, each once; returns the offset of the next list. */
+/** Adds the codes of a list without duplicates, and returns the offset of the next list. */
 function readCodes(integers: Int32Array, start: number, count: number, codes: NumberList): number {
   const end = start + count;
   for (let at = start; at < end; at++) {

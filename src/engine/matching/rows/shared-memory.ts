@@ -1,19 +1,19 @@
 /**
- * A range of memory that grows in place. Growth replaces the views; old views keep their length. No other thread uses
- * it. It is shared because V8 marks its whole heap when memory that is not shared grows.
+ * A range of memory that grows in place. Growth replaces the views, and old views keep their length. The memory is
+ * shared only because V8 marks its whole heap when other memory grows. No other thread uses it.
  */
 
 const WASM_PAGE_BYTES = 65_536;
 const GROWTH_PAGES = 64;
-/** Keeps addresses below 2 GiB, so that they are positive in 32 bits. */
+/** Limits addresses to 2 GiB, so that they are positive 32-bit integers. */
 export const PAGES_MAX = 32_768;
 
-/** The processor lacks the instructions that matching needs. */
+/** The processor does not have the instructions that matching needs. */
 class ProcessorUnfitError extends Error {
   readonly code = 'PROCESSOR_UNFIT';
 }
 
-/** Throws `ProcessorUnfitError` if the processor lacks the instructions; some virtual machines hide them. */
+/** Throws `ProcessorUnfitError` if the processor lacks instructions, which some virtual machines hide. */
 export function compileKernel(base64: string): WebAssembly.Module {
   const binary = Buffer.from(base64, 'base64');
   if (WebAssembly.validate(binary)) return new WebAssembly.Module(binary);
@@ -31,7 +31,7 @@ export class SharedMemory {
   floats: Float32Array;
   #carvedBytes: number;
 
-  /** The first `reservedBytes` belong to the caller. */
+  /** The caller owns the first `reservedBytes`. */
   constructor(reservedBytes: number) {
     const initial = Math.ceil(reservedBytes / WASM_PAGE_BYTES);
     this.memory = new WebAssembly.Memory({ initial, maximum: PAGES_MAX, shared: true });
@@ -46,7 +46,7 @@ export class SharedMemory {
     return this.#carvedBytes;
   }
 
-  /** Returns the address of `byteCount` unused bytes, all zero and aligned to a cache line. */
+  /** Returns the address of `byteCount` unused bytes, which are zero and aligned to a cache line. */
   carve(byteCount: number): number {
     const address = this.#carvedBytes;
     const missing = address + byteCount - this.bytes.length;

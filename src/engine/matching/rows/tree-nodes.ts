@@ -1,38 +1,38 @@
 /**
- * The nodes of row trees, both leaves and splits: sixteen integers each, in the memory of the rows. So a visit reads
- * one cache line, and the garbage collector has nothing to copy or mark, even for a million searches.
+ * The nodes of row trees, which are leaves or splits. Each node has sixteen integers in the memory of the rows. So a
+ * visit reads one cache line, and the garbage collector has nothing to copy or mark, even for a million searches.
  *
- * A node is identified by its offset in `integers`; 0 means none.
+ * A node is identified by its offset in `integers`. 0 means no node.
  */
 
 import { LANES } from '../kernel/layout.ts';
 import { type GroupMemory, groupBytes } from './row-groups.ts';
 
-/** The parent split; in a free node, the next free node. */
+/** The parent of the node; in a free node, the next free node. */
 export const PARENT = 0;
-/** A superset of the kinds that the rows below accept; removals narrow it only in leaves. */
+/** The kinds that rows below the node accept, and perhaps more: removals narrow them only in leaves. */
 export const NODE_ACCEPTS = 1;
 /** The axis that a split compares (`leaf-split`), or `IS_LEAF`. */
 export const AXIS = 2;
 export const IS_LEAF = 0;
 
-/** In a split, the value that it compares with, in `floats`. */
+/** In a split, the value that rows are compared with, in `floats`. */
 export const AT = 3;
 export const LEFT = 4;
 export const RIGHT = 5;
 
-/** In a leaf, the address of its 2^`CHUNK_LOG2` groups; 0 before its first row. */
+/** In a leaf, the address of its groups, of which there are 2^`CHUNK_LOG2`; 0 before the first row. */
 export const CHUNK = 3;
 export const CHUNK_LOG2 = 4;
 export const ROWS = 5;
 export const REMOVALS = 6;
-/** In a leaf of areas, the number of its box in the R-tree (0 for none) and the box, in millionths of a degree. */
+/** In a leaf of areas, the number of its box in the R-tree (0 for none) and that box, in millionths of a degree. */
 export const BOX_NUMBER = 7;
 export const BOX_MIN_X = 8;
 export const BOX_MIN_Y = 9;
 export const BOX_MAX_X = 10;
 export const BOX_MAX_Y = 11;
-/** The leaf's line in the tables of the R-tree, and the revision of the tables for which that line is valid. */
+/** The offset of the leaf's line in the tables of the R-tree, and the revision of the tables in which it is valid. */
 export const LINE = 12;
 export const LINE_REVISION = 13;
 const NODE_INTEGERS = 16;
@@ -54,7 +54,7 @@ export class TreeNodes {
     return leaf;
   }
 
-  /** Creates a split over two trees. */
+  /** Creates a split whose children are `left` and `right`. */
   createSplit(axis: number, at: number, left: number, right: number): number {
     const split = this.#allocate();
     const { integers, floats } = this.memory;
@@ -86,7 +86,7 @@ export class TreeNodes {
     return (this.memory.integers[leaf + CHUNK] as number) + (position >> 4) * groupBytes(this.#hasArea);
   }
 
-  /** Makes room for one more row; returns its position. */
+  /** Makes room for one more row, and returns the position of that row. */
   appendLane(leaf: number): number {
     const { integers } = this.memory;
     const rowCount = integers[leaf + ROWS] as number;
@@ -97,7 +97,7 @@ export class TreeNodes {
     return rowCount;
   }
 
-  /** Removes the last row, and half the groups if the rows fill at most a quarter of them. */
+  /** Removes the last row, and half of the groups if the rows fill at most a quarter of them. */
   dropLane(leaf: number): void {
     const { integers } = this.memory;
     const rowCount = (integers[leaf + ROWS] as number) - 1;
@@ -121,7 +121,7 @@ export class TreeNodes {
     this.memory.integers[leaf + CHUNK_LOG2] = log2;
   }
 
-  /** Returns a node of zeros, which is an empty leaf. */
+  /** Returns a node with only zeros, which is an empty leaf. */
   #allocate(): number {
     if (this.#free === 0) this.#carveSlab();
     const node = this.#free;

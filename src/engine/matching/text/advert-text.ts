@@ -1,6 +1,6 @@
 /**
- * The texts of one property, folded once: which searched terms and which exact or loose phrases occur. Results are
- * stamped with a generation, so that nothing has to be cleared between properties.
+ * The texts of one property, folded once, and which terms, exact phrases and loose phrases occur in them. Results have
+ * the number of a generation, so that nothing has to be cleared between properties.
  */
 
 import { GAP_MAX } from '../../domain/word-phrases.ts';
@@ -18,13 +18,13 @@ export class AdvertText {
   readonly #loosePhrases: LoosePhraseTable;
   readonly #reader: TokenReader;
   #generation = 0;
-  /** By code of a phrase: the generation in which it last occurred; computed for generation `#phrasesReadIn`. */
+  /** By code of a phrase, the generation in which it last occurred. Up to date for generation `#phrasesReadIn`. */
   #phraseSeenIn = new Int32Array(1024);
   #phrasesReadIn = 0;
-  /** The same for loose phrases. */
+  /** Like `#phraseSeenIn` and `#phrasesReadIn`, for loose phrases. */
   #looseSeenIn = new Int32Array(1024);
   #looseReadIn = 0;
-  /** The texts last read, and the revision of the words and terms they were read with. */
+  /** The last read texts, and the revision of the words and terms with which they were read. */
   #texts: readonly string[] = [];
   #revision = -1;
 
@@ -34,14 +34,14 @@ export class AdvertText {
     this.#reader = new TokenReader(words, phrases, terms);
   }
 
-  /** Codes of the searched terms that occur, each once; valid until the next text. */
+  /** Codes of the terms that occur, without duplicates. Valid until the next text is read. */
   get terms(): Int32Array {
     return this.#reader.terms;
   }
 
-  /** False if the texts are the last ones: a property is read before and after a change, and texts rarely change. */
+  /** Reads texts. False if they are the last read ones, which is frequent: most changes keep the texts. */
   read(texts: readonly string[]): boolean {
-    // Codes are reused, so results are valid only for this revision of the tables.
+    // Codes are reused, so results are valid only for one revision of the tables.
     const revision = this.#reader.revision + this.#loosePhrases.revision;
     if (revision === this.#revision && sameTexts(texts, this.#texts)) return false;
     this.#revision = revision;
@@ -59,12 +59,12 @@ export class AdvertText {
     return true;
   }
 
-  /** Whether the term occurs other than after a negation. */
+  /** Whether the term occurs without a negation. */
   hasTerm(code: number): boolean {
     return this.#reader.hasTerm(code);
   }
 
-  /** Whether the words of the phrase are adjacent, in order, in one text. */
+  /** Whether the words of the phrase occur in one text, adjacent and in order. */
   hasPhrase(code: number): boolean {
     if (this.#phrasesReadIn !== this.#generation) {
       this.#phrasesReadIn = this.#generation;
@@ -86,7 +86,7 @@ export class AdvertText {
   }
 }
 
-/** Returns a list with room for all codes below `end`: the given one, or a new, empty one if that is too short. */
+/** Returns a list with room for all codes below `end`: the given list or, if that is too short, a new list of zeros. */
 function withRoom(seenIn: Int32Array<ArrayBuffer>, end: number): Int32Array<ArrayBuffer> {
   return seenIn.length < end ? new Int32Array(2 * end) : seenIn;
 }

@@ -1,6 +1,6 @@
 /**
- * The distinct expressions of all searches, compiled to codes. The verdict for a property is computed once and kept for
- * all other candidates with the same expressions: thousands of searches contain "balcon".
+ * The different expressions of all searches, compiled to codes. The verdict on a property is computed once, and kept
+ * for all other candidates with the same expressions, because thousands of searches have the expression "balcon".
  */
 
 import { randomInt } from 'node:crypto';
@@ -24,7 +24,8 @@ import { TermTable } from './term-table.ts';
 
 /**
  * The record of expressions. Its first word is twice the generation of the verdict, plus one if the expressions hold.
- * Integers follow: the use count, the hash, the next record of the chain, the offset of the spelling, and the program.
+ * Then there are integers: the use count, the hash, the next record in the chain, the offset of the spelling and the
+ * program.
  */
 const VERDICT = 0;
 const USES = 2;
@@ -32,19 +33,19 @@ const HASH = 3;
 const NEXT = 4;
 const SPELLING = 5;
 const PROGRAM = 6;
-/** Maximum size of a record: 256 kB, enough for two hundred entries of a hundred words each. */
+/** Maximum size of a record: 256 kB, which is enough for two hundred entries of a hundred words each. */
 const WORDS_MAX = 1 << 15;
 
 /**
- * A program: the number of required terms and their codes; the number of groups; of each, the number of entries; of
- * each, the number of codes times four, plus `IS_STRICT`, plus `INCLUDES`, then the codes. A strict entry has the code
- * of its phrase. Any other entry has terms and loose phrases, one of which must occur; a loose phrase is the complement
- * of its code.
+ * A program has the number of required terms and their codes, and then the number of groups. A group has the number of
+ * its entries and the entries. An entry has four times the number of its codes, plus `IS_STRICT`, plus `INCLUDES`, and
+ * then the codes. The code of a strict entry is that of its phrase. The codes of any other entry are terms, or the
+ * complements of loose phrases, of which one must occur.
  */
 const INCLUDES = 1;
 const IS_STRICT = 2;
 
-/** `codes`: terms and complemented loose phrases, of which one must occur; for a strict entry, its phrase. */
+/** An entry with the `codes` that it has in a program. */
 interface CompiledEntry {
   readonly includes: boolean;
   readonly strict: boolean;
@@ -52,19 +53,19 @@ interface CompiledEntry {
 }
 
 export class ExpressionTable {
-  /** Words of strict phrases, which match as written, and of lenient ones, which match in any form. */
+  /** The words of strict entries, which match as written. `#terms` has those of other entries, in any form. */
   readonly #words = new CodeTable();
   readonly #terms = new TermTable();
   readonly #phrases = new PhraseTable();
   readonly #loosePhrases = new LoosePhraseTable();
   readonly text = new AdvertText(this.#words, this.#phrases, this.#terms, this.#loosePhrases);
-  /** The text of only some of the property's adverts. */
+  /** The texts of only some of the property's adverts. */
   readonly #part = new AdvertText(this.#words, this.#phrases, this.#terms, this.#loosePhrases);
-  /** `text` or `#part`, whichever was read last. */
+  /** The one of `text` and `#part` that was read last. */
   #current = this.text;
   readonly #records = new RecordArena(WORDS_MAX);
   readonly #chains = new RecordChains(this.#records, HASH, NEXT);
-  /** The spelling of the expressions that are being added. */
+  /** The spelling of the expressions that are being looked up or added. */
   readonly #spelling = new ExpressionSpelling();
   #generation = 1;
 
@@ -76,7 +77,7 @@ export class ExpressionTable {
     return this.#records.bytes;
   }
 
-  /** Returns the id of these expressions and counts one more use; 0 for none. */
+  /** Returns the id of the expressions and increments their use count. 0 if there are none. */
   use(expressions: Expressions): number {
     if (expressions.length === 0) return 0;
     this.#spelling.write(expressions);
@@ -99,8 +100,8 @@ export class ExpressionTable {
   }
 
   /**
-   * Codes of terms: every text that satisfies the expressions has at least one of them. Null if some group requires no
-   * word, or if there are no expressions.
+   * Codes of terms, of which every text that satisfies the expressions has at least one. Null if some group requires no
+   * word or if there are no expressions.
    */
   requiredOf(id: number): readonly number[] | null {
     if (id === 0) return null;
@@ -108,7 +109,7 @@ export class ExpressionTable {
     const start = this.#startOf(id) + PROGRAM;
     const required: number[] = [];
     const end = start + 1 + (program[start] as number);
-    // Two groups may require forms of the same word.
+    // Omits duplicates, because two groups may require forms of the same word.
     for (let at = start + 1; at < end; at++) {
       const code = program[at] as number;
       if (!required.includes(code)) required.push(code);
@@ -116,12 +117,12 @@ export class ExpressionTable {
     return required.length === 0 ? null : required;
   }
 
-  /** Reads the texts of a new property. */
+  /** Reads the texts of the next property. */
   read(texts: readonly string[]): void {
     this.#read(this.text, texts);
   }
 
-  /** Reads the texts of some adverts of that property. */
+  /** Reads the texts of only some adverts of that property. */
   readPart(texts: readonly string[]): void {
     this.#read(this.#part, texts);
   }
@@ -131,7 +132,7 @@ export class ExpressionTable {
     this.#current = text;
   }
 
-  /** Whether the texts last read satisfy the expressions. */
+  /** Whether the last read texts satisfy the expressions. */
   holds(id: number): boolean {
     if (id === 0) return true;
     const address = addressOf(id);
@@ -152,7 +153,7 @@ export class ExpressionTable {
   readonly #isSpelled = (address: number): boolean =>
     this.#spelling.isAt(this.#records.shortsAt(address), this.#spellingAt(address));
 
-  /** Writes a record of the expressions in `#spelling`, with a use count of 0; returns its address. */
+  /** Writes a record of the expressions in `#spelling` with use count 0, and returns its address. */
   #create(expressions: Expressions): number {
     const groups = expressions.map((group) => group.flatMap((entry) => this.#compileEntry(entry)));
     const required = requiredWords(expressions).map((word) => this.#terms.use(word));
@@ -193,7 +194,7 @@ export class ExpressionTable {
       : ~this.#loosePhrases.use({ steps, isNegation: phrase.isNegation });
   }
 
-  /** Ends the use of the codes of its program. */
+  /** Decrements the use counts of the codes in the program. */
   #releaseCodes(id: number): void {
     const program = this.#integersOf(id);
     let at = this.#startOf(id) + PROGRAM;
@@ -235,7 +236,7 @@ export class ExpressionTable {
     return this.#integersOf(id)[this.#startOf(id) + USES] as number;
   }
 
-  /** The offset of the spelling among the shorts of the record's page. */
+  /** The offset of the spelling in the shorts of the record's page. */
   #spellingAt(address: number): number {
     const start = this.#records.integerOffset(address);
     return 2 * (start + (this.#records.integersAt(address)[start + SPELLING] as number));
@@ -268,7 +269,7 @@ function occurs(text: AdvertText, program: Int32Array, start: number, end: numbe
   return false;
 }
 
-/** Ids are positive. */
+/** An id must be positive, but an address may be 0. */
 function idOf(address: number): number {
   return address + 1;
 }
@@ -277,22 +278,22 @@ function addressOf(id: number): number {
   return id - 1;
 }
 
-/** Number of words for that many 16-bit units. */
+/** The number of words that this number of 16-bit units needs. */
 function wordsFor(units: number): number {
   return Math.ceil(units / 4);
 }
 
-/** Words that most adverts contain, and that therefore exclude little: any other required word is rarer. */
+/** Words that most adverts contain. Any other required word is rarer, so it excludes more adverts. */
 const COMMON_WORDS = `appartement maison villa immeuble terrain pièce pièces chambre chambres cuisine salon séjour salle bain bains
   eau douche entrée surface prix vente vendre location louer bien situé proche centre ville quartier rue étage
   commerces écoles transports jardin balcon terrasse cave parking garage calme lumineux beau grand avec sans pour
   une des les dans sur est et de la le du en au`;
-/** Computed at the first use, so that a program that only imports this module does not load the table of word forms. */
+/** Computed at the first use, so that importing this module does not load the table of word forms. */
 let commonLemmas: ReadonlySet<string> | null = null;
 
 /**
- * Words by which searches are found: a text that satisfies the expressions contains at least one of them. They are the
- * rarest choice of each group; empty if some group requires no word.
+ * Words by which a search is found: every text that satisfies the expressions contains at least one of them. They are
+ * the rarest choice of each group. Empty if some group requires no word.
  */
 function requiredWords(expressions: Expressions): readonly string[] {
   const required = new Set<string>();
@@ -305,7 +306,7 @@ function requiredWords(expressions: Expressions): readonly string[] {
   return [...required];
 }
 
-/** Lists of words: a text with the entry contains a word of each list. A list begins with its most common word. */
+/** Lists of words. A text with the entry contains a word of each list. A list begins with its most common word. */
 function requiredChoices({ word, strict }: ExpressionEntry): string[][] {
   if (strict) return foldWords(word).map((one) => [one]);
   const phrases = phrasesOf(word).map(({ words }) => words.map((step) => step.word));
@@ -317,7 +318,7 @@ function requiredChoices({ word, strict }: ExpressionEntry): string[][] {
 
 const NUMBER = /^\d{2,}$/;
 
-/** Numbers first, common words last, the others by length, longest first: longer words are rarer (G. K. Zipf, 1935). */
+/** Orders numbers first, then other words by length (longer words are rarer: G. K. Zipf, 1935), common words last. */
 function byRarity(a: string, b: string): number {
   return commonness(a) - commonness(b) || b.length - a.length || (a < b ? -1 : 1);
 }
@@ -332,13 +333,13 @@ function isCommon(word: string): boolean {
 }
 
 const UNITS_MAX = 1 + EXPRESSION_GROUPS_MAX + EXPRESSION_ENTRIES_MAX * (1 + EXPRESSION_WORD_LENGTH_MAX);
-/** Random in each process: an attacker who knew them could create thousands of expressions in the same chain. */
+/** Random in each process, because an attacker who knew them could create thousands of expressions in one chain. */
 const HASH_START = randomInt(2 ** 32) | 0;
 const HASH_FACTOR = (2 * randomInt(2 ** 31) + 1) | 0;
 
-/** Expressions as 16-bit units, equal only for equal expressions, so that comparing them creates no string. */
+/** Expressions as 16-bit units. Only equal expressions have equal units, so comparing them creates no strings. */
 export class ExpressionSpelling {
-  /** The number of units; for each group its number of entries; for each entry its length and flags, then its text. */
+  /** The number of units; for each group its number of entries; for each entry its length and flags, and its text. */
   readonly #units = new Uint16Array(UNITS_MAX);
   #hash = 0;
 
@@ -350,7 +351,7 @@ export class ExpressionSpelling {
     return this.#hash;
   }
 
-  /** `expressions`: within the limits of `parseExpressions`. */
+  /** `expressions` must be within the limits of `readExpressions`. */
   write(expressions: Expressions): void {
     const units = this.#units;
     let end = 1;
@@ -371,7 +372,7 @@ export class ExpressionSpelling {
     for (let i = 0; i < this.length; i++) units[start + i] = this.#units[i] as number;
   }
 
-  /** Whether the spelling at `start` is that of these expressions. */
+  /** Whether the spelling at `start` is equal to this one. */
   isAt(units: Uint16Array, start: number): boolean {
     for (let i = 0; i < this.length; i++) if (units[start + i] !== this.#units[i]) return false;
     return true;

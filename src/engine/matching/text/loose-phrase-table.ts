@@ -1,7 +1,7 @@
 /**
- * The phrases of several terms that may have other words between them, as paths in one tree of terms, with use counts.
- * A text is compared with all phrases at once: each beginning of a phrase that occurs in the text is continued from
- * every position where it ends.
+ * Phrases of several terms with possible other words between them. They are paths in one tree of terms, with use
+ * counts. A text is compared with all phrases at once: each beginning of a phrase that occurs in the text is continued
+ * from every position where it ends.
  */
 
 import { GAP_MAX } from '../../domain/word-phrases.ts';
@@ -22,37 +22,37 @@ export interface LoosePhrase {
 }
 
 const ROOT = 0;
-/** An edge of the tree is four times the term, plus the gap before it; the first edge states the kind of the phrase. */
+/** An edge of the tree is four times the term, plus the gap before it. The first edge has the kind instead. */
 const TERM_SHIFT = 2;
 const PLAIN = 0;
 const NEGATION = 1;
 
 export class LoosePhraseTable {
   readonly #tree = new PhraseTable();
-  /** The beginnings found so far, in the order of the text: the node, the position of its last term, and the kind. */
+  /** The beginnings found so far, in the order of the text: node, position of the last term, and kind. */
   readonly #nodes = new NumberList();
   readonly #places = new NumberList();
   readonly #kinds = new NumberList();
-  /** By node: one above the last position where it was found in this text. */
+  /** By node, one more than the last position where it was found in this text. */
   #lastPlaces = new Int32Array(1024);
 
-  /** Changes whenever a text may contain more phrases than before. */
+  /** Changes whenever texts may contain more phrases than before. */
   get revision(): number {
     return this.#tree.revision;
   }
 
-  /** One above the largest code. */
+  /** One more than the largest code. */
   get end(): number {
     return this.#tree.end;
   }
 
-  /** Returns the code (positive) of the phrase and counts one more use. */
+  /** Returns the code of the phrase, which is positive, and increments its use count. */
   use({ steps, isNegation }: LoosePhrase): number {
     const kind = isNegation ? NEGATION : PLAIN;
     return this.#tree.use(steps.map(({ term, gapMax }, i) => (term << TERM_SHIFT) + (i === 0 ? kind : gapMax)));
   }
 
-  /** Ends one use; the code of a phrase without uses may be given to another. */
+  /** Decrements the use count. If it becomes 0, another phrase may get the code. */
   release(code: number): void {
     this.#tree.release(code);
   }
@@ -62,8 +62,8 @@ export class LoosePhraseTable {
   }
 
   /**
-   * Marks in `seenIn`, by code, the phrases that occur, given the reader's `occurrences`. Returns the number of
-   * beginnings followed, each once for each position where it ends.
+   * Finds the phrases that occur, and marks their codes in `seenIn`. `occurrences` are those of the reader. Returns the
+   * number of beginnings that were followed, counted once for each position where they end.
    */
   read(occurrences: Int32Array, generation: number, seenIn: Int32Array): number {
     const [nodes, places] = [this.#nodes, this.#places];
@@ -89,7 +89,7 @@ export class LoosePhraseTable {
     return nodes.length;
   }
 
-  /** Several paths may lead to a beginning at one position. */
+  /** Adds a beginning, unless another path has led to it at the same position. */
   #reach(node: number, marked: number, kind: number, generation: number, seenIn: Int32Array): void {
     const place = marked >> 2;
     if (node === ROOT || this.#lastPlaces[node] === place + 1) return;

@@ -1,6 +1,6 @@
 /**
- * The phrases that searches look for, as paths in one tree of words, with use counts. A text is compared with all
- * phrases at once: from each of its words, the text is followed down the tree as long as some phrase continues.
+ * The phrases that searches look for. They are paths in one tree of words, with use counts. A text is compared with all
+ * phrases at once: from each word of the text, the following words lead down the tree while a phrase continues.
  */
 
 const ROOT = 0;
@@ -8,28 +8,28 @@ const HASH_PARENT = 0x9e3779b1 | 0;
 const HASH_WORD = 0x85ebca77 | 0;
 
 export class PhraseTable {
-  /** A hash table of nodes by parent and word, with open addressing, at most half full. */
+  /** A hash table of nodes by parent and word. It uses open addressing and is at most half full. */
   #slots = new Int32Array(1024);
-  /** By node; 0 is the root. The parent of a free node is the next free node. */
+  /** By node, its parent; node 0 is the root. The parent of a free node is the next free node. */
   #parents = new Int32Array(512);
   #words = new Int32Array(512);
-  /** By node: the number of phrases that end here, plus the number of children. */
+  /** By node, the use count of the phrase that ends there, plus the number of children. */
   #uses = new Int32Array(512);
   #end = 1;
   #free = ROOT;
   #revision = 0;
 
-  /** One above the largest code. */
+  /** One more than the largest code. */
   get end(): number {
     return this.#end;
   }
 
-  /** Changes whenever a phrase is added that is not the beginning of an existing one. */
+  /** Changes whenever a phrase is added that is not the beginning of an existing phrase. */
   get revision(): number {
     return this.#revision;
   }
 
-  /** Returns the code (positive) of the phrase with these word codes (at least one), and counts one more use. */
+  /** Returns the code of the phrase of these words, which is positive, and increments its use count. */
   use(wordCodes: readonly number[]): number {
     let node = ROOT;
     for (const word of wordCodes) node = this.childOf(node, word) || this.#addChild(node, word);
@@ -37,7 +37,7 @@ export class PhraseTable {
     return node;
   }
 
-  /** Ends one use; the code of a phrase without uses may be given to another. */
+  /** Decrements the use count. If it becomes 0, another phrase may get the code. */
   release(code: number): void {
     let node = code;
     while (node !== ROOT) {
@@ -52,26 +52,26 @@ export class PhraseTable {
     }
   }
 
-  /** The word codes of the phrase. */
+  /** The codes of the words in the phrase. */
   wordsOf(code: number): readonly number[] {
     const words: number[] = [];
     for (let node = code; node !== ROOT; node = this.#parents[node] as number) words.push(this.#words[node] as number);
     return words.reverse();
   }
 
-  /** The code of the phrase that continues `parent` with that word; 0 if no phrase begins so. */
+  /** The code of the phrase that continues `parent` with the word; 0 if no phrase begins with these words. */
   childOf(parent: number, word: number): number {
     return this.#slots[this.#slotOf(parent, word)] as number;
   }
 
-  /** The code of that word as a phrase, if any phrase starts with it; otherwise 0. Valid until `revision` changes. */
+  /** The code of the word as a phrase; 0 if no phrase begins with it. Valid until `revision` changes. */
   startOf(wordCode: number): number {
     return this.childOf(ROOT, wordCode);
   }
 
   /**
-   * Marks in `seenIn`, by code, the phrases that occur in `words`. A word code that is not positive is in no phrase.
-   * `starts`: for each word that starts a phrase, its position and its `startOf`.
+   * Finds the phrases that occur in `words`, and marks their codes in `seenIn`. A word code that is not positive is in
+   * no phrase. `starts` has, for each word that begins a phrase, its position and its `startOf`.
    */
   read(words: Int32Array, starts: Int32Array, generation: number, seenIn: Int32Array): void {
     for (let i = 0; i < starts.length; i += 2) {
@@ -84,7 +84,7 @@ export class PhraseTable {
     }
   }
 
-  /** The slot of that child, or the empty slot for it. */
+  /** The slot of a child, or the empty slot where it would be. */
   #slotOf(parent: number, word: number): number {
     const mask = this.#slots.length - 1;
     let slot = hashOf(parent, word) & mask;
@@ -108,7 +108,7 @@ export class PhraseTable {
     return node;
   }
 
-  /** Moves later entries into the gap, so that no look-up ends there (D. E. Knuth, TAOCP 6.4, algorithm R). */
+  /** Empties a slot, and moves later entries so that no look-up ends there (D. E. Knuth, TAOCP 6.4, algorithm R). */
   #removeSlot(removed: number): void {
     const slots = this.#slots;
     const mask = slots.length - 1;

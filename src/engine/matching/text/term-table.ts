@@ -1,6 +1,6 @@
 /**
  * Assigns codes, with use counts, to words that searches look for in any inflected form. Words with the same lemmas are
- * one term. A word in a text finds all terms with which it shares a lemma: *cours* finds those of *cour* and *courir*.
+ * one term. A word in a text finds all terms with which it shares a lemma: *cours* finds *cour* and *courir*.
  */
 
 import { lemmasOf } from '../../domain/inflection/lemmas.ts';
@@ -13,17 +13,17 @@ export class TermTable {
   readonly #codes = new CodeTable();
   readonly #codesOfLemma = new Map<string, readonly number[]>();
 
-  /** Changes whenever the result of `codesOf` may change. */
+  /** Changes whenever a result of `codesOf` may change. */
   get revision(): number {
     return this.#codes.revision;
   }
 
-  /** One above the largest code. */
+  /** One more than the largest code. */
   get end(): number {
     return this.#codes.end;
   }
 
-  /** Returns the code (positive) of the folded word's term, and counts one more use. */
+  /** Returns the code of the folded word's term, which is positive, and increments its use count. */
   use(foldedWord: string): number {
     const lemmas = lemmasOf(foldedWord);
     const { revision } = this.#codes;
@@ -33,7 +33,7 @@ export class TermTable {
     return code;
   }
 
-  /** Ends one use; the code of a term without uses may be given to another. */
+  /** Decrements the use count. If it becomes 0, another term may get the code. */
   release(code: number): void {
     const lemmas = this.#codes.textOf(code);
     const { revision } = this.#codes;
@@ -46,7 +46,7 @@ export class TermTable {
     }
   }
 
-  /** The terms that this folded word finds; a term may be in the list twice. */
+  /** The codes of the terms that the folded word finds. A term may be in the list twice. */
   codesOf(foldedWord: string): readonly number[] {
     const [lemma, ...others] = lemmasOf(foldedWord);
     let codes = this.#codesOfLemma.get(lemma as string) ?? NONE;

@@ -1,6 +1,6 @@
 /**
- * Reads the words of adverts as codes of searched words and terms. Letters are folded one by one; `foldWords` reads
- * texts with characters outside plain Latin.
+ * Reads the words of adverts as codes of searched words and terms. Letters are folded one by one. Texts with characters
+ * outside plain Latin are read by `foldWordsJoined`.
  */
 
 import {
@@ -34,7 +34,7 @@ import { HASH_START, hashed, TokenTable, WORD_INTEGERS, WORD_LENGTH_MAX } from '
 
 const GENERATION_MAX = 2 ** 30 - 1;
 
-/** A list of integers whose memory is reused for the next text. */
+/** A list of integers, whose memory is reused for the next text. */
 class IntegerList {
   integers = new Int32Array(1024);
   length = 0;
@@ -61,11 +61,11 @@ class IntegerList {
   }
 }
 
-/** Integers per entry of `occurrences`: four times the position of a word, plus the marks below; then a term. */
+/** Number of integers per entry of `occurrences`: four times a word's position plus the marks below, and a term. */
 export const OCCURRENCE = 2;
-/** The word follows a negation. */
+/** Mark of a word that follows a negation. */
 export const NEGATED = 1;
-/** The word is followed by *: non* or *: 0*. */
+/** Mark of a word before *: non* or *: 0*. */
 export const DENIED = 2;
 
 export class TokenReader implements WordSequence {
@@ -81,7 +81,7 @@ export class TokenReader implements WordSequence {
   readonly #termList = new IntegerList();
   readonly #occurrences = new IntegerList();
   #place = 0;
-  /** By term: twice the generation in which it last occurred, plus one if it occurred without a preceding negation. */
+  /** By term, twice the generation in which it last occurred, plus one if it occurred without a negation. */
   #termSeenIn = new Int32Array(1024);
   #generation = 0;
 
@@ -90,22 +90,22 @@ export class TokenReader implements WordSequence {
     this.#terms = terms;
   }
 
-  /** Changes whenever a text may be read differently than before. */
+  /** Changes whenever a text may be read differently from before. */
   get revision(): number {
     return this.#table.revision;
   }
 
-  /** Codes of the words in order, 0 for unsearched ones, and the `end` of each text. Valid until the next text. */
+  /** Codes of the words in order, 0 for words that no search has, and each text's `end`. Valid until the next text. */
   get codes(): Int32Array {
     return this.#codes.view;
   }
 
-  /** For each word that starts a phrase: its position among the codes, then the phrase's code. */
+  /** For each word that begins a phrase, its position in `codes` and the code of the phrase. */
   get starts(): Int32Array {
     return this.#starts.view;
   }
 
-  /** Codes of the searched terms that occur, negated or not, and of the single words in numbers; each once. */
+  /** Codes of the terms that occur, negated or not, and of the single words in numbers, without duplicates. */
   get terms(): Int32Array {
     return this.#termList.view;
   }
@@ -114,12 +114,12 @@ export class TokenReader implements WordSequence {
     return this.#occurrences.view;
   }
 
-  /** Whether the term occurs, other than after a negation. */
+  /** Whether the term occurs without a negation. */
   hasTerm(code: number): boolean {
     return this.#termSeenIn[code] === 2 * this.#generation + 1;
   }
 
-  /** Forgets the texts that it has read. */
+  /** Forgets the texts that were read. */
   restart(): void {
     if (this.#terms.end > this.#termSeenIn.length) this.#termSeenIn = new Int32Array(2 * this.#terms.end);
     if (this.#generation === GENERATION_MAX) {
@@ -131,7 +131,7 @@ export class TokenReader implements WordSequence {
     this.#place = 0;
   }
 
-  /** Adds the words of a text, then `end`, which is no word's code. No phrase with gaps up to `gapMax` crosses it. */
+  /** Adds the words of a text, and `end`, which is no word's code. No phrase with gaps up to `gapMax` crosses it. */
   read(text: string, end: number, gapMax: number): void {
     this.#table.prepare();
     this.#tokens.length = 0;
@@ -159,7 +159,7 @@ export class TokenReader implements WordSequence {
     return at < this.#joins.length ? (this.#joins.integers[at] as number) : BREAK;
   }
 
-  /** Returns false if only `foldWordsJoined` can read the words. */
+  /** Reads the words of a text. False if only `foldWordsJoined` can read them. */
   #spell(text: string): boolean {
     const known = LETTERS;
     const letters = this.#letters;
@@ -207,7 +207,7 @@ export class TokenReader implements WordSequence {
 
   #tokenOfLetters(length: number): number {
     const integers = this.#word;
-    // The last integer is padded with zeros.
+    // Pads the last integer with zeros.
     for (let at = length; (at & 3) !== 0; at++) this.#letters[at] = 0;
     let hash = HASH_START;
     for (let at = 0; 4 * at < length; at++) hash = hashed(hash, integers[at] as number);
@@ -220,7 +220,7 @@ export class TokenReader implements WordSequence {
     return this.#tokenOfLetters(word.length);
   }
 
-  /** Collects the words for strict entries. */
+  /** Collects the codes of words, for strict entries. */
   #collectWords(): void {
     const { length, integers: tokens } = this.#tokens;
     const codes = this.#codes.reserve(length);
@@ -236,7 +236,7 @@ export class TokenReader implements WordSequence {
     this.#codes.length += length;
   }
 
-  /** Collects the terms for other entries. */
+  /** Collects the occurrences of terms, for all other entries. */
   #collectPlaces(): void {
     const { length, integers: tokens } = this.#tokens;
     let negatedEnd = -1;
@@ -251,7 +251,7 @@ export class TokenReader implements WordSequence {
         this.#addTerms(token, marks);
         at += 1;
       } else {
-        // Notes the single words too: the index finds searches with strict entries by them.
+        // Also notes the single words, by which the index finds searches with strict entries.
         for (const end = at + number.length; at < end; at++) this.#noteTerms(tokens[at] as number);
         this.#addTerms(this.#tokenOfString(number.word), marks);
         for (const word of number.others) this.#addTerms(this.#tokenOfString(word), marks);
@@ -286,14 +286,14 @@ export class TokenReader implements WordSequence {
   }
 }
 
-/** Ends the last word. */
+/** A space, which ends the last word. */
 const TEXT_END = 0x20;
 const IS_ASCII = /^[\x20-\x7e]*$/;
 const HIGH_SURROGATES = 0xd800;
 const LOW_SURROGATES = 0xdc00;
 const SURROGATES_END = 0xe000;
 
-/** An unpaired surrogate ends a word like any other sign, as does a pair such as an emoji. */
+/** Whether a surrogate ends a word: an unpaired one does, and so does a pair that is a sign, such as an emoji. */
 function isSeparatorAt(text: string, at: number): boolean {
   const unit = text.charCodeAt(at);
   if (unit < HIGH_SURROGATES || unit >= SURROGATES_END) return false;

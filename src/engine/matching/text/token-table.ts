@@ -1,6 +1,6 @@
 /**
- * The words of all texts read so far, with their codes in the tables of searches. Adverts use about ten thousand words.
- * Each is folded and looked up once; later it is found by its letters, without creating a string.
+ * The words of all texts that were read, with their codes in the tables of searches. Adverts use about ten thousand
+ * words. Each word is looked up once. Later it is found by its letters, without creating a string.
  */
 
 import { randomInt } from 'node:crypto';
@@ -9,41 +9,41 @@ import type { CodeTable } from '../code-table.ts';
 import type { PhraseTable } from './phrase-table.ts';
 import type { TermTable } from './term-table.ts';
 
-/** If there are more words, all of them are forgotten before the next text. */
+/** If there are more words, all words are forgotten before the next text. */
 const TOKENS_MAX = 65_536;
-/** Letters are packed four to an integer, padded with zeros. */
+/** Four letters are packed into an integer, which is padded with zeros. */
 const LETTERS_OF_INTEGER = 4;
-/** Longer words, and words with letters beyond ASCII, are found by their strings. */
+/** Longer words, and words with non-ASCII letters, are found by their strings. */
 export const WORD_LENGTH_MAX = 32;
 export const WORD_INTEGERS = WORD_LENGTH_MAX / LETTERS_OF_INTEGER;
-/** No searched word is longer, even folded and in the plural. */
+/** No searched word is longer, even if it is folded and in the plural. */
 const SEARCHED_LENGTH_MAX = 4_096;
-/** Maximum total length of the words that are found by their strings. */
+/** Maximum total length of the words that are found by strings. If it is exceeded, all words are forgotten. */
 const STRINGS_LENGTH_MAX = 1 << 20;
-/** The token of a word that no search contains. */
+/** The token of a word that is too long to be searched. */
 const UNKNOWN = 0;
 
-/** Random in each process: an attacker who knew it could write adverts whose words collide. */
+/** Random in each process, because an attacker who knew it could write adverts whose words collide. */
 export const HASH_START = randomInt(2 ** 32) | 0;
 const HASH_FACTOR = (2 * randomInt(2 ** 31) + 1) | 0;
 
-/** Adds an integer of letters to a hash. */
+/** Adds an integer of packed letters to a hash. */
 export function hashed(hash: number, letters: number): number {
   const product = Math.imul(hash ^ letters, HASH_FACTOR);
   return product ^ (product >>> 15);
 }
 
-/** The line of a token, in integers: a cache line. */
+/** The number of integers in a token's line, which is a cache line. */
 const LINE = 16;
 const HASH = 0;
-/** 0 for a word that is found by its string. */
+/** The length of the word; 0 if it is found by its string. */
 const LENGTH = 1;
 /** The revision of the tables of words, phrases and terms for which the following members are valid. */
 const REVISION = 2;
 const WORD = 3;
-/** The one-word phrase of the word if any phrase begins with it; 0 otherwise. */
+/** The code of the word as a phrase; 0 if no phrase begins with it. */
 const PHRASE = 4;
-/** The word's only term; 0 for none, negative if it has several. */
+/** The word's term; 0 if it has none, negative if it has several. */
 const TERM = 5;
 const KIND = 6;
 const LETTERS = LINE - WORD_INTEGERS;
@@ -53,9 +53,9 @@ export class TokenTable {
   readonly #phrases: PhraseTable;
   readonly #terms: TermTable;
   #lines = new Int32Array(1024 * LINE);
-  /** A hash table with open addressing, at most half full. */
+  /** A hash table of tokens. It uses open addressing and is at most half full. */
   #slots = new Int32Array(2048);
-  /** By token. */
+  /** The words by token. */
   #spellings: string[] = [''];
   readonly #termLists = new Map<number, readonly number[]>();
   readonly #byString = new Map<string, number>();
@@ -70,12 +70,12 @@ export class TokenTable {
     this.#terms = terms;
   }
 
-  /** The sum of the revisions of the tables, none of which ever decreases. */
+  /** The sum of the tables' revisions, which never decrease. */
   get revision(): number {
     return this.#words.revision + this.#phrases.revision + this.#terms.revision;
   }
 
-  /** Call it before each text. Forgets all words if there are too many, and their codes if a table has changed. */
+  /** Must be called before each text. Forgets all words if there are too many, and codes if a table has changed. */
   prepare(): void {
     if (this.#end > TOKENS_MAX || this.#stringsLength > STRINGS_LENGTH_MAX) this.#clear();
     if (this.revision === this.#tablesRevision) return;
@@ -83,7 +83,7 @@ export class TokenTable {
     this.#revision += 1;
   }
 
-  /** The token of a word of `length` letters, packed in integers. `hash`: from `HASH_START` by `hashed`. */
+  /** The token of a word of `length` letters, packed in integers. `hash` is the hash of these integers (`hashed`). */
   tokenOf(letters: Int32Array, length: number, hash: number): number {
     const slots = this.#slots;
     const lines = this.#lines;
@@ -119,7 +119,7 @@ export class TokenTable {
     return this.#lines[token * LINE + KIND] as number;
   }
 
-  /** The code of the word; 0 if no strict entry contains it. */
+  /** The code of the word; 0 if no strict entry has it. */
   wordOf(token: number): number {
     return this.#lines[token * LINE + WORD] as number;
   }
@@ -128,7 +128,7 @@ export class TokenTable {
     return this.#lines[token * LINE + PHRASE] as number;
   }
 
-  /** The word's only term; 0 for none, negative if `termsOf` returns several. */
+  /** The word's term; 0 if it has none, negative if it has several (see `termsOf`). */
   termOf(token: number): number {
     return this.#lines[token * LINE + TERM] as number;
   }

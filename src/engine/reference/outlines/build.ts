@@ -1,9 +1,9 @@
 /**
  * Creates `communes.bin.br` in this folder from the outlines of the communes of 2018 (IGN Admin Express, from
- * france-geojson, Licence Ouverte): outlines of communes that were merged later are dissolved, and each outer line is
+ * france-geojson, Licence Ouverte). Outlines of communes that were merged later are dissolved. Each outer line is
  * marked as coast or as border with another country (Natural Earth, public domain). Creates `arrondissements.bin.br`
  * from the arrondissements of 2022 (IGN Admin Express, from riatelab/map-templates, Licence Ouverte). No corner is
- * moved. `--check` compares instead of writing. Without the sources it does nothing.
+ * moved. With `--check`, compares the files instead of writing them. Skips a file whose source is missing.
  */
 
 import { existsSync } from 'node:fs';
@@ -19,7 +19,7 @@ import { BORDER, COAST, type Outlines, packOutlines } from './packed-outlines.ts
 
 const SOURCE = new URL('../../../../../shared/data/outlines/communes-2018.topojson.gz', import.meta.url);
 const ARRONDISSEMENTS = new URL('../../../../../shared/data/outlines/arrondissements.geojson.gz', import.meta.url);
-/** Outlines that Natural Earth places wrongly or lacks. */
+/** Outlines that are wrong or missing in Natural Earth. */
 const BY_HAND = new URL('by-hand.geojson', import.meta.url);
 const ATTRIBUTION = 'IGN Admin Express COG 2018, Licence Ouverte (etalab-2.0)';
 const ARRONDISSEMENTS_ATTRIBUTION = 'IGN Admin Express COG 2022, Licence Ouverte (etalab-2.0)';
@@ -28,7 +28,7 @@ const SIZE_MAX_BYTES = 2_500_000;
 type Source = Topology<{ communes: GeometryCollection }>;
 type Countries = Topology<{ countries: GeometryCollection<{ name: string }> }>;
 type Point = readonly [x: number, y: number];
-/** A line of corners, the index of the commune on one side, and that of the other side or what is there. */
+/** A line of corners, the index of the commune on one side, and the commune or the code of the other side. */
 interface Arc {
   readonly points: readonly Point[];
   readonly inside: number;
@@ -37,11 +37,11 @@ interface Arc {
 type IsForeign = (lon: number, lat: number) => boolean;
 
 /**
- * Distances from the middle of an outer edge at which another country is looked for: Natural Earth is accurate to about
- * a kilometre, and Monaco is narrower than that.
+ * Another country is searched for at these distances from the middle of an outer edge. Natural Earth is accurate to
+ * about a kilometre, and Monaco is narrower than that.
  */
 const PROBES_KM = [0.2, 0.4, 0.7, 1.5, 3];
-/** A shorter stretch of coast between two borders is an error of Natural Earth. */
+/** A shorter stretch of coast between two borders is an error in Natural Earth. */
 const COAST_MIN_KM = 6;
 const KM_PER_DEGREE = 111.195;
 const NEIGHBOURS: ReadonlySet<string> = new Set([
@@ -84,7 +84,7 @@ async function makeOutlines(): Promise<Buffer> {
   return packOutlines({ attribution: ATTRIBUTION, scale, translate, insees, ...columnsOf(arcs) });
 }
 
-/** Each ring is a line of its own: where two arrondissements meet, both have the same corners, on a grid of a metre. */
+/** Stores each ring as a separate line. Adjacent arrondissements have the same corners, on a grid of a metre. */
 async function makeArrondissements(): Promise<Buffer> {
   const { features } = JSON.parse(
     gunzipSync(await readFile(ARRONDISSEMENTS)).toString('utf8'),
@@ -116,7 +116,7 @@ function columnsOf(arcs: readonly Arc[]): Pick<Outlines, 'inside' | 'beyond' | '
   };
 }
 
-/** An arc that two polygons of one commune share is not part of its outline. */
+/** An arc that two polygons of the same commune share is not part of its outline. */
 function arcsOf(geometry: GeometryCollection['geometries'][number]): number[] {
   const rings =
     geometry.type === 'Polygon' ? geometry.arcs : geometry.type === 'MultiPolygon' ? geometry.arcs.flat() : [];
@@ -127,7 +127,7 @@ function innerArc(points: readonly Point[], one: number, other: number): Arc {
   return { points, inside: Math.min(one, other), beyond: Math.max(one, other) };
 }
 
-/** The pieces of an outer arc, split where it changes between coast and border. */
+/** The pieces of an outer arc, which is split where it changes between coast and border. */
 function outerArcs(points: readonly Point[], inside: number, isBorder: readonly boolean[]): Arc[] {
   const pieces: Arc[] = [];
   let from = 0;
@@ -157,13 +157,13 @@ function transformOf(source: Source): NonNullable<Source['transform']> {
 
 interface Edge {
   readonly arc: number;
-  /** The edge's position in the arc, whatever the direction of the ring. */
+  /** The position of the edge in the arc, whatever the direction of the ring. */
   readonly at: number;
   readonly km: number;
   isBorder: boolean;
 }
 
-/** For each edge of each outer arc: whether another country is beyond it. */
+/** For each edge of each outer arc, whether another country is beyond it. */
 function landBordersOf(source: Source, isForeign: IsForeign): ReadonlyMap<number, readonly boolean[]> {
   const borders = new Map<number, boolean[]>();
   for (const ring of meshArcs(source, source.objects.communes, (one, other) => one === other).arcs) {
@@ -188,7 +188,7 @@ function edgesOf(source: Source, signed: number, isForeign: IsForeign): Edge[] {
     const [east, north] = [(lonB - lonA) * squeezed, latB - latA];
     const length = Math.hypot(east, north);
     const [lon, lat] = [(lonA + lonB) / 2, (latA + latB) / 2];
-    // Both sides are probed: France itself is not another country.
+    // Both sides are probed, because France does not count as another country.
     const isBorder = PROBES_KM.flatMap((km) => [km, -km]).some((km) => {
       const degrees = length === 0 ? 0 : km / KM_PER_DEGREE / length;
       return isForeign(lon + (north * degrees) / squeezed, lat - east * degrees);
@@ -198,7 +198,7 @@ function edgesOf(source: Source, signed: number, isForeign: IsForeign): Edge[] {
   return signed < 0 ? edges.reverse() : edges;
 }
 
-/** A run of coast may span the ring's beginning. */
+/** Marks short coasts between borders as border. A coast may span the beginning of the ring. */
 function bridgeShortCoasts(edges: readonly Edge[]): void {
   const start = edges.findIndex(({ isBorder }) => isBorder);
   if (start < 0) return;
@@ -214,7 +214,7 @@ function bridgeShortCoasts(edges: readonly Edge[]): void {
   }
 }
 
-/** Whether a point is in a neighbouring country, by Natural Earth: a ray to the east crosses an odd number of edges. */
+/** Tells whether a point is in a neighbouring country, by Natural Earth and the even-odd rule. */
 async function readNeighbours(): Promise<IsForeign> {
   const path = fileURLToPath(import.meta.resolve('world-atlas/countries-10m.json'));
   const atlas = JSON.parse(await readFile(path, 'utf8')) as Countries;

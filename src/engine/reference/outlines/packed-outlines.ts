@@ -1,18 +1,18 @@
 /**
- * The file of the communes' outlines: a line of JSON, then columns of 32-bit integers. Each value is stored as the
- * difference from the previous one, which compresses well. Each line between two communes is stored once.
+ * The file format of the communes' outlines: a line of JSON, then columns of 32-bit integers. Each value is stored as
+ * the difference from the previous value, which compresses well. Each line between two communes is stored once.
  */
 
-/** The sea or a lake is beyond an outer arc. */
+/** The sea or a lake is beyond the outer arc. */
 export const COAST = -1;
-/** Another country is beyond an outer arc. */
+/** Another country is beyond the outer arc. */
 export const BORDER = -2;
 
 interface Head {
   readonly attribution: string;
   /** Degrees per step of the grid, longitude first. */
   readonly scale: readonly number[];
-  /** Degrees of the grid's origin. */
+  /** The grid's origin in degrees. */
   readonly translate: readonly number[];
   readonly insees: readonly string[];
 }
@@ -24,7 +24,7 @@ export interface Outlines extends Head {
   readonly inside: Int32Array;
   /** By arc: the larger index of another commune, or `COAST` or `BORDER`. */
   readonly beyond: Int32Array;
-  /** The corners of arc `i` are `starts[i]` to `starts[i + 1]`, the latter excluded. */
+  /** The corners of arc `i` are from `starts[i]` up to but not including `starts[i + 1]`. */
   readonly starts: Int32Array;
   /** Corners on the grid. */
   readonly xs: Int32Array;
@@ -38,7 +38,7 @@ export function packOutlines({ attribution, scale, translate, insees, ...columns
   return Buffer.concat([Buffer.from(`${head}\n`), Buffer.from(Int32Array.from(steps).buffer)]);
 }
 
-/** The integers are little-endian, as is every platform that Node.js runs on here. */
+/** The integers are little-endian, as on every platform that Vigie supports. */
 export function unpackOutlines(bytes: Buffer): Outlines {
   const headEnd = bytes.indexOf('\n');
   const { lengths, ...head } = JSON.parse(bytes.toString('utf8', 0, headEnd)) as Head & { readonly lengths: number[] };

@@ -1,7 +1,7 @@
 /**
- * Creates `places.tsv.gz` in this folder from La Poste's list of zip codes (Licence Ouverte 2.0). A line per INSEE
- * code, including merged communes, has centres, zip codes that the package of communes lacks, and names of localities
- * and former communes, some by hand. `--check` compares instead of writing. Without La Poste's file it does nothing.
+ * Creates `places.tsv.gz` in this folder from La Poste's list of zip codes (Licence Ouverte 2.0). Each line has, for
+ * the INSEE code of a present or merged commune, its centres, zip codes that the package of communes lacks, and names
+ * of localities and former communes, some by hand. `--check` only compares. Without La Poste's file, nothing is done.
  */
 
 import { existsSync } from 'node:fs';
@@ -16,7 +16,7 @@ const BY_HAND = new URL('by-hand.tsv', import.meta.url);
 const FORMER_NAMES = new URL('former-names.tsv', import.meta.url);
 const RESULT = new URL('places.tsv.gz', import.meta.url);
 const ATTRIBUTION = '# La Poste, Base officielle des codes postaux (2022), Licence Ouverte 2.0; some centres by hand\n';
-/** Degrees are rounded to ten metres. */
+/** Degrees are rounded to about ten metres. */
 const DECIMALS = 4;
 const SIZE_MAX_BYTES = 400_000;
 
@@ -30,7 +30,7 @@ interface Line {
 async function makeTable(): Promise<string> {
   const { communes, mergedInto } = await readCommuneRecords();
   const byInsee = new Map(communes.map((commune) => [commune.insee, commune]));
-  // The package is newer: a name that it lists for a zip code means the commune that it names.
+  // The package is newer, so a name that it lists for a zip code is already assigned to the right commune.
   const known = new Set(
     communes.flatMap(({ officialName, otherNames, zipcodes }) => {
       const keys = [officialName, ...otherNames].map(placeKey);

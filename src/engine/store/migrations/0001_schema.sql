@@ -1,17 +1,17 @@
 -- The whole schema, by topic: clients, reference, searches, properties, matches and their deliveries, e-mail, the feed,
 -- endpoints, intake, operation. Changes after the first release are separate migrations (store/schema.ts). Rows of
--- adverts and deliveries are removed as fast as they are added (domain/retention.ts): by default, vacuum would run only
--- when a fifth of such a table is dead. Inserts do not trigger vacuum of append-only tables, because no query benefits
--- from its results before retention deletes rows.
+-- adverts and deliveries are removed as fast as they are added (domain/retention.ts). Vacuum therefore runs earlier
+-- than by default, when a fifth of a table is dead. Inserts do not trigger vacuum of append-only tables, because no
+-- query benefits from it before retention deletes rows.
 
 -- Clients.
 
 create table clients (
   id uuid primary key,
   name text not null unique,
-  -- The name that recipients of its e-mails read; null: `name`.
+  -- The name shown to recipients of its e-mails. If null, they see `name`.
   public_name text,
-  -- Limits; null: the configured default.
+  -- Limits of the client. If null, the configured default applies.
   rate_limit_per_second integer,
   rate_limit_burst integer,
   write_limit_per_second integer,
@@ -20,17 +20,17 @@ create table clients (
   polygon_corners_max integer,
   excluded_words_max integer,
   matches_per_advert_max integer,
-  -- This address is notified by e-mail of failing endpoints, at most once an hour; `notice_tried_at` is the last try.
+  -- Notices of failing endpoints are sent to this address, at most once an hour. `notice_tried_at` is the last try.
   notice_address text,
   notice_tried_at timestamptz,
   created_at timestamptz not null default now(),
-  -- A deleted client has no name and no keys; its searches are deleted in the background.
+  -- A deleted client has no valid keys, and its name is free again. Its searches are deleted in the background.
   deleted_at timestamptz
 );
 -- Clients whose searches are to be deleted.
 create index clients_deleted on clients (id) where deleted_at is not null;
 
--- A key has 256 random bits, so its plain SHA-256 is as hard to reverse as a slow hash, and can be indexed.
+-- A key has 256 random bits, so its SHA-256 is as hard to reverse as a slow salted hash, but can be indexed.
 create table api_keys (
   id uuid primary key,
   client_id uuid not null references clients,
@@ -43,7 +43,7 @@ create table api_keys (
 -- The list of a client's keys.
 create index api_keys_client on api_keys (client_id);
 
--- Secrets that sign every webhook of a client, in addition to the token of its search. `expires_at` null: never.
+-- Secrets that sign every webhook of a client, in addition to the search's token. They may expire.
 create table webhook_secrets (
   id uuid primary key,
   client_id uuid not null,
@@ -51,10 +51,10 @@ create table webhook_secrets (
   created_at timestamptz not null default now(),
   expires_at timestamptz
 );
--- The unexpired ones of the clients whose deliveries are claimed.
+-- The valid secrets of clients whose deliveries are claimed.
 create index webhook_secrets_client on webhook_secrets (client_id, coalesce(expires_at, 'infinity'));
 
--- Results of requests with an Idempotency-Key, for a day: written in the transaction that creates the resource.
+-- Results of requests with an Idempotency-Key, kept for a day. The transaction that creates the resource writes them.
 create table idempotency_keys (
   client_id uuid not null,
   path text not null,
@@ -76,8 +76,8 @@ create table site_categories (
 insert into site_categories (name)
 values ('Agence'), ('Mandataire'), ('Notaire'), ('Particulier'), ('Portail'), ('Promoteur'), ('Réseau');
 
--- A source is one imported file or area; importing it again replaces its points in one transaction. `revision` is that
--- transaction: a process compares the revisions of all sources to see whether its copy in memory is outdated.
+-- A source is an imported file or area. Another import replaces its points in one transaction, whose number is
+-- `revision`. Processes compare the revisions of all sources to find out whether their copy in memory is outdated.
 create table points_of_interest_sources (
   id integer generated always as identity primary key,
   name text not null unique,
@@ -99,9 +99,9 @@ create index points_of_interest_source on points_of_interest (source_id);
 
 -- Searches.
 
--- `revision` is the writing transaction: readers poll `revision >= horizon`, where the horizon is the oldest
--- transaction that was still running at their last poll, so a write that commits late is never skipped. A deleted
--- search stays as a row until its deliveries are gone.
+-- `revision` is the number of the writing transaction. Readers poll for revisions that their last snapshot did not
+-- show, so a write that commits late is never skipped (store/search-feed.ts). The row of a deleted search stays until
+-- its deliveries are removed.
 create table searches (
   number integer generated always as identity primary key,
   id uuid not null unique,
@@ -109,8 +109,7 @@ create table searches (
   title text not null,
   title_folded text not null,
   members json not null,
-  -- The client's own JSON for a search, as text, so that it is returned unchanged. Not in `members`, all of which the
-  -- matcher loads.
+  -- The client's own JSON, stored as text and returned unchanged. Not in `members`, because the matcher loads those.
   context text,
   -- The folded text that the filter `q` searches (domain/search.ts).
   searchable text not null default '',
@@ -119,38 +118,38 @@ create table searches (
   event_endpoint text,
   subscribed_events text[] not null,
   hide_property_contact boolean not null,
-  -- In the form that the recorder reads (event_thresholds_of); null if it has no thresholds.
+  -- Thresholds in the form that the recorder reads (event_thresholds_of); null if there are none.
   event_thresholds json,
   token text not null,
-  -- The recipient of its e-mails (mail_key_of): the client and the address.
+  -- Identifies the recipient of e-mails, which is a pair of client and address (mail_key_of).
   mail_key text,
   -- When the recipient's server permanently refused the address.
   mail_refused_at timestamptz,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   last_alert_at timestamptz,
-  -- The client has seen matches up to this time; null: never.
+  -- Time up to which the client has seen the matches; null if it has never seen any.
   seen_at timestamptz,
-  -- Incremented when the search is silenced: open deliveries recorded under an earlier generation count as cancelled.
+  -- Incremented when the search is silenced. Open deliveries of an earlier generation count as cancelled.
   generation integer not null default 0,
-  -- Incremented by each change in search_changes. Unlike `revision`, it keeps its meaning in another cluster.
+  -- Incremented by each change in search_changes. Unlike `revision`, it stays valid in another cluster.
   version integer not null default 0,
   -- When the search was last silenced or deleted; null once the background task has cancelled its open deliveries.
   silenced_at timestamptz,
   deleted_at timestamptz,
-  -- Estimated matches per 1,000 adverts, computed when its criteria were saved.
+  -- Estimated number of matches per 1,000 adverts, computed when the criteria were saved.
   matches_per_mille smallint not null default 0,
   revision xid8 not null default pg_current_xact_id()
 ) with (fillfactor = 90);
--- Changes since the last poll of a copy in memory.
+-- Searches that changed since the last poll of a process.
 create index searches_revision on searches (revision);
--- A client's lists, by title and by age, and their filters: a hundred thousand titles are read from the index instead
--- of as many table pages.
+-- Lists of a client's searches, by title and by creation, with their filters. A hundred thousand titles are read from
+-- the index, instead of from as many table pages.
 create index searches_client_title on searches (client_id, title collate "fr-x-icu", number)
   include (title_folded, notification_enabled) where deleted_at is null;
 create index searches_client on searches (client_id, number)
   include (title_folded, notification_enabled) where deleted_at is null;
--- Matching searches that notify: most do not, and their rows, scattered over the table, need not be read.
+-- Matching searches that notify. Most searches do not, and their rows, scattered over the table, are not read.
 create index searches_told on searches (number) where notification_enabled or deleted_at is not null;
 -- The searches of a recipient of e-mail.
 create index searches_mail on searches (mail_key) where mail_key is not null;
@@ -159,21 +158,21 @@ create index searches_silenced on searches (silenced_at) where silenced_at is no
 -- Rows that retention removes.
 create index searches_deleted on searches (deleted_at) where deleted_at is not null;
 
--- Totals of each client's searches, maintained by triggers, so that no query counts searches. A client's total is
--- divided among several rows, because writers of one row wait for each other's commits.
+-- Totals of each client's searches. Triggers maintain them, so that no query counts searches. A client's total is
+-- divided among several rows, because writers of the same row wait for one another's commits.
 create table search_totals (
   client_id uuid not null references clients,
   shard smallint not null,
   searches integer not null,
   polygon_corners integer not null,
   excluded_words integer not null,
-  -- Per 1,000 adverts. Shard -1 has the correction of the estimates from the leader's sample of adverts.
+  -- Per 1,000 adverts. Shard -1 has the correction of the estimates, from the leader's sample of adverts.
   matches_per_mille bigint not null,
   primary key (client_id, shard)
 ) with (fillfactor = 50);
 
--- The former values of the members that differed, for each change of a search's criteria, endpoints or notifications.
--- Kept as long as events; at most the newest 200 per search.
+-- For each change of a search's criteria, endpoints or notifications, the former values of the members that changed.
+-- Kept as long as events, but at most the newest 200 per search.
 create table search_changes (
   id bigint generated always as identity primary key,
   search_number integer not null,
@@ -191,7 +190,7 @@ create function polygon_corners_of(members json) returns integer language sql im
     json_array_elements(polygon) ring
 $$;
 
--- Values in the query string are percent-encoded, so brackets occur only in names.
+-- In the query string, values are percent-encoded, so brackets occur only in names.
 create function excluded_words_of(members json) returns integer language sql immutable parallel safe as $$
   select coalesce(regexp_count(members ->> 'expressions', '\[includes\]=false'), 0)
 $$;
@@ -207,7 +206,7 @@ create function add_to_search_totals(
     matches_per_mille = search_totals.matches_per_mille + excluded.matches_per_mille
 $$;
 
--- One statement may insert a million rows: they are summed by client, and clients are in one order, without deadlock.
+-- One statement may insert a million rows, so they are summed by client. Clients are in order, to avoid deadlocks.
 create function count_new_searches() returns trigger language plpgsql as $$
 begin
   perform add_to_search_totals(client_id, number, count, corners, words, matches) from (
@@ -249,25 +248,25 @@ create trigger searches_counted after insert on searches
   referencing new table as written for each statement execute function count_new_searches();
 create trigger searches_recounted after update of members, matches_per_mille, deleted_at on searches
   for each row execute function count_changed_search();
--- Most rows were marked as deleted, and subtracted, long before.
+-- Most rows were marked as deleted, and were subtracted then.
 create trigger searches_uncounted after delete on searches
   for each row when (old.deleted_at is null) execute function count_changed_search();
 
 -- Properties.
 
--- `state` has the last statements of the adverts, as JSON without names (domain/stored-property.ts); `crawls` has the
--- time when each advert was last seen, and the digest of that message (domain/property.ts). Both are only read whole:
--- writing and reading `json` costs a third of `jsonb`, and `text` is not even validated again. Rows stay uncompressed up to `toast_tuple_target` bytes (see the end of this
--- file).
+-- `state` has what the adverts last stated, as JSON without names (domain/stored-property.ts). `crawls` has the time
+-- when each advert was last seen, and the digest of that message (domain/property.ts). Both are only read as a whole:
+-- writing and reading `json` costs a third of `jsonb`, and `text` is not even validated. Rows stay uncompressed up to
+-- `toast_tuple_target` bytes (see the end of this file).
 create table properties (
   uuid uuid primary key,
   state text not null,
-  -- Bytes of `state`, so that an oversized state is recognised before it is read.
+  -- Bytes of `state`, so that a state that is too large is recognised before it is read.
   state_bytes integer not null,
   crawls json not null,
   expired_at timestamptz,
   created_at timestamptz not null default now(),
-  -- `updatedAt` of its document; `updated_at` is when the row was written.
+  -- The `updatedAt` of the property's document. `updated_at` is the time when the row was written.
   changed_at timestamptz not null default now(),
   updated_at timestamptz not null default now()
 ) with (fillfactor = 70, toast_tuple_target = 8160, autovacuum_vacuum_scale_factor = 0.1,
@@ -290,7 +289,7 @@ create table events (
 create index events_property on events (property_uuid, id);
 
 -- The thresholds of a search as the recorder reads them (RouteThresholds of domain/routing.ts). The id of the last
--- event serves as a time, which no clock affects: transactions in progress record events with higher ids.
+-- event is used as a time that does not depend on clocks. Transactions in progress record events with higher ids.
 create function event_thresholds_of(fields json, compares boolean, present json, begins boolean)
 returns json language sql as $$
   select json_build_object('fields', fields,
@@ -300,20 +299,20 @@ returns json language sql as $$
   from (select coalesce(pg_sequence_last_value('events_id_seq'), 0)) as recorded(last_event)
 $$;
 
--- Clients' queries over many properties read these summaries (domain/property-summary.ts), a few hundred bytes each,
--- instead of the documents.
+-- Summaries of properties (domain/property-summary.ts), a few hundred bytes each. Clients' queries over many properties
+-- read these instead of the documents.
 create table property_summaries (
   property_uuid uuid primary key,
-  -- Hashes of a property's keys: its adverts, their URLs, and its communes, department and zip codes. A URL of any
-  -- length takes eight bytes. Readers then compare the hashed values themselves.
+  -- Keys to find the property by its adverts, their URLs, its communes, department and zip codes. Each has eight bytes.
+  -- Most are hashes, so readers also compare the values themselves.
   keys bigint[] not null,
   -- Longitude and latitude, degrees.
   location point,
-  -- A hash of the UUID: the first ten thousand properties in this order are a fair sample.
+  -- A hash of the UUID. The first ten thousand properties in this order are a fair sample.
   sample_key integer not null,
   is_live boolean not null,
-  -- The facts that most searches compare, so that PostgreSQL can exclude properties that fail two criteria, and the
-  -- facts from which it computes the medians of markets.
+  -- The facts that most searches compare, so that PostgreSQL can exclude properties that fail. It also computes the
+  -- medians of markets from some of them.
   department_code text,
   -- Of the commune or arrondissement.
   insee_code text,
@@ -328,8 +327,8 @@ create table property_summaries (
   furnished boolean,
   facts text not null
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.1);
--- Properties of an advert, a URL or a place. Without GIN's list of pending entries, which the recorder would have to
--- merge occasionally.
+-- Properties of an advert, a URL or a place. The index has no list of pending entries, which the recorder would
+-- occasionally have to merge.
 create index property_summaries_keys on property_summaries using gin (keys) with (fastupdate = off);
 -- Properties within boxes.
 create index property_summaries_location on property_summaries using gist (location);
@@ -349,10 +348,10 @@ create table market_medians (
   department_code text not null,
   transaction_type smallint not null,
   is_land boolean not null,
-  -- Null: the market had a median, but now too few prices are known.
+  -- Null if the market had a median but too few prices are known now.
   median double precision,
   changed_at timestamptz not null,
-  -- The number of the computation that changed the row. The highest one shows readers that the table has changed.
+  -- The number of the computation that changed the row. The highest number shows readers that the table has changed.
   revision bigint not null,
   primary key (department_code, transaction_type, is_land)
 ) with (fillfactor = 50);
@@ -374,43 +373,43 @@ create table market_prices (
 
 -- Matches and deliveries.
 
--- One row per (search, property), inserted with the first delivery, feed item or e-mail item, in the same transaction,
--- which locks the property's row. Further notifications change only unindexed columns.
+-- One row per (search, property) pair that was notified. The transaction that records the first delivery, feed item or
+-- e-mail item inserts it. It has locked the property's row. Further notifications change only unindexed columns.
 create table matches (
   id uuid primary key,
   property_uuid uuid not null,
-  -- When it began or, while it has no start, when it was first notified.
+  -- When the match began or, if it has not begun, when it was first notified.
   created_at timestamptz not null,
-  -- When it was last notified.
+  -- When the match was last notified.
   updated_at timestamptz not null,
-  -- The id of the newest delivery or feed item; the next one has a greater id.
+  -- The id of the newest delivery or feed item. The next one gets a greater id.
   last_delivery_id uuid not null,
   search_number integer not null,
   -- The sequence of that delivery or feed item.
   last_sequence integer not null,
-  -- The version of the search with which it began, or was first notified.
+  -- The version of the search when the match began or was first notified.
   search_version integer not null,
-  -- False: the property already satisfied the search when the search was created or began to notify. The match can
-  -- still begin later, once.
+  -- False if the property already satisfied the search when the search was created or began to notify. The match can
+  -- still begin later, but only once.
   has_begun boolean not null,
-  -- The channel of its start or first notification: `match` or `event`.
+  -- The channel of the start or the first notification: `match` or `event`.
   channel text not null,
-  -- The events of that change: [{kind, advert, field?, was?, is?}].
+  -- The events of the change that caused it: [{kind, advert, field?, was?, is?}].
   cause json not null,
-  -- Also serves the pairs of the properties that a batch changes.
+  -- Also finds the matches of the properties that a batch changes.
   unique (property_uuid, search_number)
 ) with (fillfactor = 75, autovacuum_vacuum_scale_factor = 0.05);
 -- The matches of a search, by time.
 create index matches_search on matches (search_number, created_at desc, id);
 
--- The values last notified, by match, for searches that need them. Rows without a match are removed in the background.
+-- Last notified values, by match, for searches that need them. Rows without a match are removed in the background.
 create table match_notices (
   match_id uuid primary key,
-  -- `notified`: price and surface by advert. They are void if the search's `keptSince` is no longer `kept_since`.
+  -- `notified` has price and surface by advert. They are void if the search's `keptSince` is no longer `kept_since`.
   kept_since bigint,
   notified json,
-  -- The last notified end, with its criterion, and the last notified return. `is_ended`: no return or start was
-  -- notified since the end.
+  -- The last notified end, with its criterion, and the last notified return. `is_ended` is true if no return or start
+  -- was notified since the end.
   is_ended boolean not null,
   ended_at timestamptz,
   ended_by text,
@@ -421,7 +420,7 @@ create table match_notices (
 create table search_marks (
   search_number integer not null,
   property_uuid uuid not null,
-  -- `kept` or `hidden`; null: only a reason or a note.
+  -- `kept` or `hidden`; null if there is only a reason or a note.
   state text,
   reason text,
   note text,
@@ -429,7 +428,7 @@ create table search_marks (
   primary key (search_number, property_uuid)
 );
 
--- A property document as of a change, one row per change and variant (with or without contacts).
+-- Property documents at the time of a change: a row for each change and variant (with or without contacts).
 create table snapshots (
   id uuid primary key,
   document text not null,
@@ -445,7 +444,7 @@ create table deliveries (
   created_at timestamptz not null default now(),
   search_number integer not null,
   sequence integer not null,
-  -- Attempts made before it was last resent; they do not count towards the six of the current series.
+  -- Number of attempts before the last resend. They do not count towards the six attempts of the current series.
   attempts_spent smallint not null default 0,
   replay_count smallint not null default 0,
   channel text not null,
@@ -460,43 +459,44 @@ create table deliveries (
 create index deliveries_search on deliveries (search_number, created_at desc, id);
 
 -- The queue: a row exists while its delivery is open. A delivery that is neither here nor in `final_outcomes` was
--- delivered. Claims change only unindexed columns, and pages have room for a new version: every claim is a HOT update.
+-- delivered. Claims change only unindexed columns, and pages have room for new versions, so every claim is a HOT
+-- update.
 create table open_deliveries (
   id uuid primary key,
   match_id uuid not null,
-  -- When the current or last attempt began: distinguishes attempts with the same number.
+  -- When the current or last attempt began. It distinguishes attempts with the same number.
   claimed_at timestamptz,
-  -- The time of a retry. For a due delivery, the time since when it has been due, for information only.
+  -- The time of a retry. For a due delivery, when it became due (for information only).
   due_at timestamptz not null default now(),
   search_number integer not null,
-  -- The search's generation at its recording.
+  -- The generation of the search when the delivery was recorded.
   generation integer not null,
-  -- The courier whose attempt is in progress (couriers).
+  -- The number of the courier whose attempt is in progress (table couriers).
   claimed_by integer,
-  -- Its state (delivery-states.ts, QUEUE.md): -1 waiting_retry, 0 held, 1 due, 2 due_again.
+  -- The state (delivery-states.ts, QUEUE.md): -1 waiting_retry, 0 held, 1 due, 2 due_again.
   lane smallint not null default 1,
-  -- The number of attempts, incremented before the request; a resend continues to count.
+  -- The number of attempts, incremented before a request. Resends continue the count.
   attempt_count smallint not null default 0,
-  -- True if its match has earlier deliveries.
+  -- True if the match has earlier deliveries.
   follows boolean not null,
-  -- True if its client requested a resend during an attempt: the resend follows that attempt, whatever its outcome.
+  -- True if a resend was requested during an attempt. It follows that attempt, whatever the outcome.
   is_resent boolean not null default false,
   endpoint_key text not null
 ) with (fillfactor = 45, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000,
   autovacuum_vacuum_cost_delay = 0, autovacuum_vacuum_insert_threshold = -1);
 -- The due deliveries of an endpoint in the order of ids (an id and its bytes have the same order), and its open
--- deliveries. This index and the next ones serve only statements that repeat their condition: PostgreSQL derives `is
--- true` from no other condition. Otherwise a statement by id, planned while the queue was empty, might choose one of
--- them instead of the primary key, and read all of it when there is a backlog.
+-- deliveries. Only statements that repeat the condition of this index or the next ones can use it, because PostgreSQL
+-- never infers `is true`. Otherwise a statement by id that was planned while the queue was empty might choose such an
+-- index instead of the primary key, and read all of it when there is a backlog.
 create index open_endpoint on open_deliveries (endpoint_key, lane, uuid_send(id)) where (lane between -1 and 2) is true;
--- Deliveries that may hold back a later one of their match. Those at the same endpoint are found directly, however many
--- others there are. Seven bytes of the match's id (its time and eighteen random bits) and a hash of the endpoint make
--- an entry as long as the whole id of the match would.
+-- Deliveries that may hold back a later delivery of their match. Those at the same endpoint are found directly, however
+-- many others there are. Seven bytes of the match's id (part of its time and eighteen random bits) and a hash of the
+-- endpoint make an entry as long as one with the whole id of the match.
 create index open_undecided on open_deliveries
   (substring(uuid_send(match_id) from 3 for 7), hashtext(endpoint_key), lane, id) where (lane in (0, 1)) is true;
--- Deliveries that an earlier one holds back.
+-- Deliveries that an earlier delivery holds back.
 create index open_held on open_deliveries (id) where (lane = 0) is true;
--- Deliveries with a resend after the current attempt.
+-- Deliveries that are resent after the current attempt.
 create index open_resent on open_deliveries (id) where is_resent;
 -- Retries by their time.
 create index open_retrying on open_deliveries (due_at, id) where (lane = -1) is true;
@@ -509,16 +509,16 @@ create table final_outcomes (
   attempt_count smallint not null,
   at timestamptz not null default now()
 );
--- Failed deliveries: operators list them, and the alert on exhausted deliveries counts them.
+-- Failed deliveries, which operators list and an alert counts.
 create index final_outcomes_failed on final_outcomes (endpoint_key, delivery_id) where state = 'failed';
 
--- A row per delivering process. A living process changes `beat`. Other couriers compare it with its former value and
--- measure the time with their own clocks, so that no two clocks are ever compared.
+-- One row per courier process. A living process changes `beat`. Other couriers compare it with the former value and
+-- measure the time with their own clocks, so that two clocks are never compared.
 create table couriers (
   number integer generated always as identity primary key,
   process uuid not null,
   beat bigint not null default 0,
-  -- Incremented when an endpoint is paused or resumed: the courier then reads the paused endpoints again.
+  -- Incremented when an endpoint is paused or resumed, so that the courier reads the paused endpoints again.
   pauses integer not null default 0
 ) with (fillfactor = 50);
 
@@ -534,7 +534,7 @@ create table attempts (
   primary key (delivery_id, number)
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_threshold = -1);
 
--- States of deliveries for readers. Each fact is looked up by key, and only where it is requested.
+-- States of deliveries for readers. Each column is looked up by key, and only if a query selects it.
 create view delivery_states as
 select d.*,
   coalesce(
@@ -552,7 +552,7 @@ select d.*,
   (select generation from open_deliveries where id = d.id) as generation
 from deliveries d;
 
--- Recoveries that clients have requested: all deliveries that satisfy the conditions are resent, oldest first, at a
+-- Recoveries that clients have requested. Each resends all deliveries that satisfy its conditions, oldest first, at a
 -- limited rate. All progress is stored, so another process can continue at any time.
 create table recoveries (
   id uuid primary key,
@@ -573,36 +573,35 @@ create table recoveries (
   created_at timestamptz not null default now(),
   finished_at timestamptz
 ) with (fillfactor = 50);
--- Allows one open recovery per client, and finds those to process.
+-- Allows only one open recovery per client, and finds the recoveries to process.
 create unique index recoveries_open on recoveries (client_id) where state in ('counting', 'running');
 -- The list of a client's recoveries.
 create index recoveries_client on recoveries (client_id, id);
 
--- Deliveries that recoveries are resending, at most as many as there are slots. `attempt_count` has the attempts made
--- before.
+-- Deliveries that recoveries are resending, at most as many as there are slots.
 create table recovery_items (
   recovery_id uuid not null,
   delivery_id uuid not null,
   match_id uuid not null,
-  -- Null while it waits for an earlier delivery of its match.
+  -- Number of attempts before the resend; null while it waits for an earlier delivery of its match.
   attempt_count smallint,
   primary key (recovery_id, delivery_id)
 ) with (autovacuum_vacuum_scale_factor = 0.02);
 
 -- E-mail.
 
--- One row: the salt in the hash that is a recipient's key. Two random UUIDs have 244 random bits.
+-- One row: the salt of the hashes that are recipients' keys. Two random UUIDs have 244 random bits.
 create table mail_salts (salt bytea not null);
 insert into mail_salts
 select sha256(convert_to(gen_random_uuid()::text || gen_random_uuid()::text, 'UTF8'));
 
--- The key of a recipient: a salted hash of a client and an address, ignoring case. As long as the key of an endpoint.
+-- The key of a recipient is a salted hash of client and address (ignoring case), as long as the key of an endpoint.
 create function mail_key_of(client uuid, address text) returns text language sql stable strict parallel safe as $$
   select left(encode(sha256(salt || convert_to(client || lower(address collate "C"), 'UTF8')), 'hex'), 32)
   from mail_salts
 $$;
 
--- A delivery of channel `email`, in the states of a delivery (domain/delivery.ts); it needs no snapshot.
+-- Deliveries of the channel `email`, with the states of other deliveries (domain/delivery.ts). They need no snapshots.
 create table mail_items (
   id uuid primary key,
   client_id uuid not null,
@@ -610,28 +609,28 @@ create table mail_items (
   match_id uuid not null,
   property_uuid uuid not null,
   kind text not null,
-  -- `mailto:` with the address, and its key. Both change with the search until the item is sent.
+  -- `mailto:` with the address, and the recipient's key. Both change with the search until the item is sent.
   endpoint text not null,
   endpoint_key text not null,
-  -- Why the property is in the e-mail (features/mail/mail-items.ts), JSON: the rest is read when the e-mail is written.
+  -- JSON: why the property is in the e-mail (features/mail/mail-items.ts). All else is read when the e-mail is written.
   reason text not null,
-  -- JSON, on the last item of a property in an e-mail: what the e-mail showed of each advert (features/mail).
+  -- JSON, only on a property's last item in an e-mail: what the e-mail showed of each advert (features/mail).
   notified jsonb,
   state text not null default 'queued',
   attempt_count smallint not null default 0,
   attempts_spent smallint not null default 0,
   replay_count smallint not null default 0,
   attempt_started_at timestamptz,
-  -- The e-mail that contains the item, from its first attempt on. Its items share its attempts and outcome.
+  -- The e-mail that contains the item, set by the first attempt. All items of an e-mail share attempts and outcome.
   mail_id uuid,
-  -- The search's generation at its recording.
+  -- The generation of the search when the item was recorded.
   generation integer not null default 0,
-  -- On the first item of an e-mail that may be retried: the e-mail's bytes, its number of items, and the searches that
-  -- found properties whose contacts it shows.
+  -- Only on the first item of an e-mail that may be retried: its bytes, its number of items, and the searches of the
+  -- properties whose contacts it shows.
   letter bytea,
   letter_items integer,
   letter_contacts integer[],
-  -- The earliest time to be sent together with another item of its recipient, and the time to be sent without one.
+  -- From `gathers_from`, the item is sent with another due item of its recipient; from `due_at`, also without one.
   gathers_from timestamptz not null,
   due_at timestamptz not null,
   created_at timestamptz not null default now(),
@@ -647,21 +646,21 @@ create index mail_items_recipient on mail_items (endpoint_key, id) where state =
 create index mail_items_mail on mail_items (mail_id) where mail_id is not null;
 -- Items whose lease has ended.
 create index mail_items_sending on mail_items (due_at) where state = 'sending';
--- The items of a recipient, for what was last notified of a property.
+-- The items of a recipient and property, for the values that were last notified.
 create index mail_items_notified on mail_items (endpoint_key, property_uuid);
 -- The items that operators list.
 create index mail_items_failed on mail_items (id) where state = 'failed';
 
--- Writing an e-mail locks the recipient's row, so that only one is written at a time. No address is stored here.
--- Unsubscriptions and erasures remain when everything else is removed.
+-- Writing an e-mail locks the recipient's row, so that only one is written at a time. No address is stored here. Rows
+-- of recipients who unsubscribed or were erased remain when everything else is removed.
 create table mail_recipients (
   key text primary key,
   client_id uuid not null
 );
 
--- The choices of recipients and their erasures, the latest of each kind and scope (domain/mail.ts). The scope is
--- `sender`, or `search:` with a search's id. The value is true, a frequency, or false if the choice was withdrawn or
--- later consent ended the erasure. Each belongs to a row of mail_recipients.
+-- Choices and erasures of recipients: the latest one of each kind and scope (domain/mail.ts). The scope is `sender`, or
+-- `search:` with the id of a search. The value is true, a frequency, or false if the choice was withdrawn or later
+-- consent ended the erasure. Each choice belongs to a row of mail_recipients.
 create table mail_choices (
   recipient_key text not null,
   client_id uuid not null,
@@ -674,22 +673,22 @@ create table mail_choices (
 -- Choices by time, for the file outside the database (features/recipients).
 create index mail_choices_at on mail_choices (at);
 
--- E-mails of a client to a mailbox, begun on a day in Paris. The key is a salted hash: recipients may share a mailbox.
+-- Number of e-mails started for a mailbox on a day (Paris time). The key is a salted hash. Recipients may share one.
 create table mail_mailboxes (
   key text primary key,
   day date not null,
   mails integer not null
 ) with (fillfactor = 50);
 
--- The e-mails of a client to all mailboxes, begun on a day in Paris.
+-- Number of e-mails that a client has started for all mailboxes on a day (Paris time).
 create table mail_clients (
   client_id uuid primary key,
   day date not null,
   mails integer not null
 ) with (fillfactor = 50);
 
--- The token in a link to the recipient's page, as SHA-256: 128 random bits, new in each attempt. `mail_id` is that of
--- `mail_items`, for the e-mail with the link.
+-- SHA-256 hashes of the tokens in links to recipients' pages. Each attempt has a new token of 128 random bits.
+-- `mail_id` identifies the e-mail with the link, as in `mail_items`.
 create table mail_tokens (
   hash bytea primary key,
   recipient_key text not null,
@@ -701,8 +700,8 @@ create index mail_tokens_created on mail_tokens (created_at);
 
 -- The feed.
 
--- The feed contains everything that webhooks carry, in the order of recording, and what they would carry for notifying
--- searches without an endpoint. Only the latter are stored here, where couriers do not scan them and lists omit them.
+-- The feed contains all webhooks in the order of recording, including those that searches without an endpoint would
+-- send. Only the latter are stored here, so that couriers do not scan them and lists omit them.
 create table feed_items (
   id uuid primary key,
   search_number integer not null,
@@ -715,9 +714,9 @@ create table feed_items (
   created_at timestamptz not null default now()
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_threshold = -1);
 
--- The ids of `deliveries` and `feed_items`, in order, that a transaction of the recorder has for a client. One row
--- replaces a column and an index entry in each delivery, which would be rewritten with each of its states. `epoch` is
--- the sequence floor (intake_leader), raised by each restoration, after which transaction numbers may restart.
+-- The ids of `deliveries` and `feed_items`, in order, that a transaction of the recorder has written for a client.
+-- Without this table, each delivery would need a column and an index entry. `epoch` is the sequence floor
+-- (intake_leader). Each restore raises it, because transaction numbers may then restart.
 create table feed_batches (
   client_id uuid not null,
   epoch integer not null,
@@ -728,7 +727,7 @@ create table feed_batches (
   primary key (client_id, epoch, recorded_in)
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_threshold = -1);
 
--- Where the removed part of a client's feed ends: a cursor before it has missed items.
+-- Where the removed part of a client's feed ends. A reader with an earlier cursor has missed items.
 create table feed_floors (client_id uuid primary key, epoch integer not null, recorded_in xid8 not null, id uuid not null);
 
 -- One row: the key that signs the cursors of the feed. Two random UUIDs have 244 random bits.
@@ -738,33 +737,33 @@ select sha256(convert_to(gen_random_uuid()::text || gen_random_uuid()::text, 'UT
 
 -- Endpoints.
 
--- The observed state of endpoints, written once a second by couriers, read by clients, operators and starting couriers.
--- Each client has its own endpoints: a key has the URL, then the client and the host (domain/endpoint.ts). A row with
--- the URL's part alone is a pause for all clients.
+-- The observed state of endpoints. Couriers write it once a second; clients, operators and starting couriers read it.
+-- Each client has its own endpoints: a key consists of the URL, the client and the host (domain/endpoint.ts). A row
+-- with the part of the URL alone is a pause for all clients.
 create table endpoints (
   key text primary key,
   url text not null,
-  -- No attempt starts while any of these is set; `paused_at` is the earliest of them.
+  -- No attempt starts while any of these times is set. `paused_at` is the earliest one.
   operator_paused_at timestamptz,
   client_paused_at timestamptz,
   failures_paused_at timestamptz,
   paused_at timestamptz generated always as (least(operator_paused_at, client_paused_at, failures_paused_at)) stored,
-  -- The operator's reason.
+  -- The reason that the operator gave.
   pause_reason text,
-  -- True from the end of a pause to the first 200: one attempt at a time, the last one of delivery `resumed_with`.
+  -- True from the end of a pause to the first 200. Meanwhile one attempt is made at a time, of `resumed_with`.
   is_resuming boolean not null default false,
   resumed_with uuid,
-  -- Failed attempts since the last success, and the end of the first of them.
+  -- Number of failed attempts since the last success, and when the first of these ended.
   failure_streak integer not null default 0,
   failing_since timestamptz,
-  -- For each of the last three attempts, when it was answered with 410; null for any other outcome.
+  -- For each of the last three attempts, its end if the answer was 410; otherwise null.
   gone_at timestamptz[] not null default '{}',
-  -- When the client's notice address was last notified of these failures; an earlier time belongs to another series.
+  -- When a notice of these failures was last sent. A time before `failing_since` belongs to an earlier series.
   noticed_at timestamptz,
   last_success_at timestamptz,
   last_failure_at timestamptz,
   last_error text,
-  -- The adapted concurrency limit; a hint for the next start.
+  -- The adapted concurrency limit, a hint for couriers that start later.
   concurrency smallint not null default 1
 ) with (fillfactor = 50);
 -- Endpoints whose deliveries are not claimed, or only one at a time.
@@ -774,16 +773,16 @@ create index endpoints_paused on endpoints (key) where paused_at is not null or 
 
 -- One row, on which every recording transaction takes a shared lock (store/intake-leader.ts).
 create table intake_leader (
-  -- The number of the term, during which one instance takes in adverts. The next leader increments it, so that nothing
-  -- is recorded in a term that is over.
+  -- The number of the current term, in which one instance takes in adverts. The next leader increments it, so that
+  -- nothing is recorded in a term that is over.
   term bigint not null,
-  -- New sequences are greater, so that a sequence that was sent before a restoration is not reused.
+  -- New sequences are greater than this floor, so that sequences sent before a restore are not reused.
   sequence_floor integer not null default 0
 );
 insert into intake_leader values (0);
 
--- One row: when the current leader began to take in adverts, its last heartbeat, and how long no instance had done so
--- before. Null: none ever did. Separate from intake_leader, which every recording transaction locks.
+-- One row: when the current leader began to take in adverts, its last heartbeat, and how long no instance had taken in
+-- adverts before. Null if there was no leader yet. Separate from intake_leader, which recording transactions lock.
 create table intake_leads (
   began_at timestamptz,
   seen_at timestamptz,
@@ -792,29 +791,29 @@ create table intake_leads (
 insert into intake_leads default values;
 
 -- One row: how far the stream of adverts is recorded in this database (store/intake-position.ts). `stored_at` is when
--- the stream stored that message, by its own clock: the same number in another stream has another time. A new database
--- has recorded nothing, whatever position the stream's consumer reports.
+-- the stream stored that message, by its own clock. It shows whether a message with this number is from another stream.
+-- A new database has recorded nothing, whatever position the stream's consumer reports.
 create table intake_position (
   sequence bigint not null,
   stored_at text,
-  -- The identity of the recording database: a copy restored elsewhere has another one. Null until the first term.
+  -- The identity of the database that recorded. A copy that was restored elsewhere differs. Null until the first term.
   database_identity text,
-  -- The stream of the position. Its number distinguishes it from other streams and is in each advert's last crawl. Its
-  -- creation time is by its own clock, null before the first term.
+  -- The stream of the position. Its number distinguishes it from other streams, and is in each advert's last crawl. Its
+  -- creation time is by its own clock; null before the first term.
   stream_number integer not null default 1,
   stream_created text,
-  -- PostgreSQL's timeline in which `sequence` was recorded: a promoted standby begins another one. Null before the
-  -- first position, and if commits wait for a standby.
+  -- The timeline of PostgreSQL in which `sequence` was recorded. A promoted standby begins a new timeline. Null before
+  -- the first position, and if commits wait for a standby.
   timeline text,
-  -- How far the stream's clock may have been behind when it stored messages up to `clock_behind_to`; null includes
-  -- current messages.
+  -- How far the stream's clock may have been behind when it stored messages up to `clock_behind_to`. If that is null,
+  -- the clock is still behind.
   clock_behind_ms bigint not null default 0,
   clock_behind_to bigint
 );
 insert into intake_position (sequence) values (0);
 
--- The last message of the stream that a recording transaction took in, written in that transaction; each connection has
--- its own row (store/intake-position.ts). Needed because the stored position may lag behind the recorded rows.
+-- The last message that a recording transaction took in. The same transaction writes it, and connections use different
+-- rows (store/intake-position.ts). Needed because the stored position may lag behind the recorded rows.
 create table intake_high_water (
   slot integer primary key,
   stream_number integer not null default 0,
@@ -826,7 +825,7 @@ insert into intake_high_water (slot) select generate_series(0, 7);
 create table dead_letters (
   id bigint generated always as identity primary key,
   stream text not null,
-  -- The stream's number in intake_position.
+  -- The number of the stream in intake_position.
   stream_number integer not null default 1,
   sequence bigint not null,
   subject text not null,
@@ -835,18 +834,18 @@ create table dead_letters (
   -- Part of the key, because a stream that is created again restarts its sequences at 1.
   body_hash bytea generated always as (sha256(body)) stored,
   reason text not null,
-  -- For a message that a bug kept from being recorded: its property or, if it could not be decoded, its subject. Null
-  -- for invalid messages.
+  -- The property of a message that could not be recorded because of a bug or, if it could not be decoded, its subject.
+  -- Null for invalid messages.
   failed_key text,
   received_at timestamptz not null default now(),
   unique (stream, sequence, body_hash)
 );
--- Counts recently failed keys: if there are many, the messages are not the cause.
+-- Finds recently failed keys. If there are many, the messages are not the cause.
 create index dead_letters_failed on dead_letters (received_at) where failed_key is not null;
 
 -- Operation.
 
--- Operators' settings for a stage (`intake`, `deliver`) or the search index; every instance follows them. `generation`
+-- Operators' settings for a stage (`intake`, `deliver`) or the search index, which every instance applies. `generation`
 -- counts the requested rebuilds. A control that was never set has no row.
 create table controls (
   name text primary key,
@@ -855,15 +854,15 @@ create table controls (
   generation integer not null default 0
 );
 
--- Every process stores its heartbeat here; without one for a while, it counts as gone. Unlogged: after a crash of
--- PostgreSQL the living processes insert their rows again.
+-- Every process stores its heartbeats here. A process without recent heartbeats counts as ended. The table is unlogged,
+-- because after a crash of PostgreSQL the living processes insert their rows again.
 create unlogged table instances (
   id uuid primary key,
   host text not null,
   process_id integer not null,
   roles text[] not null,
   version text not null,
-  -- The newest migration that it knows.
+  -- The newest migration that the process knows.
   newest_migration integer not null,
   started_at timestamptz not null,
   seen_at timestamptz not null default clock_timestamp(),
@@ -873,13 +872,13 @@ create unlogged table instances (
   failing jsonb not null
 );
 
--- One row: the migration that a version must at least know to work on this database. Most migrations only add, so older
--- versions continue to run; a migration that removes something raises the number (store/schema.ts).
+-- One row: the oldest migration that a version must know to work on this database. Most migrations only add something,
+-- so older versions continue to run. A migration that removes something raises the number (store/schema.ts).
 create table schema_compatibility (compatible_from integer not null);
 insert into schema_compatibility values (1);
 
 -- For migrations that remove something that versions without migration `needed` use. Raises an exception while such a
--- version runs; one that starts later reads schema_compatibility and refuses.
+-- version runs. Such a version that starts later reads schema_compatibility and ends.
 create function require_migration(needed integer) returns void language plpgsql as $$
 declare
   living text := (
@@ -894,41 +893,41 @@ begin
   update schema_compatibility set compatible_from = greatest(compatible_from, needed);
 end $$;
 
--- One row: the namespace of this database on NATS (domain/namespace.ts), stored by the first start that sets one. A
--- process with another namespace is refused, because the stored positions belong to the streams of this one.
--- `database_id` identifies the database on NATS; a restore does not change it.
+-- One row: the namespace of this database on NATS (domain/namespace.ts), stored by the first start. A process with
+-- another namespace is refused, because the stored positions belong to the streams of this namespace. `database_id`
+-- identifies the database on NATS. A restore does not change it.
 create table installation (
   namespace text,
   database_id uuid not null default gen_random_uuid()
 );
 insert into installation default values;
 
--- Feeds (features/feeds): the last publication of each source, with a row for each advert in it, and a row with an
--- empty reference for the source itself.
+-- Feeds (features/feeds): the last publication of each source. Each advert has a row, and the source itself has a row
+-- with an empty reference.
 create table feed_publications (
   source text not null,
   reference text not null,
-  -- A hash of the advert's content, null until its first publication is acknowledged. For a source, of the bytes of the
-  -- snapshot that is being published.
+  -- A hash of the advert's content; null until its first publication is acknowledged. For a source, a hash of the bytes
+  -- of the snapshot that is being published.
   hash text,
   published_at timestamptz not null,
-  -- The reference from which the advert's ids are derived, if its reference has changed since.
+  -- The reference from which the advert's ids were derived, if the reference has changed since.
   first_reference text,
-  -- Fields 2 and 175 of Poliris, the advert's members, separated by spaces, and its price.
+  -- Fields 2 and 175 of Poliris, the names of the advert's members (separated by spaces), and its price.
   own_reference text,
   technical_id text,
   members text,
   price double precision,
-  -- On the source's row: the results of the last check and the last snapshot.
+  -- Only on the source's row: the results of the last check and of the last snapshot.
   report jsonb,
   primary key (source, reference)
 );
 create index feed_publications_sources on feed_publications (source) where reference = '';
 
--- Compression of states and documents. A server with lz4 compresses rows of more than 512 bytes within their pages,
--- which costs no time and writes a quarter less of table and an eighth less of WAL per change. pglz, the only other
+-- Compression of states and documents. A server with lz4 compresses rows of more than 512 bytes within their pages.
+-- This costs no time, and a change writes a quarter less table data and an eighth less WAL. pglz, the only other
 -- method, took longer than all other work of writing a row. The method is a setting of each session
--- (session-settings.ts): if it were one of the column, a server without lz4 could not restore a dump.
+-- (session-settings.ts), because with a setting of the column, a server without lz4 could not restore a dump.
 alter table properties alter column state set storage main;
 alter table snapshots alter column document set storage main;
 do $$

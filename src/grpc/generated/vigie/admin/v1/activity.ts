@@ -8,9 +8,9 @@
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 import { Timestamp } from "../../../google/protobuf/timestamp.ts";
 
-/** Activities of the service, as they happen. */
+/** Activities of the service, streamed as they happen. */
 
-/** Request to watch. Activities must satisfy every condition that is set; those without such a member do not. */
+/** Request to watch. Only activities that satisfy every condition that is set are sent. */
 export interface WatchActivityRequest {
   /** `changes`, `matches` or `attempts`; empty means all. */
   kinds: string[];

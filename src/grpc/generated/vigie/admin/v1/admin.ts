@@ -100,7 +100,7 @@ import {
 } from "./status.ts";
 
 /**
- * The operators' interface of a running Vigie. The messages of its one service are in a file for each resource.
+ * The operators' interface of a running Vigie. The messages of its service are in one file for each resource.
  *
  * Resource names follow AIP-122 (`deliveries/0198…`, `clients/0198…/apiKeys/0198…`), and lists are paged (AIP-158). A
  * custom method is a verb on a resource or a collection.
@@ -113,9 +113,9 @@ import {
  * deadline, and when the caller cancels, running statements are cancelled in PostgreSQL, and uncommitted work is rolled
  * back.
  *
- * Limits: 4 MiB a message, 64 calls at once on a connection, 16 watchers a process and as many of its health; 64
- * connections, 16 of them without the token: of these the oldest gives way. A connection without a call ends after five
- * minutes, and a client opens another when it needs one.
+ * Limits: 4 MiB for a message; 64 concurrent calls per connection; 16 watchers of activities and 16 of health per
+ * process; 64 connections, of which 16 may be without the token. Beyond that, the oldest connection without the token
+ * is closed. An idle connection ends after five minutes; clients reconnect for the next call.
  *
  * Errors carry `google.rpc.Status` details: `ErrorInfo` (domain `vigie`, a stable reason) with every error,
  * `BadRequest` with INVALID_ARGUMENT, `ResourceInfo` with NOT_FOUND and ALREADY_EXISTS, `PreconditionFailure` with
@@ -158,7 +158,7 @@ export const AdminServiceService = {
     responseSerialize: (value: Stage): Buffer => Buffer.from(Stage.encode(value).finish()),
     responseDeserialize: (value: Buffer): Stage => Stage.decode(value),
   },
-  /** Pauses a stage, and answers when no instance has work of it in progress. DEADLINE_EXCEEDED leaves it paused. */
+  /** Pauses a stage, and answers when no instance has work of the stage in progress. DEADLINE_EXCEEDED leaves it paused. */
   drainStage: {
     path: "/vigie.admin.v1.AdminService/DrainStage" as const,
     requestStream: false as const,
@@ -264,8 +264,8 @@ export const AdminServiceService = {
   /**
    * Resends a webhook, even a delivered one, with its original id and bytes, to the current endpoint of its search.
    * This is `POST /deliveries/{id}/resend`. A final delivery starts a new series of attempts; a waiting one becomes
-   * due. An item of an e-mail that has failed or waits for its retry is retried likewise. FAILED_PRECONDITION if its
-   * search no longer wants it, has no endpoint for it, or hides its contacts now.
+   * due. An item of an e-mail that has failed or waits for its retry is retried in the same way. FAILED_PRECONDITION if
+   * the search no longer wants the delivery, has no endpoint for it, or now hides its contacts.
    */
   resendDelivery: {
     path: "/vigie.admin.v1.AdminService/ResendDelivery" as const,
@@ -278,7 +278,7 @@ export const AdminServiceService = {
     responseDeserialize: (value: Buffer): Delivery => Delivery.decode(value),
   },
   /**
-   * Resends the deliveries that a client has not received since a time, in the background, oldest first.
+   * Resends the deliveries that a client has not received since a given time, in the background, oldest first.
    * `validate_only` only counts them. FAILED_PRECONDITION if the client has an unfinished recovery.
    */
   startRecovery: {
@@ -376,8 +376,8 @@ export const AdminServiceService = {
   },
   /**
    * Publishes dead letters to their subjects again, oldest first, and deletes them. A message that is still invalid
-   * becomes a new dead letter. An interrupted call leaves some published but not deleted. Repeating it is safe: the
-   * stream recognises them for two minutes, and intake finds the same state later.
+   * becomes a new dead letter. An interrupted call may have published some without deleting them. Repeating the call is
+   * safe: for two minutes the stream drops duplicates, and later ones change nothing.
    */
   requeueDeadLetters: {
     path: "/vigie.admin.v1.AdminService/RequeueDeadLetters" as const,
@@ -403,8 +403,8 @@ export const AdminServiceService = {
     responseDeserialize: (value: Buffer): PurgeDeadLettersResponse => PurgeDeadLettersResponse.decode(value),
   },
   /**
-   * Lists the endpoints that have deliveries, those with most open ones first. An endpoint whose first delivery has
-   * just ended may be missing for a second.
+   * Lists the endpoints that have deliveries, starting with those that have most open ones. An endpoint whose first
+   * delivery has just ended may be missing for a second.
    */
   listEndpoints: {
     path: "/vigie.admin.v1.AdminService/ListEndpoints" as const,
@@ -448,8 +448,8 @@ export const AdminServiceService = {
     responseDeserialize: (value: Buffer): Endpoint => Endpoint.decode(value),
   },
   /**
-   * Shows what clients hold about a recipient of e-mails: searches, consent, objections, e-mails with their outcomes.
-   * NOT_FOUND if no data was ever held.
+   * Shows the data that clients store about a recipient of e-mails: searches, consent, objections, e-mails with
+   * outcomes. NOT_FOUND if no data was ever held.
    */
   getRecipients: {
     path: "/vigie.admin.v1.AdminService/GetRecipients" as const,
@@ -488,7 +488,7 @@ export const AdminServiceService = {
   },
   /**
    * Changes the settings of a client, on every instance within five seconds (AIP-134). Existing searches beyond a new
-   * limit keep working, but the client can add no more.
+   * limit keep working, but the client cannot add more.
    */
   updateClient: {
     path: "/vigie.admin.v1.AdminService/UpdateClient" as const,
@@ -618,9 +618,9 @@ export const AdminServiceService = {
     responseDeserialize: (value: Buffer): Empty => Empty.decode(value),
   },
   /**
-   * Shows changes, matches and attempts as they happen on all instances. The server sends its metadata once every
-   * running instance publishes: from then on nothing is left out, unless the watcher is too slow. It then receives the
-   * number of skipped activities.
+   * Shows changes, matches and attempts as they happen on all instances. The server sends its metadata when every
+   * running instance publishes: from then on nothing is left out, unless the watcher is too slow. A slow watcher
+   * receives the number of skipped activities.
    */
   watchActivity: {
     path: "/vigie.admin.v1.AdminService/WatchActivity" as const,
@@ -643,7 +643,7 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   pauseStage: handleUnaryCall<PauseStageRequest, Stage>;
   /** Resumes a stage on every instance. */
   resumeStage: handleUnaryCall<ResumeStageRequest, Stage>;
-  /** Pauses a stage, and answers when no instance has work of it in progress. DEADLINE_EXCEEDED leaves it paused. */
+  /** Pauses a stage, and answers when no instance has work of the stage in progress. DEADLINE_EXCEEDED leaves it paused. */
   drainStage: handleUnaryCall<DrainStageRequest, Stage>;
   /**
    * Takes over this installation's streams and consumers from another database, with their messages and positions.
@@ -670,12 +670,12 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   /**
    * Resends a webhook, even a delivered one, with its original id and bytes, to the current endpoint of its search.
    * This is `POST /deliveries/{id}/resend`. A final delivery starts a new series of attempts; a waiting one becomes
-   * due. An item of an e-mail that has failed or waits for its retry is retried likewise. FAILED_PRECONDITION if its
-   * search no longer wants it, has no endpoint for it, or hides its contacts now.
+   * due. An item of an e-mail that has failed or waits for its retry is retried in the same way. FAILED_PRECONDITION if
+   * the search no longer wants the delivery, has no endpoint for it, or now hides its contacts.
    */
   resendDelivery: handleUnaryCall<ResendDeliveryRequest, Delivery>;
   /**
-   * Resends the deliveries that a client has not received since a time, in the background, oldest first.
+   * Resends the deliveries that a client has not received since a given time, in the background, oldest first.
    * `validate_only` only counts them. FAILED_PRECONDITION if the client has an unfinished recovery.
    */
   startRecovery: handleUnaryCall<StartRecoveryRequest, Recovery>;
@@ -697,15 +697,15 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   getDeadLetter: handleUnaryCall<GetDeadLetterRequest, DeadLetter>;
   /**
    * Publishes dead letters to their subjects again, oldest first, and deletes them. A message that is still invalid
-   * becomes a new dead letter. An interrupted call leaves some published but not deleted. Repeating it is safe: the
-   * stream recognises them for two minutes, and intake finds the same state later.
+   * becomes a new dead letter. An interrupted call may have published some without deleting them. Repeating the call is
+   * safe: for two minutes the stream drops duplicates, and later ones change nothing.
    */
   requeueDeadLetters: handleUnaryCall<RequeueDeadLettersRequest, RequeueDeadLettersResponse>;
   /** Deletes dead letters permanently. Without `force`, only reports what it would delete (AIP-165). */
   purgeDeadLetters: handleUnaryCall<PurgeDeadLettersRequest, PurgeDeadLettersResponse>;
   /**
-   * Lists the endpoints that have deliveries, those with most open ones first. An endpoint whose first delivery has
-   * just ended may be missing for a second.
+   * Lists the endpoints that have deliveries, starting with those that have most open ones. An endpoint whose first
+   * delivery has just ended may be missing for a second.
    */
   listEndpoints: handleUnaryCall<ListEndpointsRequest, ListEndpointsResponse>;
   /** Shows the health of an endpoint. NOT_FOUND if `ListEndpoints` does not list it. */
@@ -715,8 +715,8 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   /** Resumes an endpoint: its deliveries continue. */
   resumeEndpoint: handleUnaryCall<ResumeEndpointRequest, Endpoint>;
   /**
-   * Shows what clients hold about a recipient of e-mails: searches, consent, objections, e-mails with their outcomes.
-   * NOT_FOUND if no data was ever held.
+   * Shows the data that clients store about a recipient of e-mails: searches, consent, objections, e-mails with
+   * outcomes. NOT_FOUND if no data was ever held.
    */
   getRecipients: handleUnaryCall<GetRecipientsRequest, GetRecipientsResponse>;
   /**
@@ -728,7 +728,7 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   createClient: handleUnaryCall<CreateClientRequest, Client>;
   /**
    * Changes the settings of a client, on every instance within five seconds (AIP-134). Existing searches beyond a new
-   * limit keep working, but the client can add no more.
+   * limit keep working, but the client cannot add more.
    */
   updateClient: handleUnaryCall<UpdateClientRequest, Client>;
   /** Lists clients by name. */
@@ -761,9 +761,9 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   /** Deletes a source and its points. */
   deletePointSource: handleUnaryCall<DeletePointSourceRequest, Empty>;
   /**
-   * Shows changes, matches and attempts as they happen on all instances. The server sends its metadata once every
-   * running instance publishes: from then on nothing is left out, unless the watcher is too slow. It then receives the
-   * number of skipped activities.
+   * Shows changes, matches and attempts as they happen on all instances. The server sends its metadata when every
+   * running instance publishes: from then on nothing is left out, unless the watcher is too slow. A slow watcher
+   * receives the number of skipped activities.
    */
   watchActivity: handleServerStreamingCall<WatchActivityRequest, Activity>;
 }

@@ -57,7 +57,10 @@ export interface Client {
   matchesPerAdvertMax?:
     | number
     | undefined;
-  /** E-mail address for notices before and when an endpoint of the client is paused after failures; empty: none. */
+  /**
+   * E-mail address for notices before an endpoint of the client is paused after failures, and at the pause; empty:
+   * none.
+   */
   noticeAddress?:
     | string
     | undefined;

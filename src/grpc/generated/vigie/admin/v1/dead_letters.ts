@@ -8,7 +8,7 @@
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 import { Timestamp } from "../../../google/protobuf/timestamp.ts";
 
-/** Intake messages that were rejected, or met a bug. */
+/** Intake messages that were rejected, or could not be recorded because of a bug. */
 
 /** One message with its original bytes. */
 export interface DeadLetter {
@@ -39,9 +39,9 @@ export interface DeadLetter_HeadersEntry {
   value: string;
 }
 
-/** Filter of dead letters. Every condition that is set must hold. */
+/** Filter of dead letters. They must satisfy every condition that is set. */
 export interface DeadLetterFilter {
-  /** Only these: `deadLetters/{dead_letter}`, at most 1000. */
+  /** Dead letters with these names: `deadLetters/{dead_letter}`, at most 1000. */
   names: string[];
   /** Dead letters with this subject. */
   subject: string;
@@ -93,7 +93,7 @@ export interface RequeueDeadLettersRequest {
 export interface RequeueDeadLettersResponse {
   /** Their number. */
   requeuedCount: number;
-  /** Number of those that are kept, because a later message of their advert is recorded and they would change nothing. */
+  /** Number of those that are kept because they would change nothing: a later message of their advert is recorded. */
   overtakenCount: number;
 }
 

@@ -164,7 +164,7 @@ export interface Attempt {
   responseHead: string;
 }
 
-/** Request for a page of deliveries. Every condition that is set must hold. */
+/** Request for a page of deliveries. They must satisfy every condition that is set. */
 export interface ListDeliveriesRequest {
   /** At most 1000; 0 means 50. */
   pageSize: number;
@@ -188,9 +188,9 @@ export interface ListDeliveriesRequest {
   client: string;
   /** `properties/{property}`. At most one of this, `advert` and `advert_url`. */
   property: string;
-  /** `adverts/{advert}`: deliveries of its property. */
+  /** `adverts/{advert}`. Lists the deliveries of its property. */
   advert: string;
-  /** The URL of an advert, ignoring the part after `#`: deliveries of its property. */
+  /** The URL of an advert, ignoring the part after `#`. Lists the deliveries of its property. */
   advertUrl: string;
   /** A kind of event, for example `ad.update.price`. */
   kind: string;

@@ -34,11 +34,11 @@ export interface Feed {
   refusal: string;
   /** Adverts in the snapshot. */
   readCount: number;
-  /** Of these, new ones. */
+  /** New adverts among these. */
   newCount: number;
-  /** Of these, changed ones. */
+  /** Changed adverts among these. */
   changedCount: number;
-  /** Of these, unchanged ones that were published again. */
+  /** Unchanged adverts among these that were published again. */
   republishedCount: number;
   /** Adverts that were missing from it, and expired. */
   goneCount: number;

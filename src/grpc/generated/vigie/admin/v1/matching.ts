@@ -10,11 +10,11 @@ import { Timestamp } from "../../../google/protobuf/timestamp.ts";
 
 /** The search index and the explanation of one pair. */
 
-/** The search index, as each instance with the role `intake` holds it. */
+/** The search index of each instance with the role `intake`. */
 export interface Index {
   /** One per instance. */
   instances: IndexInstance[];
-  /** Searches in PostgreSQL that are not deleted. Every instance should hold as many. */
+  /** Searches in PostgreSQL that are not deleted. The index of every instance should have the same number. */
   storedSearchCount: number;
 }
 
@@ -65,7 +65,7 @@ export interface IndexedSearch {
   indexed?:
     | boolean
     | undefined;
-  /** Its criteria in JSON, as matching applies them: lists resolved, bounds of 0 removed. */
+  /** Its criteria in JSON, as matching applies them: lists are resolved, and limits of 0 are removed. */
   criteriaJson: string;
   /** True if its notifications are on. */
   notificationEnabled: boolean;

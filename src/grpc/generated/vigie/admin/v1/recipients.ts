@@ -7,7 +7,7 @@
 /* eslint-disable */
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 
-/** Recipients of e-mails: what clients hold about an address, and its erasure. */
+/** Recipients of e-mails: the data that clients store about an address, and its erasure. */
 
 /** Request for the data about an address. */
 export interface GetRecipientsRequest {
@@ -20,8 +20,8 @@ export interface GetRecipientsRequest {
 /** The data about an address. */
 export interface GetRecipientsResponse {
   /**
-   * A JSON document as `vigie recipients export` writes it: `clients` has, for each that holds something, what
-   * `GET /recipients/{address}` answers to it.
+   * A JSON document as `vigie recipients export` writes it. `clients` has, for each client with data, the answer of
+   * `GET /recipients/{address}`.
    */
   documentJson: string;
 }
@@ -40,17 +40,17 @@ export interface RecipientErasure {
   client: string;
   /** The client's display name. */
   clientName: string;
-  /** Searches that sent e-mails to it, or mentioned it. */
+  /** Searches that sent e-mails to the address, or mentioned it. */
   searchCount: number;
-  /** Items of e-mails to it. */
+  /** Items of e-mails to the address. */
   itemCount: number;
-  /** Of these, the cancelled ones. */
+  /** Cancelled items among these. */
   cancelledCount: number;
 }
 
 /** The erased data. */
 export interface EraseRecipientsResponse {
-  /** By client, without clients that never had it. */
+  /** By client, without clients that never had the address. */
   erasures: RecipientErasure[];
 }
 

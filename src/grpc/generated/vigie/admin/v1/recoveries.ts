@@ -9,8 +9,8 @@ import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 import { Timestamp } from "../../../google/protobuf/timestamp.ts";
 
 /**
- * Recoveries: everything that a client should have received since a moment, resent at a rate that leaves slots for new
- * deliveries. Clients start them themselves (`POST /recoveries`); these are the same.
+ * Recoveries: they resend everything that a client should have received since a given time, and leave slots for new
+ * deliveries. Clients can also start them themselves (`POST /recoveries`).
  */
 
 /** One recovery and its progress. */
@@ -37,11 +37,11 @@ export interface Recovery {
   state: Recovery_State;
   /** Matching deliveries; grows while they are counted. */
   matchedCount: number;
-  /** Of these, attempted for the recovery. */
+  /** Matching deliveries that were attempted for the recovery. */
   sentCount: number;
-  /** Of these, answered with 200. */
+  /** Attempted deliveries that were answered with 200. */
   deliveredCount: number;
-  /** Of these, not answered with 200: their series of attempts continue. */
+  /** Attempted deliveries that were not answered with 200; their retries continue. */
   failedCount: number;
   /** Not sent yet. */
   remainingCount: number;

@@ -97,7 +97,7 @@ export interface ImportPointsOfInterestRequest {
   source: string;
   /** At most 10,000 per message. */
   points: PointOfInterest[];
-  /** True in the last message. Without it nothing is replaced: an interrupted upload could otherwise count as complete. */
+  /** True in the last message. Without it nothing is replaced, so that an interrupted upload does not count as complete. */
   last: boolean;
 }
 

@@ -45,7 +45,7 @@ export interface Status {
   intakeLead: IntakeLead | undefined;
 }
 
-/** The intake has one leader at a time. */
+/** The leadership of intake: one instance leads at a time. */
 export interface IntakeLead {
   /** When the last leader began its work; absent if there was none. */
   beginTime:
@@ -114,13 +114,13 @@ export interface Stage {
   instanceCount: number;
 }
 
-/** Whether the stage takes new work. */
+/** The state of a stage. */
 export const Stage_State = {
   /** STATE_UNSPECIFIED - Not used. */
   STATE_UNSPECIFIED: "STATE_UNSPECIFIED",
   /** STATE_RUNNING - Takes new work. */
   STATE_RUNNING: "STATE_RUNNING",
-  /** STATE_PAUSING - Paused by an operator, with work in progress or an instance that does not know of the pause yet. */
+  /** STATE_PAUSING - Paused by an operator, with work in progress, or with an instance that has not read the pause yet. */
   STATE_PAUSING: "STATE_PAUSING",
   /** STATE_PAUSED - Paused by an operator, without work in progress. */
   STATE_PAUSED: "STATE_PAUSED",
@@ -214,7 +214,10 @@ export interface AdoptStreamsRequest {
 
 /** The streams and consumers that were taken over. */
 export interface AdoptStreamsResponse {
-  /** For each the stream or consumer, its waiting messages, and its owner; empty if none belongs to another database. */
+  /**
+   * A sentence for each stream or consumer, with its waiting messages and its owner; empty if none belongs to another
+   * database.
+   */
   adopted: string[];
 }
 
