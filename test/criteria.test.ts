@@ -228,7 +228,7 @@ function marketsOf(...rows: readonly Partial<MarketPrice>[]): PropertyFacts['mar
   const market = {
     code: '',
     name: 'Paris',
-    isDepartment: false,
+
     transactionType: 0,
     propertyType: 0,
     count: 83,

@@ -59,10 +59,10 @@ test('an e-mail states the property, its price and former price, its location, a
 test('an e-mail says how far the price is from the market, if the search compares it and accepts it', () => {
   // 62 m².
   const kind = { code: '83137', transactionType: 0, propertyType: 0 };
-  const market = { ...kind, name: 'Toulon', isDepartment: false, median: 5_000, count: 83, changedAt: new Date(0) };
+  const market = { ...kind, name: 'Toulon', median: 5_000, count: 83, changedAt: new Date(0) };
   const reasonAt = (price: number, bounds: object, language: 'fr' | 'en' = 'fr'): string => {
     const reader = startReader([{ publicTitle: 'Toulon', ...bounds }], {
-      markets: new Map([[marketKey(kind), market]]),
+      markets: new Map([[marketKey('83137', 0, 0), market]]),
     });
     reader.publish(flat(0, price));
     return reasonsOf(reader.mail(language));

@@ -4,7 +4,7 @@
  */
 
 import type { Context } from 'koa';
-import { legendOf } from '../engine/domain/criterion-kinds.ts';
+import type { Member } from '../engine/domain/criterion-kinds.ts';
 import type { Uuid } from '../engine/domain/ids.ts';
 import { MARK_STATES, type MarkState } from '../engine/store/search-marks.ts';
 import { codeOf, Fault, FLAG, INSTANT, idIn, integer, NUMBER, oneOf, text, uuidIn, type ValueRule } from '../values.ts';
@@ -160,9 +160,9 @@ export function idParameter(description: string, collection: string): ParameterR
   return parameter(description, idIn(collection), null, valueOf);
 }
 
-/** The code of one of `meanings`; required. */
-export function codeParameter(description: string, meanings: readonly string[]): ParameterRule<number> {
-  return { ...parameter(`${description} ${legendOf(meanings)}`, codeOf(meanings), 0), isRequired: true };
+/** A code of a criterion; required. */
+export function codeParameter({ requested, names }: Member<'code' | 'codes'>): ParameterRule<number> {
+  return { ...parameter(requested, codeOf(names), 0), isRequired: true };
 }
 
 /** Any of `choices`, repeatable; none means all of them. */

@@ -146,9 +146,8 @@ export const ROUTES: readonly Route[] = [
     parameters: MARKET_PARAMETERS,
     refusals: [404],
     details:
-      'The market with which `marketDifferenceMin` and `marketDifferenceMax` compare a property of this type in this ' +
-      'place. If fewer than 50 prices are known in a city, its department is the market. The answer is 404 if too few ' +
-      'are known there too.',
+      'The market with which `marketDifferenceMin` and `marketDifferenceMax` compare a property: in a city with fewer ' +
+      'than 50 prices, that of its department.',
   }),
   route('get /publishers', 'PublisherName', 'collection', 'Completes the name of a publisher', {
     parameters: PUBLISHER_PARAMETERS,

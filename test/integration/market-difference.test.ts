@@ -280,8 +280,14 @@ describe('a search with a bound', () => {
       french,
       new RegExp(`^Le prix au m² est 25 % au-dessus de la médiane de ${count} appartements à vendre`),
     );
-    assert.match(french, /à Toulon \([\d ,]+ €\/m²\)\. La recherche accepte au plus -10 %\.$/);
-    assert.match((await explanationOf(search, unknown.property)).reason, /^Too few prices are known/);
+    assert.match(
+      french,
+      /à Toulon \([\d ,]+ €\/m²\)\. L'écart avec le prix du marché \(25 %\) dépasse le maximum de -10 %\.$/,
+    );
+    assert.match(
+      (await explanationOf(search, unknown.property)).reason,
+      /^The difference from the market price is unknown\./,
+    );
     const anywhere = await createSearch({ includedCities: [], propertyTypes: [LAND], marketDifferenceMax: 0 });
     const ofParis = await explanationOf(anywhere, paris.property);
     assert.match(

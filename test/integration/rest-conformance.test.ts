@@ -44,8 +44,8 @@ const ADVERT: AdvertFacts = {
 /** The market of flats for sale in Toulon. */
 function marketsOf(median: number): PropertyFacts['markets'] {
   const kind = { code: '83137', transactionType: 0, propertyType: 0 };
-  const market = { ...kind, name: 'Toulon', isDepartment: false, median, count: 83, changedAt: new Date(0) };
-  return new Map([[marketKey(kind), market]]);
+  const market = { ...kind, name: 'Toulon', median, count: 83, changedAt: new Date(0) };
+  return new Map([[marketKey('83137', 0, 0), market]]);
 }
 
 /** A flat in Toulon that satisfies each search below. */

@@ -306,8 +306,7 @@ const MARKETS: readonly MarketPrices[] = [
       Array.from({ length: 7 }, (_, propertyType): readonly [string, MarketPrice] => {
         const median = medians[(at + transactionType + propertyType) % medians.length] ?? null;
         const count = median === null ? null : 50 + at;
-        const place = { code, name: code, isDepartment: code.length < 5 };
-        const market = { ...place, transactionType, propertyType, median, count, changedAt: new Date(0) };
+        const market = { code, name: code, transactionType, propertyType, median, count, changedAt: new Date(0) };
         return [`${code}/${transactionType}/${propertyType}`, market];
       }),
     ),

@@ -186,6 +186,7 @@ export function randomMembers(random: Random, properties: readonly KnownProperty
     excludedSiteCategories: now(0.15) ? category() : [],
     includedPublishers: now(0.05) ? publishers : [],
     excludedPublishers: now(0.1) ? random.pick(properties).facts.adverts.flatMap(publishersOf) : [],
+    marketDifferenceMax: now(0.15) ? random.integer(-60, 60) : null,
     expressions: now(0.25)
       ? `expressions[0][0][word]=${encodeURIComponent(random.pick(WORDS))}&expressions[0][0][options][includes]=${now(0.7)}`
       : null,

@@ -132,12 +132,15 @@ interface RangeWords {
   readonly answered: string;
 }
 
-/** Requires a value within the limits of members `…Min` and `…Max`. In the forms `floor` and `percent`, 0 is a limit. */
-export function range<
-  Name extends string,
-  const S extends Source<number | null>,
-  F extends 'bound' | 'floor' | 'percent',
->(name: Name, source: S, form: F, words: RangeWords & { readonly min: string }) {
+type MemberForm = 'bound' | 'floor' | 'percent';
+
+/** Requires a value within the limits of the members `…Min` and `…Max`. In the forms `floor` and `percent`, 0 is a limit. */
+export function range<Name extends string, const S extends Source<number | null>, F extends MemberForm>(
+  name: Name,
+  source: S,
+  form: F,
+  words: RangeWords & { readonly min: string },
+) {
   const minName = `${name}Min` as const;
   const maxName = `${name}Max` as const;
   return {
@@ -235,7 +238,7 @@ export function code<Name extends string, const S extends Source<number | null>>
     source,
     names,
     unset: keyed<Name, number | null>(name, null),
-    members: keyed(name, { form: 'code', unset: null, ...described(names), names } satisfies Member<'code'>),
+    members: keyed(name, { form: 'code', unset: null, ...legendOf(names), names } satisfies Member<'code'>),
     isSet: (criteria: Requested) => criteria[name] !== null,
     holds: (criteria: Requested, considered: Considered) =>
       isMet(source, considered, (value) => value === criteria[name]),
@@ -259,7 +262,7 @@ export function codes<Name extends string, const S extends Source<number | null>
     source,
     names,
     unset: keyed<Name, readonly number[]>(name, []),
-    members: keyed(name, { form: 'codes', unset: null, ...described(names), names } satisfies Member<'codes'>),
+    members: keyed(name, { form: 'codes', unset: null, ...legendOf(names), names } satisfies Member<'codes'>),
     isSet: (criteria: Requested) => criteria[name].length > 0,
     holds: (criteria: Requested, considered: Considered) =>
       isMet(source, considered, (value) => value !== null && criteria[name].includes(value)),
@@ -269,13 +272,9 @@ export function codes<Name extends string, const S extends Source<number | null>
   };
 }
 
-/** `0 sale, 1 rent.` */
-export function legendOf(names: readonly string[]): string {
-  return `${names.map((name, position) => `${position} ${name}`).join(', ')}.`;
-}
-
-function described(names: readonly string[]): { readonly requested: string; readonly answered: string } {
-  return { requested: legendOf(names), answered: legendOf(names) };
+function legendOf(names: readonly string[]): { readonly requested: string; readonly answered: string } {
+  const legend = `${names.map((name, position) => `${position} ${name}`).join(', ')}.`;
+  return { requested: legend, answered: legend };
 }
 
 /** Accepts any of several letters, given in the member `memberName`; an empty list accepts all. */

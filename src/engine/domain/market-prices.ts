@@ -1,21 +1,18 @@
 /**
- * The markets with which a search compares the price of a property (decisions, section 3, *Market difference*): the
- * live properties of one place, transaction and type. Properties carry the stored rows, and the difference is computed
- * when a criterion first needs it.
+ * The markets with which a search compares the price of a property (decisions, section 3, *Market difference*): the live
+ * properties of one place, transaction and type. Properties carry the stored rows, and a criterion looks its market up.
  */
 
 import { comparablePrice, type Market, type PricedProperty } from './price-coherence.ts';
 
 export interface MarketPrice {
-  /** INSEE code of a commune or arrondissement (five characters), or code of a department. */
+  /** INSEE code of a commune or arrondissement, or code of a department. */
   readonly code: string;
   readonly name: string;
-  readonly isDepartment: boolean;
   readonly transactionType: number;
   readonly propertyType: number;
-  /** In euros per m² (of land, for land). Null while fewer than `MARKET_SIZE_MIN` prices are known. */
+  /** In euros per m² (of land, for land). Null, like the count, while fewer than `MARKET_SIZE_MIN` prices are known. */
   readonly median: number | null;
-  /** The number of priced live properties; null if the median is null. */
   readonly count: number | null;
   /** When the median last changed. */
   readonly changedAt: Date;
@@ -38,36 +35,28 @@ export interface Medians {
 export const NO_MARKETS: MarketPrices = new Map();
 export const NO_MEDIANS: Medians = { median: () => null, changedAt: () => null, markets: NO_MARKETS };
 
-export function marketKey({
-  code,
-  transactionType,
-  propertyType,
-}: Pick<MarketPrice, 'code' | 'transactionType' | 'propertyType'>): string {
-  return `${code}/${transactionType}/${propertyType}`;
+/** `kind`: the type of property or, for the coherence of prices, whether it is land. */
+export function marketKey(code: string, transactionType: number, kind: number | boolean): string {
+  return `${code}/${transactionType}/${kind}`;
 }
 
-export interface MarketPlace {
+export function isDepartment({ code }: MarketPrice): boolean {
+  return code.length < '83137'.length;
+}
+
+export interface MarketPlace extends Pick<PricedProperty, 'transactionType' | 'propertyType' | 'departmentCode'> {
   /** The code of the commune. For an arrondissement, its own code precedes that of the city. */
   readonly inseeCodes: readonly string[];
-  readonly departmentCode: string | null;
-  readonly transactionType: number | null;
-  readonly propertyType: number | null;
 }
 
-/** The rows that decide the market of a property, the smallest place first. Only the last may have a median. */
-function decisiveRows(
-  { inseeCodes, departmentCode, transactionType, propertyType }: MarketPlace,
-  markets: MarketPrices,
-): readonly MarketPrice[] {
-  const rows: MarketPrice[] = [];
-  if (transactionType === null || propertyType === null) return rows;
-  for (const code of departmentCode === null ? inseeCodes : [...inseeCodes, departmentCode]) {
-    const row = markets.get(marketKey({ code, transactionType, propertyType }));
-    if (row === undefined) continue;
-    rows.push(row);
-    if (row.median !== null) break;
-  }
-  return rows;
+/** The rows that decide the market of a property, the smallest place first. All but the last lack a median. */
+function decisiveRows(place: MarketPlace, markets: MarketPrices): readonly MarketPrice[] {
+  const { inseeCodes, departmentCode, transactionType, propertyType } = place;
+  if (transactionType === null || propertyType === null) return [];
+  const codes = departmentCode === null ? inseeCodes : [...inseeCodes, departmentCode];
+  const rows = codes.flatMap((code) => markets.get(marketKey(code, transactionType, propertyType)) ?? []);
+  const known = rows.findIndex(({ median }) => median !== null);
+  return known === -1 ? rows : rows.slice(0, known + 1);
 }
 
 /** Returns null if too few prices are known, or if the transaction or the type is unknown. */
@@ -92,9 +81,8 @@ export interface MarketDifference {
 
 /** Returns null if the property has no market, price or surface. */
 export function marketDifferenceOf(property: ComparedProperty): MarketDifference | null {
-  const { markets } = property;
-  const price = markets.size === 0 ? null : comparablePrice(property);
-  const market = price === null ? null : marketOfPlace(property, markets);
+  const price = comparablePrice(property);
+  const market = price === null ? null : marketOfPlace(property, property.markets);
   if (price === null || market === null) return null;
   return { percent: ((price - market.median) / market.median) * 100, market };
 }

@@ -84,10 +84,7 @@ async function readReference(): Promise<Reference> {
     department: (code) => departmentsByCode.get(code) ?? null,
     departmentById: (id) => departmentsById.get(id) ?? null,
     departments: () => departments,
-    nameOf(code) {
-      const commune = communeOf(code);
-      return commune === null ? (departmentsByCode.get(code)?.name ?? null) : nameOf(commune);
-    },
+    nameOf: (code) => orNull(communeOf(code))?.name ?? departmentsByCode.get(code)?.name ?? null,
     outlinesOf: (department) =>
       outlines.ofDepartment((insee) => {
         const commune = table.byInsee.get(insee);

@@ -84,25 +84,18 @@ export async function computeMedians(database: Database): Promise<number> {
   });
 }
 
-interface MarketRow {
+/** If both tables are empty, every member but `newest` is null. */
+interface MarketRow extends Omit<MarketPrice, 'name'> {
   /** The revisions of both tables. */
   readonly newest: string;
-  /** If both tables are empty, this and all following members are null. */
-  readonly code: string | null;
-  readonly transactionType: number;
-  /** Null for a market of one type. */
+  /** Null for the market of one type. */
   readonly isLand: boolean | null;
-  readonly propertyType: number;
-  readonly median: number | null;
-  readonly count: number | null;
-  readonly changedAt: Date;
 }
 
 /** Returns no row if nothing has changed since the revisions $1. Reads two small tables by sequential scans. */
 const READ_CHANGED = `
   select newest, stored.* from (
-    select concat_ws('/', (select coalesce(max(revision), 0) from market_medians),
-      (select coalesce(max(revision), 0) from market_prices)) as newest
+    select concat((select max(revision) from market_medians), '/', (select max(revision) from market_prices)) as newest
   ) as revisions left join (
     select department_code as code, transaction_type as "transactionType", is_land as "isLand",
       null as "propertyType", median, null as count, changed_at as "changedAt"
@@ -112,10 +105,7 @@ const READ_CHANGED = `
   ) as stored on true
   where newest is distinct from $1::text`;
 
-/**
- * Creates a cached reader, which all users in a process may share. `nameOf`: the name of a commune or department, for
- * explanations.
- */
+/** Creates a cached reader, which all users in a process may share. `nameOf`: the names of places, for explanations. */
 export function followMedians(
   database: Queryable,
   nameOf: (code: string) => string | null = () => null,
@@ -136,29 +126,17 @@ export function followMedians(
   };
 }
 
-const INSEE_CODE_LENGTH = 5;
-
 function mediansOf(rows: readonly MarketRow[], nameOf: (code: string) => string | null): Medians {
-  const coherence = new Map<string, MarketRow>();
   const markets = new Map<string, MarketPrice>();
-  for (const row of rows) {
-    const { code, transactionType, isLand, propertyType, median, count, changedAt } = row;
-    if (code === null) continue;
-    if (isLand !== null) {
-      coherence.set(keyOf({ departmentCode: code, transactionType, isLand }), row);
-      continue;
-    }
-    const place = { code, name: nameOf(code) ?? code, isDepartment: code.length < INSEE_CODE_LENGTH };
-    const market = { ...place, transactionType, propertyType, median, count, changedAt };
-    markets.set(marketKey(market), market);
+  for (const { newest: _, isLand, ...row } of rows) {
+    const key = marketKey(row.code, row.transactionType, isLand ?? row.propertyType);
+    markets.set(key, { ...row, name: nameOf(row.code ?? '') ?? row.code });
   }
+  const coherenceOf = ({ departmentCode, transactionType, isLand }: Market): MarketPrice | undefined =>
+    markets.get(marketKey(departmentCode, transactionType, isLand));
   return {
-    median: (market) => coherence.get(keyOf(market))?.median ?? null,
-    changedAt: (market) => coherence.get(keyOf(market))?.changedAt ?? null,
+    median: (market) => coherenceOf(market)?.median ?? null,
+    changedAt: (market) => coherenceOf(market)?.changedAt ?? null,
     markets,
   };
-}
-
-function keyOf({ departmentCode, transactionType, isLand }: Market): string {
-  return `${departmentCode}/${transactionType}/${isLand}`;
 }

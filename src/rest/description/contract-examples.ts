@@ -6,7 +6,6 @@
 import type { EventKind } from '../../engine/domain/codes.ts';
 import type { WebhookChannel } from '../../engine/domain/delivery.ts';
 import { searchNumberOf, uuidOf } from '../../engine/domain/ids.ts';
-import type { KnownMarket } from '../../engine/domain/market-prices.ts';
 import { propertyDocument } from '../../engine/domain/property-document.ts';
 import { bodyHead, bodyOf } from '../../engine/domain/routing.ts';
 import { SEARCH_DEFAULTS, type Search, type SearchMembers } from '../../engine/domain/search.ts';
@@ -14,7 +13,6 @@ import type { Reference } from '../../engine/reference/communes.ts';
 import { FEATURES } from '../../features.ts';
 import { deliveryDocument } from '../deliveries.ts';
 import { collectionClassOf, identityOf } from '../hydra.ts';
-import { marketDocument } from '../markets.ts';
 import { matchDocument } from '../matches.ts';
 import { searchTemplate } from '../query.ts';
 import { cityDocument, featureDocument, locationDocument, publisherNameDocument } from '../reference.ts';
@@ -152,7 +150,10 @@ function itemExamples(reference: Reference): Readonly<Record<string, object>> {
     Location: locationDocument(present(reference.completePlaces('Toulon', { offset: 0, limit: 1 }).places[0])),
     PublisherName: publisherNameDocument('Agence du port'),
     ...Object.assign({}, ...FEATURES.map(({ contract }) => contract?.examples?.(samples))),
-    Market: marketDocument(marketExample(), `/markets?city=/cities/${TOULON}&transactionType=0&propertyType=0`),
+    Market: {
+      ...identityOf('Market', `/markets?city=/cities/${TOULON}&transactionType=0&propertyType=0`),
+      ...{ median: 4_200, count: 83, name: 'Toulon', level: 'city', changedAt: AT.toISOString() },
+    },
     User: { ...identityOf('User', `/users/${ID.client}`), name: 'acme', publicName: 'Agence du port' },
   };
 }
@@ -192,11 +193,6 @@ function alertExample(kind: EventKind, channel: WebhookChannel, { resolvePlace }
   const match = { id: ID.match, createdAt: AT.toISOString(), updatedAt: AT.toISOString() };
   const document = propertyDocument(stored.state, stored.crawls, resolvePlace, { withContacts: true });
   return JSON.parse(bodyOf(bodyHead({ kind, field }, ID.search, PROPERTY, match), JSON.stringify(document)));
-}
-
-function marketExample(): KnownMarket {
-  const place = { code: TOULON, name: 'Toulon', isDepartment: false };
-  return { ...place, transactionType: 0, propertyType: 0, median: 4_200, count: 83, changedAt: AT };
 }
 
 function deliveryExample(): object {

@@ -87,7 +87,7 @@ const Location = z.strictObject({
 const Market = z.strictObject({
   ...identity('Market'),
   median: z.number().meta({ description: 'Median price per m², euros; for land per m² of land.' }),
-  count: z.int().meta({ description: 'Number of live properties with a price.' }),
+  count: z.int().meta({ description: 'Number of live properties whose price is known.' }),
   name: text('Name of the city, arrondissement or department.'),
   level: z.enum(['city', 'department']).meta({ description: 'Kind of place.' }),
   changedAt: dateTime('When the median last changed.'),

@@ -3,7 +3,7 @@
 import { useAnswer } from '../answer.ts';
 import type { MarketDocument } from '../documents.ts';
 import { useModel } from '../model-context.ts';
-import { type Query, Refusal, type Rest } from '../rest.ts';
+import { Refusal } from '../rest.ts';
 import { useWords } from '../words/language.ts';
 import type { Draft } from './draft.ts';
 
@@ -15,41 +15,34 @@ export function Markets({ draft }: { readonly draft: Draft }) {
   const { rest } = useModel();
   const queries = queriesOf(draft);
   const { value } = useAnswer(
-    async (signal) =>
-      Promise.all(queries.map(async (query) => ({ query, market: await readMarket(rest, query, signal) }))),
+    (signal) =>
+      Promise.all(
+        queries.map(async (query) => {
+          const market = await rest.read<MarketDocument>('/markets', query, signal).catch(nullIfUnknown);
+          return market && { ...market, type: words.propertyTypes[Number(query.propertyType)] ?? '' };
+        }),
+      ),
     [JSON.stringify(queries)],
   );
-  const lines = (value ?? []).flatMap(({ query, market }) => {
-    if (market === null) return [];
-    const type = words.propertyTypes[Number(query.propertyType)] ?? '';
-    return words.market(type, market.name, words.euros(market.median), words.number(market.count));
-  });
+  const lines = (value ?? []).map(
+    (market) =>
+      market && words.market(market.type, market.name, words.euros(market.median), words.number(market.count)),
+  );
   // Two small communes may share the market of their department.
-  return [...new Set(lines)].map((line) => (
-    <p key={line} class="hint">
-      {line}
-    </p>
-  ));
+  return [...new Set(lines)].map((line) => line && <p class="hint">{line}</p>);
 }
 
-function queriesOf({ transactionType, propertyTypes, includedCities, includedDepartments }: Draft): readonly Query[] {
+function queriesOf({ transactionType, propertyTypes, includedCities, includedDepartments }: Draft) {
   if (transactionType === '') return [];
-  const places: readonly Query[] = [
+  const places = [
     ...includedCities.map(({ value: city }) => ({ city })),
     ...includedDepartments.map(({ value: department }) => ({ department })),
   ];
-  const queries = places.flatMap((place) =>
-    propertyTypes.map((propertyType) => ({ ...place, transactionType, propertyType })),
-  );
-  return queries.slice(0, SHOWN_MAX);
+  const kinds = propertyTypes.map((propertyType) => ({ transactionType, propertyType }));
+  return places.flatMap((place) => kinds.map((kind) => ({ ...place, ...kind }))).slice(0, SHOWN_MAX);
 }
 
-/** Null if too few prices are known. */
-async function readMarket(rest: Rest, query: Query, signal: AbortSignal): Promise<MarketDocument | null> {
-  try {
-    return await rest.read<MarketDocument>('/markets', query, signal);
-  } catch (error) {
-    if (error instanceof Refusal && error.status === 404) return null;
-    throw error;
-  }
+function nullIfUnknown(error: unknown): null {
+  if (error instanceof Refusal && error.status === 404) return null;
+  throw error;
 }

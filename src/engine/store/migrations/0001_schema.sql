@@ -376,7 +376,7 @@ create table market_prices (
   -- In euros per m². Median and count are null if the market had a median, but now too few prices are known.
   median double precision,
   property_count integer,
-  -- When the median changed.
+  -- As in market_medians; a new count changes the revision alone.
   changed_at timestamptz not null,
   -- As in market_medians, but a changed count increases it too.
   revision bigint not null,
