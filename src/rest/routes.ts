@@ -9,7 +9,7 @@ import { MARKET_PARAMETERS } from './markets.ts';
 import { MATCH_LIST_PARAMETERS, SEARCH_MATCH_PARAMETERS } from './matches.ts';
 import { POINT_PARAMETERS } from './points-of-interest.ts';
 import { PROPERTY_LIST_PARAMETERS } from './properties.ts';
-import { CITY_LIST_PARAMETERS, LOCATION_PARAMETERS, NAMED_LIST_PARAMETERS } from './reference.ts';
+import { CITY_LIST_PARAMETERS, LOCATION_PARAMETERS, NAMED_LIST_PARAMETERS, PUBLISHER_PARAMETERS } from './reference.ts';
 import { type Route, route } from './route.ts';
 import { SEARCH_LIST_PARAMETERS } from './searches.ts';
 import { WEBHOOK_TEST_PARAMETERS } from './webhook-tester.ts';
@@ -141,6 +141,12 @@ export const ROUTES: readonly Route[] = [
     details:
       'The cities, departments and zip codes that match the typed text, most populated first, each with the member ' +
       'of a search that accepts it.',
+  }),
+  route('get /publishers', 'PublisherName', 'collection', 'Completes the name of a publisher', {
+    parameters: PUBLISHER_PARAMETERS,
+    details:
+      'Professional publishers and agencies of adverts of the last 90 days, never individuals, in alphabetical order, ' +
+      'at most 20. For `includedPublishers` and `excludedPublishers`.',
   }),
   route('get /markets', 'Market', 'item', 'Reads the median price of a market', {
     parameters: MARKET_PARAMETERS,

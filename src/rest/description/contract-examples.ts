@@ -17,7 +17,7 @@ import { collectionClassOf, identityOf } from '../hydra.ts';
 import { marketDocument } from '../markets.ts';
 import { matchDocument } from '../matches.ts';
 import { searchTemplate } from '../query.ts';
-import { cityDocument, featureDocument, locationDocument } from '../reference.ts';
+import { cityDocument, featureDocument, locationDocument, publisherNameDocument } from '../reference.ts';
 import type { Route, Samples } from '../route.ts';
 import { departmentDocument, searchDocument, siteCategoryDocument } from '../search-document.ts';
 import { sampleChange, sampleMessages } from '../webhook-tester.ts';
@@ -67,6 +67,7 @@ export const PARAMETER_EXAMPLES: Readonly<Record<string, unknown>> = {
   'uuid[]': [PROPERTY],
   property: PROPERTY,
   query: 'toul',
+  name: 'agence',
   city: `/cities/${TOULON}`,
   transactionType: '0',
   propertyType: '0',
@@ -149,6 +150,7 @@ function itemExamples(reference: Reference): Readonly<Record<string, object>> {
       delivery: { delivered: true, statusCode: 200, durationMs: 84, error: null, responseBody: 'ok', token: token() },
     },
     Location: locationDocument(present(reference.completePlaces('Toulon', { offset: 0, limit: 1 }).places[0])),
+    PublisherName: publisherNameDocument('Agence du port'),
     ...Object.assign({}, ...FEATURES.map(({ contract }) => contract?.examples?.(samples))),
     Market: marketDocument(marketExample(), `/markets?city=/cities/${TOULON}&transactionType=0&propertyType=0`),
     User: { ...identityOf('User', `/users/${ID.client}`), name: 'acme', publicName: 'Agence du port' },
