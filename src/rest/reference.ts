@@ -1,7 +1,7 @@
 /**
  * The resources that searches refer to, `/cities`, `/departments`, `/site_categories`, `/features` and `/users/{id}`
  * (specification, 2.2, 2.6), and two that complete typed text (decisions, section 7): `/public/location-autocomplete`,
- * with the places that match, each with its IRI and the search member that accepts it, and `/publishers`.
+ * the places, each with its IRI and the search member that accepts it, and `/publishers`.
  */
 
 import type Router from '@koa/router';

@@ -1,7 +1,7 @@
 /**
  * Functions that make the rows of `criterion-table.ts`, one for each kind of criterion. A row defines which members of
- * a search set the criterion, which fact it compares, and how it is explained. Areas, expressions, features, site
- * categories and publishers have their own modules.
+ * a search set the criterion, which fact it compares, and how it is explained. Areas, expressions, features, publishers
+ * and site categories have their own modules.
  */
 
 import { type InLanguages, type Language, rangeReason, type Unit } from './criterion-words.ts';

@@ -1,6 +1,6 @@
 /**
  * Site categories, stored by id and compared by name (`publisher.category`). Included categories are a criterion.
- * Adverts of excluded categories, and of excluded publishers, are removed before any criterion is evaluated.
+ * Adverts of excluded categories and publishers are removed before any criterion is evaluated.
  */
 
 import { type Considered, keyed, member, verdictReason } from './criterion-kinds.ts';
@@ -74,7 +74,7 @@ export function excludesAdverts({ excludedSiteCategories, excludedPublishers }: 
   return excludedSiteCategories.length > 0 || excludedPublishers.length > 0;
 }
 
-/** The only adverts that a search considers: live ones of no excluded site category and no excluded publisher. */
+/** The only adverts that a search considers: live ones of no excluded site category or publisher. */
 export function consideredAdverts(
   criteria: Excluded,
   { adverts }: { readonly adverts: readonly AdvertFacts[] },

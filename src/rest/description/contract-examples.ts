@@ -65,6 +65,7 @@ export const PARAMETER_EXAMPLES: Readonly<Record<string, unknown>> = {
   'uuid[]': [PROPERTY],
   property: PROPERTY,
   query: 'toul',
+  name: 'agence',
   city: `/cities/${TOULON}`,
   transactionType: '0',
   propertyType: '0',

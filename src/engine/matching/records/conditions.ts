@@ -1,7 +1,7 @@
 /**
- * The conditions of a search: the criteria that neither columns nor places cover (limits, codes, letters, features, site
- * categories and publishers) and all criteria that an unknown value also satisfies (`orMissing`). If there are any, they
- * include the expressions. Equal conditions are stored once, and evaluated when the first candidate needs them.
+ * The conditions of a search: the criteria that neither columns nor places cover (limits, codes, letters, features,
+ * site categories and publishers) and all criteria that an unknown value also satisfies (`orMissing`). If there are any,
+ * they include the expressions. Equal conditions are stored once, and evaluated when the first candidate needs them.
  */
 
 import type { Criteria } from '../../domain/criteria.ts';
