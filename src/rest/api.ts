@@ -74,7 +74,6 @@ export function createRoutes(dependencies: ApiDependencies): {
   propertyRoutes(router, dependencies);
   referenceRoutes(router, dependencies);
   locationRoutes(router, dependencies, limiter);
-  publisherRoutes(router, limiter);
   marketRoutes(router, dependencies, limiter);
   publisherRoutes(router, limiter);
   webhookTestRoutes(router, dependencies);

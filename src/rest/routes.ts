@@ -142,12 +142,6 @@ export const ROUTES: readonly Route[] = [
       'The cities, departments and zip codes that match the typed text, most populated first, each with the member ' +
       'of a search that accepts it.',
   }),
-  route('get /publishers', 'PublisherName', 'collection', 'Completes the name of a publisher', {
-    parameters: PUBLISHER_PARAMETERS,
-    details:
-      'Professional publishers and agencies of adverts of the last 90 days, never individuals, in alphabetical order, ' +
-      'at most 20. For `includedPublishers` and `excludedPublishers`.',
-  }),
   route('get /markets', 'Market', 'item', 'Reads the median price of a market', {
     parameters: MARKET_PARAMETERS,
     refusals: [404],

@@ -69,7 +69,6 @@ export const PARAMETER_EXAMPLES: Readonly<Record<string, unknown>> = {
   city: `/cities/${TOULON}`,
   transactionType: '0',
   propertyType: '0',
-  name: 'agence',
   lat: 43.1242,
   lon: 5.928,
   endpoint: ENDPOINT,

@@ -84,11 +84,6 @@ const Location = z.strictObject({
   value: text('The value for that member.'),
 });
 
-const PublisherName = z.strictObject({
-  ...identity('PublisherName'),
-  name: text('Name, as in an advert.'),
-});
-
 const Market = z.strictObject({
   ...identity('Market'),
   median: z.number().meta({ description: 'Median price per m², euros; for land per m² of land.' }),
