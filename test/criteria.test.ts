@@ -28,6 +28,7 @@ const EVERYWHERE: Criteria['areas'] = { circle: null, inseeCodes: [], department
 const ADVERT: AdvertFacts = {
   ...NOTHING_KNOWN_OF_ADVERT,
   siteCategory: 'portail',
+  publisherName: 'Étude Martin',
   publisherType: 1,
   price: 255_000,
   hasVirtualTour: false,
@@ -173,6 +174,7 @@ test('adverts of excluded site categories are ignored in every respect', () => {
   const agency: AdvertFacts = {
     ...ADVERT,
     siteCategory: 'agence',
+    publisherName: 'Foncia',
     publisherType: 0,
     price: 9,
     hasVirtualTour: true,
@@ -364,6 +366,7 @@ test('an unknown value satisfies the criteria that orMissing names, and a known 
     energy: { energy: ['A'] },
     greenHouseGas: { greenHouseGas: ['A', 'B'] },
     includedSiteCategories: { includedSiteCategories: ['notaires'] },
+    includedPublishers: { includedPublishers: ['Foncia'] },
     includedFeatures: { includedFeatures: balcony },
     areas: { areas: { ...EVERYWHERE, inseeCodes: ['83137'], circle: { lat: 43, lon: 6, radiusKm: 1 } } },
     expressions: { expressions: [[{ word: 'piscine', includes: true, strict: false }]] },

@@ -75,6 +75,18 @@ const KINDS: Record<string, { readonly searches: number; criteriaOf(position: nu
   '1,000 with 50 lenient phrases': { searches: 1000, criteriaOf: (i) => wide(phrases(i, false)) },
   '20,000 that ask for all of a home': { searches: 20_000, criteriaOf: (i) => homely(i, 0) },
   '20,000 that accept its unknowns': { searches: 20_000, criteriaOf: (i) => homely(i, ALL_CRITERIA) },
+  '20,000 with 50 rare publishers': {
+    searches: 20_000,
+    criteriaOf: (i) => ({ ...ANYTHING, includedPublishers: agencies(i, 1e6) }),
+  },
+  '20,000 without 50 of 60 publishers': {
+    searches: 20_000,
+    criteriaOf: (i) => ({
+      ...ANYTHING,
+      excludedPublishers: agencies(i, 60),
+      includedPublishers: [`rare ${i}`, 'Agence 7'],
+    }),
+  },
 };
 
 /** All criteria of a home at once, different for each search, and nearly all true for most homes. */
@@ -102,6 +114,11 @@ function homely(position: number, orMissing: CriterionSet): Criteria {
     excludedFeatures: ALL_FEATURES & ~(1 << (position % 4)),
     orMissing,
   };
+}
+
+/** Different for each search. */
+function agencies(position: number, known: number): string[] {
+  return Array.from({ length: 50 }, (_, i) => `SARL Agence ${(position * 7_919 + i) % known}`);
 }
 
 function shaped(polygons: readonly Polygon[]): Criteria {

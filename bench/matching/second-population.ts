@@ -91,11 +91,15 @@ export function secondPropertyOf(towns: Towns, seed: number, position: number): 
   };
 }
 
+const AGENCIES = 60;
+
 function advertOf(towns: Towns, town: Town, price: number, random: Random): AdvertFacts {
   return {
     ...NOTHING_KNOWN_OF_ADVERT,
     siteCategory: random.chance(0.9) ? random.one(CATEGORIES) : null,
     publisherType: random.pick([0, 1, null], [30, 65, 5]),
+    // Drawn without the generator, so that all other values stay as they were.
+    publisherName: `Agence ${Math.round(price) % AGENCIES}`,
     price: random.chance(0.9) ? price : null,
     hasVirtualTour: random.chance(0.2),
     texts: longText(towns, town, random),

@@ -25,7 +25,7 @@ import { matchRoutes } from './matches.ts';
 import { pointRoutes } from './points-of-interest.ts';
 import { Problem, reportProblems } from './problem.ts';
 import { propertyRoutes } from './properties.ts';
-import { locationRoutes, referenceRoutes } from './reference.ts';
+import { locationRoutes, publisherRoutes, referenceRoutes } from './reference.ts';
 import { searchRoutes } from './searches.ts';
 import { REFUSALS } from './sentences.ts';
 import { webhookTestRoutes } from './webhook-tester.ts';
@@ -75,6 +75,7 @@ export function createRoutes(dependencies: ApiDependencies): {
   referenceRoutes(router, dependencies);
   locationRoutes(router, dependencies, limiter);
   marketRoutes(router, dependencies, limiter);
+  publisherRoutes(router, limiter);
   webhookTestRoutes(router, dependencies);
   for (const { routes } of FEATURES) routes?.(router, dependencies, limiter);
   return { router, shortCut };

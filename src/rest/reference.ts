@@ -1,7 +1,7 @@
 /**
  * The resources that searches refer to, `/cities`, `/departments`, `/site_categories`, `/features` and `/users/{id}`
- * (specification, 2.2, 2.6), and `/public/location-autocomplete` (decisions, section 7): the places that match the
- * typed text, each with its IRI and the search member that accepts it.
+ * (specification, 2.2, 2.6), and two that complete typed text (decisions, section 7): `/public/location-autocomplete`,
+ * with the places that match, each with its IRI and the search member that accepts it, and `/publishers`.
  */
 
 import type Router from '@koa/router';
@@ -12,6 +12,7 @@ import { FEATURE_NAMES, type FeatureName } from '../engine/domain/features.ts';
 import { parseUuid } from '../engine/domain/ids.ts';
 import type { CityFilter } from '../engine/reference/city-finder.ts';
 import type { CompletedPlace, PlaceType } from '../engine/reference/place-completion.ts';
+import { findPublishers } from '../engine/store/publishers.ts';
 import { listSiteCategories } from '../engine/store/site-categories.ts';
 import { principalOf } from './auth.ts';
 import { acceptable, answer } from './content.ts';
@@ -234,6 +235,35 @@ export function locationRoutes(router: Router, { reference }: ApiDependencies, l
     const page = { context: 'Location', members: places.map(locationDocument), totalItems: total, paging };
     answer(ctx, collection(ctx, { ...page, parameters: LOCATION_PARAMETERS }));
   });
+}
+
+const PUBLISHERS_MAX = 20;
+
+export const PUBLISHER_PARAMETERS = {
+  name: {
+    ...textParameter('Beginning of the name; case, accents, punctuation and a legal form before it are ignored.'),
+    isRequired: true,
+  },
+} as const;
+
+export function publisherRoutes(router: Router, limiter: QueryLimiter): void {
+  router.get('/publishers', acceptable, async (ctx) => {
+    const { name } = readQuery(ctx, PUBLISHER_PARAMETERS);
+    const names = await limiter.runSingle(ctx, () => findPublishers(limiter.database, name ?? '', PUBLISHERS_MAX));
+    const paging = { page: 1, itemsPerPage: PUBLISHERS_MAX };
+    const page = {
+      context: 'PublisherName',
+      members: names.map(publisherNameDocument),
+      totalItems: names.length,
+      paging,
+    };
+    answer(ctx, collection(ctx, { ...page, parameters: PUBLISHER_PARAMETERS }));
+  });
+}
+
+/** A publisher is not a resource of its own: its IRI is that of the list that has it. */
+export function publisherNameDocument(name: string): object {
+  return { ...identityOf('PublisherName', `/publishers?name=${encodeURIComponent(name)}`), name };
 }
 
 /** The search member that accepts a place of this type. */

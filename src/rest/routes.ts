@@ -9,7 +9,7 @@ import { MARKET_PARAMETERS } from './markets.ts';
 import { MATCH_LIST_PARAMETERS, SEARCH_MATCH_PARAMETERS } from './matches.ts';
 import { POINT_PARAMETERS } from './points-of-interest.ts';
 import { PROPERTY_LIST_PARAMETERS } from './properties.ts';
-import { CITY_LIST_PARAMETERS, LOCATION_PARAMETERS, NAMED_LIST_PARAMETERS } from './reference.ts';
+import { CITY_LIST_PARAMETERS, LOCATION_PARAMETERS, NAMED_LIST_PARAMETERS, PUBLISHER_PARAMETERS } from './reference.ts';
 import { type Route, route } from './route.ts';
 import { SEARCH_LIST_PARAMETERS } from './searches.ts';
 import { WEBHOOK_TEST_PARAMETERS } from './webhook-tester.ts';
@@ -148,6 +148,12 @@ export const ROUTES: readonly Route[] = [
     details:
       'The market with which `marketDifferenceMin` and `marketDifferenceMax` compare a property: in a city with fewer ' +
       'than 50 prices, that of its department.',
+  }),
+  route('get /publishers', 'PublisherName', 'collection', 'Completes the name of a publisher', {
+    parameters: PUBLISHER_PARAMETERS,
+    details:
+      'Professional publishers and agencies of adverts of the last 90 days, never individuals, in alphabetical order, ' +
+      'at most 20. For `includedPublishers` and `excludedPublishers`.',
   }),
   route('get /webhook-tester', 'WebhookTest', 'item', 'Sends one signed test delivery', {
     parameters: WEBHOOK_TEST_PARAMETERS,

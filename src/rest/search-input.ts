@@ -8,6 +8,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { hostFault } from '../engine/delivery/connector.ts';
 import { ASKED_CRITERIA, membersOf, plainCriteria, requestedRange } from '../engine/domain/criterion-table.ts';
 import { impliedFeature } from '../engine/domain/features.ts';
+import { publisherKey } from '../engine/domain/publisher-criteria.ts';
 import { criteriaOf, SEARCH_DEFAULTS, type SearchMembers } from '../engine/domain/search.ts';
 import type { Reference } from '../engine/reference/communes.ts';
 import type { EndpointRules, PortRange } from './dependencies.ts';
@@ -236,7 +237,12 @@ function findConflicts(members: SearchMembers, violations: Violations): void {
   }
   for (const [index, name] of members.excludedFeatures.entries()) {
     if (members.includedFeatures.includes(name))
-      violations.add(['excludedFeatures', index], FAULTS.includedToo, 'in_both_lists');
+      violations.add(['excludedFeatures', index], FAULTS.includedToo('includedFeatures'), 'in_both_lists');
+  }
+  const publishers = new Set(members.includedPublishers.map(publisherKey));
+  for (const [index, name] of members.excludedPublishers.entries()) {
+    if (publishers.has(publisherKey(name)))
+      violations.add(['excludedPublishers', index], FAULTS.includedToo('includedPublishers'), 'in_both_lists');
   }
   const circle = ['lat', 'lon', 'radius'] as const;
   const missing = circle.filter((name) => members[name] === null);

@@ -18,6 +18,7 @@ import { formatExpressions, readExpressions } from '../engine/domain/expressions
 import { FEATURE_NAMES } from '../engine/domain/features.ts';
 import type { Polygon } from '../engine/domain/geo.ts';
 import { MAIL_FREQUENCIES, type MailConsent } from '../engine/domain/mail.ts';
+import { PUBLISHER_NAME_LENGTH_MAX, publisherKey } from '../engine/domain/publisher-criteria.ts';
 import { SEARCH_DEFAULTS } from '../engine/domain/search.ts';
 import { isStorable } from '../engine/domain/text.ts';
 import {
@@ -38,6 +39,7 @@ import {
   text,
   textLike,
   UNSTORABLE,
+  type ValueRule,
 } from '../values.ts';
 import { EVENT_THRESHOLDS } from './event-threshold-schema.ts';
 import { parseGeoShapes } from './geo-shapes.ts';
@@ -62,6 +64,7 @@ export const BOUND_MAX = 2_147_483_647;
 export const RADIUS_KM_MAX = 500;
 /** Paris has 20 arrondissements, and Île-de-France 1,300 communes. */
 export const LIST_LENGTH_MAX = 2_000;
+const PUBLISHERS_MAX = 50;
 const FLOOR_MIN = -100;
 const FLOOR_MAX = 1_000;
 /** Per cent from the market's median: a price ten times lower, or six times higher, is not comparable. */
@@ -135,6 +138,15 @@ function names<Name extends string>(known: readonly Name[], description: string)
     },
   };
 }
+
+const publisherText = text(PUBLISHER_NAME_LENGTH_MAX);
+const PUBLISHER: ValueRule<string> = {
+  schema: publisherText.schema,
+  read(value) {
+    const name = publisherText.read(value);
+    return name instanceof Fault || publisherKey(name) !== '' ? name : new Fault(FAULTS.publisherName);
+  },
+};
 
 /** Also accepts the former name of `excludedAreas`. */
 function criterionNames(description: string): MemberRule<readonly string[]> {
@@ -227,6 +239,7 @@ const RULES: Rules = {
   inseeCodes: ({ requested }) => list(textLike(/^(\d{2}|2A|2B)\d{3}$/, FAULTS.insee), LIST_LENGTH_MAX, requested),
   polygons,
   features: ({ requested }) => names(FEATURE_NAMES, requested),
+  publishers: ({ requested }) => list(PUBLISHER, PUBLISHERS_MAX, requested),
   criteria: ({ requested }) => criterionNames(requested),
   expressions,
 };

@@ -42,7 +42,8 @@ export const FAULTS = {
     return both(`must not be above the maximum, which is ${en}`, `ne doit pas dépasser le maximum, qui est de ${fr}`);
   },
   unsetCriterion: both('is a criterion that the search does not set', 'est un critère que la recherche ne fixe pas'),
-  includedToo: both('is in includedFeatures too', 'est aussi dans includedFeatures'),
+  includedToo: (list: string) => both(`is in ${list} too`, `est aussi dans ${list}`),
+  publisherName: both('must have a letter or a digit', 'doit avoir une lettre ou un chiffre'),
   impliedBy: (name: string) =>
     both(`is part of ${name}, which includedFeatures names`, `est compris dans ${name}, que demande includedFeatures`),
   circle: both('lat, lon and radius must be sent together', 'lat, lon et radius doivent être envoyés ensemble'),

@@ -28,6 +28,7 @@ const categories = new Map((await listSiteCategories(api.database)).map(({ id, n
 const ADVERT: AdvertFacts = {
   ...NOTHING_KNOWN_OF_ADVERT,
   siteCategory: 'Agence',
+  publisherName: 'Foncia',
   publisherType: 1,
   price: 250_000,
   hasVirtualTour: true,
@@ -199,6 +200,8 @@ const ROWS: readonly Row[] = [
     sent: [notaire.embedded],
     unlike: withAdvert({ siteCategory: 'Notaire' }),
   },
+  { member: 'includedPublishers', sent: ['Foncia', 'SARL Étude'], unlike: withAdvert({ publisherName: 'Nexity' }) },
+  { member: 'excludedPublishers', sent: ['Nexity'], unlike: withAdvert({ agency: 'NEXITY SA' }) },
   { member: 'geoShapes', sent: [square], unlike: elsewhere },
   { member: 'geoShapes', sent: { type: 'Polygon', coordinates: square }, answered: [square], unlike: elsewhere },
   { member: 'geoShapes', sent: { type: 'MultiPolygon', coordinates: [square] }, answered: [square], unlike: elsewhere },

@@ -120,6 +120,9 @@ const ZIPCODES = ['75001', '75002', '20000', '97400'] as const;
 const DEPARTMENTS = ['75', '2A', '974'] as const;
 const CATEGORIES = ['portail', 'réseau', 'notaires'] as const;
 
+/** Several spellings of four publishers. */
+const PUBLISHERS = ['Étude Martin', 'SARL etude martin', 'Foncia', 'FONCIA S.A.', 'Œil & Co', 'SA'] as const;
+
 const WORDS = [
   'balcon',
   'balcons',
@@ -270,6 +273,8 @@ export const criteria: fc.Arbitrary<Criteria> = merged(
     excludedFeatures: rarely(featureSet, 0, 8),
     includedSiteCategories: rarely(some(...CATEGORIES), [], 8),
     excludedSiteCategories: rarely(some(...CATEGORIES), []),
+    includedPublishers: rarely(some(...PUBLISHERS), [], 8),
+    excludedPublishers: rarely(some(...PUBLISHERS), []),
     expressions: rarely(groups, [], 3),
     orMissing: rarely(orMissing, 0, 2),
   }),
@@ -279,6 +284,8 @@ const advert: fc.Arbitrary<AdvertFacts> = merged(
   plainAdvertFacts,
   fc.record({
     siteCategory: fc.constantFrom(null, ...CATEGORIES),
+    publisherName: fc.constantFrom(null, '?', ...PUBLISHERS),
+    agency: rarely(fc.constantFrom(...PUBLISHERS), null, 2),
     features: rarely(featureSet, 0, 2),
     deniedFeatures: rarely(featureSet, 0, 3),
     texts: fc.array(fc.constantFrom(...TEXTS), { maxLength: 2 }),

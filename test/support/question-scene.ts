@@ -8,7 +8,7 @@ import type { Uuid } from '../../src/engine/domain/ids.ts';
 import { decodeIntakeMessage, type IntakeMessage } from '../../src/engine/domain/intake-message.ts';
 import type { Medians } from '../../src/engine/domain/market-prices.ts';
 import { propertyFacts, readingOf } from '../../src/engine/domain/property-document.ts';
-import type { PropertyFacts } from '../../src/engine/domain/property-facts.ts';
+import type { AdvertFacts, PropertyFacts } from '../../src/engine/domain/property-facts.ts';
 import { type PropertySummary, summaryOf } from '../../src/engine/domain/property-summary.ts';
 import { SEARCH_DEFAULTS, type SearchMembers } from '../../src/engine/domain/search.ts';
 import type { PairFeature } from '../../src/engine/intake/alerts.ts';
@@ -136,6 +136,9 @@ export async function knownProperties(
 
 const WORDS = ['balcon', 'jardin', 'lumineux', 'garage', 'vue mer', 'ascenseur', 'rénové', 'calme', 'terrasse'];
 
+const publishersOf = ({ publisherName, agency }: AdvertFacts): string[] =>
+  [publisherName, agency].filter((name) => name !== null);
+
 /** Members of a random search for something similar to one of the properties; each criterion is sometimes set. */
 export function randomMembers(random: Random, properties: readonly KnownProperty[], categories: number): SearchMembers {
   const { facts } = random.pick(properties);
@@ -150,6 +153,7 @@ export function randomMembers(random: Random, properties: readonly KnownProperty
     [lon + 0.2, lat + 0.3],
     [lon - 0.3, lat - 0.2],
   ] as const;
+  const publishers = facts.adverts.flatMap(publishersOf);
   const category = (): number[] => [random.integer(1, categories)];
   return {
     ...SEARCH_DEFAULTS,
@@ -181,6 +185,8 @@ export function randomMembers(random: Random, properties: readonly KnownProperty
     includedSiteCategories: now(0.1) ? category() : [],
     excludedSiteCategories: now(0.15) ? category() : [],
     marketDifferenceMax: now(0.15) ? random.integer(-60, 60) : null,
+    includedPublishers: now(0.05) ? publishers : [],
+    excludedPublishers: now(0.1) ? random.pick(properties).facts.adverts.flatMap(publishersOf) : [],
     expressions: now(0.25)
       ? `expressions[0][0][word]=${encodeURIComponent(random.pick(WORDS))}&expressions[0][0][options][includes]=${now(0.7)}`
       : null,

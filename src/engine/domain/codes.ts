@@ -12,6 +12,8 @@ export const LAND = 5;
 
 export const PUBLISHER_TYPE_NAMES = ['individual', 'professional'] as const;
 export const PUBLISHER_TYPES = codesOf(PUBLISHER_TYPE_NAMES);
+export const INDIVIDUAL = 0;
+export const PROFESSIONAL = 1;
 
 export const FEES_RESPONSIBILITIES = [0, 1] as const;
 export const ENERGY_CATEGORIES = ['A', 'B', 'C', 'D', 'E', 'F', 'G'] as const;

@@ -114,7 +114,7 @@ function shortened(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, shortened(one)]));
 }
 
-/** The removable criteria of a search, in the order of evaluation. Excluded site categories (`liveAdvert`) are last. */
+/** The removable criteria of a search, in the order of evaluation. Excluded adverts (`liveAdvert`) are last. */
 export function removableCriteria(criteria: Criteria): readonly RemovableCriterion[] {
   return ASKED_CRITERIA.filter((row) => row.isSet(criteria)).map(({ name }) => name);
 }

@@ -1,7 +1,7 @@
 /**
  * Functions that make the rows of `criterion-table.ts`, one for each kind of criterion. A row defines which members of
- * a search set the criterion, which fact it compares, and how it is explained. Areas, expressions, features and site
- * categories have their own modules.
+ * a search set the criterion, which fact it compares, and how it is explained. Areas, expressions, features, site
+ * categories and publishers have their own modules.
  */
 
 import { type InLanguages, type Language, rangeReason, type Unit } from './criterion-words.ts';
@@ -33,6 +33,8 @@ export interface Forms {
   readonly inseeCodes: readonly string[];
   readonly polygons: readonly Polygon[];
   readonly features: readonly FeatureName[];
+  /** Names as sent. */
+  readonly publishers: readonly string[];
   /** Names of criteria. */
   readonly criteria: readonly string[];
   /** The bracketed query string. */
@@ -79,7 +81,7 @@ export function isInRange(range: Range, value: number | null): boolean {
 /** The property and the adverts against which a criterion is evaluated. */
 export interface Considered {
   readonly facts: PropertyFacts;
-  /** Live adverts, except those of excluded site categories. */
+  /** Live adverts, except those of excluded site categories and publishers. */
   readonly adverts: readonly AdvertFacts[];
 }
 

@@ -34,7 +34,8 @@ import { EXPRESSIONS } from './expression-criterion.ts';
 import { EXCLUDED_FEATURES, INCLUDED_FEATURES } from './feature-criteria.ts';
 import { MARKET_DIFFERENCE } from './market-criterion.ts';
 import type { AdvertFacts, PropertyFacts } from './property-facts.ts';
-import { EXCLUDED_SITE_CATEGORIES, INCLUDED_SITE_CATEGORIES } from './site-category-criteria.ts';
+import { INCLUDED_PUBLISHERS } from './publisher-criteria.ts';
+import { EXCLUDED_ADVERTS, INCLUDED_SITE_CATEGORIES } from './site-category-criteria.ts';
 
 /** A criterion of every search, without a member that sets it. */
 const LIVE_ADVERT = {
@@ -46,11 +47,11 @@ const LIVE_ADVERT = {
   reads: ['adverts'],
   isSet: () => true,
   holds: (_: unknown, { adverts }: Considered) => adverts.length > 0,
-  expected: () => 'at least one outside the excluded site categories',
+  expected: () => 'at least one outside the excluded site categories and publishers',
   actual: ({ adverts }: Considered) => adverts.length,
   reason: verdictReason({
-    fr: ['Au moins une annonce est en ligne.', "Aucune annonce n'est en ligne sur les sites retenus."],
-    en: ['At least one advert is online.', 'No advert is online on the sites that count.'],
+    fr: ['Au moins une annonce est en ligne.', "Aucune annonce n'est en ligne, hormis celles que la recherche exclut."],
+    en: ['At least one advert is online.', 'No advert is online, apart from those that the search excludes.'],
   }),
   shown: ({ actual }: Evaluated) => ({ expected: { min: 1 }, actual }),
 } as const;
@@ -263,6 +264,7 @@ const EVALUATED = [
   }),
   INCLUDED_FEATURES,
   EXCLUDED_FEATURES,
+  INCLUDED_PUBLISHERS,
   MARKET_DIFFERENCE,
   AREAS,
   EXCLUDED_AREAS,
@@ -285,7 +287,7 @@ const OR_MISSING = {
   },
 } as const;
 
-const ROWS = [...EVALUATED, EXCLUDED_SITE_CATEGORIES, OR_MISSING] as const;
+const ROWS = [...EVALUATED, EXCLUDED_ADVERTS, OR_MISSING] as const;
 type Row = (typeof ROWS)[number];
 
 export type CriterionName = (typeof EVALUATED)[number]['name'];

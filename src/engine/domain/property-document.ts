@@ -23,6 +23,7 @@ import {
 } from './property.ts';
 import type { AdvertFacts, PropertyFacts } from './property-facts.ts';
 import { eachComparedFlag, eachFlag } from './property-flags.ts';
+import { publisherNameIn } from './publisher-criteria.ts';
 
 /** Can be serialised as JSON. */
 export type PropertyDocument = Readonly<Record<string, unknown>>;
@@ -127,9 +128,13 @@ export function propertyFacts(
 
 function advertFacts({ content }: StoredAdvert): AdvertFacts {
   const { named, denied } = featuresOf(content.features);
+  const publisherName = publisherNameIn(content.publisher?.name);
+  const agency = publisherNameIn(content.contact?.agency);
   return {
     siteCategory: content.publisher?.category ?? null,
     publisherType: content.publisher?.type ?? null,
+    publisherName,
+    agency: agency === publisherName ? null : agency,
     price: content.price,
     hasVirtualTour: Boolean(content.virtualTour),
     constructionYear: content.constructionYear,

@@ -11,6 +11,9 @@ import { type ComparedFlags, eachComparedFlag } from './property-flags.ts';
 export interface AdvertFacts {
   readonly siteCategory: string | null;
   readonly publisherType: number | null;
+  /** `publisher.name` and, if it is another one, `contact.agency`, as written. */
+  readonly publisherName: string | null;
+  readonly agency: string | null;
   readonly price: number | null;
   readonly hasVirtualTour: boolean;
   readonly constructionYear: number | null;
@@ -90,6 +93,8 @@ export const NOTHING_KNOWN_OF_ADVERT: AdvertFacts = {
   features: 0,
   deniedFeatures: 0,
   publisherType: null,
+  publisherName: null,
+  agency: null,
   siteCategory: null,
   texts: [],
 };

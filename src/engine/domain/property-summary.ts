@@ -161,6 +161,8 @@ const SUMMARY = shapeOf<PropertySummary>({
       greenHouseGas: 'value',
       features: 'value',
       deniedFeatures: 'value',
+      publisherName: 'value',
+      agency: 'value',
     }),
   ],
   representative: 'value',

@@ -20,6 +20,7 @@
  * | each message that is rejected or causes a bug | `dead_letters` | when an operator purges it |
  * | each recovery | `recoveries` | `deliveries` days after its end |
  * | each request with an `Idempotency-Key` | `idempotency_keys` | a day later |
+ * | each professional publisher or agency | `publishers` | 90 days after its last advert |
  * | each secret that signs webhooks | `webhook_secrets` | when it has expired, or with its client |
  * | each process | `instances` | an hour after its last heartbeat |
  *
@@ -46,6 +47,7 @@ export const RETAINED_TABLES = [
   'endpoints',
   'recoveries',
   'idempotency_keys',
+  'publishers',
   'webhook_secrets',
   'instances',
 ] as const;

@@ -125,6 +125,8 @@ export function criteriaOf(members: SearchMembers, siteCategoryName: SiteCategor
     excludedAreas: excludedAreasOf(members),
     includedSiteCategories: namesOf(members.includedSiteCategories, siteCategoryName),
     excludedSiteCategories: namesOf(members.excludedSiteCategories, siteCategoryName),
+    includedPublishers: members.includedPublishers,
+    excludedPublishers: members.excludedPublishers,
     expressions: parseExpressions(members.expressions),
     orMissing: criterionSetOf(members.orMissing),
   };

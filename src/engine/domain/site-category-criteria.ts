@@ -1,17 +1,18 @@
 /**
  * Site categories, stored by id and compared by name (`publisher.category`). Included categories are a criterion.
- * Adverts of excluded categories are removed before any criterion is evaluated.
+ * Adverts of excluded categories, and of excluded publishers, are removed before any criterion is evaluated.
  */
 
 import { type Considered, keyed, member, verdictReason } from './criterion-kinds.ts';
 import type { AdvertFacts } from './property-facts.ts';
+import { isBy } from './publisher-criteria.ts';
 
 /** Name of a site category by its id; null if operators have removed it. */
 export type SiteCategoryName = (id: number) => string | null;
 
 type Names = readonly string[];
 type Included = Readonly<Record<'includedSiteCategories', Names>>;
-type Excluded = Readonly<Record<'excludedSiteCategories', Names>>;
+type Excluded = Readonly<Record<'excludedSiteCategories' | 'excludedPublishers', Names>>;
 
 export const INCLUDED_SITE_CATEGORIES = {
   kind: 'siteCategories',
@@ -43,11 +44,14 @@ export const INCLUDED_SITE_CATEGORIES = {
 } as const;
 
 /** Not evaluated itself: a property without other adverts fails `liveAdvert`. See `consideredAdverts`. */
-export const EXCLUDED_SITE_CATEGORIES = {
-  kind: 'siteCategories',
+export const EXCLUDED_ADVERTS = {
+  kind: 'excludedAdverts',
   name: 'liveAdvert',
-  key: 'excludedSiteCategories',
-  unset: keyed<'excludedSiteCategories', Names>('excludedSiteCategories', []),
+  key: 'excludedAdverts',
+  unset: {
+    ...keyed<'excludedSiteCategories', Names>('excludedSiteCategories', []),
+    ...keyed<'excludedPublishers', Names>('excludedPublishers', []),
+  },
   members: {
     excludedSiteCategories: member(
       'siteCategories',
@@ -55,18 +59,29 @@ export const EXCLUDED_SITE_CATEGORIES = {
       'Site categories whose adverts do not count.',
       'Site categories whose adverts do not count.',
     ),
+    excludedPublishers: member(
+      'publishers',
+      [],
+      'Names of publishers or agencies whose adverts do not count, compared as in includedPublishers.',
+      'Publishers or agencies whose adverts do not count.',
+    ),
   },
-  reads: ['siteCategory'],
-  isSet: ({ excludedSiteCategories }: Excluded) => excludedSiteCategories.length > 0,
+  reads: ['siteCategory', 'publisherName', 'agency'],
+  isSet: excludesAdverts,
 } as const;
 
-/** The only adverts that a search considers: live ones that are in no excluded site category. */
+export function excludesAdverts({ excludedSiteCategories, excludedPublishers }: Excluded): boolean {
+  return excludedSiteCategories.length > 0 || excludedPublishers.length > 0;
+}
+
+/** The only adverts that a search considers: live ones of no excluded site category and no excluded publisher. */
 export function consideredAdverts(
-  { excludedSiteCategories }: Excluded,
+  criteria: Excluded,
   { adverts }: { readonly adverts: readonly AdvertFacts[] },
 ): readonly AdvertFacts[] {
-  if (excludedSiteCategories.length === 0) return adverts;
-  return adverts.filter((advert) => !isOf(excludedSiteCategories, advert));
+  if (!excludesAdverts(criteria)) return adverts;
+  const { excludedSiteCategories, excludedPublishers } = criteria;
+  return adverts.filter((advert) => !isOf(excludedSiteCategories, advert) && !isBy(excludedPublishers, advert));
 }
 
 function isOf(categories: Names, { siteCategory }: AdvertFacts): boolean {

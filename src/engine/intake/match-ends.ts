@@ -43,8 +43,8 @@ export async function readEndingCriteria(
   return new Map([...members].map(([number, each]) => [number, criteriaOf(each, nameOf)]));
 }
 
-/** The values of these criteria are omitted: areas and texts are long, and meaningless without context. */
-const WITHOUT_VALUES: readonly CriterionName[] = ['areas', 'excludedAreas', 'expressions'];
+/** The values of these criteria are omitted: areas and texts are long and meaningless without context, names personal. */
+const WITHOUT_VALUES: readonly CriterionName[] = ['areas', 'excludedAreas', 'includedPublishers', 'expressions'];
 const VALUE_LENGTH_MAX = 200;
 
 /** The event of an end, with the first criterion that now fails; null if one failed before, or none fails now. */

@@ -36,6 +36,7 @@ import {
   updateProperties,
 } from '../store/properties.ts';
 import { insertSummaries, updateSummaries } from '../store/property-summaries.ts';
+import { insertPublishers } from '../store/publishers.ts';
 import { readRoutes } from '../store/search-routes.ts';
 import { insertSnapshots, type Snapshot } from '../store/snapshots.ts';
 import {
@@ -50,6 +51,7 @@ import type { RecordOptions, Rest } from './batch-pipeline.ts';
 import { type EvaluatedBatch, evaluateBatch, type IntakeEntry, type RecordBounds, unreadStates } from './evaluation.ts';
 import type { Matcher } from './matcher.ts';
 import { readNotifiedBefore } from './notified-values.ts';
+import { createPublisherNames } from './publisher-names.ts';
 
 export interface RecorderDependencies {
   readonly database: Database;
@@ -102,18 +104,21 @@ export type Recorder = (
 ) => Promise<Recorded>;
 
 export function createRecorder(dependencies: RecorderDependencies): Recorder {
+  const publisherNames = createPublisherNames();
   return async (term, entries, deadLetters, { onEvaluated, leavesLarge = false } = {}) => {
     // Messages with large states are left out on purpose, so none of them is rejected because too many wait.
     const bounds = leavesLarge ? { ...dependencies.bounds, waitingMax: Number.POSITIVE_INFINITY } : dependencies.bounds;
+    const messages = entries.map(({ message }) => message);
+    const today = dependencies.clock().toISOString().slice(0, 10);
+    const publishers = publisherNames.newOn(today, messages);
     const { result } = await pipelinedTransaction(dependencies.database, async (client) => {
-      const messages = entries.map(({ message }) => message);
       const [sequenceFloor, locked] = await Promise.all([holdTerm(client, term), lockProperties(client, messages)]);
       const bytesOf = (uuid: Uuid): number => locked.get(uuid)?.bytes ?? 0;
       const needed = [...unreadStates(locked, entries, bounds)].filter((uuid) => {
         return !leavesLarge || bytesOf(uuid) <= READ_AT_ONCE_BYTES;
       });
       const known = await withUnread(client, locked, needed, bounds);
-      const { last, result } = await recordEntries(client, known, entries, {
+      const { last: statements, result } = await recordEntries(client, known, entries, {
         ...dependencies,
         bounds,
         sequenceFloor,
@@ -122,8 +127,14 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
       const rejected = [...result.rejected].map(([position, reason]) => {
         return { ...(entries[position] as RecordedEntry).letter, reason, failedKey: null };
       });
-      return { last: [...last, ...insertDeadLetters([...deadLetters, ...rejected])], result };
+      const last = [
+        ...statements,
+        ...insertPublishers(publishers),
+        ...insertDeadLetters([...deadLetters, ...rejected]),
+      ];
+      return { last, result };
     });
+    publisherNames.noteRecorded(today, publishers);
     return result;
   };
 }

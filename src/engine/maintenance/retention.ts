@@ -12,6 +12,7 @@ import type { Database } from '../store/database.ts';
 import { removeIdempotencyKeys } from '../store/idempotency-keys.ts';
 import { forgetInstances } from '../store/instances.ts';
 import { removeNotices } from '../store/match-notices.ts';
+import { removePublishers } from '../store/publishers.ts';
 import {
   type Batches,
   fullBatches,
@@ -97,6 +98,7 @@ async function* allBatches(
   }
   if (expired !== null) yield* removeExpiredProperties(database, expired);
   yield* fullBatches('match_notices', (limit) => removeNotices(database, limit));
+  yield* fullBatches('publishers', (limit) => removePublishers(database, limit));
   yield* fullBatches('idempotency_keys', (limit) => removeIdempotencyKeys(database, limit));
   yield { instances: await forgetInstances(database) };
 }

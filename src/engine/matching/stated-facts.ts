@@ -5,8 +5,10 @@
 
 import { type FeaturePresence, presenceOf } from '../domain/feature-criteria.ts';
 import type { AdvertFacts, PropertyFacts } from '../domain/property-facts.ts';
+import { INCLUDED_PUBLISHERS } from '../domain/publisher-criteria.ts';
 import type { CategoryBits } from './category-bits.ts';
 import { needsKnownBy, needsMetBy } from './needs.ts';
+import type { PublisherLists } from './publisher-lists.ts';
 import { RANGES } from './records/layout.ts';
 import { setsStated } from './records/value-sets.ts';
 
@@ -23,6 +25,10 @@ export class StatedFacts {
   readonly #ranges: (readonly number[] | undefined)[] = [];
   /** The facts without the adverts of excluded categories, by the bits of these categories. */
   readonly #parts = new Map<number, StatedFacts>();
+  /** By sets of publishers, see `publisher-lists`. */
+  readonly #partsWithout: StatedFacts[] = [];
+  readonly #isBy: boolean[] = [];
+  #isPublisherUnknown: boolean | null = null;
 
   constructor(facts: PropertyFacts, adverts: readonly AdvertFacts[], categoryBits: CategoryBits) {
     this.facts = facts;
@@ -43,11 +49,33 @@ export class StatedFacts {
     if (excluded === 0) return this;
     const known = this.#parts.get(excluded);
     if (known !== undefined) return known;
-    const bits = this.#categoryBits;
-    const adverts = this.adverts.filter((advert) => (bits.of(advert) & excluded) === 0);
-    const part = new StatedFacts(this.facts, adverts, bits);
+    const part = this.#part((advert) => (this.#categoryBits.of(advert) & excluded) === 0);
     this.#parts.set(excluded, part);
     return part;
+  }
+
+  /** These facts without the adverts by a publisher of the set. */
+  withoutPublishers(set: number, lists: PublisherLists): StatedFacts {
+    if (set === 0) return this;
+    this.#partsWithout[set] ??= this.#part((advert) => !lists.isBy(set, advert));
+    return this.#partsWithout[set];
+  }
+
+  /** Whether any advert is by a publisher of the set. */
+  isBy(set: number, lists: PublisherLists): boolean {
+    this.#isBy[set] ??= this.adverts.some((advert) => lists.isBy(set, advert));
+    return this.#isBy[set];
+  }
+
+  get isPublisherUnknown(): boolean {
+    this.#isPublisherUnknown ??= INCLUDED_PUBLISHERS.isUnknown(this);
+    return this.#isPublisherUnknown;
+  }
+
+  #part(isKept: (advert: AdvertFacts) => boolean): StatedFacts {
+    const adverts = this.adverts.filter(isKept);
+    const isWhole = adverts.length === this.adverts.length;
+    return isWhole ? this : new StatedFacts(this.facts, adverts, this.#categoryBits);
   }
 
   /** The needs that are not met although the value is known. */

@@ -20,16 +20,17 @@ import {
   type PropertyTexts,
   readSummary,
 } from '../../engine/domain/property-summary.ts';
+import { excludesAdverts } from '../../engine/domain/site-category-criteria.ts';
 import { type AdvertTexts, readTexts, type SampledDatabase, type Scan } from './property-scans.ts';
 
-/** A live property that fails at most one criterion, or that satisfies the search without its excluded site categories. */
+/** A live property that fails at most one criterion, or that satisfies the search without its exclusion of adverts. */
 export interface ExaminedProperty {
   readonly uuid: Uuid;
   readonly summary: PropertySummary;
   readonly facts: PropertyFacts;
   /** The first two failed criteria. */
   readonly failures: readonly CriterionName[];
-  /** True if the property satisfies the search without its excluded site categories. */
+  /** True if the property satisfies the search without its excluded site categories and publishers. */
   readonly isSatisfiedWithoutExclusions: boolean;
 }
 
@@ -122,8 +123,8 @@ function evaluated(
 ): ExaminedProperty {
   const facts = factsOf(summary, medians, texts);
   const failures = failuresOf(criteria, facts, 2);
-  const hasExclusions = criteria.excludedSiteCategories.length > 0;
-  const isSatisfiedWithoutExclusions = hasExclusions && satisfies(withoutCriterion(criteria, 'liveAdvert'), facts);
+  const isSatisfiedWithoutExclusions =
+    excludesAdverts(criteria) && satisfies(withoutCriterion(criteria, 'liveAdvert'), facts);
   return { uuid, summary, facts, failures, isSatisfiedWithoutExclusions };
 }
 

@@ -75,7 +75,10 @@ export async function explainPair(
   const search = await readSearchHistory(database, number);
   if (search === null) return null;
   const { members } = search.versions.at(-1) as RecordedVersion;
-  const evaluations = evaluate(criteriaOf(members, siteCategoryName), facts);
+  const evaluations = evaluate(criteriaOf(members, siteCategoryName), facts).map((one) =>
+    // The names of agencies are from contacts.
+    members.hidePropertyContact && one.criterion === 'includedPublishers' ? { ...one, actual: [] } : one,
+  );
   const match = await readPair(database, number, stored.state.uuid);
   const pair = match && { id: match.matchId, number, updatedAt: match.updatedAt };
   const deliveries = pair === null ? [] : await listPairDeliveries(database, pair);

@@ -41,6 +41,8 @@ const TEXTS = {
     publisherTypes: both('Publisher', 'Annonceur'),
     includedSiteCategories: 'Sites',
     excludedSiteCategories: both('Not on sites', 'Sauf les sites'),
+    includedPublishers: both('By', 'Annonces de'),
+    excludedPublishers: both('Not by', 'Sauf les annonces de'),
     expressions: both('Text of the advert', "Texte de l'annonce"),
   },
   publisherTypes: [both('individual', 'particulier'), both('professional', 'professionnel')],
@@ -106,6 +108,8 @@ export function searchWords(members: SearchMembers, names: PlaceNames, language:
     labelled('publisherTypes', list(listOf(members.publisherTypes).map((type) => words.publisherTypes[type] ?? null))),
     labelled('includedSiteCategories', categories(members.includedSiteCategories)),
     labelled('excludedSiteCategories', categories(members.excludedSiteCategories)),
+    labelled('includedPublishers', list(members.includedPublishers)),
+    labelled('excludedPublishers', list(members.excludedPublishers)),
     labelled('expressions', textsOf(members, words, language)),
   ];
   return lines.filter((line) => line !== '').map(cleanText);

@@ -15,7 +15,7 @@ import { deliveryDocument } from '../deliveries.ts';
 import { collectionClassOf, identityOf } from '../hydra.ts';
 import { matchDocument } from '../matches.ts';
 import { searchTemplate } from '../query.ts';
-import { cityDocument, featureDocument, locationDocument } from '../reference.ts';
+import { cityDocument, featureDocument, locationDocument, publisherNameDocument } from '../reference.ts';
 import type { Route, Samples } from '../route.ts';
 import { departmentDocument, searchDocument, siteCategoryDocument } from '../search-document.ts';
 import { sampleChange, sampleMessages } from '../webhook-tester.ts';
@@ -68,6 +68,7 @@ export const PARAMETER_EXAMPLES: Readonly<Record<string, unknown>> = {
   city: `/cities/${TOULON}`,
   transactionType: '0',
   propertyType: '0',
+  name: 'agence',
   lat: 43.1242,
   lon: 5.928,
   endpoint: ENDPOINT,
@@ -147,6 +148,7 @@ function itemExamples(reference: Reference): Readonly<Record<string, object>> {
       delivery: { delivered: true, statusCode: 200, durationMs: 84, error: null, responseBody: 'ok', token: token() },
     },
     Location: locationDocument(present(reference.completePlaces('Toulon', { offset: 0, limit: 1 }).places[0])),
+    PublisherName: publisherNameDocument('Agence du port'),
     ...Object.assign({}, ...FEATURES.map(({ contract }) => contract?.examples?.(samples))),
     Market: {
       ...identityOf('Market', `/markets?city=/cities/${TOULON}&transactionType=0&propertyType=0`),

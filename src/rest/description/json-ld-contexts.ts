@@ -131,6 +131,7 @@ const WELL_KNOWN: Readonly<Record<string, string>> = {
   'SiteCategory/name': NAME,
   'Feature/name': NAME,
   'Location/label': NAME,
+  'PublisherName/name': NAME,
   'User/name': NAME,
   // API Platform's clients find the field and the message of a violation by these names.
   'ConstraintViolation/propertyPath': 'propertyPath',

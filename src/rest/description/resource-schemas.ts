@@ -93,6 +93,11 @@ const Market = z.strictObject({
   changedAt: dateTime('When the median last changed.'),
 });
 
+const PublisherName = z.strictObject({
+  ...identity('PublisherName'),
+  name: text('Name, as in an advert.'),
+});
+
 const User = z.strictObject({
   ...identity('User'),
   name: text('Name of the API client.'),
@@ -126,6 +131,7 @@ const ANSWERS: Answers = {
   inseeCodes: texts,
   polygons: ({ answered }) => list(z.array(z.array(z.tuple([z.number(), z.number()]))), answered),
   features: ({ answered }) => list(z.enum(FEATURE_NAMES), answered),
+  publishers: texts,
   criteria: ({ answered }) => list(z.enum(REQUESTED_CRITERION_NAMES), answered),
   expressions: ({ answered }) => textOrNull(answered),
 };
@@ -290,6 +296,7 @@ const OWN = {
   SiteCategory,
   Feature,
   Location,
+  PublisherName,
   PointOfInterest,
   Market,
   WebhookTest,
@@ -309,6 +316,7 @@ const OWN_GROUPS: Readonly<Record<keyof typeof OWN, string>> = {
   SiteCategory: 'Categories of the sites that publish adverts.',
   Feature: 'Features of homes, recognised by the words of adverts.',
   Location: 'Places whose names begin with the typed text.',
+  PublisherName: 'Publishers whose names begin with the typed text.',
   PointOfInterest: 'Schools, restaurants, hospitals and other points of interest near a location.',
   Market: 'Median prices of properties of one type in a place.',
   WebhookTest: 'An example sent to an endpoint, signed like a real webhook.',

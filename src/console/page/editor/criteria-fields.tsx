@@ -3,6 +3,7 @@
  */
 
 import { type ComponentChildren, Fragment } from 'preact';
+import { Completion, PUBLISHERS } from '../completion.tsx';
 import { Check, Chips, type Choices, ManyChips, SelectField } from '../controls.tsx';
 import { Fold, Violation } from '../elements.tsx';
 import { ENERGY_CATEGORIES, FLAG_CRITERIA, LETTER_MEMBERS, RANGE_MEMBERS } from '../generated/documents.ts';
@@ -121,7 +122,7 @@ export function MoneyFields(props: FieldsProps) {
 
 const ADVERT: readonly (keyof Draft)[] = [
   ...(['publisherTypes', 'includedSiteCategories', 'excludedSiteCategories'] as const),
-  ...(['withVirtualTour', 'hidePropertyContact'] as const),
+  ...(['includedPublishers', 'excludedPublishers', 'withVirtualTour', 'hidePropertyContact'] as const),
 ];
 
 /** Criteria of the advert itself, except its words. */
@@ -134,9 +135,36 @@ export function AdvertCriteria(props: FieldsProps) {
       <Several {...props} member="publisherTypes" choices={coded(words.publisherTypes)} />
       <Several {...props} member="includedSiteCategories" choices={choices} />
       <Several {...props} member="excludedSiteCategories" choices={choices} />
+      <Publishers {...props} member="includedPublishers" />
+      <Publishers {...props} member="excludedPublishers" />
       <Requirement {...props} member="withVirtualTour" />
       <Requirement {...props} member="hidePropertyContact" />
     </FoldedCriteria>
+  );
+}
+
+function Publishers({
+  draft,
+  change,
+  violations,
+  member,
+}: FieldsProps & { readonly member: 'includedPublishers' | 'excludedPublishers' }) {
+  const words = useWords();
+  const names = draft[member];
+  return (
+    <>
+      <Completion
+        label={words.members[member]}
+        source={PUBLISHERS}
+        onChoose={({ name }) => change({ [member]: [...new Set([...names, name])] })}
+      />
+      <Chosen
+        label={words.members[member]}
+        places={names.map((name) => ({ value: name, label: name }))}
+        violation={violations.of(member)}
+        onChange={(kept) => change({ [member]: kept.map(({ value }) => value) })}
+      />
+    </>
   );
 }
 

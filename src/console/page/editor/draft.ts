@@ -152,6 +152,8 @@ const EDITED = {
   excludedInseeCodes: INSEE_CODES,
   includedSiteCategories: CATEGORIES,
   excludedSiteCategories: CATEGORIES,
+  includedPublishers: asIs<readonly string[]>([]),
+  excludedPublishers: asIs<readonly string[]>([]),
   shapes: SHAPES,
   excludedShapes: SHAPES,
   /** Groups are alternatives; all conditions of a group must be met. */

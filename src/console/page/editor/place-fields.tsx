@@ -1,7 +1,7 @@
 /** The fields for places: names, a circle, polygons. All can be drawn on the map or typed. */
 
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { Completion } from '../completion.tsx';
+import { Completion, PLACES } from '../completion.tsx';
 import type { LocationDocument, Ring } from '../documents.ts';
 import { Field, Fold, Violation } from '../elements.tsx';
 import { useSharedMap } from '../shared-map.ts';
@@ -54,7 +54,7 @@ function NamedPlaces({
   };
   return (
     <>
-      <Completion label={label} onChoose={add} />
+      <Completion label={label} source={PLACES} onChoose={add} />
       {Object.values(members).map((member) => (
         <Chosen
           key={member}

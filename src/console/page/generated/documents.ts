@@ -49,6 +49,7 @@ readonly 'energyCategories': unknown;
 readonly 'greenHouseGasCategories': unknown;
 readonly 'includedFeatures': readonly ("balcony" | "terrace" | "garden" | "cellar" | "parking" | "garage" | "pool" | "fireplace" | "airConditioning" | "accessible" | "furnishedKitchen" | "newBuild" | "renovated" | "toRenovate" | "quiet" | "unobstructedView" | "caretaker" | "intercom" | "alarm")[];
 readonly 'excludedFeatures': readonly ("balcony" | "terrace" | "garden" | "cellar" | "parking" | "garage" | "pool" | "fireplace" | "airConditioning" | "accessible" | "furnishedKitchen" | "newBuild" | "renovated" | "toRenovate" | "quiet" | "unobstructedView" | "caretaker" | "intercom" | "alarm")[];
+readonly 'includedPublishers': readonly (string)[];
 readonly 'marketDifferenceMin': number | null;
 readonly 'marketDifferenceMax': number | null;
 readonly 'lat': string | null;
@@ -66,7 +67,8 @@ readonly 'excludedInseeCodes': readonly (string)[];
 readonly 'excludedGeoShapes': readonly (readonly (readonly (readonly [number, number])[])[])[];
 readonly 'expressions': string | null;
 readonly 'excludedSiteCategories': readonly (SiteCategoryDocument)[];
-readonly 'orMissing': readonly ("transactionType" | "propertyTypes" | "budget" | "pricePerMeter" | "surface" | "landSurface" | "room" | "bedroom" | "advertPrice" | "furnished" | "publisherTypes" | "includedSiteCategories" | "withVirtualTour" | "withCoherentPrice" | "floor" | "lastFloor" | "elevator" | "constructionYear" | "condominiumFees" | "rentalCharges" | "energy" | "greenHouseGas" | "includedFeatures" | "excludedFeatures" | "marketDifference" | "areas" | "excludedAreas" | "expressions" | "liveAdvert")[];
+readonly 'excludedPublishers': readonly (string)[];
+readonly 'orMissing': readonly ("transactionType" | "propertyTypes" | "budget" | "pricePerMeter" | "surface" | "landSurface" | "room" | "bedroom" | "advertPrice" | "furnished" | "publisherTypes" | "includedSiteCategories" | "withVirtualTour" | "withCoherentPrice" | "floor" | "lastFloor" | "elevator" | "constructionYear" | "condominiumFees" | "rentalCharges" | "energy" | "greenHouseGas" | "includedFeatures" | "excludedFeatures" | "includedPublishers" | "marketDifference" | "areas" | "excludedAreas" | "expressions" | "liveAdvert")[];
 readonly 'hidePropertyContact': boolean;
 readonly 'notificationEnabled': boolean;
 readonly 'notificationRecipient': string | null;
@@ -235,6 +237,13 @@ readonly 'matchedName': string | null;
 readonly 'cities': readonly (string)[];
 readonly 'criterion': "includedCities" | "includedDepartments" | "includedZipcodes";
 readonly 'value': string;
+}
+
+export interface PublisherNameDocument {
+readonly '@context': "/contexts/PublisherName";
+readonly '@id': string;
+readonly '@type': "PublisherName";
+readonly 'name': string;
 }
 
 export interface PointOfInterestDocument {
@@ -646,7 +655,7 @@ readonly 'resubscribedAt': string | null;
 }
 
 export interface ExplainedCriterionDocument {
-readonly 'criterion': "liveAdvert" | "transactionType" | "propertyTypes" | "budget" | "pricePerMeter" | "surface" | "landSurface" | "room" | "bedroom" | "advertPrice" | "furnished" | "publisherTypes" | "includedSiteCategories" | "withVirtualTour" | "withCoherentPrice" | "floor" | "lastFloor" | "elevator" | "constructionYear" | "condominiumFees" | "rentalCharges" | "energy" | "greenHouseGas" | "includedFeatures" | "excludedFeatures" | "marketDifference" | "areas" | "excludedAreas" | "expressions";
+readonly 'criterion': "liveAdvert" | "transactionType" | "propertyTypes" | "budget" | "pricePerMeter" | "surface" | "landSurface" | "room" | "bedroom" | "advertPrice" | "furnished" | "publisherTypes" | "includedSiteCategories" | "withVirtualTour" | "withCoherentPrice" | "floor" | "lastFloor" | "elevator" | "constructionYear" | "condominiumFees" | "rentalCharges" | "energy" | "greenHouseGas" | "includedFeatures" | "excludedFeatures" | "includedPublishers" | "marketDifference" | "areas" | "excludedAreas" | "expressions";
 readonly 'expected': unknown;
 readonly 'actual': unknown;
 readonly 'holds': boolean;
@@ -664,7 +673,7 @@ readonly 'satisfiedSince': string;
 }
 
 export interface WiderSearchDocument {
-readonly 'criterion': "liveAdvert" | "transactionType" | "propertyTypes" | "budget" | "pricePerMeter" | "surface" | "landSurface" | "room" | "bedroom" | "advertPrice" | "furnished" | "publisherTypes" | "includedSiteCategories" | "withVirtualTour" | "withCoherentPrice" | "floor" | "lastFloor" | "elevator" | "constructionYear" | "condominiumFees" | "rentalCharges" | "energy" | "greenHouseGas" | "includedFeatures" | "excludedFeatures" | "marketDifference" | "areas" | "excludedAreas" | "expressions";
+readonly 'criterion': "liveAdvert" | "transactionType" | "propertyTypes" | "budget" | "pricePerMeter" | "surface" | "landSurface" | "room" | "bedroom" | "advertPrice" | "furnished" | "publisherTypes" | "includedSiteCategories" | "withVirtualTour" | "withCoherentPrice" | "floor" | "lastFloor" | "elevator" | "constructionYear" | "condominiumFees" | "rentalCharges" | "energy" | "greenHouseGas" | "includedFeatures" | "excludedFeatures" | "includedPublishers" | "marketDifference" | "areas" | "excludedAreas" | "expressions";
 readonly 'satisfiedNow': number;
 readonly 'margin': number;
 readonly 'estimated': boolean;
@@ -696,7 +705,7 @@ export const FLAG_CRITERIA = ["furnished","elevator"] as const;
 
 export const REQUIREMENTS = ["withVirtualTour","withCoherentPrice","lastFloor"] as const;
 
-export const CRITERION_MEMBERS = {"transactionType":["transactionType"],"propertyTypes":["propertyTypes"],"budget":["budgetMin","budgetMax"],"pricePerMeter":["pricePerMeterMin","pricePerMeterMax"],"surface":["surfaceMin","surfaceMax"],"landSurface":["landSurfaceMin","landSurfaceMax"],"room":["roomMin","roomMax"],"bedroom":["bedroomMin","bedroomMax"],"advertPrice":["advertPriceMin","advertPriceMax"],"furnished":["furnished"],"publisherTypes":["publisherTypes"],"includedSiteCategories":["includedSiteCategories"],"withVirtualTour":["withVirtualTour"],"withCoherentPrice":["withCoherentPrice"],"floor":["floorMin","floorMax"],"lastFloor":["lastFloor"],"elevator":["elevator"],"constructionYear":["constructionYearMin","constructionYearMax"],"condominiumFees":["condominiumFeesMax"],"rentalCharges":["rentalChargesMax"],"energy":["energyCategories"],"greenHouseGas":["greenHouseGasCategories"],"includedFeatures":["includedFeatures"],"excludedFeatures":["excludedFeatures"],"marketDifference":["marketDifferenceMin","marketDifferenceMax"],"areas":["lat","lon","radius","includedCities","includedDepartments","includedZipcodes","includedInseeCodes","geoShapes"],"excludedAreas":["excludedCities","excludedDepartments","excludedZipcodes","excludedInseeCodes","excludedGeoShapes"],"expressions":["expressions"],"liveAdvert":["excludedSiteCategories"]} as const;
+export const CRITERION_MEMBERS = {"transactionType":["transactionType"],"propertyTypes":["propertyTypes"],"budget":["budgetMin","budgetMax"],"pricePerMeter":["pricePerMeterMin","pricePerMeterMax"],"surface":["surfaceMin","surfaceMax"],"landSurface":["landSurfaceMin","landSurfaceMax"],"room":["roomMin","roomMax"],"bedroom":["bedroomMin","bedroomMax"],"advertPrice":["advertPriceMin","advertPriceMax"],"furnished":["furnished"],"publisherTypes":["publisherTypes"],"includedSiteCategories":["includedSiteCategories"],"withVirtualTour":["withVirtualTour"],"withCoherentPrice":["withCoherentPrice"],"floor":["floorMin","floorMax"],"lastFloor":["lastFloor"],"elevator":["elevator"],"constructionYear":["constructionYearMin","constructionYearMax"],"condominiumFees":["condominiumFeesMax"],"rentalCharges":["rentalChargesMax"],"energy":["energyCategories"],"greenHouseGas":["greenHouseGasCategories"],"includedFeatures":["includedFeatures"],"excludedFeatures":["excludedFeatures"],"includedPublishers":["includedPublishers"],"marketDifference":["marketDifferenceMin","marketDifferenceMax"],"areas":["lat","lon","radius","includedCities","includedDepartments","includedZipcodes","includedInseeCodes","geoShapes"],"excludedAreas":["excludedCities","excludedDepartments","excludedZipcodes","excludedInseeCodes","excludedGeoShapes"],"expressions":["expressions"],"liveAdvert":["excludedSiteCategories","excludedPublishers"]} as const;
 
 export const FLAG_LABELS = {"elevator":{"fr":"Ascenseur","en":"Elevator"},"furnished":{"fr":"Meublé","en":"Furnished"}} as const;
 

@@ -11,6 +11,7 @@ export const editorWords = {
   ),
   addPlace: both('Add a city, a department or a zip code', 'Ajouter une ville, un département ou un code postal'),
   placeExample: 'Toulon, Var, 75011…',
+  publisherExample: both('Name of an agency…', 'Nom d’une agence…'),
   excludePlace: both('Exclude a place', 'Exclure un lieu'),
   moreWhere: both('Other places', 'Autres lieux'),
   inseeHint: both('Separated by commas: 83137, 83126.', 'Séparés par des virgules : 83137, 83126.'),

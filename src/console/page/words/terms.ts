@@ -23,6 +23,7 @@ const CRITERIA = {
   includedFeatures: both('With', 'Avec'),
   excludedFeatures: both('Without', 'Sans'),
   includedSiteCategories: both('Categories of site', 'Catégories de site'),
+  includedPublishers: both('Agencies', 'Agences'),
 };
 
 export const terms = {
@@ -69,6 +70,7 @@ export const terms = {
     excludedInseeCodes: both('Excluded INSEE codes', 'Codes INSEE exclus'),
     excludedGeoShapes: both('Excluded polygons', 'Polygones exclus'),
     excludedSiteCategories: both('Excluded categories of site', 'Catégories de site exclues'),
+    excludedPublishers: both('Excluded agencies', 'Agences exclues'),
     notificationEnabled: both('Send notifications', 'Envoyer des notifications'),
     endpointRecipient: both('Webhook of new properties', 'Webhook des nouveaux biens'),
     eventEndpoint: both('Webhook of events', 'Webhook des événements'),

@@ -1,15 +1,17 @@
 /**
- * The conditions of a search: the criteria that neither columns nor places cover (limits, codes, letters, features and
- * site categories) and all criteria that an unknown value also satisfies (`orMissing`). If there are any, they include
- * the expressions. Equal conditions are stored once, and evaluated when the first candidate needs them.
+ * The conditions of a search: the criteria that neither columns nor places cover (limits, codes, letters, features, site
+ * categories and publishers) and all criteria that an unknown value also satisfies (`orMissing`). If there are any, they
+ * include the expressions. Equal conditions are stored once, and evaluated when the first candidate needs them.
  */
 
 import type { Criteria } from '../../domain/criteria.ts';
 import { EXPRESSIONS } from '../../domain/expression-criterion.ts';
+import { excludesAdverts } from '../../domain/site-category-criteria.ts';
 import { bitOfCriterion } from '../../domain/unknown-criteria.ts';
 import { type CategoryBits, UNKNOWN_CATEGORY } from '../category-bits.ts';
 import { NEEDS_OF_ADVERTS, needsAmong, needsOf } from '../needs.ts';
 import { type PropertyView, readTexts } from '../property-view.ts';
+import { PublisherLists } from '../publisher-lists.ts';
 import type { StatedFacts } from '../stated-facts.ts';
 import type { ExpressionTable } from '../text/expression-table.ts';
 import { RecordArena } from './arena.ts';
@@ -21,7 +23,7 @@ const VERDICT = 0;
 const USES = 1;
 /** A bit for each limit that is set, in the order of `RANGES`, each minimum before its maximum. */
 const BOUNDS = 2;
-/** The criteria among `RANGES`, features and expressions that an unknown value also satisfies. */
+/** The criteria among `RANGES`, features, publishers and expressions that an unknown value also satisfies. */
 const OR_MISSING = 3;
 /** Needs that an unknown value also satisfies. */
 const NEEDS = 4;
@@ -32,19 +34,23 @@ const EXCLUDED = 7;
 /** Site categories as bits (see `category-bits`). */
 const INCLUDED_CATEGORIES = 8;
 const EXCLUDED_CATEGORIES = 9;
-/** If categories are excluded, the needs that adverts of the other categories must meet. */
+/** If adverts are excluded, the needs that the other adverts must meet. */
 const NEEDS_OF_OTHERS = 10;
 const EXPRESSION = 11;
-const HEAD_WORDS = 6;
+/** Ids of lists, see `publisher-lists`. */
+const INCLUDED_PUBLISHERS = 12;
+const EXCLUDED_PUBLISHERS = 13;
+const HEAD_WORDS = 7;
 const WORDS_MAX = HEAD_WORDS + 2 * RANGES.length;
 /** The largest number of a property in `VERDICT`. After it, numbers restart. */
 const PROPERTIES_MAX = 2 ** 29 - 1;
 const FEATURES_CRITERION = bitOfCriterion('includedFeatures');
 const EXPRESSIONS_CRITERION = bitOfCriterion('expressions');
+const PUBLISHERS_CRITERION = bitOfCriterion('includedPublishers');
 const CATEGORIES_CRITERION = bitOfCriterion('includedSiteCategories');
 const OWN_OR_MISSING = RANGE_CRITERIA.reduce(
   (all, criterion) => all | criterion,
-  FEATURES_CRITERION | EXPRESSIONS_CRITERION,
+  FEATURES_CRITERION | PUBLISHERS_CRITERION | EXPRESSIONS_CRITERION,
 );
 
 /** Verdicts. `AWAIT_TEXT`: all conditions but the expressions hold, and these need the text of only some adverts. */
@@ -62,6 +68,10 @@ export class Conditions {
   readonly #addresses = new Map<string, number>();
   readonly #categories: CategoryBits;
   readonly #expressions: ExpressionTable;
+  readonly #publishers = new PublisherLists();
+  /** Lists of publishers of the conditions that were written last. */
+  #includedPublishers: readonly string[] = [];
+  #excludedPublishers: readonly string[] = [];
   #view: PropertyView | null = null;
   #property = 0;
 
@@ -87,6 +97,9 @@ export class Conditions {
     const included = this.#categories.add(criteria.includedSiteCategories);
     const excluded = this.#categories.add(criteria.excludedSiteCategories);
     if (needs === null || bounds === null || sets === null || included === null || excluded === null) return null;
+    this.#includedPublishers = criteria.includedPublishers;
+    this.#excludedPublishers = criteria.excludedPublishers;
+    const publishers = this.#includedPublishers.length + this.#excludedPublishers.length;
     const acceptsNoCategory = included !== 0 && (orMissing & CATEGORIES_CRITERION) !== 0;
     const needsAccepted = needsAmong(needs, orMissing);
     integers[VERDICT] = integers[USES] = 0;
@@ -98,10 +111,10 @@ export class Conditions {
     integers[EXCLUDED] = excludedFeatures;
     integers[INCLUDED_CATEGORIES] = acceptsNoCategory ? included | UNKNOWN_CATEGORY : included;
     integers[EXCLUDED_CATEGORIES] = excluded;
-    integers[NEEDS_OF_OTHERS] = excluded === 0 ? 0 : needs & NEEDS_OF_ADVERTS & ~needsAccepted;
+    integers[NEEDS_OF_OTHERS] = excludesAdverts(criteria) ? needs & NEEDS_OF_ADVERTS & ~needsAccepted : 0;
     const acceptsNoText = expressions.length > 0 && (orMissing & EXPRESSIONS_CRITERION) !== 0;
     const bits = bounds | needsAccepted | sets | includedFeatures | excludedFeatures | included | excluded;
-    return bits !== 0 || acceptsNoText;
+    return bits !== 0 || publishers > 0 || acceptsNoText;
   }
 
   /**
@@ -110,6 +123,8 @@ export class Conditions {
    */
   use(expression: number): number {
     integers[EXPRESSION] = expression;
+    integers[INCLUDED_PUBLISHERS] = this.#publishers.use(this.#includedPublishers);
+    integers[EXCLUDED_PUBLISHERS] = this.#publishers.use(this.#excludedPublishers);
     const words = wordsOf(integers[BOUNDS] as number);
     const key = keyOf(words);
     let address = this.#addresses.get(key);
@@ -128,6 +143,8 @@ export class Conditions {
   release(address: number): void {
     const page = this.#arena.integersAt(address);
     const head = this.#arena.integerOffset(address);
+    this.#publishers.release(page[head + INCLUDED_PUBLISHERS] as number);
+    this.#publishers.release(page[head + EXCLUDED_PUBLISHERS] as number);
     const uses = (page[head + USES] as number) - 1;
     page[head + USES] = uses;
     if (uses > 0) return;
@@ -141,6 +158,7 @@ export class Conditions {
   /** Sets the property of the next verdicts. */
   read(view: PropertyView): void {
     this.#view = view;
+    this.#publishers.read(view.facts.adverts);
     this.#property += 1;
     if (this.#property <= PROPERTIES_MAX) return;
     this.#property = 1;
@@ -166,8 +184,15 @@ export class Conditions {
 
   /** The facts of the property without the adverts that these conditions exclude. */
   statedTo(address: number): StatedFacts {
-    const excluded = this.#arena.integersAt(address)[this.#arena.integerOffset(address) + EXCLUDED_CATEGORIES];
-    return (this.#view as PropertyView).stated.without(excluded as number);
+    return this.#statedTo(this.#arena.integersAt(address), this.#arena.integerOffset(address));
+  }
+
+  #statedTo(page: Int32Array, head: number): StatedFacts {
+    let { stated } = this.#view as PropertyView;
+    const categories = page[head + EXCLUDED_CATEGORIES] as number;
+    if (categories !== 0) stated = stated.without(categories);
+    const publishers = page[head + EXCLUDED_PUBLISHERS] as number;
+    return publishers === 0 ? stated : stated.withoutPublishers(this.#publishers.setOf(publishers), this.#publishers);
   }
 
   /** Whether the expressions hold, for conditions that await a text. The expression table must have read the text. */
@@ -179,9 +204,14 @@ export class Conditions {
   #judge(address: number, page: Int32Array, head: number): number {
     const view = this.#view as PropertyView;
     let { stated } = view;
-    const excluded = page[head + EXCLUDED_CATEGORIES] as number;
-    if (excluded !== 0) {
-      stated = stated.without(excluded);
+    const orMissing = page[head + OR_MISSING] as number;
+    const list = page[head + INCLUDED_PUBLISHERS] as number;
+    const publishers = list === 0 ? 0 : this.#publishers.setOf(list);
+    const acceptsNoPublisher = (orMissing & PUBLISHERS_CRITERION) !== 0;
+    // Decides most searches with such a list, at the least cost.
+    if (list !== 0 && publishers === 0 && !acceptsNoPublisher) return FAIL;
+    if (((page[head + EXCLUDED_CATEGORIES] as number) | (page[head + EXCLUDED_PUBLISHERS] as number)) !== 0) {
+      stated = this.#statedTo(page, head);
       if (stated.adverts.length === 0) return FAIL;
       if (((page[head + NEEDS_OF_OTHERS] as number) & stated.lacking) !== 0) return FAIL;
     }
@@ -191,12 +221,13 @@ export class Conditions {
     if (requested !== 0 && (bytesSet(requested) & ~bytesSet(requested & stated.sets)) !== 0) return FAIL;
     const categories = page[head + INCLUDED_CATEGORIES] as number;
     if (categories !== 0 && (categories & stated.categories) === 0) return FAIL;
-    const orMissing = page[head + OR_MISSING] as number;
     const { present, absent } = stated.features;
     const lacking = (orMissing & FEATURES_CRITERION) === 0 ? ~present : absent;
     if (((page[head + INCLUDED] as number) & lacking) !== 0) return FAIL;
     if (((page[head + EXCLUDED] as number) & present) !== 0) return FAIL;
     if (!this.#areBoundsKept(address, page[head + BOUNDS] as number, orMissing, stated)) return FAIL;
+    const isBy = list === 0 || stated.isBy(publishers, this.#publishers);
+    if (!isBy && !(acceptsNoPublisher && stated.isPublisherUnknown)) return FAIL;
     const expression = page[head + EXPRESSION] as number;
     if (expression === 0 || ((orMissing & EXPRESSIONS_CRITERION) !== 0 && EXPRESSIONS.isUnknown(stated))) return HOLD;
     if (stated !== view.stated) return AWAIT_TEXT;

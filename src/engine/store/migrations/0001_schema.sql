@@ -76,6 +76,17 @@ create table site_categories (
 insert into site_categories (name)
 values ('Agence'), ('Mandataire'), ('Notaire'), ('Particulier'), ('Portail'), ('Promoteur'), ('Réseau');
 
+-- Professional publishers and agencies of recent adverts, for completion, written by the recorder. `key` is the folded
+-- name (domain/publisher-criteria.ts).
+create table publishers (
+  key text collate "C" primary key,
+  name text not null,
+  -- The day of its last advert.
+  seen_on date not null
+);
+-- Rows that retention removes.
+create index publishers_seen on publishers (seen_on);
+
 -- A source is an imported file or area. Another import replaces its points in one transaction, whose number is
 -- `revision`. Processes compare the revisions of all sources to find out whether their copy in memory is outdated.
 create table points_of_interest_sources (

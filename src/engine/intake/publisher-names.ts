@@ -1,0 +1,43 @@
+/** Names of professional publishers and agencies in messages, each recorded about once a day for completion. */
+
+import { LRUCache } from 'lru-cache';
+import type { AdvertContent } from '../domain/advert.ts';
+import { INDIVIDUAL, PROFESSIONAL } from '../domain/codes.ts';
+import type { IntakeMessage } from '../domain/intake-message.ts';
+import { publisherKey, publisherNameIn } from '../domain/publisher-criteria.ts';
+
+/** All agencies of a country, in several spellings. Forgotten names are only recorded again. */
+const NAMES_MAX = 50_000;
+
+export interface PublisherNames {
+  /** Names that were not recorded on `day`, by key. */
+  newOn(day: string, messages: readonly IntakeMessage[]): ReadonlyMap<string, string>;
+  /** To be called once the names are committed. */
+  noteRecorded(day: string, names: ReadonlyMap<string, string>): void;
+}
+
+export function createPublisherNames(): PublisherNames {
+  /** The last day on which each was recorded. */
+  const days = new LRUCache<string, string>({ max: NAMES_MAX });
+  return {
+    newOn(day, messages) {
+      const found = new Map<string, string>();
+      for (const message of messages) {
+        const names = message.kind === 'upsert' ? professionalsIn(message.advert) : [];
+        for (const name of names) if (days.get(name) !== day) found.set(publisherKey(name), name);
+      }
+      found.delete('');
+      return found;
+    },
+    noteRecorded(day, names) {
+      for (const name of names.values()) days.set(name, day);
+    },
+  };
+}
+
+/** Of an individual's advert, not even the agency: crawlers may put the person there. */
+function professionalsIn({ publisher, contact }: AdvertContent): readonly string[] {
+  if (publisher?.type === INDIVIDUAL) return [];
+  const stated = [publisher?.type === PROFESSIONAL ? publisher.name : null, contact?.agency].map(publisherNameIn);
+  return stated.filter((name) => name !== null);
+}

@@ -1,0 +1,130 @@
+/**
+ * The lists of publishers that searches name; equal lists are stored once. One pass over the lists that contain a
+ * publisher of the property finds which of its publishers each of them contains. A search then costs one array access,
+ * however many names it lists.
+ */
+
+import type { AdvertFacts } from '../domain/property-facts.ts';
+import { publisherKey, publisherKeysOf } from '../domain/publisher-criteria.ts';
+import { CodeTable } from './code-table.ts';
+
+interface PublisherList {
+  /** Without duplicates. */
+  readonly codes: readonly number[];
+  readonly content: string;
+  uses: number;
+}
+
+/** With the sets of one property, an integer of 32 bits holds it. */
+const BASE_MAX = 2 ** 30;
+
+export class PublisherLists {
+  readonly #table = new CodeTable();
+  readonly #lists: PublisherList[] = [];
+  /** Ids by content. */
+  readonly #ids = new Map<string, number>();
+  readonly #free: number[] = [];
+  /** The ids of the lists that contain a code. */
+  readonly #listsWith: number[][] = [];
+  /** Known publishers of the property's adverts; null before the first query about the property. */
+  #stated: Map<AdvertFacts, readonly number[]> | null = null;
+  #adverts: readonly AdvertFacts[] = [];
+  /** Sets of the property's publishers; the first one is empty. */
+  #sets: number[][] = [[]];
+  /** For each list, `#base` plus the position in `#sets` of the publishers that it contains; less for an empty set. */
+  #setOf = new Int32Array(1024);
+  /** Grows with each property, so that the sets of the previous one need not be cleared. */
+  #base = 0;
+
+  /** Counts one more use of the list and returns its id; 0 for an empty list. */
+  use(names: readonly string[]): number {
+    if (names.length === 0) return 0;
+    const codes = [...new Set(names.map(publisherKey))].map((key) => this.#table.use(key)).sort((a, b) => a - b);
+    const content = codes.join();
+    const known = this.#ids.get(content);
+    if (known !== undefined) {
+      for (const code of codes) this.#table.release(code);
+      (this.#lists[known] as PublisherList).uses += 1;
+      return known;
+    }
+    const id = this.#free.pop() ?? this.#ids.size + 1;
+    this.#ids.set(content, id);
+    this.#lists[id] = { codes, content, uses: 1 };
+    if (id >= this.#setOf.length) this.#setOf = resized(this.#setOf);
+    for (const code of codes) {
+      this.#listsWith[code] ??= [];
+      this.#listsWith[code].push(id);
+    }
+    return id;
+  }
+
+  release(id: number): void {
+    if (id === 0) return;
+    const list = this.#lists[id] as PublisherList;
+    list.uses -= 1;
+    if (list.uses > 0) return;
+    this.#ids.delete(list.content);
+    this.#free.push(id);
+    for (const code of list.codes) {
+      const lists = this.#listsWith[code] as number[];
+      const last = lists.pop() as number;
+      if (last !== id) lists[lists.indexOf(id)] = last;
+      this.#table.release(code);
+    }
+  }
+
+  /** Sets the property for the next queries. */
+  read(adverts: readonly AdvertFacts[]): void {
+    this.#adverts = adverts;
+    this.#stated = null;
+  }
+
+  /** The set of the property's publishers that the list contains; 0 if it contains none. */
+  setOf(id: number): number {
+    this.#stated ??= this.#mark();
+    return Math.max(0, (this.#setOf[id] as number) - this.#base);
+  }
+
+  /** Whether the advert is by a publisher of the set. */
+  isBy(set: number, advert: AdvertFacts): boolean {
+    const codes = this.#sets[set] as number[];
+    return this.#stated?.get(advert)?.some((code) => codes.includes(code)) ?? false;
+  }
+
+  #mark(): Map<AdvertFacts, readonly number[]> {
+    this.#base += this.#sets.length;
+    this.#sets = [[]];
+    if (this.#base > BASE_MAX) {
+      this.#setOf.fill(0);
+      this.#base = 0;
+    }
+    const stated = new Map<AdvertFacts, readonly number[]>();
+    for (const advert of this.#adverts) {
+      const codes = publisherKeysOf(advert).map((key) => this.#table.codeOf(key));
+      stated.set(
+        advert,
+        codes.filter((code) => code !== 0),
+      );
+    }
+    for (const code of new Set([...stated.values()].flat())) this.#add(code);
+    return stated;
+  }
+
+  /** Adds the publisher to the sets of the lists that contain it. */
+  #add(code: number): void {
+    const [sets, setOf, base] = [this.#sets, this.#setOf, this.#base];
+    /** The set with it, by the set without it; 0 if no list needed it yet. */
+    const extended = new Int32Array(sets.length);
+    for (const id of this.#listsWith[code] as number[]) {
+      const set = Math.max(0, (setOf[id] as number) - base);
+      if (extended[set] === 0) extended[set] = sets.push([...(sets[set] as number[]), code]) - 1;
+      setOf[id] = base + (extended[set] as number);
+    }
+  }
+}
+
+function resized(array: Int32Array): Int32Array<ArrayBuffer> {
+  const larger = new Int32Array(2 * array.length);
+  larger.set(array);
+  return larger;
+}
