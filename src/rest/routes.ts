@@ -152,8 +152,8 @@ export const ROUTES: readonly Route[] = [
   route('get /publishers', 'PublisherName', 'collection', 'Completes the name of a publisher', {
     parameters: PUBLISHER_PARAMETERS,
     details:
-      'Professional publishers and agencies of adverts of the last 90 days, never individuals, in alphabetical order, ' +
-      'at most 20. For `includedPublishers` and `excludedPublishers`.',
+      'Professional publishers and agencies of adverts of the last 90 days, never individuals, in alphabetical ' +
+      'order, at most 20. For `includedPublishers` and `excludedPublishers`.',
   }),
   route('get /webhook-tester', 'WebhookTest', 'item', 'Sends one signed test delivery', {
     parameters: WEBHOOK_TEST_PARAMETERS,

@@ -43,7 +43,7 @@ export async function readEndingCriteria(
   return new Map([...members].map(([number, each]) => [number, criteriaOf(each, nameOf)]));
 }
 
-/** The values of these criteria are omitted: areas and texts are meaningless without context, and names are personal. */
+/** The values of these criteria are omitted: areas and texts mean nothing without context, and names are personal. */
 const WITHOUT_VALUES: readonly CriterionName[] = ['areas', 'excludedAreas', 'includedPublishers', 'expressions'];
 const VALUE_LENGTH_MAX = 200;
 
