@@ -93,8 +93,8 @@ function tlsProblems(certificate: string, privateKey: string, clientAuthorities:
     createSecureContext({ cert, key, ca });
   } catch (error) {
     problems.push(
-      `VIGIE_ADMIN_TLS_CERT, VIGIE_ADMIN_TLS_KEY and VIGIE_ADMIN_CLIENT_CA do not match (${(error as Error).message}). ` +
-        'Name a certificate with its key',
+      `VIGIE_ADMIN_TLS_CERT, VIGIE_ADMIN_TLS_KEY and VIGIE_ADMIN_CLIENT_CA cannot be used (${(error as Error).message}). ` +
+        'Give PEM files, and a certificate with its own key',
     );
   }
   return problems;

@@ -66,7 +66,8 @@ test('away from its edges a polygon agrees with the winding number', () => {
   const ring = fc.array(fc.tuple(coordinate, coordinate), { minLength: 3, maxLength: 9 });
   fc.assert(
     fc.property(ring, coordinate, coordinate, (corners, x, y) => {
-      // A line through two corners, which are whole degrees, cannot meet this point: √2 and √3 are independent of them.
+      // No line through two corners meets this point: corners are integers, and 1, √2 and √3 are linearly independent
+      // over the rational numbers.
       const point = [x + Math.SQRT2 / 4, y + Math.sqrt(3) / 4] as const;
       const closed = [...corners, corners[0] as Position];
       let turn = 0;

@@ -62,7 +62,7 @@ test('refused clients get different times to retry, none earlier than the first'
   const counts = new Map<number, number>();
   for (let i = 0; i < 100; i++) {
     const { detail, seconds } = await refusalOf(() => places.run(`other ${i}`, noEnd));
-    assert.match(detail, /The service is busy \(.*: 8 in progress\)\. Try again in \d+ s/);
+    assert.match(detail, /The service is busy: .* have reached their maximum of 8\. Try again in \d+ s/);
     counts.set(seconds, (counts.get(seconds) ?? 0) + 1);
   }
   assert.deepEqual(

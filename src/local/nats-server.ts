@@ -274,7 +274,7 @@ export async function findNatsServer(
   const isUsable = (path: string) => succeeds(inspect(join(path, PACKAGED)));
   try {
     const unpacked = await cacheEntry(cacheDir, `nats-server-${process.arch}`, isUsable, (path) => {
-      onLog('No nats-server is on the PATH. Vigie downloads the distribution’s package.');
+      onLog('No usable nats-server is installed. Downloading the distribution’s package, which may take a minute.');
       return unpackDebianPackages(['nats-server'], path);
     });
     return await inspect(join(unpacked, PACKAGED));

@@ -212,8 +212,8 @@ export const REFUSALS = {
     ),
   busyWith: ({ en, fr }: Sentence, most: number, seconds: number) =>
     both(
-      `The service is busy (${en}: ${most} in progress). Try again in ${seconds} s.`,
-      `Le service est occupé (${fr} : ${most} en cours). Réessayez dans ${seconds} s.`,
+      `The service is busy: ${en} have reached their maximum of ${most}. Try again in ${seconds} s.`,
+      `Le service est occupé : ${fr}, ${most} au plus. Réessayez dans ${seconds} s.`,
     ),
   busy: (seconds: number) =>
     both(`The service is busy. Try again in ${seconds} s.`, `Le service est occupé. Réessayez dans ${seconds} s.`),

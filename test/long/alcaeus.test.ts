@@ -45,7 +45,7 @@ test('alcaeus walks from the entrypoint to collections, pages, members and their
   assert.equal(all?.filters['order[title]'], 'https://schema.org/name');
   assert.equal(all?.filters.notificationEnabled, '#Search/notificationEnabled');
   assert.deepEqual(matches?.members, [match]);
-  // The members are separate nodes and values, because RDF clients could not read a single opaque value.
+  // Each member of the document is an RDF node or value of its own: RDF clients cannot read one opaque JSON value.
   assert.equal(one?.values['Match/propertyDocument'], property);
   assert.equal(document?.values['PropertyDocument/city'], '_');
   assert.match(String(document?.values['PropertyDocument/lastCrawledAdvert']), /^[0-9a-f-]{36}$/);

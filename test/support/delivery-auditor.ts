@@ -218,7 +218,7 @@ function auditContent({ body, token }: AuditedDelivery, posts: readonly Received
   return faults;
 }
 
-/** The library refuses times more than five minutes from now, so each post is verified as if it had just arrived. */
+/** The library's own check refuses posts that are older than five minutes, and posts are audited later. */
 function verify(post: ReceivedPost, token: string): void {
   const { body, headers, receivedAt } = post;
   const webhook = new Webhook(token);

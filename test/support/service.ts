@@ -16,7 +16,7 @@ import { TUNING } from './tuning.ts';
 /** The longest wait of a finished test for endpoints that never answer. */
 const FAREWELL_MS = 10_000;
 
-/** Resolves when it is ready. It ends with the test, before its servers. */
+/** Starts the service in this process; resolves when it is ready. The end of the test stops it before its servers. */
 export async function startHere(
   cleanup: Cleanup,
   servers: ServerUrls,

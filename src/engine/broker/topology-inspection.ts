@@ -334,7 +334,7 @@ export interface Backlog {
   readonly recorded: number;
 }
 
-/** Null if no instance has taken in adverts yet. Rejects if NATS is unavailable. */
+/** Null if there is no consumer of intake: no instance has led yet. Rejects if NATS is unavailable. */
 export async function readBacklog({ manager, names }: Broker): Promise<Backlog | null> {
   const orNone = (error: unknown): null => {
     if (!isMissing(error)) throw error;

@@ -89,7 +89,7 @@ function readUrl(databaseUrl: string): { readonly urls: readonly string[]; reado
   const attributes = parameters.get('target_session_attrs');
   if (attributes !== null && !SESSION_ATTRIBUTES.includes(attributes)) {
     throw new DatabaseUrlError(
-      `DATABASE_URL: target_session_attrs=${attributes} selects servers that refuse writes. Set it to read-write.`,
+      `DATABASE_URL: target_session_attrs=${attributes} is not supported, because Vigie writes. Set it to read-write.`,
     );
   }
   const hosts = (parameters.get('host') ?? '').split(',');

@@ -122,7 +122,7 @@ class LockTakenError extends Error {
 
 const FIRST_PAUSE_MS = 5;
 const PAUSE_MAX_MS = 100;
-/** This number of tries takes longer than any writer holds a lock. */
+/** The pauses between the tries take six seconds together. A writer usually holds the lock for milliseconds. */
 const TRIES_MAX = 60;
 
 const lastOf = new Map<Uuid, Promise<unknown>>();

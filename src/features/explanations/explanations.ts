@@ -114,8 +114,8 @@ const Preview = z.strictObject({
   sample: list(PreviewedProperty, 'Newest first.'),
   places: list(
     z.tuple([z.number(), z.number()]),
-    'Longitude and latitude of counted properties, up to `places`; for a property without coordinates, those of its ' +
-      'commune.',
+    'Longitude and latitude of counted properties. The query parameter `places` limits their number. A property ' +
+      'without coordinates has those of its commune.',
   ),
   withoutCriterion: list(WiderSearch, 'What the search would find without each of its criteria.'),
 });

@@ -152,7 +152,10 @@ async function planBy(
   try {
     for await (const row of rows) {
       tally.rows += 1;
-      if (tally.rows > ADVERTS_MAX) throw new SnapshotRefusedError(`The file has over ${ADVERTS_MAX} adverts.`);
+      if (tally.rows > ADVERTS_MAX)
+        throw new SnapshotRefusedError(
+          `The file has more than ${ADVERTS_MAX} adverts, the maximum of a source. Divide it among several sources.`,
+        );
       if (tally.rows % PROGRESS_EVERY === 0) {
         stopping.throwIfAborted();
         onProgress?.(`reading ${source}`, tally.rows);

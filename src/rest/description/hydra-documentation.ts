@@ -156,7 +156,7 @@ function collectionOperations(resource: string): object[] {
   return ROUTES.filter((one) => one.resource === resource && !one.path.includes('{')).map(operation);
 }
 
-/** Repeats the links of the entrypoint, for clients that did not start there. */
+/** Repeats the operations that the entrypoint lists for the collection, for clients that did not start there. */
 function collectionClass(resource: string): object {
   return {
     '@id': `#${collectionClassOf(resource)}`,
