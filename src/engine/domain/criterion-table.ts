@@ -4,6 +4,7 @@
  * members, contracts, the index and the tests' random searches derive from it.
  */
 
+import { ALTERNATIVES } from './alternatives-criterion.ts';
 import { AREAS, EXCLUDED_AREAS } from './areas.ts';
 import { ENERGY_CATEGORIES, PROPERTY_TYPE_NAMES, PUBLISHER_TYPE_NAMES, TRANSACTION_TYPE_NAMES } from './codes.ts';
 import {
@@ -285,10 +286,10 @@ const OR_MISSING = {
   },
 } as const;
 
-const ROWS = [...EVALUATED, EXCLUDED_SITE_CATEGORIES, OR_MISSING] as const;
+const ROWS = [...EVALUATED, ALTERNATIVES, EXCLUDED_SITE_CATEGORIES, OR_MISSING] as const;
 type Row = (typeof ROWS)[number];
 
-export type CriterionName = (typeof EVALUATED)[number]['name'];
+export type CriterionName = (typeof EVALUATED)[number]['name'] | 'alternatives';
 export type RemovableCriterion = Extract<Row, { readonly key: string }>['name'];
 
 export type PlainRow = Extract<Row, { readonly kind: 'range' | 'code' | 'codes' | 'letters' | 'flag' | 'requirement' }>;
@@ -297,8 +298,13 @@ export type RowOf<Kind extends PlainRow['kind']> = Extract<PlainRow, { readonly 
 type All<Union> = (Union extends unknown ? (_: Union) => void : never) extends (_: infer Each) => void ? Each : never;
 type Flat<Type> = { readonly [Name in keyof Type]: Type[Name] };
 
+type OwnCriteria = Flat<All<Exclude<Row, typeof ALTERNATIVES>['unset']>>;
+
 /** An empty list, a null or a range without bounds is not a condition. */
-export type Criteria = Flat<All<Row['unset']>>;
+export interface Criteria extends OwnCriteria {
+  /** If there are any, one must hold. They set criteria that the search does not set, and no alternatives. */
+  readonly alternatives: readonly Criteria[];
+}
 
 type Members = All<Row['members']>;
 export type CriterionMemberName = keyof Members;
@@ -341,14 +347,24 @@ export interface Criterion {
 /** A row that members of a search can set. */
 interface RequestedCriterion {
   readonly name: RemovableCriterion;
-  readonly unset: Partial<Criteria>;
+  readonly unset: unknown;
   readonly members: Readonly<Record<string, unknown>>;
   isSet(criteria: Criteria): boolean;
 }
 
+const SEARCH_ONLY: ReadonlySet<string> = new Set<RemovableCriterion>([
+  'alternatives',
+  'excludedAreas',
+  'liveAdvert',
+  'withCoherentPrice',
+]);
+
+/** Without `alternatives`, whose evaluation evaluates these. */
 export const CRITERIA: readonly Criterion[] = EVALUATED;
-export const CRITERION_NAMES = EVALUATED.map(({ name }) => name);
+export const CRITERION_NAMES: readonly CriterionName[] = [...EVALUATED, ALTERNATIVES].map(({ name }) => name);
 export const ASKED_CRITERIA: readonly RequestedCriterion[] = ROWS.filter((row) => row.key !== null);
+/** The criteria that an alternative may set. The others stand on the search only. */
+export const ALTERNATIVE_CRITERIA = ASKED_CRITERIA.filter(({ name }) => !SEARCH_ONLY.has(name));
 export const REQUESTED_CRITERION_NAMES = ASKED_CRITERIA.map(({ name }) => name);
 export const PLAIN_CRITERIA: readonly PlainRow[] = EVALUATED.filter((row) => 'source' in row);
 
@@ -369,6 +385,12 @@ export function isOfAdverts<Row extends PlainRow>(row: Row): row is OfAdverts<Ro
 
 /** The criteria of a search without any condition. */
 export const ANYTHING: Criteria = Object.assign({}, ...ROWS.map(({ unset }) => unset));
+
+/** The members that an alternative may set. */
+export const ALTERNATIVE_MEMBERS = [
+  ...ALTERNATIVE_CRITERIA.flatMap(({ members }) => Object.keys(members)),
+  'orMissing',
+] as readonly CriterionMemberName[];
 
 export const CRITERION_MEMBERS: { readonly [Name in CriterionMemberName]: Member<FormOf<Name>> } = Object.assign(
   {},

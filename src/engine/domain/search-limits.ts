@@ -3,7 +3,8 @@
  * each advert incurs: nothing else is evaluated for as many adverts. Matches are limited because they are recorded.
  */
 
-import type { SearchMembers } from './search.ts';
+import type { CriterionMembers } from './criterion-table.ts';
+import { alternativesOf, type SearchMembers } from './search.ts';
 
 export interface SearchLimits {
   readonly searches: number;
@@ -16,11 +17,15 @@ export interface SearchLimits {
 /** What one search adds to its client's totals. */
 export type SearchWeight = Pick<SearchLimits, 'polygonCorners' | 'excludedWords'>;
 
-export function weightOf({ geoShapes, excludedGeoShapes, expressions }: SearchMembers): SearchWeight {
-  return {
-    polygonCorners: cornersOf(geoShapes) + cornersOf(excludedGeoShapes),
-    excludedWords: expressions?.match(EXCLUDED)?.length ?? 0,
-  };
+export function weightOf(members: CriterionMembers): SearchWeight {
+  const { geoShapes, excludedGeoShapes, expressions } = members;
+  let polygonCorners = cornersOf(geoShapes) + cornersOf(excludedGeoShapes);
+  let excludedWords = expressions?.match(EXCLUDED)?.length ?? 0;
+  for (const alternative of alternativesOf(members).map(weightOf)) {
+    polygonCorners += alternative.polygonCorners;
+    excludedWords += alternative.excludedWords;
+  }
+  return { polygonCorners, excludedWords };
 }
 
 /** The change of the totals if a search changes. */

@@ -2,7 +2,7 @@
 
 import { areasOf, excludedAreasOf } from './areas.ts';
 import type { EventKind } from './codes.ts';
-import { listOf, rangeOf, signedRangeOf } from './criterion-kinds.ts';
+import { listOf, rangeOf, type StoredAlternative, signedRangeOf } from './criterion-kinds.ts';
 import { type Criteria, type CriterionMembers, plainCriteria, type RowOf, UNASKED } from './criterion-table.ts';
 import type { EventThresholds } from './event-thresholds.ts';
 import { parseExpressions } from './expressions.ts';
@@ -90,14 +90,14 @@ type FlagName = RowOf<'flag'>['name'];
 const FLAGS = plainCriteria('flag').map(({ name }) => name);
 
 /** Sets the flags in place: a spread within a literal costs more than everything else in it. */
-function withFlags(criteria: Omit<Criteria, FlagName>, members: SearchMembers): Criteria {
+function withFlags(criteria: Omit<Criteria, FlagName>, members: CriterionMembers): Criteria {
   const flagged = criteria as { -readonly [Name in keyof Criteria]: Criteria[Name] };
   for (const name of FLAGS) flagged[name] = members[name];
   return flagged;
 }
 
 /** The criteria of a search's members. Written out, because the index creates a million of them when it loads. */
-export function criteriaOf(members: SearchMembers, siteCategoryName: SiteCategoryName): Criteria {
+export function criteriaOf<M extends CriterionMembers>(members: M, siteCategoryName: SiteCategoryName): Criteria {
   const criteria = {
     transactionType: members.transactionType,
     propertyTypes: listOf(members.propertyTypes),
@@ -127,6 +127,19 @@ export function criteriaOf(members: SearchMembers, siteCategoryName: SiteCategor
     excludedSiteCategories: namesOf(members.excludedSiteCategories, siteCategoryName),
     expressions: parseExpressions(members.expressions),
     orMissing: criterionSetOf(members.orMissing),
+    alternatives: alternativesOf(members).map((one) => criteriaOf(one, siteCategoryName)),
   };
   return withFlags(criteria, members);
+}
+
+/** The members of each alternative; those that it does not set are unset. */
+export function alternativesOf({ alternatives }: Pick<CriterionMembers, 'alternatives'>): readonly CriterionMembers[] {
+  return alternatives.length === 0 ? NO_ALTERNATIVES : alternatives.map(membersOfAlternative);
+}
+
+const NO_ALTERNATIVES: readonly CriterionMembers[] = [];
+
+/** Unlike a search, an alternative does not ask for coherent prices by default. */
+function membersOfAlternative(alternative: StoredAlternative): CriterionMembers {
+  return { ...UNASKED, withCoherentPrice: null, ...alternative };
 }

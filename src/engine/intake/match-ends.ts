@@ -44,7 +44,7 @@ export async function readEndingCriteria(
 }
 
 /** Their values are omitted: areas and texts are long, and mean nothing to a reader on their own. */
-const WITHOUT_VALUES: readonly CriterionName[] = ['areas', 'excludedAreas', 'expressions'];
+const WITHOUT_VALUES: readonly CriterionName[] = ['areas', 'excludedAreas', 'expressions', 'alternatives'];
 const VALUE_LENGTH_MAX = 200;
 
 /** The event of an end, with the first criterion that fails. Null if some criterion failed before or none fails now. */
