@@ -6,7 +6,8 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { createRandom, type Random } from '../bench/adverts/seeded-random.ts';
 import { spawn } from '../src/engine/actor/actor.ts';
 import { createSupervisor } from '../src/engine/actor/supervisor.ts';
-import { BatchPipeline } from '../src/engine/intake/batch-pipeline.ts';
+import { BatchPipeline, type RecordOptions, type Rest } from '../src/engine/intake/batch-pipeline.ts';
+import { createGate } from './support/gate.ts';
 
 interface Item {
   readonly key: number;
@@ -29,6 +30,9 @@ async function someTurns(random: Random): Promise<void> {
   for (let left = random.integer(0, 3); left > 0; left--) await turn();
 }
 
+/** The state of these keys is large. */
+const isLarge = ({ key }: Pick<Item, 'key'>): boolean => key % 5 === 0;
+
 /** Fails at random before and after it has evaluated a batch, and defers some of the items. */
 function createStore(random: Random, failures: number) {
   const written: Item[] = [];
@@ -42,20 +46,31 @@ function createStore(random: Random, failures: number) {
     get mostTogether() {
       return mostTogether;
     },
-    async record(items: readonly Item[], onEvaluated: (deferred: readonly Item[]) => void) {
+    async record(items: readonly Item[], { onEvaluated, leavesLarge = false }: RecordOptions<Item>) {
       together += 1;
       mostTogether = Math.max(mostTogether, together);
       try {
         await someTurns(random);
         mayFail();
-        const taken = random.chance(0.2) ? items.slice(0, Math.ceil(items.length / 2)) : items;
-        const deferred = items.slice(taken.length);
-        onEvaluated(deferred);
+        const length = random.chance(0.2) ? Math.ceil(items.length / 2) : items.length;
+        const evaluated = leavesLarge ? items.slice(0, length).filter(isLarge) : [];
+        // The first message of a large state may be decided without it; all later ones of its key need it.
+        const needing = new Set(evaluated.filter(() => random.chance(0.6)).map(({ key }) => key));
+        const decided = new Set(
+          evaluated.filter(({ key }, at) => at === evaluated.findIndex((item) => item.key === key)),
+        );
+        const needsState = (item: Item): boolean => needing.has(item.key) && !decided.has(item);
+        const taken = items.slice(0, length).filter((item) => !needsState(item));
+        const rest = {
+          deferred: items.slice(length).filter((item) => !needsState(item)),
+          stateless: items.filter(needsState),
+        };
+        onEvaluated?.(rest);
         await someTurns(random);
         mayFail();
         if (taken.some(({ isBad }) => isBad)) throw new Error('a bug');
         written.push(...taken);
-        return { deferred };
+        return { rest };
       } finally {
         together -= 1;
       }
@@ -67,7 +82,7 @@ async function run(seed: number, failures: number, badShare: number) {
   const random = createRandom(seed);
   const store = createStore(random, failures);
   const handedOn: number[] = [];
-  const pipeline = new BatchPipeline<Item, { deferred: readonly Item[] }>({
+  const pipeline = new BatchPipeline<Item, { rest: Rest<Item> }>({
     record: store.record,
     handOn: async () => void handedOn.push(store.written.length),
     keyOf: ({ key }) => key,
@@ -114,7 +129,7 @@ test('everything is written once, in the order of its key, and handed on', async
     assert.equal(handedOn.at(-1), items.length);
     mostTogether = Math.max(mostTogether, store.mostTogether);
   }
-  assert.equal(mostTogether, 2, 'one is written while another is evaluated');
+  assert.equal(mostTogether, 3, 'one is written while another is evaluated, and one is recorded apart');
 });
 
 test('a message that a bug prevents from being recorded is dead-lettered alone', async () => {
@@ -129,4 +144,55 @@ test('a message that a bug prevents from being recorded is dead-lettered alone',
     assert.equal(new Set(store.written.map(({ number }) => number)).size, items.length);
     assert.equal(store.written.length, items.length);
   }
+});
+
+test('while a large state is recorded, all items of other keys are, and the items of its key wait in order', async () => {
+  const written: number[] = [];
+  const [small, large] = [createGate(), createGate()];
+  const pipeline = new BatchPipeline<Item, { rest: Rest<Item> }>({
+    async record(items, { onEvaluated, leavesLarge = false }) {
+      const rest = { deferred: [], stateless: leavesLarge ? items.filter(isLarge) : [] };
+      onEvaluated?.(rest);
+      const taken = leavesLarge ? items.filter((item) => !isLarge(item)) : items;
+      if (taken.some(isLarge)) await large.gate;
+      written.push(...taken.map(({ number }) => number));
+      if (written.length === 200) small.open();
+      return { rest };
+    },
+    handOn: async () => undefined,
+    keyOf: ({ key }) => key,
+  });
+  const receive = (messages: readonly Item[]) => pipeline.receive(messages);
+  const settle = (arrival: Promise<void>) => pipeline.settle(arrival);
+  const recorder = spawn<Item>({ name: 'recorder', mailboxMax: 8, batchMax: 8, supervisor, receive, settle });
+  const items = Array.from({ length: 400 }, (_, number) => ({ key: number % 2 === 0 ? 5 : 7, number, isBad: false }));
+  for (const item of items) await recorder.tell(item);
+  await small.gate;
+  large.open();
+  await recorder.drain();
+  const numbers = (key: number) => items.filter((item) => item.key === key).map(({ number }) => number);
+  assert.deepEqual(written, [...numbers(7), ...numbers(5)]);
+});
+
+test('no further items are taken while too many wait for a large state', async () => {
+  const large = createGate();
+  const pipeline = new BatchPipeline<Item, { rest: Rest<Item> }>({
+    async record(items, { leavesLarge = false }) {
+      if (!leavesLarge) await large.gate;
+      return { rest: { deferred: [], stateless: leavesLarge ? items : [] } };
+    },
+    handOn: async () => undefined,
+    keyOf: ({ key }) => key,
+  });
+  const item = { key: 5, number: 0, isBad: false };
+  await pipeline.receive([item]);
+  await pipeline.receive(Array.from({ length: 256 }, () => item));
+  let isReceived = false;
+  const next = pipeline.receive([{ ...item, key: 7 }]).then(() => {
+    isReceived = true;
+  });
+  for (let turns = 0; turns < 10; turns++) await turn();
+  assert.equal(isReceived, false);
+  large.open();
+  await next;
 });

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type SearchNumber, searchNumberOf } from '../src/engine/domain/ids.ts';
 import { NO_MEDIANS } from '../src/engine/domain/market-prices.ts';
+import { stateText } from '../src/engine/domain/stored-property.ts';
 import { evaluateBatch, unreadStates } from '../src/engine/intake/evaluation.ts';
 import { expireAt, heldAfter, nextOrigin, PROPERTY, resolveToulon, upsertAt } from './support/adverts.ts';
 import { numberedUuid } from './support/intake.ts';
@@ -52,11 +53,42 @@ test('messages that repeat the last one of their advert are counted without the 
   const withoutState = await evaluateBatch(unread, entries, dependencies);
   const known = new Map([[PROPERTY, { stored, crawls, bytes: 1_000 }]]);
   const withState = await evaluateBatch(known, entries.slice(0, 3), dependencies);
-  assert.deepEqual(withoutState.deferred, [3, 4]);
+  assert.deepEqual([withoutState.deferred, withoutState.stateless], [[], [3, 4]]);
   assert.deepEqual(withoutState.outcomes, withState.outcomes);
   assert.deepEqual(withoutState.news, withState.news);
   assert.deepEqual(withoutState.unread.get(PROPERTY), withState.latest.get(PROPERTY)?.crawls);
-  assert.deepEqual([...unreadStates(unread, entries)], [PROPERTY]);
-  assert.deepEqual([...unreadStates(unread, entries.slice(0, 3))], []);
-  assert.deepEqual([...unreadStates(known, entries)], []);
+  assert.deepEqual([...unreadStates(unread, entries, BOUNDS)], [PROPERTY]);
+  assert.deepEqual([...unreadStates(unread, entries.slice(0, 3), BOUNDS)], []);
+  assert.deepEqual([...unreadStates(known, entries, BOUNDS)], []);
+});
+
+test('an advert for which a property has no room is rejected without the state, with the words used with the state', async () => {
+  const [other, another] = [numberedUuid('advert', 2), numberedUuid('advert', 3)];
+  const stored = heldAfter(upsertAt(5));
+  const { crawls } = stored;
+  const bytes = Buffer.byteLength(stateText(stored.state));
+  const messages = [
+    upsertAt(6, { advertUuid: other }),
+    upsertAt(7, { advert: { price: 1 } }),
+    upsertAt(8, { advertUuid: another }),
+  ];
+  const entries = messages.map((message) => ({ message, origin: nextOrigin(), bytes: 100_000, traceparent: null }));
+  const matcher = { match: () => [], notifying: { horizon: null, has: () => false } };
+  for (const bounds of [
+    { ...BOUNDS, advertsMax: 1 },
+    { ...BOUNDS, bytesMax: bytes + 100 },
+  ]) {
+    const dependencies = { matcher, median: () => null, resolvePlace: resolveToulon, bounds };
+    const unread = new Map([[PROPERTY, { stored: null, crawls, bytes }]]);
+    const withoutState = await evaluateBatch(unread, entries, dependencies);
+    const withState = await evaluateBatch(new Map([[PROPERTY, { stored, crawls, bytes }]]), entries, dependencies);
+    const reasonOf = (batch: typeof withState, position: number) =>
+      batch.rejected.get(position)?.replace(/\d+ bytes/, 'bytes');
+    assert.match(reasonOf(withState, 0) ?? '', /more than the bound/);
+    assert.equal(reasonOf(withoutState, 0), reasonOf(withState, 0));
+    // The second message needs the state, and the third one waits for it.
+    assert.deepEqual([[...withoutState.rejected.keys()], withoutState.stateless], [[0], [1, 2]]);
+    assert.deepEqual([...unreadStates(unread, entries, bounds)], [PROPERTY]);
+    assert.deepEqual([...unreadStates(unread, entries.slice(0, 1), bounds)], []);
+  }
 });

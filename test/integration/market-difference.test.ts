@@ -28,8 +28,9 @@ interface Home {
   readonly isLive?: boolean;
 }
 
-function messageOf({ property, insee, transactionType, propertyType, isLive: _, ...content }: Home): IntakeMessage {
-  const message = recentFlat(property, property, content, insee);
+function messageOf({ property, insee, transactionType, propertyType, ...home }: Home): IntakeMessage {
+  const { price, surface, landSurface } = home;
+  const message = recentFlat(property, property, { price, surface, landSurface }, insee);
   return digested({ ...message, property: { ...message.property, transactionType, propertyType } });
 }
 

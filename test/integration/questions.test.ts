@@ -233,8 +233,8 @@ describe('a preview from a sample', () => {
     await api.database.query(
       `select setseed(0.5);
        insert into property_summaries select gen_random_uuid(), keys, location, (random() * 4294967295 - 2147483648)::integer,
-         is_live, department_code, transaction_type, property_type, price, price_per_meter, surface, land_surface, room,
-         bedroom, furnished, facts
+         is_live, department_code, insee_code, transaction_type, property_type, price, price_per_meter, surface,
+         land_surface, room, bedroom, furnished, facts
        from (select *, row_number() over (order by property_uuid) as place from property_summaries where is_live) one
        join generate_series(1, ${COPIES}) copy on copy % (select count(*) from property_summaries where is_live) + 1 = place`,
     );

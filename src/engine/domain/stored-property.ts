@@ -1,7 +1,6 @@
 /** Converts the state of a property to text and back. Read `Shape` before adding a member. */
 
 import type { AdvertContent, AdvertEvent, Contact, EnergyRating, FieldChange, Publisher } from './advert.ts';
-import type { StoredProperty } from './change.ts';
 import type { Uuid } from './ids.ts';
 import type { PropertyState, StatedProperty, Station, StationLine, StoredAdvert } from './property.ts';
 import { eachFlag } from './property-flags.ts';
@@ -220,14 +219,29 @@ export function stateBytes({ adverts }: PropertyState): number {
   return adverts.reduce((sum, advert) => sum + advertBytes(advert), FRAME_BYTES);
 }
 
+export interface StateSize {
+  readonly adverts: number;
+  readonly bytes: number;
+}
+
+export function sizeOf(state: PropertyState): StateSize {
+  return { adverts: state.adverts.length, bytes: stateBytes(state) };
+}
+
 /** Why the property must not grow from `before` to `after`, naming the exceeded bound; null if it may. */
-export function excessOf(before: StoredProperty | null, after: StoredProperty, bounds: PropertyBounds): string | null {
+export function excessOf(before: StateSize | null, after: StateSize, bounds: PropertyBounds): string | null {
   const { advertsMax, bytesMax } = bounds;
-  const count = after.state.adverts.length;
-  if (count > advertsMax && count > (before?.state.adverts.length ?? 0)) {
-    return `the property would have ${count} adverts, more than the bound (${advertsMax})`;
+  if (after.adverts > advertsMax && after.adverts > (before?.adverts ?? 0)) {
+    return `the property would have ${after.adverts} adverts, more than the bound (${advertsMax})`;
   }
-  const bytes = stateBytes(after.state);
-  if (bytes <= bytesMax || (before !== null && bytes <= stateBytes(before.state))) return null;
-  return `the property would have ${bytes} bytes of adverts, more than the bound (${bytesMax})`;
+  if (after.bytes <= bytesMax || (before !== null && after.bytes <= before.bytes)) return null;
+  return `the property would have ${after.bytes} bytes of adverts, more than the bound (${bytesMax})`;
+}
+
+/**
+ * Why a property of this size has no room for another advert, as `excessOf` would find; null if only the state can show
+ * that.
+ */
+export function excessOfAnother(before: StateSize, advert: StoredAdvert, bounds: PropertyBounds): string | null {
+  return excessOf(before, { adverts: before.adverts + 1, bytes: before.bytes + advertBytes(advert) }, bounds);
 }

@@ -1,29 +1,34 @@
 /**
  * Evaluates batches in the order of the stream. While one batch is written, the next one is evaluated, so that the
  * process computes while PostgreSQL writes. An item whose key is being written waits for that write, as part of a later
- * batch. A batch whose write failed is recorded again, and its keys are recorded alone until they are written.
+ * batch. Items that need a large state are recorded apart, one batch at a time, and no item of another key waits for
+ * them. A batch whose write failed is recorded again, and its keys are recorded alone until they are written.
  */
 
-interface Part<Item> {
+/** Items of a batch that were not recorded with it. */
+export interface Rest<Item> {
   /** Recorded with a later batch. */
   readonly deferred: readonly Item[];
+  /** They need a large state that was not read. */
+  readonly stateless: readonly Item[];
 }
 
-interface PipelineWork<Item, Recorded extends Part<Item>> {
-  /**
-   * Resolves when the items are written, or with null if recording has ended. `onEvaluated` is called with the deferred
-   * items as soon as the next batch may be evaluated.
-   */
-  readonly record: (
-    items: readonly Item[],
-    onEvaluated: (deferred: readonly Item[]) => void,
-  ) => Promise<Recorded | null>;
+export interface RecordOptions<Item> {
+  /** Called as soon as the next batch may be evaluated. */
+  readonly onEvaluated?: (rest: Rest<Item>) => void;
+  /** Whether large states are not read. */
+  readonly leavesLarge?: boolean;
+}
+
+interface PipelineWork<Item, Recorded extends { readonly rest: Rest<Item> }> {
+  /** Resolves when the items are written, or with null if recording has ended. */
+  readonly record: (items: readonly Item[], options: RecordOptions<Item>) => Promise<Recorded | null>;
   /** Called with what was written; resolves when there is room for more. */
   readonly handOn: (recorded: Recorded) => Promise<void>;
   readonly keyOf: (item: Item) => unknown;
 }
 
-/** A batch that is evaluated but not yet written or handed on. */
+/** A batch that is not yet written or handed on. */
 interface Writing<Item> {
   readonly items: Item[];
   readonly keys: ReadonlySet<unknown>;
@@ -34,11 +39,19 @@ interface Writing<Item> {
 
 /** Maximum batches written while the next one is evaluated. More would compete for the same core. */
 const BESIDE_MAX = 1;
+/** While this many items wait to be recorded apart, nothing else is recorded: senders wait. */
+const WAITING_APART_MAX = 256;
+
+const NOTHING_LEFT = { deferred: [], stateless: [] };
 
 /** `receive` and `settle` are an actor's: see `ActorOptions`. */
-export class BatchPipeline<Item, Recorded extends Part<Item>> {
+export class BatchPipeline<Item, Recorded extends { readonly rest: Rest<Item> }> {
   readonly #work: PipelineWork<Item, Recorded>;
   readonly #writing = new Set<Writing<Item>>();
+  /** The batch that is recorded apart. */
+  #apart: Writing<Item> | null = null;
+  /** Items to be recorded apart, in their order. */
+  #waitingApart: readonly Item[] = [];
   /** Keys of batches that could not be written. */
   readonly #doubtful = new Set<unknown>();
 
@@ -48,19 +61,24 @@ export class BatchPipeline<Item, Recorded extends Part<Item>> {
 
   /** Resolves with the deferred items once the batch is evaluated or, if it is recorded alone, written. */
   async receive(items: readonly Item[]): Promise<readonly Item[]> {
+    while (this.#waitingApart.length >= WAITING_APART_MAX && isOpen(this.#apart)) await this.#apart.ended;
     const isDoubtful = items.some((item) => this.#doubtful.has(this.#work.keyOf(item)));
-    const isAlone = isDoubtful || !items.some((item) => this.#isFree(item));
+    const [, expected] = this.#divide(items);
+    const isAlone = isDoubtful || (expected.length > 0 && !expected.some((item) => this.#isFree(item)));
     await this.#untilWriting(isAlone ? 0 : BESIDE_MAX);
     const failed = this.#takeFailed();
     if (failed.length > 0) return [...failed, ...items];
-    const own = items.filter((item) => this.#isFree(item));
-    const waiting = items.filter((item) => !this.#isFree(item));
-    return [...waiting, ...(await (isAlone ? this.#recordAlone(own) : this.#recordBeside(own)))];
+    const [apart, others] = this.#divide(items);
+    const own = others.filter((item) => this.#isFree(item));
+    const waiting = others.filter((item) => !this.#isFree(item));
+    const { deferred, stateless } = await (isAlone ? this.#recordAlone(own, !isDoubtful) : this.#recordBeside(own));
+    this.#addApart([...stateless, ...apart]);
+    return [...waiting, ...deferred];
   }
 
   /** Resolves with the items to record again, once the current batches are written or `arrival` resolves. */
   async settle(arrival: Promise<void>): Promise<readonly Item[]> {
-    await Promise.race([this.#untilWriting(0), arrival]);
+    await Promise.race([this.#untilIdle(), arrival]);
     return this.#takeFailed();
   }
 
@@ -73,31 +91,47 @@ export class BatchPipeline<Item, Recorded extends Part<Item>> {
     else failed.items.push(item);
   }
 
-  async #recordAlone(items: readonly Item[]): Promise<readonly Item[]> {
-    const recorded = await this.#work.record(items, () => undefined);
-    if (recorded === null) return [];
-    const { deferred } = recorded;
+  async #recordAlone(items: readonly Item[], leavesLarge = false): Promise<Rest<Item>> {
+    const recorded = items.length === 0 ? null : await this.#work.record(items, { leavesLarge });
+    if (recorded === null) return NOTHING_LEFT;
     for (const item of items) this.#doubtful.delete(this.#work.keyOf(item));
     await this.#work.handOn(recorded);
-    return deferred;
+    return recorded.rest;
   }
 
-  async #recordBeside(items: readonly Item[]): Promise<readonly Item[]> {
-    let onEvaluated: (deferred: readonly Item[]) => void = () => undefined;
-    const evaluated = new Promise<readonly Item[]>((resolve) => {
+  async #recordBeside(items: readonly Item[]): Promise<Rest<Item>> {
+    if (items.length === 0) return NOTHING_LEFT;
+    let onEvaluated: (rest: Rest<Item>) => void = () => undefined;
+    const evaluated = new Promise<Rest<Item>>((resolve) => {
       onEvaluated = resolve;
     });
-    const recorded = this.#work.record(items, onEvaluated);
-    const deferred = await Promise.race([evaluated, recorded.then((part) => part?.deferred ?? [])]);
-    const rest = new Set(deferred);
-    this.#begin(
-      items.filter((item) => !rest.has(item)),
-      recorded,
-    );
-    return deferred;
+    const recorded = this.#work.record(items, { onEvaluated, leavesLarge: true });
+    const rest = await Promise.race([evaluated, recorded.then((part) => part?.rest ?? NOTHING_LEFT)]);
+    const left = new Set([...rest.deferred, ...rest.stateless]);
+    const begun = items.filter((item) => !left.has(item));
+    const writing = this.#begin(begun, recorded, () => this.#writing.delete(writing));
+    this.#writing.add(writing);
+    return rest;
   }
 
-  #begin(items: Item[], recorded: Promise<Recorded | null>): void {
+  #addApart(items: readonly Item[]): void {
+    this.#waitingApart = [...this.#waitingApart, ...items];
+    this.#beginApart();
+  }
+
+  /** Called whenever a batch has ended and whenever items are added: nothing else begins a batch apart. */
+  #beginApart(): void {
+    if (this.#apart !== null) return;
+    const items = this.#waitingApart.filter((item) => this.#isFree(item));
+    if (items.length === 0) return;
+    this.#waitingApart = this.#waitingApart.filter((item) => !this.#isFree(item));
+    this.#apart = this.#begin(items, this.#work.record(items, {}), (rest) => {
+      this.#apart = null;
+      this.#waitingApart = [...rest.deferred, ...rest.stateless, ...this.#waitingApart];
+    });
+  }
+
+  #begin(items: Item[], recorded: Promise<Recorded | null>, onWritten: (rest: Rest<Item>) => void): Writing<Item> {
     const { handOn, keyOf } = this.#work;
     const writing: Writing<Item> = {
       items,
@@ -106,7 +140,8 @@ export class BatchPipeline<Item, Recorded extends Part<Item>> {
       ended: recorded.then(
         async (part) => {
           if (part !== null) await handOn(part);
-          this.#writing.delete(writing);
+          onWritten(part?.rest ?? NOTHING_LEFT);
+          this.#beginApart();
         },
         // The error occurs again when the batch is recorded alone.
         () => {
@@ -114,32 +149,58 @@ export class BatchPipeline<Item, Recorded extends Part<Item>> {
         },
       ),
     };
-    this.#writing.add(writing);
     // The next caller that waits for this batch receives the error.
     writing.ended.catch(() => undefined);
+    return writing;
   }
 
+  /** Whether no batch beside is writing the item's key. */
   #isFree(item: Item): boolean {
     const key = this.#work.keyOf(item);
     for (const { keys } of this.#writing) if (keys.has(key)) return false;
     return true;
   }
 
+  /** Divides off the items that follow one of the same key that is recorded apart, or waits for that. */
+  #divide(items: readonly Item[]): readonly [apart: readonly Item[], others: readonly Item[]] {
+    const keys = new Set([...(this.#apart?.keys ?? []), ...this.#waitingApart.map(this.#work.keyOf)]);
+    const isApart = (item: Item): boolean => keys.has(this.#work.keyOf(item));
+    return [items.filter(isApart), items.filter((item) => !isApart(item))];
+  }
+
   async #untilWriting(max: number): Promise<void> {
     for (;;) {
-      const open = [...this.#writing].filter(({ hasFailed }) => !hasFailed);
+      const open = [...this.#writing].filter(isOpen);
       if (open.length <= max) return;
       await Promise.race(open.map(({ ended }) => ended));
     }
   }
 
+  async #untilIdle(): Promise<void> {
+    for (;;) {
+      await this.#untilWriting(0);
+      if (!isOpen(this.#apart)) return;
+      await this.#apart.ended;
+    }
+  }
+
+  /** The items of failed batches, then those that wait to be recorded apart: some may have the same key. */
   #takeFailed(): readonly Item[] {
-    const failed = [...this.#writing].filter(({ hasFailed }) => hasFailed);
+    const failed = [...this.#writing, this.#apart].filter(
+      (each) => each?.hasFailed === true,
+    ) as readonly Writing<Item>[];
     if (failed.length === 0) return [];
     for (const each of failed) {
       this.#writing.delete(each);
+      if (each === this.#apart) this.#apart = null;
       for (const key of each.keys) this.#doubtful.add(key);
     }
-    return failed.flatMap(({ items }) => items);
+    const waiting = this.#waitingApart;
+    this.#waitingApart = [];
+    return [...failed.flatMap(({ items }) => items), ...waiting];
   }
+}
+
+function isOpen<Item>(writing: Writing<Item> | null): writing is Writing<Item> {
+  return writing !== null && !writing.hasFailed;
 }

@@ -21,7 +21,7 @@ import type { Medians } from '../domain/market-prices.ts';
 import { type Crawls, isLive } from '../domain/property.ts';
 import { type PropertyReading, propertyFacts, readingOf } from '../domain/property-document.ts';
 import type { PropertyFacts } from '../domain/property-facts.ts';
-import { excessOf, type PropertyBounds, stateBytes } from '../domain/stored-property.ts';
+import { excessOf, excessOfAnother, type PropertyBounds, sizeOf, stateBytes } from '../domain/stored-property.ts';
 import type { LockedProperty } from '../store/properties.ts';
 import type { EvaluatedChange } from './evaluated-change.ts';
 import type { Matcher } from './matcher.ts';
@@ -59,6 +59,8 @@ export interface EvaluatedBatch {
   readonly rejected: ReadonlyMap<number, string>;
   /** Positions of messages that are deferred to the next batch. */
   readonly deferred: readonly number[];
+  /** Positions of messages whose property has a state that they need and that was not read. */
+  readonly stateless: readonly number[];
   /** Sequences of messages that were acknowledged before and change the state. */
   readonly news: readonly number[];
 }
@@ -88,23 +90,37 @@ const NOTIFIED_PAIRS_MAX = 2_000;
 export function unreadStates(
   locked: ReadonlyMap<Uuid, LockedProperty>,
   entries: readonly IntakeEntry[],
+  bounds: PropertyBounds,
 ): ReadonlySet<Uuid> {
   const needed = new Set<Uuid>();
   const latest = new Map<Uuid, Crawls>();
-  for (const { message, origin } of entries) {
-    const uuid = message.propertyUuid;
+  for (const entry of entries) {
+    const uuid = entry.message.propertyUuid;
     const property = locked.get(uuid);
     if (property === undefined || property.stored !== null || needed.has(uuid)) continue;
-    const recrawl = recrawlUnread(latest.get(uuid) ?? property.crawls, message, origin);
+    if (excessUnread(property, entry, bounds) !== null) continue;
+    const recrawl = recrawlUnread(latest.get(uuid) ?? property.crawls, entry.message, entry.origin);
     if (recrawl === null) needed.add(uuid);
     else latest.set(uuid, recrawl.crawls);
   }
   return needed;
 }
 
+/** Why the message must be rejected, if the size of the property shows it; null if the state may be needed. */
+function excessUnread(
+  { crawls, bytes }: LockedProperty,
+  { message, origin }: IntakeEntry,
+  bounds: PropertyBounds,
+): string | null {
+  if (message.kind === 'expire' || message.advertUuid in crawls) return null;
+  const [advert] = applyMessage(null, message, origin).stored?.state.adverts ?? [];
+  if (advert === undefined) return null;
+  return excessOfAnother({ adverts: Object.keys(crawls).length, bytes }, advert, bounds);
+}
+
 /**
- * `known`: the known properties. If the state of one is null, a message that its crawls do not decide waits for another
- * batch, with all later ones of the property.
+ * `known`: the known properties. If the state of one is null, a message that its crawls and its size do not decide waits
+ * for another batch, with all later ones of the property.
  */
 export async function evaluateBatch(
   known: ReadonlyMap<Uuid, LockedProperty>,
@@ -127,6 +143,7 @@ class Evaluation implements EvaluatedBatch {
   readonly outcomes = { created: 0, changed: 0, recrawled: 0, stale: 0, unknown: 0 };
   readonly rejected = new Map<number, string>();
   readonly deferred: number[] = [];
+  readonly stateless: number[] = [];
   readonly news: number[] = [];
   readonly #known: ReadonlyMap<Uuid, LockedProperty>;
   readonly #dependencies: EvaluationDependencies;
@@ -134,6 +151,7 @@ class Evaluation implements EvaluatedBatch {
   readonly #bytes = new Map<Uuid, number>();
   /** Number of deferred messages, by property: later messages of the same property must wait as well. */
   readonly #deferredOf = new Map<Uuid, number>();
+  readonly #unreadable = new Set<Uuid>();
   #heldBytes = 0;
   #pairs = 0;
   #notifiedPairs = 0;
@@ -147,18 +165,29 @@ class Evaluation implements EvaluatedBatch {
   apply(position: number, entry: IntakeEntry): number {
     const uuid = entry.message.propertyUuid;
     const locked = this.#known.get(uuid);
-    const isUnread = locked?.stored === null;
     const isWaiting = this.#deferredOf.has(uuid) || this.#isFull;
-    if (isWaiting || (isUnread && !this.#recrawl(entry, this.unread.get(uuid) ?? locked.crawls))) {
+    if (isWaiting) {
       this.#defer(position, entry);
       return 0;
     }
-    if (isUnread) return 0;
+    if (locked?.stored === null) {
+      if (!this.#decideUnread(position, entry, locked)) {
+        this.#unreadable.add(uuid);
+        this.#defer(position, entry);
+      }
+      return 0;
+    }
     return this.#evaluate(position, entry, this.latest.get(uuid) ?? locked?.stored ?? null);
   }
 
   /** False when the message needs the state. */
-  #recrawl(entry: IntakeEntry, crawls: Crawls): boolean {
+  #decideUnread(position: number, entry: IntakeEntry, locked: LockedProperty): boolean {
+    const excess = excessUnread(locked, entry, this.#dependencies.bounds);
+    if (excess !== null) {
+      this.rejected.set(position, excess);
+      return true;
+    }
+    const crawls = this.unread.get(entry.message.propertyUuid) ?? locked.crawls;
     const recrawl = recrawlUnread(crawls, entry.message, entry.origin);
     if (recrawl === null) return false;
     if (recrawl.outcome === 'recrawled') this.unread.set(entry.message.propertyUuid, recrawl.crawls);
@@ -185,7 +214,7 @@ class Evaluation implements EvaluatedBatch {
     const bytes = this.#bytesAfter(entry, change.stored);
     const isBound = message.kind === 'upsert' && outcome !== 'recrawled';
     const isExceeding = isBound && this.#mayExceed(change.stored, bytes);
-    const excess = isExceeding ? excessOf(stored, change.stored, bounds) : null;
+    const excess = isExceeding ? excessOf(stored && sizeOf(stored.state), sizeOf(change.stored.state), bounds) : null;
     if (excess !== null) {
       this.rejected.set(position, excess);
       return bytes;
@@ -273,7 +302,8 @@ class Evaluation implements EvaluatedBatch {
       return;
     }
     this.#deferredOf.set(uuid, waiting + 1);
-    this.deferred.push(position);
+    if (this.#unreadable.has(uuid)) this.stateless.push(position);
+    else this.deferred.push(position);
   }
 }
 

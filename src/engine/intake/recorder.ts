@@ -30,6 +30,7 @@ import {
   type LockedProperty,
   lockProperties,
   type PropertyWrite,
+  READ_AT_ONCE_BYTES,
   readLocked,
   updateCrawls,
   updateProperties,
@@ -45,6 +46,7 @@ import {
   type PairFeature,
   touchedBy,
 } from './alerts.ts';
+import type { RecordOptions, Rest } from './batch-pipeline.ts';
 import { type EvaluatedBatch, evaluateBatch, type IntakeEntry, type RecordBounds, unreadStates } from './evaluation.ts';
 import type { Matcher } from './matcher.ts';
 import { readNotifiedBefore } from './notified-values.ts';
@@ -74,8 +76,8 @@ export interface Recorded {
   readonly began: readonly Match[];
   /** Why entries were rejected and dead-lettered, by position. */
   readonly rejected: ReadonlyMap<number, string>;
-  /** Positions of the entries that are not recorded yet: they come first in the next batch. Never all of them. */
-  readonly deferred: readonly number[];
+  /** Positions of the entries that are not recorded yet. Never all of them. */
+  readonly rest: Rest<number>;
 }
 
 /** A message, and its dead letter without the reason, which is known only when it is rejected. */
@@ -92,25 +94,29 @@ export class RestoredError extends Error {
   }
 }
 
-/**
- * Rejects with `TermOverError` when another instance leads, and with `RestoredError`. `onEvaluated`: called with the
- * deferred entries, once nothing of the batch can affect the evaluation of others.
- */
+/** Rejects with `TermOverError` when another instance leads, and with `RestoredError`. */
 export type Recorder = (
   term: Term,
   entries: readonly RecordedEntry[],
   deadLetters: readonly DeadLetter[],
-  onEvaluated?: (deferred: Recorded['deferred']) => void,
+  options?: RecordOptions<number>,
 ) => Promise<Recorded>;
 
 export function createRecorder(dependencies: RecorderDependencies): Recorder {
-  return async (term, entries, deadLetters, onEvaluated) => {
+  return async (term, entries, deadLetters, { onEvaluated, leavesLarge = false } = {}) => {
+    // What is left is not waiting for its turn: no message is rejected because too many wait.
+    const bounds = leavesLarge ? { ...dependencies.bounds, waitingMax: Number.POSITIVE_INFINITY } : dependencies.bounds;
     const { result } = await pipelinedTransaction(dependencies.database, async (client) => {
       const messages = entries.map(({ message }) => message);
       const [sequenceFloor, locked] = await Promise.all([holdTerm(client, term), lockProperties(client, messages)]);
-      const known = await withUnread(client, locked, unreadStates(locked, entries), dependencies.bounds);
+      const bytesOf = (uuid: Uuid): number => locked.get(uuid)?.bytes ?? 0;
+      const needed = [...unreadStates(locked, entries, bounds)].filter((uuid) => {
+        return !leavesLarge || bytesOf(uuid) <= READ_AT_ONCE_BYTES;
+      });
+      const known = await withUnread(client, locked, needed, bounds);
       const { last, result } = await recordEntries(client, known, entries, {
         ...dependencies,
+        bounds,
         sequenceFloor,
         onEvaluated,
       });
@@ -127,7 +133,7 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
 async function withUnread(
   client: Queryable,
   locked: ReadonlyMap<Uuid, LockedProperty>,
-  needed: ReadonlySet<Uuid>,
+  needed: readonly Uuid[],
   bounds: RecordBounds,
 ): Promise<ReadonlyMap<Uuid, LockedProperty>> {
   const chosen: Uuid[] = [];
@@ -150,14 +156,15 @@ async function recordEntries(
   entries: readonly RecordedEntry[],
   dependencies: RecorderDependencies & {
     readonly sequenceFloor: number;
-    readonly onEvaluated: ((deferred: readonly number[]) => void) | undefined;
+    readonly onEvaluated: RecordOptions<number>['onEvaluated'];
   },
 ): Promise<LastStatements<Recorded>> {
   const { features = [] } = dependencies;
   const batch = await evaluateBatch(known, entries, dependencies);
-  const { changes, outcomes, rejected, deferred } = batch;
+  const { changes, outcomes, rejected, deferred, stateless } = batch;
+  const rest = { deferred, stateless };
   if (batch.news.length > 0) throw new RestoredError(batch.news);
-  dependencies.onEvaluated?.(deferred);
+  dependencies.onEvaluated?.(rest);
   const { notifying } = dependencies.matcher;
   const touched = touchedBy(changes, (number) => notifying.has(number));
   const [routes, matches] = await Promise.all([
@@ -195,7 +202,7 @@ async function recordEntries(
       snapshots,
       began,
       rejected,
-      deferred,
+      rest,
     },
   };
 }

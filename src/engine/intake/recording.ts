@@ -25,7 +25,7 @@ import type { ReportUnknown } from '../domain/unknown-members.ts';
 import { CommitUnknownError, type Database } from '../store/database.ts';
 import { readDeadLettersOf } from '../store/dead-letters.ts';
 import { type Term, TermOverError } from '../store/intake-leader.ts';
-import { BatchPipeline } from './batch-pipeline.ts';
+import { BatchPipeline, type RecordOptions, type Rest } from './batch-pipeline.ts';
 import { describe, type IntakeBreaker } from './breaker.ts';
 import { createRestoreDetector, type IntakeStart } from './position.ts';
 import type { DeadLetteredMessage, RecordedBatch } from './recorded-batch.ts';
@@ -85,14 +85,10 @@ interface Decoded {
 
 interface RecordedPart {
   readonly batch: RecordedBatch;
-  /** Recorded with the next batch. */
-  readonly deferred: readonly Decoded[];
+  readonly rest: Rest<Decoded>;
 }
 
-type RecordPart = (
-  decoded: readonly Decoded[],
-  onEvaluated: (deferred: readonly Decoded[]) => void,
-) => Promise<RecordedPart | null>;
+type RecordPart = (decoded: readonly Decoded[], options: RecordOptions<Decoded>) => Promise<RecordedPart | null>;
 
 /** Maximum recorded batches that wait for their acknowledgement. */
 const ACKNOWLEDGER_MAILBOX_MAX = 4;
@@ -180,7 +176,7 @@ function startTerm(term: Term, start: IntakeStart, clock: StreamClock, dependenc
   /** Dead letters that are read again, because the cause that kept them from being recorded may have passed. */
   const refused = new Set<number>();
   let isOver = false;
-  const record: RecordPart = async (decoded, onEvaluated) => {
+  const record: RecordPart = async (decoded, options) => {
     if (isOver) return null;
     const early = decoded.filter(({ message }) => isFromFuture(message)).map(({ pulled }) => pulled);
     if (early.length > 0 && (await clock.wasBehind(early))) isOver = true;
@@ -188,7 +184,7 @@ function startTerm(term: Term, start: IntakeStart, clock: StreamClock, dependenc
     try {
       const wasRecorded = (sequence: number): boolean => sequence <= restores.evidenceUpTo && !refused.has(sequence);
       const reading = { wasRecorded, stream: start.stream.number };
-      return await recordDecoded(term, decoded, reading, onEvaluated, dependencies);
+      return await recordDecoded(term, decoded, reading, options, dependencies);
     } catch (error) {
       if (error instanceof RestoredError) {
         const { database } = dependencies;
@@ -196,7 +192,7 @@ function startTerm(term: Term, start: IntakeStart, clock: StreamClock, dependenc
         for (const sequence of letters) refused.add(sequence);
         const news = error.sequences.filter((sequence) => !refused.has(sequence));
         if (news.length > 0) await restores.raiseNumbers(news);
-        return record(decoded, onEvaluated);
+        return record(decoded, options);
       }
       // Whether the batch is recorded is unknown: the next term reads the rows, and takes in what is missing.
       if (!(error instanceof TermOverError || error instanceof CommitUnknownError)) throw error;
@@ -256,7 +252,7 @@ async function recordDecoded(
   term: Term,
   decoded: readonly Decoded[],
   { wasRecorded, stream }: { readonly wasRecorded: (sequence: number) => boolean; readonly stream: number },
-  onEvaluated: (deferred: readonly Decoded[]) => void,
+  { onEvaluated, leavesLarge = false }: RecordOptions<Decoded>,
   { recordBatch, announceDue, onRecorded, onTransientError }: IntakeDependencies,
 ): Promise<RecordedPart> {
   const entries: (RecordedEntry & { readonly from: Decoded })[] = [];
@@ -278,14 +274,20 @@ async function recordDecoded(
   }
   const startedAt = performance.now();
   const fromAt = (position: number): Decoded => (entries[position] as { readonly from: Decoded }).from;
-  const recorded = await recordBatch(term, entries, deadLettered, (deferred) => onEvaluated(deferred.map(fromAt)));
-  const { rejected } = recorded;
-  const deferredAt = new Set(recorded.deferred);
+  const restAt = ({ deferred, stateless }: Rest<number>): Rest<Decoded> => {
+    return { deferred: deferred.map(fromAt), stateless: stateless.map(fromAt) };
+  };
+  const recorded = await recordBatch(term, entries, deadLettered, {
+    onEvaluated: (rest) => onEvaluated?.(restAt(rest)),
+    leavesLarge,
+  });
+  const { rejected, rest } = recorded;
+  const left = new Set([...rest.deferred, ...rest.stateless]);
   const understood: PulledMessage[] = [];
   for (const [position, { from }] of entries.entries()) {
     const reason = rejected.get(position);
     if (reason !== undefined) deadLettered.push(deadLetterOf(from, new RejectedMessageError(reason)));
-    else if (!deferredAt.has(position)) understood.push(from.pulled);
+    else if (!left.has(position)) understood.push(from.pulled);
   }
   const batch = { deliveries: recorded.deliveries, understood, deadLettered };
   try {
@@ -295,5 +297,5 @@ async function recordDecoded(
     // The batch is recorded even if an observer throws.
     onTransientError('observe what was recorded', error as Error);
   }
-  return { batch, deferred: recorded.deferred.map(fromAt) };
+  return { batch, rest: restAt(rest) };
 }

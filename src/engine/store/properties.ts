@@ -25,7 +25,7 @@ export interface LockedProperty {
 }
 
 /** A batch reads states up to this size along with the lock, and the few larger ones afterwards. */
-const READ_AT_ONCE_BYTES = 128 * 1_024;
+export const READ_AT_ONCE_BYTES = 128 * 1_024;
 
 /** A row of the table. */
 export interface StoredRow {

@@ -18,11 +18,12 @@ import {
 import { homeOf } from '../../engine/domain/home-facts.ts';
 import type { SearchNumber, Uuid } from '../../engine/domain/ids.ts';
 import type { MailLanguage } from '../../engine/domain/mail.ts';
-import { type MarketPrices, marketPercent, NO_MEDIANS } from '../../engine/domain/market-prices.ts';
+import type { MarketPrices } from '../../engine/domain/market-prices.ts';
 import { isLive, type StoredAdvert } from '../../engine/domain/property.ts';
-import { pricePerMeterOf, propertyDocument, propertyFacts, readingOf } from '../../engine/domain/property-document.ts';
+import { pricePerMeterOf, propertyDocument } from '../../engine/domain/property-document.ts';
 import type { SearchMembers } from '../../engine/domain/search.ts';
 import { cut, type MailReason, NAME_LENGTH_MAX } from './mail-items.ts';
+import { acceptedPercent } from './mail-markets.ts';
 import { cleanText } from './mail-words.ts';
 import { chargesOf } from './rental-charges.ts';
 
@@ -335,22 +336,9 @@ function missesOf(members: SearchMembers, document: MailDocument, language: Mail
   });
 }
 
-const RANGES_OF_PROPERTY = plainCriteria('range').filter(isOfProperty);
-const SHOWN_RANGES = RANGES_OF_PROPERTY.filter((row) => row.name !== 'marketDifference');
-const MARKET_ROW = RANGES_OF_PROPERTY.find((row) => row.name === 'marketDifference') as RowOf<'range'>;
-
-/** Whether the search compares prices with their markets. */
-export function comparesMarkets(members: SearchMembers): boolean {
-  const { min, max } = requestedRange(MARKET_ROW, members);
-  return min !== null || max !== null;
-}
-
-function acceptedPercent(members: SearchMembers, { stored, resolvePlace, markets }: MailSources): number | null {
-  if (!comparesMarkets(members)) return null;
-  const reading = readingOf(stored.state, stored.crawls, resolvePlace);
-  const percent = marketPercent(propertyFacts(reading, { ...NO_MEDIANS, markets }));
-  return isInRange(requestedRange(MARKET_ROW, members), percent) ? percent : null;
-}
+const SHOWN_RANGES = plainCriteria('range')
+  .filter(isOfProperty)
+  .filter((row) => row.name !== 'marketDifference');
 
 function mailProperty(
   document: MailDocument,

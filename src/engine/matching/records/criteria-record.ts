@@ -69,7 +69,10 @@ const scratchIntegers = new Int32Array(scratch.buffer);
 export function writeRecord(criteria: Criteria, arena: RecordArena, tables: RecordTables): number {
   const excluded = writeExcluded(criteria.excludedAreas, arena, tables);
   const isWhole = excluded !== null && writeHead(criteria, tables) && fits(criteria);
-  const areas = { ...ANYTHING, areas: criteria.areas, orMissing: criteria.orMissing & AREAS_CRITERION };
+  // Not created for a whole record: copying thirty members would take a quarter of the time of writing it.
+  const areas = isWhole
+    ? criteria
+    : { ...ANYTHING, areas: criteria.areas, orMissing: criteria.orMissing & AREAS_CRITERION };
   const areAreasWhole = isWhole || (writeHead(areas, tables) && fits(areas));
   const { polygons } = criteria.areas;
   const shapes = areAreasWhole && polygons.length > 0 ? tables.shapes.write(polygons) : 0;
