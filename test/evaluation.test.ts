@@ -78,7 +78,7 @@ test('an advert for which a property has no room is rejected without the state, 
     { ...BOUNDS, advertsMax: 1 },
     { ...BOUNDS, bytesMax: bytes + 100 },
   ]) {
-    const dependencies = { matcher, median: () => null, resolvePlace: resolveToulon, bounds };
+    const dependencies = { matcher, medians: () => NO_MEDIANS, resolvePlace: resolveToulon, bounds };
     const unread = new Map([[PROPERTY, { stored: null, crawls, bytes }]]);
     const withoutState = await evaluateBatch(unread, entries, dependencies);
     const withState = await evaluateBatch(new Map([[PROPERTY, { stored, crawls, bytes }]]), entries, dependencies);

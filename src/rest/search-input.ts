@@ -259,12 +259,7 @@ async function resolve(
   return { ...input, ...keys, alternatives: await Promise.all(resolved) } as Partial<SearchMembers>;
 }
 
-function findUnknownCodes(
-  input: SearchInput,
-  { reference }: InputRules,
-  violations: Violations,
-  path: Path,
-): void {
+function findUnknownCodes(input: SearchInput, { reference }: InputRules, violations: Violations, path: Path): void {
   for (const name of membersOf('inseeCodes')) {
     for (const [index, insee] of (input[name] ?? []).entries())
       if (reference.city(insee) === null) violations.add([...path, name, index], FAULTS.noCommune, 'unknown_reference');

@@ -53,8 +53,7 @@ export const FAULTS = {
     'ne se fixe que sur la recherche, pas dans une alternative',
   ),
   setOnSearch: both('is set on the search too: remove one of them', 'est aussi fixé sur la recherche : retirez l’un'),
-  placesOfAlternative: (most: number) =>
-    both(`must name at most ${most} places`, `doit nommer au plus ${most} lieux`),
+  placesOfAlternative: (most: number) => both(`must name at most ${most} places`, `doit nommer au plus ${most} lieux`),
   consent: both('must be an object with source and at, or null', 'doit être un objet avec source et at, ou null'),
   threshold: both(
     'must be an object with percent, amount, direction and since, and at least one of the first three',

@@ -30,7 +30,10 @@ export const ALTERNATIVES = {
   reason: (evaluated: AlternativesEvaluated, language: Language): string => {
     const number = firstMet(evaluated);
     const count = evaluated.actual.length;
-    const fails = { fr: `Aucune des ${count} alternatives ne convient.`, en: `None of the ${count} alternatives holds.` };
+    const fails = {
+      fr: `Aucune des ${count} alternatives ne convient.`,
+      en: `None of the ${count} alternatives holds.`,
+    };
     const holds = { fr: `L'alternative ${number} convient.`, en: `Alternative ${number} holds.` };
     return (number === 0 ? fails : holds)[language];
   },

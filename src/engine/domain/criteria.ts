@@ -135,7 +135,9 @@ export function allExpressions({ expressions, alternatives }: Criteria): Criteri
 }
 
 type Shown = Pick<Criterion, 'reason' | 'shown' | 'endValue'>;
-const ROWS = new Map<CriterionName, Shown>([...CRITERIA, ALTERNATIVES as { name: 'alternatives' } & Shown].map((row) => [row.name, row]));
+const ROWS = new Map<CriterionName, Shown>(
+  [...CRITERIA, ALTERNATIVES as { name: 'alternatives' } & Shown].map((row) => [row.name, row]),
+);
 
 /** Why the criterion holds or fails, in one sentence. Evaluates nothing again except the words of a text. */
 export function criterionReason(evaluation: Evaluation, language: Language): string {
