@@ -86,6 +86,7 @@ export function startReader(
       searches,
       names: named(language),
       markets,
+      siteCategoryName: () => null,
       language,
     });
   };

@@ -21,7 +21,8 @@ import type { MailLanguage } from '../../engine/domain/mail.ts';
 import type { MarketPrices } from '../../engine/domain/market-prices.ts';
 import { isLive, type StoredAdvert } from '../../engine/domain/property.ts';
 import { pricePerMeterOf, propertyDocument } from '../../engine/domain/property-document.ts';
-import type { SearchMembers } from '../../engine/domain/search.ts';
+import type { SearchMembers, SiteCategoryName } from '../../engine/domain/search.ts';
+import { metAlternative } from './mail-alternatives.ts';
 import { cut, type MailReason, NAME_LENGTH_MAX } from './mail-items.ts';
 import { acceptedPercent } from './mail-markets.ts';
 import { cleanText } from './mail-words.ts';
@@ -115,6 +116,8 @@ export interface MailCause {
   readonly misses: readonly string[];
   /** The difference of the price from the market, if the search compares it and accepts it. Per cent. */
   readonly marketPercent: number | null;
+  /** Names the alternative that holds; null if there is none. */
+  readonly alternative: string | null;
 }
 
 export interface MailFact {
@@ -141,6 +144,7 @@ export interface MailSources {
   readonly searches: ReadonlyMap<SearchNumber, SearchMembers>;
   readonly names: ReadonlyMap<SearchNumber, MailSearch>;
   readonly markets: MarketPrices;
+  readonly siteCategoryName: SiteCategoryName;
   readonly language: MailLanguage;
 }
 
@@ -190,9 +194,16 @@ export function mailEntry(all: readonly MailItem[], sources: MailSources): MailE
     const facts = factsOf(ofSearch, lead, sources).filter(({ type }) => !isNews || type === 'match');
     const members = searches.get(number);
     const isEnded = facts.some(({ why }) => why !== null);
-    const misses = members === undefined || isEnded ? [] : missesOf(members, document, language);
-    const marketPercent = members === undefined || isEnded ? null : acceptedPercent(members, sources);
-    return facts.length === 0 ? [] : [{ searchName: names.get(number)?.name ?? '', facts, misses, marketPercent }];
+    if (facts.length === 0) return [];
+    const searchName = names.get(number)?.name ?? '';
+    if (members === undefined || isEnded)
+      return [{ searchName, facts, misses: [], marketPercent: null, alternative: null }];
+    const met = metAlternative(members, sources);
+    const missed = met?.number === 0 ? [met.reason] : [];
+    const misses = [...missesOf(members, document, language), ...missed];
+    const set = { ...members, ...(members.alternatives[(met?.number ?? 0) - 1] as Partial<SearchMembers> | undefined) };
+    const alternative = met === null || met.number === 0 ? null : met.reason;
+    return [{ searchName, facts, misses, marketPercent: acceptedPercent(set, sources), alternative }];
   });
   causes.sort((a, b) => Number(hasMatch(b)) - Number(hasMatch(a)));
   return causes.length === 0
