@@ -47,7 +47,7 @@ function holds(asked: Asked, facts: PropertyFacts): boolean {
 
 function membersFrom(asked: Asked): SearchMembers {
   const alternatives = (asked.alternatives ?? []) as unknown as readonly StoredAlternative[];
-  return { ...SEARCH_DEFAULTS, title: 'x', withCoherentPrice: null, ...asked, alternatives } as SearchMembers;
+  return { ...SEARCH_DEFAULTS, title: 'x', withCoherentPrice: null, ...asked, alternatives };
 }
 
 const criteriaFrom = (asked: Asked) => criteriaOf(membersFrom(asked), () => null);

@@ -40,7 +40,7 @@ export function searchDocument(
     matchedLast7Days: search.matchedLast7Days,
     emailStatus: emailStatusOf(search.mail, members, mailRules),
     emailFrequencyChosen: search.mail.frequencyChosen,
-    ...shownCriteria(criteria as Omit<typeof members, 'title'> & StoredAlternative, { reference, siteCategories }),
+    ...shownCriteria(criteria, { reference, siteCategories }),
     alternatives: members.alternatives.map((one) => shownCriteria(one, { reference, siteCategories })),
   };
 }

@@ -6,11 +6,11 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { hostFault } from '../engine/delivery/connector.ts';
+import { ALTERNATIVE_CRITERIA, alternativesOf } from '../engine/domain/alternatives.ts';
 import { PLACES_OF_ALTERNATIVE_MAX } from '../engine/domain/alternatives-criterion.ts';
 import { placeCount } from '../engine/domain/areas.ts';
 import type { StoredAlternative } from '../engine/domain/criterion-kinds.ts';
 import {
-  ALTERNATIVE_CRITERIA,
   ASKED_CRITERIA,
   type CriterionMembers,
   membersOf,
@@ -18,7 +18,7 @@ import {
   requestedRange,
 } from '../engine/domain/criterion-table.ts';
 import { impliedFeature } from '../engine/domain/features.ts';
-import { alternativesOf, criteriaOf, SEARCH_DEFAULTS, type SearchMembers } from '../engine/domain/search.ts';
+import { criteriaOf, SEARCH_DEFAULTS, type SearchMembers } from '../engine/domain/search.ts';
 import type { Reference } from '../engine/reference/communes.ts';
 import type { EndpointRules, PortRange } from './dependencies.ts';
 import { isIgnored, isRecord, REFUSED } from './member-rules.ts';

@@ -7,11 +7,11 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
+import { ALTERNATIVE_MEMBERS } from '../engine/domain/alternatives.ts';
 import { ALTERNATIVES_MAX } from '../engine/domain/alternatives-criterion.ts';
 import { EVENT_KINDS, type EventKind } from '../engine/domain/codes.ts';
 import type { Form, Forms, Member, StoredAlternative } from '../engine/domain/criterion-kinds.ts';
 import {
-  ALTERNATIVE_MEMBERS,
   CRITERION_MEMBERS,
   type CriterionMemberName,
   type FormOf,

@@ -5,15 +5,10 @@
  */
 
 import fc from 'fast-check';
+import { ALTERNATIVE_CRITERIA } from '../../src/engine/domain/alternatives.ts';
 import type { Criteria } from '../../src/engine/domain/criteria.ts';
 import type { Range } from '../../src/engine/domain/criterion-kinds.ts';
-import {
-  ALTERNATIVE_CRITERIA,
-  ANYTHING,
-  CRITERION_NAMES,
-  PLAIN_CRITERIA,
-  type PlainRow,
-} from '../../src/engine/domain/criterion-table.ts';
+import { ANYTHING, CRITERION_NAMES, PLAIN_CRITERIA, type PlainRow } from '../../src/engine/domain/criterion-table.ts';
 import type { Unit } from '../../src/engine/domain/criterion-words.ts';
 import type { ExpressionEntry } from '../../src/engine/domain/expressions.ts';
 import { featureSetOf } from '../../src/engine/domain/features.ts';

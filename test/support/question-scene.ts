@@ -2,9 +2,9 @@
 
 import { createSampleCrawler } from '../../bench/adverts/sample-adverts.ts';
 import type { Random } from '../../bench/adverts/seeded-random.ts';
+import { ALTERNATIVE_CRITERIA } from '../../src/engine/domain/alternatives.ts';
 import type { MessageOrigin, StoredProperty } from '../../src/engine/domain/change.ts';
 import type { ResolvePlace } from '../../src/engine/domain/city.ts';
-import { ALTERNATIVE_CRITERIA } from '../../src/engine/domain/criterion-table.ts';
 import type { Uuid } from '../../src/engine/domain/ids.ts';
 import { decodeIntakeMessage, type IntakeMessage } from '../../src/engine/domain/intake-message.ts';
 import type { Medians } from '../../src/engine/domain/market-prices.ts';

@@ -3,10 +3,10 @@
  * `evaluate` reports every criterion that is set; `satisfies` is their conjunction.
  */
 
+import { ALTERNATIVE_CRITERIA } from './alternatives.ts';
 import { ALTERNATIVES } from './alternatives-criterion.ts';
 import type { Considered, Evaluated } from './criterion-kinds.ts';
 import {
-  ALTERNATIVE_CRITERIA,
   ASKED_CRITERIA,
   CRITERIA,
   type Criteria,

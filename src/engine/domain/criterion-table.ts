@@ -352,19 +352,10 @@ interface RequestedCriterion {
   isSet(criteria: Criteria): boolean;
 }
 
-const SEARCH_ONLY: ReadonlySet<string> = new Set<RemovableCriterion>([
-  'alternatives',
-  'excludedAreas',
-  'liveAdvert',
-  'withCoherentPrice',
-]);
-
 /** Without `alternatives`, whose evaluation evaluates these. */
 export const CRITERIA: readonly Criterion[] = EVALUATED;
 export const CRITERION_NAMES: readonly CriterionName[] = [...EVALUATED, ALTERNATIVES].map(({ name }) => name);
 export const ASKED_CRITERIA: readonly RequestedCriterion[] = ROWS.filter((row) => row.key !== null);
-/** The criteria that an alternative may set. The others stand on the search only. */
-export const ALTERNATIVE_CRITERIA = ASKED_CRITERIA.filter(({ name }) => !SEARCH_ONLY.has(name));
 export const REQUESTED_CRITERION_NAMES = ASKED_CRITERIA.map(({ name }) => name);
 export const PLAIN_CRITERIA: readonly PlainRow[] = EVALUATED.filter((row) => 'source' in row);
 
@@ -385,12 +376,6 @@ export function isOfAdverts<Row extends PlainRow>(row: Row): row is OfAdverts<Ro
 
 /** The criteria of a search without any condition. */
 export const ANYTHING: Criteria = Object.assign({}, ...ROWS.map(({ unset }) => unset));
-
-/** The members that an alternative may set. */
-export const ALTERNATIVE_MEMBERS = [
-  ...ALTERNATIVE_CRITERIA.flatMap(({ members }) => Object.keys(members)),
-  'orMissing',
-] as readonly CriterionMemberName[];
 
 export const CRITERION_MEMBERS: { readonly [Name in CriterionMemberName]: Member<FormOf<Name>> } = Object.assign(
   {},

@@ -3,8 +3,9 @@
  * each advert incurs: nothing else is evaluated for as many adverts. Matches are limited because they are recorded.
  */
 
+import { alternativesOf } from './alternatives.ts';
 import type { CriterionMembers } from './criterion-table.ts';
-import { alternativesOf, type SearchMembers } from './search.ts';
+import { type SearchMembers } from './search.ts';
 
 export interface SearchLimits {
   readonly searches: number;

@@ -1,8 +1,9 @@
 /** Saved searches: the writable members (specification, section 2.1; decisions, section 2) and their criteria. */
 
+import { alternativesOf } from './alternatives.ts';
 import { areasOf, excludedAreasOf } from './areas.ts';
 import type { EventKind } from './codes.ts';
-import { listOf, rangeOf, type StoredAlternative, signedRangeOf } from './criterion-kinds.ts';
+import { listOf, rangeOf, signedRangeOf } from './criterion-kinds.ts';
 import { type Criteria, type CriterionMembers, plainCriteria, type RowOf, UNASKED } from './criterion-table.ts';
 import type { EventThresholds } from './event-thresholds.ts';
 import { parseExpressions } from './expressions.ts';
@@ -97,7 +98,7 @@ function withFlags(criteria: Omit<Criteria, FlagName>, members: CriterionMembers
 }
 
 /** The criteria of a search's members. Written out, because the index creates a million of them when it loads. */
-export function criteriaOf<M extends CriterionMembers>(members: M, siteCategoryName: SiteCategoryName): Criteria {
+export function criteriaOf(members: CriterionMembers | SearchMembers, siteCategoryName: SiteCategoryName): Criteria {
   const criteria = {
     transactionType: members.transactionType,
     propertyTypes: listOf(members.propertyTypes),
@@ -130,16 +131,4 @@ export function criteriaOf<M extends CriterionMembers>(members: M, siteCategoryN
     alternatives: alternativesOf(members).map((one) => criteriaOf(one, siteCategoryName)),
   };
   return withFlags(criteria, members);
-}
-
-/** The members of each alternative; those that it does not set are unset. */
-export function alternativesOf({ alternatives }: Pick<CriterionMembers, 'alternatives'>): readonly CriterionMembers[] {
-  return alternatives.length === 0 ? NO_ALTERNATIVES : alternatives.map(membersOfAlternative);
-}
-
-const NO_ALTERNATIVES: readonly CriterionMembers[] = [];
-
-/** Unlike a search, an alternative does not ask for coherent prices by default. */
-function membersOfAlternative(alternative: StoredAlternative): CriterionMembers {
-  return { ...UNASKED, withCoherentPrice: null, ...alternative };
 }

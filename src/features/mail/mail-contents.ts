@@ -22,9 +22,8 @@ import type { MarketPrices } from '../../engine/domain/market-prices.ts';
 import { isLive, type StoredAdvert } from '../../engine/domain/property.ts';
 import { pricePerMeterOf, propertyDocument } from '../../engine/domain/property-document.ts';
 import type { SearchMembers, SiteCategoryName } from '../../engine/domain/search.ts';
-import { metAlternative } from './mail-alternatives.ts';
+import { type PresentFit, presentFit } from './mail-alternatives.ts';
 import { cut, type MailReason, NAME_LENGTH_MAX } from './mail-items.ts';
-import { acceptedPercent } from './mail-markets.ts';
 import { cleanText } from './mail-words.ts';
 import { chargesOf } from './rental-charges.ts';
 
@@ -109,15 +108,11 @@ export interface MailEntry {
 }
 
 /** A search that found the property, and the facts to report: the match first, each fact once. */
-export interface MailCause {
+export interface MailCause extends PresentFit {
   readonly searchName: string;
   readonly facts: readonly MailFact[];
   /** Sentences about the criteria that the property has ceased to satisfy. */
   readonly misses: readonly string[];
-  /** The difference of the price from the market, if the search compares it and accepts it. Per cent. */
-  readonly marketPercent: number | null;
-  /** Names the alternative that holds; null if there is none. */
-  readonly alternative: string | null;
 }
 
 export interface MailFact {
@@ -198,12 +193,8 @@ export function mailEntry(all: readonly MailItem[], sources: MailSources): MailE
     const searchName = names.get(number)?.name ?? '';
     if (members === undefined || isEnded)
       return [{ searchName, facts, misses: [], marketPercent: null, alternative: null }];
-    const met = metAlternative(members, sources);
-    const missed = met?.number === 0 ? [met.reason] : [];
-    const misses = [...missesOf(members, document, language), ...missed];
-    const set = { ...members, ...(members.alternatives[(met?.number ?? 0) - 1] as Partial<SearchMembers> | undefined) };
-    const alternative = met === null || met.number === 0 ? null : met.reason;
-    return [{ searchName, facts, misses, marketPercent: acceptedPercent(set, sources), alternative }];
+    const { missed, ...fit } = presentFit(members, sources);
+    return [{ searchName, facts, misses: [...missesOf(members, document, language), ...missed], ...fit }];
   });
   causes.sort((a, b) => Number(hasMatch(b)) - Number(hasMatch(a)));
   return causes.length === 0

@@ -1,12 +1,12 @@
 /** The market of a property, for the e-mails of searches that compare prices with it. */
 
+import { alternativesOf } from '../../engine/domain/alternatives.ts';
 import type { StoredProperty } from '../../engine/domain/change.ts';
 import type { ResolvePlace } from '../../engine/domain/city.ts';
 import { isInRange, signedRangeOf } from '../../engine/domain/criterion-kinds.ts';
 import type { CriterionMembers } from '../../engine/domain/criterion-table.ts';
 import { type MarketPrices, marketPercent, NO_MEDIANS } from '../../engine/domain/market-prices.ts';
 import { propertyFacts, readingOf } from '../../engine/domain/property-document.ts';
-import { alternativesOf } from '../../engine/domain/search.ts';
 
 type Bounds = Pick<CriterionMembers, 'marketDifferenceMin' | 'marketDifferenceMax'>;
 

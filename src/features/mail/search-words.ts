@@ -3,6 +3,7 @@
  * `searchWords` lists them all; `namedSearch` names the search.
  */
 
+import { alternativesOf } from '../../engine/domain/alternatives.ts';
 import { RENT } from '../../engine/domain/codes.ts';
 import { listOf, type Range } from '../../engine/domain/criterion-kinds.ts';
 import {
@@ -14,7 +15,7 @@ import {
 import { inCity, type Language, shownQuantity } from '../../engine/domain/criterion-words.ts';
 import { type ExpressionEntry, parseExpressions } from '../../engine/domain/expressions.ts';
 import { featureLabels } from '../../engine/domain/feature-criteria.ts';
-import { alternativesOf, type SearchMembers } from '../../engine/domain/search.ts';
+import { type SearchMembers } from '../../engine/domain/search.ts';
 import { mayBeUnknown } from '../../engine/domain/unknown-criteria.ts';
 import type { Reference } from '../../engine/reference/communes.ts';
 import { both, counted, inLanguage } from '../../languages.ts';

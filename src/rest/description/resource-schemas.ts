@@ -5,10 +5,10 @@
  */
 
 import { z } from 'zod';
+import { ALTERNATIVE_MEMBERS } from '../../engine/domain/alternatives.ts';
 import { EVENT_KINDS } from '../../engine/domain/codes.ts';
 import type { Form, Member } from '../../engine/domain/criterion-kinds.ts';
 import {
-  ALTERNATIVE_MEMBERS,
   CRITERION_MEMBERS,
   type CriterionMemberName,
   REQUESTED_CRITERION_NAMES,
