@@ -74,7 +74,7 @@ describe('alternatives', () => {
     assert.deepEqual(await of({ roomMin: 3 }, { roomMin: 3, lat: 43 }), [
       ...['lon', 'radius'].map((name) => `alternatives[1].${name} incomplete_circle`),
     ]);
-    assert.deepEqual(await of({ roomMin: 1 }, { includedCities: ['/cities/1'] }), [
+    assert.deepEqual(await of({ roomMin: 1 }, { roomMin: 1, includedCities: ['/cities/1'] }), [
       'alternatives[1].includedCities[0] unknown_reference',
     ]);
     assert.deepEqual(await of({ roomMin: 1, orMissing: ['room', 'energy'] }), [
