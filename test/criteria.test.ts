@@ -382,7 +382,14 @@ test('an unknown value satisfies the criteria that orMissing names, and a known 
     ...NOTHING_KNOWN,
     adverts: [NOTHING_KNOWN_OF_ADVERT, { ...NOTHING_KNOWN_OF_ADVERT, texts: [' '] }],
   };
-  const without = ['liveAdvert', 'withVirtualTour', 'withCoherentPrice', 'excludedFeatures', 'excludedAreas'];
+  const without = [
+    'alternatives',
+    'liveAdvert',
+    'withVirtualTour',
+    'withCoherentPrice',
+    'excludedFeatures',
+    'excludedAreas',
+  ];
   assert.deepEqual([...Object.keys(asked), ...without].sort(), [...CRITERION_NAMES].sort());
   const names = Object.keys(asked) as CriterionName[];
   for (const name of names) {

@@ -144,7 +144,7 @@ test('a property satisfies a search since the price that made it match', () => {
   const since = (budgetMax: number): string =>
     satisfiedSince(
       criteriaOf({ ...SEARCH_DEFAULTS, title: '', budgetMax }, () => null),
-      summary,
+      { summary, facts: factsOf(summary, NO_MEDIANS) },
       NO_MEDIANS,
     );
   assert.equal(since(400_000), messages[0]?.crawledAt);

@@ -165,6 +165,14 @@ export const VIOLATION_CODES = {
     en: '`orMissing` names a criterion that the search does not set.',
     fr: '`orMissing` nomme un critère que la recherche n’a pas.',
   },
+  not_in_alternative: {
+    en: 'The criterion or member stands on the search only.',
+    fr: 'Ce critère ou champ ne se fixe que sur la recherche.',
+  },
+  set_on_search: {
+    en: 'An alternative sets a criterion that the search sets too.',
+    fr: 'Une alternative fixe un critère que la recherche fixe aussi.',
+  },
   incomplete_circle: {
     en: '`lat`, `lon` and `radius` must be sent together.',
     fr: '`lat`, `lon` et `radius` vont ensemble.',

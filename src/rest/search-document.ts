@@ -1,9 +1,10 @@
 /** A search as its owner reads it (specification, sections 2.1, 2.2): keys become embedded references, numbers text. */
 
 import type { City } from '../engine/domain/city.ts';
-import { type MemberOf, membersOf, plainCriteria } from '../engine/domain/criterion-table.ts';
+import type { Forms, StoredAlternative } from '../engine/domain/criterion-kinds.ts';
+import { membersOf, plainCriteria } from '../engine/domain/criterion-table.ts';
 import { emailStatusOf, type MailRules } from '../engine/domain/mail.ts';
-import type { Search, SearchMembers } from '../engine/domain/search.ts';
+import type { Search } from '../engine/domain/search.ts';
 import type { Department } from '../engine/reference/commune-records.ts';
 import type { Reference } from '../engine/reference/communes.ts';
 import { articleOf, cleanName } from '../engine/reference/place-names.ts';
@@ -39,26 +40,39 @@ export function searchDocument(
     matchedLast7Days: search.matchedLast7Days,
     emailStatus: emailStatusOf(search.mail, members, mailRules),
     emailFrequencyChosen: search.mail.frequencyChosen,
-    ...criteria,
-    ...codesAsText(members),
-    ...embedded('cities', (name) => members[name].flatMap((insee) => embeddedCity(insee, reference) ?? [])),
-    ...embedded('departments', (name) => members[name].flatMap((code) => embeddedDepartment(code, reference) ?? [])),
-    ...embedded('siteCategories', (name) =>
-      members[name].flatMap((id) => siteCategories.get(id) ?? []).map((category) => siteCategoryDocument(category)),
-    ),
+    ...shownCriteria(criteria, { reference, siteCategories }),
+    alternatives: members.alternatives.map((one) => shownCriteria(one, { reference, siteCategories })),
   };
 }
 
-function embedded<F extends 'cities' | 'departments' | 'siteCategories'>(
-  form: F,
-  resourcesOf: (name: MemberOf<F>) => readonly object[],
-): Readonly<Record<string, readonly object[]>> {
-  return Object.fromEntries(membersOf(form).map((name) => [name, resourcesOf(name)]));
-}
-
-function codesAsText(members: SearchMembers): Readonly<Record<string, string | null>> {
-  const codes = plainCriteria('code').map(({ name }) => [name, members[name]] as const);
-  return Object.fromEntries(codes.map(([name, code]) => [name, code === null ? null : String(code)]));
+/** The members of `stored`: codes as text, places and site categories as embedded references. */
+function shownCriteria(
+  stored: StoredAlternative,
+  { reference, siteCategories }: Pick<Lookups, 'reference' | 'siteCategories'>,
+): Readonly<Record<string, unknown>> {
+  const embedded = <F extends 'cities' | 'departments' | 'siteCategories'>(
+    form: F,
+    resourceOf: (key: Forms[F][number]) => object | null,
+  ) =>
+    membersOf(form)
+      .filter((name) => Object.hasOwn(stored, name))
+      .map((name) => [name, (stored[name] as Forms[F][number][]).flatMap((key) => resourceOf(key) ?? [])] as const);
+  const codes = plainCriteria('code').flatMap(({ name }) => {
+    const code = stored[name];
+    return typeof code === 'number' ? [[name, String(code)] as const] : [];
+  });
+  return {
+    ...stored,
+    ...Object.fromEntries([
+      ...codes,
+      ...embedded('cities', (insee) => embeddedCity(insee, reference)),
+      ...embedded('departments', (code) => embeddedDepartment(code, reference)),
+      ...embedded('siteCategories', (id) => {
+        const category = siteCategories.get(id);
+        return category === undefined ? null : siteCategoryDocument(category);
+      }),
+    ]),
+  };
 }
 
 function embeddedCity(insee: string, reference: Lookups['reference']): object | null {

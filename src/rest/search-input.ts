@@ -6,14 +6,24 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { hostFault } from '../engine/delivery/connector.ts';
-import { ASKED_CRITERIA, membersOf, plainCriteria, requestedRange } from '../engine/domain/criterion-table.ts';
+import { ALTERNATIVE_CRITERIA, alternativesOf } from '../engine/domain/alternatives.ts';
+import { PLACES_OF_ALTERNATIVE_MAX } from '../engine/domain/alternatives-criterion.ts';
+import { placeCount } from '../engine/domain/areas.ts';
+import type { StoredAlternative } from '../engine/domain/criterion-kinds.ts';
+import {
+  ASKED_CRITERIA,
+  type CriterionMembers,
+  membersOf,
+  plainCriteria,
+  requestedRange,
+} from '../engine/domain/criterion-table.ts';
 import { impliedFeature } from '../engine/domain/features.ts';
 import { publisherKey } from '../engine/domain/publisher-criteria.ts';
 import { criteriaOf, SEARCH_DEFAULTS, type SearchMembers } from '../engine/domain/search.ts';
 import type { Reference } from '../engine/reference/communes.ts';
 import type { EndpointRules, PortRange } from './dependencies.ts';
 import { isIgnored, isRecord, REFUSED } from './member-rules.ts';
-import { Violations } from './problem.ts';
+import { type Path, Violations } from './problem.ts';
 import { SEARCH_MEMBERS, type SearchInput, type SearchMemberName } from './search-schema.ts';
 import { FAULTS, KINDS_OF_MEMBER, type Sentence } from './sentences.ts';
 
@@ -125,6 +135,7 @@ function finish(
 ): SearchMembers {
   findConflicts(members, violations);
   findImpliedFeatures(members, before, violations);
+  findAlternativeFaults(members, violations);
   const unset = unsetAmong(members);
   for (const [index, name] of (sent.orMissing ?? []).entries()) {
     // A member that was sent and refused does not count as unset.
@@ -135,8 +146,35 @@ function finish(
   return unset.size === 0 ? members : { ...members, orMissing: members.orMissing.filter((name) => !unset.has(name)) };
 }
 
-/** The criteria in `orMissing` that the search does not set, and their members. */
-function unsetAmong(members: SearchMembers): ReadonlyMap<string, readonly string[]> {
+/** Reports what is wrong with alternatives by themselves, or beside the search's own criteria. */
+function findAlternativeFaults(members: SearchMembers, violations: Violations): void {
+  if (members.alternatives.length === 0) return;
+  const criteria = criteriaOf(members, String);
+  for (const [index, alternative] of alternativesOf(members).entries()) {
+    const path = ['alternatives', index];
+    const own = criteriaOf(alternative, String);
+    const set = ALTERNATIVE_CRITERIA.filter((row) => row.isSet(own));
+    if (set.length === 0) violations.add(path, FAULTS.emptyAlternative, 'required');
+    for (const row of set.filter((one) => one.isSet(criteria))) {
+      const stored = members.alternatives[index] as StoredAlternative;
+      const [name] = Object.keys(row.members).filter((member) => Object.hasOwn(stored, member));
+      violations.add([...path, name as string], FAULTS.setOnSearch, 'set_on_search');
+    }
+    if (placeCount(own.areas) > PLACES_OF_ALTERNATIVE_MAX)
+      violations.add(path, FAULTS.placesOfAlternative(PLACES_OF_ALTERNATIVE_MAX), 'too_long');
+    findConflicts(alternative, violations, path);
+    findImpliedFeatures(alternative, null, violations, path);
+    for (const name of unsetAmong(alternative).keys())
+      violations.add(
+        [...path, 'orMissing', alternative.orMissing.indexOf(name)],
+        FAULTS.unsetCriterion,
+        'criterion_not_set',
+      );
+  }
+}
+
+/** The criteria in `orMissing` that the search or the alternative does not set, and their members. */
+function unsetAmong(members: CriterionMembers): ReadonlyMap<string, readonly string[]> {
   const { orMissing } = members;
   if (orMissing.length === 0) return new Map();
   const criteria = criteriaOf(members, String);
@@ -183,7 +221,12 @@ function readMember(
 const [CITIES, DEPARTMENTS, CATEGORIES] = [membersOf('cities'), membersOf('departments'), membersOf('siteCategories')];
 
 /** Ids become keys; an unknown id is a violation. */
-async function resolve(input: SearchInput, rules: InputRules, violations: Violations): Promise<Partial<SearchMembers>> {
+async function resolve(
+  input: SearchInput,
+  rules: InputRules,
+  violations: Violations,
+  path: Path = [],
+): Promise<Partial<SearchMembers>> {
   const keysOf = <Key>(
     name: keyof SearchInput,
     ids: readonly number[],
@@ -192,7 +235,7 @@ async function resolve(input: SearchInput, rules: InputRules, violations: Violat
   ): Key[] =>
     ids.flatMap((id, index) => {
       const key = keyOf(id);
-      if (key === undefined) violations.add([name, index], FAULTS.nothing(collection), 'unknown_reference');
+      if (key === undefined) violations.add([...path, name, index], FAULTS.nothing(collection), 'unknown_reference');
       return key ?? [];
     });
   const inseeOf = (id: number) => rules.reference.cityById(id)?.insee;
@@ -202,7 +245,7 @@ async function resolve(input: SearchInput, rules: InputRules, violations: Violat
     const fault = url ? endpointFault(url, rules) : url === '' ? FAULTS.absoluteUrl : null;
     if (fault !== null) violations.add([name], fault, 'invalid_endpoint');
   }
-  findUnknownCodes(input, rules, violations);
+  findUnknownCodes(input, rules, violations, path);
   if (CATEGORIES.some((name) => (input[name] ?? []).length > 0)) {
     const known = await rules.siteCategoryIds();
     for (const name of CATEGORIES)
@@ -211,57 +254,65 @@ async function resolve(input: SearchInput, rules: InputRules, violations: Violat
   const keys: Partial<Record<(typeof CITIES | typeof DEPARTMENTS)[number], readonly string[]>> = {};
   for (const name of CITIES) if (input[name]) keys[name] = keysOf(name, input[name], '/cities', inseeOf);
   for (const name of DEPARTMENTS) if (input[name]) keys[name] = keysOf(name, input[name], '/departments', codeOf);
-  return { ...input, ...keys } as Partial<SearchMembers>;
+  const { alternatives } = input;
+  if (alternatives === undefined) return { ...input, ...keys } as Partial<SearchMembers>;
+  const resolved = alternatives.map((one, index) => resolve(one, rules, violations, ['alternatives', index]));
+  return { ...input, ...keys, alternatives: await Promise.all(resolved) } as Partial<SearchMembers>;
 }
 
-function findUnknownCodes(input: SearchInput, { reference }: InputRules, violations: Violations): void {
+function findUnknownCodes(input: SearchInput, { reference }: InputRules, violations: Violations, path: Path): void {
   for (const name of membersOf('inseeCodes')) {
     for (const [index, insee] of (input[name] ?? []).entries())
-      if (reference.city(insee) === null) violations.add([name, index], FAULTS.noCommune, 'unknown_reference');
+      if (reference.city(insee) === null) violations.add([...path, name, index], FAULTS.noCommune, 'unknown_reference');
   }
   for (const name of membersOf('zipcodes')) {
     for (const [index, zipcode] of (input[name] ?? []).entries())
-      if (!reference.isZipcode(zipcode)) violations.add([name, index], FAULTS.noZipcode, 'unknown_reference');
+      if (!reference.isZipcode(zipcode)) violations.add([...path, name, index], FAULTS.noZipcode, 'unknown_reference');
   }
 }
 
 const RANGES = plainCriteria('range');
 
 /** Reports contradictions between members. A maximum of 0 means no limit. */
-function findConflicts(members: SearchMembers, violations: Violations): void {
+function findConflicts(members: CriterionMembers, violations: Violations, path: Path = []): void {
   for (const row of RANGES) {
     const { minName } = row;
     const { min, max } = requestedRange(row, members);
     if (minName === null || min === null || max === null || min <= max) continue;
-    violations.add([minName], FAULTS.aboveMaximum(max, row.words.unit), 'min_above_max');
+    violations.add([...path, minName], FAULTS.aboveMaximum(max, row.words.unit), 'min_above_max');
   }
   for (const [index, name] of members.excludedFeatures.entries()) {
     if (members.includedFeatures.includes(name))
-      violations.add(['excludedFeatures', index], FAULTS.includedToo('includedFeatures'), 'in_both_lists');
+      violations.add([...path, 'excludedFeatures', index], FAULTS.includedToo('includedFeatures'), 'in_both_lists');
   }
   const publishers = new Set(members.includedPublishers.map(publisherKey));
   for (const [index, name] of members.excludedPublishers.entries()) {
     if (publishers.has(publisherKey(name)))
-      violations.add(['excludedPublishers', index], FAULTS.includedToo('includedPublishers'), 'in_both_lists');
+      violations.add([...path, 'excludedPublishers', index], FAULTS.includedToo('includedPublishers'), 'in_both_lists');
   }
   const circle = ['lat', 'lon', 'radius'] as const;
   const missing = circle.filter((name) => members[name] === null);
   if (missing.length === circle.length) return;
   // A member that was sent and refused does not count as missing.
   for (const name of missing) {
-    if (!violations.isReported(name)) violations.add([name], FAULTS.circle, 'incomplete_circle');
+    if (!violations.isReported(name)) violations.add([...path, name], FAULTS.circle, 'incomplete_circle');
   }
 }
 
 /** Reports pairs that no home can satisfy. If a stored search has such a pair, its other members can still change. */
-function findImpliedFeatures(members: SearchMembers, before: SearchMembers | null, violations: Violations): void {
+function findImpliedFeatures(
+  members: CriterionMembers,
+  before: SearchMembers | null,
+  violations: Violations,
+  path: Path = [],
+): void {
   const { includedFeatures, excludedFeatures } = members;
   const lists = [includedFeatures, excludedFeatures];
   if (before !== null && isDeepStrictEqual(lists, [before.includedFeatures, before.excludedFeatures])) return;
   for (const name of includedFeatures) {
     const implied = impliedFeature(name);
     const index = implied === null ? -1 : excludedFeatures.indexOf(implied);
-    if (index >= 0) violations.add(['excludedFeatures', index], FAULTS.impliedBy(name), 'in_both_lists');
+    if (index >= 0) violations.add([...path, 'excludedFeatures', index], FAULTS.impliedBy(name), 'in_both_lists');
   }
 }
 

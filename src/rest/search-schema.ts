@@ -5,9 +5,12 @@
  * `search-input.ts` looks up.
  */
 
+import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
+import { ALTERNATIVE_MEMBERS } from '../engine/domain/alternatives.ts';
+import { ALTERNATIVES_MAX } from '../engine/domain/alternatives-criterion.ts';
 import { EVENT_KINDS, type EventKind } from '../engine/domain/codes.ts';
-import type { Form, Forms, Member } from '../engine/domain/criterion-kinds.ts';
+import type { Form, Forms, Member, StoredAlternative } from '../engine/domain/criterion-kinds.ts';
 import {
   CRITERION_MEMBERS,
   type CriterionMemberName,
@@ -45,10 +48,12 @@ import { EVENT_THRESHOLDS } from './event-threshold-schema.ts';
 import { parseGeoShapes } from './geo-shapes.ts';
 import {
   bodySchema,
+  isRecord,
   list,
   type MemberRule,
   nullable,
   object,
+  objectList,
   optional,
   READ_ONLY_MEMBERS,
   REFUSED,
@@ -242,7 +247,31 @@ const RULES: Rules = {
   publishers: ({ requested }) => list(PUBLISHER, PUBLISHERS_MAX, requested),
   criteria: ({ requested }) => criterionNames(requested),
   expressions,
+  alternatives: ({ requested }) => objectList(alternative(), ALTERNATIVES_MAX, requested),
 };
+
+/** The criteria of an alternative. Members that set nothing are left out. */
+function alternative(): MemberRule<StoredAlternative> {
+  const rules = Object.fromEntries(
+    ALTERNATIVE_MEMBERS.map((name) => [name, optional<unknown>(ruleOf(CRITERION_MEMBERS[name]))]),
+  );
+  const { schema, read } = object(rules, FAULTS.alternative);
+  return {
+    schema,
+    read(value, reading) {
+      const names = isRecord(value) ? Object.keys(value) : [];
+      const misplaced = names.filter((name) => Object.hasOwn(SEARCH_MEMBERS, name) && !Object.hasOwn(rules, name));
+      for (const name of misplaced)
+        reading.violations.add([...reading.path, name], FAULTS.searchOnly, 'not_in_alternative');
+      const members = misplaced.length > 0 ? REFUSED : read(value, reading);
+      if (members === REFUSED) return REFUSED;
+      const set = ALTERNATIVE_MEMBERS.filter(
+        (name) => name in members && !isDeepStrictEqual(members[name], CRITERION_MEMBERS[name].unset),
+      );
+      return Object.fromEntries(set.map((name) => [name, members[name]]));
+    },
+  };
+}
 
 type CriterionRules = { readonly [Name in CriterionMemberName]: MemberRule<Read<FormOf<Name>>> };
 

@@ -47,6 +47,14 @@ export const FAULTS = {
   impliedBy: (name: string) =>
     both(`is part of ${name}, which includedFeatures names`, `est compris dans ${name}, que demande includedFeatures`),
   circle: both('lat, lon and radius must be sent together', 'lat, lon et radius doivent être envoyés ensemble'),
+  alternative: both('must be an object of criteria', 'doit être un objet de critères'),
+  emptyAlternative: both('must set at least one criterion', 'doit fixer au moins un critère'),
+  searchOnly: both(
+    'stands on the search only, not in an alternative',
+    'ne se fixe que sur la recherche, pas dans une alternative',
+  ),
+  setOnSearch: both('is set on the search too: remove one of them', 'est aussi fixé sur la recherche : retirez l’un'),
+  placesOfAlternative: (most: number) => both(`must name at most ${most} places`, `doit nommer au plus ${most} lieux`),
   consent: both('must be an object with source and at, or null', 'doit être un objet avec source et at, ou null'),
   threshold: both(
     'must be an object with percent, amount, direction and since, and at least one of the first three',

@@ -96,7 +96,7 @@ describe('the current results of a search', () => {
       assert.deepEqual(answer.page.map(({ uuid }) => uuid).sort(), valuesOf(expected, 'uuid'), what);
       const byUuid = new Map(expected.map((one) => [one.uuid, one]));
       for (const { uuid, satisfiedSince: since } of answer.page) {
-        assert.equal(since, satisfiedSince(criteria, (byUuid.get(uuid) as KnownProperty).summary, medians));
+        assert.equal(since, satisfiedSince(criteria, byUuid.get(uuid) as KnownProperty, medians));
       }
       assertOrdered(
         answer.page.map(({ uuid }) => byUuid.get(uuid) as KnownProperty),

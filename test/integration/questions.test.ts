@@ -84,7 +84,7 @@ describe('a preview', () => {
       }
       assert.deepEqual(valuesOf(figures.withoutCriterion, 'criterion'), removableCriteria(criteria));
       const since = satisfied
-        .map(({ uuid, summary }) => ({ uuid, satisfiedSince: satisfiedSince(criteria, summary, medians) }))
+        .map((one) => ({ uuid: one.uuid, satisfiedSince: satisfiedSince(criteria, one, medians) }))
         .sort((a, b) =>
           a.satisfiedSince === b.satisfiedSince
             ? a.uuid < b.uuid

@@ -159,6 +159,7 @@ const ROWS: readonly Row[] = [
   { member: 'marketDifferenceMax', sent: 12.5, unlike: { markets: NO_MARKETS } },
   { member: 'lastFloor', sent: true, unlike: { isOnLastFloor: null } },
   { member: 'lastFloor', sent: false },
+  { member: 'alternatives', sent: [{ floorMin: 30 }, { floorMin: -1 }], unlike: { floor: -2 } },
   { member: 'elevator', sent: true, unlike: { elevator: false } },
   { member: 'constructionYearMin', sent: 1975, unlike: withAdvert({ constructionYear: 1974 }) },
   { member: 'constructionYearMax', sent: 1975, unlike: withAdvert({ constructionYear: 1976 }) },

@@ -5,6 +5,7 @@
  */
 
 import fc from 'fast-check';
+import { ALTERNATIVE_CRITERIA } from '../../src/engine/domain/alternatives.ts';
 import type { Criteria } from '../../src/engine/domain/criteria.ts';
 import type { Range } from '../../src/engine/domain/criterion-kinds.ts';
 import { ANYTHING, CRITERION_NAMES, PLAIN_CRITERIA, type PlainRow } from '../../src/engine/domain/criterion-table.ts';
@@ -264,7 +265,7 @@ const PLACES = {
   polygons: rarely(fc.array(polygon, { minLength: 1, maxLength: 3 }), []),
 };
 
-export const criteria: fc.Arbitrary<Criteria> = merged(
+const ordinaryCriteria: fc.Arbitrary<Criteria> = merged(
   plainCriteria,
   fc.record({
     areas: fc.record({ ...PLACES, circle: rarely(circle, null, 3) }),
@@ -277,8 +278,24 @@ export const criteria: fc.Arbitrary<Criteria> = merged(
     excludedPublishers: rarely(some(...PUBLISHERS), []),
     expressions: rarely(groups, [], 3),
     orMissing: rarely(orMissing, 0, 2),
+    alternatives: fc.constant([]),
   }),
 );
+
+/** An alternative sets criteria that the search leaves unset, except those that stand on the search only. */
+function alternativeTo(search: Criteria, wanted: Criteria): Criteria {
+  const own: Record<string, unknown> = { ...ANYTHING, orMissing: wanted.orMissing };
+  for (const { unset, isSet } of ALTERNATIVE_CRITERIA) {
+    const [key] = Object.keys(unset as object) as [keyof Criteria];
+    if (!isSet(search)) own[key] = wanted[key];
+  }
+  return own as unknown as Criteria;
+}
+
+/** One search in five has alternatives. */
+export const criteria: fc.Arbitrary<Criteria> = fc
+  .tuple(ordinaryCriteria, rarely(fc.array(ordinaryCriteria, { minLength: 1, maxLength: 4 }), []))
+  .map(([search, wanted]) => ({ ...search, alternatives: wanted.map((one) => alternativeTo(search, one)) }));
 
 const advert: fc.Arbitrary<AdvertFacts> = merged(
   plainAdvertFacts,

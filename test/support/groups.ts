@@ -51,6 +51,7 @@ export const GROUPS = {
     'integration/deliveries-asked',
     'integration/explanations',
     'integration/feed',
+    'integration/alternatives',
     'integration/found-properties',
     'integration/marks',
     'integration/match-limit',
@@ -88,6 +89,7 @@ export const GROUPS = {
   ],
   rules: [
     'alerts',
+    'alternatives',
     'change',
     'change-histories',
     'consumer-position',

@@ -88,6 +88,7 @@ export function startReader(
       searches,
       names: named(language),
       markets,
+      siteCategoryName: () => null,
       language,
     });
   };

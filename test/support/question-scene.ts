@@ -2,6 +2,7 @@
 
 import { createSampleCrawler } from '../../bench/adverts/sample-adverts.ts';
 import type { Random } from '../../bench/adverts/seeded-random.ts';
+import { ALTERNATIVE_CRITERIA } from '../../src/engine/domain/alternatives.ts';
 import type { MessageOrigin, StoredProperty } from '../../src/engine/domain/change.ts';
 import type { ResolvePlace } from '../../src/engine/domain/city.ts';
 import type { Uuid } from '../../src/engine/domain/ids.ts';
@@ -10,7 +11,7 @@ import type { Medians } from '../../src/engine/domain/market-prices.ts';
 import { propertyFacts, readingOf } from '../../src/engine/domain/property-document.ts';
 import type { AdvertFacts, PropertyFacts } from '../../src/engine/domain/property-facts.ts';
 import { type PropertySummary, summaryOf } from '../../src/engine/domain/property-summary.ts';
-import { SEARCH_DEFAULTS, type SearchMembers } from '../../src/engine/domain/search.ts';
+import { criteriaOf, SEARCH_DEFAULTS, type SearchMembers } from '../../src/engine/domain/search.ts';
 import type { PairFeature } from '../../src/engine/intake/alerts.ts';
 import { type Matcher, startMatcher } from '../../src/engine/intake/matcher.ts';
 import { createRecorder, type Recorder } from '../../src/engine/intake/recorder.ts';
@@ -139,8 +140,21 @@ const WORDS = ['balcon', 'jardin', 'lumineux', 'garage', 'vue mer', 'ascenseur',
 const publishersOf = ({ publisherName, agency }: AdvertFacts): string[] =>
   [publisherName, agency].filter((name) => name !== null);
 
-/** Members of a random search for something similar to one of the properties; each criterion is sometimes set. */
+/** A random search, one in four with alternatives: criteria of others that it does not set itself. */
 export function randomMembers(random: Random, properties: readonly KnownProperty[], categories: number): SearchMembers {
+  const members = ownMembers(random, properties, categories);
+  if (!random.chance(0.25)) return members;
+  const criteria = criteriaOf(members, String);
+  const free = ALTERNATIVE_CRITERIA.filter((row) => !row.isSet(criteria)).flatMap((row) => Object.keys(row.members));
+  const alternatives = Array.from({ length: random.integer(1, 3) }, () => {
+    const wanted = ownMembers(random, properties, categories);
+    return Object.fromEntries(Object.entries(wanted).filter(([name]) => free.includes(name)));
+  });
+  return { ...members, alternatives };
+}
+
+/** Members for something similar to one of the properties; each criterion is set now and then. */
+function ownMembers(random: Random, properties: readonly KnownProperty[], categories: number): SearchMembers {
   const { facts } = random.pick(properties);
   const now = (probability: number): boolean => random.chance(probability);
   const about = (value: number | null, spread: number): number =>

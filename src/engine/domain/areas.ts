@@ -27,6 +27,12 @@ export function hasAreas(areas: Areas): boolean {
   );
 }
 
+/** The number of places and areas. */
+export function placeCount({ circle, inseeCodes, departmentCodes, zipcodes, polygons }: Areas): number {
+  const lists = [inseeCodes, departmentCodes, zipcodes, polygons];
+  return lists.reduce((sum, { length }) => sum + length, circle === null ? 0 : 1);
+}
+
 export type Place = Pick<PropertyFacts, 'lat' | 'lon' | 'inseeCodes' | 'zipcodes' | 'departmentCode'>;
 
 export function isInAreas(areas: Areas, { lat, lon, inseeCodes, zipcodes, departmentCode }: Place): boolean {

@@ -3,6 +3,8 @@
  * `evaluate` reports every criterion that is set; `satisfies` is true if all of them hold.
  */
 
+import { ALTERNATIVE_CRITERIA } from './alternatives.ts';
+import { ALTERNATIVES } from './alternatives-criterion.ts';
 import type { Considered, Evaluated } from './criterion-kinds.ts';
 import {
   ASKED_CRITERIA,
@@ -10,6 +12,7 @@ import {
   type Criteria,
   type Criterion,
   type CriterionName,
+  type CriterionSet,
   type RemovableCriterion,
 } from './criterion-table.ts';
 import type { InLanguages, Language } from './criterion-words.ts';
@@ -35,15 +38,26 @@ export function satisfier(criteria: Criteria): (facts: PropertyFacts) => boolean
   const requested = CRITERIA.filter((criterion) => criterion.isSet(criteria));
   return (facts) => {
     const considered = { facts, adverts: consideredAdverts(criteria, facts) };
-    return requested.every((criterion) => isMet(criterion, criteria, considered));
+    return requested.every((criterion) => isMet(criterion, criteria, considered)) && hasMet(criteria, considered);
   };
 }
 
 /** The first criteria that fail, in the order of evaluation, at most `max`. */
 export function failuresOf(criteria: Criteria, facts: PropertyFacts, max: number): readonly CriterionName[] {
   const considered = { facts, adverts: consideredAdverts(criteria, facts) };
+  const failures = failuresAmong(CRITERIA, criteria, considered, max);
+  if (failures.length < max && !hasMet(criteria, considered)) failures.push('alternatives');
+  return failures;
+}
+
+function failuresAmong(
+  rows: readonly Criterion[],
+  criteria: Criteria,
+  considered: Considered,
+  max: number,
+): CriterionName[] {
   const failures: CriterionName[] = [];
-  for (const criterion of CRITERIA) {
+  for (const criterion of rows) {
     if (!criterion.isSet(criteria) || isMet(criterion, criteria, considered)) continue;
     failures.push(criterion.name);
     if (failures.length === max) break;
@@ -51,9 +65,18 @@ export function failuresOf(criteria: Criteria, facts: PropertyFacts, max: number
   return failures;
 }
 
+/** The criteria that alternatives may set. */
+const OF_ALTERNATIVES = CRITERIA.filter(({ name }) => ALTERNATIVE_CRITERIA.some((row) => row.name === name));
+
+/** Whether one of the alternatives holds, or there are none. */
+function hasMet({ alternatives }: Criteria, considered: Considered): boolean {
+  if (alternatives.length === 0) return true;
+  return alternatives.some((one) => failuresAmong(OF_ALTERNATIVES, one, considered, 1).length === 0);
+}
+
 export function evaluate(criteria: Criteria, facts: PropertyFacts): readonly Evaluation[] {
   const considered = { facts, adverts: consideredAdverts(criteria, facts) };
-  return CRITERIA.filter((criterion) => criterion.isSet(criteria)).map((criterion) => {
+  const evaluations = CRITERIA.filter((criterion) => criterion.isSet(criteria)).map((criterion): Evaluation => {
     const isFit = criterion.holds(criteria, considered);
     const holds = isFit || isMet(criterion, criteria, considered);
     return {
@@ -64,6 +87,12 @@ export function evaluate(criteria: Criteria, facts: PropertyFacts): readonly Eva
       actual: criterion.actual(considered),
     };
   });
+  const { alternatives } = criteria;
+  if (alternatives.length === 0) return evaluations;
+  const expected = alternatives.map((one) => OF_ALTERNATIVES.filter((row) => row.isSet(one)).map(({ name }) => name));
+  const actual = alternatives.map((one) => failuresAmong(OF_ALTERNATIVES, one, considered, OF_ALTERNATIVES.length));
+  const holds = actual.some((failing) => failing.length === 0);
+  return [...evaluations, { criterion: 'alternatives', holds, isUnknown: false, expected, actual }];
 }
 
 function isMet(criterion: Criterion, criteria: Criteria, considered: Considered): boolean {
@@ -72,7 +101,43 @@ function isMet(criterion: Criterion, criteria: Criteria, considered: Considered)
   return accepted !== 0 && unknownAmong(accepted, considered, criteria) !== 0;
 }
 
-const ROWS = new Map<CriterionName, Criterion>(CRITERIA.map((row) => [row.name, row]));
+/**
+ * Criteria without alternatives, of which a property must satisfy one: each alternative with the search's own criteria.
+ * They differ in what they set, so `orMissing` of each has an effect on its own criteria only.
+ */
+export function branchesOf(criteria: Criteria): readonly Criteria[] {
+  if (criteria.alternatives.length === 0) return [criteria];
+  return criteria.alternatives.map((alternative) => {
+    const branch: Record<string, unknown> = { ...criteria, alternatives: [] };
+    for (const { unset, isSet } of ALTERNATIVE_CRITERIA) {
+      if (!isSet(alternative)) continue;
+      for (const key of Object.keys(unset as object)) branch[key] = alternative[key as keyof Criteria];
+    }
+    branch.orMissing = acceptedBy(criteria) | acceptedBy(alternative);
+    return branch as unknown as Criteria;
+  });
+}
+
+/** `orMissing` without the criteria that are not set. */
+function acceptedBy(criteria: Criteria): CriterionSet {
+  const set = CRITERIA.filter((row) => row.isSet(criteria)).reduce((bits, { name }) => bits | bitOfCriterion(name), 0);
+  return criteria.orMissing & set;
+}
+
+/** The criteria of the search and of its alternatives, without some of them: `unset` has their unset values. */
+export function without(criteria: Criteria, unset: Partial<Criteria>): Criteria {
+  return { ...criteria, ...unset, alternatives: criteria.alternatives.map((one) => ({ ...one, ...unset })) };
+}
+
+/** The expressions of the search and of its alternatives. */
+export function allExpressions({ expressions, alternatives }: Criteria): Criteria['expressions'] {
+  return alternatives.length === 0 ? expressions : [...expressions, ...alternatives.flatMap((one) => one.expressions)];
+}
+
+type Shown = Pick<Criterion, 'reason' | 'shown' | 'endValue'>;
+const ROWS = new Map<CriterionName, Shown>(
+  [...CRITERIA, ALTERNATIVES as { name: 'alternatives' } & Shown].map((row) => [row.name, row]),
+);
 
 /** Explains to people why the criterion holds or fails. Evaluates nothing again except expressions. */
 export function criterionReason(evaluation: Evaluation, language: Language): string {
@@ -123,9 +188,9 @@ const UNSET = new Map(ASKED_CRITERIA.map(({ name, unset }) => [name, unset]));
 
 /** The criteria without the named one. All included areas are one criterion, and so are all excluded areas. */
 export function withoutCriterion(criteria: Criteria, name: RemovableCriterion): Criteria {
-  return { ...criteria, ...UNSET.get(name) };
+  return { ...criteria, ...(UNSET.get(name) as Partial<Criteria>) };
 }
 
-function rowOf({ criterion }: Evaluation): Criterion {
-  return ROWS.get(criterion) as Criterion;
+function rowOf({ criterion }: Evaluation): Shown {
+  return ROWS.get(criterion) as Shown;
 }

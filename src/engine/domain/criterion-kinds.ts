@@ -39,7 +39,10 @@ export interface Forms {
   readonly criteria: readonly string[];
   /** The bracketed query string. */
   readonly expressions: string | null;
+  /** Each has the stored form of the members that it sets. */
+  readonly alternatives: readonly StoredAlternative[];
 }
+export type StoredAlternative = Readonly<Record<string, unknown>>;
 export type Form = keyof Forms;
 
 /** A member of a search, with its descriptions in requests and in responses. */

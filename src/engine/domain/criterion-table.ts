@@ -4,6 +4,7 @@
  * rows determine evaluation, stored members, contracts, the index and the tests' random searches.
  */
 
+import { ALTERNATIVES } from './alternatives-criterion.ts';
 import { AREAS, EXCLUDED_AREAS } from './areas.ts';
 import { ENERGY_CATEGORIES, PROPERTY_TYPE_NAMES, PUBLISHER_TYPE_NAMES, TRANSACTION_TYPE_NAMES } from './codes.ts';
 import {
@@ -287,10 +288,10 @@ const OR_MISSING = {
   },
 } as const;
 
-const ROWS = [...EVALUATED, EXCLUDED_ADVERTS, OR_MISSING] as const;
+const ROWS = [...EVALUATED, ALTERNATIVES, EXCLUDED_ADVERTS, OR_MISSING] as const;
 type Row = (typeof ROWS)[number];
 
-export type CriterionName = (typeof EVALUATED)[number]['name'];
+export type CriterionName = (typeof EVALUATED)[number]['name'] | 'alternatives';
 export type RemovableCriterion = Extract<Row, { readonly key: string }>['name'];
 
 export type PlainRow = Extract<Row, { readonly kind: 'range' | 'code' | 'codes' | 'letters' | 'flag' | 'requirement' }>;
@@ -299,8 +300,13 @@ export type RowOf<Kind extends PlainRow['kind']> = Extract<PlainRow, { readonly 
 type All<Union> = (Union extends unknown ? (_: Union) => void : never) extends (_: infer Each) => void ? Each : never;
 type Flat<Type> = { readonly [Name in keyof Type]: Type[Name] };
 
+type OwnCriteria = Flat<All<Exclude<Row, typeof ALTERNATIVES>['unset']>>;
+
 /** The conditions of a search. An empty list, a null or a range without limits is no condition. */
-export type Criteria = Flat<All<Row['unset']>>;
+export interface Criteria extends OwnCriteria {
+  /** If there are any, one must hold. They set criteria that the search does not set, and no alternatives. */
+  readonly alternatives: readonly Criteria[];
+}
 
 type Members = All<Row['members']>;
 export type CriterionMemberName = keyof Members;
@@ -343,13 +349,14 @@ export interface Criterion {
 /** A row that members of a search can set. */
 interface RequestedCriterion {
   readonly name: RemovableCriterion;
-  readonly unset: Partial<Criteria>;
+  readonly unset: unknown;
   readonly members: Readonly<Record<string, unknown>>;
   isSet(criteria: Criteria): boolean;
 }
 
+/** Without `alternatives`, whose evaluation evaluates these. */
 export const CRITERIA: readonly Criterion[] = EVALUATED;
-export const CRITERION_NAMES = EVALUATED.map(({ name }) => name);
+export const CRITERION_NAMES: readonly CriterionName[] = [...EVALUATED, ALTERNATIVES].map(({ name }) => name);
 export const ASKED_CRITERIA: readonly RequestedCriterion[] = ROWS.filter((row) => row.key !== null);
 export const REQUESTED_CRITERION_NAMES = ASKED_CRITERIA.map(({ name }) => name);
 export const PLAIN_CRITERIA: readonly PlainRow[] = EVALUATED.filter((row) => 'source' in row);

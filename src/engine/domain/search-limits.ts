@@ -3,7 +3,9 @@
  * because they are evaluated for more adverts than anything else. Matches are limited because each one is recorded.
  */
 
-import type { SearchMembers } from './search.ts';
+import { alternativesOf } from './alternatives.ts';
+import type { CriterionMembers } from './criterion-table.ts';
+import { type SearchMembers } from './search.ts';
 
 export interface SearchLimits {
   readonly searches: number;
@@ -16,11 +18,15 @@ export interface SearchLimits {
 /** What one search adds to its client's totals. */
 export type SearchWeight = Pick<SearchLimits, 'polygonCorners' | 'excludedWords'>;
 
-export function weightOf({ geoShapes, excludedGeoShapes, expressions }: SearchMembers): SearchWeight {
-  return {
-    polygonCorners: cornersOf(geoShapes) + cornersOf(excludedGeoShapes),
-    excludedWords: expressions?.match(EXCLUDED)?.length ?? 0,
-  };
+export function weightOf(members: CriterionMembers): SearchWeight {
+  const { geoShapes, excludedGeoShapes, expressions } = members;
+  let polygonCorners = cornersOf(geoShapes) + cornersOf(excludedGeoShapes);
+  let excludedWords = expressions?.match(EXCLUDED)?.length ?? 0;
+  for (const alternative of alternativesOf(members).map(weightOf)) {
+    polygonCorners += alternative.polygonCorners;
+    excludedWords += alternative.excludedWords;
+  }
+  return { polygonCorners, excludedWords };
 }
 
 /** What a change of a search adds to its client's totals; may be negative. */

@@ -1,5 +1,6 @@
 /** Saved searches: the writable members (specification, section 2.1; decisions, section 2) and their criteria. */
 
+import { alternativesOf } from './alternatives.ts';
 import { areasOf, excludedAreasOf } from './areas.ts';
 import type { EventKind } from './codes.ts';
 import { listOf, rangeOf, signedRangeOf } from './criterion-kinds.ts';
@@ -90,14 +91,14 @@ type FlagName = RowOf<'flag'>['name'];
 const FLAGS = plainCriteria('flag').map(({ name }) => name);
 
 /** Sets the flags in place, because a spread in the object below would cost more than all its other members. */
-function withFlags(criteria: Omit<Criteria, FlagName>, members: SearchMembers): Criteria {
+function withFlags(criteria: Omit<Criteria, FlagName>, members: CriterionMembers): Criteria {
   const flagged = criteria as { -readonly [Name in keyof Criteria]: Criteria[Name] };
   for (const name of FLAGS) flagged[name] = members[name];
   return flagged;
 }
 
 /** The criteria that the members set. Written out for speed, because loading the index calls this a million times. */
-export function criteriaOf(members: SearchMembers, siteCategoryName: SiteCategoryName): Criteria {
+export function criteriaOf(members: CriterionMembers | SearchMembers, siteCategoryName: SiteCategoryName): Criteria {
   const criteria = {
     transactionType: members.transactionType,
     propertyTypes: listOf(members.propertyTypes),
@@ -129,6 +130,7 @@ export function criteriaOf(members: SearchMembers, siteCategoryName: SiteCategor
     excludedPublishers: members.excludedPublishers,
     expressions: parseExpressions(members.expressions),
     orMissing: criterionSetOf(members.orMissing),
+    alternatives: alternativesOf(members).map((one) => criteriaOf(one, siteCategoryName)),
   };
   return withFlags(criteria, members);
 }

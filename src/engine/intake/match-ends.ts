@@ -44,7 +44,13 @@ export async function readEndingCriteria(
 }
 
 /** The values of these criteria are omitted: areas and texts mean nothing without context, and names are personal. */
-const WITHOUT_VALUES: readonly CriterionName[] = ['areas', 'excludedAreas', 'includedPublishers', 'expressions'];
+const WITHOUT_VALUES: readonly CriterionName[] = [
+  'areas',
+  'excludedAreas',
+  'includedPublishers',
+  'expressions',
+  'alternatives',
+];
 const VALUE_LENGTH_MAX = 200;
 
 /** The event of an end, with the first criterion that now fails; null if one failed before, or none fails now. */

@@ -7,7 +7,7 @@
  * columns leave open, the record of the search (`criteria-record`) decides.
  */
 
-import { type Criteria, satisfies } from '../domain/criteria.ts';
+import { branchesOf, type Criteria, satisfies } from '../domain/criteria.ts';
 import type { SearchNumber } from '../domain/ids.ts';
 import { type PropertyFacts, sameFacts } from '../domain/property-facts.ts';
 import { CategoryBits } from './category-bits.ts';
@@ -90,7 +90,10 @@ class ColumnarSearchIndex implements SearchIndex {
     conditions: this.#conditions,
   };
   readonly #records = new RecordArena();
+  /** The record of each search; of a search with alternatives, that of the first. */
   readonly #addresses = new SearchAddresses();
+  /** The records of the other alternatives, for searches with more than one. */
+  readonly #others = new Map<SearchNumber, readonly number[]>();
   /** Criteria of the searches whose records are partial. */
   readonly #unusual = new Map<SearchNumber, Criteria>();
   readonly #rows = new CandidateRows();
@@ -118,23 +121,34 @@ class ColumnarSearchIndex implements SearchIndex {
   upsert(number: SearchNumber, criteria: Criteria): void {
     this.delete(number);
     this.#lastFacts = null;
-    const address = writeRecord(criteria, this.#records, this.#tables);
-    if (isPartial(address, this.#records)) this.#unusual.set(number, criteria);
-    this.#addresses.add(number, address);
-    this.#searchRows.read(number, address);
-    this.#rows.insert(this.#searchRows);
+    const branches = branchesOf(criteria);
+    const addresses = branches.map((branch) => writeRecord(branch, this.#records, this.#tables));
+    if (addresses.some((address) => isPartial(address, this.#records))) this.#unusual.set(number, criteria);
+    this.#addresses.add(number, addresses[0] as number);
+    if (addresses.length > 1) this.#others.set(number, addresses.slice(1));
+    for (const address of addresses) {
+      this.#searchRows.read(number, address, addresses.length > 1);
+      this.#rows.insert(this.#searchRows);
+    }
   }
 
   delete(number: SearchNumber): boolean {
     const address = this.#addresses.get(number);
     if (address === null) return false;
     this.#lastFacts = null;
-    this.#searchRows.read(number, address);
-    this.#rows.remove(this.#searchRows);
+    const others = this.#others.get(number);
+    this.#remove(number, address, others !== undefined);
+    for (const other of others ?? []) this.#remove(number, other, true);
+    this.#others.delete(number);
     this.#addresses.delete(number);
     this.#unusual.delete(number);
-    freeRecord(address, this.#records, this.#tables);
     return true;
+  }
+
+  #remove(number: SearchNumber, address: number, isOneOfSeveral: boolean): void {
+    this.#searchRows.read(number, address, isOneOfSeveral);
+    this.#rows.remove(this.#searchRows);
+    freeRecord(address, this.#records, this.#tables);
   }
 
   match(facts: PropertyFacts): SearchNumber[] {

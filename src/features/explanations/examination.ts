@@ -7,8 +7,15 @@
 import { yieldToOthers } from '../../engine/actor/waiting.ts';
 import type { Cancellation } from '../../engine/actor/worker-thread.ts';
 import { NOWHERE } from '../../engine/domain/areas.ts';
-import { type Criteria, failuresOf, satisfies, withoutCriterion } from '../../engine/domain/criteria.ts';
-import type { CriterionName } from '../../engine/domain/criterion-table.ts';
+import {
+  allExpressions,
+  type Criteria,
+  failuresOf,
+  satisfies,
+  without,
+  withoutCriterion,
+} from '../../engine/domain/criteria.ts';
+import { ANYTHING, type CriterionName } from '../../engine/domain/criterion-table.ts';
 import type { Uuid } from '../../engine/domain/ids.ts';
 import type { Medians } from '../../engine/domain/market-prices.ts';
 import type { PropertyFacts } from '../../engine/domain/property-facts.ts';
@@ -54,8 +61,8 @@ export async function evaluateCandidates(
   onProperty: (one: ExaminedProperty) => void,
   textsMax = Infinity,
 ): Promise<number> {
-  const hasTexts = criteria.expressions.length > 0;
-  const textless = hasTexts ? { ...criteria, expressions: [] } : criteria;
+  const hasTexts = allExpressions(criteria).length > 0;
+  const textless = hasTexts ? without(criteria, { expressions: [] }) : criteria;
   let weight = 1;
   let textsLeft = textsMax;
   await scan(async (portion) => {
@@ -133,9 +140,17 @@ function evaluated(
  * surface that made it satisfy them. Assumes that all other facts, the texts and the medians have not changed. ISO
  * 8601.
  */
-export function satisfiedSince(criteria: Criteria, summary: PropertySummary, medians: Medians): string {
-  // Texts and location have not changed, so only a few numbers remain to be compared.
-  const priced = { ...criteria, areas: NOWHERE, excludedAreas: NOWHERE, expressions: [] };
+export function satisfiedSince(
+  criteria: Criteria,
+  { summary, facts }: Pick<ExaminedProperty, 'summary' | 'facts'>,
+  medians: Medians,
+): string {
+  // Texts and location have not changed: a few numbers remain to be compared, in the alternatives whose texts hold.
+  const { excludedSiteCategories, excludedPublishers } = criteria;
+  const alternatives = criteria.alternatives.filter(({ areas, expressions, orMissing }) =>
+    satisfies({ ...ANYTHING, excludedSiteCategories, excludedPublishers, areas, expressions, orMissing }, facts),
+  );
+  const priced = without({ ...criteria, alternatives }, { areas: NOWHERE, excludedAreas: NOWHERE, expressions: [] });
   for (let present = summary; ; ) {
     const former = beforeLastChange(present);
     if (former === null) return summary.createdAt;

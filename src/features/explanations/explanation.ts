@@ -144,7 +144,7 @@ interface ReasonFacts {
   readonly at: string | null;
   readonly was: string;
   readonly is: string;
-  /** Name of a criterion. */
+  /** Name of a criterion, or number of an alternative. */
   readonly what: string;
 }
 type Sentence = (reason: ReasonFacts) => string;
@@ -186,6 +186,7 @@ const WORDS: Readonly<Record<Language, Readonly<Record<PairReasonCode, Sentence>
     'deliveries-forgotten': () => 'Les envois ne sont plus conservés.',
     'notifications-off': () => 'Les notifications de la recherche sont désactivées.',
     'search-deleted': ({ at }) => `La recherche a été supprimée le ${at}.`,
+    'by-alternative': ({ what }) => `Il y correspond par l'alternative ${what}.`,
   },
   en: {
     satisfied: () => 'The property matches the search.',
@@ -217,6 +218,7 @@ const WORDS: Readonly<Record<Language, Readonly<Record<PairReasonCode, Sentence>
     'deliveries-forgotten': () => 'The deliveries are no longer kept.',
     'notifications-off': () => 'The notifications of the search are off.',
     'search-deleted': ({ at }) => `The search was deleted on ${at}.`,
+    'by-alternative': ({ what }) => `It matches by alternative ${what}.`,
   },
 };
 

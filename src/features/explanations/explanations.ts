@@ -5,7 +5,7 @@
 
 import { z } from 'zod';
 import { keptFor } from '../../engine/actor/waiting.ts';
-import { evaluate, removableCriteria, satisfier } from '../../engine/domain/criteria.ts';
+import { allExpressions, evaluate, removableCriteria, satisfier, without } from '../../engine/domain/criteria.ts';
 import { CRITERION_NAMES, type RemovableCriterion } from '../../engine/domain/criterion-table.ts';
 import { NO_MEDIANS } from '../../engine/domain/market-prices.ts';
 import { propertyDocument, propertyFacts, readingOf } from '../../engine/domain/property-document.ts';
@@ -309,10 +309,10 @@ async function estimate(
 ): Promise<number> {
   const criteria = criteriaOf(members, siteCategoryName);
   if (removableCriteria(criteria).every((name) => name === DEFAULT_CRITERION)) return SAMPLE_MAX;
-  const [satisfies, satisfiesAll] = [satisfier({ ...criteria, expressions: [] }), satisfier(criteria)];
+  const [satisfies, satisfiesAll] = [satisfier(without(criteria, { expressions: [] })), satisfier(criteria)];
   const slices = createWorkSlices();
   const evaluatedMax = Math.ceil(CORNERS_COMPARED_MAX / (weightOf(members).polygonCorners + 1));
-  const words = criteria.expressions.flat().length;
+  const words = allExpressions(criteria).flat().length;
   const readMax = words === 0 ? 0 : Math.ceil(WORDS_COMPARED_MAX / (words + 1));
   let [evaluated, satisfied, read, worded] = [0, 0, 0, 0];
   for (const { facts, withTexts } of properties.slice(0, evaluatedMax)) {

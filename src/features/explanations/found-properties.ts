@@ -4,8 +4,7 @@
  * found. A sample then estimates the number of the others.
  */
 
-import { hasAreas } from '../../engine/domain/areas.ts';
-import { type Criteria, satisfies } from '../../engine/domain/criteria.ts';
+import { allExpressions, type Criteria, satisfies } from '../../engine/domain/criteria.ts';
 import { type Expressions, expressionsHold } from '../../engine/domain/expressions.ts';
 import type { Uuid } from '../../engine/domain/ids.ts';
 import type { PropertyFacts } from '../../engine/domain/property-facts.ts';
@@ -18,6 +17,7 @@ import type { FoundPair } from './pair-rows.ts';
 import { compareTexts, countSatisfied } from './preview-figures.ts';
 import {
   type CandidateScan,
+  namesAreas,
   readTexts,
   type Scan,
   type ScannedProperty,
@@ -82,7 +82,7 @@ export async function foundProperties(query: FoundQuery, tools: QueryTools): Pro
   }
   const criteria = { ...query.criteria, expressions: withWords(query.criteria.expressions, query.text) };
   const hidden = new Set(query.marked.map(({ uuid }) => uuid));
-  const candidates = await (hasAreas(criteria.areas) ? scanAreas : scanAnywhere)(tools, criteria, 0);
+  const candidates = await (namesAreas(criteria) ? scanAreas : scanAnywhere)(tools, criteria, 0);
   const all = await find(candidates.isWhole ? candidates.scan : scanChanged(tools, criteria), criteria, tools);
   const found = all.filter(({ uuid }) => !hidden.has(uuid));
   const ordered = await inOrder(found, query, tools);
@@ -96,10 +96,10 @@ export async function foundProperties(query: FoundQuery, tools: QueryTools): Pro
 
 async function find(scan: Scan, criteria: Criteria, tools: QueryTools): Promise<readonly Found[]> {
   const found: Found[] = [];
-  await evaluateCandidates(scan, criteria, tools, ({ uuid, summary, failures }) => {
+  await evaluateCandidates(scan, criteria, tools, ({ uuid, summary, facts, failures }) => {
     if (failures.length > 0) return;
     const { price, surface, pricePerMeter } = summary.facts;
-    const since = satisfiedSince(criteria, summary, tools.medians);
+    const since = satisfiedSince(criteria, { summary, facts }, tools.medians);
     found.push({ uuid, satisfiedSince: since, values: { price, surface, pricePerMeter } });
   });
   return found;
@@ -111,7 +111,7 @@ const MARKED_AT_ONCE = 50;
 /** The marked properties that contain the words. */
 async function findMarked({ criteria, text, marked }: FoundQuery, tools: QueryTools): Promise<readonly Found[]> {
   const words = withWords([], text);
-  const hasTexts = words.length + criteria.expressions.length > 0;
+  const hasTexts = words.length + allExpressions(criteria).length > 0;
   const found: Found[] = [];
   const slices = createWorkSlices(tools);
   for (let from = 0; from < marked.length; from += MARKED_AT_ONCE) {
@@ -123,7 +123,7 @@ async function findMarked({ criteria, text, marked }: FoundQuery, tools: QueryTo
       const texts = textsOf(summary, adverts?.get(uuid) ?? []);
       const facts = factsOf(summary, tools.medians, texts);
       const { price, surface, pricePerMeter } = facts;
-      const since = satisfies(criteria, facts) ? satisfiedSince(criteria, summary, tools.medians) : null;
+      const since = satisfies(criteria, facts) ? satisfiedSince(criteria, { summary, facts }, tools.medians) : null;
       if (expressionsHold(words, foldTexts([...texts.own, ...[...texts.byAdvert.values()].flat()])))
         found.push({ uuid, satisfiedSince: since, values: { price, surface, pricePerMeter } });
       await slices.yieldIfDue();

@@ -6,8 +6,9 @@
  */
 
 import { isDeepStrictEqual } from 'node:util';
+import { firstMet } from '../../engine/domain/alternatives-criterion.ts';
 import type { EventKind } from '../../engine/domain/codes.ts';
-import { type Evaluation, failuresOf } from '../../engine/domain/criteria.ts';
+import { branchesOf, type Evaluation, failuresOf, without } from '../../engine/domain/criteria.ts';
 import { UNBOUNDED } from '../../engine/domain/criterion-kinds.ts';
 import type { Criteria } from '../../engine/domain/criterion-table.ts';
 import type { DeliveryState } from '../../engine/domain/delivery.ts';
@@ -116,6 +117,7 @@ export const PAIR_REASON_CODES = [
   'deliveries-forgotten',
   'notifications-off',
   'search-deleted',
+  'by-alternative',
 ] as const;
 export type PairReasonCode = (typeof PAIR_REASON_CODES)[number];
 
@@ -125,7 +127,7 @@ export interface PairReason {
   readonly at: Date | null;
   readonly was?: string | null;
   readonly is?: string | null;
-  /** The criterion that has failed. */
+  /** The criterion that has failed, or the number of the alternative that holds. */
   readonly criterion?: string | null;
 }
 
@@ -135,7 +137,7 @@ export function pairReasons(history: PairHistory): readonly PairReason[] {
   const isSatisfied = failing.length === 0;
   const isIncoherent = failing.length === 1 && failing[0] === 'withCoherentPrice';
   const unsatisfied = isIncoherent ? 'price-incoherent' : 'unsatisfied';
-  const reasons =
+  const reasons: PairReason[] =
     match === null
       ? [now(isSatisfied ? 'satisfied' : unsatisfied), now('not-notified'), ...(isSatisfied ? silenceOf(history) : [])]
       : [
@@ -143,6 +145,11 @@ export function pairReasons(history: PairHistory): readonly PairReason[] {
           ...followUpsOf(match),
           ...(isSatisfied ? sinceOf(history, match) : [now('left'), now(unsatisfied)]),
         ];
+  const alternative = isSatisfied ? evaluations.find(({ criterion }) => criterion === 'alternatives') : undefined;
+  if (alternative !== undefined) {
+    const number = firstMet(alternative as Parameters<typeof firstMet>[0]);
+    reasons.push({ code: 'by-alternative', at: null, criterion: String(number) });
+  }
   return [...reasons, ...medianOf(history, reasons), ...sendingOf(history), ...standingOf(history)];
 }
 
@@ -325,12 +332,14 @@ function walk(history: PairHistory, summary: PropertySummary, match: PairMatch |
 const MEASURED: readonly string[] = ['budget', 'pricePerMeter', 'surface'];
 
 function failsMeasured(criteria: Criteria, facts: PropertyFacts): boolean {
-  return failuresOf(criteria, facts, Number.POSITIVE_INFINITY).some((name) => MEASURED.includes(name));
+  return branchesOf(criteria).every((branch) =>
+    failuresOf(branch, facts, Number.POSITIVE_INFINITY).some((name) => MEASURED.includes(name)),
+  );
 }
 
 /** Ignores the criteria that compare with medians, because the medians were different at other times. */
 function failsNow(criteria: Criteria, facts: PropertyFacts): boolean {
-  return failuresOf({ ...criteria, withCoherentPrice: false, marketDifference: UNBOUNDED }, facts, 1).length > 0;
+  return failuresOf(without(criteria, { withCoherentPrice: false, marketDifference: UNBOUNDED }), facts, 1).length > 0;
 }
 
 /** What an event reveals about former facts: a value, nothing (no fact changed), the presence, or only a part. */

@@ -8,7 +8,7 @@ import type { Medians } from '../../engine/domain/market-prices.ts';
 import type { PropertyFacts } from '../../engine/domain/property-facts.ts';
 import { readFirstEventAt } from '../../engine/store/events.ts';
 import { type ExaminedProperty, evaluateCandidates, type QueryTools, satisfiedSince } from './examination.ts';
-import { type CandidateScan, scanAnywhere, scanAreas } from './property-scans.ts';
+import { type CandidateScan, namesAreas, scanAnywhere, scanAreas } from './property-scans.ts';
 
 export interface PreviewQuery {
   readonly criteria: Criteria;
@@ -47,15 +47,17 @@ type Estimate = Pick<PreviewFigures, 'satisfiedNow' | 'margin' | 'estimated'>;
 const ESTIMATE_TEXTS_MAX = 2_000;
 
 /**
- * If a search names areas, its figures count properties within them; only the figure that ignores the areas counts
+ * If a search or each of its alternatives names areas, its figures count properties within them; only the figure that ignores the areas counts
  * properties everywhere. Figures of other searches count properties everywhere.
  */
 export async function previewFigures(
   { criteria, days, sampleMax, placesMax, now }: PreviewQuery,
   tools: QueryTools,
 ): Promise<PreviewFigures> {
-  const hasPlace = hasAreas(criteria.areas);
-  const candidates = await (hasPlace ? scanAreas : scanAnywhere)(tools, criteria, 1);
+  const isPlaced = namesAreas(criteria);
+  /** The criterion that names the areas. */
+  const placing = hasAreas(criteria.areas) ? 'areas' : 'alternatives';
+  const candidates = await (isPlaced ? scanAreas : scanAnywhere)(tools, criteria, 1);
   const tally = createTally(criteria, { sampleMax, placesMax }, tools.medians);
   const weight = await evaluateCandidates(
     candidates.scan,
@@ -64,7 +66,7 @@ export async function previewFigures(
     tally.take,
     candidates.isWhole ? Infinity : ESTIMATE_TEXTS_MAX,
   );
-  const anywhere = hasPlace ? await countAnywhere(criteria, tools) : null;
+  const anywhere = isPlaced ? await countAnywhere(withoutCriterion(criteria, placing), tools) : null;
   const here = estimate(tally.counts.satisfied, weight);
   const dates = lastDays(now, days);
   // Retention may have removed the first events, so the tally may contain an earlier day than the first remaining event.
@@ -82,7 +84,7 @@ export async function previewFigures(
     sample: tally.newest(),
     places: tally.places,
     withoutCriterion: removableCriteria(criteria).map((criterion) => {
-      if (criterion === 'areas' && anywhere !== null) {
+      if (criterion === placing && anywhere !== null) {
         return { criterion, ...anywhere, satisfiedNow: Math.max(here.satisfiedNow, anywhere.satisfiedNow) };
       }
       return { criterion, ...estimate(tally.countWithout(criterion), weight) };
@@ -90,9 +92,8 @@ export async function previewFigures(
   };
 }
 
-/** Counts the search without its areas. */
-async function countAnywhere(criteria: Criteria, tools: QueryTools): Promise<Estimate> {
-  const wider = withoutCriterion(criteria, 'areas');
+/** Counts the search without the criterion that names its areas. */
+async function countAnywhere(wider: Criteria, tools: QueryTools): Promise<Estimate> {
   return countSatisfied(await scanAnywhere(tools, wider, 0), wider, tools);
 }
 
@@ -154,7 +155,7 @@ function createTally(
       counts.satisfied += 1;
       const { lat, lon, inseeCodes } = facts;
       if (places.length < placesMax) places.push({ lat, lon, insee: inseeCodes[0] ?? null });
-      const at = satisfiedSince(criteria, summary, medians);
+      const at = satisfiedSince(criteria, { summary, facts }, medians);
       const date = dayInParis(new Date(at));
       startedOn.set(date, (startedOn.get(date) ?? 0) + 1);
       sample.push({ uuid, satisfiedSince: at });

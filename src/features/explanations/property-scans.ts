@@ -5,8 +5,8 @@
  * Sample order is a circle of hashes whose start changes every hour, so that later queries sample other properties.
  */
 
-import { NOWHERE_CODE } from '../../engine/domain/areas.ts';
-import type { Criteria } from '../../engine/domain/criteria.ts';
+import { hasAreas, NOWHERE_CODE } from '../../engine/domain/areas.ts';
+import { allExpressions, type Criteria } from '../../engine/domain/criteria.ts';
 import type { CriterionName } from '../../engine/domain/criterion-table.ts';
 import type { Uuid } from '../../engine/domain/ids.ts';
 import { lookupKey } from '../../engine/domain/property-summary.ts';
@@ -62,12 +62,14 @@ const LAST_EVENT_ID = String(2n ** 63n - 1n);
 /**
  * Number of candidates to evaluate. It depends only on the search, so that a busy machine answers later, but the same.
  */
-function boundsOf({ areas, excludedAreas, expressions }: Criteria): {
+function boundsOf(criteria: Criteria): {
   readonly wholeMax: number;
   readonly partMax: number;
 } {
-  const corners = [...areas.polygons, ...excludedAreas.polygons].flat().reduce((sum, { length }) => sum + length, 0);
-  const words = expressions.reduce((sum, { length }) => sum + length, 0);
+  const polygons = [criteria, ...criteria.alternatives].flatMap(({ areas }) => areas.polygons);
+  const rings = [...polygons, ...criteria.excludedAreas.polygons].flat();
+  const corners = rings.reduce((sum, { length }) => sum + length, 0);
+  const words = allExpressions(criteria).reduce((sum, { length }) => sum + length, 0);
   const most = Math.min(CORNERS_COMPARED_MAX / (corners + 1), WORDS_COMPARED_MAX / (words + 1));
   const wholeMax = Math.max(1, Math.min(WHOLE_MAX, Math.floor(most)));
   return { wholeMax, partMax: Math.min(PART_MAX, wholeMax) };
@@ -89,9 +91,17 @@ interface KeyRow {
 }
 
 /**
- * Candidates in the areas that may fail at most `failuresMax` criteria, or a sample if there are very many. Only keys
- * are sorted. Summaries are fetched by portion, because they are wide and many are never needed. Sorting by an
- * expression keeps PostgreSQL from scanning all properties in sample order. Served by property_summaries_keys
+ * True if the search names areas that contain everything that it finds: its own, or those of its alternatives, if each
+ * names some.
+ */
+export function namesAreas({ areas, alternatives }: Criteria): boolean {
+  return hasAreas(areas) || (alternatives.length > 0 && alternatives.every(namesAreas));
+}
+
+/**
+ * Candidates in the areas (`namesAreas`) that may fail at most `failuresMax` criteria, or a sample if there are very
+ * many. Only keys are sorted. Summaries are fetched by portion, because they are wide and many are never needed. Sorting
+ * by an expression keeps PostgreSQL from scanning all properties in sample order. Served by property_summaries_keys
  * (communes, departments, zip codes) and property_summaries_location (circles, polygons).
  */
 export async function scanAreas(
@@ -100,7 +110,8 @@ export async function scanAreas(
   failuresMax: 0 | 1,
 ): Promise<CandidateScan> {
   const parameters = new Parameters();
-  const places = [...keysIn(criteria, parameters), ...boxesIn(boxesOf(criteria.areas), parameters)];
+  const named = hasAreas(criteria.areas) ? [criteria] : criteria.alternatives;
+  const places = named.flatMap((one) => [...keysIn(one, parameters), ...boxesIn(boxesOf(one.areas), parameters)]);
   if (places.length === 0) return { scan: async () => undefined, isWhole: true };
   const { wholeMax, partMax } = boundsOf(criteria);
   const { rows } = await database.query<KeyRow>(

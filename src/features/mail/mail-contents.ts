@@ -21,9 +21,9 @@ import type { MailLanguage } from '../../engine/domain/mail.ts';
 import type { MarketPrices } from '../../engine/domain/market-prices.ts';
 import { isLive, type StoredAdvert } from '../../engine/domain/property.ts';
 import { pricePerMeterOf, propertyDocument } from '../../engine/domain/property-document.ts';
-import type { SearchMembers } from '../../engine/domain/search.ts';
+import type { SearchMembers, SiteCategoryName } from '../../engine/domain/search.ts';
+import { type PresentFit, presentFit } from './mail-alternatives.ts';
 import { cut, type MailReason, NAME_LENGTH_MAX } from './mail-items.ts';
-import { acceptedPercent } from './mail-markets.ts';
 import { cleanText } from './mail-words.ts';
 import { chargesOf } from './rental-charges.ts';
 
@@ -108,13 +108,11 @@ export interface MailEntry {
 }
 
 /** A search that found the property, and the facts to report: the match first, each fact once. */
-export interface MailCause {
+export interface MailCause extends PresentFit {
   readonly searchName: string;
   readonly facts: readonly MailFact[];
   /** Sentences about the criteria that the property has ceased to satisfy. */
   readonly misses: readonly string[];
-  /** The difference of the price from the market, if the search compares it and accepts it. Per cent. */
-  readonly marketPercent: number | null;
 }
 
 export interface MailFact {
@@ -141,6 +139,7 @@ export interface MailSources {
   readonly searches: ReadonlyMap<SearchNumber, SearchMembers>;
   readonly names: ReadonlyMap<SearchNumber, MailSearch>;
   readonly markets: MarketPrices;
+  readonly siteCategoryName: SiteCategoryName;
   readonly language: MailLanguage;
 }
 
@@ -190,9 +189,12 @@ export function mailEntry(all: readonly MailItem[], sources: MailSources): MailE
     const facts = factsOf(ofSearch, lead, sources).filter(({ type }) => !isNews || type === 'match');
     const members = searches.get(number);
     const isEnded = facts.some(({ why }) => why !== null);
-    const misses = members === undefined || isEnded ? [] : missesOf(members, document, language);
-    const marketPercent = members === undefined || isEnded ? null : acceptedPercent(members, sources);
-    return facts.length === 0 ? [] : [{ searchName: names.get(number)?.name ?? '', facts, misses, marketPercent }];
+    if (facts.length === 0) return [];
+    const searchName = names.get(number)?.name ?? '';
+    if (members === undefined || isEnded)
+      return [{ searchName, facts, misses: [], marketPercent: null, alternative: null }];
+    const { missed, ...fit } = presentFit(members, sources);
+    return [{ searchName, facts, misses: [...missesOf(members, document, language), ...missed], ...fit }];
   });
   causes.sort((a, b) => Number(hasMatch(b)) - Number(hasMatch(a)));
   return causes.length === 0

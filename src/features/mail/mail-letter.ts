@@ -11,6 +11,7 @@ import { type MarketPrices, NO_MARKETS } from '../../engine/domain/market-prices
 import type { Database } from '../../engine/store/database.ts';
 import { readMembers } from '../../engine/store/pairs.ts';
 import { readStoredProperties } from '../../engine/store/properties.ts';
+import { siteCategoryNames } from '../../engine/store/site-categories.ts';
 import { type ClaimedItem, type ClaimedMail, uncountMail } from './mail-claims.ts';
 import { type MailEntry, type MailSources, mailEntry, type Notified, news } from './mail-contents.ts';
 import { comparesMarkets } from './mail-markets.ts';
@@ -60,7 +61,9 @@ export async function writeLetter(
   const room = roomFor([...names.values()], foot, language);
   const isComparing = [...searches.values()].some(comparesMarkets);
   const markets = isComparing ? await retrying(dependencies.markets) : NO_MARKETS;
-  const filled = await fill(mail, room, { searches, names, markets }, dependencies, retrying);
+  const hasAlternatives = [...searches.values()].some(({ alternatives }) => alternatives.length > 0);
+  const siteCategoryName = hasAlternatives ? await retrying(() => siteCategoryNames(database)) : () => null;
+  const filled = await fill(mail, room, { searches, names, markets, siteCategoryName }, dependencies, retrying);
   const { entries, shown, rest, contactSearches, notified, leaving } = filled;
   const items = [...shown, ...rest.flatMap(({ items: counted }) => counted)].sort((a, b) => (a.id < b.id ? -1 : 1));
   let bytes: Buffer | null = null;
@@ -99,7 +102,7 @@ const SHOWN_MAX = 20;
 async function fill(
   mail: ClaimedMail,
   roomBytes: number,
-  named: Pick<MailSources, 'searches' | 'names' | 'markets'>,
+  named: Pick<MailSources, 'searches' | 'names' | 'markets' | 'siteCategoryName'>,
   dependencies: LetterDependencies,
   retrying: Retrying,
 ) {

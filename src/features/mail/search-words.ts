@@ -3,13 +3,19 @@
  * `searchWords` lists all criteria; `namedSearch` names the search.
  */
 
+import { alternativesOf } from '../../engine/domain/alternatives.ts';
 import { RENT } from '../../engine/domain/codes.ts';
 import { listOf, type Range } from '../../engine/domain/criterion-kinds.ts';
-import { plainCriteria, type RowOf, requestedRange } from '../../engine/domain/criterion-table.ts';
+import {
+  type CriterionMembers,
+  plainCriteria,
+  type RowOf,
+  requestedRange,
+} from '../../engine/domain/criterion-table.ts';
 import { inCity, type Language, shownQuantity } from '../../engine/domain/criterion-words.ts';
 import { type ExpressionEntry, parseExpressions } from '../../engine/domain/expressions.ts';
 import { featureLabels } from '../../engine/domain/feature-criteria.ts';
-import type { SearchMembers } from '../../engine/domain/search.ts';
+import { type SearchMembers } from '../../engine/domain/search.ts';
 import { mayBeUnknown } from '../../engine/domain/unknown-criteria.ts';
 import type { Reference } from '../../engine/reference/communes.ts';
 import { both, counted, inLanguage } from '../../languages.ts';
@@ -48,6 +54,7 @@ const TEXTS = {
   publisherTypes: [both('individual', 'particulier'), both('professional', 'professionnel')],
   anything: both('Any property', 'Tous les biens'),
   or: both('or', 'ou'),
+  alternative: (number: number) => `Alternative ${number}`,
   without: both('without', 'sans'),
   orUnknown: both('(or not stated)', '(ou non précisé)'),
   exactly: both('exactly', 'exactement'),
@@ -74,8 +81,18 @@ type Label = keyof SearchWords['labels'];
 /** Maximum items of a list: a search may name every commune. */
 const LISTED_MAX = 20;
 
-/** A line for each criterion that is set. */
+/** A line for each criterion that is set, and one for each alternative. */
 export function searchWords(members: SearchMembers, names: PlaceNames, language: Language): readonly string[] {
+  const { alternative, anything } = WORDS[language];
+  const { colon, semicolon } = MAIL_WORDS[language];
+  const alternatives = alternativesOf(members).map((one, index) => {
+    const lines = criterionWords(one, names, language).filter((line) => line !== anything);
+    return `${alternative(index + 1)}${colon}${lines.join(semicolon)}`;
+  });
+  return [...criterionWords(members, names, language), ...alternatives];
+}
+
+function criterionWords(members: CriterionMembers, names: PlaceNames, language: Language): readonly string[] {
   const words = WORDS[language];
   const { colon } = MAIL_WORDS[language];
   const accepted = members.orMissing.filter(mayBeUnknown);
@@ -121,10 +138,25 @@ const SENTENCE_PLACES_MAX = 3;
 
 /** `Appartement à Toulon, 3 pièces, jusqu'à 300 000 €`: the type, place, size and price that a search asks for. */
 function searchSentence(members: SearchMembers, names: CityNames, language: Language): string {
+  const partsOf = (one: CriterionMembers) => sentenceParts(one, members, names, language);
+  const either = alternativesOf(members).map((one) => partsOf(one).join(', '));
+  const parts = [...partsOf(members), either.filter((text) => text !== '').join(` ${WORDS[language].or} `)];
+  return cut(cleanText(parts.filter((part) => part !== '').join(', ')), SENTENCE_LENGTH_MAX);
+}
+
+/** `members`: those of the search, or of an alternative. */
+function sentenceParts(
+  members: CriterionMembers,
+  search: SearchMembers,
+  names: CityNames,
+  language: Language,
+): readonly string[] {
   const [words, mailWords] = [WORDS[language], MAIL_WORDS[language]];
-  const isRent = members.transactionType === RENT;
+  const isRent = members.transactionType === RENT || search.transactionType === RENT;
   const list: List = (texts) => listed(texts, 'disjunction', language, SENTENCE_PLACES_MAX);
-  const kind = kindOf({ ...members, transactionType: isRent ? RENT : null }, list, language);
+  const transactionType = members.transactionType === RENT ? RENT : null;
+  const hasKind = members === search || transactionType !== null || members.propertyTypes !== null;
+  const kind = hasKind ? kindOf({ ...members, transactionType }, list, language) : '';
   const cities = citiesOf(members, 'included', names).flatMap((name) => (name === null ? [] : words.inCity(name)));
   const others = areasOf({ ...members, includedCities: [], includedInseeCodes: [] }, 'included', names, words, list);
   const sizes: readonly (readonly [RangeName, Show])[] = [
@@ -138,8 +170,7 @@ function searchSentence(members: SearchMembers, names: CityNames, language: Lang
     const row = plainCriteria('range').find((each) => each.name === name) as RowOf<'range'>;
     return boundsOf(requestedRange(row, members), words, show, (value) => shownQuantity(value, 'none', language));
   });
-  const parts = [`${kind} ${list(cities)}`.trim(), others, ...bounds].filter((part) => part !== '');
-  return cut(cleanText(parts.join(', ')), SENTENCE_LENGTH_MAX);
+  return [`${kind} ${list(cities)}`.trim(), others, ...bounds].filter((part) => part !== '');
 }
 
 /** A search as its recipient sees it: with its public title, or else its criteria. */
@@ -168,7 +199,7 @@ function listed(texts: Texts, type: 'conjunction' | 'disjunction', language: Lan
   return new Intl.ListFormat(MAIL_WORDS[language].locale, { type }).format(shown);
 }
 
-type Kind = Pick<SearchMembers, 'propertyTypes' | 'transactionType'>;
+type Kind = Pick<CriterionMembers, 'propertyTypes' | 'transactionType'>;
 
 function kindOf({ propertyTypes, transactionType }: Kind, list: List, language: Language): string {
   const words = MAIL_WORDS[language];
@@ -188,11 +219,11 @@ export function cityNamesOf(reference: Pick<Reference, 'city' | 'department'>): 
 
 type Side = 'included' | 'excluded';
 
-function citiesOf(members: SearchMembers, side: Side, names: CityNames): Texts {
+function citiesOf(members: CriterionMembers, side: Side, names: CityNames): Texts {
   return [...new Set([...members[`${side}Cities`], ...members[`${side}InseeCodes`]])].map(names.city);
 }
 
-function areasOf(members: SearchMembers, side: Side, names: CityNames, words: SearchWords, list: List): string {
+function areasOf(members: CriterionMembers, side: Side, names: CityNames, words: SearchWords, list: List): string {
   const { lat, lon, radius, geoShapes, excludedGeoShapes } = members;
   const hasCircle = side === 'included' && lat !== null && lon !== null && radius !== null;
   const shapes = side === 'included' ? geoShapes : excludedGeoShapes;
@@ -212,7 +243,7 @@ function boundsOf({ min, max }: Range, words: SearchWords, show: Show, showFirst
   return max === null ? words.from(show(min)) : words.between(showFirst(min), show(max));
 }
 
-function textsOf({ expressions }: SearchMembers, words: SearchWords, language: Language): string {
+function textsOf({ expressions }: CriterionMembers, words: SearchWords, language: Language): string {
   const entryOf = ({ word, includes, strict }: ExpressionEntry): string =>
     [includes ? '' : words.without, strict ? words.exactly : '', words.quote(word)]
       .filter((part) => part !== '')

@@ -5,9 +5,14 @@
  */
 
 import { z } from 'zod';
+import { ALTERNATIVE_MEMBERS } from '../../engine/domain/alternatives.ts';
 import { EVENT_KINDS } from '../../engine/domain/codes.ts';
 import type { Form, Member } from '../../engine/domain/criterion-kinds.ts';
-import { CRITERION_MEMBERS, REQUESTED_CRITERION_NAMES } from '../../engine/domain/criterion-table.ts';
+import {
+  CRITERION_MEMBERS,
+  type CriterionMemberName,
+  REQUESTED_CRITERION_NAMES,
+} from '../../engine/domain/criterion-table.ts';
 import { ATTEMPT_ERRORS, DELIVERY_CHANNELS, DELIVERY_STATES } from '../../engine/domain/delivery.ts';
 import { FEATURE_NAMES } from '../../engine/domain/features.ts';
 import { EMAIL_STATUSES, MAIL_FREQUENCIES } from '../../engine/domain/mail.ts';
@@ -134,15 +139,18 @@ const ANSWERS: Answers = {
   publishers: texts,
   criteria: ({ answered }) => list(z.enum(REQUESTED_CRITERION_NAMES), answered),
   expressions: ({ answered }) => textOrNull(answered),
+  alternatives: ({ answered }) => list(z.strictObject(answersOf(ALTERNATIVE_MEMBERS)).partial(), answered),
 };
+
+function answersOf(names: readonly CriterionMemberName[]) {
+  return Object.fromEntries(names.map((name) => [name, answerOf(CRITERION_MEMBERS[name])]));
+}
 
 function answerOf<F extends Form>(member: Member<F>): z.ZodType {
   return ANSWERS[member.form](member);
 }
 
-const criteria = Object.fromEntries(
-  Object.entries(CRITERION_MEMBERS).map(([name, member]) => [name, answerOf(member)]),
-);
+const criteria = answersOf(Object.keys(CRITERION_MEMBERS) as CriterionMemberName[]);
 
 const consentOrNull = z
   .strictObject({ source: text('Where and how the consent was given.'), at: dateTime('When the consent was given.') })

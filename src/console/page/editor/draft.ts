@@ -139,6 +139,8 @@ const EDITED = {
   excludedFeatures: asIs<readonly FeatureName[]>([]),
   orMissing: asIs<SearchDocument['orMissing']>(HOME_CRITERIA),
   hidePropertyContact: asIs<boolean>(false),
+  /** Not edited here: sent back as answered. */
+  alternatives: asIs<SearchDocument['alternatives']>([]),
   lat: DECIMAL,
   lon: DECIMAL,
   radius: DECIMAL,

@@ -96,6 +96,12 @@ function Form({ id, read }: { readonly id: string; readonly read: StoredSearch |
       <WordFields {...fields} found={wordCriteria && wordPreview.preview}>
         <AdvertCriteria {...fields} />
       </WordFields>
+      {draft.alternatives.length > 0 && (
+        <section>
+          <p class="hint">{words.alternativesKept(draft.alternatives.length)}</p>
+          <Problem text={violations.of('alternatives') ?? null} />
+        </section>
+      )}
       <NotificationFields {...fields} search={destinationsOf(draft, saved)} />
       {violations.others.map((text) => (
         <Problem key={text} text={text} />

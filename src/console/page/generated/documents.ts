@@ -66,9 +66,56 @@ readonly 'excludedZipcodes': readonly (string)[];
 readonly 'excludedInseeCodes': readonly (string)[];
 readonly 'excludedGeoShapes': readonly (readonly (readonly (readonly [number, number])[])[])[];
 readonly 'expressions': string | null;
+readonly 'alternatives': readonly ({
+readonly 'transactionType'?: "0" | "1" | null;
+readonly 'propertyTypes'?: unknown;
+readonly 'budgetMin'?: number | null;
+readonly 'budgetMax'?: number | null;
+readonly 'pricePerMeterMin'?: number | null;
+readonly 'pricePerMeterMax'?: number | null;
+readonly 'surfaceMin'?: number | null;
+readonly 'surfaceMax'?: number | null;
+readonly 'landSurfaceMin'?: number | null;
+readonly 'landSurfaceMax'?: number | null;
+readonly 'roomMin'?: number | null;
+readonly 'roomMax'?: number | null;
+readonly 'bedroomMin'?: number | null;
+readonly 'bedroomMax'?: number | null;
+readonly 'advertPriceMin'?: number | null;
+readonly 'advertPriceMax'?: number | null;
+readonly 'furnished'?: boolean | null;
+readonly 'publisherTypes'?: unknown;
+readonly 'includedSiteCategories'?: readonly (SiteCategoryDocument)[];
+readonly 'withVirtualTour'?: boolean | null;
+readonly 'floorMin'?: number | null;
+readonly 'floorMax'?: number | null;
+readonly 'lastFloor'?: boolean | null;
+readonly 'elevator'?: boolean | null;
+readonly 'constructionYearMin'?: number | null;
+readonly 'constructionYearMax'?: number | null;
+readonly 'condominiumFeesMax'?: number | null;
+readonly 'rentalChargesMax'?: number | null;
+readonly 'energyCategories'?: unknown;
+readonly 'greenHouseGasCategories'?: unknown;
+readonly 'includedFeatures'?: readonly ("balcony" | "terrace" | "garden" | "cellar" | "parking" | "garage" | "pool" | "fireplace" | "airConditioning" | "accessible" | "furnishedKitchen" | "newBuild" | "renovated" | "toRenovate" | "quiet" | "unobstructedView" | "caretaker" | "intercom" | "alarm")[];
+readonly 'excludedFeatures'?: readonly ("balcony" | "terrace" | "garden" | "cellar" | "parking" | "garage" | "pool" | "fireplace" | "airConditioning" | "accessible" | "furnishedKitchen" | "newBuild" | "renovated" | "toRenovate" | "quiet" | "unobstructedView" | "caretaker" | "intercom" | "alarm")[];
+readonly 'includedPublishers'?: readonly (string)[];
+readonly 'marketDifferenceMin'?: number | null;
+readonly 'marketDifferenceMax'?: number | null;
+readonly 'lat'?: string | null;
+readonly 'lon'?: string | null;
+readonly 'radius'?: string | null;
+readonly 'includedCities'?: readonly (CityReferenceDocument)[];
+readonly 'includedDepartments'?: readonly (DepartmentDocument)[];
+readonly 'includedZipcodes'?: readonly (string)[];
+readonly 'includedInseeCodes'?: readonly (string)[];
+readonly 'geoShapes'?: readonly (readonly (readonly (readonly [number, number])[])[])[];
+readonly 'expressions'?: string | null;
+readonly 'orMissing'?: readonly ("transactionType" | "propertyTypes" | "budget" | "pricePerMeter" | "surface" | "landSurface" | "room" | "bedroom" | "advertPrice" | "furnished" | "publisherTypes" | "includedSiteCategories" | "withVirtualTour" | "withCoherentPrice" | "floor" | "lastFloor" | "elevator" | "constructionYear" | "condominiumFees" | "rentalCharges" | "energy" | "greenHouseGas" | "includedFeatures" | "excludedFeatures" | "includedPublishers" | "marketDifference" | "areas" | "excludedAreas" | "expressions" | "alternatives" | "liveAdvert")[];
+})[];
 readonly 'excludedSiteCategories': readonly (SiteCategoryDocument)[];
 readonly 'excludedPublishers': readonly (string)[];
-readonly 'orMissing': readonly ("transactionType" | "propertyTypes" | "budget" | "pricePerMeter" | "surface" | "landSurface" | "room" | "bedroom" | "advertPrice" | "furnished" | "publisherTypes" | "includedSiteCategories" | "withVirtualTour" | "withCoherentPrice" | "floor" | "lastFloor" | "elevator" | "constructionYear" | "condominiumFees" | "rentalCharges" | "energy" | "greenHouseGas" | "includedFeatures" | "excludedFeatures" | "includedPublishers" | "marketDifference" | "areas" | "excludedAreas" | "expressions" | "liveAdvert")[];
+readonly 'orMissing': readonly ("transactionType" | "propertyTypes" | "budget" | "pricePerMeter" | "surface" | "landSurface" | "room" | "bedroom" | "advertPrice" | "furnished" | "publisherTypes" | "includedSiteCategories" | "withVirtualTour" | "withCoherentPrice" | "floor" | "lastFloor" | "elevator" | "constructionYear" | "condominiumFees" | "rentalCharges" | "energy" | "greenHouseGas" | "includedFeatures" | "excludedFeatures" | "includedPublishers" | "marketDifference" | "areas" | "excludedAreas" | "expressions" | "alternatives" | "liveAdvert")[];
 readonly 'hidePropertyContact': boolean;
 readonly 'notificationEnabled': boolean;
 readonly 'notificationRecipient': string | null;
@@ -655,7 +702,7 @@ readonly 'resubscribedAt': string | null;
 }
 
 export interface ExplainedCriterionDocument {
-readonly 'criterion': "liveAdvert" | "transactionType" | "propertyTypes" | "budget" | "pricePerMeter" | "surface" | "landSurface" | "room" | "bedroom" | "advertPrice" | "furnished" | "publisherTypes" | "includedSiteCategories" | "withVirtualTour" | "withCoherentPrice" | "floor" | "lastFloor" | "elevator" | "constructionYear" | "condominiumFees" | "rentalCharges" | "energy" | "greenHouseGas" | "includedFeatures" | "excludedFeatures" | "includedPublishers" | "marketDifference" | "areas" | "excludedAreas" | "expressions";
+readonly 'criterion': "liveAdvert" | "transactionType" | "propertyTypes" | "budget" | "pricePerMeter" | "surface" | "landSurface" | "room" | "bedroom" | "advertPrice" | "furnished" | "publisherTypes" | "includedSiteCategories" | "withVirtualTour" | "withCoherentPrice" | "floor" | "lastFloor" | "elevator" | "constructionYear" | "condominiumFees" | "rentalCharges" | "energy" | "greenHouseGas" | "includedFeatures" | "excludedFeatures" | "includedPublishers" | "marketDifference" | "areas" | "excludedAreas" | "expressions" | "alternatives";
 readonly 'expected': unknown;
 readonly 'actual': unknown;
 readonly 'holds': boolean;
@@ -673,7 +720,7 @@ readonly 'satisfiedSince': string;
 }
 
 export interface WiderSearchDocument {
-readonly 'criterion': "liveAdvert" | "transactionType" | "propertyTypes" | "budget" | "pricePerMeter" | "surface" | "landSurface" | "room" | "bedroom" | "advertPrice" | "furnished" | "publisherTypes" | "includedSiteCategories" | "withVirtualTour" | "withCoherentPrice" | "floor" | "lastFloor" | "elevator" | "constructionYear" | "condominiumFees" | "rentalCharges" | "energy" | "greenHouseGas" | "includedFeatures" | "excludedFeatures" | "includedPublishers" | "marketDifference" | "areas" | "excludedAreas" | "expressions";
+readonly 'criterion': "liveAdvert" | "transactionType" | "propertyTypes" | "budget" | "pricePerMeter" | "surface" | "landSurface" | "room" | "bedroom" | "advertPrice" | "furnished" | "publisherTypes" | "includedSiteCategories" | "withVirtualTour" | "withCoherentPrice" | "floor" | "lastFloor" | "elevator" | "constructionYear" | "condominiumFees" | "rentalCharges" | "energy" | "greenHouseGas" | "includedFeatures" | "excludedFeatures" | "includedPublishers" | "marketDifference" | "areas" | "excludedAreas" | "expressions" | "alternatives";
 readonly 'satisfiedNow': number;
 readonly 'margin': number;
 readonly 'estimated': boolean;
@@ -705,7 +752,7 @@ export const FLAG_CRITERIA = ["furnished","elevator"] as const;
 
 export const REQUIREMENTS = ["withVirtualTour","withCoherentPrice","lastFloor"] as const;
 
-export const CRITERION_MEMBERS = {"transactionType":["transactionType"],"propertyTypes":["propertyTypes"],"budget":["budgetMin","budgetMax"],"pricePerMeter":["pricePerMeterMin","pricePerMeterMax"],"surface":["surfaceMin","surfaceMax"],"landSurface":["landSurfaceMin","landSurfaceMax"],"room":["roomMin","roomMax"],"bedroom":["bedroomMin","bedroomMax"],"advertPrice":["advertPriceMin","advertPriceMax"],"furnished":["furnished"],"publisherTypes":["publisherTypes"],"includedSiteCategories":["includedSiteCategories"],"withVirtualTour":["withVirtualTour"],"withCoherentPrice":["withCoherentPrice"],"floor":["floorMin","floorMax"],"lastFloor":["lastFloor"],"elevator":["elevator"],"constructionYear":["constructionYearMin","constructionYearMax"],"condominiumFees":["condominiumFeesMax"],"rentalCharges":["rentalChargesMax"],"energy":["energyCategories"],"greenHouseGas":["greenHouseGasCategories"],"includedFeatures":["includedFeatures"],"excludedFeatures":["excludedFeatures"],"includedPublishers":["includedPublishers"],"marketDifference":["marketDifferenceMin","marketDifferenceMax"],"areas":["lat","lon","radius","includedCities","includedDepartments","includedZipcodes","includedInseeCodes","geoShapes"],"excludedAreas":["excludedCities","excludedDepartments","excludedZipcodes","excludedInseeCodes","excludedGeoShapes"],"expressions":["expressions"],"liveAdvert":["excludedSiteCategories","excludedPublishers"]} as const;
+export const CRITERION_MEMBERS = {"transactionType":["transactionType"],"propertyTypes":["propertyTypes"],"budget":["budgetMin","budgetMax"],"pricePerMeter":["pricePerMeterMin","pricePerMeterMax"],"surface":["surfaceMin","surfaceMax"],"landSurface":["landSurfaceMin","landSurfaceMax"],"room":["roomMin","roomMax"],"bedroom":["bedroomMin","bedroomMax"],"advertPrice":["advertPriceMin","advertPriceMax"],"furnished":["furnished"],"publisherTypes":["publisherTypes"],"includedSiteCategories":["includedSiteCategories"],"withVirtualTour":["withVirtualTour"],"withCoherentPrice":["withCoherentPrice"],"floor":["floorMin","floorMax"],"lastFloor":["lastFloor"],"elevator":["elevator"],"constructionYear":["constructionYearMin","constructionYearMax"],"condominiumFees":["condominiumFeesMax"],"rentalCharges":["rentalChargesMax"],"energy":["energyCategories"],"greenHouseGas":["greenHouseGasCategories"],"includedFeatures":["includedFeatures"],"excludedFeatures":["excludedFeatures"],"includedPublishers":["includedPublishers"],"marketDifference":["marketDifferenceMin","marketDifferenceMax"],"areas":["lat","lon","radius","includedCities","includedDepartments","includedZipcodes","includedInseeCodes","geoShapes"],"excludedAreas":["excludedCities","excludedDepartments","excludedZipcodes","excludedInseeCodes","excludedGeoShapes"],"expressions":["expressions"],"alternatives":["alternatives"],"liveAdvert":["excludedSiteCategories","excludedPublishers"]} as const;
 
 export const FLAG_LABELS = {"elevator":{"fr":"Ascenseur","en":"Elevator"},"furnished":{"fr":"Meublé","en":"Furnished"}} as const;
 

@@ -14,6 +14,12 @@ export const editorWords = {
   publisherExample: both('Name of an agency…', 'Nom d’une agence…'),
   excludePlace: both('Exclude a place', 'Exclure un lieu'),
   moreWhere: both('Other places', 'Autres lieux'),
+  alternativesKept: (count: number) =>
+    both(
+      `This search also has alternatives (${count}), of which one must hold. They are kept; change them by the API.`,
+      `Cette recherche a aussi des alternatives (${count}), dont l’une doit convenir. Elles sont conservées ; ` +
+        'modifiez-les par l’API.',
+    ),
   inseeHint: both('Separated by commas: 83137, 83126.', 'Séparés par des virgules : 83137, 83126.'),
   drawOnMap: both('Draw on the map', 'Dessiner sur la carte'),
   drawingTools: {

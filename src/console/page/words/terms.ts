@@ -56,6 +56,7 @@ export const terms = {
     greenHouseGasCategories: both('Greenhouse gas class', 'Classe gaz à effet de serre'),
     orMissing: both('Also when it is not stated', 'Aussi quand ce n’est pas précisé'),
     withVirtualTour: both('With a virtual tour', 'Avec visite virtuelle'),
+    alternatives: 'Alternatives',
     hidePropertyContact: both('Do not pass contacts on', 'Ne pas transmettre les contacts'),
     lat: 'Latitude',
     lon: 'Longitude',
@@ -155,6 +156,7 @@ export const terms = {
     areas: both('Location', 'Lieu'),
     excludedAreas: both('Excluded locations', 'Lieux exclus'),
     expressions: both('Words', 'Mots'),
+    alternatives: 'Alternatives',
   },
   facilities: {
     kindergarten: both('Kindergartens', 'Crèches'),

@@ -105,7 +105,8 @@ export class SearchRows {
     return this.places.count + this.terms.length + this.circles.length;
   }
 
-  read(number: SearchNumber, address: number): void {
+  /** `isOneOfSeveral`: the search has other records too. Then rows refer to this one, and the search may repeat. */
+  read(number: SearchNumber, address: number, isOneOfSeveral: boolean): void {
     const integers = this.#arena.integersAt(address);
     const head = this.#arena.integerOffset(address);
     const flags = integers[head + FLAGS] as number;
@@ -120,6 +121,7 @@ export class SearchRows {
     this.#readBounds(flags, address);
     this.#readPlaces(flags, address);
     row.attention = this.#attentionOf(flags, integers, head) | this.#readExcluded(address);
+    if (isOneOfSeveral) row.attention |= REPEATS | NEEDS_EXACT_CHECK;
   }
 
   #readBounds(flags: number, address: number): void {

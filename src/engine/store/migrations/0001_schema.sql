@@ -195,15 +195,18 @@ create table search_changes (
 -- The history of a search, which is removed with it.
 create index search_changes_search on search_changes (search_number, id);
 
+-- Of the search and its alternatives.
 create function polygon_corners_of(members json) returns integer language sql immutable parallel safe as $$
   select coalesce(sum(json_array_length(ring)), 0)::integer
-  from (values ('geoShapes'), ('excludedGeoShapes')) shapes (name), json_array_elements(members -> name) polygon,
+  from (select members union all select json_array_elements(members -> 'alternatives')) criteria (set_members),
+    (values ('geoShapes'), ('excludedGeoShapes')) shapes (name), json_array_elements(set_members -> name) polygon,
     json_array_elements(polygon) ring
 $$;
 
 -- In the query string, values are percent-encoded, so brackets occur only in names.
 create function excluded_words_of(members json) returns integer language sql immutable parallel safe as $$
-  select coalesce(regexp_count(members ->> 'expressions', '\[includes\]=false'), 0)
+  select coalesce(sum(regexp_count(set_members ->> 'expressions', '\[includes\]=false')), 0)::integer
+  from (select members union all select json_array_elements(members -> 'alternatives')) criteria (set_members)
 $$;
 
 create function add_to_search_totals(
@@ -222,9 +225,10 @@ create function count_new_searches() returns trigger language plpgsql as $$
 begin
   perform add_to_search_totals(client_id, number, count, corners, words, matches) from (
     select client_id, min(number) as number, count(*)::integer as count,
-      coalesce(sum(case when coalesce(members -> 'geoShapes', members -> 'excludedGeoShapes') is not null
+      coalesce(sum(case when coalesce(members -> 'geoShapes', members -> 'excludedGeoShapes', members -> 'alternatives') is not null
         then polygon_corners_of(members) end), 0)::integer as corners,
-      coalesce(sum(case when members -> 'expressions' is not null then excluded_words_of(members) end), 0)::integer as words,
+      coalesce(sum(case when coalesce(members -> 'expressions', members -> 'alternatives') is not null
+        then excluded_words_of(members) end), 0)::integer as words,
       sum(matches_per_mille) as matches
     from written where deleted_at is null group by client_id order by client_id
   ) added;
