@@ -15,11 +15,9 @@ import {
   type Form,
   type Forms,
   flag,
-  keyed,
   letters,
   type Member,
   maximum,
-  member,
   ofAdverts,
   ofProperty,
   type Range,
@@ -34,6 +32,7 @@ import type { Language } from './criterion-words.ts';
 import { EXPRESSIONS } from './expression-criterion.ts';
 import { EXCLUDED_FEATURES, INCLUDED_FEATURES } from './feature-criteria.ts';
 import { MARKET_DIFFERENCE } from './market-criterion.ts';
+import { type CriterionSet, OR_MISSING } from './or-missing.ts';
 import type { AdvertFacts, PropertyFacts } from './property-facts.ts';
 import { INCLUDED_PUBLISHERS } from './publisher-criteria.ts';
 import { EXCLUDED_ADVERTS, INCLUDED_SITE_CATEGORIES } from './site-category-criteria.ts';
@@ -272,22 +271,6 @@ const EVALUATED = [
   EXPRESSIONS,
 ] as const;
 
-/** Changes how other criteria are evaluated; see `unknown-criteria.ts`. */
-const OR_MISSING = {
-  kind: 'orMissing',
-  name: 'orMissing',
-  key: null,
-  unset: keyed<'orMissing', CriterionSet>('orMissing', 0),
-  members: {
-    orMissing: member(
-      'criteria',
-      [],
-      'Criteria that an unknown value satisfies too, named as in explanations (budget, areas, energy …).',
-      'Criteria that an unknown value satisfies too.',
-    ),
-  },
-} as const;
-
 const ROWS = [...EVALUATED, ALTERNATIVES, EXCLUDED_ADVERTS, OR_MISSING] as const;
 type Row = (typeof ROWS)[number];
 
@@ -324,8 +307,7 @@ type FactRead = PlainRow['source']['fact'] | Extract<Row, { readonly reads: unkn
 type FactUnread = Exclude<keyof PropertyFacts | keyof AdvertFacts, FactRead>;
 true satisfies [FactUnread] extends [never] ? true : FactUnread;
 
-/** One bit per criterion whose value may be unknown; see `unknown-criteria.ts`. */
-export type CriterionSet = number;
+export type { CriterionSet };
 
 /** A row of any kind, for generic code. Such code passes an evaluation only to the row that made it. */
 export interface Criterion {
