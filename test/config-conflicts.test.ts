@@ -69,7 +69,7 @@ test('certificate files exist, are complete, and match their keys', async (t) =>
   assert.match(missing, /^VIGIE_ADMIN_TLS_KEY cannot be read \(ENOENT/);
   for (const key of [write('other.pem', foreign.private), write('broken.pem', 'nonsense')]) {
     const [unfit = ''] = problemsOf({ ...settings, VIGIE_ADMIN_TLS_KEY: key });
-    assert.match(unfit, /^VIGIE_ADMIN_TLS_CERT, VIGIE_ADMIN_TLS_KEY and VIGIE_ADMIN_CLIENT_CA do not match \(/);
+    assert.match(unfit, /^VIGIE_ADMIN_TLS_CERT, VIGIE_ADMIN_TLS_KEY and VIGIE_ADMIN_CLIENT_CA cannot be used \(/);
   }
 });
 

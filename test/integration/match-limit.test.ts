@@ -125,12 +125,11 @@ describe('the estimate', () => {
     const random = createRandom(3);
     let found = 0;
     for (let tried = 0; tried < 200; tried++) {
-      const members = {
-        ...randomMembers(random, known, 1),
-        includedSiteCategories: [],
-        excludedSiteCategories: [],
-        expressions: null,
-      };
+      // Neither the categories nor all texts are in the sample.
+      const unestimated = { includedSiteCategories: [], expressions: null };
+      const drawn = randomMembers(random, known, 1);
+      const alternatives = drawn.alternatives.map((each) => ({ ...each, ...unestimated }));
+      const members = { ...drawn, alternatives, ...unestimated, excludedSiteCategories: [] };
       const criteria = criteriaOf(members, () => null);
       const expected = known.filter(({ facts }) => facts.adverts.length > 0 && satisfies(criteria, facts)).length;
       found += expected;
