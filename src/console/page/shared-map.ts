@@ -22,7 +22,7 @@ import { readColours } from './map/colours.ts';
 import { COMMUNES_FROM_ZOOM, createCommuneReader } from './map/commune-map.ts';
 import { type Dot, paintPins } from './map/pin-painter.ts';
 import type { SearchArea } from './map/search-areas.ts';
-import { observable } from './observable.ts';
+import { type Observable, observable } from './observable.ts';
 import { SETTINGS } from './session.ts';
 import type { Words } from './words/language.ts';
 
@@ -69,7 +69,7 @@ export function openSharedMap(element: HTMLElement) {
     land.redraw();
     below.redraw();
   });
-  void loadBaseMap().then(base.set);
+  loadInto(base);
   return {
     map,
     base,
@@ -99,6 +99,13 @@ export function openSharedMap(element: HTMLElement) {
       map.remove();
     },
   };
+}
+
+const AGAIN_MS = 2_000;
+
+/** Retries until the service answers: without the base map, the page shows no land and no commune. */
+function loadInto(base: Observable<BaseMap>): void {
+  loadBaseMap().then(base.set, () => setTimeout(loadInto, AGAIN_MS, base));
 }
 
 /** Opens the map with the operator's tiles or the outlines' attribution, and panes around the layers of views. */
