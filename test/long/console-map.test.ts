@@ -128,7 +128,7 @@ const GROUNDS: Readonly<Record<string, readonly [lat: string, lon: string, isLan
   'Devant Menton': ['43.75', '7.55', false],
   'À l’est de Menton': ['43.815', '7.58', true],
   'Monte-Carlo': ['43.7395', '7.4275', true],
-  'Quai de Toulon': ['43.1195', '5.9305', true],
+  'Quai de Toulon': ['43.1225', '5.9305', true],
 };
 
 /** True if the middle of the map is land. Nothing is painted on the sea. */
