@@ -77,9 +77,9 @@ async function remove({ page }: ConsoleScene): Promise<void> {
   }
   await page.do('press', { key: 'End' });
   await page.do('until', { expression: `${FOCUSED} === 'or 2'` });
-  await page.do('evaluate', { expression: press('[role=tabpanel] + .line .danger') });
+  await page.do('evaluate', { expression: press('[role=tabpanel] + .chips .danger') });
   await page.do('until', { expression: `${FOCUSED} === 'or 1'` });
-  await page.do('evaluate', { expression: press('[role=tabpanel] + .line .danger') });
+  await page.do('evaluate', { expression: press('[role=tabpanel] + .chips .danger') });
   await page.do('until', { expression: `document.activeElement.matches('${ADD}')` });
   assert.equal(await page.do('evaluate', { expression: TABS }), '');
 }

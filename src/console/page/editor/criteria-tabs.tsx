@@ -6,9 +6,12 @@ import { useWords } from '../words/language.ts';
 import { AdvertCriteria, HomeFields, MoneyFields } from './criteria-fields.tsx';
 import {
   ALTERNATIVES_MAX,
+  bodyOf,
   type ChangeDraft,
+  criteriaOf,
   type Draft,
   NEW_ALTERNATIVE,
+  NEW_DRAFT,
   sentPosition,
   wordCriteriaOf,
 } from './draft.ts';
@@ -61,7 +64,7 @@ export function CriteriaTabs({ isNew, tab, combined, setTab, ...fields }: TabsPr
           isAlternative={alternative !== undefined}
         />
       </div>
-      <p class="line">
+      <div class="chips">
         {count < ALTERNATIVES_MAX && (
           <button type="button" class="add-alternative" onClick={add}>
             {words.addAlternative}
@@ -72,7 +75,7 @@ export function CriteriaTabs({ isNew, tab, combined, setTab, ...fields }: TabsPr
             {words.removeAlternative(tab)}
           </button>
         )}
-      </p>
+      </div>
     </section>
   );
 }
@@ -137,12 +140,15 @@ function tabId(tab: number): string {
   return `${PANEL}-${tab}`;
 }
 
+const SEARCH_CRITERIA = Object.keys(criteriaOf(bodyOf(NEW_DRAFT))).filter((name) => name !== 'alternatives');
+
 type TabBarProps = FieldsProps & Pick<TabsProps, 'tab' | 'setTab'>;
 
 function TabBar({ tab, setTab, ...fields }: TabBarProps) {
   const words = useWords();
   const last = fields.draft.alternatives.length;
-  const isWrong = (at: number): boolean => at > 0 && !violationsInTab(fields, at).isEmpty;
+  const isWrong = (at: number): boolean =>
+    at === 0 ? fields.violations.ofAny(SEARCH_CRITERIA) : !violationsInTab(fields, at).isEmpty;
   const press = (event: KeyboardEvent): void => {
     const next = { ArrowLeft: tab === 0 ? last : tab - 1, ArrowRight: tab === last ? 0 : tab + 1, Home: 0, End: last };
     const chosen = (next as Readonly<Record<string, number>>)[event.key];
@@ -151,7 +157,7 @@ function TabBar({ tab, setTab, ...fields }: TabBarProps) {
     setTab(chosen);
   };
   return (
-    <div class="chips tabs" role="tablist" aria-label={words.members.alternatives} onKeyDown={press}>
+    <div class="chips" role="tablist" aria-label={words.members.alternatives} onKeyDown={press}>
       {Array.from({ length: last + 1 }, (_, at) => (
         <button
           key={at}

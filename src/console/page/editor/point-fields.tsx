@@ -1,6 +1,7 @@
 /** Points of interest that a property must be near to, or far from; all conditions hold. */
 
-import { Select, TextField } from '../controls.tsx';
+import { useId } from 'preact/hooks';
+import { Select } from '../controls.tsx';
 import { Violation } from '../elements.tsx';
 import { useWords } from '../words/language.ts';
 import type { FieldsProps } from './member-field.tsx';
@@ -40,6 +41,7 @@ interface PointFieldProps {
 
 function PointField({ point, at, violation, onChange }: PointFieldProps) {
   const words = useWords();
+  const id = useId();
   const choice = (
     member: 'facility' | 'limit' | 'schoolType' | 'operatorType',
     names: Readonly<Record<string, string>>,
@@ -54,16 +56,18 @@ function PointField({ point, at, violation, onChange }: PointFieldProps) {
   return (
     <div class="word" role="group" aria-label={words.point(at + 1)}>
       {choice('facility', words.facilities)}
-      {choice('limit', words.pointLimits)}
-      <TextField
-        label={words.distanceKm}
-        violation={violation}
-        inputMode="decimal"
-        value={point.km}
-        onText={(km) => onChange({ ...point, km })}
-      />
       {hasAttributes(point) && choice('schoolType', words.schoolTypes)}
       {hasAttributes(point) && choice('operatorType', words.operatorTypes)}
+      {choice('limit', words.pointLimits)}
+      <input
+        type="text"
+        inputMode="decimal"
+        aria-label={words.distanceKm}
+        aria-describedby={id}
+        aria-invalid={violation !== undefined}
+        value={point.km}
+        onInput={({ currentTarget }) => onChange({ ...point, km: currentTarget.value })}
+      />
       <button
         type="button"
         class="quiet"
@@ -72,6 +76,7 @@ function PointField({ point, at, violation, onChange }: PointFieldProps) {
       >
         ×
       </button>
+      <Violation id={id} text={violation} />
     </div>
   );
 }

@@ -29,7 +29,7 @@ export const editorWords = {
   ),
   addPoint: both('Add a point of interest', 'Ajouter un point d’intérêt'),
   point: (at: number) => both(`Point of interest ${at}`, `Point d’intérêt ${at}`),
-  pointLimits: { within: both('within', 'à moins de'), beyond: both('farther than', 'à plus de') },
+  pointLimits: { within: both('within (km)', 'à moins de (km)'), beyond: both('farther than (km)', 'à plus de (km)') },
   facility: both('facility', 'établissement'),
   limit: both('near or far', 'proximité'),
   distanceKm: both('distance (km)', 'distance (km)'),
@@ -45,7 +45,7 @@ export const editorWords = {
     secondaire: both('secondary school', 'secondaire'),
   },
   operatorTypes: {
-    '': both('public or private', 'public ou privé'),
+    '': both('any operator', 'tout secteur'),
     public: 'public',
     private: both('private', 'privé'),
   },
