@@ -42,7 +42,7 @@ async function add({ page, rest, go, picture }: ConsoleScene): Promise<void> {
   await page.do('evaluate', { expression: press('.save-bar .primary') });
   await page.do('wait', { selector: 'a[href^="#/deliveries/"]' });
   const id = (await page.do<string>('evaluate', { expression: 'location.hash' })).split('/').at(-1);
-  const { body } = await rest.request<Record<string, unknown>>('GET', `/searches/${id}`);
+  const { body } = await rest.request('GET', `/searches/${id}`);
   const [toulon, large] = body.alternatives as readonly Readonly<Record<string, unknown>>[];
   assert.deepEqual([body.budgetMax, toulon?.roomMin, large], [300_000, 2, { surfaceMin: 90 }]);
   assert.ok(JSON.stringify(toulon).includes('/cities/83137'));

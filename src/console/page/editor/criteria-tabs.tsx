@@ -1,6 +1,6 @@
 /** The criteria of the search, and those of its alternatives as tabs that appear with the first alternative. */
 
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { Problem } from '../elements.tsx';
 import { useWords } from '../words/language.ts';
 import { AdvertCriteria, HomeFields, MoneyFields } from './criteria-fields.tsx';
@@ -105,7 +105,8 @@ function Groups({ isNew, isAlternative, combined, ...fields }: GroupsProps) {
 function useFocusedTab(tab: number, setTab: (tab: number) => void) {
   const section = useRef<HTMLElement>(null);
   const isMoved = useRef(false);
-  useEffect(() => {
+  // A delayed effect of the rendering before the move could run after it, and find the former tabs.
+  useLayoutEffect(() => {
     if (!isMoved.current) return;
     isMoved.current = false;
     const [chosen, adding] = ['[aria-selected=true]', '.add-alternative'].map((selector) =>

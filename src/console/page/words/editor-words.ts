@@ -32,7 +32,7 @@ export const editorWords = {
   pointLimits: { within: both('within (km)', 'à moins de (km)'), beyond: both('farther than (km)', 'à plus de (km)') },
   facility: both('facility', 'établissement'),
   limit: both('near or far', 'proximité'),
-  distanceKm: both('distance (km)', 'distance (km)'),
+  distanceKm: 'distance (km)',
   schoolType: both('school type', 'type d’école'),
   operatorType: both('operator', 'secteur'),
   schoolTypes: {
