@@ -36,7 +36,7 @@ export function CriteriaTabs({ isNew, tab, combined, setTab, ...fields }: TabsPr
   const { draft, change, violations } = fields;
   const words = useWords();
   const count = draft.alternatives.length;
-  const { section, go } = useFocusedTab(tab, setTab);
+  const { section, go } = useFocusedTab(setTab);
   const changeTab = useTabChange(fields, tab);
   const alternative = draft.alternatives[tab - 1];
   const within = alternative === undefined ? violations : violationsInTab(fields, tab);
@@ -102,7 +102,7 @@ function Groups({ isNew, isAlternative, combined, ...fields }: GroupsProps) {
 }
 
 /** After `go`, the focus is on the tab, or on the button that adds one if the last tab was removed. */
-function useFocusedTab(tab: number, setTab: (tab: number) => void) {
+function useFocusedTab(setTab: (tab: number) => void) {
   const section = useRef<HTMLElement>(null);
   const isMoved = useRef(false);
   // A delayed effect of the rendering before the move could run after it, and find the former tabs.
@@ -134,7 +134,8 @@ function useTabChange({ draft: { alternatives }, change }: FieldsProps, tab: num
 }
 
 function violationsInTab({ draft, violations }: Pick<FieldsProps, 'draft' | 'violations'>, tab: number): Violations {
-  return violations.within(`alternatives[${sentPosition(draft, tab - 1)}]`);
+  const isRight = violations.of('alternatives') === undefined;
+  return violations.within(`alternatives[${isRight ? -1 : sentPosition(draft, tab - 1)}]`);
 }
 
 function tabId(tab: number): string {

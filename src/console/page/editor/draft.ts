@@ -313,9 +313,11 @@ export function bodyOf(draft: Draft): Body {
   return { ...Object.fromEntries(written), orMissing: draft.orMissing.filter((name) => isRequested(draft, name)) };
 }
 
+const NO_CRITERIA = bodyOf(NEW_ALTERNATIVE);
+
 /** The criteria that the alternative sets; empty if there are none. */
 function alternativeBody(alternative: Draft): Body {
-  return changesOf(bodyOf(NEW_ALTERNATIVE), bodyOf(alternative));
+  return changesOf(NO_CRITERIA, bodyOf(alternative));
 }
 
 /** The position in the body's `alternatives` of the one at `at` in the draft; -1 if it is not sent. */
