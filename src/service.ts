@@ -8,7 +8,7 @@ import { createServer } from 'node:net';
 import Koa from 'koa';
 import type { Config } from './config.ts';
 import { assertServable } from './config-conflicts.ts';
-import { pause } from './engine/actor/waiting.ts';
+import { orAborted, pause } from './engine/actor/waiting.ts';
 import { DatabaseUnreachableError } from './engine/store/database-servers.ts';
 import { isPassingRefusal } from './engine/store/outage.ts';
 import { FEATURES } from './features.ts';
@@ -78,7 +78,7 @@ async function tryStart(
   config: Config,
   log: Log,
   start: Start,
-  ending: AbortSignal | undefined,
+  ending = new AbortController().signal,
 ): Promise<Service | string> {
   const shutdown = createShutdown(log);
   const progress: Progress = { phase: 'starting', isIndexLoaded: !config.roles.includes('intake') };
@@ -88,7 +88,8 @@ async function tryStart(
   };
   const opened = openAll(config, log, shutdown, progress, start);
   try {
-    return { ...(await unlessAborted(opened, ending)), stop };
+    const brokenOff = () => new StartBrokenOffError('the service was stopped while it was starting');
+    return { ...(await orAborted(opened, ending, brokenOff)), stop };
   } catch (error) {
     // The interrupted step fails later, because its dependencies are closed. That error is ignored.
     opened.catch(() => undefined);
@@ -136,16 +137,6 @@ async function openRoles(parts: Parts, progress: Progress, databaseUrl: string) 
 /** The process was asked to end before it was ready. */
 export class StartBrokenOffError extends Error {
   readonly code = 'START_BROKEN_OFF';
-}
-
-function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return work;
-  return new Promise((resolve, reject) => {
-    const breakOff = (): void => reject(new StartBrokenOffError('the service was stopped while it was starting'));
-    if (signal.aborted) breakOff();
-    signal.addEventListener('abort', breakOff, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', breakOff));
-  });
 }
 
 interface PlaceholderServers {

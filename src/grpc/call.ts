@@ -13,6 +13,7 @@ import type {
   sendUnaryData,
 } from '@grpc/grpc-js';
 import { status } from '@grpc/grpc-js';
+import { orAborted } from '../engine/actor/waiting.ts';
 import type { AskThread } from '../engine/actor/worker-thread.ts';
 import { cancellable } from '../engine/store/cancellable.ts';
 import { isDatabaseOutage } from '../engine/store/outage.ts';
@@ -195,16 +196,6 @@ function foreignError(error: unknown, call: AnyCall, { logger, isBrokerOutage }:
   if (isBrokerOutage(error)) return unavailable('NATS');
   logger.error({ method: call.getPath(), err: error }, 'An admin call failed.');
   return internalError();
-}
-
-/** Rejects with the signal's reason if it is aborted first; `work` then continues, and its result is ignored. */
-export function orAborted<R>(work: Promise<R>, signal: AbortSignal): Promise<R> {
-  return new Promise((resolve, reject) => {
-    const onAbort = (): void => reject(signal.reason as Error);
-    if (signal.aborted) onAbort();
-    signal.addEventListener('abort', onAbort, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
-  });
 }
 
 /** Only for calls without a deadline: grpc-js ends the others. */

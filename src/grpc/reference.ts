@@ -1,5 +1,6 @@
 /** Site categories and points of interest. */
 
+import { orAborted } from '../engine/actor/waiting.ts';
 import {
   FACILITIES,
   OPERATOR_TYPES,
@@ -11,7 +12,7 @@ import { storable } from '../engine/domain/text.ts';
 import * as storedPoints from '../engine/store/points-of-interest.ts';
 import * as storedCategories from '../engine/store/site-categories.ts';
 import { number, oneOf, text } from '../values.ts';
-import { type CallContext, orAborted, type Rpcs } from './call.ts';
+import type { CallContext, Rpcs } from './call.ts';
 import type { AdminDependencies } from './dependencies.ts';
 import { failedPrecondition, invalidArgument, notFound } from './errors.ts';
 import type {
