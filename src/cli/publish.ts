@@ -43,11 +43,7 @@ export async function publishFile(
   stopping: AbortSignal,
 ): Promise<void> {
   const input = await openLines(file);
-  const broker = await connectBroker({
-    url: await natsUrlOf(config),
-    name: 'vigie publish',
-    onStatus: () => undefined,
-  });
+  const broker = await connectBroker({ url: await natsUrlOf(config), name: 'vigie publish' });
   const progress = startProgress(`publishing ${input.path}`, 'messages');
   const summary: Summary = { published: 0, duplicates: 0, refused: 0 };
   try {

@@ -8,11 +8,12 @@ import { type Config, readConfig } from '../../config.ts';
 import { type Broker, connectBroker } from '../../engine/broker/connection.ts';
 import type { PointOfInterest } from '../../engine/domain/point-of-interest.ts';
 import { createApiKey, createClient, findClientByName } from '../../engine/store/clients.ts';
-import { type Database, openDatabase } from '../../engine/store/database.ts';
+import type { Database } from '../../engine/store/database.ts';
 import { replacePointSource } from '../../engine/store/points-of-interest.ts';
 import { dataDirectoryPath } from '../../local/data-directory.ts';
 import { createLog } from '../../log.ts';
 import { type Service, StartBrokenOffError, startService } from '../../service.ts';
+import { onDatabase } from '../connect.ts';
 import { InterruptedError } from '../terminal.ts';
 
 /** The default of five minutes is too long for a demonstration. */
@@ -59,13 +60,13 @@ export async function setUpDemo(setUp: SetUp): Promise<DemoScene> {
     },
   );
   closers.push(service.stop);
-  const broker = await connectBroker({ url: service.natsUrl, name: 'vigie demo', onStatus: () => undefined });
+  const broker = await connectBroker({ url: service.natsUrl, name: 'vigie demo' });
   closers.push(() => broker.close());
   step('saving searches');
-  const key = await onDatabase(service, demoKey);
+  const key = await onDatabase(service.databaseUrl, demoKey);
   await replaceSearches(service, key, setUp);
   step('importing points of interest');
-  await onDatabase(service, (database) => replacePointSource(database, 'sample', inOneBatch(points)));
+  await onDatabase(service.databaseUrl, (database) => replacePointSource(database, 'sample', inOneBatch(points)));
   step('ready');
   return { service, broker, key, dataDir };
 }
@@ -109,15 +110,6 @@ async function demoKey(database: Database): Promise<string> {
 
 async function* inOneBatch<T>(all: readonly T[]): AsyncGenerator<readonly T[]> {
   yield all;
-}
-
-export async function onDatabase<T>(service: Service, work: (database: Database) => Promise<T>): Promise<T> {
-  const database = openDatabase({ url: service.databaseUrl, connectionsMax: 2, onConnectionLost: () => undefined });
-  try {
-    return await work(database);
-  } finally {
-    await database.end();
-  }
 }
 
 /** Replaces the searches of an earlier demonstration, whose receiver no longer runs. */

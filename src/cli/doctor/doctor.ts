@@ -46,7 +46,7 @@ async function checkServers(config: Config, now: Date): Promise<readonly Finding
   const [databaseUrl, natsUrl] = [config.databaseUrl ?? running?.databaseUrl, config.natsUrl ?? running?.natsUrl];
   const database = await openOrFind('PostgreSQL', databaseUrl, openChecked);
   const label = database.opened === null ? null : await labelOf(database.opened, databaseUrl as string);
-  const connecting = { database: label, namespace: config.namespace, name: 'vigie doctor', onStatus: () => undefined };
+  const connecting = { database: label, namespace: config.namespace, name: 'vigie doctor' };
   const nats = await openOrFind('NATS', natsUrl, (url) => connectBroker({ url, ...connecting }));
   try {
     const embedded = embeddedDirectories(config);
@@ -84,7 +84,7 @@ async function openOrFind<T>(
 
 async function openChecked(url: string): Promise<DatabasePool> {
   await assertReachable(url);
-  const database = openDatabase({ url, connectionsMax: CONNECTIONS_MAX, onConnectionLost: () => undefined });
+  const database = openDatabase({ url, connectionsMax: CONNECTIONS_MAX });
   try {
     await checkSessions(database);
     await assertNotFormer(database);
