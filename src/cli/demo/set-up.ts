@@ -1,15 +1,16 @@
 /** Sets up the demonstration: the daemon, a client with its key and searches, and points of interest. */
 
 import { createServer as createHttpServer, type IncomingMessage } from 'node:http';
-import { type AddressInfo, createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { Webhook } from 'standardwebhooks';
 import { type Config, readConfig } from '../../config.ts';
-import { type Broker, connectBroker } from '../../engine/broker/connection.ts';
+import { connectBroker } from '../../engine/broker/connection.ts';
 import type { PointOfInterest } from '../../engine/domain/point-of-interest.ts';
 import { createApiKey, createClient, findClientByName } from '../../engine/store/clients.ts';
 import type { Database } from '../../engine/store/database.ts';
 import { replacePointSource } from '../../engine/store/points-of-interest.ts';
+import { tryPort } from '../../local/child-server.ts';
 import { dataDirectoryPath } from '../../local/data-directory.ts';
 import { createLog } from '../../log.ts';
 import { type Service, StartBrokenOffError, startService } from '../../service.ts';
@@ -35,15 +36,8 @@ export interface SetUp {
   readonly onStep: (doing: string) => void;
 }
 
-export interface DemoScene {
-  readonly service: Service;
-  readonly broker: Broker;
-  readonly key: string;
-  readonly dataDir: string;
-}
-
 /** Throws `InterruptedError` if interrupted before the demonstration begins. Starting the servers takes longest. */
-export async function setUpDemo(setUp: SetUp): Promise<DemoScene> {
+export async function setUpDemo(setUp: SetUp) {
   const { smtpUrl, points, stopping, closers, onStep, dataDirSuffix } = setUp;
   const config = await demoConfig(smtpUrl, dataDirSuffix);
   const dataDir = config.dataDir ?? '';
@@ -95,12 +89,9 @@ async function demoConfig(smtpUrl: string, dataDirSuffix: string): Promise<Confi
   };
 }
 
+/** Another free port if the usual one is taken. */
 function freePort({ host, port }: { readonly host: string; readonly port: number }): Promise<number> {
-  return new Promise((resolve) => {
-    const probe = createServer();
-    probe.once('error', () => resolve(0));
-    probe.listen(port, host, () => probe.close(() => resolve(port)));
-  });
+  return tryPort(host, port).catch(() => 0);
 }
 
 async function demoKey(database: Database): Promise<string> {
