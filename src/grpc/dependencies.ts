@@ -11,12 +11,8 @@ import type { DeadLetterRead } from '../engine/store/dead-letter-reads.ts';
 import type { Requeued } from '../engine/store/resends.ts';
 
 /** The part of pino's interface that the handlers use. */
-export interface AdminLogger {
-  debug(fields: Readonly<Record<string, unknown>>, message: string): void;
-  info(fields: Readonly<Record<string, unknown>>, message: string): void;
-  warn(fields: Readonly<Record<string, unknown>>, message: string): void;
-  error(fields: Readonly<Record<string, unknown>>, message: string): void;
-}
+export type AdminLogger = Readonly<Record<'debug' | 'info' | 'warn' | 'error', WriteLine>>;
+type WriteLine = (fields: Readonly<Record<string, unknown>>, message: string) => void;
 
 /** One JetStream stream, with the progress of its consumers. */
 export interface StreamStatus {

@@ -13,12 +13,8 @@ import type { Database, Queryable } from '../engine/store/database.ts';
 import type { EstimateMatches } from '../engine/store/searches.ts';
 
 /** The part of pino's interface that the API uses. */
-export interface ApiLogger {
-  debug(fields: Readonly<Record<string, unknown>>, message: string): void;
-  info(fields: Readonly<Record<string, unknown>>, message: string): void;
-  warn(fields: Readonly<Record<string, unknown>>, message: string): void;
-  error(fields: Readonly<Record<string, unknown>>, message: string): void;
-}
+export type ApiLogger = Readonly<Record<'debug' | 'info' | 'warn' | 'error', WriteLine>>;
+type WriteLine = (fields: Readonly<Record<string, unknown>>, message: string) => void;
 
 /** Both ports are included. */
 export interface PortRange {
