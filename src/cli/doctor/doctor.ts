@@ -60,23 +60,19 @@ async function checkServers(config: Config, now: Date): Promise<readonly Finding
   }
 }
 
-type OpenResult<T> =
-  | { readonly opened: T; readonly findings: null }
-  | { readonly opened: null; readonly findings: Finding[] };
-
 /** Connects to a server, or returns a finding that explains why it cannot. `url` is undefined if not configured. */
 async function openOrFind<T>(
   about: 'PostgreSQL' | 'NATS',
   url: string | undefined,
   open: (url: string) => Promise<T>,
-): Promise<OpenResult<T>> {
+): Promise<{ readonly opened: T | null; readonly findings: Finding[] }> {
   const { unknown, wrong } = findingsAbout(about);
   const setting = about === 'NATS' ? 'NATS_URL' : 'DATABASE_URL';
   if (url === undefined) {
     return { opened: null, findings: [unknown(`${setting} is empty and no daemon runs here.`, 'Start the daemon.')] };
   }
   try {
-    return { opened: await open(url), findings: null };
+    return { opened: await open(url), findings: [] };
   } catch (error) {
     return { opened: null, findings: [wrong((error as Error).message)] };
   }
