@@ -431,50 +431,8 @@ describe('GET /markets', () => {
       `city=Toulon&${kind}`,
       `department=00&${kind}`,
       `city=${TOULON}&city=75056&${kind}`,
-      `city=${TOULON}&propertyType=0`,
-      `city=${TOULON}&transactionType=0`,
-      `city=${TOULON}&transactionType=2&propertyType=0`,
-      `city=${TOULON}&transactionType=sale&propertyType=0`,
-      `city=${TOULON}&transactionType=0&propertyType=7`,
       `city=${TOULON}&${kind}&page=1`,
     ])
       assert.equal((await read(query)).status, 400, query);
-  });
-});
-
-describe('the members', () => {
-  it('accept per cents from -90 to 500, 0 included, and null for no bound', async () => {
-    for (const [min, max] of [
-      [-90, 500],
-      [0, 0],
-      [-12.5, null],
-      [null, 0],
-      [null, null],
-    ]) {
-      const search = await createSearch({ marketDifferenceMin: min, marketDifferenceMax: max });
-      const { body } = await api.call('GET', search);
-      assert.deepEqual([body.marketDifferenceMin, body.marketDifferenceMax], [min, max]);
-    }
-    const accepting = await createSearch({ marketDifferenceMax: 0, orMissing: ['marketDifference'] });
-    assert.deepEqual((await api.call('GET', accepting)).body.orMissing, ['marketDifference']);
-    await api.call('PUT', accepting, { marketDifferenceMax: null });
-    assert.deepEqual((await api.call('GET', accepting)).body.orMissing, []);
-  });
-
-  it('refuse all other values with 422', async () => {
-    for (const [members, path] of [
-      [{ marketDifferenceMax: '-10' }, 'marketDifferenceMax'],
-      [{ marketDifferenceMin: -90.01 }, 'marketDifferenceMin'],
-      [{ marketDifferenceMax: 500.5 }, 'marketDifferenceMax'],
-      [{ marketDifferenceMax: [-10] }, 'marketDifferenceMax'],
-      [{ marketDifferenceMin: true }, 'marketDifferenceMin'],
-      [{ marketDifferenceMin: 0, marketDifferenceMax: -1 }, 'marketDifferenceMin'],
-      [{ marketDifference: -10 }, 'marketDifference'],
-      [{ marketDifferenceMax: null, orMissing: ['marketDifference'] }, 'orMissing[0]'],
-    ] as const) {
-      const { status, body } = await api.call('POST', '/searches', { ...SEARCH, ...members });
-      assert.equal(status, 422, JSON.stringify(members));
-      assert.equal(body.violations[0].propertyPath, path);
-    }
   });
 });

@@ -155,6 +155,8 @@ const ROWS: readonly Row[] = [
   { member: 'floorMin', sent: -1, unlike: { floor: -2 } },
   { member: 'floorMin', sent: 0, unlike: { floor: null } },
   { member: 'marketDifferenceMin', sent: -20, unlike: { price: 207_999 } },
+  { member: 'marketDifferenceMin', sent: -90, unlike: { price: 25_999 } },
+  { member: 'marketDifferenceMax', sent: 500, unlike: { price: 1_560_001 } },
   { member: 'marketDifferenceMax', sent: 0, unlike: { price: 260_001 } },
   { member: 'marketDifferenceMax', sent: 12.5, unlike: { markets: NO_MARKETS } },
   { member: 'lastFloor', sent: true, unlike: { isOnLastFloor: null } },
