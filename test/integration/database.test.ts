@@ -34,6 +34,7 @@ import { readAbandonedMails, readMailTurns } from '../../src/features/mail/mail-
 import { heldAfter, upsertAt } from '../support/adverts.ts';
 import { openTestDatabase } from '../support/database.ts';
 import { assertNone, valuesOf } from '../support/lists.ts';
+import { listenOnLoopback } from '../support/loopback.ts';
 import { registerHolder } from '../support/seeded-deliveries.ts';
 import { type Cleanup, startTestPostgres } from '../support/servers.ts';
 import { runStatements } from '../support/statements.ts';
@@ -488,12 +489,8 @@ test('writes of one turn of the event loop arrive at PostgreSQL together and in 
       });
     });
   });
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  t.after(() => server.close());
   const socket = new CorkedSocket();
-  await new Promise<void>((connected) => {
-    socket.connect((server.address() as { readonly port: number }).port, '127.0.0.1', connected);
-  });
+  await once(socket.connect(await listenOnLoopback(t, server), '127.0.0.1'), 'connect');
   const expected = 'first sync second sync third sync commit';
   for (const statement of ['first', 'second', 'third']) {
     socket.cork();

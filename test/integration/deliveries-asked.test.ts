@@ -15,7 +15,7 @@ import { heldAfter, upsertAt } from '../support/adverts.ts';
 import { startTestApi } from '../support/api.ts';
 import { openDeliveryStage } from '../support/courier.ts';
 import { createGate } from '../support/gate.ts';
-import { valuesOf } from '../support/lists.ts';
+import { tuplesOf, valuesOf } from '../support/lists.ts';
 import { putInState, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import { runStatements } from '../support/statements.ts';
 import { until, untilIs } from '../support/until.ts';
@@ -339,7 +339,7 @@ describe('deliveries that are resent during an attempt', () => {
       await receiver.until((posts) => posts.length === 2);
       await stage.untilAllEnded();
       assert.deepEqual(
-        receiver.posts.map(({ path, id, body }) => [path, id, body]),
+        tuplesOf(receiver.posts, 'path', 'id', 'body'),
         ['/before', '/after'].map((path) => [path, due.id, receiver.posts[0]?.body]),
         'once more, and no third time',
       );

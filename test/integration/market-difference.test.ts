@@ -10,6 +10,7 @@ import { randomUuid, type Uuid } from '../../src/engine/domain/ids.ts';
 import type { IntakeMessage } from '../../src/engine/domain/intake-message.ts';
 import { digested, recentFlat } from '../support/adverts.ts';
 import { startTestApi } from '../support/api.ts';
+import { valuesOf } from '../support/lists.ts';
 import { openRecording } from '../support/question-scene.ts';
 import { lastFirst } from '../support/servers.ts';
 
@@ -369,10 +370,11 @@ describe('a new median', () => {
     assert.deepEqual((await eventsOf()).at(-1)?.event, 'property.match.resume');
     await scene.record([messageOf(priced(390_000))]);
     await scene.record([messageOf(priced(350_000))]);
-    assert.deepEqual(
-      (await eventsOf()).map(({ event }) => event),
-      ['property.match.resume', 'property.match.end', 'property.match.resume'],
-    );
+    assert.deepEqual(valuesOf(await eventsOf(), 'event'), [
+      'property.match.resume',
+      'property.match.end',
+      'property.match.resume',
+    ]);
   });
 
   it('starts nothing: a property that only the median made fit starts when it comes back', async () => {

@@ -1,11 +1,10 @@
 /** API Platform Admin and alcaeus, from the npm packages of test/clients/hydra. */
 
-import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { type ForeignClients, installed, runClient } from './foreign-clients.ts';
+import { listenOnLoopback } from './loopback.ts';
 import type { Cleanup } from './servers.ts';
 
 const HYDRA: ForeignClients = {
@@ -56,12 +55,7 @@ export async function serveAdmin(cleanup: Cleanup, baseUrl: string, key: string)
     const isScript = url === '/admin.js';
     response.setHeader('Content-Type', `text/${isScript ? 'javascript' : 'html'}; charset=utf-8`);
     response.end(isScript ? script : PAGE);
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  cleanup.after(async () => {
-    server.closeAllConnections();
-    server.close();
   });
-  const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  const address = `http://127.0.0.1:${await listenOnLoopback(cleanup, server)}/`;
   return `${address}?${new URLSearchParams({ entrypoint: baseUrl, key }).toString()}`;
 }
