@@ -185,6 +185,13 @@ describe('JSON-LD', () => {
     }
   });
 
+  it('has the document of a property as nodes, because RDF clients cannot read one opaque JSON value', () => {
+    const contextOf = (name: string) => jsonLdContext(name, 'http://h') as { '@context': Record<string, object> };
+    const [match, document] = ['Match', 'PropertyDocument'].map((name) => contextOf(name)['@context']);
+    for (const term of [match?.propertyDocument, document?.city, document?.lastCrawledAdvert])
+      assert.ok(term !== undefined && !('@type' in term));
+  });
+
   it('names the property and the message of a violation as API Platform does', async () => {
     const { body } = await api.call('POST', '/searches', { title: 'x', budgetMin: 2, budgetMax: 1 });
     const [expanded] = (await expand(body)) as Record<string, Record<string, unknown>[]>[];
