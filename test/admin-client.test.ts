@@ -1,12 +1,12 @@
 /** `vigie admin` does not reveal its token, or the keys in responses, to anyone on the network. */
 
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { test } from 'node:test';
 import { type ConnectionFlags, call, connectAdmin } from '../src/cli/admin/client.ts';
 import { CommandError } from '../src/cli/terminal.ts';
 import { readConfig } from '../src/config.ts';
+import { listenOnLoopback } from './support/loopback.ts';
 
 const FLAGS: ConnectionFlags = {
   address: undefined,
@@ -70,9 +70,7 @@ test('a proxy set in the environment is not used for loopback', async (t) => {
       visitors.push(name);
       socket.destroy();
     });
-    t.after(() => server.close());
-    await once(server.listen(0, '127.0.0.1'), 'listening');
-    return (server.address() as { port: number }).port;
+    return listenOnLoopback(t, server);
   };
   const [proxy, daemon] = [await listen('proxy'), await listen('daemon')];
   const before = process.env.grpc_proxy;

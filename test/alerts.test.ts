@@ -2,7 +2,6 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { endpointKeyOf } from '../src/engine/domain/endpoint.ts';
 import { createdAtOf, searchNumberOf, timeOrderedUuid, type Uuid, uuidOf } from '../src/engine/domain/ids.ts';
 import type { SearchRoute } from '../src/engine/domain/routing.ts';
 import { type Alerts, deriveAlerts, touchedBy } from '../src/engine/intake/alerts.ts';
@@ -70,26 +69,6 @@ const NOTHING: Alerts = {
   began: [],
   notices: [],
 };
-
-test('nothing is recorded for a search that was silenced or deleted in the meantime', () => {
-  for (const routes of [new Map(), new Map([[SEVEN, null]])]) {
-    const changes = [judged(CREATED, [], [7]), judged(CHEAPER, [7], [7])];
-    assert.deepEqual(deriveAlerts(changes, routes, [], resolveToulon, NOW), NOTHING);
-    assert.deepEqual(deriveAlerts([judged(CHEAPER, [7], [])], routes, [MATCH], resolveToulon, NOW), NOTHING);
-  }
-});
-
-test('a delivery names its search, match, endpoint, the key of that endpoint and the trace of its change', () => {
-  const consequences = follow([judged(CREATED, [], [7])]);
-  for (const delivery of consequences.deliveries) {
-    assert.equal(delivery.searchNumber, 7);
-    assert.equal(delivery.matchId, consequences.newMatches[0]?.id);
-    assert.equal(delivery.endpoint, delivery.channel === 'match' ? ROUTE.endpointRecipient : ROUTE.eventEndpoint);
-    assert.equal(delivery.endpointKey, endpointKeyOf(ROUTE.clientId, delivery.endpoint));
-    assert.equal(delivery.traceparent, TRACE);
-  }
-  assert.equal(new Set(consequences.deliveries.map(({ id }) => id)).size, 2);
-});
 
 test('deliveries of a match are numbered across batches and endpoints', () => {
   const first = follow([judged(CREATED, [], [7]), judged(CHEAPER, [7], [7])]);

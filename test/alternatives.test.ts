@@ -8,7 +8,6 @@ import type { StoredAlternative } from '../src/engine/domain/criterion-kinds.ts'
 import { searchNumberOf } from '../src/engine/domain/ids.ts';
 import { NOTHING_KNOWN, NOTHING_KNOWN_OF_ADVERT, type PropertyFacts } from '../src/engine/domain/property-facts.ts';
 import { criteriaOf, SEARCH_DEFAULTS, type SearchMembers } from '../src/engine/domain/search.ts';
-import { weightOf } from '../src/engine/domain/search-limits.ts';
 import { createSearchIndex } from '../src/engine/matching/search-index.ts';
 import { namedSearch, searchWords } from '../src/features/mail/search-words.ts';
 import { runsOf } from './support/random-runs.ts';
@@ -145,19 +144,6 @@ test('an evaluation lists the criteria that fail in each alternative, and its re
   );
   assert.equal(criterionReason(failing, 'en'), 'None of the 2 alternatives holds.');
   assert.equal(criterionReason(last(['83137'], 3), 'fr'), "L'alternative 2 convient.");
-});
-
-test('corners and excluded words of alternatives count towards the limits', () => {
-  const ring = [
-    [5, 43],
-    [6, 43],
-    [6, 44],
-    [5, 43],
-  ] as const;
-  const words = 'expressions[0][0][word]=x&expressions[0][0][options][includes]=false';
-  const alternatives = [{ geoShapes: [[ring]] }, { geoShapes: [[ring]], expressions: words }];
-  const members = { ...SEARCH_DEFAULTS, title: 'x', excludedGeoShapes: [[ring]], alternatives };
-  assert.deepEqual(weightOf(members), { polygonCorners: 12, excludedWords: 1 });
 });
 
 test('recipients read the alternatives in words', () => {

@@ -2,20 +2,19 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { NatsError } from 'nats';
 import { connectBroker } from '../src/engine/broker/connection.ts';
 import { brokerUnreachable } from '../src/engine/broker/outage.ts';
+import { listenOnLoopback } from './support/loopback.ts';
+import { lastFirst } from './support/servers.ts';
 import { until } from './support/until.ts';
 
 test('a server without JetStream is refused, and no connection to it stays open', async (t) => {
   const server = createServer((socket) => answer(socket, null));
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.after(() => void server.close());
+  const port = await listenOnLoopback(t, server);
   const connected = once(server, 'connection') as Promise<[Socket]>;
-  const { port } = server.address() as AddressInfo;
   const url = `nats://127.0.0.1:${port}`;
   await assert.rejects(connectBroker({ url, name: 'test', onStatus: () => undefined }), {
     code: 'NATS_UNREACHABLE',
@@ -42,15 +41,10 @@ test('a connection without a timely reply of a server is closed before the next 
     sockets.push(socket.on('error', () => undefined));
     if (sockets.length !== 2) answer(socket, JSON.stringify(ACCOUNT));
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
+  const cleanup = lastFirst(t);
+  const port = await listenOnLoopback(cleanup, server);
   const broker = await connectBroker({ url: `nats://127.0.0.1:${port}`, name: 'test', onStatus: () => undefined });
-  t.after(async () => {
-    await broker.close();
-    for (const socket of sockets) socket.destroy();
-    server.close();
-  });
+  cleanup.after(() => broker.close());
   sockets[0]?.destroy();
   await until(
     async () => sockets.map(({ closed }) => closed),

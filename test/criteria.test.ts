@@ -78,19 +78,6 @@ test('a search without criteria matches every property with a live advert', () =
   assert.ok(!matches({}, { adverts: [] }));
 });
 
-test('limits are inclusive, and a missing value satisfies none', () => {
-  for (const name of ['budget', 'pricePerMeter', 'surface', 'landSurface', 'room', 'bedroom'] as const) {
-    const field = name === 'budget' ? 'price' : name;
-    for (const value of [0, 0.5, 7, 250_000, 263_457.5]) {
-      assert.ok(matches({ [name]: { min: value, max: value } }, { [field]: value }), `${name} at ${value}`);
-      assert.ok(!matches({ [name]: { min: value + 1e-9 + value * 1e-12, max: null } }, { [field]: value }));
-      assert.ok(!matches({ [name]: { min: null, max: value - 1e-9 - value * 1e-12 } }, { [field]: value }));
-    }
-    assert.ok(!matches({ [name]: { min: 0, max: null } }, { [field]: null }), `${name} unknown`);
-    assert.ok(!matches({ [name]: { min: null, max: 1e9 } }, { [field]: null }), `${name} unknown`);
-  }
-});
-
 test('a feature is present if an advert names it, absent if an advert denies it or names only others, and otherwise unknown', () => {
   const [balcony, garden] = [featureSetOf(['balcony']), featureSetOf(['garden'])];
   const stated = (...adverts: readonly (readonly [named: number, denied: number])[]) => ({
@@ -241,69 +228,6 @@ function marketsOf(...rows: readonly Partial<MarketPrice>[]): PropertyFacts['mar
     }),
   );
 }
-
-test('the market of a property is its arrondissement, else its city, else its department', () => {
-  // The flat costs 5,000 €/m².
-  const percents = (...rows: readonly Partial<MarketPrice>[]) =>
-    marketPercent({ ...FLAT, markets: marketsOf(...rows) });
-  const [arrondissement, city, department] = [
-    { code: '75101', median: 10_000 },
-    { code: '75056', median: 4_000 },
-    { code: '75', median: 5_000 },
-  ];
-  assert.equal(percents(arrondissement, city, department), -50);
-  assert.equal(percents({ ...arrondissement, median: null }, city, department), 25);
-  assert.equal(percents(city, department), 25);
-  assert.equal(percents({ ...city, median: null }, department), 0);
-  assert.equal(percents({ ...department, median: null }), null);
-  assert.equal(percents({ ...city, transactionType: 1 }, { ...city, propertyType: 1 }), null);
-  const land = { propertyType: 5, price: 50_000, surface: 50, landSurface: 1_000 };
-  assert.equal(marketPercent({ ...FLAT, ...land, markets: marketsOf({ ...city, propertyType: 5, median: 40 }) }), 25);
-});
-
-test('zero is a bound of the market difference on both sides, and what is unknown satisfies none', () => {
-  const markets = marketsOf({ code: '75', median: 5_000 });
-  const at = (price: number) => ({ price, markets });
-  const [below, equal, above] = [at(249_999), at(250_000), at(250_001)];
-  const search = (members: Partial<SearchMembers>) => criteriaFrom(members);
-  const cheap = search({ marketDifferenceMax: 0 });
-  assert.deepEqual(
-    [below, equal, above].map((one) => matches(cheap, one)),
-    [true, true, false],
-  );
-  const dear = search({ marketDifferenceMin: 0 });
-  assert.deepEqual(
-    [below, equal, above].map((one) => matches(dear, one)),
-    [false, true, true],
-  );
-  const between = search({ marketDifferenceMin: -20, marketDifferenceMax: -10 });
-  assert.deepEqual(
-    [199_999, 200_000, 225_000, 225_001].map((price) => matches(between, at(price))),
-    [...[false, true, true, false]],
-  );
-  const open = search({ marketDifferenceMin: null, marketDifferenceMax: null });
-  const unknowns = [
-    ...[{ price: null }, { surface: null }, { transactionType: null }, { propertyType: null }],
-    ...[{ inseeCodes: [], departmentCode: null }, { markets: NOTHING_KNOWN.markets }],
-  ];
-  for (const unknown of unknowns) {
-    const property = { ...equal, ...unknown };
-    assert.ok(!matches(cheap, property) && !matches(dear, property) && matches(open, property));
-    assert.ok(matches({ ...cheap, orMissing: criterionSetOf(['marketDifference']) }, property));
-  }
-});
-
-test('a new median changes the answer for equal facts', () => {
-  const search = criteriaFrom({ marketDifferenceMax: -10 });
-  const at = (median: number) => matches(search, { markets: marketsOf({ code: '75', median }) });
-  assert.deepEqual([at(6_000), at(5_000), at(6_000)], [true, false, true]);
-  index.upsert(searchNumberOf(1), search);
-  const facts = (median: number) => ({ ...FLAT, markets: marketsOf({ code: '75', median }) });
-  assert.deepEqual(
-    [6_000, 5_000, 6_000].map((median) => index.match(facts(median)).length),
-    [1, 0, 1],
-  );
-});
 
 /** The rule again, written from the decisions: the difference of a price from its market, null if unknown. */
 function percentByDefinition(facts: PropertyFacts): number | null {

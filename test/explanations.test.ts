@@ -28,8 +28,7 @@ import {
 } from '../src/engine/domain/property-summary.ts';
 import { criteriaOf, SEARCH_DEFAULTS } from '../src/engine/domain/search.ts';
 import { boxesOf } from '../src/features/explanations/area-boxes.ts';
-import { satisfiedSince } from '../src/features/explanations/examination.ts';
-import { changesOf, expireAt, heldAfter, OTHER_ADVERT, resolveToulon, upsertAt } from './support/adverts.ts';
+import { expireAt, heldAfter, OTHER_ADVERT, resolveToulon, upsertAt } from './support/adverts.ts';
 import { criteria, facts } from './support/criteria-arbitrary.ts';
 import { runsOf } from './support/random-runs.ts';
 
@@ -133,23 +132,6 @@ test('a fact that an older summary lacks is unknown', () => {
   const older = readSummary(JSON.stringify([facts.slice(0, 10), [advert.slice(0, 3)], ...rest]));
   const found = factsOf(older, NO_MEDIANS);
   assert.deepEqual([found.room, found.adverts[0]?.publisherType, found.price], [null, null, 200_000]);
-});
-
-test('a property satisfies a search since the price that made it match', () => {
-  const advert = (price: number | null) => ({ advert: { price, surface: 50 }, property: { transactionType: 0 } });
-  const messages = [upsertAt(0, advert(300_000)), upsertAt(10, advert(250_000)), upsertAt(20, advert(240_000))];
-  const stored = changesOf(messages).at(-1)?.stored;
-  assert.ok(stored);
-  const summary = summaryOf(readingOf(stored.state, stored.crawls, resolveToulon), stored.crawls);
-  const since = (budgetMax: number): string =>
-    satisfiedSince(
-      criteriaOf({ ...SEARCH_DEFAULTS, title: '', budgetMax }, () => null),
-      { summary, facts: factsOf(summary, NO_MEDIANS) },
-      NO_MEDIANS,
-    );
-  assert.equal(since(400_000), messages[0]?.crawledAt);
-  assert.equal(since(260_000), messages[1]?.crawledAt);
-  assert.equal(since(245_000), messages[2]?.crawledAt);
 });
 
 test('an advert is found by its URL of any length, ignoring fragment, trailing slash and the case of the host', () => {

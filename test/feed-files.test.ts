@@ -15,6 +15,7 @@ import { download } from '../src/features/feeds/download.ts';
 import { newestFile, openSnapshot } from '../src/features/feeds/snapshot-file.ts';
 import { FeedsFileError, readFeedsFile } from '../src/features/feeds/source-watch.ts';
 import { collectGarbage } from './support/garbage.ts';
+import { listenOnLoopback } from './support/loopback.ts';
 import { emptyDirectory } from './support/servers.ts';
 
 interface ZipEntry {
@@ -166,11 +167,7 @@ test('a file that changes while it is read is refused', async (t) => {
 });
 
 async function serve(t: TestContext, answer: RequestListener): Promise<string> {
-  const server = createServer(answer).listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  t.after(() => server.closeAllConnections());
-  t.after(() => server.close());
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return `http://127.0.0.1:${await listenOnLoopback(t, createServer(answer))}`;
 }
 
 const stopping = new AbortController().signal;

@@ -2,10 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { type AddressInfo, connect, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { promisify } from 'node:util';
 import { createHttpServer, type ServerBounds } from '../src/roles/http-server.ts';
+import { listenOnLoopback } from './support/loopback.ts';
 import { until, untilIs } from './support/until.ts';
 
 interface Open {
@@ -23,13 +24,7 @@ async function started(t: TestContext, bounds: ServerBounds): Promise<Open> {
     request.resume();
     request.on('end', () => response.end('heard'));
   }, bounds);
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.after(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const { port } = server.address() as AddressInfo;
+  const port = await listenOnLoopback(t, server);
   return {
     port,
     open(sent) {

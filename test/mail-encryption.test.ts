@@ -4,13 +4,12 @@
  */
 
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import { before, type TestContext, test } from 'node:test';
-import type { GenerateResult } from 'selfsigned';
-import { generate } from 'selfsigned';
+import { type GenerateResult, generate } from 'selfsigned';
 import type { SMTPServerOptions } from 'smtp-server';
 import { createMailSender, MAIL_ATTEMPT_TIMEOUT_MS } from '../src/features/mail/mail-sender.ts';
+import { listenOnLoopback } from './support/loopback.ts';
 import { type SmtpReceiver, startSmtpReceiver } from './support/smtp-receiver.ts';
 
 const PASSWORD = 'p@ss/wörd';
@@ -139,10 +138,8 @@ async function stranger(t: TestContext, answer: (line: string) => string | null)
         if (said !== null) socket.write(said);
       }
     });
-  }).listen(0, '127.0.0.1');
-  t.after(() => server.close());
-  await once(server, 'listening');
-  return { port: (server.address() as AddressInfo).port, lines };
+  });
+  return { port: await listenOnLoopback(t, server), lines };
 }
 
 const isGreeting = (line: string) => /^EHLO|^HELO/.test(line);

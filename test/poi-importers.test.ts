@@ -3,10 +3,9 @@
 import assert from 'node:assert/strict';
 import { execFile, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, before, describe, it } from 'node:test';
+import { after, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { gunzipSync, gzipSync } from 'node:zlib';
@@ -17,6 +16,7 @@ import type { PointFormat } from '../src/cli/import/point-formats.ts';
 import type { PointOfInterest } from '../src/engine/domain/point-of-interest.ts';
 import { SHARED_DATA } from './support/checkout.ts';
 import { tuplesOf, valuesOf } from './support/lists.ts';
+import { emptyDirectory } from './support/servers.ts';
 
 const REAL = fileURLToPath(new URL('poi/', SHARED_DATA));
 const real = (name: string) => join(REAL, name);
@@ -26,11 +26,7 @@ const run = promisify(execFile);
 const HAS_OSMIUM = spawnSync('osmium', ['--version']).status === 0;
 const unlessOsmium = { skip: !HAS_OSMIUM && 'osmium is not installed (Debian: osmium-tool)' };
 
-let directory: string;
-before(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'vigie-import-'));
-});
-after(() => rm(directory, { recursive: true }));
+const directory = await emptyDirectory({ after }, 'import');
 
 interface Imported extends PointImportResult {
   readonly points: readonly PointOfInterest[];

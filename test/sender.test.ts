@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
-import { createServer, type Server, type Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { Webhook } from 'standardwebhooks';
@@ -11,6 +11,7 @@ import { createSender, type Sender, type SenderOptions, type SendRequest } from 
 import type { AttemptOutcome } from '../src/engine/domain/delivery.ts';
 import { createGate } from './support/gate.ts';
 import { valuesOf } from './support/lists.ts';
+import { listenOnLoopback } from './support/loopback.ts';
 import { type Behaviour, startWebhookReceiver } from './support/webhook-receiver.ts';
 
 const TOKEN = `whsec_${Buffer.alloc(32, 3).toString('base64')}`;
@@ -149,10 +150,9 @@ test('a name whose servers never answer costs only the connect deadline', async 
 });
 
 test('a server that accepts and never speaks TLS times out while connecting', async (t) => {
-  const server = createServer();
-  await listen(t, server);
+  const port = await listenOnLoopback(t, createServer());
   const outcome = await patiently(
-    (connectTimeoutMs) => openSender(t, { connectTimeoutMs }).send(request(`https://127.0.0.1:${portOf(server)}/`)),
+    (connectTimeoutMs) => openSender(t, { connectTimeoutMs }).send(request(`https://127.0.0.1:${port}/`)),
     ({ reason }) => reason?.startsWith('no connection') === false,
   );
   assert.equal(outcome.error, 'timeout');
@@ -442,20 +442,5 @@ async function listenRaw(t: TestContext, onConnection: (socket: Socket) => void)
     socket.on('error', () => undefined);
     onConnection(socket);
   });
-  await listen(t, server);
-  return { url: `http://127.0.0.1:${portOf(server)}/hook`, connections: () => count };
-}
-
-async function listen(t: TestContext, server: Server): Promise<void> {
-  const sockets = new Set<{ destroy(): void }>();
-  server.on('connection', (socket) => sockets.add(socket));
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-  t.after(() => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-  });
-}
-
-function portOf(server: Server): number {
-  return (server.address() as { port: number }).port;
+  return { url: `http://127.0.0.1:${await listenOnLoopback(t, server)}/hook`, connections: () => count };
 }

@@ -2,15 +2,17 @@
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { access, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { access, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parseEnv, promisify } from 'node:util';
 import { parse } from 'yaml';
 import { ROLES } from '../src/config.ts';
 import { words } from '../src/console/page/words/words.ts';
+import { succeeds } from '../src/engine/actor/waiting.ts';
 import { ROOT } from './support/checkout.ts';
+import { assertNone } from './support/lists.ts';
+import { emptyDirectory } from './support/servers.ts';
 
 const run = promisify(execFile);
 const CONFIG = join(ROOT, 'config/');
@@ -75,14 +77,8 @@ test('ports and times are those of the program, and mounted files exist', async 
 });
 
 test('systemd accepts the unit', async (t) => {
-  const isThere = await run('systemd-analyze', ['--version']).then(
-    () => true,
-    () => false,
-  );
-  if (!isThere) return t.skip('no systemd-analyze');
-  const folder = await mkdtemp(join(tmpdir(), 'vigie-unit-'));
-  t.after(() => rm(folder, { recursive: true }));
-  const unit = join(folder, 'vigie.service');
+  if (!(await succeeds(run('systemd-analyze', ['--version'])))) return t.skip('no systemd-analyze');
+  const unit = join(await emptyDirectory(t, 'unit'), 'vigie.service');
   const shipped = await read('systemd/vigie.service');
   const verify = async (text: string) => {
     await writeFile(unit, text.replace('/usr/local/bin/vigie', process.execPath));
@@ -139,8 +135,5 @@ test('the containers of the chart run the command, the ports, the user and the p
   const known = Object.keys(await settings());
   const named = [...pods.matchAll(/- name: ([A-Z_]+)$/gm)].map(([, name = '']) => name);
   assert.ok(named.length > 5);
-  assert.deepEqual(
-    named.filter((name) => !known.includes(name)),
-    [],
-  );
+  assertNone(named.filter((name) => !known.includes(name)));
 });

@@ -33,12 +33,6 @@ test('any other value is not a trace', () => {
   assert.equal(traceparentOf({}), null);
 });
 
-test('the trace of the crawler is passed on to the request', () => {
-  const traceparent = `00-${TRACE}-${SPAN}-01`;
-  assert.deepEqual(traceHeaders(traceparent), { traceparent });
-  assert.deepEqual(traceHeaders(null), {});
-});
-
 test('the trace state is passed on, up to 512 characters, and without a trace not at all', () => {
   const traceparent = `00-${TRACE}-${SPAN}-01`;
   const passedOn = (headers: Record<string, string>) => traceHeaders(traceparentOf(headers));

@@ -2,9 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, mock, test } from 'node:test';
-import { ErrorCode, NatsError } from 'nats';
 import { pino } from 'pino';
-import { BrokerSilentError } from '../src/engine/broker/outage.ts';
 import { createTransientErrors, type TransientErrors } from '../src/roles/transient-errors.ts';
 
 const QUIET_MS = 30_000;
@@ -98,25 +96,6 @@ test('the failure that ends an actor is always logged', () => {
     });
   }
   assert.deepEqual(messages(), ['An actor failed.', 'An actor crashed.']);
-});
-
-test('a NATS server that does not answer is logged in one line, for all work and all messages of the client', () => {
-  transientErrors.onTransientError('publish', new BrokerSilentError('no answer to 3 publishes for 5000 ms'));
-  transientErrors.onTransientError('pull', new NatsError('TIMEOUT', ErrorCode.Timeout));
-  transientErrors.onBrokerStatus('error', 'stale connection');
-  transientErrors.onBrokerStatus('disconnected', 'localhost:4222');
-  const failure = { isBug: false, isFinal: false, retryInMs: 100 };
-  transientErrors.onFailure({
-    actor: 'outcomes',
-    error: new NatsError('DISCONNECT', ErrorCode.Disconnect),
-    ...failure,
-  });
-  assert.deepEqual(messages(), ['A transient error occurred.']);
-  transientErrors.onTransientError('pull', new Error('another one'));
-  assert.deepEqual(messages(), ['A transient error occurred.', 'A transient error occurred.']);
-  transientErrors.onBrokerStatus('reconnected', 'localhost:4222');
-  mock.timers.tick(QUIET_MS);
-  assert.equal(lines.filter(({ level }) => Number(level) > 30).length, 2);
 });
 
 test('a full PostgreSQL is logged in one line, for all work and all files that it names', () => {

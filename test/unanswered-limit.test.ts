@@ -45,29 +45,6 @@ function play(
   return times;
 }
 
-/** The maximum number of attempts that began within a second. */
-function mostInASecond(times: readonly number[]): number {
-  return Math.max(...times.map((from) => times.filter((time) => time >= from && time < from + 1_000).length));
-}
-
-test('an endpoint that never answers gets two attempts a second, and one that answers has no such limit', () => {
-  const round = openRound();
-  const [never, always] = [keyOf('never', 'client', 'stranger'), keyOf('always', 'client', 'own')];
-  for (let count = 0; count < 60; count++)
-    for (const key of [never, always]) round.add(key, 'x', count % 2 === 0 ? 'retry' : 'first', ID);
-  const began: Record<string, number[]> = { [never]: [], [always]: [] };
-  for (let now = 0; now < 10_000; now += STEP_MS) {
-    for (const turn of round.nextTurns(64, now)) {
-      began[turn.queue.key]?.push(now);
-      end(round, turn, turn.queue.key === always);
-    }
-  }
-  assert.equal(began[never]?.length, 20);
-  assert.equal(mostInASecond(began[never] ?? []), 2);
-  assert.equal(began[always]?.length, 60);
-  assert.ok(Math.max(...(began[always] ?? [])) < 1_000);
-});
-
 for (const [what, crowd, each, untilMs, began, distinct] of [
   ['URLs on a host', 1_000, 1, 10_000, 20, 20],
   ['hosts of a client', 400, 4, 20_000, 1_280, 400],

@@ -14,7 +14,6 @@ import { writeHeartbeat } from '../../src/engine/store/couriers.ts';
 import {
   type CommitUnknownError,
   type DatabasePool,
-  migrate,
   openDatabase,
   type Parameter,
   pipelinedTransaction,
@@ -35,14 +34,14 @@ import { readAbandonedMails, readMailTurns } from '../../src/features/mail/mail-
 import { heldAfter, upsertAt } from '../support/adverts.ts';
 import { openTestDatabase } from '../support/database.ts';
 import { assertNone, valuesOf } from '../support/lists.ts';
+import { listenOnLoopback } from '../support/loopback.ts';
+import { ownDatabase } from '../support/own-database.ts';
 import { registerHolder } from '../support/seeded-deliveries.ts';
 import { type Cleanup, startTestPostgres } from '../support/servers.ts';
 import { runStatements } from '../support/statements.ts';
 
 async function openTested(t: Cleanup, plans?: 'pipeline'): Promise<DatabasePool> {
-  const { url } = await startTestPostgres(t);
-  await migrate(url);
-  return openTestDatabase(t, url, 1, plans);
+  return openTestDatabase(t, await ownDatabase(t), 1, plans);
 }
 
 test('a connection that breaks between two users does not end the process', async (t) => {
@@ -313,8 +312,7 @@ const BURST = `
   from generate_series(1, ${BURST_ROWS}) as i, lateral (select case when i <= ${BURST_SETTLED} then 1 end as claim) as claimed`;
 
 test('after statistics of an empty queue, the statements of the queue read no additional rows in a burst', async (t) => {
-  const { url } = await startTestPostgres(t);
-  await migrate(url);
+  const url = await ownDatabase(t);
   const database = openTestDatabase(t, url, 1, 'pipeline');
   const reader = openTestDatabase(t, url, 1);
   const idAt = (number: number): Uuid => number.toString(16).padStart(32, '0') as Uuid;
@@ -489,12 +487,8 @@ test('writes of one turn of the event loop arrive at PostgreSQL together and in 
       });
     });
   });
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  t.after(() => server.close());
   const socket = new CorkedSocket();
-  await new Promise<void>((connected) => {
-    socket.connect((server.address() as { readonly port: number }).port, '127.0.0.1', connected);
-  });
+  await once(socket.connect(await listenOnLoopback(t, server), '127.0.0.1'), 'connect');
   const expected = 'first sync second sync third sync commit';
   for (const statement of ['first', 'second', 'third']) {
     socket.cork();

@@ -16,6 +16,7 @@ import { removeDeliveries } from '../../src/engine/store/retention.ts';
 import { releaseRetries } from '../../src/engine/store/retries.ts';
 import { openTestDatabase } from '../support/database.ts';
 import { tuplesOf } from '../support/lists.ts';
+import { ownDatabase } from '../support/own-database.ts';
 import {
   putInState,
   registerHolder,
@@ -34,9 +35,8 @@ const HOLDER = -1;
 type Step = keyof typeof STEPS;
 
 async function openScene(t: Cleanup, over?: string) {
-  const url = over ?? (await startTestPostgres(t)).url;
-  await migrate(url);
-  const database = openTestDatabase(t, url, 6, 'pipeline');
+  if (over !== undefined) await migrate(over);
+  const database = openTestDatabase(t, over ?? (await ownDatabase(t)), 6, 'pipeline');
   await registerHolder(database, HOLDER);
   const search = await seedSearch(database);
   await database.query('update searches set endpoint_recipient = $1', [URL]);

@@ -3,26 +3,26 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, chown, mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, chown, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { cacheEntry } from '../../src/local/cache.ts';
 import { cacheDirectory, openDataDirectory } from '../../src/local/data-directory.ts';
 import { LOADER, moduleUrl } from '../support/checkout.ts';
+import { emptyDirectory } from '../support/servers.ts';
 
 const isRoot = process.getuid?.() === 0;
 const module = moduleUrl('src/local/data-directory');
 
 test('a missing directory is created, and only its owner can access it', async (t) => {
-  const directory = await openDataDirectory(join(await temporaryDirectory(t), 'à la volée', 'vigie'));
+  const directory = await openDataDirectory(join(await emptyDirectory(t), 'à la volée', 'vigie'));
   t.after(() => directory.close());
   assert.equal((await stat(directory.path)).mode & 0o777, 0o700);
 });
 
 test('a second daemon is refused, by any path to the directory, and reports which process uses it', async (t) => {
-  const path = await temporaryDirectory(t);
-  const other = join(await temporaryDirectory(t), 'link');
+  const path = await emptyDirectory(t);
+  const other = join(await emptyDirectory(t), 'link');
   await symlink(path, other);
   const directory = await openDataDirectory(path);
   await assert.rejects(openDataDirectory(other), (error: Error & { code: string }) => {
@@ -36,7 +36,7 @@ test('a second daemon is refused, by any path to the directory, and reports whic
 });
 
 test('a directory is unlocked as soon as its daemon is killed', async (t) => {
-  const path = await temporaryDirectory(t);
+  const path = await emptyDirectory(t);
   const holder = spawn(process.execPath, [
     ...LOADER,
     '--input-type=module',
@@ -52,7 +52,7 @@ test('a directory is unlocked as soon as its daemon is killed', async (t) => {
 });
 
 test('a directory that another user could change is refused', async (t) => {
-  const path = await temporaryDirectory(t);
+  const path = await emptyDirectory(t);
   for (const mode of [0o777, 0o1777]) {
     await chmod(path, mode);
     await assert.rejects(openDataDirectory(path), /is writable by every user.*Set VIGIE_DATA_DIR/);
@@ -65,7 +65,7 @@ test('a directory that another user could change is refused', async (t) => {
 });
 
 test('a cache that another user could change is refused, regardless of its content', async (t) => {
-  const path = await temporaryDirectory(t);
+  const path = await emptyDirectory(t);
   await writeFile(join(path, 'planted'), '');
   await chmod(path, 0o777);
   const take = () => cacheEntry(path, 'planted', async () => true, assert.fail);
@@ -75,8 +75,8 @@ test('a cache that another user could change is refused, regardless of its conte
 });
 
 test('a lock file that is a link is refused', async (t) => {
-  const path = await temporaryDirectory(t);
-  const elsewhere = join(await temporaryDirectory(t), 'precious');
+  const path = await emptyDirectory(t);
+  const elsewhere = join(await emptyDirectory(t), 'precious');
   await writeFile(elsewhere, 'untouched');
   await symlink(elsewhere, join(path, 'lock'));
   await assert.rejects(openDataDirectory(path), { code: 'DATA_DIRECTORY_UNUSABLE' });
@@ -84,7 +84,7 @@ test('a lock file that is a link is refused', async (t) => {
 });
 
 test('a path that cannot be a directory is refused with the name of the setting', async (t) => {
-  const file = join(await temporaryDirectory(t), 'file');
+  const file = join(await emptyDirectory(t), 'file');
   await writeFile(file, '');
   for (const path of [file, join(file, 'below')]) {
     await assert.rejects(openDataDirectory(path), (error: Error & { code: string }) => {
@@ -100,9 +100,3 @@ test('the cache is in the XDG directory, or for root in a directory of the syste
   assert.equal(cacheDirectory({ XDG_CACHE_HOME: 'a/b' }), cacheDirectory({}), 'a relative one is ignored');
   if (isRoot) assert.equal(cacheDirectory({}), '/var/cache/vigie');
 });
-
-async function temporaryDirectory(t: TestContext): Promise<string> {
-  const path = await mkdtemp(join(tmpdir(), 'vigie-test-directory-'));
-  t.after(() => rm(path, { recursive: true, force: true }));
-  return path;
-}

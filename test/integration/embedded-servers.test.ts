@@ -7,6 +7,7 @@ import { access, chmod, chown, readFile, rm, stat, writeFile } from 'node:fs/pro
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { succeeds } from '../../src/engine/actor/waiting.ts';
 import { connectBroker } from '../../src/engine/broker/connection.ts';
 import { startChildServer, waitUntilReady } from '../../src/local/child-server.ts';
 import { cacheDirectory } from '../../src/local/data-directory.ts';
@@ -15,6 +16,7 @@ import { bufferSettings, startPostgres } from '../../src/local/postgres.ts';
 import { LOADER, moduleUrl } from '../support/checkout.ts';
 import { queryOnce as query } from '../support/database.ts';
 import { valuesOf } from '../support/lists.ts';
+import { listenOnLoopback } from '../support/loopback.ts';
 import { copyTestCluster, emptyDirectory } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 
@@ -145,10 +147,7 @@ test('a server that does not start reports why', async (t) => {
     assert.match(error.message, /embedded PostgreSQL ended with exit code 1.*invalid value for parameter/s);
     return true;
   });
-  const taken = createServer().listen(0, '127.0.0.1');
-  await once(taken, 'listening');
-  t.after(() => taken.close());
-  const { port } = taken.address() as { port: number };
+  const port = await listenOnLoopback(t, createServer());
   await assert.rejects(startPostgres({ dataDir, cacheDir, port }), /Address already in use/);
   await assert.rejects(startNatsServer({ dataDir, serverBin, cacheDir, port }), (error: Error) => {
     assert.match(error.message, new RegExp(`another program listens on 127.0.0.1:${port}. Set VIGIE_NATS_PORT`));
@@ -290,9 +289,4 @@ async function isRunning(pid: number): Promise<boolean> {
   return (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')) !== '';
 }
 
-function exists(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  );
-}
+const exists = (path: string): Promise<boolean> => succeeds(access(path));

@@ -1,11 +1,9 @@
 /** Successive snapshots of a source, from a daemon to its tables, with agencies' mistakes, crashes and restores. */
 
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -28,6 +26,7 @@ import {
   streamed,
   take,
 } from '../support/feed-scene.ts';
+import { listenOnLoopback } from '../support/loopback.ts';
 import { metricOf } from '../support/operator-scene.ts';
 import { polirisFile } from '../support/poliris.ts';
 import { emptyDirectory, lastFirst, startTestServers } from '../support/servers.ts';
@@ -303,10 +302,8 @@ test('a slow source delays only other sources of its host, and is listed as bein
     if (request.url !== '/drip') return response.end(polirisFile([rowOf(1, 1)]));
     response.write('x');
     end = () => response.destroy();
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.after(() => server.close());
-  const host = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+  const host = `http://127.0.0.1:${await listenOnLoopback(t, server)}`;
   const read: string[] = [];
   const names = ['dripping', 'neighbour', ...Array.from({ length: 6 }, (_, at) => `elsewhere-${at}`)];
   const urls = [`${host}/drip`, `${host}/file`];

@@ -4,18 +4,17 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import type pg from 'pg';
-import { migrate } from '../../src/engine/store/database.ts';
 import { openLeaderSession, readIntakeLead } from '../../src/engine/store/intake-leader.ts';
 import { startDaemon } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
+import { ownDatabase } from '../support/own-database.ts';
 import { startTestServers } from '../support/servers.ts';
 import { startTcpProxy } from '../support/tcp-proxy.ts';
 import { until, untilIs } from '../support/until.ts';
 
 test('the time without a leader is shown at once and by the next leader, and counts only while an instance runs', async (t) => {
-  const { postgres } = await startTestServers(t);
-  await migrate(postgres.url);
-  const database = connectDatabase(t, postgres.url);
+  const own = await ownDatabase(t);
+  const database = connectDatabase(t, own);
   assert.deepEqual(await readIntakeLead(database), { beganAt: null, gapSeconds: 0, leaderlessSeconds: 0 });
 
   const runFor = (seconds: number) =>
@@ -25,7 +24,7 @@ test('the time without a leader is shown at once and by the next leader, and cou
       [seconds],
     );
   await runFor(60);
-  const first = await openLeaderSession(postgres.url);
+  const first = await openLeaderSession(own);
   assert.equal(await first.campaign(), '1');
   await first.showLead();
   const led = await readIntakeLead(database);
@@ -36,7 +35,7 @@ test('the time without a leader is shown at once and by the next leader, and cou
   await database.query(`update intake_leads set seen_at = seen_at - interval '40 seconds'`);
   const orphaned = await readIntakeLead(database);
   assert.ok(orphaned.leaderlessSeconds >= 40);
-  const second = await openLeaderSession(postgres.url);
+  const second = await openLeaderSession(own);
   t.after(() => second.close());
   assert.equal(await second.campaign(), '2');
   assert.ok((await readIntakeLead(database)).leaderlessSeconds >= 40, 'a term is no work yet');
@@ -51,7 +50,7 @@ test('the time without a leader is shown at once and by the next leader, and cou
   await database.query(`update intake_leads set seen_at = seen_at - interval '940 seconds'`);
   await database.query('delete from instances');
   await runFor(5);
-  const third = await openLeaderSession(postgres.url);
+  const third = await openLeaderSession(own);
   t.after(() => third.close());
   await third.campaign();
   await third.showLead();
@@ -69,10 +68,9 @@ async function whileLongSilence(database: pg.Pool): Promise<void> {
 }
 
 test('a single instance keeps the lead, however late PostgreSQL answers its heartbeat', async (t) => {
-  const { postgres } = await startTestServers(t);
-  await migrate(postgres.url);
-  const database = connectDatabase(t, postgres.url);
-  const session = await openLeaderSession(postgres.url);
+  const own = await ownDatabase(t);
+  const database = connectDatabase(t, own);
+  const session = await openLeaderSession(own);
   t.after(() => session.close());
   assert.equal(await session.campaign(), '1');
   await session.showLead();
@@ -115,10 +113,9 @@ test('a single instance keeps the lead, however late its heartbeat is, but loses
 });
 
 test('a leader whose PostgreSQL does not answer for a while sends one query at a time', async (t) => {
-  const { postgres } = await startTestServers(t);
-  await migrate(postgres.url);
-  const proxy = await startTcpProxy(t, Number(new URL(postgres.url).port));
-  const url = Object.assign(new URL(postgres.url), { port: String(proxy.port) }).href;
+  const own = await ownDatabase(t);
+  const proxy = await startTcpProxy(t, Number(new URL(own).port));
+  const url = Object.assign(new URL(own), { port: String(proxy.port) }).href;
   const warnings: string[] = [];
   const note = ({ name, message }: Error): void => {
     if (name === 'DeprecationWarning') warnings.push(message);

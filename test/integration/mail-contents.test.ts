@@ -77,22 +77,6 @@ test('an e-mail without news is cancelled unsent, and does not count for the day
   assert.deepEqual(await scene.states(), ['cancelled 0', 'cancelled 0', 'delivered 1']);
 });
 
-test('another attempt sends the same bytes, even if the data has changed', async (t) => {
-  const scene = await openMailScene(t);
-  const reader = await openReader(scene);
-  await reader.publish([reader.flat(100_000)], NEW_MATCH);
-  scene.smtp.scriptMessage({ code: 451, text: 'later' }, 'accept');
-  const mailing = scene.start({ retryDelayMs: 600_000 });
-  await until(scene.rows, ([row]) => row?.state === 'retry_wait');
-  await mailing.drain();
-  await holdProperty(scene.database, reader.flat(100_000), reader.flat(90_000, 1));
-  await scene.database.query(`update mail_items set due_at = clock_timestamp() where state = 'retry_wait'`);
-  await mailed(scene);
-  const [first, again, ...others] = scene.smtp.messages;
-  assert.match(first ?? '', /Message-ID/);
-  assert.deepEqual([again, others], [first, []]);
-});
-
 test('an e-mail with a contact that waits for a retry is written again when a search begins to hide contacts', async (t) => {
   const scene = await openMailScene(t);
   const reader = await openReader(scene);

@@ -1,15 +1,16 @@
 /** E-mails as readers see them: in a browser, light and dark, on a phone and in a column of 640 pixels. */
 
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { mailText } from '../../src/features/mail/mail-text.ts';
 import { expireAt, OTHER_ADVERT, TOULON, upsertAt } from '../support/adverts.ts';
 import { openPage } from '../support/browser.ts';
+import { tuplesOf, valuesOf } from '../support/lists.ts';
 import { contentsOf, FOOT, startReader } from '../support/mail-reader.ts';
+import { emptyDirectory } from '../support/servers.ts';
 
 /** A drawing instead of a photograph. */
 const pictureOf = (colour: string): string =>
@@ -55,9 +56,7 @@ const HTML = mailText(
 ).html.replaceAll(PICTURE, pictureOf('#4a7c8c'));
 
 test('each property is a card with its former and current price and a coloured change, legible in light and dark', async (t) => {
-  const folder = await mkdtemp(join(tmpdir(), 'vigie-mail-'));
-  t.after(() => rm(folder, { recursive: true, force: true }));
-  const file = join(folder, 'mail.html');
+  const file = join(await emptyDirectory(t, 'mail'), 'mail.html');
   await writeFile(file, HTML);
   const page = await openPage(t);
   for (const scheme of ['light', 'dark']) {
@@ -70,7 +69,7 @@ test('each property is a card with its former and current price and a coloured c
       const seen = await page.do<Seen>('evaluate', { expression: `(${look})()` });
       assert.equal(seen.overflow, 0, name);
       assert.deepEqual(
-        seen.cards.map(({ pictures, links }) => [pictures, links]),
+        tuplesOf(seen.cards, 'pictures', 'links'),
         [
           [1, ['https://portal.example/annonce/1', 'https://portal.example/annonce/1']],
           [1, ['https://portal.example/annonce/1', 'https://portal.example/annonce/1']],
@@ -79,7 +78,7 @@ test('each property is a card with its former and current price and a coloured c
         name,
       );
       assert.deepEqual(
-        seen.cards.map(({ prices }) => prices),
+        valuesOf(seen.cards, 'prices'),
         [['250 000 €', '239 000 €'], ['600 €', '620 € par mois'], ['239 000 €']],
         name,
       );
@@ -88,11 +87,7 @@ test('each property is a card with its former and current price and a coloured c
         3,
         'a cut, a rise and a match differ',
       );
-      assert.deepEqual(
-        seen.cards.map(({ button }) => button),
-        [44, 44, null],
-        'a button to tap',
-      );
+      assert.deepEqual(valuesOf(seen.cards, 'button'), [44, 44, null], 'a button to tap');
       assert.match(seen.text, /N'est plus en ligne : Maison de ville/);
       assert.ok(!seen.allLinks.includes('https://portal.example/gone'), name);
       assert.deepEqual(await page.do('axe'), [], name);

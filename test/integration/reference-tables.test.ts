@@ -80,17 +80,6 @@ describe('points of interest by source', () => {
     ]);
   });
 
-  it('stay unchanged if an import fails half-way', async () => {
-    const broken = (async function* () {
-      yield* batches(['lost']);
-      throw new Error('broken file');
-    })();
-    const revision = await pointsRevision(database);
-    await assert.rejects(replacePointSource(database, 'a', broken), /broken file/);
-    assert.deepEqual(await names(), ['a4', 'b1']);
-    assert.equal(await pointsRevision(database), revision);
-  });
-
   it('stay unchanged until the import commits', async () => {
     const observed: (readonly string[])[] = [];
     const watching = (async function* () {

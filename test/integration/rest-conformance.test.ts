@@ -119,6 +119,7 @@ const square = [
     [5.9, 43.1],
   ],
 ] as const;
+const withAltitude = [square[0].map((position) => [...position, 12])];
 const around = [square[0].map(([lon, lat]) => [lon - 3.6, lat + 5.7])];
 const phrase =
   'expressions[0][0][word]=vue%20mer&expressions[0][0][options][includes]=true&expressions[0][0][options][strict]=true';
@@ -155,6 +156,8 @@ const ROWS: readonly Row[] = [
   { member: 'floorMin', sent: -1, unlike: { floor: -2 } },
   { member: 'floorMin', sent: 0, unlike: { floor: null } },
   { member: 'marketDifferenceMin', sent: -20, unlike: { price: 207_999 } },
+  { member: 'marketDifferenceMin', sent: -90, unlike: { price: 25_999 } },
+  { member: 'marketDifferenceMax', sent: 500, unlike: { price: 1_560_001 } },
   { member: 'marketDifferenceMax', sent: 0, unlike: { price: 260_001 } },
   { member: 'marketDifferenceMax', sent: 12.5, unlike: { markets: NO_MARKETS } },
   { member: 'lastFloor', sent: true, unlike: { isOnLastFloor: null } },
@@ -207,6 +210,8 @@ const ROWS: readonly Row[] = [
   { member: 'geoShapes', sent: { type: 'Polygon', coordinates: square }, answered: [square], unlike: elsewhere },
   { member: 'geoShapes', sent: { type: 'MultiPolygon', coordinates: [square] }, answered: [square], unlike: elsewhere },
   { member: 'geoShapes', sent: square, answered: [square], unlike: elsewhere },
+  { member: 'geoShapes', sent: [withAltitude], answered: [square], unlike: elsewhere },
+  { member: 'geoShapes', sent: '', answered: [] },
   { member: 'geoShapes', sent: square[0], answered: [square], unlike: elsewhere },
   { member: 'expressions', sent: phrase, unlike: withAdvert({ texts: ['vue sur mer'] }) },
   {
@@ -227,13 +232,22 @@ const ROWS: readonly Row[] = [
   { member: 'notificationReplyTo', sent: 'agence@example.com' },
   { member: 'publicTitle', sent: 'Trois pièces à Toulon' },
   { member: 'notificationFrequency', sent: 'weekly' },
+  { member: 'notificationFrequency', sent: 'daily' },
+  { member: 'notificationFrequency', sent: null, answered: 'instant' },
   { member: 'endpointRecipient', sent: 'https://hooks.example.com/matches?a=b' },
   { member: 'eventEndpoint', sent: 'https://hooks.example.com/events' },
   { member: 'subscribedEvents', sent: ['ad.update.price', 'ad.update.expired', 'property.ad.create'] },
   { member: 'eventThresholds', sent: { price: { percent: 5, amount: 1_000, direction: 'down', since: 'told' } } },
   { member: 'eventThresholds', sent: { surface: { direction: 'up' } } },
   { member: 'eventThresholds', sent: null },
-  { member: 'context', sent: { user: 42, tags: ['a', null] } },
+  { member: 'context', sent: { user: 42, tags: ['a', null], nested: { '': { é: '\u{1f3e0}' } } } },
+  { member: 'context', sent: [1, 2, [3]] },
+  { member: 'context', sent: 'a\0b\ud800' },
+  { member: 'context', sent: 0 },
+  { member: 'context', sent: false },
+  { member: 'context', sent: JSON.parse('{"__proto__": {"x": 1}, "constructor": null}') },
+  // With its quotation marks 2 KiB of JSON.
+  { member: 'context', sent: 'é'.repeat(1_023) },
 ];
 
 function paris(): object {

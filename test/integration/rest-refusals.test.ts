@@ -13,6 +13,8 @@ const RING = [
   [6, 44],
 ];
 
+const CLOSED = [...RING, [5, 43]];
+
 const PAST = '2026-03-10T08:15:00Z';
 /** Members sent with a valid title, the path of the violation, and, if it matters, its message. */
 const MEMBERS: readonly (readonly [members: object, path: string, message?: RegExp])[] = [
@@ -28,6 +30,13 @@ const MEMBERS: readonly (readonly [members: object, path: string, message?: RegE
   [{ budgetMin: 300_000, budgetMax: 250_000 }, 'budgetMin'],
   [{ floorMin: 1, floorMax: 0 }, 'floorMin'],
   [{ includedFeatures: ['terrace', 'balcony'], excludedFeatures: ['pool', 'balcony'] }, 'excludedFeatures[1]'],
+  [{ marketDifferenceMin: -90.01 }, 'marketDifferenceMin'],
+  [{ marketDifferenceMax: 500.5 }, 'marketDifferenceMax'],
+  [{ marketDifferenceMin: 0, marketDifferenceMax: -1 }, 'marketDifferenceMin'],
+  [{ marketDifferenceMax: null, orMissing: ['marketDifference'] }, 'orMissing[0]'],
+  [{ includedPublishers: Array.from({ length: 51 }, (_, i) => `Agence ${i}`) }, 'includedPublishers'],
+  [{ excludedPublishers: ['a', 'b'.repeat(201)] }, 'excludedPublishers[1]'],
+  [{ excludedPublishers: ['a', '…'] }, 'excludedPublishers[1]'],
   [{ lat: '91' }, 'lat'],
   [{ lon: '-181' }, 'lon'],
   [{ lat: '43' }, 'lon'],
@@ -42,7 +51,11 @@ const MEMBERS: readonly (readonly [members: object, path: string, message?: RegE
   [{ includedZipcodes: ['83000', '00000', '75116', '69009'] }, 'includedZipcodes[1]'],
   [{ includedInseeCodes: ['Toulon'] }, 'includedInseeCodes[0]'],
   [{ includedCities: ['/cities/999999999'] }, 'includedCities[0]'],
-  [{ notificationRecipient: 'nobody' }, 'notificationRecipient'],
+  ...[
+    ...['', 'jo', 'jo@', '@example.org', 'a@example.org,b@example.org', 'a@example.org b@example.org'],
+    ...['jo@example.org\nBcc: x@example.org', 'jo@example.org\r', 'Jo <jo@example.org>', '"a\r\nb"@example.org'],
+    ...['jo@example.org>', 'jo@[127.0.0.1]', 'jo\0@example.org', ['jo@example.org'], 1],
+  ].map((notificationRecipient) => [{ notificationRecipient }, 'notificationRecipient'] as const),
   [{ notificationReplyTo: 'a@example.com\r\nBcc: b@example.com' }, 'notificationReplyTo'],
   [{ publicTitle: ' ' }, 'publicTitle'],
   [{ publicTitle: 'x'.repeat(121) }, 'publicTitle'],
@@ -57,7 +70,7 @@ const MEMBERS: readonly (readonly [members: object, path: string, message?: RegE
   // A private address in another notation, and a name that only private networks resolve.
   [{ endpointRecipient: 'https://2130706433/' }, 'endpointRecipient'],
   [{ eventEndpoint: 'https://printer.LOCAL./' }, 'eventEndpoint'],
-  [{ context: 'x'.repeat(2_049) }, 'context'],
+  [{ context: `${'é'.repeat(1_023)}a` }, 'context'],
   [{ expressions: [{ word: '!' }] }, 'expressions[0].word', /a letter or a digit/],
   [{ expressions: [{ word: 'x'.repeat(201) }] }, 'expressions[0].word'],
   [{ expressions: [{ word: 'a\ud800' }] }, 'expressions[0].word', /surrogate/],
@@ -68,7 +81,11 @@ const MEMBERS: readonly (readonly [members: object, path: string, message?: RegE
   [{ expressions: 'expressions[__proto__][0][word]=x' }, 'expressions', /must be expressions/],
   [{ expressions: `expressions[0][0][word]=x${'&'.repeat(700)}` }, 'expressions', /at most 50 groups/],
   [{ expressions: JSON.parse('['.repeat(50) + ']'.repeat(50)) }, 'expressions[0][0]'],
-  [{ geoShapes: [[...RING, [5, 44]]] }, 'geoShapes'],
+  ...[
+    ...['Toulon', ['Toulon'], [[...RING, [5, 44]]], { type: 'Point', coordinates: [5.9, 43.1] }],
+    ...[[CLOSED.map((position) => position.map(String))], [CLOSED.map(([lon, lat = 0]) => [lon, lat + 50])]],
+    ...[[CLOSED.map((position) => [...position, 3, 4])]],
+  ].map((geoShapes) => [{ geoShapes }, 'geoShapes'] as const),
   [{ budget: 5 }, 'budget'],
   [{ eventThresholds: { price: { percnt: 5 } } }, 'eventThresholds.price.percnt', /nearest one is percent$/],
   [{ notificationConsent: { sorce: 'form' } }, 'notificationConsent.sorce', /nearest one is source$/],
@@ -98,6 +115,11 @@ const REQUESTS: readonly (readonly [method: string, path: string, body?: unknown
     ['GET', '/explanations'],
     ['GET', `/explanations?property=${SEARCH.slice(10)}`],
     ['GET', '/feed?after=yesterday'],
+    ['GET', '/webhook-tester?endpoint=https://10.0.0.1/&eventType=ad.update.price'],
+    ['GET', '/webhook-tester?endpoint=https://h.example.com&eventType=ad.update.price&type=ad.update.surface'],
+    ...['yesterday', '2026-13-01', '0000-01-01', '2026-01-01T10:00', '2026-02-30', '2026-04-31T10:00Z'].map(
+      (at) => ['GET', `/deliveries?createdAt[after]=${at}`] as const,
+    ),
     ['POST', '/recoveries', { since: 'yesterday' }],
     ['POST', '/recoveries', { since: '2001-01-01T00:00:00Z' }],
     ['POST', '/webhook-secrets', { overlapHours: 721 }],

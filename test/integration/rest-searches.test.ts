@@ -9,7 +9,7 @@ import type { Database } from '../../src/engine/store/database.ts';
 import { changedSince } from '../../src/engine/store/search-feed.ts';
 import type { Violation } from '../../src/rest/problem.ts';
 import { startTestApi } from '../support/api.ts';
-import { tuplesOf } from '../support/lists.ts';
+import { tuplesOf, valuesOf } from '../support/lists.ts';
 import { searchNumberOfId, seedMatch } from '../support/seeded-matches.ts';
 
 const api = await startTestApi({ after });
@@ -321,10 +321,7 @@ describe('the list of searches', () => {
       (await api.call('GET', '/searches?q=counted')).body['hydra:member'][0],
       (await api.call('PATCH', String(second['@id']), { matchedLast7Days: 9 })).body,
     ];
-    assert.deepEqual(
-      answers.map(({ matchedLast7Days }) => matchedLast7Days),
-      [2, 2, 2, 0],
-    );
+    assert.deepEqual(valuesOf(answers, 'matchedLast7Days'), [2, 2, 2, 0]);
     const { body, headers } = await api.call('GET', String(first['@id']));
     const stored = { headers: { 'If-Match': String(headers.get('ETag')) } };
     await seedMatch(api.database, {

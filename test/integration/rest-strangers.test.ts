@@ -4,36 +4,30 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { type AddressInfo, BlockList, connect, type Socket } from 'node:net';
+import { BlockList, connect } from 'node:net';
 import { test } from 'node:test';
 import { randomUuid, uuidOf } from '../../src/engine/domain/ids.ts';
 import { createConnectionLimits } from '../../src/roles/api.ts';
 import { CONNECTIONS_MAX, startTestApi } from '../support/api.ts';
 import { valuesOf } from '../support/lists.ts';
+import { listenOnLoopback } from '../support/loopback.ts';
+import type { Cleanup } from '../support/servers.ts';
 
 const STRANGERS_MAX = 64;
 const CLIENT_ID = uuidOf('00000000-0000-4000-8000-000000000000');
 
 /** A server that counts requests for `/known` as authenticated. */
-async function startLimited(t: { after: (work: () => void) => void }, proxies: BlockList, connectionsMax = 4_096) {
+async function startLimited(t: Cleanup, proxies: BlockList, connectionsMax = 4_096) {
   const limits = createConnectionLimits(proxies, connectionsMax);
   const server = createServer(({ url, socket }, response) => {
     response.statusCode = url !== '/known' || limits.noteAuthenticated(socket, CLIENT_ID) ? 200 : 429;
     response.end();
   });
   server.on('connection', limits.onConnection);
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const { port } = server.address() as AddressInfo;
-  const sockets: Socket[] = [];
-  t.after(() => {
-    for (const socket of sockets) socket.destroy();
-    server.closeAllConnections();
-    server.close();
-  });
+  const port = await listenOnLoopback(t, server);
   /** Resolves with the status of the answer, or with `closed` if the server closes the connection. */
   return async (path: string): Promise<number | 'closed'> => {
     const socket = connect(port, '127.0.0.1');
-    sockets.push(socket);
     socket.on('error', () => undefined);
     socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`);
     const answer = await Promise.race([once(socket, 'data'), once(socket, 'close')]);

@@ -5,18 +5,18 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { type AddressInfo, connect as connectTo, createServer } from 'node:net';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
+import { connect as connectTo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { connectBroker } from '../../src/engine/broker/connection.ts';
 import { migrate } from '../../src/engine/store/database.ts';
 import { freePort } from '../../src/local/child-server.ts';
 import { createApiKey, runVigie, type Settings, spawnVigie, startDaemon } from '../support/daemon.ts';
+import { listenOnLoopback } from '../support/loopback.ts';
 import { restClient } from '../support/rest-client.ts';
-import { startTestNats, startTestPostgres, type TestServer } from '../support/servers.ts';
+import { emptyDirectory, startTestNats, startTestPostgres, type TestServer } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 
 /** No server listens on this port, and ordinary users may not bind it. */
@@ -26,7 +26,7 @@ const DEAD = {
 };
 
 test('all unavailable ports are named with their settings, before a server is contacted', async (t) => {
-  const [api, admin] = [await takenPort(t), await takenPort(t)];
+  const [api, admin] = [await listenOnLoopback(t, createServer()), await listenOnLoopback(t, createServer())];
   const ports = { VIGIE_API_ADDRESS: `127.0.0.1:${api}`, VIGIE_ADMIN_ADDRESS: `127.0.0.1:${admin}` };
   const settings = { ...ports, VIGIE_OPERATIONS_ADDRESS: '192.0.2.1:0' };
   const { code, stderr } = await serve(settings);
@@ -43,7 +43,7 @@ test('all unavailable ports are named with their settings, before a server is co
 
 test('an unreachable server is named with its address and the remedy, and a role needs only its own port', async (t) => {
   const { code, stderr } = await serve({
-    VIGIE_API_ADDRESS: `127.0.0.1:${await takenPort(t)}`,
+    VIGIE_API_ADDRESS: `127.0.0.1:${await listenOnLoopback(t, createServer())}`,
     VIGIE_ROLES: 'deliver',
   });
   assert.equal(code, 1);
@@ -68,9 +68,7 @@ test('if a server stops answering during start-up, the daemon waits for it and t
     const far = connectTo(Number(port), '127.0.0.1');
     near.pipe(far).pipe(near);
   });
-  await once(network.listen(0, '127.0.0.1'), 'listening');
-  t.after(() => void network.close());
-  const url = Object.assign(new URL(postgres.url), { port: String((network.address() as AddressInfo).port) });
+  const url = Object.assign(new URL(postgres.url), { port: String(await listenOnLoopback(t, network)) });
   const [api, operations] = [await freePort(), await freePort()];
   const settings = { VIGIE_API_ADDRESS: `127.0.0.1:${api}`, VIGIE_OPERATIONS_ADDRESS: `127.0.0.1:${operations}` };
   const daemon = spawnVigie(['serve'], { postgres: { url: url.href }, nats: DEAD.nats }, { settings });
@@ -154,8 +152,7 @@ const observer = (path: string): string => `
 
 test('no request waits for the word forms to be unpacked, and commands without expressions do not unpack them', async (t) => {
   const [postgres, nats] = await Promise.all([startTestPostgres(t), startTestNats(t)]);
-  const directory = await mkdtemp(join(tmpdir(), 'vigie-words-'));
-  t.after(() => rm(directory, { recursive: true }));
+  const directory = await emptyDirectory(t, 'words');
   const list = join(directory, 'unpacked');
   const unpacked = async (): Promise<number> => (await readFile(list, 'utf8')).split('\n').length - 1;
   await Promise.all([writeFile(list, ''), writeFile(join(directory, 'observer.cjs'), observer(list))]);
@@ -180,13 +177,6 @@ function connect(url: string): Promise<unknown> {
 
 function serve(settings: Settings = {}) {
   return runVigie(['serve'], DEAD, { settings });
-}
-
-async function takenPort(t: TestContext): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.after(() => server.close());
-  return (server.address() as { port: number }).port;
 }
 
 function dead(url: string): TestServer {

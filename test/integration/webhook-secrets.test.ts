@@ -12,7 +12,7 @@ import {
 } from '../../src/engine/store/webhook-secrets.ts';
 import { startTestApi } from '../support/api.ts';
 import { openDeliveryStage } from '../support/courier.ts';
-import { tuplesOf, valuesOf } from '../support/lists.ts';
+import { valuesOf } from '../support/lists.ts';
 import { SEEDED_TOKEN, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import { type ReceivedPost, startWebhookReceiver } from '../support/webhook-receiver.ts';
 
@@ -22,40 +22,6 @@ async function newSecret(...request: Parameters<typeof createWebhookSecret>) {
 
 let told = 0;
 const api = await startTestApi({ after }, { secretsChanged: () => void told++ });
-
-describe('the context of a search', () => {
-  const CONTEXTS = [
-    { user: 42, tags: ['a', null], nested: { '': { é: '\u{1f3e0}' } } },
-    [1, 2, [3]],
-    'a\0b\ud800',
-    0,
-    false,
-    JSON.parse('{"__proto__": {"x": 1}, "constructor": null}'),
-  ];
-  for (const context of CONTEXTS) {
-    it(`is answered unchanged: ${JSON.stringify(context)}`, async () => {
-      const created = await api.call('POST', '/searches', { title: 'context', context });
-      assert.equal(created.status, 201, created.text);
-      assert.equal(JSON.stringify(created.body.context), JSON.stringify(context));
-      const read = await api.call('GET', created.body['@id']);
-      assert.equal(JSON.stringify(read.body.context), JSON.stringify(context));
-      const echoed = await api.call('PUT', created.body['@id'], read.body);
-      assert.equal(JSON.stringify(echoed.body.context), JSON.stringify(context));
-      const kept = await api.call('PATCH', created.body['@id'], { budgetMax: 1 });
-      assert.equal(JSON.stringify(kept.body.context), JSON.stringify(context));
-      const cleared = await api.call('PATCH', created.body['@id'], { context: null });
-      assert.equal(cleared.body.context, null);
-    });
-  }
-
-  it('has at most 2 KiB of JSON', async () => {
-    const fits = { title: 'context', context: 'é'.repeat(1_023) };
-    assert.equal((await api.call('POST', '/searches', fits)).status, 201);
-    const refused = await api.call('POST', '/searches', { title: 'context', context: `${'é'.repeat(1_023)}a` });
-    assert.equal(refused.status, 422);
-    assert.deepEqual(tuplesOf(refused.body.violations, 'propertyPath', 'code'), [['context', 'too_long']]);
-  });
-});
 
 describe('webhook secrets', () => {
   it('are shown once, are at most three, and replace older ones over time', async () => {

@@ -2,9 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { openConsole } from '../support/console-scene.ts';
+import { assertNone } from '../support/lists.ts';
+import { listenOnLoopback } from '../support/loopback.ts';
 import type { Cleanup } from '../support/servers.ts';
 
 /** One transparent pixel. */
@@ -28,12 +29,7 @@ async function startTileServer(cleanup: Cleanup): Promise<TileServer> {
     referers.add(request.headers.referer);
     response.writeHead(200, { 'Content-Type': 'image/png' }).end(TILE);
   });
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-  cleanup.after(async () => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return { origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, paths, referers };
+  return { origin: `http://127.0.0.1:${await listenOnLoopback(cleanup, server)}`, paths, referers };
 }
 
 test('tiles and pictures are loaded only from the servers that the operator has allowed', {
@@ -72,8 +68,5 @@ test('tiles and pictures are loaded only from the servers that the operator has 
   const asked = new Set(addresses.filter((one) => !/^(?:data|about):/.test(one)).map((one) => new URL(one).origin));
   const allowed = [new URL(address).origin, tiles.origin, 'https://portal.example'];
   assert.deepEqual([...asked].sort(), allowed.sort());
-  assert.deepEqual(
-    complaints.filter((complaint) => !complaint.startsWith('Failed to load resource:')),
-    [],
-  );
+  assertNone(complaints.filter((complaint) => !complaint.startsWith('Failed to load resource:')));
 });

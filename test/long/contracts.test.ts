@@ -15,6 +15,7 @@ import { answerValidator } from '../support/api.ts';
 import { runReader } from '../support/contract-readers.ts';
 import { createApiKey, type Daemon, startDaemon } from '../support/daemon.ts';
 import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
+import { assertNone } from '../support/lists.ts';
 import { restClient } from '../support/rest-client.ts';
 import { startTestServers } from '../support/servers.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
@@ -235,10 +236,7 @@ describe('webhooks', () => {
         if (required || header in headers) assertValid(validatorOf(schema), headers[header], `${name} ${header}`);
       }
       const known = [...parameters.map((each: Document) => each.name), ...OF_HTTP];
-      assert.deepEqual(
-        Object.keys(headers).filter((header) => !known.includes(header)),
-        [],
-      );
+      assertNone(Object.keys(headers).filter((header) => !known.includes(header)));
     }
     assert.deepEqual([...seen].sort(), Object.keys(openApi.webhooks).sort());
   });
@@ -253,8 +251,5 @@ const isMachineBusy = (line: Daemon['log'][number]): boolean =>
 
 it('the daemon logs no error', () => {
   const errors = daemon.log.filter(({ level }) => Number(level) >= LEVEL_ERROR);
-  assert.deepEqual(
-    errors.filter((line) => !isMachineBusy(line)),
-    [],
-  );
+  assertNone(errors.filter((line) => !isMachineBusy(line)));
 });

@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { freePort } from '../../src/local/child-server.ts';
 import { createApiKey, startDaemon } from '../support/daemon.ts';
+import { assertNone } from '../support/lists.ts';
 import { openPriceStory, STORY_SETTINGS } from '../support/price-story.ts';
 import { lastFirst, startTestNats, startTestPostgres } from '../support/servers.ts';
 import { mountSmallDisk } from '../support/small-disk.ts';
@@ -71,10 +72,7 @@ test('a full disk of PostgreSQL is an outage for running and for starting daemon
     await (await fetch(`${daemon.operationsUrl}/metrics`)).text(),
     /^vigie_server_full\{server="PostgreSQL"\} 1$/m,
   );
-  assert.deepEqual(
-    [...statuses].filter((status) => ![201, 429, 503].includes(status)),
-    [],
-  );
+  assertNone([...statuses].filter((status) => ![201, 429, 503].includes(status)));
 
   // PostgreSQL writes these files again at the next login, and reports XX000 if it cannot.
   const cluster = `/proc/${postgres.pid}/cwd`;
@@ -108,10 +106,7 @@ test('a full disk of PostgreSQL is an outage for running and for starting daemon
   const started = await starting;
   await story.tell(1);
   await story.audit(postgres.url);
-  assert.deepEqual(
-    daemon.log.filter(({ isBug }) => isBug === true),
-    [],
-  );
+  assertNone(daemon.log.filter(({ isBug }) => isBug === true));
   const told = [daemon, started].map(
     ({ log }) => log.filter((line) => /No space left/.test(JSON.stringify(line))).length,
   );

@@ -10,7 +10,6 @@ import { existsSync } from 'node:fs';
 import { chmod, chown, mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage } from 'node:http';
 import { request } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -25,10 +24,10 @@ import { queryOnce } from '../support/database.ts';
 import { findNewerPostgres, startExternalPostgres } from '../support/external-postgres.ts';
 import { poisonCache } from '../support/hostile-cache.ts';
 import { numberedFlat } from '../support/intake.ts';
+import { listenOnLoopback } from '../support/loopback.ts';
 import { findNewerNats } from '../support/newer-nats.ts';
 import { polirisFile } from '../support/poliris.ts';
-import type { Cleanup } from '../support/servers.ts';
-import { lastFirst } from '../support/servers.ts';
+import { type Cleanup, lastFirst } from '../support/servers.ts';
 import { startShippedNats } from '../support/shipped-nats.ts';
 
 const run = promisify(execFile);
@@ -135,12 +134,7 @@ async function startHook(t: TestContext): Promise<Hook> {
     take(asked.headers);
     asked.resume().once('end', () => answer.end());
   });
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  t.after(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hooks`, first };
+  return { url: `http://127.0.0.1:${await listenOnLoopback(t, server)}/hooks`, first };
 }
 
 /** Writes the two files that the page names. */

@@ -172,10 +172,7 @@ test('a stream leader returns without its disk while a replica lags: the loss is
   await untilIs(leaderName, lagging.name);
   process.kill(ahead.pid as number, 'SIGCONT');
   await story.tell(2);
-  await until(
-    async () => new Set(story.receiver.posts.map(({ id }) => id)).size,
-    (count) => count === 6 * 20,
-  );
+  await untilIs(async () => new Set(story.receiver.posts.map(({ id }) => id)).size, 6 * 20);
   const losses = daemon.log.filter(({ message }) => String(message).includes('lost its last messages'));
   t.diagnostic(JSON.stringify(losses));
   assert.equal(losses.length, 1);

@@ -9,6 +9,7 @@ import { promisify } from 'node:util';
 import { startConfiguredNats } from '../support/configured-nats.ts';
 import { createApiKey, type Daemon, startDaemon } from '../support/daemon.ts';
 import { queryOnce } from '../support/database.ts';
+import { assertNone } from '../support/lists.ts';
 import { openPriceStory, type PriceStory, STORY_SETTINGS } from '../support/price-story.ts';
 import {
   type Cleanup,
@@ -138,15 +139,9 @@ test('PostgreSQL: a password, a right to connect, a right to write, a certificat
     },
     ask(`grant insert, update on properties, instances, events to ${role}`),
   );
-  assert.deepEqual(
-    await queryOnce(postgres.superuserUrl.replace(/[^/]*$/, pathname.slice(1)), 'select from dead_letters'),
-    [],
-  );
+  assertNone(await queryOnce(postgres.superuserUrl.replace(/[^/]*$/, pathname.slice(1)), 'select from dead_letters'));
   await story.audit(postgres.url);
-  assert.deepEqual(
-    daemon.log.filter(({ isBug }) => isBug === true),
-    [],
-  );
+  assertNone(daemon.log.filter(({ isBug }) => isBug === true));
   assert.equal(await daemon.end('SIGTERM'), 0);
 });
 

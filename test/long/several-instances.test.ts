@@ -15,6 +15,7 @@ import { createApiKey, type Daemon, type Settings, startDaemon } from '../suppor
 import { connectDatabase } from '../support/database.ts';
 import { auditDeliveries } from '../support/delivery-auditor.ts';
 import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
+import { assertNone } from '../support/lists.ts';
 import { metricOf } from '../support/operator-scene.ts';
 import { auditRecords, deliveryKeyOf, type OracleSearch, replay } from '../support/replay-oracle.ts';
 import { restClient } from '../support/rest-client.ts';
@@ -80,7 +81,7 @@ async function openScene(t: TestContext) {
     assert.deepEqual(await auditRecords(database, expected), []);
     await untilIs(() => countOpen(database), 0, RECOVERY_MAX_MS);
     const { posts } = receiver;
-    assert.deepEqual(
+    assertNone(
       await auditDeliveries({
         database,
         posts,
@@ -89,7 +90,6 @@ async function openScene(t: TestContext) {
         keyOf: deliveryKeyOf,
         order: { isHeld: true },
       }),
-      [],
     );
   }
 
@@ -127,10 +127,7 @@ test('leadership passes from one instance to the other and back under load, and 
   await published;
   await audit();
   for (const { log } of instances) {
-    assert.deepEqual(
-      log.filter(({ isBug }) => isBug === true),
-      [],
-    );
+    assertNone(log.filter(({ isBug }) => isBug === true));
   }
   for (const instance of instances) assert.equal(await instance.end('SIGTERM'), 0);
 });

@@ -8,6 +8,7 @@ import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { createApiKey, startDaemon } from '../support/daemon.ts';
 import { queryOnce } from '../support/database.ts';
+import { assertNone } from '../support/lists.ts';
 import { startPostgresPair } from '../support/postgres-pair.ts';
 import { openPriceStory, STORY_SETTINGS } from '../support/price-story.ts';
 import { lastFirst, startTestNats } from '../support/servers.ts';
@@ -74,9 +75,6 @@ test('if a synchronous standby is silent for 45 s, nothing is done twice, and th
   assert.deepEqual(await term(), before, 'the lead stayed where it was');
   await untilIs(async () => (await fetch(`${daemon.operationsUrl}/readyz`)).status, 200, RECOVERY_MAX_MS);
   await story.audit(primary);
-  assert.deepEqual(
-    daemon.log.filter(({ isBug }) => isBug === true),
-    [],
-  );
+  assertNone(daemon.log.filter(({ isBug }) => isBug === true));
   assert.equal(await daemon.end('SIGTERM'), 0);
 });

@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
@@ -15,7 +15,7 @@ import { requestsOf, VERIFIERS } from '../../src/rest/description/code-samples.t
 import { ROOT } from '../support/checkout.ts';
 import { createApiKey, runVigie, startDaemon } from '../support/daemon.ts';
 import { restClient } from '../support/rest-client.ts';
-import { startTestServers } from '../support/servers.ts';
+import { emptyDirectory, startTestServers } from '../support/servers.ts';
 import { type ReceivedPost, startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 interface Runtime {
@@ -122,8 +122,7 @@ describe('the requests of the guides', () => {
     const { command, args } = RUNTIMES[language] as Runtime;
     const skip = isInstalled(command) ? false : `${command} is not installed`;
     it(`succeed unchanged in ${language}`, { skip }, async (t) => {
-      const directory = await mkdtemp(join(tmpdir(), 'vigie-request-'));
-      t.after(() => rm(directory, { recursive: true, force: true }));
+      const directory = await emptyDirectory(t, 'request');
       const path = join(directory, (VERIFIERS[language] as string).replace('verify', 'request'));
       assert.equal(commands.length, 4);
       for (const curl of commands) {
@@ -143,8 +142,7 @@ describe('the code that verifies a webhook', () => {
     const { command, args } = RUNTIMES[language] as Runtime;
     const skip = isInstalled(command) ? false : `${command} is not installed`;
     it(`accepts only the webhook as it was sent, in ${language}`, { skip }, async (t) => {
-      const directory = await mkdtemp(join(tmpdir(), 'vigie-snippet-'));
-      t.after(() => rm(directory, { recursive: true, force: true }));
+      const directory = await emptyDirectory(t, 'snippet');
       const path = join(directory, file);
       const isGenuine = async (headers: Headers, body: Buffer, secret = search.token): Promise<boolean> => {
         const code = await (await fetch(`${daemon.apiUrl}/docs/${file}`)).text();
@@ -171,8 +169,7 @@ describe('the code that verifies a webhook', () => {
 
 it('the relay of docs/chat-alerts.md posts a genuine webhook to Apprise, and refuses a changed one', async (t) => {
   const page = await readFile(join(ROOT, 'config/docs/chat-alerts.md'), 'utf8');
-  const directory = await mkdtemp(join(tmpdir(), 'vigie-relay-'));
-  t.after(() => rm(directory, { recursive: true, force: true }));
+  const directory = await emptyDirectory(t, 'relay');
   const path = join(directory, 'relay.mjs');
   // Port 0 lets the system choose a free port, which the added line prints.
   const [, code = ''] = /```js\n([^]*?)```/.exec(page) ?? [];

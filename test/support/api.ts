@@ -4,9 +4,8 @@
  */
 
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { type AddressInfo, BlockList } from 'node:net';
+import { BlockList } from 'node:net';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { createWorkerThreads } from '../../src/engine/actor/worker-thread.ts';
@@ -17,6 +16,7 @@ import { type Database, openDatabase } from '../../src/engine/store/database.ts'
 import { NO_LIMITS } from '../../src/engine/store/searches.ts';
 import { createApi } from '../../src/rest/api.ts';
 import type { ApiDependencies, ApiSettings } from '../../src/rest/dependencies.ts';
+import { listenOnLoopback } from './loopback.ts';
 import { ownDatabase } from './own-database.ts';
 import type { Cleanup } from './servers.ts';
 
@@ -114,15 +114,10 @@ export async function startTestApi(
       ...overrides.settings,
     },
   });
-  const server = createServer(app.callback()).listen(0, '127.0.0.1');
+  const server = createServer(app.callback());
   // On a busy machine a client must not reuse a connection just when the server closes it.
   server.keepAliveTimeout = 60_000;
-  await once(server, 'listening');
-  cleanup.after(async () => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const baseUrl = `http://127.0.0.1:${await listenOnLoopback(cleanup, server)}`;
   const client = await createClient(database, { name: 'test' });
   const { key } = await createApiKey(database, client.id, 'test');
   const validate = await answerValidator(baseUrl);

@@ -7,6 +7,7 @@ import { execFile } from 'node:child_process';
 import { access, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { succeeds } from '../../src/engine/actor/waiting.ts';
 import { cacheEntry, unpackDebianPackages } from '../../src/local/cache.ts';
 import { freePort, startChildServer, waitUntilReady } from '../../src/local/child-server.ts';
 import { ROOT } from './checkout.ts';
@@ -19,11 +20,7 @@ const STOP_TIMEOUT_MS = 10_000;
 
 /** Rejects if Caddy is not installed and the distribution has no package of it. */
 export async function findCaddy(): Promise<string> {
-  const isThere = (path: string) =>
-    access(path).then(
-      () => true,
-      () => false,
-    );
+  const isThere = (path: string) => succeeds(access(path));
   if (await isThere('/usr/bin/caddy')) return '/usr/bin/caddy';
   const program = 'usr/bin/caddy';
   const root = await cacheEntry(

@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto';
 import { access, cp, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { succeeds } from '../../src/engine/actor/waiting.ts';
 import { cacheEntry } from '../../src/local/cache.ts';
 import { ROOT } from './checkout.ts';
 import { CACHE } from './servers.ts';
@@ -44,9 +45,4 @@ async function installedReaders(): Promise<string> {
   });
 }
 
-function isInstalled(home: string): Promise<boolean> {
-  return access(join(home, 'node_modules/.bin/spectral')).then(
-    () => true,
-    () => false,
-  );
-}
+const isInstalled = (home: string): Promise<boolean> => succeeds(access(join(home, 'node_modules/.bin/spectral')));

@@ -8,6 +8,7 @@ import { access, mkdtemp, readdir, rename, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { succeeds } from '../../src/engine/actor/waiting.ts';
 import { cacheEntry, unpackDebianPackages } from '../../src/local/cache.ts';
 import { freePort, setprivArguments, startChildServer, waitUntilReady } from '../../src/local/child-server.ts';
 import { giveDirectory, serverUser } from '../../src/local/ownership.ts';
@@ -55,11 +56,7 @@ export async function findNewerPostgres(): Promise<Installation> {
   const installed = await findExternalPostgres().catch(() => null);
   if (installed !== null && Number(basename(dirname(installed.programs))) >= NEWER_MAJOR) return installed;
   const programsIn = (root: string) => join(root, VERSIONS, String(NEWER_MAJOR), 'bin');
-  const isUsable = (root: string) =>
-    run(join(programsIn(root), 'postgres'), ['--version']).then(
-      () => true,
-      () => false,
-    );
+  const isUsable = (root: string) => succeeds(run(join(programsIn(root), 'postgres'), ['--version']));
   const root = await cacheEntry(CACHE, `newer-postgres-${process.arch}`, isUsable, async (path) => {
     await unpackDebianPackages(NEWER_PACKAGES, path, { sources: await debian13Sources(path) });
     for (const name of ['postgres', 'initdb']) await runWithOwnSystem(join(programsIn(path), name));
@@ -86,13 +83,8 @@ async function programsUnder(root: string): Promise<string | null> {
   const versions = await readdir(join(root, VERSIONS)).catch(() => []);
   for (const version of versions.sort((a, b) => Number(b) - Number(a))) {
     const home = join(root, VERSIONS, version);
-    const isWhole = await Promise.all(
-      ['bin/postgres', 'bin/initdb', 'lib/llvmjit.so'].map((file) => access(join(home, file))),
-    ).then(
-      () => true,
-      () => false,
-    );
-    if (isWhole) return join(home, 'bin');
+    const files = ['bin/postgres', 'bin/initdb', 'lib/llvmjit.so'].map((file) => access(join(home, file)));
+    if (await succeeds(Promise.all(files))) return join(home, 'bin');
   }
   return null;
 }

@@ -8,6 +8,7 @@ import { createHash } from 'node:crypto';
 import { access, copyFile, mkdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
+import { succeeds } from '../../src/engine/actor/waiting.ts';
 import { cacheEntry } from '../../src/local/cache.ts';
 import { ROOT } from './checkout.ts';
 import { CACHE } from './servers.ts';
@@ -59,11 +60,7 @@ async function placed(
 export async function installed(clients: ForeignClients): Promise<string> {
   const files = [...PACKAGES, ...clients.files].map((name) => join(CLIENTS, clients.folder, name));
   const kind = clients.folder === '' ? 'clients' : `clients-${clients.folder}`;
-  const isInstalled = (home: string) =>
-    access(join(home, 'unpacked', clients.unpacked)).then(
-      () => true,
-      () => false,
-    );
+  const isInstalled = (home: string) => succeeds(access(join(home, 'unpacked', clients.unpacked)));
   return cacheEntry(CACHE, `${kind}-${process.arch}-${await hashOf(files)}`, isInstalled, async (home) => {
     for (const file of files) await copyFile(file, join(home, basename(file)));
     await run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: home });

@@ -102,7 +102,6 @@ export const GROUPS = {
     'expression-spelling',
     'expressions',
     'geo',
-    'geo-shapes',
     'ids',
     'inflection',
     'intake-contract',

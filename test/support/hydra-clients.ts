@@ -1,11 +1,10 @@
-/** API Platform Admin and alcaeus, from the npm packages of test/clients/hydra. */
+/** API Platform Admin, from the npm packages of test/clients/hydra. */
 
-import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { type ForeignClients, installed, runClient } from './foreign-clients.ts';
+import { type ForeignClients, installed } from './foreign-clients.ts';
+import { listenOnLoopback } from './loopback.ts';
 import type { Cleanup } from './servers.ts';
 
 const HYDRA: ForeignClients = {
@@ -15,36 +14,6 @@ const HYDRA: ForeignClients = {
   unpacked: 'admin.js',
   environment: {},
 };
-
-export interface HydraResource {
-  readonly id: string;
-  readonly types: readonly string[];
-  /** Method and, if there is a body, its class. */
-  readonly operations: readonly string[];
-}
-
-export interface LoadedResource extends HydraResource {
-  readonly path: string;
-  readonly status: number;
-  readonly total?: number;
-  readonly members?: readonly string[];
-  readonly next?: string;
-  /** By variable: IRI of the property that it filters or orders by. */
-  readonly filters: Readonly<Record<string, string>>;
-  readonly memberOperations?: readonly string[];
-  /** By property. */
-  readonly values: Readonly<Record<string, string>>;
-}
-
-export interface Walk {
-  readonly collections: readonly (HydraResource & { readonly property: string })[];
-  readonly loaded: readonly LoadedResource[];
-}
-
-/** Resources that alcaeus finds from the entrypoint, and at `paths`. */
-export function walkWithAlcaeus(baseUrl: string, key: string, paths: readonly string[]): Promise<Walk> {
-  return runClient(HYDRA, 'alcaeus.mjs', [baseUrl, key, ...paths]);
-}
 
 const PAGE =
   '<!doctype html><title>Admin</title><link rel="icon" href="data:,"><div id="root"></div><script src="/admin.js"></script>';
@@ -56,12 +25,7 @@ export async function serveAdmin(cleanup: Cleanup, baseUrl: string, key: string)
     const isScript = url === '/admin.js';
     response.setHeader('Content-Type', `text/${isScript ? 'javascript' : 'html'}; charset=utf-8`);
     response.end(isScript ? script : PAGE);
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  cleanup.after(async () => {
-    server.closeAllConnections();
-    server.close();
   });
-  const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  const address = `http://127.0.0.1:${await listenOnLoopback(cleanup, server)}/`;
   return `${address}?${new URLSearchParams({ entrypoint: baseUrl, key }).toString()}`;
 }

@@ -3,15 +3,14 @@
  * adds to tables.
  */
 
-import { cp, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { cp, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { tsImport } from 'tsx/esm/api';
 import type { migrate } from '../../src/engine/store/database.ts';
 import { NEWEST_MIGRATION } from '../../src/engine/store/schema.ts';
 import { ROOT } from './checkout.ts';
-import type { Cleanup } from './servers.ts';
+import { type Cleanup, emptyDirectory } from './servers.ts';
 
 export const NEXT = NEWEST_MIGRATION + 1;
 export const NEXT_NAME = `${String(NEXT).padStart(4, '0')}_next`;
@@ -21,8 +20,7 @@ alter table deliveries add column next_version integer not null default 1;
 
 /** Returns the directory from which it can be started. */
 export async function nextVersion(cleanup: Cleanup): Promise<string> {
-  const root = await mkdtemp(join(tmpdir(), 'vigie-next-'));
-  cleanup.after(() => rm(root, { recursive: true, force: true }));
+  const root = await emptyDirectory(cleanup, 'next');
   for (const name of ['src', 'proto', 'config', 'package.json', 'tsconfig.json']) {
     await cp(join(ROOT, name), join(root, name), { recursive: true });
   }

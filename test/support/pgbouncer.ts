@@ -4,11 +4,12 @@
  */
 
 import { execFile } from 'node:child_process';
-import { access, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { access, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { cacheEntry } from '../../src/local/cache.ts';
+import { succeeds } from '../../src/engine/actor/waiting.ts';
+import { cacheEntry, unpackDebianPackages } from '../../src/local/cache.ts';
 import { freePort, startChildServer, waitUntilReady } from '../../src/local/child-server.ts';
 import { cacheDirectory } from '../../src/local/data-directory.ts';
 import { type Cleanup, temporaryDirectory } from './servers.ts';
@@ -23,23 +24,10 @@ const STOP_TIMEOUT_MS = 5_000;
 
 /** The directory of the unpacked packages. Rejects if the distribution has none. */
 export function fetchPgbouncer(): Promise<string> {
-  const isUsable = (path: string) =>
-    access(join(path, PROGRAM)).then(
-      () => true,
-      () => false,
-    );
-  return cacheEntry(cacheDirectory(), `pgbouncer-${process.arch}`, isUsable, fetchInto);
-}
-
-async function fetchInto(target: string): Promise<void> {
-  const work = join(target, 'apt');
-  await mkdir(join(work, 'archives/partial'), { recursive: true });
-  const settings = [`Dir::Cache=${work}`, 'APT::Sandbox::User='].flatMap((setting) => ['-o', setting]);
-  await run('apt-get', ['-qq', ...settings, 'download', ...PACKAGES], { cwd: work });
-  for (const name of await readdir(work)) {
-    if (name.endsWith('.deb')) await run('dpkg-deb', ['--extract', join(work, name), target]);
-  }
-  await rm(work, { recursive: true });
+  const isUsable = (path: string) => succeeds(access(join(path, PROGRAM)));
+  return cacheEntry(cacheDirectory(), `pgbouncer-${process.arch}`, isUsable, (path) =>
+    unpackDebianPackages(PACKAGES, path),
+  );
 }
 
 /**

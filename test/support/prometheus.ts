@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
+import { succeeds } from '../../src/engine/actor/waiting.ts';
 import { cacheEntry, unpackDebianPackages } from '../../src/local/cache.ts';
 import { CACHE, type Cleanup } from './servers.ts';
 
@@ -44,12 +45,7 @@ async function programPath(program: Program): Promise<string> {
   return join(unpacked, PACKAGED, program);
 }
 
-function runs(path: string): Promise<boolean> {
-  return promisify(execFile)(path, ['--version']).then(
-    () => true,
-    () => false,
-  );
-}
+const runs = (path: string): Promise<boolean> => succeeds(promisify(execFile)(path, ['--version']));
 
 /** Scrapes `target` every second. `target`: `host:port` of the operations port. */
 export async function startPrometheus(cleanup: Cleanup, target: string): Promise<Prometheus> {

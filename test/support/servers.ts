@@ -11,6 +11,7 @@ import { access, mkdir, mkdtemp, readdir, rm, statfs, symlink } from 'node:fs/pr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { succeeds } from '../../src/engine/actor/waiting.ts';
 import { cacheEntry } from '../../src/local/cache.ts';
 import type { EmbeddedServer } from '../../src/local/child-server.ts';
 import { cacheDirectory } from '../../src/local/data-directory.ts';
@@ -166,9 +167,9 @@ export async function testServer(
   };
 }
 
-/** For tests of the servers themselves: the name has characters that shells, URLs and configuration may misread. */
-export async function emptyDirectory(cleanup: Cleanup): Promise<string> {
-  const path = await temporaryDirectory(`donnée d'été "1" $HOME`);
+/** By default its name has characters that shells, URLs and configuration may misread, for tests of the servers. */
+export async function emptyDirectory(cleanup: Cleanup, name = `donnée d'été "1" $HOME`): Promise<string> {
+  const path = await temporaryDirectory(name);
   cleanup.after(() => rm(path, { recursive: true, force: true, maxRetries: 10 }));
   return path;
 }
@@ -209,9 +210,4 @@ async function removeAbandoned(parent: string): Promise<void> {
   }
 }
 
-function exists(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  );
-}
+const exists = (path: string): Promise<boolean> => succeeds(access(path));

@@ -4,6 +4,7 @@ import { execFile } from 'node:child_process';
 import { chmod, open, rm, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { succeeds } from '../../src/engine/actor/waiting.ts';
 import { type Cleanup, temporaryDirectory } from './servers.ts';
 
 const run = promisify(execFile);
@@ -20,11 +21,7 @@ export interface SmallDisk {
 /** Null if mounting is not permitted. */
 export async function mountSmallDisk(cleanup: Cleanup, bytes: number): Promise<SmallDisk | null> {
   const path = await temporaryDirectory('disk');
-  const isMounted = await run('mount', ['-t', 'tmpfs', '-o', `size=${bytes}`, 'vigie-test', path]).then(
-    () => true,
-    () => false,
-  );
-  if (!isMounted) {
+  if (!(await succeeds(run('mount', ['-t', 'tmpfs', '-o', `size=${bytes}`, 'vigie-test', path])))) {
     cleanup.after(() => rm(path, { recursive: true, force: true }));
     return null;
   }

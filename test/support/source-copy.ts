@@ -1,12 +1,12 @@
 /** A copy of the sources that a test can change and compile. */
 
 import { execFile } from 'node:child_process';
-import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { cp, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { ROOT } from './checkout.ts';
+import { emptyDirectory } from './servers.ts';
 
 const execute = promisify(execFile);
 
@@ -19,8 +19,7 @@ export interface SourceCopy {
 }
 
 export async function copySources(t: TestContext): Promise<SourceCopy> {
-  const path = await mkdtemp(join(tmpdir(), 'vigie-copy-'));
-  t.after(() => rm(path, { recursive: true }));
+  const path = await emptyDirectory(t, 'copy');
   for (const each of ['src', 'test', 'bench', 'config', 'proto', 'package.json', 'tsconfig.json']) {
     await cp(join(ROOT, each), join(path, each), { recursive: true });
   }
