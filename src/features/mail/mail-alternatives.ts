@@ -1,19 +1,14 @@
 /** How a property fits a search now, for e-mails: by which alternative, and how far from the market. */
 
 import { firstMet } from '../../engine/domain/alternatives-criterion.ts';
-import type { StoredProperty } from '../../engine/domain/change.ts';
-import type { ResolvePlace } from '../../engine/domain/city.ts';
 import { criterionReason, evaluate } from '../../engine/domain/criteria.ts';
 import type { MailLanguage } from '../../engine/domain/mail.ts';
-import { type MarketPrices, NO_MEDIANS } from '../../engine/domain/market-prices.ts';
+import { NO_MEDIANS } from '../../engine/domain/market-prices.ts';
 import { propertyFacts, readingOf } from '../../engine/domain/property-document.ts';
 import { criteriaOf, type SearchMembers, type SiteCategoryName } from '../../engine/domain/search.ts';
-import { acceptedPercent } from './mail-markets.ts';
+import { acceptedPercent, type MarketSources } from './mail-markets.ts';
 
-interface Sources {
-  readonly stored: StoredProperty;
-  readonly resolvePlace: ResolvePlace;
-  readonly markets: MarketPrices;
+export interface FitSources extends MarketSources {
   readonly siteCategoryName: SiteCategoryName;
   readonly language: MailLanguage;
 }
@@ -26,7 +21,7 @@ export interface PresentFit {
 }
 
 /** `missed`: says that no alternative holds; empty if one does, or if the search has none. */
-export function presentFit(members: SearchMembers, sources: Sources): PresentFit & { readonly missed: string[] } {
+export function presentFit(members: SearchMembers, sources: FitSources): PresentFit & { readonly missed: string[] } {
   if (members.alternatives.length === 0)
     return { alternative: null, missed: [], marketPercent: acceptedPercent(members, sources) };
   const { stored, resolvePlace, markets, siteCategoryName, language } = sources;

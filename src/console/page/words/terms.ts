@@ -57,6 +57,7 @@ export const terms = {
     orMissing: both('Also when it is not stated', 'Aussi quand ce n’est pas précisé'),
     withVirtualTour: both('With a virtual tour', 'Avec visite virtuelle'),
     alternatives: 'Alternatives',
+    pointsOfInterest: both('Points of interest', 'Points d’intérêt'),
     hidePropertyContact: both('Do not pass contacts on', 'Ne pas transmettre les contacts'),
     lat: 'Latitude',
     lon: 'Longitude',
