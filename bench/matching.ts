@@ -5,9 +5,10 @@
  * interest. All answers are compared.
  *
  *   npm run bench:matching -- [--searches 1000000] [--adverts 2000] [--points 1000000] [--seed 1] [--json] [--homes 0]
- *   [--only-ours] [--part first|second|hostile|points]
+ *   [--rich 0] [--only-ours] [--part first|second|hostile|points]
  *
- * `--homes`: share of the searches with criteria of the home, such as floor or energy. The scan does not support these.
+ * `--homes`: share of the searches with criteria of the home, such as floor or energy. `--rich`: share of the searches
+ * with excluded areas, publishers, market differences or alternatives. The scan supports neither.
  */
 
 import { parseArgs } from 'node:util';
@@ -23,9 +24,10 @@ import { PlainIndex } from './matching/plain.ts';
 import { measurePoints } from './matching/points.ts';
 import { type Mix, propertyOf, searchOf } from './matching/population.ts';
 import { printHostile, printPoints, printReport, type Section } from './matching/report.ts';
+import { marketsOf, withRichAsked, withRichStated } from './matching/rich.ts';
 import { Scan } from './matching/scan.ts';
 import { secondPropertyOf, secondSearchOf } from './matching/second-population.ts';
-import { loadTowns, type Town, type Towns } from './matching/towns.ts';
+import { loadTowns, type Town } from './matching/towns.ts';
 import { SMOKE, sized } from './smoke.ts';
 
 const { values: options } = parseArgs({
@@ -37,6 +39,7 @@ const { values: options } = parseArgs({
     json: { type: 'boolean', default: false },
     points: { type: 'string', default: sized('1000000', '2000') },
     homes: { type: 'string', default: '0' },
+    rich: { type: 'string', default: '0' },
     'only-ours': { type: 'boolean', default: false },
     part: { type: 'string', multiple: true, default: ['first', 'second', 'hostile', 'points'] },
   },
@@ -45,6 +48,9 @@ const searchCount = Number(options.searches);
 const advertCount = Number(options.adverts);
 const seed = Number(options.seed);
 const homeShare = Number(options.homes);
+const richShare = Number(options.rich);
+const towns = await loadTowns(seed);
+const markets = marketsOf(towns);
 const isAlone = options['only-ours'];
 
 const MAIN_MIX = { nowhereShare: 0.003 };
@@ -157,15 +163,25 @@ function textOf(numbers: number[]): string {
   return numbers.sort((a, b) => a - b).join();
 }
 
-function measureFirst(towns: Towns): object {
+/** Every advert states the facts, whatever the shares, so that only the searches differ. */
+function withStated(facts: PropertyFacts, position: number): PropertyFacts {
+  return withRichStated(withHomeStated(facts, seed, position), markets, seed, position);
+}
+
+function withAsked(criteria: Criteria, from: number, position: number): Criteria {
+  const asked = withHomeAsked(criteria, from, position, homeShare);
+  return withRichAsked(asked, towns, from, position, richShare);
+}
+
+function measureFirst(): object {
   const advertsIn = (count: number, isWanted: (town: Town) => boolean): PropertyFacts[] =>
-    Array.from({ length: count }, (_, i) => withHomeStated(propertyOf(towns, seed, i, isWanted), seed, i));
+    Array.from({ length: count }, (_, i) => withStated(propertyOf(towns, seed, i, isWanted), i));
   const adverts = advertsIn(advertCount, () => true);
   const parisAdverts = advertsIn(Math.min(advertCount, 500), (town) => town.departmentCode === '75');
   const searchesOf =
     (mix: Mix, from: number): SearchAt =>
     (position) =>
-      withHomeAsked(searchOf(towns, from, position, mix), from, position, homeShare);
+      withAsked(searchOf(towns, from, position, mix), from, position);
   const searchAt = searchesOf(MAIN_MIX, seed);
   const nowhereAt = searchesOf(NOWHERE_MIX, seed);
 
@@ -179,7 +195,7 @@ function measureFirst(towns: Towns): object {
   const nowhere = answer('3 % without geography', adverts, build(nowhereAt).index);
 
   const currentAt: SearchAt = (position) => updates.replaced(position) ?? searchAt(position);
-  const scanned = isAlone || homeShare > 0 ? null : compareScan(everywhere, currentAt);
+  const scanned = isAlone || homeShare + richShare > 0 ? null : compareScan(everywhere, currentAt);
   const plain = isAlone ? [] : comparePlain([everywhere, paris], currentAt);
   const plainNowhere = isAlone ? [] : comparePlain([nowhere], nowhereAt);
   const sections = [everywhere, paris, nowhere].map(({ name, ours }, i): Section => {
@@ -190,14 +206,12 @@ function measureFirst(towns: Towns): object {
   return reported('first population', sections, built, updates, churned);
 }
 
-function measureSecond(towns: Towns): object {
-  const adverts = Array.from({ length: advertCount }, (_, i) =>
-    withHomeStated(secondPropertyOf(towns, seed, i), seed, i),
-  );
+function measureSecond(): object {
+  const adverts = Array.from({ length: advertCount }, (_, i) => withStated(secondPropertyOf(towns, seed, i), i));
   const searchesOf =
     (from: number): SearchAt =>
     (position) =>
-      withHomeAsked(secondSearchOf(towns, from, position), from, position, homeShare);
+      withAsked(secondSearchOf(towns, from, position), from, position);
   const searchAt = searchesOf(seed);
   const built = build(searchAt);
   const updates = measureUpdates(built.index, searchCount, searchesOf(seed + 1));
@@ -233,11 +247,10 @@ function reported(name: string, sections: readonly Section[], built: Built, upda
   return { ...ways, mismatches, bytesPerSearch, buildSeconds, insertUs, deleteUs, longestStallMs };
 }
 
-const towns = await loadTowns(seed);
 const isWanted = (part: string): boolean => options.part.includes(part);
 const findings = {
-  first: isWanted('first') ? measureFirst(towns) : null,
-  second: isWanted('second') ? measureSecond(towns) : null,
+  first: isWanted('first') ? measureFirst() : null,
+  second: isWanted('second') ? measureSecond() : null,
 };
 if (isWanted('hostile')) {
   const adverts = Array.from({ length: sized(100, 3) }, (_, i) =>

@@ -7,7 +7,7 @@
  *
  *   npm run bench:pipeline -- [--searches 10000] [--seconds 60] [--rate 100] [--rate-seconds 30, 0 for none]
  *   [--flood-rate 100] [--notifying 0.05] [--endpoints 50] [--seed 1] [--json] [--crowd 0] [--silent 0] [--backlog
- *   4000] [--unchanged 0] [--profile folder] [--external] [--apart]
+ *   4000] [--unchanged 0] [--rich 0] [--profile folder] [--external] [--apart]
  *
  * `--silent`: searches of one client without criteria and notifications, to show their cost for all others. `--crowd`:
  * searches of 20 clients that match one advert, which is published as the last measurement begins; `besideCrowdMs` is
@@ -72,6 +72,7 @@ const { values } = parseArgs({
     silent: { type: 'string', default: '0' },
     backlog: { type: 'string', default: '4000' },
     unchanged: { type: 'string', default: sized('0', '0.95') },
+    rich: { type: 'string', default: '0' },
     profile: { type: 'string' },
     external: { type: 'boolean', default: false },
     apart: { type: 'boolean', default: false },
@@ -137,6 +138,7 @@ async function main(): Promise<void> {
     seed: options.seed,
     notifyingShare: options.notifying,
     endpoints,
+    richShare: Number(values.rich),
   });
   await insertSilentSearches(database, options.silent);
   if (values.apart) await pauseControl(database, 'deliver', 'only changes are measured');

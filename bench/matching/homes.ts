@@ -5,7 +5,6 @@
  */
 
 import type { Criteria } from '../../src/engine/domain/criteria.ts';
-import { UNBOUNDED } from '../../src/engine/domain/criterion-kinds.ts';
 import { type FeatureName, featureSetOf } from '../../src/engine/domain/features.ts';
 import type { AdvertFacts, PropertyFacts } from '../../src/engine/domain/property-facts.ts';
 import { criterionSetOf } from '../../src/engine/domain/unknown-criteria.ts';
@@ -126,16 +125,4 @@ function homeOf(advert: AdvertFacts, { propertyType, transactionType }: Property
     greenHouseGas: stated(0.75, random.pick(CLASSES, CLASS_WEIGHTS)),
     features: featureSetOf(features.map(([name]) => name)),
   };
-}
-
-export function asksForHome(criteria: Criteria): boolean {
-  const { floor, constructionYear, condominiumFees, rentalCharges } = criteria;
-  const { lastFloor, elevator, energy, greenHouseGas, includedFeatures, excludedFeatures } = criteria;
-  return (
-    [floor, constructionYear, condominiumFees, rentalCharges].some((range) => range !== UNBOUNDED) ||
-    [energy, greenHouseGas].some((letters) => letters.length > 0) ||
-    (includedFeatures | excludedFeatures) !== 0 ||
-    lastFloor ||
-    elevator !== null
-  );
 }

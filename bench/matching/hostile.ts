@@ -87,7 +87,24 @@ const KINDS: Record<string, { readonly searches: number; criteriaOf(position: nu
       includedPublishers: [`rare ${i}`, 'Agence 7'],
     }),
   },
+  '2,000 of 10 alternatives': { searches: 2_000, criteriaOf: alternately },
 };
+
+const DEPARTMENTS = ['06', '13', '31', '33', '44', '59', '69', '75', '83', '92'];
+
+/** Alternatives in the same ten departments, each by one of 50 publishers that hardly any advert has. */
+function alternately(position: number): Criteria {
+  const own = {
+    areas: { ...ANYTHING.areas, departmentCodes: DEPARTMENTS },
+    includedPublishers: agencies(position, 1e6),
+  };
+  const alternatives = Array.from({ length: 10 }, (_, i) => ({
+    ...ANYTHING,
+    ...own,
+    room: { min: null, max: 90 + i },
+  }));
+  return { ...ANYTHING, alternatives };
+}
 
 /** All criteria of a home at once, different for each search, and nearly all true for most homes. */
 function homely(position: number, orMissing: CriterionSet): Criteria {

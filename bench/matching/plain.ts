@@ -6,13 +6,13 @@
  */
 
 import RBush from 'rbush';
-import { hasAreas } from '../../src/engine/domain/areas.ts';
 import { type Criteria, satisfies } from '../../src/engine/domain/criteria.ts';
 import type { Range } from '../../src/engine/domain/criterion-kinds.ts';
+import { ASKED_CRITERIA } from '../../src/engine/domain/criterion-table.ts';
 import { isInCircle, isInPolygon } from '../../src/engine/domain/geo.ts';
 import type { PropertyFacts } from '../../src/engine/domain/property-facts.ts';
+import { excludesAdverts } from '../../src/engine/domain/site-category-criteria.ts';
 import { type FoldedText, foldTexts } from '../../src/engine/domain/word-phrases.ts';
-import { asksForHome } from './homes.ts';
 import { CompiledExpressions } from './plain-expressions.ts';
 
 /** Layout of a row: box, kinds, position of the search, then six minima and six maxima. */
@@ -41,6 +41,16 @@ const HAS_EXPRESSION = 1 << 19;
 
 const KM_PER_DEGREE = 111.19;
 const MEASURES = ['budget', 'surface', 'room', 'bedroom', 'pricePerMeter', 'landSurface'] as const;
+const KINDS_OF_ROW = [
+  'transactionType',
+  'propertyTypes',
+  'publisherTypes',
+  'withCoherentPrice',
+  'areas',
+  'expressions',
+];
+const IN_ROW = new Set<string>([...MEASURES, ...KINDS_OF_ROW]);
+const RARE = ASKED_CRITERIA.filter(({ name }) => !IN_ROW.has(name));
 
 interface Box {
   readonly minX: number;
@@ -201,21 +211,14 @@ function kindsOf(criteria: Criteria, box: Box): number {
   const { transactionType, propertyTypes, publisherTypes, withCoherentPrice, expressions } = criteria;
   const types = propertyTypes.reduce((set, type) => set | (1 << type), 0) || ANY_TYPE;
   const publishers = publisherTypes.reduce((set, type) => set | (1 << type), 0) || ANY_PUBLISHER;
-  const isOpen =
-    criteria.withVirtualTour ||
-    criteria.furnished !== null ||
-    asksForHome(criteria) ||
-    hasAreas(criteria.excludedAreas) ||
-    criteria.includedSiteCategories.length > 0 ||
-    criteria.excludedSiteCategories.length > 0;
   return (
     types |
     ((transactionType === null ? ANY_TRANSACTION : 1 << transactionType) << TRANSACTIONS) |
     (publishers << PUBLISHERS) |
     (withCoherentPrice ? NEEDS_COHERENT_PRICE : 0) |
     (box === EVERYWHERE ? 0 : HAS_AREA) |
-    (isOpen ? NEEDS_CHECK : 0) |
-    (expressions.length > 0 && criteria.excludedSiteCategories.length === 0 ? HAS_EXPRESSION : 0)
+    (RARE.some((row) => row.isSet(criteria)) ? NEEDS_CHECK : 0) |
+    (expressions.length > 0 && !excludesAdverts(criteria) ? HAS_EXPRESSION : 0)
   );
 }
 

@@ -168,7 +168,8 @@ function polygonRound({ lat, lon }: { lat: number; lon: number }, random: Random
   return random.chance(0.1) ? [outer, ringRound(lat, lon, km / 3, 6, random)] : [outer];
 }
 
-function ringRound(lat: number, lon: number, km: number, corners: number, random: Random): Position[] {
+/** A ring of `corners` corners, at most `km` from its centre. */
+export function ringRound(lat: number, lon: number, km: number, corners: number, random: Random): Position[] {
   const ring: Position[] = [];
   for (let i = 0; i < corners; i++) {
     const angle = (2 * Math.PI * i) / corners;

@@ -27,6 +27,9 @@ export interface Towns {
   draw(random: Random): Town;
   /** The nearest towns, beginning with the town itself. */
   neighbours(town: Town): readonly Town[];
+  nearest(lat: number, lon: number): Town;
+  /** A town with this INSEE code, or in this zip code or department. */
+  named(code: string): Town | undefined;
 }
 
 const NEIGHBOURS = 12;
@@ -63,7 +66,11 @@ export async function loadTowns(seed: number): Promise<Towns> {
     const near = location ?? random.one(known.get(town.departmentCode) ?? []);
     return near === undefined ? [] : [{ ...town, ...scatter(near, nearKm, random) }];
   });
-  return { all: towns, draw: drawer(towns), neighbours: neighbourFinder(towns) };
+  const byCode = new Map<string, Town>();
+  for (const town of towns) {
+    for (const code of [...town.inseeCodes, ...town.zipcodes, town.departmentCode]) byCode.set(code, town);
+  }
+  return { all: towns, draw: drawer(towns), ...neighbourFinder(towns), named: (code) => byCode.get(code) };
 }
 
 /** A location at a normally distributed distance of about `km`. */
@@ -94,12 +101,15 @@ function drawer(towns: readonly Town[]): (random: Random) => Town {
   };
 }
 
-function neighbourFinder(towns: readonly Town[]): (town: Town) => readonly Town[] {
+function neighbourFinder(towns: readonly Town[]): Pick<Towns, 'neighbours' | 'nearest'> {
   const tree = new KDBush(towns.length);
   for (const { lat, lon } of towns) tree.add(lon, lat);
   tree.finish();
-  const nearest = new Map(
-    towns.map((town) => [town, around(tree, town.lon, town.lat, NEIGHBOURS).map((i) => towns[i] as Town)]),
-  );
-  return (town) => nearest.get(town) as readonly Town[];
+  const nearestTo = (lat: number, lon: number, count: number) =>
+    around(tree, lon, lat, count).map((i) => towns[i] as Town);
+  const nearest = new Map(towns.map((town) => [town, nearestTo(town.lat, town.lon, NEIGHBOURS)]));
+  return {
+    neighbours: (town) => nearest.get(town) as readonly Town[],
+    nearest: (lat, lon) => nearestTo(lat, lon, 1)[0] as Town,
+  };
 }

@@ -3,10 +3,11 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Criteria } from '../../src/engine/domain/criteria.ts';
 import { formatExpressions } from '../../src/engine/domain/expressions.ts';
+import { featuresIn } from '../../src/engine/domain/features.ts';
 import { createClient } from '../../src/engine/store/clients.ts';
 import type { Database } from '../../src/engine/store/database.ts';
-import type { StoredMembers } from '../../src/engine/store/searches.ts';
 import { searchOf } from '../matching/population.ts';
+import { withRichAsked } from '../matching/rich.ts';
 import { loadTowns } from '../matching/towns.ts';
 
 export interface SavedSearchOptions {
@@ -15,13 +16,15 @@ export interface SavedSearchOptions {
   /** Share of the searches that have notifications on. */
   readonly notifyingShare: number;
   readonly endpoints: readonly string[];
+  /** Share of the searches with the criteria of `matching/rich`; default 0. */
+  readonly richShare?: number;
 }
 
 const ROWS_PER_INSERT = 5_000;
 const MIX = { nowhereShare: 0.003 };
 
 export async function insertSavedSearches(database: Database, options: SavedSearchOptions): Promise<void> {
-  const { count, seed, notifyingShare, endpoints } = options;
+  const { count, seed, notifyingShare, endpoints, richShare = 0 } = options;
   const towns = await loadTowns(seed);
   const client = await createClient(database, { name: 'benchmark' });
   for (let start = 0; start < count; start += ROWS_PER_INSERT) {
@@ -29,12 +32,13 @@ export async function insertSavedSearches(database: Database, options: SavedSear
       const position = start + offset;
       // Evenly spread, so that the share is exact and the same searches notify for every count.
       const isNotifying = Math.floor((position + 1) * notifyingShare) > Math.floor(position * notifyingShare);
+      const criteria = withRichAsked(searchOf(towns, seed, position, MIX), towns, seed, position, richShare);
       const endpoint = endpoints[position % endpoints.length] as string;
       return {
         id: randomUUID(),
         client_id: client.id,
         title: `search ${position}`,
-        members: membersOf(searchOf(towns, seed, position, MIX), `search ${position}`),
+        members: { title: `search ${position}`, ...membersOf(criteria) },
         notification_enabled: isNotifying,
         endpoint_recipient: `${endpoint}/matches`,
         event_endpoint: `${endpoint}/events`,
@@ -67,31 +71,40 @@ export async function insertSilentSearches(database: Database, count: number): P
 }
 
 /** Only the members that differ from the defaults, as the API stores them. */
-function membersOf(criteria: Criteria, title: string): StoredMembers {
-  const { circle, inseeCodes, departmentCodes, polygons } = criteria.areas;
+function membersOf(criteria: Criteria): object {
+  const { areas, excludedAreas, marketDifference, includedFeatures } = criteria;
+  const { circle } = areas;
   const stored: Record<string, unknown> = {
-    title,
     transactionType: criteria.transactionType,
-    propertyTypes: criteria.propertyTypes.length > 0 ? criteria.propertyTypes : null,
-    publisherTypes: criteria.publisherTypes.length > 0 ? criteria.publisherTypes : null,
+    propertyTypes: criteria.propertyTypes,
+    publisherTypes: criteria.publisherTypes,
     budgetMin: criteria.budget.min,
     budgetMax: criteria.budget.max,
     pricePerMeterMax: criteria.pricePerMeter.max,
     surfaceMin: criteria.surface.min,
     surfaceMax: criteria.surface.max,
+    landSurfaceMin: criteria.landSurface.min,
     roomMin: criteria.room.min,
     bedroomMin: criteria.bedroom.min,
+    marketDifferenceMin: marketDifference.min,
+    marketDifferenceMax: marketDifference.max,
+    includedFeatures: featuresIn(includedFeatures),
+    includedPublishers: criteria.includedPublishers,
+    excludedPublishers: criteria.excludedPublishers,
     expressions: formatExpressions(criteria.expressions),
     lat: circle && String(circle.lat),
     lon: circle && String(circle.lon),
     radius: circle && String(circle.radiusKm),
+    includedCities: areas.inseeCodes,
+    includedDepartments: areas.departmentCodes,
+    geoShapes: areas.polygons,
+    excludedInseeCodes: excludedAreas.inseeCodes,
+    excludedDepartments: excludedAreas.departmentCodes,
+    excludedZipcodes: excludedAreas.zipcodes,
+    excludedGeoShapes: excludedAreas.polygons,
+    alternatives: criteria.alternatives.map(membersOf),
   };
-  const differing = Object.entries(stored).filter(([, value]) => value !== null);
-  return {
-    ...(Object.fromEntries(differing) as StoredMembers),
-    ...(criteria.withCoherentPrice ? {} : { withCoherentPrice: null }),
-    ...(inseeCodes.length > 0 ? { includedCities: inseeCodes } : {}),
-    ...(departmentCodes.length > 0 ? { includedDepartments: departmentCodes } : {}),
-    ...(polygons.length > 0 ? { geoShapes: polygons } : {}),
-  };
+  const isUnset = (value: unknown): boolean => value === null || (Array.isArray(value) && value.length === 0);
+  const differing = Object.entries(stored).filter(([, value]) => !isUnset(value));
+  return { ...Object.fromEntries(differing), ...(criteria.withCoherentPrice ? {} : { withCoherentPrice: null }) };
 }

@@ -16,7 +16,7 @@ import { CHECK_ANSWERS, CHECK_COUNT, CHECK_INTEGERS, LANES, OPEN_ROW, SURE_ANSWE
 import { type PropertyView, readTexts, textsOf, viewOf } from './property-view.ts';
 import { RecordArena } from './records/arena.ts';
 import { holdsInRecord } from './records/check.ts';
-import { AWAIT_TEXT, Conditions, FAIL } from './records/conditions.ts';
+import { AWAIT_TEXT, Conditions, HOLD } from './records/conditions.ts';
 import {
   conditionsAt,
   expressionAt,
@@ -35,6 +35,7 @@ import {
   NEEDS_EXACT_CHECK,
   NEEDS_SHAPE_CHECK,
   NEEDS_TEXT_CHECK,
+  REPEATS,
 } from './rows/row-groups.ts';
 import { SearchRows } from './rows/search-rows.ts';
 import { SearchAddresses } from './search-addresses.ts';
@@ -222,24 +223,40 @@ class ColumnarSearchIndex implements SearchIndex {
       let source = integers[at + 1] as number;
       if ((attention & EXACT_BITS) !== 0) {
         const address = this.#readAhead.recordAt(exactChecks++);
-        if (!this.#holds(number, address, view)) continue;
-        source = conditionsAt(address, this.#records) || expressionAt(address, this.#records);
-      }
-      if ((attention & NEEDS_CONDITION_CHECK) !== 0) {
-        const verdict = this.#conditions.verdictOf(source);
-        if (verdict === FAIL) continue;
-        if (verdict === AWAIT_TEXT) {
-          this.#await(number, source, attention);
+        const others = isOfRecord(attention) ? undefined : this.#others.get(number);
+        if (others !== undefined) {
+          for (const one of [address, ...others]) this.#checkRecord(number, one, view);
           continue;
         }
-      } else if ((attention & NEEDS_TEXT_CHECK) !== 0) {
-        readTexts(view, this.#expressions);
-        if (!this.#expressions.holds(source)) continue;
-      } else if ((attention & (EXACT_BITS | NEEDS_SHAPE_CHECK)) === NEEDS_SHAPE_CHECK) {
+        if (!this.#holds(number, address, view)) continue;
+        source = conditionsAt(address, this.#records) || expressionAt(address, this.#records);
+      } else if ((attention & NEEDS_SHAPE_CHECK) !== 0) {
         if (!this.#shapes.hold(source, lat as number, lon as number)) continue;
       }
-      this.#add(number, attention, view);
+      this.#decide(number, source, attention, view);
     }
+  }
+
+  /** Decides by one of several records, for a row that states none. The row's own record is among them. */
+  #checkRecord(number: SearchNumber, address: number, view: PropertyView): void {
+    if (!this.#holds(number, address, view)) return;
+    const conditions = conditionsAt(address, this.#records);
+    const expression = expressionAt(address, this.#records);
+    const attention = conditions !== 0 ? NEEDS_CONDITION_CHECK : expression !== 0 ? NEEDS_TEXT_CHECK : 0;
+    this.#decide(number, conditions || expression, REPEATS | attention, view);
+  }
+
+  /** Adds the search if the conditions or the expressions hold; `source` is their address or id. */
+  #decide(number: SearchNumber, source: number, attention: number, view: PropertyView): void {
+    if ((attention & NEEDS_CONDITION_CHECK) !== 0) {
+      const verdict = this.#conditions.verdictOf(source);
+      if (verdict === AWAIT_TEXT) this.#await(number, source, attention);
+      if (verdict !== HOLD) return;
+    } else if ((attention & NEEDS_TEXT_CHECK) !== 0) {
+      readTexts(view, this.#expressions);
+      if (!this.#expressions.holds(source)) return;
+    }
+    this.#add(number, attention, view);
   }
 
   #holds(number: SearchNumber, address: number, view: PropertyView): boolean {

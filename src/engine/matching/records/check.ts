@@ -1,4 +1,4 @@
-/** Tests a property against a record's limits, needs and areas as exactly as `satisfies` in `domain/criteria`. */
+/** Tests a property against a record's types, limits, needs and areas as exactly as `satisfies` in `domain/criteria`. */
 
 import { isInCircle } from '../../domain/geo.ts';
 import type { PropertyView } from '../property-view.ts';
@@ -24,13 +24,13 @@ import {
 } from './layout.ts';
 import type { PolygonShapes } from './polygon-shapes.ts';
 
-/** Does not test the type again, because the property must already have passed a row of the search. */
 export function holdsInRecord(address: number, arena: RecordArena, view: PropertyView, shapes: PolygonShapes): boolean {
   const integers = arena.integersAt(address);
   const numbers = arena.numbersAt(address);
   const head = arena.integerOffset(address);
   const flags = integers[head + FLAGS] as number;
-  if ((((integers[head + KINDS] as number) >> NEEDS_SHIFT) & view.stated.lacking) !== 0) return false;
+  const kinds = integers[head + KINDS] as number;
+  if ((kinds & view.typeBit) === 0 || ((kinds >> NEEDS_SHIFT) & view.stated.lacking) !== 0) return false;
   let bound = arena.numberOffset(address) + HEAD_WORDS;
   const lists = bound - HEAD_WORDS + listsOffset(flags);
   for (let bit = 0; bit < BOUND_BITS; bit++) {

@@ -105,7 +105,7 @@ export class SearchRows {
     return this.places.count + this.terms.length + this.circles.length;
   }
 
-  /** `isOneOfSeveral`: the search has other records too. Then rows refer to this one, and the search may repeat. */
+  /** `isOneOfSeveral`: the search has other records too, and may repeat. */
   read(number: SearchNumber, address: number, isOneOfSeveral: boolean): void {
     const integers = this.#arena.integersAt(address);
     const head = this.#arena.integerOffset(address);
@@ -121,7 +121,7 @@ export class SearchRows {
     this.#readBounds(flags, address);
     this.#readPlaces(flags, address);
     row.attention = this.#attentionOf(flags, integers, head) | this.#readExcluded(address);
-    if (isOneOfSeveral) row.attention |= REPEATS | NEEDS_EXACT_CHECK;
+    if (isOneOfSeveral) row.attention |= REPEATS;
   }
 
   #readBounds(flags: number, address: number): void {
