@@ -9,10 +9,12 @@
 
 import { branchesOf, type Criteria, satisfies } from '../domain/criteria.ts';
 import type { SearchNumber } from '../domain/ids.ts';
+import { requestedCombinations } from '../domain/point-distances.ts';
 import { type PropertyFacts, sameFacts } from '../domain/property-facts.ts';
 import { CategoryBits } from './category-bits.ts';
 import { CodeTable } from './code-table.ts';
 import { CHECK_ANSWERS, CHECK_COUNT, CHECK_INTEGERS, LANES, OPEN_ROW, SURE_ANSWERS } from './kernel/layout.ts';
+import { RequestedCombinations } from './points/requested-combinations.ts';
 import { type PropertyView, readTexts, textsOf, viewOf } from './property-view.ts';
 import { RecordArena } from './records/arena.ts';
 import { holdsInRecord } from './records/check.ts';
@@ -62,6 +64,8 @@ export interface SearchIndexStats {
 
 export interface SearchIndex {
   readonly size: number;
+  /** Keys of the combinations of points of interest that searches name. */
+  readonly combinations: readonly string[];
   has(number: SearchNumber): boolean;
   /** Adds a search, or replaces its criteria. */
   upsert(number: SearchNumber, criteria: Criteria): void;
@@ -96,6 +100,7 @@ class ColumnarSearchIndex implements SearchIndex {
   readonly #others = new Map<SearchNumber, readonly number[]>();
   /** Criteria of the searches whose records are partial. */
   readonly #unusual = new Map<SearchNumber, Criteria>();
+  readonly #combinations = new RequestedCombinations();
   readonly #rows = new CandidateRows();
   readonly #searchRows = new SearchRows(this.#records, this.#expressions, this.#shapes);
   /** The property that is being matched; null between two calls. */
@@ -114,6 +119,10 @@ class ColumnarSearchIndex implements SearchIndex {
     return this.#addresses.size;
   }
 
+  get combinations(): readonly string[] {
+    return this.#combinations.all;
+  }
+
   has(number: SearchNumber): boolean {
     return this.#addresses.get(number) !== null;
   }
@@ -121,6 +130,7 @@ class ColumnarSearchIndex implements SearchIndex {
   upsert(number: SearchNumber, criteria: Criteria): void {
     this.delete(number);
     this.#lastFacts = null;
+    this.#combinations.set(number, requestedCombinations(criteria));
     const branches = branchesOf(criteria);
     const addresses = branches.map((branch) => writeRecord(branch, this.#records, this.#tables));
     if (addresses.some((address) => isPartial(address, this.#records))) this.#unusual.set(number, criteria);
@@ -142,6 +152,7 @@ class ColumnarSearchIndex implements SearchIndex {
     this.#others.delete(number);
     this.#addresses.delete(number);
     this.#unusual.delete(number);
+    this.#combinations.set(number, []);
     return true;
   }
 
