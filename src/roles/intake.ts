@@ -45,9 +45,7 @@ export async function openIntake(parts: Parts, databaseUrl: string): Promise<Mat
   const medians = followMedians(database, parts.reference.nameOf);
   const matcher = await openMatcher(parts);
   const points = followPoints(database);
-  const renew = async (): Promise<void> => {
-    await Promise.all([medians.renew(), points.renew(matcher.combinations)]);
-  };
+  const renew = () => Promise.all([medians.renew(), points.renew(matcher.combinations)]);
   // Each term retries this, so that what needs only PostgreSQL does not wait for NATS.
   await ensureIntake(broker).catch((error: Error) => onTransientError('stream of adverts', error));
   await ensureRejections(broker).catch((error: Error) => onTransientError('stream of rejections', error));
@@ -69,13 +67,10 @@ export async function openIntake(parts: Parts, databaseUrl: string): Promise<Mat
   const noteProgress = parts.stalls.follow('intake', () => gate.isOpen && (intake?.depth ?? 0) > 0);
   const observed = parts.observers.timed(matcher);
   const sampling = sampleMatches(observed.match);
+  const compared = { medians: () => medians.current, nearest: () => points.current };
   const startTerm = createTermStart(
     parts,
-    {
-      matcher: { ...observed, match: sampling.match },
-      medians: () => medians.current,
-      nearest: () => points.current,
-    },
+    { ...compared, matcher: { ...observed, match: sampling.match } },
     { gate, breaker, noteProgress, renew },
   );
   const leadership = await startLeadership({
@@ -144,7 +139,7 @@ interface IntakeControls {
   readonly breaker: IntakeBreaker;
   readonly noteProgress: () => void;
   /** Reads the stored medians and points of interest again. */
-  readonly renew: () => Promise<void>;
+  readonly renew: () => Promise<unknown>;
 }
 
 const RESTORED =
@@ -218,7 +213,7 @@ interface Maintenance {
 /** The leader also does the work that only one instance should do, so that this work needs no other lock. */
 function maintainAlongside(
   { config, log, database, broker, observers, onTransientError }: Parts,
-  renew: () => Promise<void>,
+  renew: () => Promise<unknown>,
   sampling: MatchSampling,
 ): Maintenance {
   const kept: readonly Maintenance[] = [
@@ -253,7 +248,7 @@ function maintainAlongside(
     startTask({
       what: 'stored medians and points of interest',
       everyMs: RENEW_EVERY_MS,
-      work: renew,
+      work: async () => void (await renew()),
       onTransientError,
     }),
     startTask({

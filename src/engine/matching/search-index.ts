@@ -14,7 +14,6 @@ import { type PropertyFacts, sameFacts } from '../domain/property-facts.ts';
 import { CategoryBits } from './category-bits.ts';
 import { CodeTable } from './code-table.ts';
 import { CHECK_ANSWERS, CHECK_COUNT, CHECK_INTEGERS, LANES, OPEN_ROW, SURE_ANSWERS } from './kernel/layout.ts';
-import { RequestedCombinations } from './points/requested-combinations.ts';
 import { type PropertyView, readTexts, textsOf, viewOf } from './property-view.ts';
 import { RecordArena } from './records/arena.ts';
 import { holdsInRecord } from './records/check.ts';
@@ -100,7 +99,6 @@ class ColumnarSearchIndex implements SearchIndex {
   readonly #others = new Map<SearchNumber, readonly number[]>();
   /** Criteria of the searches whose records are partial. */
   readonly #unusual = new Map<SearchNumber, Criteria>();
-  readonly #combinations = new RequestedCombinations();
   readonly #rows = new CandidateRows();
   readonly #searchRows = new SearchRows(this.#records, this.#expressions, this.#shapes);
   /** The property that is being matched; null between two calls. */
@@ -120,7 +118,8 @@ class ColumnarSearchIndex implements SearchIndex {
   }
 
   get combinations(): readonly string[] {
-    return this.#combinations.all;
+    const unusual = [...this.#unusual.values()].flatMap(requestedCombinations);
+    return [...new Set([...this.#conditions.combinations, ...unusual])];
   }
 
   has(number: SearchNumber): boolean {
@@ -130,7 +129,6 @@ class ColumnarSearchIndex implements SearchIndex {
   upsert(number: SearchNumber, criteria: Criteria): void {
     this.delete(number);
     this.#lastFacts = null;
-    this.#combinations.set(number, requestedCombinations(criteria));
     const branches = branchesOf(criteria);
     const addresses = branches.map((branch) => writeRecord(branch, this.#records, this.#tables));
     if (addresses.some((address) => isPartial(address, this.#records))) this.#unusual.set(number, criteria);
@@ -152,7 +150,6 @@ class ColumnarSearchIndex implements SearchIndex {
     this.#others.delete(number);
     this.#addresses.delete(number);
     this.#unusual.delete(number);
-    this.#combinations.set(number, []);
     return true;
   }
 

@@ -88,7 +88,7 @@ export async function explainPair(
   if (search === null) return null;
   const { members } = search.versions.at(-1) as RecordedVersion;
   const criteria = criteriaOf(members, siteCategoryName);
-  const subject = await withDistances(requested, criteria, explaining);
+  const subject = await withDistances(requested, criteria, explaining.followedPoints);
   const points = explaining.points();
   const evaluations = evaluate(criteria, subject.facts).map((one) =>
     // The names of agencies are from contacts.

@@ -3,21 +3,22 @@
 import type { Criteria, Evaluation } from '../../engine/domain/criteria.ts';
 import { combinationKey, distanceTo, requestedCombinations } from '../../engine/domain/point-distances.ts';
 import type { PointsEvaluated } from '../../engine/domain/points-criterion.ts';
+import type { Compared } from '../../engine/domain/property-document.ts';
 import type { PropertyFacts } from '../../engine/domain/property-facts.ts';
+import type { FollowedPoints } from '../../engine/maintenance/followed-points.ts';
 import type { PointIndex } from '../../engine/matching/points/poi-index.ts';
-import type { Explaining, Subject } from './explanation.ts';
 
 /** The subject with today's distances, if it lacks some that the criteria compare. */
-export async function withDistances<Of extends Pick<Subject, 'facts' | 'medians'>>(
+export async function withDistances<Of extends { readonly facts: PropertyFacts; readonly medians: Compared }>(
   subject: Of,
   criteria: Criteria,
-  { followedPoints }: Pick<Explaining, 'followedPoints'>,
+  followed: Pick<FollowedPoints, 'renew'>,
 ): Promise<Of> {
   const { facts, medians } = subject;
   const { lat, lon, distances } = facts;
   const missing = requestedCombinations(criteria).filter((key) => distances?.[key] === undefined);
   if (missing.length === 0 || lat === null || lon === null) return subject;
-  const nearest = await followedPoints.renew(missing);
+  const nearest = await followed.renew(missing);
   const completed = { ...facts, distances: nearest.complete(distances, lat, lon) };
   return { ...subject, facts: completed, medians: { ...medians, nearest } };
 }

@@ -82,7 +82,7 @@ const ANSWERS = {
     for await (const searches of readMembersOf(database, clientId)) {
       for (const { number, members } of searches) {
         const criteria = criteriaOf(members, siteCategoryName);
-        const compared = await withDistances({ facts, medians }, criteria, { followedPoints: points });
+        const compared = await withDistances({ facts, medians }, criteria, points);
         if (satisfies(criteria, compared.facts)) satisfied.push(number);
         await slices.yieldIfDue();
       }

@@ -141,6 +141,7 @@ const EDITED = {
   hidePropertyContact: asIs<boolean>(false),
   /** Not edited here: sent back as answered. */
   alternatives: asIs<SearchDocument['alternatives']>([]),
+  pointsOfInterest: asIs<SearchDocument['pointsOfInterest']>([]),
   lat: DECIMAL,
   lon: DECIMAL,
   radius: DECIMAL,

@@ -24,6 +24,7 @@ const CRITERIA = {
   excludedFeatures: both('Without', 'Sans'),
   includedSiteCategories: both('Categories of site', 'Catégories de site'),
   includedPublishers: both('Agencies', 'Agences'),
+  pointsOfInterest: both('Points of interest', 'Points d’intérêt'),
 };
 
 export const terms = {

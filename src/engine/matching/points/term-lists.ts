@@ -19,6 +19,12 @@ export class TermLists {
   /** Ids by content. */
   readonly #ids = new Map<string, number>();
   readonly #free: number[] = [];
+  /** Number of terms by combination. */
+  readonly #counts = new Map<string, number>();
+
+  get combinations(): Iterable<string> {
+    return this.#counts.keys();
+  }
 
   /** Counts one more use of the list and returns its id; 0 for an empty list. */
   use(requested: readonly PointTerm[]): number {
@@ -27,6 +33,7 @@ export class TermLists {
     const content = terms.map(({ key, min, max }) => `${key}/${min}/${max}`).join();
     const id = this.#ids.get(content) ?? this.#free.pop() ?? this.#ids.size + 1;
     const list = this.#lists[id] ?? { terms, content, uses: 0 };
+    if (list.uses === 0) this.#count(list, 1);
     list.uses += 1;
     this.#lists[id] = list;
     this.#ids.set(content, id);
@@ -41,6 +48,15 @@ export class TermLists {
     this.#lists[id] = undefined;
     this.#ids.delete(list.content);
     this.#free.push(id);
+    this.#count(list, -1);
+  }
+
+  #count({ terms }: TermList, by: number): void {
+    for (const { key } of terms) {
+      const count = (this.#counts.get(key) ?? 0) + by;
+      if (count === 0) this.#counts.delete(key);
+      else this.#counts.set(key, count);
+    }
   }
 
   /** Whether all terms hold; with `acceptsUnknown`, whether none has a known distance outside its limits. */

@@ -90,6 +90,10 @@ export class Conditions {
     return this.#addresses.size;
   }
 
+  get combinations(): Iterable<string> {
+    return this.#points.combinations;
+  }
+
   get bytes(): number {
     return this.#arena.bytes;
   }
