@@ -15,8 +15,7 @@ import type { Database, Queryable } from './engine/store/database.ts';
 import type { Requeued } from './engine/store/resends.ts';
 import type { Batches } from './engine/store/retention.ts';
 import type { EstimateMatches } from './engine/store/searches.ts';
-import type { Unary } from './grpc/call.ts';
-import type { AdminServiceServer } from './grpc/generated/vigie/admin/v1/admin.ts';
+import type { Rpcs } from './grpc/call.ts';
 import type { Metrics } from './metrics.ts';
 import type { ApiDependencies, KeepChoice } from './rest/dependencies.ts';
 import type { QueryLimiter } from './rest/limits.ts';
@@ -55,7 +54,7 @@ export interface Feature {
   readonly contract?: Contract;
   readonly routes?: (router: Router, dependencies: ApiDependencies, limiter: QueryLimiter) => void;
   /** The feature's methods in the operators' gRPC interface. A method that no feature has answers UNIMPLEMENTED. */
-  readonly rpcs?: (usual: Unary) => Partial<AdminServiceServer>;
+  readonly rpcs?: Rpcs;
   /** Estimates the matches of a search. Without this function, the estimate is 0. */
   readonly estimate?: (database: Queryable) => () => Promise<EstimateMatches>;
   /** Resends, for an operator, a delivery that is not a webhook; null if the feature has no such delivery. */

@@ -5,7 +5,7 @@ import type { Activity } from './engine/domain/activity.ts';
 import { createdAtOf } from './engine/domain/ids.ts';
 import { nearestName } from './engine/domain/nearest-name.ts';
 import type { Matcher } from './engine/intake/matcher.ts';
-import type { DeadLetteredMessage } from './engine/intake/recorded-batch.ts';
+import type { DeadLetteredMessage, RecordedBatch } from './engine/intake/recorded-batch.ts';
 import type { Recorded } from './engine/intake/recorder.ts';
 import type { IntakeDependencies } from './engine/intake/recording.ts';
 import type { ActivityFeed } from './engine/maintenance/activity.ts';
@@ -15,26 +15,14 @@ import type { DeadEndpoint, FailureSeries } from './engine/store/endpoints.ts';
 import type { Log } from './log.ts';
 import type { Metrics } from './metrics.ts';
 
-export interface Observers {
-  readonly onRecorded: IntakeDependencies['onRecorded'];
-  readonly onAttempt: (settled: SettledAttempt) => void;
-  readonly onMissing: (count: number) => void;
-  readonly onAborted: (count: number) => void;
-  readonly onEndpointDead: (dead: DeadEndpoint) => void;
-  readonly onFailureSeries: (series: FailureSeries) => void;
-  readonly onSwept: (sweep: Sweep) => void;
-  readonly crawlers: CrawlerObservers;
-  /** Wraps the matcher to time each match. */
-  timed(matcher: Matcher): Pick<Matcher, 'match' | 'notifying'>;
-  observeRequests(server: Server): void;
-}
+export type Observers = ReturnType<typeof createObservers>;
 
 /** Maximum number of dead letters that are logged per batch. */
 const DEAD_LETTERS_SHOWN = 10;
 
-export function createObservers(metrics: Metrics, log: Log, feed: ActivityFeed): Observers {
+export function createObservers(metrics: Metrics, log: Log, feed: ActivityFeed) {
   return {
-    onRecorded(recorded, { understood, deadLettered }, seconds) {
+    onRecorded(recorded: Recorded, { understood, deadLettered }: RecordedBatch, seconds: number): void {
       for (const [outcome, count] of Object.entries(recorded.outcomes)) metrics.changes.inc({ outcome }, count);
       metrics.events.inc(recorded.events.length);
       metrics.matches.inc(recorded.began.length);
@@ -50,34 +38,35 @@ export function createObservers(metrics: Metrics, log: Log, feed: ActivityFeed):
       log.debug(summaryOf(recorded, deadLettered.length, seconds), 'recorded');
       feed.publish(() => activitiesOf(recorded, new Date(nowMs).toISOString()));
     },
-    onAttempt(settled) {
+    onAttempt(settled: SettledAttempt): void {
       countAttempt(metrics, settled);
       logAttempt(log, settled);
       feed.publish(() => [attemptActivity(settled)]);
     },
-    onMissing(count) {
+    onMissing(count: number): void {
       metrics.repairs.inc({ kind: 'missing' }, count);
       log.warn({ count }, 'NATS has no message for some due retries. These retries are made from the database.');
     },
-    onAborted(count) {
+    onAborted(count: number): void {
       metrics.repairs.inc({ kind: 'aborted' }, count);
       log.warn({ count }, 'Attempts of processes that ended early were recorded as aborted.');
     },
-    onEndpointDead({ key, failingSince, failureCount }) {
+    onEndpointDead({ key, failingSince, failureCount }: DeadEndpoint): void {
       log.warn({ endpoint: key, failingSince, failures: failureCount }, 'A dead endpoint was paused.');
     },
-    onFailureSeries({ key, since, error, endedAfter }) {
+    onFailureSeries({ key, since, error, endedAfter }: FailureSeries): void {
       const line = { endpoint: key, since, error };
       if (endedAfter === null) log.info(line, 'An endpoint fails.');
       else log.info({ ...line, failures: endedAfter }, 'An endpoint answers again.');
     },
-    onSwept({ removed, durationMs }) {
+    onSwept({ removed, durationMs }: Sweep): void {
       for (const [table, count] of Object.entries(removed)) metrics.removed.inc({ table }, count);
       if (Object.keys(removed).length > 0) log.info({ ...removed, durationMs }, 'Expired data was removed.');
     },
     crawlers: observeCrawlers(metrics, log),
-    timed: (matcher) => timedMatcher(matcher, metrics),
-    observeRequests(server) {
+    /** Wraps the matcher to time each match. */
+    timed: (matcher: Matcher) => timedMatcher(matcher, metrics),
+    observeRequests(server: Server): void {
       server.on('request', ({ method = '' }: IncomingMessage, response: ServerResponse) => {
         const startedAt = performance.now();
         response.once('close', () => {
@@ -91,7 +80,7 @@ export function createObservers(metrics: Metrics, log: Log, feed: ActivityFeed):
   };
 }
 
-function timedMatcher(matcher: Matcher, metrics: Metrics): ReturnType<Observers['timed']> {
+function timedMatcher(matcher: Matcher, metrics: Metrics): Pick<Matcher, 'match' | 'notifying'> {
   return {
     notifying: matcher.notifying,
     match(facts) {

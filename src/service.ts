@@ -4,14 +4,14 @@
  */
 
 import type { Server } from 'node:http';
-import { createServer } from 'node:net';
 import Koa from 'koa';
 import type { Config } from './config.ts';
 import { assertServable } from './config-conflicts.ts';
-import { pause } from './engine/actor/waiting.ts';
+import { orAborted, pause } from './engine/actor/waiting.ts';
 import { DatabaseUnreachableError } from './engine/store/database-servers.ts';
 import { isPassingRefusal } from './engine/store/outage.ts';
 import { FEATURES } from './features.ts';
+import { tryPort } from './local/child-server.ts';
 import type { Log } from './log.ts';
 import { createOperations } from './rest/operations.ts';
 import { Problem, reportProblems } from './rest/problem.ts';
@@ -19,32 +19,26 @@ import { REFUSALS } from './rest/sentences.ts';
 import { openAdmin } from './roles/admin.ts';
 import { openApi } from './roles/api.ts';
 import { openDelivery } from './roles/deliver.ts';
-import { openFoundation, startFailure } from './roles/foundation.ts';
+import { type Foundation, openFoundation, startFailure } from './roles/foundation.ts';
 import { closeServer, createHttpServer, listen } from './roles/http-server.ts';
 import { openIntake } from './roles/intake.ts';
 import { openOperations, type Progress } from './roles/operations.ts';
 import type { Parts } from './roles/parts.ts';
 import { createShutdown, type Shutdown } from './shutdown.ts';
 
-export interface Service {
-  readonly databaseUrl: string;
-  readonly natsUrl: string;
-  /** The file with the crawlers' URL of the embedded NATS server; null if NATS_URL is set. */
-  readonly natsCredentialsFile: string | null;
+export interface Service extends Omit<Foundation, 'parts'> {
   /** Null without the role `api`. */
   readonly apiUrl: string | null;
   readonly operationsUrl: string;
   /** `host:port` of the admin interface (gRPC); null without the role `admin`. */
   readonly adminAddress: string | null;
-  /** Resolves with the reason if the service cannot continue. */
-  readonly failed: Promise<string>;
   /** Announces its end, stops pulling, finishes the work in progress, and closes. Rejects after the drain timeout. */
   stop(): Promise<void>;
 }
 
 /** State that outlives a failed attempt to start. */
 interface Start {
-  readonly placeholder: PlaceholderServers;
+  readonly placeholder: ReturnType<typeof createPlaceholderServers>;
   /** True once PostgreSQL has accepted a connection. A later refusal is then an outage, not a wrong setting. */
   isDatabaseKnown: boolean;
 }
@@ -78,7 +72,7 @@ async function tryStart(
   config: Config,
   log: Log,
   start: Start,
-  ending: AbortSignal | undefined,
+  ending = new AbortController().signal,
 ): Promise<Service | string> {
   const shutdown = createShutdown(log);
   const progress: Progress = { phase: 'starting', isIndexLoaded: !config.roles.includes('intake') };
@@ -88,7 +82,8 @@ async function tryStart(
   };
   const opened = openAll(config, log, shutdown, progress, start);
   try {
-    return { ...(await unlessAborted(opened, ending)), stop };
+    const brokenOff = () => new StartBrokenOffError('the service was stopped while it was starting');
+    return { ...(await orAborted(opened, ending, brokenOff)), stop };
   } catch (error) {
     // The interrupted step fails later, because its dependencies are closed. That error is ignored.
     opened.catch(() => undefined);
@@ -138,28 +133,11 @@ export class StartBrokenOffError extends Error {
   readonly code = 'START_BROKEN_OFF';
 }
 
-function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return work;
-  return new Promise((resolve, reject) => {
-    const breakOff = (): void => reject(new StartBrokenOffError('the service was stopped while it was starting'));
-    if (signal.aborted) breakOff();
-    signal.addEventListener('abort', breakOff, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', breakOff));
-  });
-}
-
-interface PlaceholderServers {
-  /** Listens, unless it already does, and answers with `reason`. */
-  open(reason: string): Promise<void>;
-  /** Resolves when the ports are free. */
-  close(): Promise<void>;
-}
-
 const CONNECTIONS_MAX = 256;
 const RETRY_AFTER_SECONDS = '5';
 
 /** Answers on the ports of a service that cannot start yet: the process is alive but not ready, and why. */
-function createPlaceholderServers({ roles, operations, api }: Config, log: Log): PlaceholderServers {
+function createPlaceholderServers({ roles, operations, api }: Config, log: Log) {
   const bounds = { connectionsMax: CONNECTIONS_MAX };
   let reason = '';
   let servers: readonly Server[] = [];
@@ -173,7 +151,8 @@ function createPlaceholderServers({ roles, operations, api }: Config, log: Log):
     throw new Problem(503, REFUSALS.starting, { headers: { 'Retry-After': RETRY_AFTER_SECONDS } });
   });
   return {
-    async open(why) {
+    /** Listens, unless it already does, and answers with `why`. */
+    async open(why: string): Promise<void> {
       reason = why;
       if (servers.length > 0) return;
       const ending = new AbortController().signal;
@@ -182,7 +161,8 @@ function createPlaceholderServers({ roles, operations, api }: Config, log: Log):
       servers = roles.includes('api') ? [ours, clients] : [ours];
       await Promise.all([listen(ours, operations, ending), servers.length > 1 && listen(clients, api, ending)]);
     },
-    async close() {
+    /** Resolves when the ports are free. */
+    async close(): Promise<void> {
       await Promise.all(servers.map((server) => closeServer(server)));
       servers = [];
     },
@@ -208,24 +188,13 @@ async function assertPortsFree({ roles, operations, api, admin }: Config): Promi
   if (found.length > 0) throw new PortTakenError(found.join('\n'));
 }
 
-interface Wanted {
-  readonly setting: string;
-  readonly host: string;
-  readonly port: number;
-}
-
 /** Null if the address is available. */
-function problemOf({ setting, host, port }: Wanted): Promise<string | null> {
-  return new Promise((settle) => {
-    const probe = createServer();
-    probe.once('error', ({ code, message }: NodeJS.ErrnoException) => {
-      const address = `${host}:${port}`;
-      settle(
-        code === 'EADDRINUSE'
-          ? `Another program listens on ${address}. Stop it, or set ${setting}_ADDRESS to a free port (0 selects one).`
-          : `Cannot listen on ${address} (${message}). Correct ${setting}_ADDRESS.`,
-      );
-    });
-    probe.listen(port, host, () => probe.close(() => settle(null)));
-  });
+function problemOf({ setting, host, port }: Readonly<{ setting: string; host: string; port: number }>) {
+  return tryPort(host, port).then(
+    () => null,
+    ({ code, message }: NodeJS.ErrnoException) =>
+      code === 'EADDRINUSE'
+        ? `Another program listens on ${host}:${port}. Stop it, or set ${setting}_ADDRESS to a free port (0 selects one).`
+        : `Cannot listen on ${host}:${port} (${message}). Correct ${setting}_ADDRESS.`,
+  );
 }

@@ -10,10 +10,13 @@ import {
   criteriaOf,
   type Draft,
   draftOf,
+  NEW_ALTERNATIVE,
   NEW_DRAFT,
+  sentPosition,
   withPricePercent,
 } from '../src/console/page/editor/draft.ts';
 import { floodOf } from '../src/console/page/editor/flood.ts';
+import { NEW_POINT } from '../src/console/page/editor/nearby-points.ts';
 import { violationsOf } from '../src/console/page/editor/violations.ts';
 import { decoded } from '../src/console/page/fragment.ts';
 import { distanceKm as pageDistanceKm, worldLength, worldX, worldY } from '../src/console/page/map/projection.ts';
@@ -63,6 +66,14 @@ const SAVED = {
   eventThresholds: { price: { percent: 5, since: 'told' }, surface: { amount: 3 } },
   hidePropertyContact: false,
   orMissing: ['budget', 'areas', 'expressions'],
+  alternatives: [
+    { roomMin: 4, includedDepartments: [{ '@id': '/departments/13', departmentCode: '13', name: 'Bouches-du-Rhône' }] },
+    { surfaceMin: 80, propertyTypes: 1, elevator: true, orMissing: ['surface'] },
+  ],
+  pointsOfInterest: [
+    { facility: 'school', attributes: { schoolType: 'lycée', operatorType: 'public' }, within: 1.5 },
+    { facility: 'restaurant', beyond: 0.3 },
+  ],
 } as unknown as SearchDocument;
 
 test('a search that is opened and saved without a change keeps its members and its meaning', () => {
@@ -80,6 +91,49 @@ test('a change is sent as the members that it changed', () => {
   const before = draftOf(SAVED);
   const after = { ...before, budgetMax: '250000', includedZipcodes: [] };
   assert.deepEqual(changesOf(bodyOf(before), bodyOf(after)), { budgetMax: 250_000, includedZipcodes: [] });
+});
+
+test('an alternative is sent with the criteria that it sets, and left out without one', () => {
+  const draft = draftOf(SAVED);
+  assert.deepEqual(bodyOf(draft).alternatives, [
+    { roomMin: 4, includedDepartments: ['/departments/13'] },
+    { surfaceMin: 80, propertyTypes: 1, elevator: true, orMissing: ['surface'] },
+  ]);
+  const [first = NEW_ALTERNATIVE, second = NEW_ALTERNATIVE] = draft.alternatives;
+  const changed = { ...draft, alternatives: [NEW_ALTERNATIVE, { ...second, surfaceMin: '', floorMin: '1' }, first] };
+  assert.deepEqual(changesOf(bodyOf(draft), bodyOf(changed)), {
+    alternatives: [
+      { propertyTypes: 1, elevator: true, floorMin: 1 },
+      { roomMin: 4, includedDepartments: ['/departments/13'] },
+    ],
+  });
+  assert.deepEqual(
+    [0, 1, 2, 3].map((at) => sentPosition(changed, at)),
+    [-1, 0, 1, -1],
+  );
+  const added = bodyOf({ ...NEW_DRAFT, alternatives: [{ ...NEW_ALTERNATIVE, transactionType: '1', floorMax: '2' }] });
+  assert.deepEqual(added.alternatives, [{ transactionType: '1', floorMax: 2, orMissing: ['floor'] }]);
+});
+
+test('points of interest are sent as they were read, cleared by null, and not sent where there is none', () => {
+  const draft = draftOf(SAVED);
+  const read = [
+    { facility: 'school', attributes: { schoolType: 'lycée', operatorType: 'public' }, within: 1.5 },
+    { facility: 'restaurant', beyond: 0.3 },
+  ];
+  assert.deepEqual(bodyOf(draft).pointsOfInterest, read);
+  const cleared = bodyOf({ ...draft, pointsOfInterest: [] });
+  assert.deepEqual(changesOf(bodyOf(draft), cleared), { pointsOfInterest: null });
+  assert.ok(!JSON.stringify(bodyOf(NEW_DRAFT)).includes('pointsOfInterest'));
+  const [school = NEW_POINT] = draft.pointsOfInterest;
+  const typed = [
+    { ...school, facility: 'hospital', km: '2,5' },
+    { ...NEW_POINT, km: 'loin' },
+  ];
+  assert.deepEqual(bodyOf({ ...NEW_DRAFT, pointsOfInterest: typed }).pointsOfInterest, [
+    { facility: 'hospital', within: 2.5 },
+    { facility: 'school', within: 'loin' },
+  ]);
 });
 
 test('a threshold on the price is set, changed and cleared, and leaves the others as they are', () => {
@@ -145,8 +199,16 @@ test('a violation within a member is shown at its field, and one without a field
     { propertyPath: 'includedCities[2]', message: 'is unknown' },
     { propertyPath: 'budgetMin', message: 'must not be above budgetMax' },
     { propertyPath: 'nowhere', message: 'is no member' },
+    { propertyPath: 'alternatives[1].budgetMin', message: 'is set on the search' },
+    { propertyPath: 'alternatives[1]', message: 'has too many places' },
+    { propertyPath: 'alternatives', message: 'has too many items' },
   ];
-  const violations = violationsOf(list, ['includedCities', 'budgetMin']);
+  const violations = violationsOf(list, ['includedCities', 'budgetMin', 'alternatives']);
+  const alternative = violations.within('alternatives[1]');
+  assert.equal(alternative.of('budgetMin'), 'is set on the search');
+  assert.deepEqual(alternative.others, ['has too many places']);
+  assert.ok(violations.within('alternatives[10]').isEmpty && violations.within('alternatives[-1]').isEmpty);
+  assert.equal(violations.ofWhole('alternatives'), 'has too many items');
   assert.equal(violations.of('includedCities'), 'is unknown');
   assert.equal(violations.of('title'), undefined);
   assert.deepEqual(violations.others, ['nowhere: is no member']);

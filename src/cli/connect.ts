@@ -41,12 +41,7 @@ export async function notifyDaemons(config: Config, changed: keyof typeof OTHERW
   const url = await knownNatsUrl(config);
   if (url === undefined) return;
   try {
-    const broker = await connectBroker({
-      url,
-      namespace: config.namespace,
-      name: 'vigie command',
-      onStatus: () => undefined,
-    });
+    const broker = await connectBroker({ url, namespace: config.namespace, name: 'vigie command' });
     announceChange(broker, changed);
     await broker.connection.flush();
     await broker.close();
@@ -61,7 +56,10 @@ async function knownNatsUrl(config: Config): Promise<string | undefined> {
 
 /** Runs `work` on the migrated database, and closes what it opened. */
 export async function withDatabase<T>(config: Config, work: (database: Database) => Promise<T>): Promise<T> {
-  return withDatabaseUrl(config, (url) => onDatabase(url, work));
+  return withDatabaseUrl(config, async (url) => {
+    await migrate(url);
+    return onDatabase(url, work);
+  });
 }
 
 /** Runs `work` on the database without migrating it. */
@@ -79,9 +77,9 @@ export async function withDatabaseUrl<T>(config: Config, work: (url: string) => 
   }
 }
 
-async function onDatabase<T>(url: string, work: (database: Database) => Promise<T>): Promise<T> {
-  await migrate(url);
-  const database = openDatabase({ url, connectionsMax: 2, onConnectionLost: () => undefined });
+/** Runs `work` on the database at `url`, and closes the connections. */
+export async function onDatabase<T>(url: string, work: (database: Database) => Promise<T>): Promise<T> {
+  const database = openDatabase({ url, connectionsMax: 2 });
   try {
     return await work(database);
   } finally {

@@ -12,7 +12,7 @@ import type { Config } from '../config.ts';
 import { InFlight } from '../engine/actor/waiting.ts';
 import { type Broker, connectBroker } from '../engine/broker/connection.ts';
 import { brokerReason, isBrokerFull } from '../engine/broker/outage.ts';
-import { type Publication, publish } from '../engine/broker/publish.ts';
+import { publish } from '../engine/broker/publish.ts';
 import { advertSubject, ensureAdvertsStream } from '../engine/broker/topology.ts';
 import { decodeIntakeMessage, RejectedMessageError } from '../engine/domain/intake-message.ts';
 import { nearestHint } from '../engine/domain/nearest-name.ts';
@@ -43,11 +43,7 @@ export async function publishFile(
   stopping: AbortSignal,
 ): Promise<void> {
   const input = await openLines(file);
-  const broker = await connectBroker({
-    url: await natsUrlOf(config),
-    name: 'vigie publish',
-    onStatus: () => undefined,
-  });
+  const broker = await connectBroker({ url: await natsUrlOf(config), name: 'vigie publish' });
   const progress = startProgress(`publishing ${input.path}`, 'messages');
   const summary: Summary = { published: 0, duplicates: 0, refused: 0 };
   try {
@@ -129,15 +125,8 @@ function unknownMemberReporter(progress: Progress): (lineNumber: number, member:
   };
 }
 
-interface ReadLine {
-  /** Null if the line is refused. */
-  readonly publication: Publication | null;
-  readonly reason: string;
-  readonly unknown: readonly UnknownMember[];
-}
-
-/** The message id is the hash of the content, so that sending a file twice in a row changes nothing. */
-function readLine(line: string, isStrict: boolean): ReadLine {
+/** The message id is the hash of the content, so that sending a file twice in a row changes nothing. Null if the line is refused. */
+function readLine(line: string, isStrict: boolean) {
   const bytes = Buffer.from(line);
   const unknown: UnknownMember[] = [];
   try {

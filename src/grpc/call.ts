@@ -5,8 +5,15 @@
  */
 
 import type { EventEmitter } from 'node:events';
-import type { ServerReadableStream, ServerUnaryCall, ServerWritableStream, sendUnaryData } from '@grpc/grpc-js';
+import type {
+  handleUnaryCall,
+  ServerReadableStream,
+  ServerUnaryCall,
+  ServerWritableStream,
+  sendUnaryData,
+} from '@grpc/grpc-js';
 import { status } from '@grpc/grpc-js';
+import { orAborted } from '../engine/actor/waiting.ts';
 import type { AskThread } from '../engine/actor/worker-thread.ts';
 import { cancellable } from '../engine/store/cancellable.ts';
 import { isDatabaseOutage } from '../engine/store/outage.ts';
@@ -21,6 +28,7 @@ import {
   statusOf,
   unavailable,
 } from './errors.ts';
+import type { AdminServiceServer, AdminServiceService } from './generated/vigie/admin/v1/admin.ts';
 import { snakeCase } from './names.ts';
 
 export interface CallContext {
@@ -46,9 +54,14 @@ type AnyCall =
   | ServerWritableStream<unknown, unknown>;
 
 /** `own`: the dependencies; their database cancels its statements when the call ends. */
-export type Handle<Q, R> = (request: Q, own: AdminDependencies, context: CallContext) => Promise<R>;
+type Handle<Q, R> = (request: Q, own: AdminDependencies, context: CallContext) => Promise<R>;
 
-export type Unary = <Q, R>(handle: Handle<Q, R>) => (call: ServerUnaryCall<Q, R>, callback: sendUnaryData<R>) => void;
+/** The functions that answer methods with one request and one answer, by the name of the method. */
+export type Rpcs = {
+  readonly [Name in keyof AdminServiceService]?: AdminServiceServer[Name] extends handleUnaryCall<infer Q, infer R>
+    ? Handle<Q, R>
+    : never;
+};
 
 /** `timeoutMs`: the time limit of a call without a deadline. */
 export function unary<Q, R>(all: AdminDependencies, timeoutMs: number, handle: Handle<Q, R>) {
@@ -183,16 +196,6 @@ function foreignError(error: unknown, call: AnyCall, { logger, isBrokerOutage }:
   if (isBrokerOutage(error)) return unavailable('NATS');
   logger.error({ method: call.getPath(), err: error }, 'An admin call failed.');
   return internalError();
-}
-
-/** Rejects with the signal's reason if it is aborted first; `work` then continues, and its result is ignored. */
-export function orAborted<R>(work: Promise<R>, signal: AbortSignal): Promise<R> {
-  return new Promise((resolve, reject) => {
-    const onAbort = (): void => reject(signal.reason as Error);
-    if (signal.aborted) onAbort();
-    signal.addEventListener('abort', onAbort, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
-  });
 }
 
 /** Only for calls without a deadline: grpc-js ends the others. */

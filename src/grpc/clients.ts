@@ -4,20 +4,9 @@ import { CLIENT_LIMIT_RANGES, type SearchLimits } from '../engine/domain/search-
 import * as stored from '../engine/store/clients.ts';
 import { readAllSearchTotals, readSearchTotals } from '../engine/store/search-totals.ts';
 import { emailAddress, integer } from '../values.ts';
-import type { AdminDependencies } from './dependencies.ts';
+import type { Rpcs } from './call.ts';
 import { alreadyExists, invalidArgument, notFound, quoted } from './errors.ts';
-import type {
-  ApiKey,
-  Client,
-  CreateApiKeyRequest,
-  CreateApiKeyResponse,
-  CreateClientRequest,
-  ListApiKeysRequest,
-  ListApiKeysResponse,
-  ListClientsRequest,
-  ListClientsResponse,
-  UpdateClientRequest,
-} from './generated/vigie/admin/v1/clients.ts';
+import type { ApiKey, Client } from './generated/vigie/admin/v1/clients.ts';
 import {
   apiKeyOfName,
   clientIdOf,
@@ -30,95 +19,71 @@ import {
 } from './names.ts';
 import { pageOfList } from './paging.ts';
 
-export async function createClient(
-  { client }: CreateClientRequest,
-  { database, isMailAvailable }: AdminDependencies,
-): Promise<Client> {
-  if (client === undefined) throw invalidArgument('client', 'must be set');
-  const name = displayNameOf('client.display_name', client.displayName);
-  try {
-    const created = await stored.createClient(database, { name, ...settingsOf(client, SETTINGS) });
-    return clientMessage(created, NO_SEARCHES, isMailAvailable);
-  } catch (error) {
-    if (error instanceof stored.ClientNameTakenError) throw alreadyExists('Client', name, error.message);
-    throw error;
-  }
-}
-
-export async function updateClient(
-  { client, updateMask = [] }: UpdateClientRequest,
-  { database, keysChanged, isMailAvailable }: AdminDependencies,
-): Promise<Client> {
-  if (client === undefined) throw invalidArgument('client', 'must be set');
-  const id = await clientIdOf('client.name', client.name, database);
-  // Clients that use JSON write the paths in camel case.
-  const paths = updateMask.map(snakeCase);
-  const unknown = paths.find((path) => !SETTINGS.some((setting) => snakeCase(setting) === path));
-  if (unknown !== undefined)
-    throw invalidArgument('update_mask', `must name limits, notice_address or public_name, not ${quoted(unknown)}`);
-  const isMeant = (setting: Setting) =>
-    paths.length > 0 ? paths.includes(snakeCase(setting)) : client[setting] !== undefined;
-  const updated = await stored.updateClientSettings(database, id, settingsOf(client, SETTINGS.filter(isMeant)));
-  if (updated === null) throw notFound('Client', client.name);
-  keysChanged();
-  return clientMessage(updated, await readSearchTotals(database, id), isMailAvailable);
-}
-
-export async function listClients(
-  request: ListClientsRequest,
-  { database, isMailAvailable }: AdminDependencies,
-): Promise<ListClientsResponse> {
-  const { rows, nextPageToken } = pageOfList(await stored.listClients(database), request, 'clients');
-  const totals = await readAllSearchTotals(database);
-  const clients = rows.map((client) => clientMessage(client, totals.get(client.id) ?? NO_SEARCHES, isMailAvailable));
-  return { clients, nextPageToken };
-}
-
-export async function deleteClient(
-  name: string,
-  { database, keysChanged }: AdminDependencies,
-): Promise<Record<string, never>> {
-  if (!(await stored.deleteClient(database, await clientIdOf('name', name, database)))) throw notFound('Client', name);
-  keysChanged();
-  return {};
-}
-
-export async function createApiKey(
-  { parent, displayName }: CreateApiKeyRequest,
-  { database }: AdminDependencies,
-): Promise<CreateApiKeyResponse> {
-  const clientId = uuidOfName('parent', 'clients', parent);
-  const name = displayName === '' ? 'default' : displayNameOf('display_name', displayName);
-  try {
-    const { key, apiKey } = await stored.createApiKey(database, clientId, name);
-    return { key, apiKey: keyMessage(apiKey) };
-  } catch (error) {
-    if (error instanceof stored.ClientUnknownError) throw notFound('Client', parent);
-    throw error;
-  }
-}
-
-export async function listApiKeys(
-  request: ListApiKeysRequest,
-  { database }: AdminDependencies,
-): Promise<ListApiKeysResponse> {
-  const clientId = uuidOfName('parent', 'clients', request.parent);
-  const clients = await stored.listClients(database);
-  if (!clients.some(({ id }) => id === clientId)) throw notFound('Client', request.parent);
-  const { rows, nextPageToken } = pageOfList(await stored.listApiKeys(database, clientId), request, request.parent);
-  return { apiKeys: rows.map(keyMessage), nextPageToken };
-}
-
-export async function revokeApiKey(
-  name: string,
-  { database, keysChanged }: AdminDependencies,
-): Promise<Record<string, never>> {
-  const { clientId, id } = apiKeyOfName('name', name);
-  const isOfClient = (await stored.listApiKeys(database, clientId)).some((key) => key.id === id);
-  if (!isOfClient || !(await stored.revokeApiKey(database, id))) throw notFound('ApiKey', name);
-  keysChanged();
-  return {};
-}
+export const CLIENT_RPCS = {
+  async createClient({ client }, { database, isMailAvailable }) {
+    if (client === undefined) throw invalidArgument('client', 'must be set');
+    const name = displayNameOf('client.display_name', client.displayName);
+    try {
+      const created = await stored.createClient(database, { name, ...settingsOf(client, SETTINGS) });
+      return clientMessage(created, NO_SEARCHES, isMailAvailable);
+    } catch (error) {
+      if (error instanceof stored.ClientNameTakenError) throw alreadyExists('Client', name, error.message);
+      throw error;
+    }
+  },
+  async updateClient({ client, updateMask = [] }, { database, keysChanged, isMailAvailable }) {
+    if (client === undefined) throw invalidArgument('client', 'must be set');
+    const id = await clientIdOf('client.name', client.name, database);
+    // Clients that use JSON write the paths in camel case.
+    const paths = updateMask.map(snakeCase);
+    const unknown = paths.find((path) => !SETTINGS.some((setting) => snakeCase(setting) === path));
+    if (unknown !== undefined)
+      throw invalidArgument('update_mask', `must name limits, notice_address or public_name, not ${quoted(unknown)}`);
+    const isMeant = (setting: Setting) =>
+      paths.length > 0 ? paths.includes(snakeCase(setting)) : client[setting] !== undefined;
+    const updated = await stored.updateClientSettings(database, id, settingsOf(client, SETTINGS.filter(isMeant)));
+    if (updated === null) throw notFound('Client', client.name);
+    keysChanged();
+    return clientMessage(updated, await readSearchTotals(database, id), isMailAvailable);
+  },
+  async listClients(request, { database, isMailAvailable }) {
+    const { rows, nextPageToken } = pageOfList(await stored.listClients(database), request, 'clients');
+    const totals = await readAllSearchTotals(database);
+    const clients = rows.map((client) => clientMessage(client, totals.get(client.id) ?? NO_SEARCHES, isMailAvailable));
+    return { clients, nextPageToken };
+  },
+  async deleteClient({ name }, { database, keysChanged }) {
+    const isDeleted = await stored.deleteClient(database, await clientIdOf('name', name, database));
+    if (!isDeleted) throw notFound('Client', name);
+    keysChanged();
+    return {};
+  },
+  async createApiKey({ parent, displayName }, { database }) {
+    const clientId = uuidOfName('parent', 'clients', parent);
+    const name = displayName === '' ? 'default' : displayNameOf('display_name', displayName);
+    try {
+      const { key, apiKey } = await stored.createApiKey(database, clientId, name);
+      return { key, apiKey: keyMessage(apiKey) };
+    } catch (error) {
+      if (error instanceof stored.ClientUnknownError) throw notFound('Client', parent);
+      throw error;
+    }
+  },
+  async listApiKeys(request, { database }) {
+    const clientId = uuidOfName('parent', 'clients', request.parent);
+    const clients = await stored.listClients(database);
+    if (!clients.some(({ id }) => id === clientId)) throw notFound('Client', request.parent);
+    const { rows, nextPageToken } = pageOfList(await stored.listApiKeys(database, clientId), request, request.parent);
+    return { apiKeys: rows.map(keyMessage), nextPageToken };
+  },
+  async revokeApiKey({ name }, { database, keysChanged }) {
+    const { clientId, id } = apiKeyOfName('name', name);
+    const isOfClient = (await stored.listApiKeys(database, clientId)).some((key) => key.id === id);
+    if (!isOfClient || !(await stored.revokeApiKey(database, id))) throw notFound('ApiKey', name);
+    keysChanged();
+    return {};
+  },
+} satisfies Rpcs;
 
 type Limit = keyof stored.ClientLimits;
 type Setting = keyof stored.ClientSettings;

@@ -5,19 +5,9 @@ import { decodeIntakeMessage, type IntakeMessage, RejectedMessageError } from '.
 import type { Database } from '../engine/store/database.ts';
 import * as stored from '../engine/store/dead-letter-reads.ts';
 import { readProperty } from '../engine/store/properties.ts';
-import type { CallContext } from './call.ts';
-import type { AdminDependencies } from './dependencies.ts';
+import type { Rpcs } from './call.ts';
 import { invalidArgument, notFound } from './errors.ts';
-import type {
-  DeadLetter,
-  DeadLetterFilter,
-  ListDeadLettersRequest,
-  ListDeadLettersResponse,
-  PurgeDeadLettersRequest,
-  PurgeDeadLettersResponse,
-  RequeueDeadLettersRequest,
-  RequeueDeadLettersResponse,
-} from './generated/vigie/admin/v1/dead_letters.ts';
+import type { DeadLetter, DeadLetterFilter } from './generated/vigie/admin/v1/dead_letters.ts';
 import { deadLetterIdOfName, nameOf, timeRangeOf } from './names.ts';
 import { cutPage, pageOf } from './paging.ts';
 
@@ -25,64 +15,62 @@ const NAMES_MAX = 1_000;
 const REQUEUE_BATCH = 100;
 const SAMPLE_MAX = 10;
 
-export async function listDeadLetters(
-  request: ListDeadLettersRequest,
-  { database }: AdminDependencies,
-): Promise<ListDeadLettersResponse> {
-  const filter = filterOf(request.filter);
-  const page = pageOf(request, filter);
-  const rows = await stored.listDeadLetters(
-    database,
-    filter,
-    page.cursor === null ? null : Number(page.cursor),
-    page.size + 1,
-  );
-  const { rows: letters, nextPageToken } = cutPage(rows, page, filter, ({ id }) => String(id));
-  return { deadLetters: letters.map(letterMessage), nextPageToken };
-}
-
-export async function getDeadLetter(name: string, { database }: AdminDependencies): Promise<DeadLetter> {
-  const filter = { ...stored.ALL_DEAD_LETTERS, ids: [deadLetterIdOfName('name', name)] };
-  const [letter] = await stored.readDeadLettersAbove(database, filter, 0, 1);
-  if (letter === undefined) throw notFound('DeadLetter', name);
-  return { ...letterMessage(letter), body: letter.body };
-}
-
-/**
- * Publishes the messages before it deletes the rows, because in the opposite order a crash would lose them. After a
- * crash the next call publishes them again with the same message ids. Within its duplicate window, the stream drops
- * these copies. A later copy is not newer than the stored state, and changes nothing.
- */
-export async function requeueDeadLetters(
-  request: RequeueDeadLettersRequest,
-  { database, republish }: AdminDependencies,
-  { signal }: CallContext,
-): Promise<RequeueDeadLettersResponse> {
-  const filter = conditionsOf(request.filter);
-  let [requeuedCount, overtakenCount] = [0, 0];
-  // A letter that is rejected again gets a higher id, so only letters that exist now are processed.
-  const [newest] = await stored.listDeadLetters(database, filter, null, 1);
-  for (let aboveId = 0; newest !== undefined; ) {
-    signal.throwIfAborted();
-    const letters = (await stored.readDeadLettersAbove(database, filter, aboveId, REQUEUE_BATCH)).filter(
-      ({ id }) => id <= newest.id,
-    );
-    const requeuedIds: number[] = [];
-    for (const letter of letters) {
-      if (await isLetterOvertaken(letter, database)) continue;
-      requeuedIds.push(letter.id);
-      if (!request.validateOnly) await republish(letter);
+export const DEAD_LETTER_RPCS = {
+  async listDeadLetters(request, { database }) {
+    const filter = filterOf(request.filter);
+    const page = pageOf(request, filter);
+    const belowId = page.cursor === null ? null : Number(page.cursor);
+    const rows = await stored.listDeadLetters(database, filter, belowId, page.size + 1);
+    const { rows: letters, nextPageToken } = cutPage(rows, page, filter, ({ id }) => String(id));
+    return { deadLetters: letters.map(letterMessage), nextPageToken };
+  },
+  async getDeadLetter({ name }, { database }) {
+    const filter = { ...stored.ALL_DEAD_LETTERS, ids: [deadLetterIdOfName('name', name)] };
+    const [letter] = await stored.readDeadLettersAbove(database, filter, 0, 1);
+    if (letter === undefined) throw notFound('DeadLetter', name);
+    return { ...letterMessage(letter), body: letter.body };
+  },
+  /**
+   * Publishes the messages before it deletes the rows, because in the opposite order a crash would lose them. After a
+   * crash the next call publishes them again with the same message ids. Within its duplicate window, the stream drops
+   * these copies. A later copy is not newer than the stored state, and changes nothing.
+   */
+  async requeueDeadLetters(request, { database, republish }, { signal }) {
+    const filter = conditionsOf(request.filter);
+    let [requeuedCount, overtakenCount] = [0, 0];
+    // A letter that is rejected again gets a higher id, so only letters that exist now are processed.
+    const [newest] = await stored.listDeadLetters(database, filter, null, 1);
+    for (let aboveId = 0; newest !== undefined; ) {
+      signal.throwIfAborted();
+      const letters = (await stored.readDeadLettersAbove(database, filter, aboveId, REQUEUE_BATCH)).filter(
+        ({ id }) => id <= newest.id,
+      );
+      const requeuedIds: number[] = [];
+      for (const letter of letters) {
+        if (await isLetterOvertaken(letter, database)) continue;
+        requeuedIds.push(letter.id);
+        if (!request.validateOnly) await republish(letter);
+      }
+      if (requeuedIds.length > 0 && !request.validateOnly) {
+        await stored.deleteDeadLetters(database, { ...filter, ids: requeuedIds });
+      }
+      requeuedCount += requeuedIds.length;
+      overtakenCount += letters.length - requeuedIds.length;
+      if (letters.length < REQUEUE_BATCH) break;
+      aboveId = letters.at(-1)?.id ?? aboveId;
     }
-    if (requeuedIds.length > 0 && !request.validateOnly) {
-      await stored.deleteDeadLetters(database, { ...filter, ids: requeuedIds });
-    }
-    requeuedCount += requeuedIds.length;
-    overtakenCount += letters.length - requeuedIds.length;
-    if (letters.length < REQUEUE_BATCH) break;
-    aboveId = letters.at(-1)?.id ?? aboveId;
-  }
-  return { requeuedCount, overtakenCount };
-}
+    return { requeuedCount, overtakenCount };
+  },
+  async purgeDeadLetters({ filter: message, force }, { database }) {
+    const filter = conditionsOf(message);
+    if (force) return { purgeCount: await stored.deleteDeadLetters(database, filter), purgeSample: [] };
+    const [purgeCount, sample] = await Promise.all([
+      stored.countDeadLetters(database, filter),
+      stored.listDeadLetters(database, filter, null, SAMPLE_MAX),
+    ]);
+    return { purgeCount, purgeSample: sample.map(({ id }) => nameOf.deadLetter(id)) };
+  },
+} satisfies Rpcs;
 
 /**
  * True if a later message of the same advert was recorded. The letter's own requeued copy, which its origin identifies
@@ -104,19 +92,6 @@ function understood(body: Buffer): IntakeMessage | null {
     if (error instanceof RejectedMessageError) return null;
     throw error;
   }
-}
-
-export async function purgeDeadLetters(
-  { filter: message, force }: PurgeDeadLettersRequest,
-  { database }: AdminDependencies,
-): Promise<PurgeDeadLettersResponse> {
-  const filter = conditionsOf(message);
-  if (force) return { purgeCount: await stored.deleteDeadLetters(database, filter), purgeSample: [] };
-  const [purgeCount, sample] = await Promise.all([
-    stored.countDeadLetters(database, filter),
-    stored.listDeadLetters(database, filter, null, SAMPLE_MAX),
-  ]);
-  return { purgeCount, purgeSample: sample.map(({ id }) => nameOf.deadLetter(id)) };
 }
 
 function filterOf(message: DeadLetterFilter | undefined): stored.DeadLetterFilter {

@@ -8,16 +8,10 @@ import { type AdminDelivery, listAdminDeliveries, readAdminDelivery } from '../e
 import { readSentContent } from '../engine/store/delivery-reads.ts';
 import { resendDelivery as resend } from '../engine/store/resends.ts';
 import { oneOf } from '../values.ts';
+import type { Rpcs } from './call.ts';
 import type { AdminDependencies } from './dependencies.ts';
 import { failedPrecondition, invalidArgument, notFound } from './errors.ts';
-import {
-  type Attempt,
-  type Delivery,
-  Delivery_State,
-  type GetDeliveryRequest,
-  type ListDeliveriesRequest,
-  type ListDeliveriesResponse,
-} from './generated/vigie/admin/v1/deliveries.ts';
+import { type Attempt, type Delivery, Delivery_State } from './generated/vigie/admin/v1/deliveries.ts';
 import {
   nameOf,
   optionalClientId,
@@ -30,43 +24,54 @@ import {
 } from './names.ts';
 import { cutPage, pageOf, uuidCursorOf } from './paging.ts';
 
-export async function listDeliveries(
-  request: ListDeliveriesRequest,
-  { database }: AdminDependencies,
-): Promise<ListDeliveriesResponse> {
-  const filter = {
-    clientId: await optionalClientId('client', request.client, database),
-    searchId: optionalUuidOfName('search', 'searches', request.search),
-    propertyUuid: await optionalPropertyUuid(request, database),
-    endpointKey: optionalEndpointKey('endpoint', request.endpoint),
-    state: stateOfRequest('state', request.state),
-    kind: optionalValue('kind', oneOf(EVENT_KINDS), request.kind),
-    channel: optionalValue('channel', oneOf(DELIVERY_CHANNELS), request.channel),
-    ...timeRangeOf(request),
-  };
-  const page = pageOf(request, filter);
-  const rows = await listAdminDeliveries(database, filter, uuidCursorOf(page), page.size + 1);
-  const { rows: deliveries, nextPageToken } = cutPage(rows, page, filter, ({ id }) => id);
-  return { deliveries: deliveries.map(deliveryAnswer), nextPageToken };
-}
-
-export async function getDelivery(
-  { name, includeBody }: GetDeliveryRequest,
-  { database }: AdminDependencies,
-): Promise<Delivery> {
-  const id = uuidOfName('name', 'deliveries', name);
-  const [delivery, attemptsOf, body] = await Promise.all([
-    readAdminDelivery(database, id),
-    readAttempts(database, [id]),
-    includeBody ? readSentContent(database, id) : null,
-  ]);
-  if (delivery === null) throw notFound('Delivery', name);
-  return {
-    ...deliveryAnswer(delivery),
-    attempts: attemptsOf(id).map(attemptAnswer),
-    body: body === null ? '' : bodyOf(body.head, body.document),
-  };
-}
+export const DELIVERY_RPCS = {
+  async listDeliveries(request, { database }) {
+    const filter = {
+      clientId: await optionalClientId('client', request.client, database),
+      searchId: optionalUuidOfName('search', 'searches', request.search),
+      propertyUuid: await optionalPropertyUuid(request, database),
+      endpointKey: optionalEndpointKey('endpoint', request.endpoint),
+      state: stateOfRequest('state', request.state),
+      kind: optionalValue('kind', oneOf(EVENT_KINDS), request.kind),
+      channel: optionalValue('channel', oneOf(DELIVERY_CHANNELS), request.channel),
+      ...timeRangeOf(request),
+    };
+    const page = pageOf(request, filter);
+    const rows = await listAdminDeliveries(database, filter, uuidCursorOf(page), page.size + 1);
+    const { rows: deliveries, nextPageToken } = cutPage(rows, page, filter, ({ id }) => id);
+    return { deliveries: deliveries.map(deliveryAnswer), nextPageToken };
+  },
+  async getDelivery({ name, includeBody }, { database }) {
+    const id = uuidOfName('name', 'deliveries', name);
+    const [delivery, attemptsOf, body] = await Promise.all([
+      readAdminDelivery(database, id),
+      readAttempts(database, [id]),
+      includeBody ? readSentContent(database, id) : null,
+    ]);
+    if (delivery === null) throw notFound('Delivery', name);
+    return {
+      ...deliveryAnswer(delivery),
+      attempts: attemptsOf(id).map(attemptAnswer),
+      body: body === null ? '' : bodyOf(body.head, body.document),
+    };
+  },
+  /** Resends a webhook, as its client can (`POST /deliveries/{id}/resend`), or an item of an e-mail. */
+  async resendDelivery({ name }, dependencies) {
+    const { database, announceDue } = dependencies;
+    const id = uuidOfName('name', 'deliveries', name);
+    const stored = await readAdminDelivery(database, id);
+    if (stored === null) throw notFound('Delivery', name);
+    if (stored.channel === 'email') return retryMailItem(stored, name, dependencies);
+    const outcome = await resend(database, stored.clientId, id);
+    if (outcome === null) throw failedPrecondition('SEARCH_DELETED', name, 'Its search is deleted.');
+    if (outcome.type === 'refused') {
+      const reason = outcome.refusal.toUpperCase().replaceAll(/[^A-Z]/g, '_');
+      throw failedPrecondition(reason, name, RESEND_REFUSALS[outcome.refusal].en);
+    }
+    announceDue(outcome.due);
+    return deliveryAnswer((await readAdminDelivery(database, id)) ?? stored);
+  },
+} satisfies Rpcs;
 
 /** Why an item of an e-mail cannot be resent, by its state. */
 const NOT_RETRIABLE: Readonly<Record<string, readonly [reason: string, description: string]>> = {
@@ -74,23 +79,6 @@ const NOT_RETRIABLE: Readonly<Record<string, readonly [reason: string, descripti
   delivered: ['ALREADY_DELIVERED', 'It has already been delivered.'],
   cancelled: ['CANCELLED', 'It was cancelled with its search.'],
 };
-
-/** Resends a webhook, as its client can (`POST /deliveries/{id}/resend`), or an item of an e-mail. */
-export async function resendDelivery(name: string, dependencies: AdminDependencies): Promise<Delivery> {
-  const { database, announceDue } = dependencies;
-  const id = uuidOfName('name', 'deliveries', name);
-  const stored = await readAdminDelivery(database, id);
-  if (stored === null) throw notFound('Delivery', name);
-  if (stored.channel === 'email') return retryMailItem(stored, name, dependencies);
-  const outcome = await resend(database, stored.clientId, id);
-  if (outcome === null) throw failedPrecondition('SEARCH_DELETED', name, 'Its search is deleted.');
-  if (outcome.type === 'refused') {
-    const reason = outcome.refusal.toUpperCase().replaceAll(/[^A-Z]/g, '_');
-    throw failedPrecondition(reason, name, RESEND_REFUSALS[outcome.refusal].en);
-  }
-  announceDue(outcome.due);
-  return deliveryAnswer((await readAdminDelivery(database, id)) ?? stored);
-}
 
 async function retryMailItem(
   { id, isWanted }: AdminDelivery,
@@ -127,7 +115,7 @@ function stateOfRequest(field: string, state: Delivery_State): DeliveryState | n
   return found[0] as DeliveryState;
 }
 
-export function deliveryAnswer(delivery: AdminDelivery): Delivery {
+function deliveryAnswer(delivery: AdminDelivery): Delivery {
   return {
     name: nameOf.delivery(delivery.id),
     client: nameOf.client(delivery.clientId),
@@ -152,7 +140,7 @@ export function deliveryAnswer(delivery: AdminDelivery): Delivery {
   };
 }
 
-export function attemptAnswer(attempt: AttemptRead): Attempt {
+function attemptAnswer(attempt: AttemptRead): Attempt {
   return {
     number: attempt.number,
     startTime: attempt.startedAt,

@@ -1,6 +1,7 @@
 /** The dependencies of the administration interface, which are all passed as arguments. */
 
 import type { AskThread } from '../engine/actor/worker-thread.ts';
+import type { StreamFigures } from '../engine/broker/topology-inspection.ts';
 import type { Activity } from '../engine/domain/activity.ts';
 import type { DueDelivery } from '../engine/domain/delivery.ts';
 import type { SearchNumber, Uuid } from '../engine/domain/ids.ts';
@@ -11,22 +12,8 @@ import type { DeadLetterRead } from '../engine/store/dead-letter-reads.ts';
 import type { Requeued } from '../engine/store/resends.ts';
 
 /** The part of pino's interface that the handlers use. */
-export interface AdminLogger {
-  debug(fields: Readonly<Record<string, unknown>>, message: string): void;
-  info(fields: Readonly<Record<string, unknown>>, message: string): void;
-  warn(fields: Readonly<Record<string, unknown>>, message: string): void;
-  error(fields: Readonly<Record<string, unknown>>, message: string): void;
-}
-
-/** One JetStream stream, with the progress of its consumers. */
-export interface StreamStatus {
-  readonly name: string;
-  readonly messages: number;
-  readonly bytes: number;
-  readonly consumers: number;
-  readonly pending: number;
-  readonly ackPending: number;
-}
+export type AdminLogger = Readonly<Record<'debug' | 'info' | 'warn' | 'error', WriteLine>>;
+type WriteLine = (fields: Readonly<Record<string, unknown>>, message: string) => void;
 
 export interface Adoption {
   readonly refusal: string | null;
@@ -45,7 +32,7 @@ export interface AdminDependencies {
   readonly logger: AdminLogger;
   readonly now: () => Date;
   /** Empty while NATS cannot be reached. */
-  readonly readStreams: () => Promise<readonly StreamStatus[]>;
+  readonly readStreams: () => Promise<readonly Omit<StreamFigures, 'bytesMax'>[]>;
   /**
    * Transfers streams and consumers on NATS from another database to this one, and describes each in a sentence.
    * Changes nothing in a trial, or while an instance of the other database leads intake: `refusal` then gives the

@@ -154,17 +154,9 @@ export function optionalValue<Value>(field: string, rule: ValueRule<Value>, valu
 }
 
 /** `start_time` and `end_time` of a filter. */
-export function timeRangeOf({ startTime, endTime }: TimeRange): {
-  readonly from: Date | null;
-  readonly before: Date | null;
-} {
+export function timeRangeOf({ startTime, endTime }: Readonly<Record<'startTime' | 'endTime', Date | undefined>>) {
   if (startTime !== undefined && endTime !== undefined && startTime.getTime() > endTime.getTime()) {
     throw invalidArgument('end_time', 'must not be before start_time');
   }
   return { from: startTime ?? null, before: endTime ?? null };
-}
-
-interface TimeRange {
-  readonly startTime: Date | undefined;
-  readonly endTime: Date | undefined;
 }

@@ -1,5 +1,6 @@
 /** Site categories and points of interest. */
 
+import { orAborted } from '../engine/actor/waiting.ts';
 import {
   FACILITIES,
   OPERATOR_TYPES,
@@ -11,19 +12,13 @@ import { storable } from '../engine/domain/text.ts';
 import * as storedPoints from '../engine/store/points-of-interest.ts';
 import * as storedCategories from '../engine/store/site-categories.ts';
 import { number, oneOf, text } from '../values.ts';
-import { type CallContext, orAborted } from './call.ts';
+import type { CallContext, Rpcs } from './call.ts';
 import type { AdminDependencies } from './dependencies.ts';
 import { failedPrecondition, invalidArgument, notFound } from './errors.ts';
 import type {
   ImportPointsOfInterestRequest,
-  ListPointSourcesRequest,
-  ListPointSourcesResponse,
-  ListSiteCategoriesRequest,
-  ListSiteCategoriesResponse,
   PointOfInterest as PointMessage,
   PointSource,
-  SetSiteCategoriesRequest,
-  SetSiteCategoriesResponse,
   SiteCategory,
 } from './generated/vigie/admin/v1/reference.ts';
 import { displayNameOf, nameOf, pointSourceOfName, valueOf } from './names.ts';
@@ -39,50 +34,37 @@ const NAME = text(500);
 /** The default page size: these lists are usually shorter. */
 const ALL = 1_000;
 
-export async function listSiteCategories(
-  request: ListSiteCategoriesRequest,
-  { database }: AdminDependencies,
-): Promise<ListSiteCategoriesResponse> {
-  const { rows, nextPageToken } = pageOfList(
-    await storedCategories.listSiteCategories(database),
-    request,
-    'siteCategories',
-    ALL,
-  );
-  return { siteCategories: rows.map(categoryMessage), nextPageToken };
-}
-
-export async function setSiteCategories(
-  { displayNames }: SetSiteCategoriesRequest,
-  { database }: AdminDependencies,
-): Promise<SetSiteCategoriesResponse> {
-  if (displayNames.length > CATEGORIES_MAX) throw invalidArgument('display_names', `must be at most ${CATEGORIES_MAX}`);
-  const names = displayNames.map((name) => displayNameOf('display_names', name));
-  if (new Set(names).size < names.length) throw invalidArgument('display_names', 'must not contain duplicates');
-  try {
-    return { siteCategories: (await storedCategories.setSiteCategories(database, names)).map(categoryMessage) };
-  } catch (error) {
-    if (error instanceof storedCategories.SiteCategoryInUseError) {
-      throw failedPrecondition('SITE_CATEGORY_IN_USE', 'siteCategories', error.message);
+export const REFERENCE_RPCS = {
+  async listSiteCategories(request, { database }) {
+    const categories = await storedCategories.listSiteCategories(database);
+    const { rows, nextPageToken } = pageOfList(categories, request, 'siteCategories', ALL);
+    return { siteCategories: rows.map(categoryMessage), nextPageToken };
+  },
+  async setSiteCategories({ displayNames }, { database }) {
+    if (displayNames.length > CATEGORIES_MAX)
+      throw invalidArgument('display_names', `must be at most ${CATEGORIES_MAX}`);
+    const names = displayNames.map((name) => displayNameOf('display_names', name));
+    if (new Set(names).size < names.length) throw invalidArgument('display_names', 'must not contain duplicates');
+    try {
+      return { siteCategories: (await storedCategories.setSiteCategories(database, names)).map(categoryMessage) };
+    } catch (error) {
+      if (error instanceof storedCategories.SiteCategoryInUseError) {
+        throw failedPrecondition('SITE_CATEGORY_IN_USE', 'siteCategories', error.message);
+      }
+      throw error;
     }
-    throw error;
-  }
-}
-
-export async function listPointSources(
-  request: ListPointSourcesRequest,
-  { database }: AdminDependencies,
-): Promise<ListPointSourcesResponse> {
-  const sources = (await storedPoints.listPointSources(database)).map(sourceMessage);
-  const { rows, nextPageToken } = pageOfList(sources, request, 'pointSources', ALL);
-  return { pointSources: [...rows], nextPageToken };
-}
-
-export async function deletePointSource(name: string, { database }: AdminDependencies): Promise<Record<string, never>> {
-  if (!(await storedPoints.removePointSource(database, pointSourceOfName('name', name))))
-    throw notFound('PointSource', name);
-  return {};
-}
+  },
+  async listPointSources(request, { database }) {
+    const sources = await storedPoints.listPointSources(database);
+    const { rows, nextPageToken } = pageOfList(sources, request, 'pointSources', ALL);
+    return { pointSources: rows.map(sourceMessage), nextPageToken };
+  },
+  async deletePointSource({ name }, { database }) {
+    const isRemoved = await storedPoints.removePointSource(database, pointSourceOfName('name', name));
+    if (!isRemoved) throw notFound('PointSource', name);
+    return {};
+  },
+} satisfies Rpcs;
 
 export async function importPoints(
   requests: AsyncIterable<ImportPointsOfInterestRequest>,

@@ -220,20 +220,12 @@ function hashOf(text: string): Buffer {
 const CONNECTIONS_MAX = 64;
 const UNAUTHENTICATED_MAX = 16;
 
-interface Connections {
-  readonly port: number;
-  /** `peer`: `address:port`, as grpc-js writes it. */
-  markAuthenticated(peer: string): void;
-  /** Accepts no more connections; open ones stay open. */
-  close(): void;
-  /** Closes the open connections. */
-  destroy(): void;
-}
+type Connections = Awaited<ReturnType<typeof openConnections>>;
 
 /**
  * Passes each connection to `serve`. `port`: 0 takes a free port. Rejects when the address is in use or unavailable.
  */
-async function openConnections(host: string, port: number, serve: (socket: Socket) => void): Promise<Connections> {
+async function openConnections(host: string, port: number, serve: (socket: Socket) => void) {
   const sockets = new Set<Socket>();
   /** Unauthenticated connections by peer, oldest first. */
   const unknownPeers = new Map<string, Socket>();
@@ -256,9 +248,12 @@ async function openConnections(host: string, port: number, serve: (socket: Socke
   await once(server, 'listening');
   return {
     port: (server.address() as { readonly port: number }).port,
-    markAuthenticated: (peer) => void unknownPeers.delete(peer),
+    /** `peer`: `address:port`, as grpc-js writes it. */
+    markAuthenticated: (peer: string): void => void unknownPeers.delete(peer),
+    /** Accepts no more connections; open ones stay open. */
     close: () => void server.close(),
-    destroy() {
+    /** Closes the open connections. */
+    destroy(): void {
       for (const socket of sockets) socket.destroy();
     },
   };

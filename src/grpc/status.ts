@@ -11,19 +11,11 @@ import { listInstances, type SeenInstance } from '../engine/store/instances.ts';
 import { readIntakeLead } from '../engine/store/intake-leader.ts';
 import { countSearches, readAnySearch } from '../engine/store/pairs.ts';
 import { listSiteCategories } from '../engine/store/site-categories.ts';
-import type { CallContext } from './call.ts';
+import type { Rpcs } from './call.ts';
 import type { AdminDependencies } from './dependencies.ts';
 import { failedPrecondition, notFound } from './errors.ts';
-import type { Index, IndexedSearch } from './generated/vigie/admin/v1/matching.ts';
-import {
-  type AdoptStreamsRequest,
-  type AdoptStreamsResponse,
-  type PauseStageRequest,
-  type Stage,
-  Stage_State,
-  type Status,
-  type Stream,
-} from './generated/vigie/admin/v1/status.ts';
+import type { Index } from './generated/vigie/admin/v1/matching.ts';
+import { type PauseStageRequest, type Stage, Stage_State, type Stream } from './generated/vigie/admin/v1/status.ts';
 import { idOfName, nameOf, reasonOf, uuidOfName } from './names.ts';
 
 /** The stages that operators can pause. */
@@ -31,90 +23,113 @@ export const STAGES = ['intake', 'deliver'] as const;
 
 const CHECK_EVERY_MS = 200;
 
-export async function getStatus(dependencies: AdminDependencies): Promise<Status> {
-  const { database, version, now, readStreams } = dependencies;
-  const [instances, controls, streams, open, failed, letters, pausedEndpoints, index, lead] = await Promise.all([
-    listInstances(database),
-    readControls(database),
-    readStreams(),
-    countOpenDeliveries(database),
-    countFailedDeliveries(database),
-    countDeadLetters(database, ALL_DEAD_LETTERS),
-    countPausedEndpoints(database),
-    readIndex(database),
-    readIntakeLead(database),
-  ]);
-  return {
-    version,
-    readTime: now(),
-    instances: instances.map((instance) => ({
-      name: nameOf.instance(instance.id),
-      host: instance.host,
-      processId: instance.processId,
-      roles: [...instance.roles],
-      version: instance.version,
-      startTime: instance.startedAt,
-      seenTime: instance.seenAt,
-      leadsIntake: instance.stages.intake?.leads === true,
-      failingActors: instance.failing.map(({ actor, reason, failingForMs }) => ({
-        actor,
-        reason,
-        failingSeconds: Math.round(failingForMs / 1_000),
+export const STATUS_RPCS = {
+  async getStatus(_, { database, version, now, readStreams }) {
+    const [instances, controls, streams, open, failed, letters, pausedEndpoints, index, lead] = await Promise.all([
+      listInstances(database),
+      readControls(database),
+      readStreams(),
+      countOpenDeliveries(database),
+      countFailedDeliveries(database),
+      countDeadLetters(database, ALL_DEAD_LETTERS),
+      countPausedEndpoints(database),
+      readIndex(database),
+      readIntakeLead(database),
+    ]);
+    return {
+      version,
+      readTime: now(),
+      instances: instances.map((instance) => ({
+        name: nameOf.instance(instance.id),
+        host: instance.host,
+        processId: instance.processId,
+        roles: [...instance.roles],
+        version: instance.version,
+        startTime: instance.startedAt,
+        seenTime: instance.seenAt,
+        leadsIntake: instance.stages.intake?.leads === true,
+        failingActors: instance.failing.map(({ actor, reason, failingForMs }) => ({
+          actor,
+          reason,
+          failingSeconds: Math.round(failingForMs / 1_000),
+        })),
       })),
-    })),
-    stages: STAGES.map((stage) => stageOf(stage, instances, controls)),
-    streams: streams.map(streamOf),
-    openDeliveries: Array.from(open.counts, ([state, count]) => ({ state, count })),
-    failedDeliveryCount: failed,
-    oldestDueTime: open.oldestDueAt ?? undefined,
-    deadLetterCount: letters,
-    pausedEndpointCount: pausedEndpoints,
-    index,
-    intakeLead: {
-      beginTime: lead.beganAt ?? undefined,
-      gapSeconds: lead.gapSeconds,
-      leaderlessSeconds: lead.leaderlessSeconds,
-    },
-  };
-}
+      stages: STAGES.map((stage) => stageOf(stage, instances, controls)),
+      streams: streams.map(streamOf),
+      openDeliveries: Array.from(open.counts, ([state, count]) => ({ state, count })),
+      failedDeliveryCount: failed,
+      oldestDueTime: open.oldestDueAt ?? undefined,
+      deadLetterCount: letters,
+      pausedEndpointCount: pausedEndpoints,
+      index,
+      intakeLead: {
+        beginTime: lead.beganAt ?? undefined,
+        gapSeconds: lead.gapSeconds,
+        leaderlessSeconds: lead.leaderlessSeconds,
+      },
+    };
+  },
+  async adoptStreams({ validateOnly }, dependencies) {
+    const { refusal, adopted } = await dependencies.adoptStreams(validateOnly);
+    if (refusal !== null) throw failedPrecondition('OTHER_DATABASE_LEADS', 'streams', refusal);
+    return { adopted: [...adopted] };
+  },
+  pauseStage,
+  async resumeStage({ name }, dependencies) {
+    const stage = stageOfName(name);
+    await resumeControl(dependencies.database, stage);
+    await dependencies.controlsChanged();
+    return readStage(stage, dependencies);
+  },
+  /** Pauses the stage. Resolves when no instance has work in progress in it. */
+  async drainStage(request, dependencies, { signal }) {
+    let stage = await pauseStage(request, dependencies);
+    while (stage.state === Stage_State.STATE_PAUSING) {
+      await pause(CHECK_EVERY_MS, signal);
+      signal.throwIfAborted();
+      await dependencies.controlsChanged();
+      stage = await readStage(stageOfName(request.name), dependencies);
+    }
+    return stage;
+  },
+  getIndex: (_, { database }) => readIndex(database),
+  /** Resolves when every living instance has reached the new generation. */
+  async rebuildIndex(_, { database, controlsChanged }, { signal }) {
+    if ((await readIndex(database)).instances.length === 0) {
+      throw failedPrecondition('NO_INDEX', 'index', 'No instance with the role intake is running.');
+    }
+    const generation = await nextGeneration(database, 'index');
+    await controlsChanged();
+    for (;;) {
+      const behind = (await listInstances(database)).some(
+        ({ searchIndex }) => searchIndex !== null && searchIndex.generation < generation,
+      );
+      if (!behind) return readIndex(database);
+      await pause(CHECK_EVERY_MS, signal);
+      signal.throwIfAborted();
+    }
+  },
+  async getIndexedSearch({ name }, { database, isIndexed }) {
+    const search = await readAnySearch(database, uuidOfName('name', 'searches', name));
+    if (search === null || search.deletedAt !== null) throw notFound('Search', name);
+    const categories = new Map((await listSiteCategories(database)).map((category) => [category.id, category.name]));
+    return {
+      name: nameOf.search(search.id),
+      number: search.number,
+      title: search.members.title,
+      client: nameOf.client(search.clientId),
+      indexed: isIndexed(search.number) ?? undefined,
+      criteriaJson: JSON.stringify(criteriaOf(search.members, (id) => categories.get(id) ?? null)),
+      notificationEnabled: search.members.notificationEnabled,
+    };
+  },
+} satisfies Rpcs;
 
-export async function adoptStreams(
-  { validateOnly }: AdoptStreamsRequest,
-  dependencies: AdminDependencies,
-): Promise<AdoptStreamsResponse> {
-  const { refusal, adopted } = await dependencies.adoptStreams(validateOnly);
-  if (refusal !== null) throw failedPrecondition('OTHER_DATABASE_LEADS', 'streams', refusal);
-  return { adopted: [...adopted] };
-}
-
-export async function pauseStage(request: PauseStageRequest, dependencies: AdminDependencies): Promise<Stage> {
+async function pauseStage(request: PauseStageRequest, dependencies: AdminDependencies): Promise<Stage> {
   const stage = stageOfName(request.name);
   await pauseControl(dependencies.database, stage, reasonOf(request.reason));
   await dependencies.controlsChanged();
   return readStage(stage, dependencies);
-}
-
-export async function resumeStage(name: string, dependencies: AdminDependencies): Promise<Stage> {
-  const stage = stageOfName(name);
-  await resumeControl(dependencies.database, stage);
-  await dependencies.controlsChanged();
-  return readStage(stage, dependencies);
-}
-
-/** Pauses the stage. Resolves when no instance has work in progress in it. */
-export async function drainStage(
-  request: PauseStageRequest,
-  dependencies: AdminDependencies,
-  { signal }: CallContext,
-): Promise<Stage> {
-  let stage = await pauseStage(request, dependencies);
-  while (stage.state === Stage_State.STATE_PAUSING) {
-    await pause(CHECK_EVERY_MS, signal);
-    signal.throwIfAborted();
-    await dependencies.controlsChanged();
-    stage = await readStage(stageOfName(request.name), dependencies);
-  }
-  return stage;
 }
 
 async function readStage(stage: string, { database }: AdminDependencies): Promise<Stage> {
@@ -159,7 +174,7 @@ function streamOf(stream: Awaited<ReturnType<AdminDependencies['readStreams']>>[
   };
 }
 
-export async function readIndex(database: Database): Promise<Index> {
+async function readIndex(database: Database): Promise<Index> {
   const [instances, storedSearchCount] = await Promise.all([listInstances(database), countSearches(database)]);
   return {
     storedSearchCount,
@@ -173,39 +188,5 @@ export async function readIndex(database: Database): Promise<Index> {
             figures: { ...searchIndex.figures },
           },
     ),
-  };
-}
-
-/** Resolves when every living instance has reached the new generation. */
-export async function rebuildIndex(dependencies: AdminDependencies, { signal }: CallContext): Promise<Index> {
-  const { database, controlsChanged } = dependencies;
-  if ((await readIndex(database)).instances.length === 0) {
-    throw failedPrecondition('NO_INDEX', 'index', 'No instance with the role intake is running.');
-  }
-  const generation = await nextGeneration(database, 'index');
-  await controlsChanged();
-  for (;;) {
-    const behind = (await listInstances(database)).some(
-      ({ searchIndex }) => searchIndex !== null && searchIndex.generation < generation,
-    );
-    if (!behind) return readIndex(database);
-    await pause(CHECK_EVERY_MS, signal);
-    signal.throwIfAborted();
-  }
-}
-
-export async function getIndexedSearch(name: string, dependencies: AdminDependencies): Promise<IndexedSearch> {
-  const { database, isIndexed } = dependencies;
-  const search = await readAnySearch(database, uuidOfName('name', 'searches', name));
-  if (search === null || search.deletedAt !== null) throw notFound('Search', name);
-  const categories = new Map((await listSiteCategories(database)).map((category) => [category.id, category.name]));
-  return {
-    name: nameOf.search(search.id),
-    number: search.number,
-    title: search.members.title,
-    client: nameOf.client(search.clientId),
-    indexed: isIndexed(search.number) ?? undefined,
-    criteriaJson: JSON.stringify(criteriaOf(search.members, (id) => categories.get(id) ?? null)),
-    notificationEnabled: search.members.notificationEnabled,
   };
 }

@@ -9,8 +9,9 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { type FileHandle, open, readdir, readFile, rename, stat } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { startTask } from '../engine/actor/task.ts';
 import { endsWithin, pause } from '../engine/actor/waiting.ts';
 import type { ServerUser } from './ownership.ts';
@@ -25,6 +26,18 @@ export interface EmbeddedServer {
 }
 
 export type ChildServer = Omit<EmbeddedServer, 'url'> & { readonly logFile: string };
+
+/** How an embedded server is started. */
+export interface EmbeddedServerOptions {
+  /** Must be locked by the caller. A server that still runs there belongs to an earlier start and is stopped. */
+  readonly dataDir: string;
+  /** Receives programs that must be copied or downloaded. Default: `cacheDirectory()`. */
+  readonly cacheDir?: string;
+  readonly onLog?: (line: string) => void;
+  readonly onWarning?: (warning: string) => void;
+  /** A free port if absent; for NATS also if 0. */
+  readonly port?: number;
+}
 
 export interface ChildServerOptions {
   /** The name in messages. */
@@ -183,29 +196,19 @@ async function readFrom(path: string, position: number, bytesMax: number): Promi
 }
 
 /** Another process may take the port before it is used. */
-export async function freePort(): Promise<number> {
-  const port = await listenOnce(0);
-  if (port === null) throw new Error('No port of 127.0.0.1 is free. Stop other programs that listen there.');
-  return port;
-}
-
-export async function isPortFree(port: number): Promise<boolean> {
-  return (await listenOnce(port)) !== null;
-}
-
-/** Null if the port is in use. */
-function listenOnce(wanted: number): Promise<number | null> {
-  return new Promise((settle, reject) => {
-    const server = createServer().once('error', (error: NodeJS.ErrnoException) => {
-      if (error.code === 'EADDRINUSE') settle(null);
-      else reject(error);
-    });
-    server.listen(wanted, '127.0.0.1', () => {
-      const address = server.address();
-      const port = typeof address === 'object' && address !== null ? address.port : 0;
-      server.close(() => settle(port));
-    });
+export function freePort(): Promise<number> {
+  return tryPort('127.0.0.1', 0).catch((cause: Error) => {
+    throw new Error('No port of 127.0.0.1 is free. Stop other programs that listen there.', { cause });
   });
+}
+
+/** Listens for a moment, and resolves with the port, a free one for 0. Rejects if the address is unavailable. */
+export async function tryPort(host: string, wanted: number): Promise<number> {
+  const server = createServer().listen(wanted, host);
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  await server[Symbol.asyncDispose]();
+  return port;
 }
 
 export interface FormerServer {

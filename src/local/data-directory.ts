@@ -13,6 +13,7 @@ import { homedir } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
+import { nullIfMissing } from './ownership.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -96,10 +97,10 @@ function unusable(reason: string, cause?: Error): DataDirectoryError {
 }
 
 async function hold(path: string): Promise<DataDirectory> {
-  const lock = await lockDirectory(path).catch((cause: Error) => {
+  const release = await lockDirectory(path).catch((cause: Error) => {
     throw unusable(`${path} cannot be locked (${cause.message})`, cause);
   });
-  if (lock !== null) return { path, close: lock.release };
+  if (release !== null) return { path, close: release };
   const holder = await lastHolder(path);
   throw new DataDirectoryError(
     'DATA_DIRECTORY_IN_USE',
@@ -125,10 +126,6 @@ const files = {
   close: promisify(close),
 };
 
-export interface DirectoryLock {
-  release(): Promise<void>;
-}
-
 const LOCK_FILE = 'lock';
 /** A killed daemon keeps its files open for some milliseconds, or longer under load. */
 const HOLDER_DYING_SECONDS = 3;
@@ -137,10 +134,10 @@ const CONFLICT = 75;
 /**
  * Locks a file that no other user can open, with `flock`. The lock belongs to our open file, so the kernel releases it
  * whenever the process ends, and no lock is ever stale. Containers that share the directory see each other's locks.
- * Waits some seconds for another daemon that may be ending; null if it keeps the lock. Throws if the file belongs to
- * another user.
+ * Waits some seconds for another daemon that may be ending. Resolves with the function that unlocks, or with null if
+ * that daemon keeps the lock. Throws if the file belongs to another user.
  */
-async function lockDirectory(directory: string): Promise<DirectoryLock | null> {
+async function lockDirectory(directory: string): Promise<(() => Promise<void>) | null> {
   const path = join(directory, LOCK_FILE);
   const { O_CREAT, O_RDWR, O_NOFOLLOW } = constants;
   const file = await files.open(path, O_CREAT | O_RDWR | O_NOFOLLOW, 0o600);
@@ -159,7 +156,7 @@ async function lockDirectory(directory: string): Promise<DirectoryLock | null> {
     await files.close(file);
     throw error;
   }
-  return { release: () => files.close(file) };
+  return () => files.close(file);
 }
 
 /** The process number that was last written to the lock file; null if there is none. */
@@ -170,12 +167,7 @@ async function lastHolder(directory: string): Promise<number | null> {
 
 /** False if no daemon runs, or if none has ever run. */
 export async function isDirectoryLocked(directory: string): Promise<boolean> {
-  const file = await files
-    .open(join(directory, LOCK_FILE), constants.O_RDONLY)
-    .catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return null;
-      throw error;
-    });
+  const file = await files.open(join(directory, LOCK_FILE), constants.O_RDONLY).catch(nullIfMissing);
   if (file === null) return false;
   try {
     return !(await flock(file, ['--shared', '--nonblock']));

@@ -13,12 +13,13 @@ import { cacheEntry, unpackDebianPackages } from './cache.ts';
 import {
   type ChildServer,
   type EmbeddedServer,
+  type EmbeddedServerOptions,
   endFormerServer,
-  isPortFree,
   ServerMissingError,
   ServerStartError,
   serverNameOf,
   startChildServer,
+  tryPort,
   waitUntilReady,
 } from './child-server.ts';
 import { readDiskSpace } from './disk-space.ts';
@@ -33,16 +34,10 @@ import {
   writeSecret,
 } from './ownership.ts';
 
-export interface NatsServerOptions {
-  /** Must be locked by the caller. A server that still runs there belongs to an earlier start and is stopped. */
-  readonly dataDir: string;
+export interface NatsServerOptions extends EmbeddedServerOptions {
   /** The program; null for the one on the PATH or, if there is none, the distribution's package in `cacheDir`. */
   readonly serverBin?: string | null;
   readonly cacheDir: string;
-  readonly onLog?: (line: string) => void;
-  readonly onWarning?: (warning: string) => void;
-  /** A free port if absent or 0. */
-  readonly port?: number;
   /** Maximum size of the store. By default the size of the last start, or three quarters of the free disk space. */
   readonly storeBytesMax?: number;
 }
@@ -75,7 +70,7 @@ export async function startNatsServer(options: NatsServerOptions): Promise<NatsS
   const binary = await findNatsServer(options.serverBin ?? null, options.cacheDir, options.onLog);
   const home = join(options.dataDir, 'nats');
   await endFormer(home, user);
-  if (options.port && !(await isPortFree(options.port))) throw portTaken(options.port);
+  if (options.port) await tryPort('127.0.0.1', options.port).catch(refuseTaken(options.port));
   await prepareHome(home, user);
   const credentialsFile = join(home, NATS_CREDENTIALS_FILE);
   const crawlerCredentialsFile = join(home, CRAWLER_CREDENTIALS_FILE);
@@ -105,11 +100,14 @@ function endFormer(home: string, user: ServerUser | null): Promise<void> {
   });
 }
 
-function portTaken(port: number): ServerStartError {
-  return new ServerStartError(
-    `Embedded NATS: another program listens on 127.0.0.1:${port}. Set VIGIE_NATS_PORT to a free port (0 selects ` +
-      'one), or NATS_URL to the URL of an external NATS server.',
-  );
+function refuseTaken(port: number): (error: NodeJS.ErrnoException) => never {
+  return (error) => {
+    if (error.code !== 'EADDRINUSE') throw error;
+    throw new ServerStartError(
+      `Embedded NATS: another program listens on 127.0.0.1:${port}. Set VIGIE_NATS_PORT to a free port (0 selects ` +
+        'one), or NATS_URL to the URL of an external NATS server.',
+    );
+  };
 }
 
 async function prepareHome(home: string, user: ServerUser | null): Promise<void> {

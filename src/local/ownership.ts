@@ -82,12 +82,13 @@ async function create(name: ServerUserName): Promise<ServerUser> {
 
 /** Null if there is no such file. */
 export async function readSecret(path: string): Promise<string | null> {
-  try {
-    return (await readFile(path, 'utf8')).trim();
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
-    throw error;
-  }
+  return (await readFile(path, 'utf8').catch(nullIfMissing))?.trim() ?? null;
+}
+
+/** Null if the error says that there is no such file. Throws any other error. */
+export function nullIfMissing(error: NodeJS.ErrnoException): null {
+  if (error.code === 'ENOENT') return null;
+  throw error;
 }
 
 /**

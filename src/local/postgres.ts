@@ -11,6 +11,7 @@ import { succeeds } from '../engine/actor/waiting.ts';
 import {
   type ChildServer,
   type EmbeddedServer,
+  type EmbeddedServerOptions,
   endFormerServer,
   freePort,
   ServerStartError,
@@ -34,15 +35,7 @@ import {
   SUPERUSER_PASSWORD_FILE,
 } from './postgres-cluster.ts';
 
-export interface PostgresOptions {
-  /** Must be locked by the caller. A server that still runs there belongs to an earlier start and is stopped. */
-  readonly dataDir: string;
-  /** Receives a copy of the binaries, if one is needed. Default: `cacheDirectory()`. */
-  readonly cacheDir?: string;
-  readonly onLog?: (line: string) => void;
-  readonly onWarning?: (warning: string) => void;
-  /** A free port if absent. */
-  readonly port?: number;
+export interface PostgresOptions extends EmbeddedServerOptions {
   /** Override `SETTINGS`. */
   readonly settings?: Readonly<Record<string, string>>;
 }

@@ -89,21 +89,8 @@ function secured({ showsPictures, tilesUrl }: ConsoleSettings): Middleware {
   return securedPage([...tiles, ...(showsPictures ? ['https:'] : [])]);
 }
 
-interface ConsoleAsset {
-  readonly name: string;
-  readonly type: string;
-  readonly etag: string;
-  readonly plain: Buffer;
-  readonly gzip: Buffer;
-  readonly brotli: Buffer;
-}
-
-interface ConsoleFiles {
-  readonly page: string;
-  /** Keyed by name. */
-  readonly assets: ReadonlyMap<string, ConsoleAsset>;
-}
-
+type ConsoleAsset = Awaited<ReturnType<typeof assetOf>>;
+type ConsoleFiles = Awaited<ReturnType<typeof makeConsoleFiles>>;
 type Places = Pick<Reference, 'city' | 'departments' | 'populations'>;
 
 /** Takes half a second. Rejects when a file cannot be read or created. */
@@ -111,7 +98,7 @@ async function makeConsoleFiles(
   { version, isMailAvailable: sendsMail, isConsentRequired: requiresConsent }: ApiSettings,
   shown: ConsoleSettings,
   reference: Places,
-): Promise<ConsoleFiles> {
+) {
   const [{ script, style }, outlines] = await Promise.all([bundle(), readFile(OUTLINES, 'utf8')]);
   const [code, look, base, names] = await Promise.all([
     assetOf('console', 'js', 'text/javascript; charset=utf-8', script),
@@ -129,11 +116,14 @@ async function makeConsoleFiles(
     places: names.name,
     tilesAttribution: shown.tilesAttribution,
   };
-  const assets = new Map([code, look, base, names].map((asset) => [asset.name, asset]));
+  /** Keyed by name. */
+  const assets: ReadonlyMap<string, ConsoleAsset> = new Map(
+    [code, look, base, names].map((asset) => [asset.name, asset]),
+  );
   return { page: pageOf(code.name, look.name, JSON.stringify(settings)), assets };
 }
 
-async function assetOf(stem: string, suffix: string, type: string, text: string, quality = 9): Promise<ConsoleAsset> {
+async function assetOf(stem: string, suffix: string, type: string, text: string, quality = 9) {
   const plain = Buffer.from(text);
   const [gzipped, brotli] = await Promise.all([
     promisify(gzip)(plain, { level: 9 }),

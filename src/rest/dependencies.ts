@@ -10,15 +10,12 @@ import type { SearchLimits } from '../engine/domain/search-limits.ts';
 import type { PointIndex } from '../engine/matching/points/poi-index.ts';
 import type { Reference } from '../engine/reference/communes.ts';
 import type { Database, Queryable } from '../engine/store/database.ts';
+import type { ClaimedDelivery } from '../engine/store/delivery-claims.ts';
 import type { EstimateMatches } from '../engine/store/searches.ts';
 
 /** The part of pino's interface that the API uses. */
-export interface ApiLogger {
-  debug(fields: Readonly<Record<string, unknown>>, message: string): void;
-  info(fields: Readonly<Record<string, unknown>>, message: string): void;
-  warn(fields: Readonly<Record<string, unknown>>, message: string): void;
-  error(fields: Readonly<Record<string, unknown>>, message: string): void;
-}
+export type ApiLogger = Readonly<Record<'debug' | 'info' | 'warn' | 'error', WriteLine>>;
+type WriteLine = (fields: Readonly<Record<string, unknown>>, message: string) => void;
 
 /** Both ports are included. */
 export interface PortRange {
@@ -68,18 +65,13 @@ export interface ApiSettings extends EndpointRules, MailRules {
   readonly version: string;
 }
 
-export interface SingleDelivery {
-  readonly id: Uuid;
-  readonly endpoint: string;
-  readonly clientId: Uuid;
+export interface SingleDelivery
+  extends Pick<ClaimedDelivery, 'id' | 'endpoint' | 'clientId' | 'context' | 'startedAt'> {
   readonly body: string;
   /** `whsec_` and the key in base64. */
   readonly token: string;
   /** Further secrets that sign it, in the same form. */
   readonly secrets: readonly string[];
-  /** JSON; null when there is none. */
-  readonly context: string | null;
-  readonly startedAt: Date;
 }
 
 /**

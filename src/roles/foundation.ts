@@ -32,7 +32,7 @@ import { probeDatabaseWrite } from '../engine/store/probe-write.ts';
 import { renumberRestored } from '../engine/store/search-feed.ts';
 import { checkSessions } from '../engine/store/session-check.ts';
 import { dataDirectoryPath } from '../local/data-directory.ts';
-import { openServers } from '../local/servers.ts';
+import { openServers, type Servers } from '../local/servers.ts';
 import type { Log } from '../log.ts';
 import { createMetrics } from '../metrics.ts';
 import { createObservers } from '../observers.ts';
@@ -44,12 +44,8 @@ import { createTransientErrors, type TransientErrors } from './transient-errors.
 
 const STALLS_CHECK_EVERY_MS = 1_000;
 
-export interface Foundation {
+export interface Foundation extends Omit<Servers, 'lost' | 'stop'> {
   readonly parts: Parts;
-  readonly databaseUrl: string;
-  readonly natsUrl: string;
-  /** The file with the crawlers' URL of the embedded NATS; null with an external NATS. */
-  readonly natsCredentialsFile: string | null;
   /** Resolves with the reason if the service cannot continue. */
   readonly failed: Promise<string>;
 }
@@ -83,6 +79,8 @@ export async function openFoundation(
   return { parts, databaseUrl, natsUrl, natsCredentialsFile, failed: Promise.race([servers.lost, actorFailed]) };
 }
 
+type ServerUrls = Pick<Servers, 'databaseUrl' | 'natsUrl'>;
+
 /** The parts that are needed to open the others. */
 type Base = Pick<Parts, 'config' | 'log' | 'metrics' | 'closing' | 'fail' | 'onTransientError'>;
 
@@ -91,7 +89,7 @@ async function openParts(
   config: Config,
   log: Log,
   { ending, draining, closing }: Shutdown,
-  { databaseUrl, natsUrl }: { readonly databaseUrl: string; readonly natsUrl: string },
+  { databaseUrl, natsUrl }: ServerUrls,
   fail: (reason: string) => void,
 ): Promise<Parts> {
   const metrics = createMetrics(VERSION);
@@ -324,13 +322,8 @@ function announcement(ending: AbortSignal, announceMs: number): () => Promise<vo
   return () => announced;
 }
 
-export interface StartServers {
-  readonly databaseUrl: string;
-  readonly natsUrl: string;
-}
-
 /** Explains an outage. Returns any other error unchanged, because it is a bug or already has a suitable message. */
-export function startFailure(error: Error, { databaseUrl, natsUrl }: StartServers): Error {
+export function startFailure(error: Error, { databaseUrl, natsUrl }: ServerUrls): Error {
   if (isDatabaseOutage(error)) return databaseUnreachable(databaseUrl, error);
   return isBrokerOutage(error) ? brokerUnreachable(natsUrl, error) : error;
 }

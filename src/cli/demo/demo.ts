@@ -11,6 +11,7 @@ import { publish } from '../../engine/broker/publish.ts';
 import { advertSubject } from '../../engine/broker/topology.ts';
 import type { PublishAdverts } from '../../feature.ts';
 import type { Service } from '../../service.ts';
+import { onDatabase } from '../connect.ts';
 import { startProgress } from '../progress.ts';
 import { CommandError, commandLine, interruptSignal, print, printable, styled } from '../terminal.ts';
 import { type Played, play, type Recording, readRecording } from './recording.ts';
@@ -18,7 +19,6 @@ import {
   DEMO_SEARCHES,
   type DemoSearch,
   EVERYTHING,
-  onDatabase,
   type ReceivedDelivery,
   setUpDemo,
   startDemoReceiver,
@@ -169,7 +169,9 @@ async function showFeed(
   stopping: AbortSignal,
   onAdvert: () => void,
 ): Promise<void> {
-  const counts = await onDatabase(service, (database) => publish(path, { database, broker, stopping, onAdvert }));
+  const counts = await onDatabase(service.databaseUrl, (database) =>
+    publish(path, { database, broker, stopping, onAdvert }),
+  );
   print(`  feed        ${counts.adverts} adverts, ${counts.new} new, ${counts.changed} changed, ${counts.gone} gone`);
   await pause(LONG_MS, stopping);
 }

@@ -1,18 +1,20 @@
 /** Sets up the demonstration: the daemon, a client with its key and searches, and points of interest. */
 
 import { createServer as createHttpServer, type IncomingMessage } from 'node:http';
-import { type AddressInfo, createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { Webhook } from 'standardwebhooks';
 import { type Config, readConfig } from '../../config.ts';
-import { type Broker, connectBroker } from '../../engine/broker/connection.ts';
+import { connectBroker } from '../../engine/broker/connection.ts';
 import type { PointOfInterest } from '../../engine/domain/point-of-interest.ts';
 import { createApiKey, createClient, findClientByName } from '../../engine/store/clients.ts';
-import { type Database, openDatabase } from '../../engine/store/database.ts';
+import type { Database } from '../../engine/store/database.ts';
 import { replacePointSource } from '../../engine/store/points-of-interest.ts';
+import { tryPort } from '../../local/child-server.ts';
 import { dataDirectoryPath } from '../../local/data-directory.ts';
 import { createLog } from '../../log.ts';
 import { type Service, StartBrokenOffError, startService } from '../../service.ts';
+import { onDatabase } from '../connect.ts';
 import { InterruptedError } from '../terminal.ts';
 
 /** The default of five minutes is too long for a demonstration. */
@@ -34,15 +36,8 @@ export interface SetUp {
   readonly onStep: (doing: string) => void;
 }
 
-export interface DemoScene {
-  readonly service: Service;
-  readonly broker: Broker;
-  readonly key: string;
-  readonly dataDir: string;
-}
-
 /** Throws `InterruptedError` if interrupted before the demonstration begins. Starting the servers takes longest. */
-export async function setUpDemo(setUp: SetUp): Promise<DemoScene> {
+export async function setUpDemo(setUp: SetUp) {
   const { smtpUrl, points, stopping, closers, onStep, dataDirSuffix } = setUp;
   const config = await demoConfig(smtpUrl, dataDirSuffix);
   const dataDir = config.dataDir ?? '';
@@ -59,13 +54,13 @@ export async function setUpDemo(setUp: SetUp): Promise<DemoScene> {
     },
   );
   closers.push(service.stop);
-  const broker = await connectBroker({ url: service.natsUrl, name: 'vigie demo', onStatus: () => undefined });
+  const broker = await connectBroker({ url: service.natsUrl, name: 'vigie demo' });
   closers.push(() => broker.close());
   step('saving searches');
-  const key = await onDatabase(service, demoKey);
+  const key = await onDatabase(service.databaseUrl, demoKey);
   await replaceSearches(service, key, setUp);
   step('importing points of interest');
-  await onDatabase(service, (database) => replacePointSource(database, 'sample', inOneBatch(points)));
+  await onDatabase(service.databaseUrl, (database) => replacePointSource(database, 'sample', inOneBatch(points)));
   step('ready');
   return { service, broker, key, dataDir };
 }
@@ -94,12 +89,9 @@ async function demoConfig(smtpUrl: string, dataDirSuffix: string): Promise<Confi
   };
 }
 
+/** Another free port if the usual one is taken. */
 function freePort({ host, port }: { readonly host: string; readonly port: number }): Promise<number> {
-  return new Promise((resolve) => {
-    const probe = createServer();
-    probe.once('error', () => resolve(0));
-    probe.listen(port, host, () => probe.close(() => resolve(port)));
-  });
+  return tryPort(host, port).catch(() => 0);
 }
 
 async function demoKey(database: Database): Promise<string> {
@@ -109,15 +101,6 @@ async function demoKey(database: Database): Promise<string> {
 
 async function* inOneBatch<T>(all: readonly T[]): AsyncGenerator<readonly T[]> {
   yield all;
-}
-
-export async function onDatabase<T>(service: Service, work: (database: Database) => Promise<T>): Promise<T> {
-  const database = openDatabase({ url: service.databaseUrl, connectionsMax: 2, onConnectionLost: () => undefined });
-  try {
-    return await work(database);
-  } finally {
-    await database.end();
-  }
 }
 
 /** Replaces the searches of an earlier demonstration, whose receiver no longer runs. */

@@ -46,7 +46,7 @@ async function checkServers(config: Config, now: Date): Promise<readonly Finding
   const [databaseUrl, natsUrl] = [config.databaseUrl ?? running?.databaseUrl, config.natsUrl ?? running?.natsUrl];
   const database = await openOrFind('PostgreSQL', databaseUrl, openChecked);
   const label = database.opened === null ? null : await labelOf(database.opened, databaseUrl as string);
-  const connecting = { database: label, namespace: config.namespace, name: 'vigie doctor', onStatus: () => undefined };
+  const connecting = { database: label, namespace: config.namespace, name: 'vigie doctor' };
   const nats = await openOrFind('NATS', natsUrl, (url) => connectBroker({ url, ...connecting }));
   try {
     const embedded = embeddedDirectories(config);
@@ -60,23 +60,19 @@ async function checkServers(config: Config, now: Date): Promise<readonly Finding
   }
 }
 
-type OpenResult<T> =
-  | { readonly opened: T; readonly findings: null }
-  | { readonly opened: null; readonly findings: Finding[] };
-
 /** Connects to a server, or returns a finding that explains why it cannot. `url` is undefined if not configured. */
 async function openOrFind<T>(
   about: 'PostgreSQL' | 'NATS',
   url: string | undefined,
   open: (url: string) => Promise<T>,
-): Promise<OpenResult<T>> {
+): Promise<{ readonly opened: T | null; readonly findings: Finding[] }> {
   const { unknown, wrong } = findingsAbout(about);
   const setting = about === 'NATS' ? 'NATS_URL' : 'DATABASE_URL';
   if (url === undefined) {
     return { opened: null, findings: [unknown(`${setting} is empty and no daemon runs here.`, 'Start the daemon.')] };
   }
   try {
-    return { opened: await open(url), findings: null };
+    return { opened: await open(url), findings: [] };
   } catch (error) {
     return { opened: null, findings: [wrong((error as Error).message)] };
   }
@@ -84,7 +80,7 @@ async function openOrFind<T>(
 
 async function openChecked(url: string): Promise<DatabasePool> {
   await assertReachable(url);
-  const database = openDatabase({ url, connectionsMax: CONNECTIONS_MAX, onConnectionLost: () => undefined });
+  const database = openDatabase({ url, connectionsMax: CONNECTIONS_MAX });
   try {
     await checkSessions(database);
     await assertNotFormer(database);

@@ -69,6 +69,16 @@ export function inTime<T>(work: Promise<T>, timeoutMs: number, late: () => Error
   });
 }
 
+/** Settles as `work` does, but rejects with `reason` if `signal` is aborted first; `work` then continues. */
+export function orAborted<T>(work: Promise<T>, signal: AbortSignal, reason = () => signal.reason as Error): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => reject(reason());
+    if (signal.aborted) onAbort();
+    signal.addEventListener('abort', onAbort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
+  });
+}
+
 /**
  * Runs `work` with a controller that is aborted with `stopping`, or with the error of `late` after `timeoutMs`. `work`
  * may abort the controller too. This function uses a timer because Node.js 20 garbage-collects an `AbortSignal.timeout`

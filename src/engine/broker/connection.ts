@@ -51,7 +51,7 @@ export interface BrokerOptions {
   /** Default: null, if the installation does not share its NATS server. */
   readonly namespace?: string | null;
   /** Called at each disconnection, reconnection and error. The client never stops trying to reconnect. */
-  readonly onStatus: (status: 'disconnected' | 'reconnected' | 'error', detail: string) => void;
+  readonly onStatus?: (status: 'disconnected' | 'reconnected' | 'error', detail: string) => void;
 }
 
 /** If a server does not answer within this time, the client tries the next server of the cluster. */
@@ -79,7 +79,7 @@ export async function connectBroker(options: BrokerOptions): Promise<Broker> {
   void followStatus(connection, (status, detail) => {
     if (status !== 'error') isConnected = status === 'reconnected';
     if (status === 'disconnected') disconnections += 1;
-    options.onStatus(status, detail);
+    options.onStatus?.(status, detail);
   });
   return {
     names: brokerNames(options.namespace ?? null),
@@ -236,7 +236,10 @@ function isElection(error: unknown): boolean {
   return isSilent || isNatsError(error, NO_LEADER) || isNatsError(error, NO_PEERS);
 }
 
-async function followStatus(connection: NatsConnection, onStatus: BrokerOptions['onStatus']): Promise<void> {
+async function followStatus(
+  connection: NatsConnection,
+  onStatus: NonNullable<BrokerOptions['onStatus']>,
+): Promise<void> {
   for await (const status of connection.status()) {
     if (status.type === Events.Disconnect) onStatus('disconnected', detailOf(status.data));
     if (status.type === Events.Reconnect) onStatus('reconnected', detailOf(status.data));

@@ -278,7 +278,7 @@ export function covers(pattern: string, wanted: string): boolean {
   return theirs.length === ours.length;
 }
 
-interface StreamFigures {
+export interface StreamFigures {
   readonly name: string;
   readonly messages: number;
   readonly bytes: number;

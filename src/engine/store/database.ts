@@ -57,7 +57,7 @@ export interface DatabaseOptions {
   /** The time after which PostgreSQL cancels a statement; never by default. */
   readonly statementTimeoutMs?: number;
   /** Called when an idle connection has broken. The pool opens another one on demand. */
-  readonly onConnectionLost: (error: Error) => void;
+  readonly onConnectionLost?: (error: Error) => void;
 }
 
 const CONNECT_TIMEOUT_MS = 10_000;
@@ -85,7 +85,7 @@ export function openDatabase(options: DatabaseOptions): DatabasePool {
     if (pool.ending) return;
     // The pool attaches the whole connection to the error. It would fill five kilobytes of log and show the cancel key.
     Reflect.deleteProperty(error, 'client');
-    options.onConnectionLost(error);
+    options.onConnectionLost?.(error);
   });
   // Between two uses a connection has no other listener, and an unhandled error event ends the process.
   pool.on('connect', (client) => client.on('error', () => undefined));

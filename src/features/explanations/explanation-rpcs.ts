@@ -4,14 +4,9 @@ import { followPoints } from '../../engine/maintenance/followed-points.ts';
 import { NO_POINTS } from '../../engine/matching/points/poi-index.ts';
 import { followMedians } from '../../engine/store/market-medians.ts';
 import { readAnySearch } from '../../engine/store/pairs.ts';
+import type { Rpcs } from '../../grpc/call.ts';
 import type { AdminDependencies } from '../../grpc/dependencies.ts';
 import { notFound } from '../../grpc/errors.ts';
-import type {
-  ExplainMatchRequest,
-  ExplainMatchResponse,
-  ExplainPropertyRequest,
-  ExplainPropertyResponse,
-} from '../../grpc/generated/vigie/admin/v1/matching.ts';
 import { clientIdOf, findNamedProperty, uuidOfName } from '../../grpc/names.ts';
 import { pageOfList } from '../../grpc/paging.ts';
 import { type Explaining, subjectOf } from './explanation.ts';
@@ -20,42 +15,37 @@ import { queriesOf } from './queries.ts';
 
 const LANGUAGE = 'en';
 
-export async function explainMatch(
-  request: ExplainMatchRequest,
-  dependencies: AdminDependencies,
-): Promise<ExplainMatchResponse> {
-  const { database } = dependencies;
-  const search = await readAnySearch(database, uuidOfName('search', 'searches', request.search));
-  if (search === null) throw notFound('Search', request.search);
-  const explaining = explainingOf(dependencies);
-  const subject = await subjectOf(await findNamedProperty(request, database), explaining);
-  const explanation = await explain(search.number, subject, LANGUAGE, explaining);
-  if (explanation === null) throw notFound('Search', request.search);
-  return { explanationJson: JSON.stringify(explanation) };
-}
-
 const SEARCHES_PER_PAGE = 20;
 
-export async function explainProperty(
-  request: ExplainPropertyRequest,
-  dependencies: AdminDependencies,
-): Promise<ExplainPropertyResponse> {
-  const { database } = dependencies;
-  const clientId = await clientIdOf('client', request.client, database);
-  const explaining = explainingOf(dependencies);
-  const subject = await subjectOf(await findNamedProperty(request, database), explaining);
-  const askQuery = queriesOf(dependencies.askThread);
-  const { markets: _, ...facts } = subject.facts;
-  const satisfied = await askQuery('satisfiedSearches', { clientId, facts });
-  const conditions = { clientId, uuid: subject.stored.state.uuid };
-  const { rows, nextPageToken } = pageOfList(satisfied, request, conditions, SEARCHES_PER_PAGE);
-  const explanationsJson: string[] = [];
-  for (const number of rows) {
-    const explanation = await explain(number, subject, LANGUAGE, explaining);
-    if (explanation !== null) explanationsJson.push(JSON.stringify(explanation));
-  }
-  return { explanationsJson, nextPageToken, totalSize: satisfied.length };
-}
+export const EXPLANATION_RPCS = {
+  async explainMatch(request, dependencies) {
+    const { database } = dependencies;
+    const search = await readAnySearch(database, uuidOfName('search', 'searches', request.search));
+    if (search === null) throw notFound('Search', request.search);
+    const explaining = explainingOf(dependencies);
+    const subject = await subjectOf(await findNamedProperty(request, database), explaining);
+    const explanation = await explain(search.number, subject, LANGUAGE, explaining);
+    if (explanation === null) throw notFound('Search', request.search);
+    return { explanationJson: JSON.stringify(explanation) };
+  },
+  async explainProperty(request, dependencies) {
+    const { database } = dependencies;
+    const clientId = await clientIdOf('client', request.client, database);
+    const explaining = explainingOf(dependencies);
+    const subject = await subjectOf(await findNamedProperty(request, database), explaining);
+    const askQuery = queriesOf(dependencies.askThread);
+    const { markets: _, ...facts } = subject.facts;
+    const satisfied = await askQuery('satisfiedSearches', { clientId, facts });
+    const conditions = { clientId, uuid: subject.stored.state.uuid };
+    const { rows, nextPageToken } = pageOfList(satisfied, request, conditions, SEARCHES_PER_PAGE);
+    const explanationsJson: string[] = [];
+    for (const number of rows) {
+      const explanation = await explain(number, subject, LANGUAGE, explaining);
+      if (explanation !== null) explanationsJson.push(JSON.stringify(explanation));
+    }
+    return { explanationsJson, nextPageToken, totalSize: satisfied.length };
+  },
+} satisfies Rpcs;
 
 function explainingOf({ database, reference, retentionDays, now }: AdminDependencies): Explaining {
   const medians = followMedians(database, reference.nameOf).renew;

@@ -30,7 +30,7 @@ import {
   explanationDocument,
   explanationRoutes,
 } from './explanation-routes.ts';
-import { explainMatch, explainProperty } from './explanation-rpcs.ts';
+import { EXPLANATION_RPCS } from './explanation-rpcs.ts';
 import { PAIR_REASON_CODES } from './pair-history.ts';
 import { readSample, readTexts } from './property-scans.ts';
 import {
@@ -248,7 +248,7 @@ export const explanations: Feature = {
     explanationRoutes(router, dependencies, limiter);
     foundPropertyRoutes(router, dependencies, limiter);
   },
-  rpcs: (usual) => ({ explainMatch: usual(explainMatch), explainProperty: usual(explainProperty) }),
+  rpcs: EXPLANATION_RPCS,
   estimate: createMatchEstimator,
 };
 

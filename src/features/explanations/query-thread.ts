@@ -33,7 +33,7 @@ const { databaseUrl, ...settings } = settingsOfThread() as {
   readonly statementTimeoutMs: number;
 };
 // A broken idle connection needs no report, because the next statement opens another.
-const pool = openDatabase({ url: databaseUrl, ...settings, onConnectionLost: () => undefined });
+const pool = openDatabase({ url: databaseUrl, ...settings });
 
 const storedMedians = followMedians(pool);
 const points = followPoints(pool);

@@ -9,6 +9,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { WebhookChannel } from '../../engine/domain/delivery.ts';
 import { type SearchNumber, type Uuid, uuidOf, uuidOfHex } from '../../engine/domain/ids.ts';
 import type { Queryable } from '../../engine/store/database.ts';
+import type { SentContent } from '../../engine/store/delivery-reads.ts';
 
 export interface FeedQuery {
   readonly clientId: Uuid;
@@ -20,20 +21,13 @@ export interface FeedQuery {
   readonly bytesMax: number;
 }
 
-export interface FedDelivery {
+/** The body is `head` followed by `document`. */
+export interface FedDelivery extends SentContent {
   readonly position: FeedPosition;
   readonly id: Uuid;
-  readonly sequence: number;
   readonly searchId: Uuid;
-  /** The current context of the search, as JSON; null if it has none. */
-  readonly context: string | null;
   readonly channel: WebhookChannel;
   readonly createdAt: Date;
-  /** The body is `head` followed by `document`. */
-  readonly head: string;
-  readonly document: string;
-  /** True if the search now hides contacts. */
-  readonly hidesContacts: boolean;
 }
 
 export interface FeedPage {

@@ -29,6 +29,7 @@ import {
   FEED_START,
   type FedDelivery,
   type FeedBounds,
+  type FeedPage,
   type FeedPosition,
   type FeedScope,
   isBefore,
@@ -135,13 +136,9 @@ async function readRequest(ctx: Context, dependencies: ApiDependencies, key: Buf
   return { ...request, after: cursor.position };
 }
 
-interface Page {
-  readonly deliveries: readonly FedDelivery[];
-  readonly upTo: FeedPosition;
+interface Page extends FeedPage {
   readonly bounds: FeedBounds;
   readonly isEmpty: boolean;
-  /** True if there may be further items. */
-  readonly isCut: boolean;
 }
 
 async function readPage(
@@ -160,7 +157,7 @@ async function readPage(
     if (isEmpty && read.isCut && performance.now() - startedAt < SEARCHING_MAX_MS) continue;
     // Read after the items, so that items removed in between are reported as removed.
     const bounds = await readFeedBounds(database, clientId);
-    return { deliveries: read.deliveries, upTo: position, bounds, isEmpty, isCut: read.isCut };
+    return { ...read, bounds, isEmpty };
   }
 }
 

@@ -67,7 +67,7 @@ function assertFormat(format: string, mapping: string): asserts format is Format
 }
 
 function connect(url: string): Promise<Broker> {
-  return connectBroker({ url, name: 'vigie feed', onStatus: () => undefined });
+  return connectBroker({ url, name: 'vigie feed' });
 }
 
 function inWords(error: Error, file: string | null): Error {

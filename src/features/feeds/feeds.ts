@@ -4,10 +4,10 @@
  * its row, which the reader polls every few seconds.
  */
 
+import type { Database } from '../../engine/store/database.ts';
 import type { Feature, Parts } from '../../feature.ts';
-import type { AdminDependencies } from '../../grpc/dependencies.ts';
 import { notFound } from '../../grpc/errors.ts';
-import type { Feed, ListFeedsRequest, ListFeedsResponse } from '../../grpc/generated/vigie/admin/v1/feeds.ts';
+import type { Feed } from '../../grpc/generated/vigie/admin/v1/feeds.ts';
 import { idOfName } from '../../grpc/names.ts';
 import { cutPage, pageOf } from '../../grpc/paging.ts';
 import { listSources, readReports, readSource, type Source, type SourceReport, writeReport } from './publications.ts';
@@ -15,11 +15,20 @@ import { type FeedSource, readFeedsFile, startFeeds } from './source-watch.ts';
 
 export const feeds: Feature = {
   name: 'feeds',
-  rpcs: (usual) => ({
-    listFeeds: usual(listFeeds),
-    getFeed: usual(({ name }, own) => getFeed(name, own)),
-    runFeed: usual(({ name }, own) => runFeed(name, own)),
-  }),
+  rpcs: {
+    async listFeeds(request, { database }) {
+      const page = pageOf(request, {});
+      const rows = await listSources(database, page.cursor ?? '', page.size + 1);
+      const cut = cutPage(rows, page, {}, ({ name }) => name);
+      return { feeds: cut.rows.map(feedMessage), nextPageToken: cut.nextPageToken };
+    },
+    getFeed: ({ name }, { database }) => readFeed(name, database),
+    async runFeed({ name }, { database, now }) {
+      await readFeed(name, database);
+      await writeReport(database, idOfName('name', 'feeds', name), { requestedAt: now().toISOString() });
+      return readFeed(name, database);
+    },
+  },
   open: openFeeds,
   commands: {
     feed: async (input) => (await import('./feed-command.ts')).feedCommand(input),
@@ -82,24 +91,10 @@ function measureFeeds({ metrics, database }: Parts, sources: readonly FeedSource
   );
 }
 
-async function listFeeds(request: ListFeedsRequest, { database }: AdminDependencies): Promise<ListFeedsResponse> {
-  const page = pageOf(request, {});
-  const rows = await listSources(database, page.cursor ?? '', page.size + 1);
-  const cut = cutPage(rows, page, {}, ({ name }) => name);
-  return { feeds: cut.rows.map(feedMessage), nextPageToken: cut.nextPageToken };
-}
-
-async function getFeed(name: string, { database }: AdminDependencies): Promise<Feed> {
+async function readFeed(name: string, database: Database): Promise<Feed> {
   const feed = await readSource(database, idOfName('name', 'feeds', name));
   if (feed === null) throw notFound('Feed', name);
   return feedMessage(feed);
-}
-
-async function runFeed(name: string, dependencies: AdminDependencies): Promise<Feed> {
-  await getFeed(name, dependencies);
-  const requestedAt = dependencies.now().toISOString();
-  await writeReport(dependencies.database, idOfName('name', 'feeds', name), { requestedAt });
-  return getFeed(name, dependencies);
 }
 
 function feedMessage({ name, adverts, report, reading }: Source): Feed {

@@ -1,22 +1,17 @@
 /** How a property fits a search now, for e-mails: by which alternative, how far from the market and from points. */
 
 import { firstMet } from '../../engine/domain/alternatives-criterion.ts';
-import type { StoredProperty } from '../../engine/domain/change.ts';
-import type { ResolvePlace } from '../../engine/domain/city.ts';
 import { criterionReason, evaluate } from '../../engine/domain/criteria.ts';
 import type { CriterionMembers } from '../../engine/domain/criterion-table.ts';
 import type { MailLanguage } from '../../engine/domain/mail.ts';
-import { type MarketPrices, NO_MEDIANS } from '../../engine/domain/market-prices.ts';
+import { NO_MEDIANS } from '../../engine/domain/market-prices.ts';
 import { distanceTo, isAccepted } from '../../engine/domain/point-distances.ts';
 import { nearbyText } from '../../engine/domain/points-criterion.ts';
 import { propertyFacts, readingOf } from '../../engine/domain/property-document.ts';
 import { criteriaOf, type SearchMembers, type SiteCategoryName } from '../../engine/domain/search.ts';
-import { acceptedPercent } from './mail-markets.ts';
+import { acceptedPercent, type MarketSources } from './mail-markets.ts';
 
-interface Sources {
-  readonly stored: StoredProperty;
-  readonly resolvePlace: ResolvePlace;
-  readonly markets: MarketPrices;
+export interface FitSources extends MarketSources {
   readonly siteCategoryName: SiteCategoryName;
   readonly language: MailLanguage;
 }
@@ -31,7 +26,7 @@ export interface PresentFit {
 }
 
 /** `missed`: says that no alternative holds; empty if one does, or if the search has none. */
-export function presentFit(members: SearchMembers, sources: Sources): PresentFit & { readonly missed: string[] } {
+export function presentFit(members: SearchMembers, sources: FitSources): PresentFit & { readonly missed: string[] } {
   const fitOf = (one: CriterionMembers): Omit<PresentFit, 'alternative'> => ({
     marketPercent: acceptedPercent(one, sources),
     nearby: nearbyTexts(one, sources),
@@ -48,7 +43,7 @@ export function presentFit(members: SearchMembers, sources: Sources): PresentFit
 }
 
 /** By the distances that are stored with the property. */
-function nearbyTexts({ pointsOfInterest }: CriterionMembers, { stored, language }: Sources): readonly string[] {
+function nearbyTexts({ pointsOfInterest }: CriterionMembers, { stored, language }: FitSources): readonly string[] {
   return pointsOfInterest.flatMap((term) => {
     const distanceM = distanceTo(term, stored.state.distances ?? null);
     return distanceM !== null && isAccepted(term, distanceM) ? nearbyText(term, distanceM, language) : [];

@@ -18,11 +18,10 @@ import {
 import { homeOf } from '../../engine/domain/home-facts.ts';
 import type { SearchNumber, Uuid } from '../../engine/domain/ids.ts';
 import type { MailLanguage } from '../../engine/domain/mail.ts';
-import type { MarketPrices } from '../../engine/domain/market-prices.ts';
 import { isLive, type StoredAdvert } from '../../engine/domain/property.ts';
 import { pricePerMeterOf, propertyDocument } from '../../engine/domain/property-document.ts';
-import type { SearchMembers, SiteCategoryName } from '../../engine/domain/search.ts';
-import { type PresentFit, presentFit } from './mail-alternatives.ts';
+import type { SearchMembers } from '../../engine/domain/search.ts';
+import { type FitSources, type PresentFit, presentFit } from './mail-alternatives.ts';
 import { cut, type MailReason, NAME_LENGTH_MAX } from './mail-items.ts';
 import { cleanText } from './mail-words.ts';
 import { chargesOf } from './rental-charges.ts';
@@ -129,18 +128,13 @@ export interface MailFact {
   readonly advert: MailAdvert | null;
 }
 
-export interface MailSources {
-  readonly stored: StoredProperty;
-  readonly resolvePlace: ResolvePlace;
+export interface MailSources extends FitSources {
   /** From the last e-mail with the property to the recipient; null without one. */
   readonly notified: Notified | null;
   /** True if an e-mail has announced the property, even one that is no longer kept. */
   readonly isAnnounced: boolean;
   readonly searches: ReadonlyMap<SearchNumber, SearchMembers>;
   readonly names: ReadonlyMap<SearchNumber, MailSearch>;
-  readonly markets: MarketPrices;
-  readonly siteCategoryName: SiteCategoryName;
-  readonly language: MailLanguage;
 }
 
 /**

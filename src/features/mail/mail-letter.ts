@@ -36,11 +36,6 @@ export interface LetterDependencies {
   readonly keptSince: () => Date | null;
 }
 
-export interface WrittenLetter {
-  readonly bytes: Buffer;
-  readonly itemCount: number;
-}
-
 /**
  * Returns the bytes of an earlier attempt with these items, if there was one, so that a recipient never receives an
  * e-mail twice with different content. Null if there is no news left.
@@ -49,7 +44,7 @@ export async function writeLetter(
   mail: ClaimedMail,
   dependencies: LetterDependencies,
   retrying: Retrying,
-): Promise<WrittenLetter | null> {
+): Promise<Readonly<{ bytes: Buffer; itemCount: number }> | null> {
   if (mail.letter !== null) return { bytes: mail.letter, itemCount: mail.items.length };
   const { database, from, publicUrl, language, cityNames } = dependencies;
   const unsubscribeUrl = `${publicUrl}/unsubscribe/${mail.token}`;

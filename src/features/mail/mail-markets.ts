@@ -10,7 +10,7 @@ import { propertyFacts, readingOf } from '../../engine/domain/property-document.
 
 type Bounds = Pick<CriterionMembers, 'marketDifferenceMin' | 'marketDifferenceMax'>;
 
-interface Sources {
+export interface MarketSources {
   readonly stored: StoredProperty;
   readonly resolvePlace: ResolvePlace;
   readonly markets: MarketPrices;
@@ -26,7 +26,7 @@ function compares({ marketDifferenceMin: min, marketDifferenceMax: max }: Bounds
 }
 
 /** Per cent. Null if the search does not compare, or if it does not accept the difference. */
-export function acceptedPercent(bounds: Bounds, { stored, resolvePlace, markets }: Sources): number | null {
+export function acceptedPercent(bounds: Bounds, { stored, resolvePlace, markets }: MarketSources): number | null {
   if (!compares(bounds)) return null;
   const reading = readingOf(stored.state, stored.crawls, resolvePlace);
   const percent = marketPercent(propertyFacts(reading, { ...NO_MEDIANS, markets }));

@@ -14,7 +14,7 @@ import { startTask } from '../../engine/actor/task.ts';
 import type { RecipientChoice } from '../../engine/domain/mail.ts';
 import { type Database, type Queryable, transaction } from '../../engine/store/database.ts';
 import type { Parts } from '../../feature.ts';
-import { openRegular } from '../../local/ownership.ts';
+import { nullIfMissing, openRegular } from '../../local/ownership.ts';
 import type { KeepChoice } from '../../rest/dependencies.ts';
 import { eraseRecipient } from './erasure.ts';
 import { readAddresses } from './holdings.ts';
@@ -115,11 +115,6 @@ function parsed(line: string): readonly (RecipientChoice | { readonly salt: stri
   } catch {
     return [];
   }
-}
-
-function nullIfMissing(error: NodeJS.ErrnoException): null {
-  if (error.code === 'ENOENT') return null;
-  throw error;
 }
 
 /** Up to this many replaced lines are kept. */

@@ -9,14 +9,9 @@ import type { Context } from 'koa';
 import { z } from 'zod';
 import type { Queryable } from '../../engine/store/database.ts';
 import type { Feature } from '../../feature.ts';
-import type { AdminDependencies } from '../../grpc/dependencies.ts';
+import type { Rpcs } from '../../grpc/call.ts';
 import { notFound as grpcNotFound } from '../../grpc/errors.ts';
-import type {
-  EraseRecipientsRequest,
-  EraseRecipientsResponse,
-  GetRecipientsRequest,
-  GetRecipientsResponse,
-} from '../../grpc/generated/vigie/admin/v1/recipients.ts';
+import type { GetRecipientsRequest } from '../../grpc/generated/vigie/admin/v1/recipients.ts';
 import { nameOf, optionalClientId, valueOf } from '../../grpc/names.ts';
 import { principalOf } from '../../rest/auth.ts';
 import { acceptable, answer } from '../../rest/content.ts';
@@ -86,32 +81,24 @@ function recipientRoutes(router: Router, dependencies: ApiDependencies, limiter:
 }
 
 /** For operators: of all clients, or of one. */
-async function getRecipients(
-  request: GetRecipientsRequest,
-  { database }: AdminDependencies,
-): Promise<GetRecipientsResponse> {
-  const { address, clientId } = await namedIn(request, database);
-  const document = await documentOfClients(database, address, clientId);
-  if (document === null) throw neverHeld();
-  return { documentJson: JSON.stringify(document) };
-}
-
-async function eraseRecipients(
-  request: EraseRecipientsRequest,
-  { database, dataDirectory, logger }: AdminDependencies,
-): Promise<EraseRecipientsResponse> {
-  const { address, clientId } = await namedIn(request, database);
-  const keep = keepBeside(dataDirectory, (reason) => logger.warn({}, reason));
-  const erased = await eraseAtClients(database, address, clientId, keep);
-  if (erased.length === 0) throw neverHeld();
-  return {
-    erasures: erased.map(({ client, name, hadNotices: _hadNotices, ...erasure }) => ({
-      client: nameOf.client(client),
-      clientName: name,
-      ...erasure,
-    })),
-  };
-}
+const RECIPIENT_RPCS = {
+  async getRecipients(request, { database }) {
+    const { address, clientId } = await namedIn(request, database);
+    const document = await documentOfClients(database, address, clientId);
+    if (document === null) throw neverHeld();
+    return { documentJson: JSON.stringify(document) };
+  },
+  async eraseRecipients(request, { database, dataDirectory, logger }) {
+    const { address, clientId } = await namedIn(request, database);
+    const keep = keepBeside(dataDirectory, (reason) => logger.warn({}, reason));
+    const erased = await eraseAtClients(database, address, clientId, keep);
+    if (erased.length === 0) throw neverHeld();
+    const erasures = erased.map(({ client, name, hadNotices: _hadNotices, ...counts }) => {
+      return { client: nameOf.client(client), clientName: name, ...counts };
+    });
+    return { erasures };
+  },
+} satisfies Rpcs;
 
 async function namedIn({ address, client }: GetRecipientsRequest, database: Queryable) {
   return {
@@ -262,7 +249,7 @@ export const recipients: Feature = {
   },
   contract: RECIPIENT_CONTRACT,
   routes: recipientRoutes,
-  rpcs: (usual) => ({ getRecipients: usual(getRecipients), eraseRecipients: usual(eraseRecipients) }),
+  rpcs: RECIPIENT_RPCS,
   commands: {
     'recipients show': async (input) => (await import('./recipient-commands.ts')).showRecipient(input),
     'recipients export': async (input) => (await import('./recipient-commands.ts')).exportRecipient(input),

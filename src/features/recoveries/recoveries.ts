@@ -48,12 +48,12 @@ export const recoveries: Feature = {
   },
   contract: RECOVERY_CONTRACT,
   routes: recoveryRoutes,
-  rpcs: (usual) => ({
-    startRecovery: usual(startRecovery),
-    getRecovery: usual(({ name }, own) => getRecovery(name, own)),
-    listRecoveries: usual(listRecoveries),
-    stopRecovery: usual(({ name }, own) => stopRecovery(name, own)),
-  }),
+  rpcs: {
+    startRecovery,
+    getRecovery: ({ name }, own) => getRecovery(name, own),
+    listRecoveries,
+    stopRecovery: ({ name }, own) => stopRecovery(name, own),
+  },
   start({ config, database, announcer, onTransientError }, gate) {
     const task = startRecoveries({
       database,

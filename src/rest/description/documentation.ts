@@ -30,14 +30,6 @@ import { ENTRYPOINT_MEMBERS, jsonLdContext } from './json-ld-contexts.ts';
 import { INTAKE_SCHEMA_PATH, intakeSchema, WEBHOOK_SCHEMA_PATH, webhookSchema } from './message-schemas.ts';
 import { openApiDocument } from './openapi.ts';
 
-/** Values that differ between installations, by placeholder. */
-type GuideFacts = Readonly<
-  Record<
-    'searches' | 'corners' | 'excludedWords' | 'matchesPerAdvert' | 'readPerSecond' | 'writePerSecond' | 'keptDays',
-    number
-  >
->;
-
 interface Guides {
   readonly list: string;
   readonly guides: string;
@@ -60,7 +52,7 @@ const FRENCH: Readonly<Record<string, string>> = JSON.parse(textOf('reference.fr
  * values from the code. A test compares the English page with the README, whose commands and promises it repeats word
  * for word, and the French page with the English one.
  */
-function guidePage(language: Language, facts: GuideFacts, examples: ContractExamples): Guides {
+function guidePage(language: Language, facts: ReturnType<typeof factsOf>, examples: ContractExamples): Guides {
   const figures = Object.entries(facts).map(([name, most]) => [name, most.toLocaleString(language)]);
   const kept = { en: `for ${facts.keptDays} days`, fr: `${facts.keptDays} jours` };
   const forEver = { en: 'for ever', fr: 'sans limite' };
@@ -273,7 +265,8 @@ ${guides.replaceAll('http://127.0.0.1:8080', () => escapeHtml(baseUrl || 'http:/
 `;
 }
 
-function factsOf({ readLimit, writeLimit, searchLimits, deliveriesKeptDays }: ApiDependencies['settings']): GuideFacts {
+/** Values that differ between installations, by placeholder. */
+function factsOf({ readLimit, writeLimit, searchLimits, deliveriesKeptDays }: ApiDependencies['settings']) {
   return {
     readPerSecond: readLimit.perSecond,
     writePerSecond: writeLimit.perSecond,

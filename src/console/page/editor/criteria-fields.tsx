@@ -25,7 +25,7 @@ import {
   type RequirementMember,
 } from './draft.ts';
 import { Markets } from './markets.tsx';
-import { type FieldsProps, MemberField } from './member-field.tsx';
+import { type FieldsProps, MemberField, type OfAlternative } from './member-field.tsx';
 import { memberName, memberText } from './member-text.ts';
 import { Chosen } from './place-fields.tsx';
 
@@ -103,18 +103,23 @@ function HomeDetails(props: FieldsProps) {
 const MONEY_RANGES = ['pricePerMeter', 'marketDifference', 'advertPrice', 'condominiumFees', 'rentalCharges'] as const;
 const MONEY: readonly (keyof Draft)[] = [...membersOf(MONEY_RANGES), 'withCoherentPrice'];
 
-export function MoneyFields(props: FieldsProps) {
+interface MoneyFieldsProps extends FieldsProps, OfAlternative {
+  /** The criteria that choose the markets. */
+  readonly combined: Draft;
+}
+
+export function MoneyFields({ isAlternative, combined, ...props }: MoneyFieldsProps) {
   const words = useWords();
   return (
     <fieldset>
       <legend>{words.money}</legend>
       <Range {...props} name="budget" />
-      <Markets draft={props.draft} />
+      <Markets draft={combined} />
       <FoldedCriteria {...props} title={words.moreMoney} members={MONEY}>
         {MONEY_RANGES.map((name) => (
           <Range key={name} {...props} name={name} />
         ))}
-        <Requirement {...props} member="withCoherentPrice" />
+        {!isAlternative && <Requirement {...props} member="withCoherentPrice" />}
       </FoldedCriteria>
     </fieldset>
   );
@@ -126,7 +131,7 @@ const ADVERT: readonly (keyof Draft)[] = [
 ];
 
 /** Criteria of the advert itself, except its words. */
-export function AdvertCriteria(props: FieldsProps) {
+export function AdvertCriteria({ isAlternative, ...props }: OfAlternative & FieldsProps) {
   const words = useWords();
   const categories = useValue(useModel().siteCategories);
   const choices = categories.map(({ '@id': iri, name }) => [iri, name] as const);
@@ -134,11 +139,15 @@ export function AdvertCriteria(props: FieldsProps) {
     <FoldedCriteria {...props} title={words.moreCriteria} members={ADVERT}>
       <Several {...props} member="publisherTypes" choices={coded(words.publisherTypes)} />
       <Several {...props} member="includedSiteCategories" choices={choices} />
-      <Several {...props} member="excludedSiteCategories" choices={choices} />
       <Publishers {...props} member="includedPublishers" />
-      <Publishers {...props} member="excludedPublishers" />
       <Requirement {...props} member="withVirtualTour" />
-      <Requirement {...props} member="hidePropertyContact" />
+      {!isAlternative && (
+        <>
+          <Several {...props} member="excludedSiteCategories" choices={choices} />
+          <Publishers {...props} member="excludedPublishers" />
+          <Requirement {...props} member="hidePropertyContact" />
+        </>
+      )}
     </FoldedCriteria>
   );
 }

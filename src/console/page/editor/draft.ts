@@ -10,6 +10,7 @@ import {
   RANGE_MEMBERS,
   REQUIREMENTS,
 } from '../generated/documents.ts';
+import { type NearbyPoint, pointBody, pointOf } from './nearby-points.ts';
 
 export interface ChosenPlace {
   /** As the interface expects it: an IRI or a zip code. */
@@ -125,6 +126,19 @@ const CATEGORIES: Editing<readonly string[]> = {
   read: (answered) => (answered as SearchDocument['includedSiteCategories']).map((category) => category['@id']),
 };
 
+const POINTS: Editing<readonly NearbyPoint[]> = {
+  unset: [],
+  read: (answered) => (answered as readonly never[]).map(pointOf),
+  write: (points) => (points.length === 0 ? undefined : points.map((point) => pointBody(point, numberOrNull))),
+};
+/** An alternative is edited with the fields of a search. Those without a criterion are not sent. */
+const ALTERNATIVES: Editing<readonly AlternativeDraft[]> = {
+  unset: [],
+  read: (answered) =>
+    (answered as readonly Answered[]).map((one) => draftOf(one, { ...NEW_ALTERNATIVE, orMissing: [] })),
+  write: (alternatives) => alternatives.map(alternativeBody).filter((body) => Object.keys(body).length > 0),
+};
+
 const EDITED = {
   ...each(RANGE_MEMBERS, () => NUMBER),
   ...each(FLAG_CRITERIA, () => FLAG),
@@ -139,9 +153,8 @@ const EDITED = {
   excludedFeatures: asIs<readonly FeatureName[]>([]),
   orMissing: asIs<SearchDocument['orMissing']>(HOME_CRITERIA),
   hidePropertyContact: asIs<boolean>(false),
-  /** Not edited here: sent back as answered. */
-  alternatives: asIs<SearchDocument['alternatives']>([]),
-  pointsOfInterest: asIs<SearchDocument['pointsOfInterest']>([]),
+  alternatives: ALTERNATIVES,
+  pointsOfInterest: POINTS,
   lat: DECIMAL,
   lon: DECIMAL,
   radius: DECIMAL,
@@ -182,6 +195,9 @@ export type Draft = {
   readonly [Member in keyof typeof EDITED]: (typeof EDITED)[Member]['unset'];
 };
 
+/** An interface, because only an interface can be part of itself. */
+interface AlternativeDraft extends Draft {}
+
 /** Members of a search that are not edited here; a member that is in neither list does not compile. */
 type Shown =
   | ('@context' | '@id' | '@type' | 'token' | 'user' | 'createdAt' | 'updatedAt' | 'lastAlertAt')
@@ -203,6 +219,8 @@ const MEMBER_OF: Partial<Record<keyof Draft, RenamedMember>> = {
 };
 
 export const NEW_DRAFT = each(MEMBERS, (name) => EDITED[name].unset) as Draft;
+export const NEW_ALTERNATIVE: Draft = { ...NEW_DRAFT, transactionType: '' };
+export const ALTERNATIVES_MAX = 10;
 
 /** Sets the percentage of the price, or removes it if NaN. It is compared with the last notified price. */
 export function withPricePercent(
@@ -246,8 +264,14 @@ export function codesOf(answered: unknown): readonly number[] {
   return Array.isArray(answered) ? answered : [answered as number].filter((code) => code !== null);
 }
 
-export function draftOf(search: SearchDocument): Draft {
-  return each(MEMBERS, (name) => EDITED[name].read(search[(MEMBER_OF[name] ?? name) as keyof SearchDocument])) as Draft;
+type Answered = Readonly<Record<string, unknown>>;
+
+/** `unset`: the values of members that are not answered. */
+export function draftOf(search: SearchDocument | Answered, unset = NEW_DRAFT): Draft {
+  return each(MEMBERS, (name) => {
+    const answered = (search as Answered)[MEMBER_OF[name] ?? name];
+    return answered === undefined ? unset[name] : EDITED[name].read(answered);
+  }) as Draft;
 }
 
 /** Reads the bracketed query string of an answer (decisions, section 2). */
@@ -289,6 +313,19 @@ export function bodyOf(draft: Draft): Body {
   return { ...Object.fromEntries(written), orMissing: draft.orMissing.filter((name) => isRequested(draft, name)) };
 }
 
+const NO_CRITERIA = bodyOf(NEW_ALTERNATIVE);
+
+/** The criteria that the alternative sets; empty if there are none. */
+function alternativeBody(alternative: Draft): Body {
+  return changesOf(NO_CRITERIA, bodyOf(alternative));
+}
+
+/** The position in the body's `alternatives` of the one at `at` in the draft; -1 if it is not sent. */
+export function sentPosition({ alternatives }: Draft, at: number): number {
+  const isSent = alternatives.map((one) => Object.keys(alternativeBody(one)).length > 0);
+  return isSent[at] === true ? isSent.slice(0, at).filter(Boolean).length : -1;
+}
+
 export function inseeCodesOf(text: string): readonly string[] {
   return text.split(/[\s,;]+/).filter(Boolean);
 }
@@ -312,9 +349,10 @@ function contextOf(text: string): unknown {
   }
 }
 
-/** The members that differ: changes by others to the remaining members are kept. */
+/** The members that differ: changes by others to the remaining members are kept. Null clears a member. */
 export function changesOf(before: Body, after: Body): Body {
-  return Object.fromEntries(Object.entries(after).filter(([name, value]) => !isSame(value, before[name])));
+  const changed = Object.entries(after).filter(([name, value]) => !isSame(value, before[name]));
+  return Object.fromEntries(changed.map(([name, value = null]) => [name, value]));
 }
 
 /** The members that a preview depends on. */
@@ -326,8 +364,9 @@ export function criteriaOf(body: Body): Body {
 }
 
 /** The body of a preview of the words alone; null if there are none. */
-export function wordCriteriaOf({ expressions }: Body): Body | null {
-  return Array.isArray(expressions) && expressions.length > 0 ? { expressions, withCoherentPrice: null } : null;
+export function wordCriteriaOf({ groups }: Draft): Body | null {
+  const expressions = expressionsOf(groups);
+  return expressions.length > 0 ? { expressions, withCoherentPrice: null } : null;
 }
 
 /** The members of a draft that store completed places. */

@@ -12,28 +12,28 @@ import { Refusal, type Violation } from '../rest.ts';
 import { hrefOf, open } from '../route.ts';
 import { useSharedMap } from '../shared-map.ts';
 import { useWords, type Words } from '../words/language.ts';
-import { AdvertCriteria, HomeFields, MoneyFields } from './criteria-fields.tsx';
+import { CriteriaTabs } from './criteria-tabs.tsx';
 import {
   type Body,
   bodyOf,
   type ChangeDraft,
   ContextError,
+  changesOf,
   criteriaOf,
   type Draft,
   differingMembers,
   draftOf,
-  wordCriteriaOf,
+  NEW_ALTERNATIVE,
+  sentPosition,
 } from './draft.ts';
 import { MemberField } from './member-field.tsx';
 import { memberName } from './member-text.ts';
 import { destinationsOf, NotificationFields } from './notification-fields.tsx';
-import { PlaceFields } from './place-fields.tsx';
 import { Preview, usePreview } from './preview.tsx';
 import { Sketch } from './sketch.tsx';
 import { consumeMade, keepMade, readStored, removeStored, type StoredSearch, saveStored } from './stored-search.ts';
 import { useUnsaved, type Writing } from './unsaved.ts';
 import { violationsOf } from './violations.ts';
-import { WordFields } from './word-fields.tsx';
 
 /** The map shows this many of the properties that the preview counts. */
 const PLACES = 2_000;
@@ -73,8 +73,6 @@ function Form({ id, read }: { readonly id: string; readonly read: StoredSearch |
   );
   const body = useBody(draft);
   const preview = usePreview(body === null ? null : criteriaOf(body), PLACES);
-  const wordCriteria = body === null ? null : wordCriteriaOf(body);
-  const wordPreview = usePreview(wordCriteria);
   const context = body === null ? [{ propertyPath: 'context', message: words.notJson }] : [];
   const all = [
     ...refused,
@@ -83,33 +81,37 @@ function Form({ id, read }: { readonly id: string; readonly read: StoredSearch |
   ];
   const violations = violationsOf(all, Object.keys(draft).concat('geoShapes', 'excludedGeoShapes', 'expressions'));
   const fields = { draft, change, violations };
+  const [chosenTab, setTab] = useState(0);
+  // The alternatives may have become fewer.
+  const tab = Math.min(chosenTab, draft.alternatives.length);
+  const combined = { ...draft, ...changesOf(NEW_ALTERNATIVE, draft.alternatives[tab - 1] ?? NEW_ALTERNATIVE) };
+  const refuse = (list: readonly Violation[]): void => {
+    setRefused(list);
+    const tabs = list.map((one) => tabOf(one, draft));
+    if (!tabs.includes(tab)) setTab(tabs[0] ?? tab);
+  };
   useFirstWrong(refused);
   return (
     <div class="editor">
       <Head saved={saved} />
       <MemberField {...fields} member="title" placeholder={words.titleExample} />
       <Preview state={preview} />
-      {sharedMap !== null && <Sketch sharedMap={sharedMap} draft={draft} preview={preview.preview} />}
-      <PlaceFields {...fields} />
-      <HomeFields {...fields} isNew={saved === null} />
-      <MoneyFields {...fields} />
-      <WordFields {...fields} found={wordCriteria && wordPreview.preview}>
-        <AdvertCriteria {...fields} />
-      </WordFields>
-      {draft.alternatives.length > 0 && (
-        <section>
-          <p class="hint">{words.alternativesKept(draft.alternatives.length)}</p>
-          <Problem text={violations.of('alternatives') ?? null} />
-        </section>
-      )}
+      {sharedMap !== null && <Sketch key={tab} sharedMap={sharedMap} draft={combined} preview={preview.preview} />}
+      <CriteriaTabs {...fields} {...{ tab, setTab, combined }} isNew={saved === null} />
       <NotificationFields {...fields} search={destinationsOf(draft, saved)} />
       {violations.others.map((text) => (
         <Problem key={text} text={text} />
       ))}
       {refused.length > 0 && <Problem text={words.violationsAbove(refused.length)} />}
-      <SaveBar stored={stored} body={body} writing={writing} onSaved={setStored} onRefused={setRefused} />
+      <SaveBar stored={stored} body={body} writing={writing} onSaved={setStored} onRefused={refuse} />
     </div>
   );
+}
+
+/** The tab that shows the field of a violation. */
+function tabOf({ propertyPath }: Violation, draft: Draft): number {
+  const [, position] = /^alternatives\[(\d+)\]/.exec(propertyPath) ?? [];
+  return 1 + draft.alternatives.findIndex((_, at) => String(sentPosition(draft, at)) === position);
 }
 
 function Back() {

@@ -12,6 +12,11 @@ export interface FieldsProps {
   readonly violations: Violations;
 }
 
+export interface OfAlternative {
+  /** True to leave out the criteria that only the search can have. */
+  readonly isAlternative: boolean;
+}
+
 type TextMember = { [Member in keyof Draft]: Draft[Member] extends string ? Member : never }[keyof Draft];
 
 interface MemberFieldProps extends FieldsProps, Partial<TextProps> {

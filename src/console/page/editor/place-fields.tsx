@@ -8,12 +8,16 @@ import { useSharedMap } from '../shared-map.ts';
 import { useWords } from '../words/language.ts';
 import { type ChangeDraft, type ChosenPlace, type Draft, isUnset, numeral, PLACE_MEMBERS } from './draft.ts';
 import { drawCircle, drawPolygon, showCircle, showPolygons } from './drawing.ts';
-import { type FieldsProps, MemberField } from './member-field.tsx';
+import { type FieldsProps, MemberField, type OfAlternative } from './member-field.tsx';
+import { PointFields } from './point-fields.tsx';
 
 const EXCLUDED = Object.values(PLACE_MEMBERS.excluded);
-const MORE: readonly (keyof Draft)[] = ['includedInseeCodes', ...EXCLUDED, 'excludedInseeCodes', 'excludedShapes'];
+const MORE: readonly (keyof Draft)[] = [
+  ...(['includedInseeCodes', 'excludedInseeCodes', 'excludedShapes', 'pointsOfInterest'] as const),
+  ...EXCLUDED,
+];
 
-export function PlaceFields({ draft, change, violations }: FieldsProps) {
+export function PlaceFields({ draft, change, violations, isAlternative }: OfAlternative & FieldsProps) {
   const words = useWords();
   const [tool, setTool] = useState<Tool>(null);
   useDrawing(tool, draft, change, () => setTool(null));
@@ -30,9 +34,14 @@ export function PlaceFields({ draft, change, violations }: FieldsProps) {
         isNeeded={!isUnset(draft, MORE) || violations.ofAny(MORE) || violations.of('excludedGeoShapes') !== undefined}
       >
         <MemberField {...fields} member="includedInseeCodes" hint={words.inseeHint} />
-        <NamedPlaces {...fields} label={words.excludePlace} side="excluded" />
-        <MemberField {...fields} member="excludedInseeCodes" hint={words.inseeHint} />
-        <ExcludedShapes {...fields} {...tools} />
+        {!isAlternative && (
+          <>
+            <NamedPlaces {...fields} label={words.excludePlace} side="excluded" />
+            <MemberField {...fields} member="excludedInseeCodes" hint={words.inseeHint} />
+            <ExcludedShapes {...fields} {...tools} />
+          </>
+        )}
+        <PointFields {...fields} />
       </Fold>
     </fieldset>
   );

@@ -2,18 +2,39 @@
 
 import type { Violation } from '../rest.ts';
 
-export type Violations = ReturnType<typeof violationsOf>;
+export interface Violations {
+  readonly isEmpty: boolean;
+  /** Violations of the member, or of parts of it. */
+  of(member: string): string | undefined;
+  /** Violations of the member as a whole. */
+  ofWhole(member: string): string | undefined;
+  ofAny(names: readonly string[]): boolean;
+  /** Violations of the object at `path`, such as `alternatives[1]`, by its members. */
+  within(path: string): Violations;
+  /** Violations of the whole object, or of members without a field. */
+  readonly others: readonly string[];
+}
 
-export function violationsOf(list: readonly Violation[], members: readonly string[]) {
-  const memberOf = ({ propertyPath }: Violation): string => /^\w*/.exec(propertyPath)?.[0] ?? '';
-  const messagesOf = (member: string) => list.filter((one) => memberOf(one) === member).map(({ message }) => message);
+/** `members`: those that have a field. */
+export function violationsOf(list: readonly Violation[], members: readonly string[]): Violations {
+  const isAt = ({ propertyPath }: Violation, path: string): boolean =>
+    propertyPath === path || propertyPath.startsWith(`${path}.`) || propertyPath.startsWith(`${path}[`);
+  const messagesOf = (chosen: readonly Violation[]) => chosen.map(({ message }) => message).join('; ') || undefined;
   return {
-    /** Violations of the member, or of parts of it. */
-    of: (member: string): string | undefined => messagesOf(member).join('; ') || undefined,
-    ofAny: (names: readonly string[]): boolean => names.some((member) => messagesOf(member).length > 0),
-    /** Violations of the whole search, or of members without a field. */
+    isEmpty: list.length === 0,
+    of: (member) => messagesOf(list.filter((one) => isAt(one, member))),
+    ofWhole: (member) => messagesOf(list.filter(({ propertyPath }) => propertyPath === member)),
+    ofAny: (names) => list.some((one) => names.some((member) => isAt(one, member))),
+    within: (path) => {
+      const inside = list.filter((one) => isAt(one, path));
+      const relative = (whole: string): string => whole.slice(path.length).replace(/^\./, '');
+      return violationsOf(
+        inside.map((one) => ({ ...one, propertyPath: relative(one.propertyPath) })),
+        members,
+      );
+    },
     others: list
-      .filter((one) => !members.includes(memberOf(one)))
-      .map(({ propertyPath, message }) => `${propertyPath}: ${message}`),
+      .filter((one) => !members.some((member) => isAt(one, member)))
+      .map(({ propertyPath, message }) => (propertyPath === '' ? message : `${propertyPath}: ${message}`)),
   };
 }

@@ -1,5 +1,6 @@
 /** A kd-tree (kdbush) of the coordinates of points of interest. */
 
+import { isMainThread } from 'node:worker_threads';
 import { around } from 'geokdbush';
 import KDBush from 'kdbush';
 import { yieldToOthers } from '../../actor/waiting.ts';
@@ -48,7 +49,8 @@ export async function sortedTree(coordinates: Coordinates): Promise<KDBush> {
     tree.add(lon, lat);
     if (number % STEP_POINTS === 0) await yieldToOthers();
   }
-  return coordinates.length <= SORTED_HERE_MAX ? tree.finish() : sortedInThread(tree);
+  // A worker thread sorts them itself: only the main thread serves sockets.
+  return coordinates.length <= SORTED_HERE_MAX || !isMainThread ? tree.finish() : sortedInThread(tree);
 }
 
 const NODE_POINTS = 64;
