@@ -291,6 +291,7 @@ test('an unknown value satisfies the criteria that orMissing names, and a known 
     greenHouseGas: { greenHouseGas: ['A', 'B'] },
     includedSiteCategories: { includedSiteCategories: ['notaires'] },
     includedPublishers: { includedPublishers: ['Foncia'] },
+    pointsOfInterest: { pointsOfInterest: [{ facility: 'school', within: 1 }] },
     includedFeatures: { includedFeatures: balcony },
     areas: { areas: { ...EVERYWHERE, inseeCodes: ['83137'], circle: { lat: 43, lon: 6, radiusKm: 1 } } },
     expressions: { expressions: [[{ word: 'piscine', includes: true, strict: false }]] },
@@ -300,6 +301,7 @@ test('an unknown value satisfies the criteria that orMissing names, and a known 
     ...{ ...FLAT, price: 1, pricePerMeter: 1, surface: 1, landSurface: 1, room: 1, bedroom: 1, floor: 1 },
     ...{ furnished: false, elevator: true, isOnLastFloor: false },
     markets: marketsOf({ code: '75056', median: 2 }),
+    distances: { 'school//': 1_001 },
     adverts: [{ ...ADVERT, ...stated, price: 1, features: pool }, { ...NOTHING_KNOWN_OF_ADVERT }],
   };
   const unknown = {

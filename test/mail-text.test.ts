@@ -4,12 +4,15 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { simpleParser } from 'mailparser';
 import { timeOrderedUuid, uuidOf } from '../src/engine/domain/ids.ts';
-import { marketKey } from '../src/engine/domain/market-prices.ts';
+import { marketKey, NO_MARKETS } from '../src/engine/domain/market-prices.ts';
+import { SEARCH_DEFAULTS } from '../src/engine/domain/search.ts';
+import { presentFit } from '../src/features/mail/mail-alternatives.ts';
 import { newMailItems } from '../src/features/mail/mail-items.ts';
 import { messageBytes } from '../src/features/mail/mail-letter.ts';
-import { changesOf, expireAt, OTHER_ADVERT, PROPERTY, upsertAt } from './support/adverts.ts';
+import { searchWords } from '../src/features/mail/search-words.ts';
+import { changesOf, expireAt, heldAfter, OTHER_ADVERT, PROPERTY, resolveToulon, upsertAt } from './support/adverts.ts';
 import { valuesOf } from './support/lists.ts';
-import { flat, LINK, spaced, startReader } from './support/mail-reader.ts';
+import { CITY_NAMES, flat, LINK, spaced, startReader } from './support/mail-reader.ts';
 
 const goneB = (minute: number) => expireAt(minute, { advertUuid: OTHER_ADVERT });
 /** The lines about the property, without badges. */
@@ -76,6 +79,32 @@ test('an e-mail says how far the price is from the market, if the search compare
   // A median that has moved since the match ends nothing.
   assert.equal(reasonAt(310_000, cheap), french);
   assert.equal(reasonAt(267_000, {}), french);
+});
+
+test('the accepted distances to points of interest are named, and those that the search asks for', () => {
+  const place = { locations: { lat: 43.12, lon: 5.93 } };
+  const { state, crawls } = heldAfter(flat(0, 100_000, 'A', { property: place }));
+  const distances = { 'school//public': 420, 'parking//': 50_001, 'school/lycée/': 2_500, 'hospital//': null };
+  const sources = {
+    ...{ stored: { state: { ...state, distances }, crawls }, resolvePlace: resolveToulon },
+    ...{ markets: NO_MARKETS, siteCategoryName: () => null },
+  };
+  const terms = [
+    { facility: 'school', attributes: { operatorType: 'public' }, within: 0.42 },
+    { facility: 'parking', beyond: 50 },
+    { facility: 'school', attributes: { schoolType: 'lycée' }, within: 2 },
+    { facility: 'hospital', within: 10 },
+  ] as const;
+  const members = { ...SEARCH_DEFAULTS, title: '', pointsOfInterest: terms };
+  const nearby = (language: 'fr' | 'en', of = members) => presentFit(of, { ...sources, language }).nearby.map(spaced);
+  assert.deepEqual(nearby('fr'), ['école publique à 420 m', 'parking à plus de 50 km']);
+  assert.deepEqual(nearby('en'), ['public school 420 m away', 'car park more than 50 km away']);
+  const alternative = { pointsOfInterest: terms.slice(0, 1) };
+  const either = { ...members, pointsOfInterest: [], alternatives: [{ roomMin: 9 }, alternative] };
+  assert.deepEqual(nearby('fr', either as never), ['école publique à 420 m']);
+  const requested = searchWords(members, { ...CITY_NAMES, siteCategory: () => null }, 'fr').map(spaced);
+  const schools = 'école publique (au plus 420 m), parking (au moins 50 km), lycée (au plus 2 km)';
+  assert.ok(requested.includes(`À proximité : ${schools}, hôpital (au plus 10 km)`), requested.join());
 });
 
 test('bedrooms of a studio are not mentioned', () => {

@@ -21,6 +21,7 @@ import { formatExpressions, readExpressions } from '../engine/domain/expressions
 import { FEATURE_NAMES } from '../engine/domain/features.ts';
 import type { Polygon } from '../engine/domain/geo.ts';
 import { MAIL_FREQUENCIES, type MailConsent } from '../engine/domain/mail.ts';
+import { POINT_TERMS_MAX } from '../engine/domain/points-criterion.ts';
 import { PUBLISHER_NAME_LENGTH_MAX, publisherKey } from '../engine/domain/publisher-criteria.ts';
 import { SEARCH_DEFAULTS } from '../engine/domain/search.ts';
 import { isStorable } from '../engine/domain/text.ts';
@@ -60,6 +61,7 @@ import {
   refuse,
   single,
 } from './member-rules.ts';
+import { POINT_TERM } from './point-term-schema.ts';
 import { FAULTS } from './sentences.ts';
 
 export const TITLE_LENGTH_MAX = 255;
@@ -245,6 +247,7 @@ const RULES: Rules = {
   polygons,
   features: ({ requested }) => names(FEATURE_NAMES, requested),
   publishers: ({ requested }) => list(PUBLISHER, PUBLISHERS_MAX, requested),
+  points: ({ requested }) => objectList(POINT_TERM, POINT_TERMS_MAX, requested),
   criteria: ({ requested }) => criterionNames(requested),
   expressions,
   alternatives: ({ requested }) => objectList(alternative(), ALTERNATIVES_MAX, requested),

@@ -7,11 +7,12 @@ import type Router from '@koa/router';
 import type { Context } from 'koa';
 import { parseUuid, type Uuid } from '../engine/domain/ids.ts';
 import { EMAIL_STATUSES } from '../engine/domain/mail.ts';
+import { COMBINATIONS_MAX } from '../engine/domain/points-criterion.ts';
 import type { Search } from '../engine/domain/search.ts';
 import type { SearchLimits } from '../engine/domain/search-limits.ts';
 import type { Queryable } from '../engine/store/database.ts';
 import { listSearches, readSearchesOf } from '../engine/store/search-listing.ts';
-import { SearchLimitError } from '../engine/store/search-totals.ts';
+import { CombinationLimitError, SearchLimitError } from '../engine/store/search-totals.ts';
 import { createSearch, createSearchOnce, deleteSearch, readSearch, updateSearch } from '../engine/store/searches.ts';
 import { listSiteCategories, type SiteCategory } from '../engine/store/site-categories.ts';
 import { principalOf } from './auth.ts';
@@ -21,11 +22,11 @@ import { collection, offsetOf } from './hydra.ts';
 import { once } from './idempotency.ts';
 import { jsonBody } from './json-body.ts';
 import { ConcurrencyLimit, type QueryLimiter } from './limits.ts';
-import { notFound, Problem } from './problem.ts';
+import { notFound, Problem, Violations } from './problem.ts';
 import { booleanParameter, choiceParameter, orderParameter, PAGING, readQuery, textParameter } from './query.ts';
 import { type Lookups, searchDocument, searchIri } from './search-document.ts';
 import { type InputRules, readNewSearch, readSearchChange } from './search-input.ts';
-import { LIMITED, REFUSALS, THINGS, type Thing } from './sentences.ts';
+import { FAULTS, LIMITED, REFUSALS, THINGS, type Thing } from './sentences.ts';
 
 export const SEARCH_LIST_PARAMETERS = {
   title: textParameter('Part of the title; case, accents, apostrophes and hyphens are ignored.'),
@@ -159,6 +160,11 @@ function limitsOf(ctx: Context, { settings: { searchLimits } }: ApiDependencies)
 }
 
 function refuseBeyond(error: unknown): never {
+  if (error instanceof CombinationLimitError) {
+    const violations = new Violations();
+    violations.add(error.path, FAULTS.combinations(COMBINATIONS_MAX), 'too_long');
+    violations.throwAny();
+  }
   if (!(error instanceof SearchLimitError)) throw error;
   const { limit, maximum, used, added } = error;
   const detail = REFUSALS.beyond(limit, maximum, used, added);

@@ -44,6 +44,22 @@ export const FAULTS = {
   unsetCriterion: both('is a criterion that the search does not set', 'est un critère que la recherche ne fixe pas'),
   includedToo: (list: string) => both(`is in ${list} too`, `est aussi dans ${list}`),
   publisherName: both('must have a letter or a digit', 'doit avoir une lettre ou un chiffre'),
+  point: both(
+    'must be an object with facility, and within or beyond',
+    'doit être un objet avec facility, et within ou beyond',
+  ),
+  pointAttributes: both(
+    'must be an object with schoolType or operatorType',
+    'doit être un objet avec schoolType ou operatorType',
+  ),
+  oneDistance: both('must have either within or beyond', 'doit avoir soit within, soit beyond'),
+  attributesOf: (facilities: string) =>
+    both(`are known only of ${facilities}`, `ne sont connus que pour ${facilities}`),
+  combinations: (most: number) =>
+    both(
+      `would make more than ${most} combinations of facility and attributes in your searches`,
+      `dépasserait ${most} combinaisons de facility et attributes dans vos recherches`,
+    ),
   impliedBy: (name: string) =>
     both(`is part of ${name}, which includedFeatures names`, `est compris dans ${name}, que demande includedFeatures`),
   circle: both('lat, lon and radius must be sent together', 'lat, lon et radius doivent être envoyés ensemble'),
@@ -131,6 +147,9 @@ export const KINDS_OF_MEMBER = {
 
 /** The kind of member in the message about an unknown member of a nested object. */
 export const OF_OBJECT = both('a member of this object', 'un membre de cet objet');
+
+/** The choices in the message about a text that is none of them. */
+export const ONE_OF = (choices: string): Sentence => both(`one of ${choices}`, `l’un de ${choices}`);
 
 /** The kind of thing that was not found. */
 export const THINGS = {

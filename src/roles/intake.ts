@@ -16,12 +16,13 @@ import { type MatchSampling, sampleMatches } from '../engine/intake/match-sampli
 import { type Matcher, startMatcher } from '../engine/intake/matcher.ts';
 import { createRecorder, type RecorderDependencies } from '../engine/intake/recorder.ts';
 import { startTrimming } from '../engine/intake/trimming.ts';
+import { followPoints } from '../engine/maintenance/followed-points.ts';
 import { startRetention } from '../engine/maintenance/retention.ts';
 import { createSearchIndex } from '../engine/matching/search-index.ts';
 import { readFailedKeys } from '../engine/store/dead-letters.ts';
 import type { IndexFigures } from '../engine/store/instances.ts';
 import { openLeaderSession, type Term } from '../engine/store/intake-leader.ts';
-import { computeMedians, followMedians, type StoredMedians } from '../engine/store/market-medians.ts';
+import { computeMedians, followMedians } from '../engine/store/market-medians.ts';
 import { changedSince, renumberRestored } from '../engine/store/search-feed.ts';
 import { correctMatchTotals } from '../engine/store/search-totals.ts';
 import { siteCategoryNames } from '../engine/store/site-categories.ts';
@@ -34,7 +35,7 @@ const COMPUTE_MEDIANS_EVERY_MS = 10_000;
 /** The pause after a computation, as a multiple of its duration: computing uses at most a hundredth of the time. */
 const COMPUTE_MEDIANS_REST = 99;
 /** Short, because a former leader may still store the result of a computation that it began. */
-const RENEW_MEDIANS_EVERY_MS = 1_000;
+const RENEW_EVERY_MS = 1_000;
 const CORRECT_ESTIMATES_EVERY_MS = 60_000;
 /** The messages since the last nightly dump stay in `ADVERTS`, even if it is full. */
 const KEPT_FOR_DUMPS_MS = 24 * 3_600_000;
@@ -43,6 +44,8 @@ export async function openIntake(parts: Parts, databaseUrl: string): Promise<Mat
   const { config, log, metrics, database, broker, heartbeat, draining, supervisor, fail, onTransientError } = parts;
   const medians = followMedians(database, parts.reference.nameOf);
   const matcher = await openMatcher(parts);
+  const points = followPoints(database);
+  const renew = () => Promise.all([medians.renew(), points.renew(matcher.combinations)]);
   // Each term retries this, so that what needs only PostgreSQL does not wait for NATS.
   await ensureIntake(broker).catch((error: Error) => onTransientError('stream of adverts', error));
   await ensureRejections(broker).catch((error: Error) => onTransientError('stream of rejections', error));
@@ -64,11 +67,11 @@ export async function openIntake(parts: Parts, databaseUrl: string): Promise<Mat
   const noteProgress = parts.stalls.follow('intake', () => gate.isOpen && (intake?.depth ?? 0) > 0);
   const observed = parts.observers.timed(matcher);
   const sampling = sampleMatches(observed.match);
+  const compared = { medians: () => medians.current, nearest: () => points.current };
   const startTerm = createTermStart(
     parts,
-    medians,
-    { ...observed, match: sampling.match },
-    { gate, breaker, noteProgress },
+    { ...compared, matcher: { ...observed, match: sampling.match } },
+    { gate, breaker, noteProgress, renew },
   );
   const leadership = await startLeadership({
     openSession: () => openLeaderSession(databaseUrl, onTransientError),
@@ -76,7 +79,7 @@ export async function openIntake(parts: Parts, databaseUrl: string): Promise<Mat
     async lead(term) {
       const started = await startTerm(term);
       intake = started;
-      return alongside(started, maintainAlongside(parts, medians, sampling), canPull);
+      return alongside(started, maintainAlongside(parts, renew, sampling), canPull);
     },
     onTerm(term) {
       if (term === null) intake = null;
@@ -135,26 +138,26 @@ interface IntakeControls {
   readonly gate: PauseGate;
   readonly breaker: IntakeBreaker;
   readonly noteProgress: () => void;
+  /** Reads the stored medians and points of interest again. */
+  readonly renew: () => Promise<unknown>;
 }
 
 const RESTORED =
   'The database was restored, or the stream of adverts was replaced. `Vigie-Sequence` continues far above the earlier ' +
   'numbers, so that receivers accept new webhooks.';
 
-/** A term begins with the stored medians, because another instance may have stored new ones. */
+/** A term begins with the stored medians and points, because another instance may have stored new ones. */
 function createTermStart(
   parts: Parts,
-  medians: StoredMedians,
-  observed: RecorderDependencies['matcher'],
-  { gate, breaker, noteProgress }: IntakeControls,
+  compared: Pick<RecorderDependencies, 'matcher' | 'medians' | 'nearest'>,
+  { gate, breaker, noteProgress, renew }: IntakeControls,
 ): (term: Term) => Promise<Intake> {
   const { config, log, database, pipelineDatabase, broker, clocks, announcer, documents } = parts;
   const { reference, observers, supervisor, onTransientError } = parts;
   const features = FEATURES.flatMap(({ record }) => record?.(parts) ?? []);
   const recordBatch = createRecorder({
     database: pipelineDatabase,
-    matcher: observed,
-    medians: () => medians.current,
+    ...compared,
     resolvePlace: reference.resolvePlace,
     bounds: config.recordBounds,
     clock: () => new Date(),
@@ -163,7 +166,7 @@ function createTermStart(
   const noteRestored = (reason: string, shown: object): void => log.info({ reason, ...shown }, RESTORED);
   return async (term) => {
     breaker.recall(await readFailedKeys(database, config.breaker.windowMs));
-    await medians.renew();
+    await renew();
     return startIntake(term, {
       broker,
       database: pipelineDatabase,
@@ -210,7 +213,7 @@ interface Maintenance {
 /** The leader also does the work that only one instance should do, so that this work needs no other lock. */
 function maintainAlongside(
   { config, log, database, broker, observers, onTransientError }: Parts,
-  medians: StoredMedians,
+  renew: () => Promise<unknown>,
   sampling: MatchSampling,
 ): Maintenance {
   const kept: readonly Maintenance[] = [
@@ -237,15 +240,15 @@ function maintainAlongside(
       isDueAtOnce: true,
       async work() {
         const tookMs = await computeMedians(database);
-        await medians.renew();
+        await renew();
         return Math.max(COMPUTE_MEDIANS_EVERY_MS, COMPUTE_MEDIANS_REST * tookMs);
       },
       onTransientError,
     }),
     startTask({
-      what: 'stored medians',
-      everyMs: RENEW_MEDIANS_EVERY_MS,
-      work: async () => void (await medians.renew()),
+      what: 'stored medians and points of interest',
+      everyMs: RENEW_EVERY_MS,
+      work: async () => void (await renew()),
       onTransientError,
     }),
     startTask({

@@ -72,6 +72,7 @@ const FLAT: PropertyFacts = {
   adverts: [ADVERT],
   isPriceCoherent: true,
   markets: marketsOf(4_000),
+  distances: { 'school//public': 420 },
 };
 
 const withAdvert = (change: Partial<AdvertFacts>): Partial<PropertyFacts> => ({ adverts: [{ ...ADVERT, ...change }] });
@@ -160,6 +161,11 @@ const ROWS: readonly Row[] = [
   { member: 'marketDifferenceMax', sent: 500, unlike: { price: 1_560_001 } },
   { member: 'marketDifferenceMax', sent: 0, unlike: { price: 260_001 } },
   { member: 'marketDifferenceMax', sent: 12.5, unlike: { markets: NO_MARKETS } },
+  {
+    member: 'pointsOfInterest',
+    sent: [{ facility: 'school', attributes: { operatorType: 'public' }, within: 0.42 }],
+    unlike: { distances: { 'school//public': 421 } },
+  },
   { member: 'lastFloor', sent: true, unlike: { isOnLastFloor: null } },
   { member: 'lastFloor', sent: false },
   { member: 'alternatives', sent: [{ floorMin: 30 }, { floorMin: -1 }], unlike: { floor: -2 } },

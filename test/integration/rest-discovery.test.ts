@@ -13,6 +13,7 @@ import jsonld from 'jsonld';
 import { readConfig } from '../../src/config.ts';
 import { EVENT_KINDS } from '../../src/engine/domain/codes.ts';
 import { ATTEMPTS_MAX } from '../../src/engine/domain/delivery.ts';
+import { NO_POINTS } from '../../src/engine/matching/points/poi-index.ts';
 import { escapeHtml } from '../../src/rest/content.ts';
 import { ENTRYPOINT_COLLECTIONS, jsonLdContext } from '../../src/rest/description/json-ld-contexts.ts';
 import { JSON_SCHEMAS } from '../../src/rest/description/json-schemas.ts';
@@ -39,7 +40,10 @@ const POINTS = [
 ] as const;
 const api = await startTestApi(
   { after },
-  { deliverOnce: async () => OUTCOME, pointsOfInterest: () => ({ size: POINTS.length, within: () => POINTS }) },
+  {
+    deliverOnce: async () => OUTCOME,
+    pointsOfInterest: () => ({ ...NO_POINTS, size: POINTS.length, within: () => POINTS }),
+  },
 );
 
 /** One search with every member set, a match of it and a delivery of that match. */

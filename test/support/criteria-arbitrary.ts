@@ -14,6 +14,7 @@ import type { ExpressionEntry } from '../../src/engine/domain/expressions.ts';
 import { featureSetOf } from '../../src/engine/domain/features.ts';
 import type { Polygon } from '../../src/engine/domain/geo.ts';
 import { type MarketPrice, type MarketPrices, NO_MARKETS } from '../../src/engine/domain/market-prices.ts';
+import { combinationKey, type PointDistances, type PointTerm } from '../../src/engine/domain/point-distances.ts';
 import type { AdvertFacts, PropertyFacts } from '../../src/engine/domain/property-facts.ts';
 import { criterionSetOf } from '../../src/engine/domain/unknown-criteria.ts';
 
@@ -120,6 +121,24 @@ const INSEE_CODES = ['75056', '75101', '75102', '2A004', '97411', '98820'] as co
 const ZIPCODES = ['75001', '75002', '20000', '97400'] as const;
 const DEPARTMENTS = ['75', '2A', '974'] as const;
 const CATEGORIES = ['portail', 'réseau', 'notaires'] as const;
+
+/** The terms meet the distances. */
+const COMBINATIONS = [
+  { facility: 'school' },
+  { facility: 'school', attributes: { schoolType: 'lycée', operatorType: 'public' } },
+  { facility: 'parking' },
+] as const;
+const KILOMETRES = [0.05, 0.42, 1.005, 50] as const;
+const METERS = [0, 419, 420, 421, 1_005, 50_000, 50_001, null] as const;
+
+const pointTerm: fc.Arbitrary<PointTerm> = fc
+  .record({ combination: fc.constantFrom(...COMBINATIONS), km: fc.constantFrom(...KILOMETRES), isNear: fc.boolean() })
+  .map(({ combination, km, isNear }) => ({ ...combination, ...(isNear ? { within: km } : { beyond: km }) }));
+
+const distances = fc.record(
+  Object.fromEntries(COMBINATIONS.map((one) => [combinationKey(one), fc.constantFrom(...METERS)])),
+  { requiredKeys: [] },
+) as fc.Arbitrary<PointDistances>;
 
 /** Several spellings of four publishers. */
 const PUBLISHERS = ['Étude Martin', 'SARL etude martin', 'Foncia', 'FONCIA S.A.', 'Œil & Co', 'SA'] as const;
@@ -276,6 +295,7 @@ const ordinaryCriteria: fc.Arbitrary<Criteria> = merged(
     excludedSiteCategories: rarely(some(...CATEGORIES), []),
     includedPublishers: rarely(some(...PUBLISHERS), [], 8),
     excludedPublishers: rarely(some(...PUBLISHERS), []),
+    pointsOfInterest: rarely(fc.array(pointTerm, { minLength: 1, maxLength: 2 }), [], 6),
     expressions: rarely(groups, [], 3),
     orMissing: rarely(orMissing, 0, 2),
     alternatives: fc.constant([]),
@@ -343,6 +363,7 @@ export const facts: fc.Arbitrary<PropertyFacts> = merged(
       texts: fc.array(fc.constantFrom(...TEXTS), { maxLength: 2 }),
       adverts: fc.array(advert, { maxLength: 3 }),
       markets: fc.constantFrom(NO_MARKETS, ...MARKETS),
+      distances: fc.option(distances),
     })
     .map(({ isNowhere, place, ...facts }) => ({
       ...facts,

@@ -15,6 +15,7 @@ import { criteriaOf, SEARCH_DEFAULTS, type SearchMembers } from '../../src/engin
 import type { PairFeature } from '../../src/engine/intake/alerts.ts';
 import { type Matcher, startMatcher } from '../../src/engine/intake/matcher.ts';
 import { createRecorder, type Recorder } from '../../src/engine/intake/recorder.ts';
+import { followPoints } from '../../src/engine/maintenance/followed-points.ts';
 import { createSearchIndex } from '../../src/engine/matching/search-index.ts';
 import type { Reference } from '../../src/engine/reference/communes.ts';
 import type { Database } from '../../src/engine/store/database.ts';
@@ -51,6 +52,7 @@ export async function openRecording(
   features: readonly PairFeature[] = [],
 ): Promise<RecordingScene> {
   const medians = followMedians(database);
+  const points = followPoints(database);
   const matcher = await startMatcher({
     createIndex: createSearchIndex,
     clock,
@@ -69,6 +71,7 @@ export async function openRecording(
     database,
     matcher,
     medians: () => medians.current,
+    nearest: () => points.current,
     resolvePlace,
     bounds: BOUNDS,
     clock,
@@ -95,6 +98,7 @@ export async function openRecording(
     },
     async record(messages) {
       await matcher.refresh();
+      await points.renew(matcher.combinations);
       await recordForKnown(messages);
     },
     recordForKnown,

@@ -11,7 +11,7 @@ import { loadReference } from '../../engine/reference/communes.ts';
 import { type Client, createClient, findClientByName } from '../../engine/store/clients.ts';
 import type { Database } from '../../engine/store/database.ts';
 import { listSearches, readSearchesOf } from '../../engine/store/search-listing.ts';
-import { SearchLimitError } from '../../engine/store/search-totals.ts';
+import { CombinationLimitError, SearchLimitError } from '../../engine/store/search-totals.ts';
 import { createSearch } from '../../engine/store/searches.ts';
 import { listSiteCategories } from '../../engine/store/site-categories.ts';
 import { FEATURES } from '../../features.ts';
@@ -179,6 +179,10 @@ async function create(
     await createSearch(database, client.id, members, { limits, matchesPerMille });
     return true;
   } catch (error) {
+    if (error instanceof CombinationLimitError) {
+      report(`Refused: ${members.title}: ${error.message}`);
+      return false;
+    }
     if (!(error instanceof SearchLimitError)) throw error;
     const { limit, maximum, used, added } = error;
     report(`Refused: ${members.title}: ${REFUSALS.beyond(limit, maximum, used, added).en}`);

@@ -7,6 +7,7 @@
 import { type InLanguages, type Language, rangeReason, type Unit } from './criterion-words.ts';
 import type { FeatureName } from './features.ts';
 import type { Polygon } from './geo.ts';
+import type { PointTerm } from './point-distances.ts';
 import type { AdvertFacts, PropertyFacts } from './property-facts.ts';
 
 /** The stored type of a member, by the name of its form. The REST API has a rule for each form. */
@@ -35,6 +36,7 @@ export interface Forms {
   readonly features: readonly FeatureName[];
   /** Names as sent. */
   readonly publishers: readonly string[];
+  readonly points: readonly PointTerm[];
   /** Names of criteria. */
   readonly criteria: readonly string[];
   /** The bracketed query string. */

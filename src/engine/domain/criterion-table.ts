@@ -33,6 +33,7 @@ import { EXPRESSIONS } from './expression-criterion.ts';
 import { EXCLUDED_FEATURES, INCLUDED_FEATURES } from './feature-criteria.ts';
 import { MARKET_DIFFERENCE } from './market-criterion.ts';
 import { type CriterionSet, OR_MISSING } from './or-missing.ts';
+import { POINTS_OF_INTEREST } from './points-criterion.ts';
 import type { AdvertFacts, PropertyFacts } from './property-facts.ts';
 import { INCLUDED_PUBLISHERS } from './publisher-criteria.ts';
 import { EXCLUDED_ADVERTS, INCLUDED_SITE_CATEGORIES } from './site-category-criteria.ts';
@@ -266,6 +267,7 @@ const EVALUATED = [
   EXCLUDED_FEATURES,
   INCLUDED_PUBLISHERS,
   MARKET_DIFFERENCE,
+  POINTS_OF_INTEREST,
   AREAS,
   EXCLUDED_AREAS,
   EXPRESSIONS,
@@ -315,7 +317,7 @@ export interface Criterion {
   isSet(criteria: Criteria): boolean;
   holds(criteria: Criteria, considered: Considered): boolean;
   /** For a criterion that compares several facts and fails: whether it fails because they are unknown. */
-  isUnknown?(considered: Considered, requested: Pick<Criteria, 'includedFeatures'>): boolean;
+  isUnknown?(considered: Considered, requested: Pick<Criteria, 'includedFeatures' | 'pointsOfInterest'>): boolean;
   readonly source?: Source<unknown>;
   /** True if `orMissing` has no effect. It also has none on a criterion with neither a source nor `isUnknown`. */
   readonly isAlwaysKnown?: boolean;

@@ -9,6 +9,7 @@ import type { City, ResolvedPlace, ResolvePlace } from './city.ts';
 import { featuresOf } from './features.ts';
 import { type HomeFacts, homeOf } from './home-facts.ts';
 import type { Medians } from './market-prices.ts';
+import { type NearestPoints, NO_COMBINATIONS } from './point-distances.ts';
 import { isPriceCoherent, marketOf, type PricedProperty } from './price-coherence.ts';
 import {
   type Crawls,
@@ -96,11 +97,18 @@ export function readingOf(state: PropertyState, crawls: Crawls, resolvePlace: Re
   return { state, values, place, priced: pricedProperty(values, place), home: homeOf(state, crawls) };
 }
 
+/** What properties are compared with, as it is stored now. */
+export type Compared = Pick<Medians, 'median' | 'markets'> & {
+  /** The points for distances that are not stored with the property; none by default. */
+  readonly nearest?: NearestPoints;
+};
+
 export function propertyFacts(
   { state, values, place, priced, home }: PropertyReading,
-  { median, markets }: Pick<Medians, 'median' | 'markets'>,
+  { median, markets, nearest = NO_COMBINATIONS }: Compared,
 ): PropertyFacts {
   const market = marketOf(priced);
+  const { locations } = values;
   return {
     transactionType: values.transactionType,
     propertyType: values.propertyType,
@@ -114,8 +122,8 @@ export function propertyFacts(
     elevator: home.elevator,
     floor: home.floor,
     isOnLastFloor: home.isOnLastFloor,
-    lat: values.locations?.lat ?? null,
-    lon: values.locations?.lon ?? null,
+    lat: locations?.lat ?? null,
+    lon: locations?.lon ?? null,
     inseeCodes: place?.inseeCodes ?? [],
     departmentCode: priced.departmentCode,
     zipcodes: place?.zipcodes ?? (values.city?.zipcode ? [values.city.zipcode] : []),
@@ -123,6 +131,7 @@ export function propertyFacts(
     adverts: state.adverts.filter(isLive).map(advertFacts),
     isPriceCoherent: isPriceCoherent(priced, market === null ? null : median(market)),
     markets,
+    distances: locations && nearest.complete(state.distances ?? null, locations.lat, locations.lon),
   };
 }
 

@@ -5,6 +5,7 @@
 
 import type { FeatureSet } from './features.ts';
 import { type MarketPrices, marketPercent, NO_MARKETS } from './market-prices.ts';
+import { areSameDistances, type PointDistances } from './point-distances.ts';
 import { type ComparedFlags, eachComparedFlag } from './property-flags.ts';
 
 /** A live advert. A property without one matches no search. */
@@ -57,6 +58,8 @@ export interface PropertyFacts extends ComparedFlags {
   readonly isPriceCoherent: boolean;
   /** The stored markets with which searches compare the property's price. */
   readonly markets: MarketPrices;
+  /** Distances of the combinations that searches name; null if there are none, or without coordinates. */
+  readonly distances: PointDistances | null;
 }
 
 /** A property without known facts. `sameFacts` compares the members in this order. */
@@ -77,6 +80,7 @@ export const NOTHING_KNOWN: PropertyFacts = {
   departmentCode: null,
   isPriceCoherent: true,
   markets: NO_MARKETS,
+  distances: null,
   inseeCodes: [],
   zipcodes: [],
   texts: [],
@@ -99,7 +103,7 @@ export const NOTHING_KNOWN_OF_ADVERT: AdvertFacts = {
   texts: [],
 };
 
-const { adverts: _, markets: __, ...OWN } = NOTHING_KNOWN;
+const { adverts: _, markets: __, distances: ___, ...OWN } = NOTHING_KNOWN;
 const OWN_FACTS = namesOf(OWN);
 const ADVERT_FACTS = namesOf(NOTHING_KNOWN_OF_ADVERT);
 
@@ -107,10 +111,11 @@ const ADVERT_FACTS = namesOf(NOTHING_KNOWN_OF_ADVERT);
 export function sameFacts(a: PropertyFacts, b: PropertyFacts): boolean {
   if (!sameValues(a, b, OWN_FACTS) || a.adverts.length !== b.adverts.length) return false;
   if (a.markets !== b.markets && marketPercent(a) !== marketPercent(b)) return false;
+  if (!areSameDistances(a.distances, b.distances)) return false;
   return a.adverts.every((advert, i) => sameValues(advert, b.adverts[i] as AdvertFacts, ADVERT_FACTS));
 }
 
-/** Every fact except `adverts` and `markets` is a single value or a list of strings. */
+/** Every fact except `adverts`, `markets` and `distances` is a single value or a list of strings. */
 function sameValues<Fact extends string>(
   a: Readonly<Record<Fact, unknown>>,
   b: Readonly<Record<Fact, unknown>>,

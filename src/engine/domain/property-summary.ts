@@ -6,10 +6,11 @@
 
 import { isNowhere, NOWHERE_CODE, type Place } from './areas.ts';
 import type { Uuid } from './ids.ts';
-import { type Medians, NO_MEDIANS } from './market-prices.ts';
+import { NO_MEDIANS } from './market-prices.ts';
+import { NO_COMBINATIONS } from './point-distances.ts';
 import { isPriceCoherent, marketOf } from './price-coherence.ts';
 import { type Crawls, creationOf, isLive, type PropertyState, representativeAdvert } from './property.ts';
-import { type PropertyReading, pricePerMeterOf, propertyFacts } from './property-document.ts';
+import { type Compared, type PropertyReading, pricePerMeterOf, propertyFacts } from './property-document.ts';
 import { type AdvertFacts, NOTHING_KNOWN, NOTHING_KNOWN_OF_ADVERT, type PropertyFacts } from './property-facts.ts';
 import { eachComparedFlag } from './property-flags.ts';
 import { pack, shapeOf, unpack } from './stored-property.ts';
@@ -83,13 +84,14 @@ export interface PropertyTexts {
 
 export const NO_TEXTS: PropertyTexts = { own: [], byAdvert: new Map() };
 
-/** The facts for matching, with the given medians. Facts that the summary lacks, because it is older, are unknown. */
+/** The facts for matching, compared with the given medians and points. Facts that the summary lacks, because it is older, are unknown. */
 export function factsOf(
   { facts, adverts }: PropertySummary,
-  { median, markets }: Pick<Medians, 'median' | 'markets'>,
+  { median, markets, nearest = NO_COMBINATIONS }: Compared,
   { own, byAdvert }: PropertyTexts = NO_TEXTS,
 ): PropertyFacts {
   const market = marketOf(facts);
+  const { lat, lon, distances } = facts;
   return {
     ...NOTHING_KNOWN,
     ...facts,
@@ -102,6 +104,7 @@ export function factsOf(
     })),
     isPriceCoherent: isPriceCoherent(facts, market === null ? null : median(market)),
     markets,
+    distances: lat === null || lon === null ? null : nearest.complete(distances, lat, lon),
   };
 }
 
@@ -146,6 +149,7 @@ const SUMMARY = shapeOf<PropertySummary>({
     ...laterFlags,
     floor: 'value',
     isOnLastFloor: 'value',
+    distances: 'value',
   }),
   adverts: [
     shapeOf<SummarizedAdvert>({

@@ -5,6 +5,7 @@
 
 import type { AdvertContent, AdvertEvent } from './advert.ts';
 import type { Uuid } from './ids.ts';
+import type { PointDistances } from './point-distances.ts';
 import type { StatedFlags } from './property-flags.ts';
 
 /** The property's values in an intake message. The advert's value replaces a null, if the advert has the member. */
@@ -65,6 +66,8 @@ export interface PropertyState {
   readonly uuid: Uuid;
   /** In order of first appearance. Never empty. */
   readonly adverts: readonly StoredAdvert[];
+  /** As of the last change; absent if no search named a combination, or without coordinates. */
+  readonly distances?: PointDistances;
 }
 
 /**

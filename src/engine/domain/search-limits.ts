@@ -5,6 +5,7 @@
 
 import { alternativesOf } from './alternatives.ts';
 import type { CriterionMembers } from './criterion-table.ts';
+import { combinationKey } from './point-distances.ts';
 import { type SearchMembers } from './search.ts';
 
 export interface SearchLimits {
@@ -36,6 +37,22 @@ export function weightAdded(present: SearchMembers, next: SearchMembers): Search
     polygonCorners: after.polygonCorners - before.polygonCorners,
     excludedWords: after.excludedWords - before.excludedWords,
   };
+}
+
+/** The terms of a search and of its alternatives, with their combinations. */
+export function combinationPaths({ pointsOfInterest, alternatives }: CriterionMembers) {
+  const inAlternatives = alternativesOf({ alternatives }).map((one) => one.pointsOfInterest);
+  return [pointsOfInterest, ...inAlternatives].flatMap((terms, list) =>
+    terms.map((term, index) => ({
+      key: combinationKey(term),
+      path: [...(list === 0 ? [] : ['alternatives', list - 1]), 'pointsOfInterest', index],
+    })),
+  );
+}
+
+/** Without duplicates. */
+export function combinationsIn(members: CriterionMembers): readonly string[] {
+  return [...new Set(combinationPaths(members).map(({ key }) => key))];
 }
 
 /** In the query string, values are percent-encoded, so brackets occur only in names. */

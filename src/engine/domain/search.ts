@@ -127,6 +127,7 @@ export function criteriaOf(members: CriterionMembers | SearchMembers, siteCatego
     includedSiteCategories: namesOf(members.includedSiteCategories, siteCategoryName),
     excludedSiteCategories: namesOf(members.excludedSiteCategories, siteCategoryName),
     includedPublishers: members.includedPublishers,
+    pointsOfInterest: members.pointsOfInterest,
     excludedPublishers: members.excludedPublishers,
     expressions: parseExpressions(members.expressions),
     orMissing: criterionSetOf(members.orMissing),

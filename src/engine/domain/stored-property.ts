@@ -164,7 +164,7 @@ const ADVERT = shapeOf<StoredAdvert>({
   lastLiveCrawledAt: 'value',
 });
 
-const STATE = shapeOf<PropertyState>({ uuid: 'value', adverts: [ADVERT] });
+const STATE = shapeOf<PropertyState>({ uuid: 'value', adverts: [ADVERT], distances: 'value' });
 
 /** SQL paths of titles and descriptions in a packed advert: those of the property, then those of the advert. */
 export const PACKED_TEXTS = ['{2,0}', '{2,1}', '{1,0}', '{1,1}'] as const;
@@ -178,8 +178,8 @@ function advertText(advert: StoredAdvert): string {
 }
 
 export function readState(text: string): PropertyState {
-  const { uuid, adverts } = unpack(JSON.parse(text), STATE);
-  return { uuid, adverts: adverts.map(withEvents) };
+  const { uuid, adverts, distances } = unpack(JSON.parse(text), STATE);
+  return { uuid, adverts: adverts.map(withEvents), ...(distances && { distances }) };
 }
 
 function withEvents(advert: StoredAdvert): StoredAdvert {

@@ -33,7 +33,7 @@ export function mayBeUnknown(name: string): boolean {
 export function unknownAmong(
   accepted: CriterionSet,
   considered: Considered,
-  requested: Pick<Criteria, 'includedFeatures'>,
+  requested: Pick<Criteria, 'includedFeatures' | 'pointsOfInterest'>,
 ): CriterionSet {
   let unknown = 0;
   for (let rest = accepted; rest !== 0; rest &= rest - 1) {

@@ -18,8 +18,9 @@ import type { ResolvePlace } from '../domain/city.ts';
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import type { IntakeMessage } from '../domain/intake-message.ts';
 import type { Medians } from '../domain/market-prices.ts';
+import { areSameDistances, type NearestPoints, NO_COMBINATIONS } from '../domain/point-distances.ts';
 import { type Crawls, isLive } from '../domain/property.ts';
-import { type PropertyReading, propertyFacts, readingOf } from '../domain/property-document.ts';
+import { type Compared, type PropertyReading, propertyFacts, readingOf } from '../domain/property-document.ts';
 import type { PropertyFacts } from '../domain/property-facts.ts';
 import { excessOf, excessOfAnother, type PropertyBounds, sizeOf, stateBytes } from '../domain/stored-property.ts';
 import type { LockedProperty } from '../store/properties.ts';
@@ -69,6 +70,8 @@ export interface EvaluationDependencies {
   readonly matcher: Pick<Matcher, 'match' | 'notifying'>;
   /** The medians as they are stored now. */
   readonly medians: () => Medians;
+  /** The points of the combinations that searches name; none by default. */
+  readonly nearest?: () => NearestPoints;
   readonly resolvePlace: ResolvePlace;
   readonly bounds: RecordBounds;
 }
@@ -219,44 +222,53 @@ class Evaluation implements EvaluatedBatch {
       this.rejected.set(position, excess);
       return bytes;
     }
-    if (change.mayAffectMatches && !this.#evaluateMatches(entry, stored, change, bytes)) {
+    const recorded = change.mayAffectMatches ? this.#evaluateMatches(entry, stored, change, bytes) : change.stored;
+    if (recorded === null) {
       this.#defer(position, entry);
       return bytes;
     }
     this.#count(entry, outcome);
-    this.latest.set(uuid, change.stored);
+    this.latest.set(uuid, recorded);
     this.#bytes.set(uuid, bytes);
     return bytes;
   }
 
-  /** Returns false if the transaction has no room for all notifications. */
-  #evaluateMatches(entry: IntakeEntry, stored: StoredProperty | null, change: Change, bytes: number): boolean {
+  /** Returns the property to record; null if the transaction has no room for all notifications. */
+  #evaluateMatches(
+    entry: IntakeEntry,
+    stored: StoredProperty | null,
+    change: Change,
+    bytes: number,
+  ): StoredProperty | null {
     const uuid = entry.message.propertyUuid;
-    const after = this.#read(change.stored as StoredProperty);
+    const { nearest = () => NO_COMBINATIONS } = this.#dependencies;
+    // The same medians and points evaluate both sides of a change.
+    const compared = { ...this.#dependencies.medians(), nearest: nearest() };
+    const { crawls } = change.stored as StoredProperty;
+    const after = measured(this.#read(change.stored as StoredProperty), compared.nearest);
     const before = this.readings.get(uuid) ?? (stored === null ? null : this.#read(stored));
-    // The same medians evaluate both sides of a change.
-    const medians = this.#dependencies.medians();
-    const facts = { before: before && factsOf(before, medians), after: factsOf(after, medians) };
+    const facts = { before: before && factsOf(before, compared), after: factsOf(after, compared) };
     const satisfied = { before: this.#match(facts.before), after: this.#match(facts.after) };
     const pairs = satisfied.before.length + satisfied.after.length;
     const weight = bytes <= LIGHT_BYTES || pairs === 0 ? 0 : bytes;
     if (weight > 0 && this.#heldBytes > 0 && this.#heldBytes + weight > this.#dependencies.bounds.batchBytesMax) {
-      return false;
+      return null;
     }
     this.#heldBytes += weight;
     this.#pairs += pairs;
     this.#notifiedPairs += this.#countNotified(satisfied.after, satisfied.before);
     this.readings.set(uuid, after);
+    const recorded = { state: after.state, crawls };
     this.changes.push({
       propertyUuid: uuid,
-      stored: change.stored as StoredProperty,
+      stored: recorded,
       former: stored,
       events: change.events,
       ...satisfied,
       facts,
       traceparent: entry.traceparent,
     });
-    return true;
+    return recorded;
   }
 
   get #isFull(): boolean {
@@ -308,6 +320,15 @@ class Evaluation implements EvaluatedBatch {
 }
 
 /** Null without a live advert. */
-function factsOf(reading: PropertyReading, medians: Medians): PropertyFacts | null {
-  return reading.state.adverts.some(isLive) ? propertyFacts(reading, medians) : null;
+function factsOf(reading: PropertyReading, compared: Compared): PropertyFacts | null {
+  return reading.state.adverts.some(isLive) ? propertyFacts(reading, compared) : null;
+}
+
+/** The reading with today's distances in its state. */
+function measured(reading: PropertyReading, nearest: NearestPoints): PropertyReading {
+  const { state, values } = reading;
+  const distances = values.locations && nearest.complete(null, values.locations.lat, values.locations.lon);
+  if (areSameDistances(distances, state.distances ?? null)) return reading;
+  const { distances: _, ...others } = state;
+  return { ...reading, state: { ...others, ...(distances && { distances }) } };
 }

@@ -43,11 +43,12 @@ export async function readEndingCriteria(
   return new Map([...members].map(([number, each]) => [number, criteriaOf(each, nameOf)]));
 }
 
-/** The values of these criteria are omitted: areas and texts mean nothing without context, and names are personal. */
+/** The values of these criteria are omitted: many mean nothing without context, and names are personal. */
 const WITHOUT_VALUES: readonly CriterionName[] = [
   'areas',
   'excludedAreas',
   'includedPublishers',
+  'pointsOfInterest',
   'expressions',
   'alternatives',
 ];

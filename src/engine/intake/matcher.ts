@@ -32,6 +32,8 @@ export interface Matcher {
   has(number: SearchNumber): boolean;
   /** The numbers of the searches that the property satisfies. */
   match(facts: PropertyFacts): readonly SearchNumber[];
+  /** Keys of the combinations of points of interest that searches name. */
+  readonly combinations: readonly string[];
   /** Tells which searches have notifications, as of the last poll. */
   readonly notifying: NotifyingSearches;
   /** Resolves when the index contains every search committed before the call. */
@@ -83,6 +85,9 @@ export async function startMatcher(dependencies: MatcherDependencies): Promise<M
     },
     has: (number) => followed.index.has(number),
     match: (facts) => followed.index.match(facts),
+    get combinations() {
+      return followed.index.combinations;
+    },
     notifying: followed,
     refresh: () => polled(REFRESH_TIMEOUT_MS),
     rebuild() {

@@ -9,6 +9,7 @@ import type { ChangeOutcome, StoredProperty } from '../domain/change.ts';
 import type { ResolvePlace } from '../domain/city.ts';
 import type { Uuid } from '../domain/ids.ts';
 import type { Medians } from '../domain/market-prices.ts';
+import type { NearestPoints } from '../domain/point-distances.ts';
 import { isLive } from '../domain/property.ts';
 import {
   type Database,
@@ -58,6 +59,8 @@ export interface RecorderDependencies {
   readonly matcher: Pick<Matcher, 'match' | 'notifying'>;
   /** The medians as they are stored now. */
   readonly medians: () => Medians;
+  /** The points of the combinations that searches name; none by default. */
+  readonly nearest?: () => NearestPoints;
   readonly resolvePlace: ResolvePlace;
   readonly bounds: RecordBounds;
   readonly clock: () => Date;

@@ -9,6 +9,7 @@
 
 import { branchesOf, type Criteria, satisfies } from '../domain/criteria.ts';
 import type { SearchNumber } from '../domain/ids.ts';
+import { requestedCombinations } from '../domain/point-distances.ts';
 import { type PropertyFacts, sameFacts } from '../domain/property-facts.ts';
 import { CategoryBits } from './category-bits.ts';
 import { CodeTable } from './code-table.ts';
@@ -63,6 +64,8 @@ export interface SearchIndexStats {
 
 export interface SearchIndex {
   readonly size: number;
+  /** Keys of the combinations of points of interest that searches name. */
+  readonly combinations: readonly string[];
   has(number: SearchNumber): boolean;
   /** Adds a search, or replaces its criteria. */
   upsert(number: SearchNumber, criteria: Criteria): void;
@@ -113,6 +116,11 @@ class ColumnarSearchIndex implements SearchIndex {
 
   get size(): number {
     return this.#addresses.size;
+  }
+
+  get combinations(): readonly string[] {
+    const unusual = [...this.#unusual.values()].flatMap(requestedCombinations);
+    return [...new Set([...this.#conditions.combinations, ...unusual])];
   }
 
   has(number: SearchNumber): boolean {

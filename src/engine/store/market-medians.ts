@@ -10,7 +10,7 @@ import { type MarketPrice, type Medians, marketKey, NO_MEDIANS } from '../domain
 import { MARKET_SIZE_MIN, type Market } from '../domain/price-coherence.ts';
 import { type Database, type Queryable, transaction } from './database.ts';
 
-export interface StoredMedians {
+interface StoredMedians {
   /** The medians at the last `renew`. Before the first `renew`, no market has a median. */
   readonly current: Medians;
   /** Reads the tables if they have changed since the last call. */

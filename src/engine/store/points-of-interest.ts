@@ -3,7 +3,7 @@
  * or the new ones. A process compares `pointsRevision` to find out whether its copy in memory is outdated.
  */
 
-import type { PointOfInterest } from '../domain/point-of-interest.ts';
+import { FACILITIES, type Facility, type PointOfInterest } from '../domain/point-of-interest.ts';
 import { type Database, type Queryable, transaction } from './database.ts';
 
 export interface PointSource {
@@ -102,17 +102,19 @@ async function insertPoints(client: Queryable, sourceId: number, points: readonl
 /** This number of rows can be parsed and added within a few milliseconds. */
 const ROWS_PER_FETCH = 1_000;
 
-/** Reads the points of all sources from one snapshot, with a cursor. Resolves with their `pointsRevision`. */
+/** Reads the points of all sources, or only of `facilities`, from one snapshot, with a cursor. Resolves with their `pointsRevision`. */
 export async function readPoints(
   database: Database,
   take: (points: readonly PointOfInterest[]) => Promise<void> | void,
+  facilities: readonly Facility[] = FACILITIES,
 ): Promise<string> {
   return transaction(database, async (client) => {
     await client.query('set transaction isolation level repeatable read, read only');
     const revision = await pointsRevision(client);
-    // A sequential scan, because all rows are needed.
+    // A sequential scan, because most rows are needed. DECLARE accepts no parameters.
     await client.query(
-      'declare all_points cursor for select facility, lat, lon, name, attributes from points_of_interest',
+      `declare all_points cursor for select facility, lat, lon, name, attributes from points_of_interest
+       where facility in (${[...new Set(facilities)].map((name) => `'${name}'`).join()})`,
     );
     for (;;) {
       const { rows } = await client.query<PointOfInterest>(`fetch ${ROWS_PER_FETCH} from all_points`);

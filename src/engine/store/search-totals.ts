@@ -4,8 +4,10 @@
  */
 
 import { pause } from '../actor/waiting.ts';
+import type { CriterionMembers } from '../domain/criterion-table.ts';
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
-import type { SearchLimits } from '../domain/search-limits.ts';
+import { COMBINATIONS_MAX } from '../domain/points-criterion.ts';
+import { combinationPaths, type SearchLimits } from '../domain/search-limits.ts';
 import type { Queryable } from './database.ts';
 
 /** The change of a search would exceed a limit. Nothing was written. */
@@ -22,6 +24,17 @@ export class SearchLimitError extends Error {
     this.maximum = maximum;
     this.used = used;
     this.added = added;
+  }
+}
+
+/** The searches of a client would name more than `COMBINATIONS_MAX` combinations. Nothing was written. */
+export class CombinationLimitError extends Error {
+  /** The first term of the search that goes beyond the limit. */
+  readonly path: readonly PropertyKey[];
+
+  constructor(path: readonly PropertyKey[]) {
+    super(`more than ${COMBINATIONS_MAX} combinations of points of interest`);
+    this.path = path;
   }
 }
 
@@ -48,6 +61,27 @@ export async function requireRoom(
   for (const limit of ['searches', 'polygonCorners', 'excludedWords', 'matchesPerAdvert'] as const) {
     if (added[limit] <= 0 || totals[limit] + added[limit] <= limits[limit]) continue;
     throw new SearchLimitError(limit, { maximum: limits[limit], used: totals[limit], added: added[limit] });
+  }
+}
+
+/**
+ * Throws `CombinationLimitError` if the client would name too many combinations. `number`: the search to change; null
+ * for a new one. The caller must hold the lock of `requireRoom`. Served by searches_points.
+ */
+export async function requireCombinations(
+  connection: Queryable,
+  clientId: Uuid,
+  members: CriterionMembers,
+  number: SearchNumber | null,
+): Promise<void> {
+  const { rows } = await connection.query<{ combination: string }>(
+    `select distinct unnest(point_combinations) as combination from searches
+     where client_id = $1 and number is distinct from $2 and point_combinations is not null and deleted_at is null`,
+    [clientId, number],
+  );
+  const named = new Set(rows.map(({ combination }) => combination));
+  for (const { key, path } of combinationPaths(members)) {
+    if (named.add(key).size > COMBINATIONS_MAX) throw new CombinationLimitError(path);
   }
 }
 

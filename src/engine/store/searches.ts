@@ -12,7 +12,7 @@ import { comparesWithNotified } from '../domain/event-thresholds.ts';
 import { type SearchNumber, timeOrderedUuid, type Uuid } from '../domain/ids.ts';
 import type { MailStanding } from '../domain/mail.ts';
 import { NEW_MATCHES_MAX, SEARCH_DEFAULTS, type Search, type SearchMembers, searchableText } from '../domain/search.ts';
-import { type SearchLimits, weightAdded, weightOf } from '../domain/search-limits.ts';
+import { combinationsIn, type SearchLimits, weightAdded, weightOf } from '../domain/search-limits.ts';
 import { foldText } from '../domain/text.ts';
 import { SILENCE } from './cancellations.ts';
 import { passed } from './claim-fence.ts';
@@ -20,7 +20,7 @@ import { type Database, type Queryable, transaction } from './database.ts';
 import { WAITING } from './delivery-states.ts';
 import { type KeyedRequest, type MadeOnce, makeOnce } from './idempotency-keys.ts';
 import { MAIL_COLUMNS } from './mail-conditions.ts';
-import { requireRoom, withWriteLock } from './search-totals.ts';
+import { requireCombinations, requireRoom, withWriteLock } from './search-totals.ts';
 
 export interface SearchRow extends Omit<Search, 'members' | 'mail'>, Omit<MailStanding, 'key'> {
   readonly mailKey: string | null;
@@ -76,7 +76,7 @@ export interface NewSearch {
   readonly limits?: SearchLimits;
 }
 
-/** Throws `SearchLimitError`. */
+/** Throws `SearchLimitError` and `CombinationLimitError`. */
 export async function createSearch(
   database: Database,
   clientId: Uuid,
@@ -88,7 +88,7 @@ export async function createSearch(
   );
 }
 
-/** Like `createSearch`, for a request with an `Idempotency-Key`. Throws `SearchLimitError`. */
+/** Like `createSearch`, for a request with an `Idempotency-Key`. Throws like `createSearch`. */
 export async function createSearchOnce(
   database: Database,
   search: NewSearch,
@@ -104,6 +104,7 @@ async function createSearchWithin(connection: Queryable, clientId: Uuid, search:
   const { members, matchesPerMille = 0, limits = NO_LIMITS } = search;
   const added = { searches: 1, ...weightOf(members), matchesPerAdvert: matchesPerMille / 1_000 };
   await requireRoom(connection, clientId, added, limits);
+  if (combinationsIn(members).length > 0) await requireCombinations(connection, clientId, members, null);
   await liftErasure(connection, clientId, members);
   return insertSearch(connection, clientId, members, matchesPerMille);
 }
@@ -141,9 +142,9 @@ async function insertSearch(
     text: `
       insert into searches (id, client_id, token, title, title_folded, members, notification_enabled, endpoint_recipient,
         event_endpoint, subscribed_events, hide_property_contact, context, mail_key, event_thresholds, searchable,
-        matches_per_mille)
+        point_combinations, matches_per_mille)
       select $1::uuid, $2::uuid, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, mail_key_of($2::uuid, $13),
-        case when $14::json is not null then event_thresholds_of($14, $15, null, false) end, $16, $17::smallint
+        case when $14::json is not null then event_thresholds_of($14, $15, null, false) end, $16, $17::text[], $18::smallint
       returning ${SEARCH_COLUMNS}`,
     values: [timeOrderedUuid(new Date()), clientId, token, ...columnsOf(members), matchesPerMille],
   });
@@ -175,7 +176,7 @@ export interface SearchUpdate {
 /**
  * Changes a search while its row is locked, so that concurrent partial updates do not undo one another. Null if there
  * is no such search. If the change silences the search, the row is marked, so that open deliveries are cancelled
- * (cancellations.ts). A new address clears the refusal of the former address. Throws `SearchLimitError`.
+ * (cancellations.ts). A new address clears the refusal of the former address. Throws like `createSearch`.
  */
 export async function updateSearch(
   database: Database,
@@ -189,7 +190,11 @@ export async function updateSearch(
     const matches = estimate && (await estimateChange(present.members, members, estimate));
     const matchesPerAdvert = (matches?.added ?? 0) / 1_000;
     const added = { searches: 0, ...weightAdded(present.members, members), matchesPerAdvert };
-    if (Object.values(added).some((one) => one > 0)) await requireRoom(connection, clientId, added, limits);
+    const named = combinationsIn(present.members);
+    const namesOthers = combinationsIn(members).some((key) => !named.includes(key));
+    if (namesOthers || Object.values(added).some((one) => one > 0))
+      await requireRoom(connection, clientId, added, limits);
+    if (namesOthers) await requireCombinations(connection, clientId, members, present.number);
     await liftErasure(connection, clientId, members);
     const hasConsentEnded = present.members.notificationConsent !== null && members.notificationConsent === null;
     if (isConsentRequired && hasConsentEnded) await cancelWaitingMail(connection, present.number);
@@ -204,8 +209,8 @@ export async function updateSearch(
            when members ->> 'notificationRecipient' = $4::json ->> 'notificationRecipient' then mail_refused_at end,
          event_thresholds = case when $12::json is not null then
            event_thresholds_of($12, $13, event_thresholds, $5 and not notification_enabled) end,
-         searchable = $14, matches_per_mille = coalesce($15, matches_per_mille),
-         version = version + $16::boolean::integer,
+         searchable = $14, point_combinations = $15, matches_per_mille = coalesce($16, matches_per_mille),
+         version = version + $17::boolean::integer,
          updated_at = now(), revision = pg_current_xact_id()
        where number = $1 returning ${SEARCH_COLUMNS}`,
       [present.number, ...columnsOf(members), matches?.after ?? null, isRecorded],
@@ -284,6 +289,7 @@ function lockingSearch<T>(
 }
 
 function columnsOf(members: SearchMembers): unknown[] {
+  const combinations = combinationsIn(members);
   return [
     members.title,
     foldText(members.title),
@@ -298,6 +304,7 @@ function columnsOf(members: SearchMembers): unknown[] {
     members.eventThresholds === null ? null : JSON.stringify(members.eventThresholds),
     comparesWithNotified(members.eventThresholds),
     searchableText(members),
+    combinations.length === 0 ? null : combinations,
   ];
 }
 

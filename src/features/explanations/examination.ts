@@ -18,6 +18,7 @@ import {
 import { ANYTHING, type CriterionName } from '../../engine/domain/criterion-table.ts';
 import type { Uuid } from '../../engine/domain/ids.ts';
 import type { Medians } from '../../engine/domain/market-prices.ts';
+import type { Compared } from '../../engine/domain/property-document.ts';
 import type { PropertyFacts } from '../../engine/domain/property-facts.ts';
 import {
   beforeLastChange,
@@ -46,7 +47,7 @@ const TEXTS_AT_ONCE = 50;
 
 /** The resources of a query. Its database statements end when the query is cancelled. */
 export interface QueryTools extends SampledDatabase, WorkSlicesOptions {
-  readonly medians: Medians;
+  readonly medians: Medians & Compared;
   readonly cancellation: Pick<Cancellation, 'throwIfCancelled'>;
 }
 
@@ -126,7 +127,7 @@ function evaluated(
   summary: PropertySummary,
   texts: PropertyTexts,
   criteria: Criteria,
-  medians: Medians,
+  medians: Compared,
 ): ExaminedProperty {
   const facts = factsOf(summary, medians, texts);
   const failures = failuresOf(criteria, facts, 2);
@@ -143,7 +144,7 @@ function evaluated(
 export function satisfiedSince(
   criteria: Criteria,
   { summary, facts }: Pick<ExaminedProperty, 'summary' | 'facts'>,
-  medians: Medians,
+  medians: Compared,
 ): string {
   // Texts and location have not changed: a few numbers remain to be compared, in the alternatives whose texts hold.
   const { excludedSiteCategories, excludedPublishers } = criteria;

@@ -6,6 +6,8 @@ import type { Language } from '../../engine/domain/criterion-words.ts';
 import type { SearchNumber, Uuid } from '../../engine/domain/ids.ts';
 import { propertyIri } from '../../engine/domain/property-document.ts';
 import type { RetentionDays } from '../../engine/domain/retention.ts';
+import { followPoints } from '../../engine/maintenance/followed-points.ts';
+import { NO_POINTS } from '../../engine/matching/points/poi-index.ts';
 import { followMedians } from '../../engine/store/market-medians.ts';
 import { findStoredProperty, type WantedProperty } from '../../engine/store/property-summaries.ts';
 import { principalOf } from '../../rest/auth.ts';
@@ -40,7 +42,9 @@ export function explanationRoutes(router: Router, dependencies: ApiDependencies,
   const { database } = limiter;
   const askQuery = queriesOf(dependencies.askThread);
   const medians = followMedians(database, (code) => reference.nameOf(code)).renew;
-  const explaining: Explaining = { database, reference, retentionDays, now, medians };
+  const followedPoints = followPoints(database);
+  const { pointsOfInterest: points = () => NO_POINTS } = dependencies;
+  const explaining: Explaining = { database, reference, retentionDays, now, medians, followedPoints, points };
 
   router.get('/searches/:id/explanation', acceptable, async (ctx) => {
     const query = readQuery(ctx, EXPLANATION_PARAMETERS);

@@ -1,5 +1,7 @@
 /** Explanations for operators, as in REST: of one search, or of every search of a client that a property satisfies. */
 
+import { followPoints } from '../../engine/maintenance/followed-points.ts';
+import { NO_POINTS } from '../../engine/matching/points/poi-index.ts';
 import { followMedians } from '../../engine/store/market-medians.ts';
 import { readAnySearch } from '../../engine/store/pairs.ts';
 import type { Rpcs } from '../../grpc/call.ts';
@@ -46,5 +48,7 @@ export const EXPLANATION_RPCS = {
 } satisfies Rpcs;
 
 function explainingOf({ database, reference, retentionDays, now }: AdminDependencies): Explaining {
-  return { database, reference, retentionDays, now, medians: followMedians(database, reference.nameOf).renew };
+  const medians = followMedians(database, reference.nameOf).renew;
+  const followedPoints = followPoints(database);
+  return { database, reference, retentionDays, now, medians, followedPoints, points: () => NO_POINTS };
 }

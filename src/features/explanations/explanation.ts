@@ -7,15 +7,23 @@ import type { SearchNumber, Uuid } from '../../engine/domain/ids.ts';
 import { type Medians, marketChangedAt } from '../../engine/domain/market-prices.ts';
 import { comparablePrice, isPriceCoherent, marketOf } from '../../engine/domain/price-coherence.ts';
 import { isLive } from '../../engine/domain/property.ts';
-import { type PropertyReading, propertyFacts, readingOf } from '../../engine/domain/property-document.ts';
+import {
+  type Compared,
+  type PropertyReading,
+  propertyFacts,
+  readingOf,
+} from '../../engine/domain/property-document.ts';
 import type { PropertyFacts } from '../../engine/domain/property-facts.ts';
 import { factsOf, summaryOf } from '../../engine/domain/property-summary.ts';
 import { horizonsOf, type RetentionDays } from '../../engine/domain/retention.ts';
 import { criteriaOf, type SiteCategoryName } from '../../engine/domain/search.ts';
+import type { FollowedPoints } from '../../engine/maintenance/followed-points.ts';
+import type { PointIndex } from '../../engine/matching/points/poi-index.ts';
 import type { Reference } from '../../engine/reference/communes.ts';
 import type { Queryable } from '../../engine/store/database.ts';
 import { type AdminDelivery, listPairDeliveries } from '../../engine/store/delivery-admin.ts';
 import { siteCategoryNames } from '../../engine/store/site-categories.ts';
+import { withDistances, withNames } from './nearby-points.ts';
 import { type PairReason, type PairReasonCode, pairReasons, type SearchVersion } from './pair-history.ts';
 import {
   type PairRow,
@@ -31,6 +39,9 @@ export interface Explaining {
   readonly database: Queryable;
   readonly reference: Pick<Reference, 'resolvePlace'>;
   readonly medians: () => Promise<Medians>;
+  readonly followedPoints: Pick<FollowedPoints, 'renew'>;
+  /** The points of interest with their names. */
+  readonly points: () => PointIndex;
   readonly retentionDays: RetentionDays;
   readonly now: () => Date;
 }
@@ -40,7 +51,7 @@ export interface Subject {
   readonly stored: StoredProperty;
   readonly reading: PropertyReading;
   readonly facts: PropertyFacts;
-  readonly medians: Medians;
+  readonly medians: Medians & Compared;
   readonly siteCategoryName: SiteCategoryName;
   readonly recorded: RecordedProperty;
 }
@@ -68,16 +79,22 @@ export interface Explanation {
 /** Null if the search does not exist any more. */
 export async function explainPair(
   number: SearchNumber,
-  subject: Subject,
-  { database, retentionDays, now }: Explaining,
+  requested: Subject,
+  explaining: Explaining,
 ): Promise<Explanation | null> {
-  const { stored, facts, siteCategoryName } = subject;
+  const { database, retentionDays, now } = explaining;
+  const { stored, siteCategoryName } = requested;
   const search = await readSearchHistory(database, number);
   if (search === null) return null;
   const { members } = search.versions.at(-1) as RecordedVersion;
-  const evaluations = evaluate(criteriaOf(members, siteCategoryName), facts).map((one) =>
+  const criteria = criteriaOf(members, siteCategoryName);
+  const subject = await withDistances(requested, criteria, explaining.followedPoints);
+  const points = explaining.points();
+  const evaluations = evaluate(criteria, subject.facts).map((one) =>
     // The names of agencies are from contacts.
-    members.hidePropertyContact && one.criterion === 'includedPublishers' ? { ...one, actual: [] } : one,
+    members.hidePropertyContact && one.criterion === 'includedPublishers'
+      ? { ...one, actual: [] }
+      : withNames(one, subject.facts, points),
   );
   const match = await readPair(database, number, stored.state.uuid);
   const pair = match && { id: match.matchId, number, updatedAt: match.updatedAt };

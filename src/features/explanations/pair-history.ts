@@ -337,9 +337,11 @@ function failsMeasured(criteria: Criteria, facts: PropertyFacts): boolean {
   );
 }
 
-/** Ignores the criteria that compare with medians, because the medians were different at other times. */
+/** The criteria that compare with medians and points of interest, which were different at other times. */
+const MOVING = { withCoherentPrice: false, marketDifference: UNBOUNDED, pointsOfInterest: [] };
+
 function failsNow(criteria: Criteria, facts: PropertyFacts): boolean {
-  return failuresOf(without(criteria, { withCoherentPrice: false, marketDifference: UNBOUNDED }), facts, 1).length > 0;
+  return failuresOf(without(criteria, MOVING), facts, 1).length > 0;
 }
 
 /** What an event reveals about former facts: a value, nothing (no fact changed), the presence, or only a part. */

@@ -4,7 +4,7 @@ import { hasAreas } from '../../engine/domain/areas.ts';
 import { type Criteria, removableCriteria, withoutCriterion } from '../../engine/domain/criteria.ts';
 import type { RemovableCriterion } from '../../engine/domain/criterion-table.ts';
 import type { Uuid } from '../../engine/domain/ids.ts';
-import type { Medians } from '../../engine/domain/market-prices.ts';
+import type { Compared } from '../../engine/domain/property-document.ts';
 import type { PropertyFacts } from '../../engine/domain/property-facts.ts';
 import { readFirstEventAt } from '../../engine/store/events.ts';
 import { type ExaminedProperty, evaluateCandidates, type QueryTools, satisfiedSince } from './examination.ts';
@@ -128,7 +128,7 @@ export function estimate(count: number, weight: number): Estimate {
 function createTally(
   criteria: Criteria,
   { sampleMax, placesMax }: Pick<PreviewQuery, 'sampleMax' | 'placesMax'>,
-  medians: Medians,
+  medians: Compared,
 ) {
   /** Count by day in Paris. */
   const startedOn = new Map<string, number>();

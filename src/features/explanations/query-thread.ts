@@ -1,12 +1,14 @@
-/** The thread that answers queries (queries.ts). It has its own connections, and reloads changed medians. */
+/** The thread that answers queries (queries.ts). It has its own connections, and reloads changed medians and points. */
 
 import { platform, setPriority } from 'node:os';
 import { answerRequests, type Cancellation, settingsOfThread } from '../../engine/actor/worker-thread.ts';
 import { type Criteria, satisfies } from '../../engine/domain/criteria.ts';
 import type { SearchNumber, Uuid } from '../../engine/domain/ids.ts';
 import { readFrenchForms } from '../../engine/domain/inflection/lemmas.ts';
+import { requestedCombinations } from '../../engine/domain/point-distances.ts';
 import type { PropertyFacts } from '../../engine/domain/property-facts.ts';
 import { criteriaOf, type SearchMembers } from '../../engine/domain/search.ts';
+import { followPoints } from '../../engine/maintenance/followed-points.ts';
 import { cancellable } from '../../engine/store/cancellable.ts';
 import { openDatabase, type Queryable } from '../../engine/store/database.ts';
 import { followMedians } from '../../engine/store/market-medians.ts';
@@ -14,6 +16,7 @@ import { membersOfStored, readSearch, type StoredMembers } from '../../engine/st
 import { siteCategoryNames } from '../../engine/store/site-categories.ts';
 import { createWorkSlices, type QueryTools } from './examination.ts';
 import { type AskedProperties, foundProperties, type ListedProperties } from './found-properties.ts';
+import { withDistances } from './nearby-points.ts';
 import { type FoundPair, readFoundPairs, readMarked } from './pair-rows.ts';
 import { type PreviewQuery, previewFigures } from './preview-figures.ts';
 import { sampleStartAt } from './property-scans.ts';
@@ -33,6 +36,7 @@ const { databaseUrl, ...settings } = settingsOfThread() as {
 const pool = openDatabase({ url: databaseUrl, ...settings });
 
 const storedMedians = followMedians(pool);
+const points = followPoints(pool);
 
 /** Identifies a search of a client. */
 interface OfSearch {
@@ -46,7 +50,8 @@ const ANSWERS = {
     { members, ...query }: Omit<PreviewQuery, 'criteria'> & { readonly members: SearchMembers },
     tools: QueryTools,
   ) {
-    return previewFigures({ ...query, criteria: await criteriaIn(members, tools) }, tools);
+    const criteria = await criteriaIn(members, tools);
+    return previewFigures({ ...query, criteria }, await withPoints(tools, criteria));
   },
 
   async foundProperties(
@@ -58,7 +63,7 @@ const ANSWERS = {
     const { database } = tools;
     const criteria = await criteriaIn(search.members, tools);
     const marked = await readMarked(database, search.number, mark ?? 'hidden');
-    const found = await foundProperties({ ...query, criteria, mark, marked }, tools);
+    const found = await foundProperties({ ...query, criteria, mark, marked }, await withPoints(tools, criteria));
     const uuids = found.page.map(({ uuid }) => uuid);
     const pairs = await readFoundPairs(database, search.number, uuids);
     const page = found.page.map((one) => ({ ...one, ...(pairs.get(one.uuid) as FoundPair) }));
@@ -76,7 +81,9 @@ const ANSWERS = {
     const satisfied: SearchNumber[] = [];
     for await (const searches of readMembersOf(database, clientId)) {
       for (const { number, members } of searches) {
-        if (satisfies(criteriaOf(members, siteCategoryName), facts)) satisfied.push(number);
+        const criteria = criteriaOf(members, siteCategoryName);
+        const compared = await withDistances({ facts, medians }, criteria, points);
+        if (satisfies(criteria, compared.facts)) satisfied.push(number);
         await slices.yieldIfDue();
       }
     }
@@ -103,6 +110,12 @@ answerRequests(async (query, cancellation: Cancellation) => {
   const answer = ANSWERS[kind] as (requested: unknown, tools: QueryTools) => Promise<unknown>;
   return answer(requested, tools);
 });
+
+/** The tools with the points to which the criteria compare distances. */
+async function withPoints(tools: QueryTools, criteria: Criteria): Promise<QueryTools> {
+  const nearest = await points.renew(requestedCombinations(criteria));
+  return { ...tools, medians: { ...tools.medians, nearest } };
+}
 
 async function criteriaIn(members: SearchMembers, { database }: QueryTools): Promise<Criteria> {
   return criteriaOf(members, await siteCategoryNames(database));

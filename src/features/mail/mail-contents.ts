@@ -186,7 +186,7 @@ export function mailEntry(all: readonly MailItem[], sources: MailSources): MailE
     if (facts.length === 0) return [];
     const searchName = names.get(number)?.name ?? '';
     if (members === undefined || isEnded)
-      return [{ searchName, facts, misses: [], marketPercent: null, alternative: null }];
+      return [{ searchName, facts, misses: [], marketPercent: null, nearby: [], alternative: null }];
     const { missed, ...fit } = presentFit(members, sources);
     return [{ searchName, facts, misses: [...missesOf(members, document, language), ...missed], ...fit }];
   });

@@ -251,12 +251,12 @@ function whereOf(publisher: string | null, words: MailWords): string {
 /** Facts that several searches share become one sentence; returns as many lines as fit. */
 function reasonsOf(causes: readonly MailCause[], words: MailWords): readonly string[] {
   const titles = new Map<string, Set<string>>();
-  for (const { searchName, facts, misses, marketPercent, alternative } of causes) {
+  for (const { searchName, facts, misses, marketPercent, nearby, alternative } of causes) {
     const factTexts = facts.map((fact) => factText(fact, misses.length > 0, words));
     const left = misses.length === 0 ? [] : [`${words.noMatch}${words.colon}${misses.join(' ')}`];
     const market = marketPercent === null ? [] : [words.market(Math.round(marketPercent))];
     const by = alternative === null ? [] : [alternative.replace(/\.$/, '')];
-    const text = [...new Set([...factTexts, ...market, ...by, ...left])].join(words.semicolon);
+    const text = [...new Set([...factTexts, ...market, ...nearby, ...by, ...left])].join(words.semicolon);
     titles.set(text, (titles.get(text) ?? new Set()).add(cleanText(searchName)));
   }
   let room = REASONS_BYTES_MAX;

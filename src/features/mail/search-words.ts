@@ -15,6 +15,7 @@ import {
 import { inCity, type Language, shownQuantity } from '../../engine/domain/criterion-words.ts';
 import { type ExpressionEntry, parseExpressions } from '../../engine/domain/expressions.ts';
 import { featureLabels } from '../../engine/domain/feature-criteria.ts';
+import { requestedText } from '../../engine/domain/points-criterion.ts';
 import { type SearchMembers } from '../../engine/domain/search.ts';
 import { mayBeUnknown } from '../../engine/domain/unknown-criteria.ts';
 import type { Reference } from '../../engine/reference/communes.ts';
@@ -47,6 +48,7 @@ const TEXTS = {
     publisherTypes: both('Publisher', 'Annonceur'),
     includedSiteCategories: 'Sites',
     excludedSiteCategories: both('Not on sites', 'Sauf les sites'),
+    pointsOfInterest: both('Nearby', 'À proximité'),
     includedPublishers: both('By', 'Annonces de'),
     excludedPublishers: both('Not by', 'Sauf les annonces de'),
     expressions: both('Text of the advert', "Texte de l'annonce"),
@@ -125,6 +127,7 @@ function criterionWords(members: CriterionMembers, names: PlaceNames, language: 
     labelled('publisherTypes', list(listOf(members.publisherTypes).map((type) => words.publisherTypes[type] ?? null))),
     labelled('includedSiteCategories', categories(members.includedSiteCategories)),
     labelled('excludedSiteCategories', categories(members.excludedSiteCategories)),
+    labelled('pointsOfInterest', members.pointsOfInterest.map((term) => requestedText(term, language)).join(', ')),
     labelled('includedPublishers', list(members.includedPublishers)),
     labelled('excludedPublishers', list(members.excludedPublishers)),
     labelled('expressions', textsOf(members, words, language)),

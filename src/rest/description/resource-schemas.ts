@@ -18,6 +18,7 @@ import { FEATURE_NAMES } from '../../engine/domain/features.ts';
 import { EMAIL_STATUSES, MAIL_FREQUENCIES } from '../../engine/domain/mail.ts';
 import { NEW_MATCHES_MAX } from '../../engine/domain/search.ts';
 import { EVENT_THRESHOLDS } from '../event-threshold-schema.ts';
+import { POINT_TERM } from '../point-term-schema.ts';
 import { ROUTED_RESOURCES } from '../resources.ts';
 import type { Contract } from '../route.ts';
 import { TITLE_LENGTH_MAX } from '../search-schema.ts';
@@ -137,6 +138,7 @@ const ANSWERS: Answers = {
   polygons: ({ answered }) => list(z.array(z.array(z.tuple([z.number(), z.number()]))), answered),
   features: ({ answered }) => list(z.enum(FEATURE_NAMES), answered),
   publishers: texts,
+  points: ({ answered }) => list(POINT_TERM.schema, answered),
   criteria: ({ answered }) => list(z.enum(REQUESTED_CRITERION_NAMES), answered),
   expressions: ({ answered }) => textOrNull(answered),
   alternatives: ({ answered }) => list(z.strictObject(answersOf(ALTERNATIVE_MEMBERS)).partial(), answered),

@@ -52,6 +52,15 @@ readonly 'excludedFeatures': readonly ("balcony" | "terrace" | "garden" | "cella
 readonly 'includedPublishers': readonly (string)[];
 readonly 'marketDifferenceMin': number | null;
 readonly 'marketDifferenceMax': number | null;
+readonly 'pointsOfInterest': readonly ({
+readonly 'facility': "kindergarten" | "school" | "restaurant" | "hospital" | "parking";
+readonly 'attributes'?: {
+readonly 'schoolType'?: "maternelle" | "élémentaire" | "primaire" | "collège" | "lycée" | "secondaire";
+readonly 'operatorType'?: "public" | "private";
+};
+readonly 'within'?: number;
+readonly 'beyond'?: number;
+})[];
 readonly 'lat': string | null;
 readonly 'lon': string | null;
 readonly 'radius': string | null;
@@ -102,6 +111,15 @@ readonly 'excludedFeatures'?: readonly ("balcony" | "terrace" | "garden" | "cell
 readonly 'includedPublishers'?: readonly (string)[];
 readonly 'marketDifferenceMin'?: number | null;
 readonly 'marketDifferenceMax'?: number | null;
+readonly 'pointsOfInterest'?: readonly ({
+readonly 'facility': "kindergarten" | "school" | "restaurant" | "hospital" | "parking";
+readonly 'attributes'?: {
+readonly 'schoolType'?: "maternelle" | "élémentaire" | "primaire" | "collège" | "lycée" | "secondaire";
+readonly 'operatorType'?: "public" | "private";
+};
+readonly 'within'?: number;
+readonly 'beyond'?: number;
+})[];
 readonly 'lat'?: string | null;
 readonly 'lon'?: string | null;
 readonly 'radius'?: string | null;
@@ -111,11 +129,11 @@ readonly 'includedZipcodes'?: readonly (string)[];
 readonly 'includedInseeCodes'?: readonly (string)[];
 readonly 'geoShapes'?: readonly (readonly (readonly (readonly [number, number])[])[])[];
 readonly 'expressions'?: string | null;
-readonly 'orMissing'?: readonly ("transactionType" | "propertyTypes" | "budget" | "pricePerMeter" | "surface" | "landSurface" | "room" | "bedroom" | "advertPrice" | "furnished" | "publisherTypes" | "includedSiteCategories" | "withVirtualTour" | "withCoherentPrice" | "floor" | "lastFloor" | "elevator" | "constructionYear" | "condominiumFees" | "rentalCharges" | "energy" | "greenHouseGas" | "includedFeatures" | "excludedFeatures" | "includedPublishers" | "marketDifference" | "areas" | "excludedAreas" | "expressions" | "alternatives" | "liveAdvert")[];
+readonly 'orMissing'?: readonly ("transactionType" | "propertyTypes" | "budget" | "pricePerMeter" | "surface" | "landSurface" | "room" | "bedroom" | "advertPrice" | "furnished" | "publisherTypes" | "includedSiteCategories" | "withVirtualTour" | "withCoherentPrice" | "floor" | "lastFloor" | "elevator" | "constructionYear" | "condominiumFees" | "rentalCharges" | "energy" | "greenHouseGas" | "includedFeatures" | "excludedFeatures" | "includedPublishers" | "marketDifference" | "pointsOfInterest" | "areas" | "excludedAreas" | "expressions" | "alternatives" | "liveAdvert")[];
 })[];
 readonly 'excludedSiteCategories': readonly (SiteCategoryDocument)[];
 readonly 'excludedPublishers': readonly (string)[];
-readonly 'orMissing': readonly ("transactionType" | "propertyTypes" | "budget" | "pricePerMeter" | "surface" | "landSurface" | "room" | "bedroom" | "advertPrice" | "furnished" | "publisherTypes" | "includedSiteCategories" | "withVirtualTour" | "withCoherentPrice" | "floor" | "lastFloor" | "elevator" | "constructionYear" | "condominiumFees" | "rentalCharges" | "energy" | "greenHouseGas" | "includedFeatures" | "excludedFeatures" | "includedPublishers" | "marketDifference" | "areas" | "excludedAreas" | "expressions" | "alternatives" | "liveAdvert")[];
+readonly 'orMissing': readonly ("transactionType" | "propertyTypes" | "budget" | "pricePerMeter" | "surface" | "landSurface" | "room" | "bedroom" | "advertPrice" | "furnished" | "publisherTypes" | "includedSiteCategories" | "withVirtualTour" | "withCoherentPrice" | "floor" | "lastFloor" | "elevator" | "constructionYear" | "condominiumFees" | "rentalCharges" | "energy" | "greenHouseGas" | "includedFeatures" | "excludedFeatures" | "includedPublishers" | "marketDifference" | "pointsOfInterest" | "areas" | "excludedAreas" | "expressions" | "alternatives" | "liveAdvert")[];
 readonly 'hidePropertyContact': boolean;
 readonly 'notificationEnabled': boolean;
 readonly 'notificationRecipient': string | null;
@@ -702,7 +720,7 @@ readonly 'resubscribedAt': string | null;
 }
 
 export interface ExplainedCriterionDocument {
-readonly 'criterion': "liveAdvert" | "transactionType" | "propertyTypes" | "budget" | "pricePerMeter" | "surface" | "landSurface" | "room" | "bedroom" | "advertPrice" | "furnished" | "publisherTypes" | "includedSiteCategories" | "withVirtualTour" | "withCoherentPrice" | "floor" | "lastFloor" | "elevator" | "constructionYear" | "condominiumFees" | "rentalCharges" | "energy" | "greenHouseGas" | "includedFeatures" | "excludedFeatures" | "includedPublishers" | "marketDifference" | "areas" | "excludedAreas" | "expressions" | "alternatives";
+readonly 'criterion': "liveAdvert" | "transactionType" | "propertyTypes" | "budget" | "pricePerMeter" | "surface" | "landSurface" | "room" | "bedroom" | "advertPrice" | "furnished" | "publisherTypes" | "includedSiteCategories" | "withVirtualTour" | "withCoherentPrice" | "floor" | "lastFloor" | "elevator" | "constructionYear" | "condominiumFees" | "rentalCharges" | "energy" | "greenHouseGas" | "includedFeatures" | "excludedFeatures" | "includedPublishers" | "marketDifference" | "pointsOfInterest" | "areas" | "excludedAreas" | "expressions" | "alternatives";
 readonly 'expected': unknown;
 readonly 'actual': unknown;
 readonly 'holds': boolean;
@@ -720,7 +738,7 @@ readonly 'satisfiedSince': string;
 }
 
 export interface WiderSearchDocument {
-readonly 'criterion': "liveAdvert" | "transactionType" | "propertyTypes" | "budget" | "pricePerMeter" | "surface" | "landSurface" | "room" | "bedroom" | "advertPrice" | "furnished" | "publisherTypes" | "includedSiteCategories" | "withVirtualTour" | "withCoherentPrice" | "floor" | "lastFloor" | "elevator" | "constructionYear" | "condominiumFees" | "rentalCharges" | "energy" | "greenHouseGas" | "includedFeatures" | "excludedFeatures" | "includedPublishers" | "marketDifference" | "areas" | "excludedAreas" | "expressions" | "alternatives";
+readonly 'criterion': "liveAdvert" | "transactionType" | "propertyTypes" | "budget" | "pricePerMeter" | "surface" | "landSurface" | "room" | "bedroom" | "advertPrice" | "furnished" | "publisherTypes" | "includedSiteCategories" | "withVirtualTour" | "withCoherentPrice" | "floor" | "lastFloor" | "elevator" | "constructionYear" | "condominiumFees" | "rentalCharges" | "energy" | "greenHouseGas" | "includedFeatures" | "excludedFeatures" | "includedPublishers" | "marketDifference" | "pointsOfInterest" | "areas" | "excludedAreas" | "expressions" | "alternatives";
 readonly 'satisfiedNow': number;
 readonly 'margin': number;
 readonly 'estimated': boolean;
@@ -752,7 +770,7 @@ export const FLAG_CRITERIA = ["furnished","elevator"] as const;
 
 export const REQUIREMENTS = ["withVirtualTour","withCoherentPrice","lastFloor"] as const;
 
-export const CRITERION_MEMBERS = {"transactionType":["transactionType"],"propertyTypes":["propertyTypes"],"budget":["budgetMin","budgetMax"],"pricePerMeter":["pricePerMeterMin","pricePerMeterMax"],"surface":["surfaceMin","surfaceMax"],"landSurface":["landSurfaceMin","landSurfaceMax"],"room":["roomMin","roomMax"],"bedroom":["bedroomMin","bedroomMax"],"advertPrice":["advertPriceMin","advertPriceMax"],"furnished":["furnished"],"publisherTypes":["publisherTypes"],"includedSiteCategories":["includedSiteCategories"],"withVirtualTour":["withVirtualTour"],"withCoherentPrice":["withCoherentPrice"],"floor":["floorMin","floorMax"],"lastFloor":["lastFloor"],"elevator":["elevator"],"constructionYear":["constructionYearMin","constructionYearMax"],"condominiumFees":["condominiumFeesMax"],"rentalCharges":["rentalChargesMax"],"energy":["energyCategories"],"greenHouseGas":["greenHouseGasCategories"],"includedFeatures":["includedFeatures"],"excludedFeatures":["excludedFeatures"],"includedPublishers":["includedPublishers"],"marketDifference":["marketDifferenceMin","marketDifferenceMax"],"areas":["lat","lon","radius","includedCities","includedDepartments","includedZipcodes","includedInseeCodes","geoShapes"],"excludedAreas":["excludedCities","excludedDepartments","excludedZipcodes","excludedInseeCodes","excludedGeoShapes"],"expressions":["expressions"],"alternatives":["alternatives"],"liveAdvert":["excludedSiteCategories","excludedPublishers"]} as const;
+export const CRITERION_MEMBERS = {"transactionType":["transactionType"],"propertyTypes":["propertyTypes"],"budget":["budgetMin","budgetMax"],"pricePerMeter":["pricePerMeterMin","pricePerMeterMax"],"surface":["surfaceMin","surfaceMax"],"landSurface":["landSurfaceMin","landSurfaceMax"],"room":["roomMin","roomMax"],"bedroom":["bedroomMin","bedroomMax"],"advertPrice":["advertPriceMin","advertPriceMax"],"furnished":["furnished"],"publisherTypes":["publisherTypes"],"includedSiteCategories":["includedSiteCategories"],"withVirtualTour":["withVirtualTour"],"withCoherentPrice":["withCoherentPrice"],"floor":["floorMin","floorMax"],"lastFloor":["lastFloor"],"elevator":["elevator"],"constructionYear":["constructionYearMin","constructionYearMax"],"condominiumFees":["condominiumFeesMax"],"rentalCharges":["rentalChargesMax"],"energy":["energyCategories"],"greenHouseGas":["greenHouseGasCategories"],"includedFeatures":["includedFeatures"],"excludedFeatures":["excludedFeatures"],"includedPublishers":["includedPublishers"],"marketDifference":["marketDifferenceMin","marketDifferenceMax"],"pointsOfInterest":["pointsOfInterest"],"areas":["lat","lon","radius","includedCities","includedDepartments","includedZipcodes","includedInseeCodes","geoShapes"],"excludedAreas":["excludedCities","excludedDepartments","excludedZipcodes","excludedInseeCodes","excludedGeoShapes"],"expressions":["expressions"],"alternatives":["alternatives"],"liveAdvert":["excludedSiteCategories","excludedPublishers"]} as const;
 
 export const FLAG_LABELS = {"elevator":{"fr":"Ascenseur","en":"Elevator"},"furnished":{"fr":"Meublé","en":"Furnished"}} as const;
 

@@ -24,6 +24,7 @@ const CRITERIA = {
   excludedFeatures: both('Without', 'Sans'),
   includedSiteCategories: both('Categories of site', 'Catégories de site'),
   includedPublishers: both('Agencies', 'Agences'),
+  pointsOfInterest: both('Points of interest', 'Points d’intérêt'),
 };
 
 export const terms = {
@@ -57,7 +58,6 @@ export const terms = {
     orMissing: both('Also when it is not stated', 'Aussi quand ce n’est pas précisé'),
     withVirtualTour: both('With a virtual tour', 'Avec visite virtuelle'),
     alternatives: 'Alternatives',
-    pointsOfInterest: both('Points of interest', 'Points d’intérêt'),
     hidePropertyContact: both('Do not pass contacts on', 'Ne pas transmettre les contacts'),
     lat: 'Latitude',
     lon: 'Longitude',

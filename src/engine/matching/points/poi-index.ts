@@ -4,12 +4,13 @@
  */
 
 import { around } from 'geokdbush';
-import KDBush from 'kdbush';
+import type KDBush from 'kdbush';
 import { yieldToOthers } from '../../actor/waiting.ts';
-import { createWorkerThread } from '../../actor/worker-thread.ts';
 import { distanceFromKm, EARTH_RADIUS_KM, RADIANS } from '../../domain/geo.ts';
+import { type Combination, combinationKey, combinationsOf } from '../../domain/point-distances.ts';
 import { FACILITIES, type Facility, type PointOfInterest } from '../../domain/point-of-interest.ts';
 import { PointDetails } from './point-details.ts';
+import { Coordinates, nearestPosition, STEP_POINTS, sortedTree } from './point-tree.ts';
 
 export interface PointQuery {
   /** Degrees, WGS 84. */
@@ -26,9 +27,16 @@ export interface PointIndex {
   readonly size: number;
   /** The nearest `limit` points within the radius, nearest first. Ties are ordered by `FACILITIES`, then by import. */
   within(query: PointQuery): readonly PointOfInterest[];
+  /** The nearest point of a combination within 50 km, and its distance as stored with properties; null without one. */
+  nearest(combination: Combination, lat: number, lon: number): NearestPoint | null;
 }
 
-export const NO_POINTS: PointIndex = { size: 0, within: () => [] };
+export interface NearestPoint {
+  readonly name: string | null;
+  readonly distanceM: number;
+}
+
+export const NO_POINTS: PointIndex = { size: 0, within: () => [], nearest: () => null };
 
 /** Builds an index. Points are added in steps and sorted in a thread, so that the event loop is not blocked. */
 export interface PointIndexBuilder {
@@ -63,9 +71,6 @@ export async function buildPointIndex(points: Iterable<PointOfInterest>): Promis
   return builder.finish();
 }
 
-/** Number of points that are processed per tick of the event loop. */
-const STEP_POINTS = 2048;
-
 /** Building an index of five million points takes a few seconds. */
 export function createPointIndexBuilder(): PointIndexBuilder {
   const groups = FACILITIES.map((facility) => ({
@@ -89,36 +94,16 @@ export function createPointIndexBuilder(): PointIndexBuilder {
       for (const { facility, coordinates, details } of groups) {
         if (coordinates.length > 0) trees.push(await treeOf(facility, coordinates, details));
       }
-      return { size, within: (query) => findWithin(trees, query) };
+      return {
+        size,
+        within: (query) => findWithin(trees, query),
+        nearest(combination, lat, lon) {
+          const from = trees.find(({ facility }) => facility === combination.facility);
+          return from === undefined ? null : nearestIn(from, combination, lat, lon);
+        },
+      };
     },
   };
-}
-
-const CHUNK_LOG2 = 13;
-
-/** A growing list of coordinates in chunks. Copying a single array when it grows would block the event loop. */
-class Coordinates {
-  readonly #chunks: Float64Array[] = [];
-  #length = 0;
-
-  get length(): number {
-    return this.#length;
-  }
-
-  add(lat: number, lon: number): void {
-    const at = this.#length++ & ((1 << CHUNK_LOG2) - 1);
-    if (at === 0) this.#chunks.push(new Float64Array(2 << CHUNK_LOG2));
-    const chunk = this.#chunks.at(-1) as Float64Array;
-    chunk[2 * at] = lat;
-    chunk[2 * at + 1] = lon;
-  }
-
-  /** The coordinates of a point in degrees. */
-  at(number: number): readonly [lat: number, lon: number] {
-    const chunk = this.#chunks[number >> CHUNK_LOG2] as Float64Array;
-    const at = number & ((1 << CHUNK_LOG2) - 1);
-    return [chunk[2 * at] as number, chunk[2 * at + 1] as number];
-  }
 }
 
 /** The points of a facility, in the order of the tree. */
@@ -130,18 +115,8 @@ interface FacilityTree {
   readonly numbers: Uint16Array | Uint32Array;
 }
 
-/** Up to this many points are sorted in this thread: it takes 3 ms at most, less than starting another thread. */
-const SORTED_HERE_MAX = 2_000;
-const SORTING = { entry: new URL('./sort-thread', import.meta.url), heapMaxMb: 64 };
-
 async function treeOf(facility: Facility, coordinates: Coordinates, details: PointDetails): Promise<FacilityTree> {
-  const tree = new KDBush(coordinates.length, NODE_POINTS, Float64Array, SharedArrayBuffer);
-  for (let number = 0; number < coordinates.length; number++) {
-    const [lat, lon] = coordinates.at(number);
-    tree.add(lon, lat);
-    if (number % STEP_POINTS === 0) await yieldToOthers();
-  }
-  const sorted = coordinates.length <= SORTED_HERE_MAX ? tree.finish() : await sortedInThread(tree);
+  const sorted = await sortedTree(coordinates);
   const numbers = sorted.ids.slice() as FacilityTree['numbers'];
   // Details are in the order of the tree, so a query reads a few ranges instead of a thousand scattered entries.
   const ordered = new PointDetails();
@@ -151,19 +126,6 @@ async function treeOf(facility: Facility, coordinates: Coordinates, details: Poi
     if (position % STEP_POINTS === 0) await yieldToOthers();
   }
   return { facility, tree: sorted, details: ordered, numbers };
-}
-
-const NODE_POINTS = 64;
-
-/** The thread shares the memory of the tree. */
-async function sortedInThread(tree: KDBush): Promise<KDBush> {
-  const thread = createWorkerThread({ ...SORTING, settings: null, onLost: () => undefined });
-  try {
-    await thread.ask(tree.data);
-  } finally {
-    await thread.stop();
-  }
-  return KDBush.from(tree.data);
 }
 
 /** Points found of a facility, the nearest first. */
@@ -254,6 +216,15 @@ function inOrder({ from, positions, distancesKm }: Found): Found {
     positions: pairs.map(({ position }) => position),
     distancesKm: Float64Array.from(pairs, ({ km }) => km),
   };
+}
+
+/** Costs milliseconds if few points of the facility have the attributes. */
+function nearestIn({ tree, details, facility }: FacilityTree, combination: Combination, lat: number, lon: number) {
+  const key = combinationKey(combination);
+  const isFit = (position: number): boolean =>
+    combinationsOf({ facility, attributes: details.attributesAt(position) }).includes(key);
+  const nearest = nearestPosition(tree, lat, lon, isFit);
+  return nearest && { name: details.nameAt(nearest.position), distanceM: nearest.distanceM };
 }
 
 function pointAt({ facility, tree, details }: FacilityTree, position: number): PointOfInterest {

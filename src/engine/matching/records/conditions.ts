@@ -1,6 +1,6 @@
 /**
  * The conditions of a search: the criteria that neither columns nor places cover (limits, codes, letters, features,
- * site categories and publishers) and all criteria that an unknown value also satisfies (`orMissing`). If there are any,
+ * site categories, publishers and points of interest) and all criteria that an unknown value also satisfies (`orMissing`). If there are any,
  * they include the expressions. Equal conditions are stored once, and evaluated when the first candidate needs them.
  */
 
@@ -10,6 +10,7 @@ import { excludesAdverts } from '../../domain/site-category-criteria.ts';
 import { bitOfCriterion } from '../../domain/unknown-criteria.ts';
 import { type CategoryBits, UNKNOWN_CATEGORY } from '../category-bits.ts';
 import { NEEDS_OF_ADVERTS, needsAmong, needsOf } from '../needs.ts';
+import { TermLists } from '../points/term-lists.ts';
 import { type PropertyView, readTexts } from '../property-view.ts';
 import { PublisherLists } from '../publisher-lists.ts';
 import type { StatedFacts } from '../stated-facts.ts';
@@ -23,7 +24,7 @@ const VERDICT = 0;
 const USES = 1;
 /** A bit for each limit that is set, in the order of `RANGES`, each minimum before its maximum. */
 const BOUNDS = 2;
-/** The criteria among `RANGES`, features, publishers and expressions that an unknown value also satisfies. */
+/** The criteria among `RANGES`, features, publishers, points of interest and expressions that an unknown value also satisfies. */
 const OR_MISSING = 3;
 /** Needs that an unknown value also satisfies. */
 const NEEDS = 4;
@@ -40,17 +41,20 @@ const EXPRESSION = 11;
 /** Ids of lists, see `publisher-lists`. */
 const INCLUDED_PUBLISHERS = 12;
 const EXCLUDED_PUBLISHERS = 13;
-const HEAD_WORDS = 7;
+/** Id of a list, see `term-lists`. */
+const POINTS = 14;
+const HEAD_WORDS = 8;
 const WORDS_MAX = HEAD_WORDS + 2 * RANGES.length;
 /** The largest number of a property in `VERDICT`. After it, numbers restart. */
 const PROPERTIES_MAX = 2 ** 29 - 1;
 const FEATURES_CRITERION = bitOfCriterion('includedFeatures');
 const EXPRESSIONS_CRITERION = bitOfCriterion('expressions');
 const PUBLISHERS_CRITERION = bitOfCriterion('includedPublishers');
+const POINTS_CRITERION = bitOfCriterion('pointsOfInterest');
 const CATEGORIES_CRITERION = bitOfCriterion('includedSiteCategories');
 const OWN_OR_MISSING = RANGE_CRITERIA.reduce(
   (all, criterion) => all | criterion,
-  FEATURES_CRITERION | PUBLISHERS_CRITERION | EXPRESSIONS_CRITERION,
+  FEATURES_CRITERION | PUBLISHERS_CRITERION | POINTS_CRITERION | EXPRESSIONS_CRITERION,
 );
 
 /** Verdicts. `AWAIT_TEXT`: all conditions but the expressions hold, and these need the text of only some adverts. */
@@ -69,9 +73,11 @@ export class Conditions {
   readonly #categories: CategoryBits;
   readonly #expressions: ExpressionTable;
   readonly #publishers = new PublisherLists();
-  /** Lists of publishers of the conditions that were written last. */
+  readonly #points = new TermLists();
+  /** Lists of the conditions that were written last. */
   #includedPublishers: readonly string[] = [];
   #excludedPublishers: readonly string[] = [];
+  #pointTerms: Criteria['pointsOfInterest'] = [];
   #view: PropertyView | null = null;
   #property = 0;
 
@@ -82,6 +88,10 @@ export class Conditions {
 
   get size(): number {
     return this.#addresses.size;
+  }
+
+  get combinations(): Iterable<string> {
+    return this.#points.combinations;
   }
 
   get bytes(): number {
@@ -99,7 +109,8 @@ export class Conditions {
     if (needs === null || bounds === null || sets === null || included === null || excluded === null) return null;
     this.#includedPublishers = criteria.includedPublishers;
     this.#excludedPublishers = criteria.excludedPublishers;
-    const publishers = this.#includedPublishers.length + this.#excludedPublishers.length;
+    this.#pointTerms = criteria.pointsOfInterest;
+    const listed = this.#includedPublishers.length + this.#excludedPublishers.length + this.#pointTerms.length;
     const acceptsNoCategory = included !== 0 && (orMissing & CATEGORIES_CRITERION) !== 0;
     const needsAccepted = needsAmong(needs, orMissing);
     integers[VERDICT] = integers[USES] = 0;
@@ -114,7 +125,7 @@ export class Conditions {
     integers[NEEDS_OF_OTHERS] = excludesAdverts(criteria) ? needs & NEEDS_OF_ADVERTS & ~needsAccepted : 0;
     const acceptsNoText = expressions.length > 0 && (orMissing & EXPRESSIONS_CRITERION) !== 0;
     const bits = bounds | needsAccepted | sets | includedFeatures | excludedFeatures | included | excluded;
-    return bits !== 0 || publishers > 0 || acceptsNoText;
+    return bits !== 0 || listed > 0 || acceptsNoText;
   }
 
   /**
@@ -125,6 +136,7 @@ export class Conditions {
     integers[EXPRESSION] = expression;
     integers[INCLUDED_PUBLISHERS] = this.#publishers.use(this.#includedPublishers);
     integers[EXCLUDED_PUBLISHERS] = this.#publishers.use(this.#excludedPublishers);
+    integers[POINTS] = this.#points.use(this.#pointTerms);
     const words = wordsOf(integers[BOUNDS] as number);
     const key = keyOf(words);
     let address = this.#addresses.get(key);
@@ -145,6 +157,7 @@ export class Conditions {
     const head = this.#arena.integerOffset(address);
     this.#publishers.release(page[head + INCLUDED_PUBLISHERS] as number);
     this.#publishers.release(page[head + EXCLUDED_PUBLISHERS] as number);
+    this.#points.release(page[head + POINTS] as number);
     const uses = (page[head + USES] as number) - 1;
     page[head + USES] = uses;
     if (uses > 0) return;
@@ -228,6 +241,9 @@ export class Conditions {
     if (!this.#areBoundsKept(address, page[head + BOUNDS] as number, orMissing, stated)) return FAIL;
     const isBy = list === 0 || stated.isBy(publishers, this.#publishers);
     if (!isBy && !(acceptsNoPublisher && stated.isPublisherUnknown)) return FAIL;
+    const points = page[head + POINTS] as number;
+    if (points !== 0 && !this.#points.hold(points, view.facts.distances, (orMissing & POINTS_CRITERION) !== 0))
+      return FAIL;
     const expression = page[head + EXPRESSION] as number;
     if (expression === 0 || ((orMissing & EXPRESSIONS_CRITERION) !== 0 && EXPRESSIONS.isUnknown(stated))) return HOLD;
     if (stated !== view.stated) return AWAIT_TEXT;

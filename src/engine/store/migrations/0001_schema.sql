@@ -148,6 +148,8 @@ create table searches (
   -- When the search was last silenced or deleted; null once the background task has cancelled its open deliveries.
   silenced_at timestamptz,
   deleted_at timestamptz,
+  -- Combinations of facility and attributes in `pointsOfInterest` (domain/point-distances.ts); null without one.
+  point_combinations text[],
   -- Estimated number of matches per 1,000 adverts, computed when the criteria were saved.
   matches_per_mille smallint not null default 0,
   revision xid8 not null default pg_current_xact_id()
@@ -162,6 +164,9 @@ create index searches_client on searches (client_id, number)
   include (title_folded, notification_enabled) where deleted_at is null;
 -- Matching searches that notify. Most searches do not, and their rows, scattered over the table, are not read.
 create index searches_told on searches (number) where notification_enabled or deleted_at is not null;
+-- The combinations that the searches of a client name.
+create index searches_points on searches (client_id) include (point_combinations)
+  where point_combinations is not null and deleted_at is null;
 -- The searches of a recipient of e-mail.
 create index searches_mail on searches (mail_key) where mail_key is not null;
 -- Searches whose deliveries are to be cancelled.

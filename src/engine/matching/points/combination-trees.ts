@@ -1,0 +1,59 @@
+/**
+ * The points of interest that distances are measured to: a kd-tree of coordinates for each requested combination,
+ * because a search of the whole facility costs milliseconds if few points fit.
+ */
+
+import type KDBush from 'kdbush';
+import { yieldToOthers } from '../../actor/waiting.ts';
+import { BEYOND_M, combinationsOf, facilityOf, type NearestPoints } from '../../domain/point-distances.ts';
+import type { PointOfInterest } from '../../domain/point-of-interest.ts';
+import { Coordinates, nearestPosition, sortedTree } from './point-tree.ts';
+
+/** Null without a point of the combination. */
+export interface CombinationTree {
+  readonly tree: KDBush | null;
+  /** True if the facility has any point. */
+  readonly isKnown: boolean;
+}
+
+/** By `combinationKey`. */
+export type CombinationTrees = ReadonlyMap<string, CombinationTree>;
+
+/** Points must be added in portions that block the event loop for a few milliseconds at most. */
+export function createTreesBuilder(keys: readonly string[]) {
+  const coordinates = new Map(keys.map((key) => [key, new Coordinates()]));
+  const facilities = new Set<string>();
+  return {
+    add(points: readonly PointOfInterest[]): void {
+      for (const point of points) {
+        facilities.add(point.facility);
+        for (const key of combinationsOf(point)) coordinates.get(key)?.add(point.lat, point.lon);
+      }
+    },
+    async finish(): Promise<CombinationTrees> {
+      const trees = new Map<string, CombinationTree>();
+      for (const [key, some] of coordinates) {
+        const tree = some.length === 0 ? null : await sortedTree(some);
+        // Makes the tree return positions in its coordinates.
+        tree?.ids.forEach((_, position, ids) => (ids[position] = position));
+        await yieldToOthers();
+        trees.set(key, { tree, isKnown: facilities.has(facilityOf(key)) });
+      }
+      return trees;
+    },
+  };
+}
+
+export function nearestPointsOf(trees: CombinationTrees): NearestPoints {
+  return {
+    complete(known, lat, lon) {
+      let all: Record<string, number | null> | null = null;
+      for (const [key, { tree, isKnown }] of trees) {
+        if (known?.[key] !== undefined) continue;
+        all ??= { ...known };
+        all[key] = isKnown ? ((tree && nearestPosition(tree, lat, lon)?.distanceM) ?? BEYOND_M) : null;
+      }
+      return all ?? known;
+    },
+  };
+}
