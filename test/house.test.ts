@@ -32,9 +32,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'features/feeds': ['engine', 'grpc', 'cli', 'feature.ts', 'config.ts'],
   'features/mail': ['engine', 'rest', 'feature.ts', 'languages.ts', 'log.ts', 'metrics.ts'],
   'features/recipients': [...['engine', 'local', 'rest', 'grpc', 'cli', 'feature.ts', 'values.ts', 'config.ts']],
-  'features/endpoints': ['engine', 'rest', 'feature.ts', 'values.ts'],
   'features/marks': ['engine', 'rest', 'feature.ts', 'values.ts'],
-  'features/secrets': ['engine', 'rest', 'feature.ts', 'values.ts'],
   'features/recoveries': ['engine', 'rest', 'grpc', 'feature.ts', 'values.ts'],
   // The page uses only the REST interface.
   console: ['languages.ts'],

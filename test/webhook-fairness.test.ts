@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { TurnRing } from '../src/engine/actor/turn-ring.ts';
 import { type BacklogPage, FairScheduler, type Turn } from '../src/engine/delivery/fair-scheduler.ts';
-import type { AttemptError, AttemptOutcome } from '../src/engine/domain/delivery.ts';
+import { type AttemptError, type AttemptOutcome, LANES } from '../src/engine/domain/delivery.ts';
 import type { Uuid } from '../src/engine/domain/ids.ts';
 import { valuesOf } from './support/lists.ts';
 
@@ -394,9 +394,21 @@ test('an endpoint whose queue was emptied gets no turn until the next entry is a
   assert.deepEqual(valuesOf(round.nextTurns(SLOTS, 0), 'entry'), ['next']);
 });
 
+test('first attempts go before retries, and retries before deliveries of recoveries', () => {
+  const round = openRound();
+  prove(round, 'a', 4);
+  for (const lane of LANES.toReversed()) for (const number of [1, 2]) round.add('a', `${lane} ${number}`, lane, ID);
+  const entries = Array.from({ length: 6 }, () => {
+    const [turn] = round.nextTurns(1, 0) as [Turn<string>];
+    finish(round, turn);
+    return turn.entry;
+  });
+  assert.deepEqual(entries, ['first 1', 'first 2', 'retry 1', 'retry 2', 'recovery 1', 'recovery 2']);
+});
+
 test('deliveries added while their backlog is read to its end are read after that', () => {
   const round = openRound();
-  for (const kind of ['first', 'retry'] as const) {
+  for (const kind of LANES) {
     const queue = round.queue(kind);
     round.markBacklog(kind, kind);
     assert.deepEqual(valuesOf(round.pages(1), 'queue'), [queue]);

@@ -11,7 +11,6 @@ import type { Context, Middleware, Next } from 'koa';
 import Koa from 'koa';
 import koaCompress from 'koa-compress';
 import { apiKeyVerifier, type Principal } from '../engine/store/clients.ts';
-import { FEATURES } from '../features.ts';
 import { authenticate } from './auth.ts';
 import { consoleRoutes } from './console.ts';
 import { baseUrlOf, codedTag, readForwarded } from './content.ts';
@@ -26,6 +25,7 @@ import { pointRoutes } from './points-of-interest.ts';
 import { Problem, reportProblems } from './problem.ts';
 import { propertyRoutes } from './properties.ts';
 import { locationRoutes, publisherRoutes, referenceRoutes } from './reference.ts';
+import { ROUTED_RESOURCES } from './resources.ts';
 import { searchRoutes } from './searches.ts';
 import { REFUSALS } from './sentences.ts';
 import { webhookTestRoutes } from './webhook-tester.ts';
@@ -77,7 +77,7 @@ export function createRoutes(dependencies: ApiDependencies): {
   marketRoutes(router, dependencies, limiter);
   publisherRoutes(router, limiter);
   webhookTestRoutes(router, dependencies);
-  for (const { routes } of FEATURES) routes?.(router, dependencies, limiter);
+  for (const { routes } of ROUTED_RESOURCES) routes?.(router, dependencies, limiter);
   return { router, shortCut };
 }
 

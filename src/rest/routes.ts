@@ -3,13 +3,13 @@
  * serves exactly these routes.
  */
 
-import { FEATURES } from '../features.ts';
 import { DELIVERY_LIST_PARAMETERS, SEARCH_DELIVERY_PARAMETERS } from './deliveries.ts';
 import { MARKET_PARAMETERS } from './markets.ts';
 import { MATCH_LIST_PARAMETERS, SEARCH_MATCH_PARAMETERS } from './matches.ts';
 import { POINT_PARAMETERS } from './points-of-interest.ts';
 import { PROPERTY_LIST_PARAMETERS } from './properties.ts';
 import { CITY_LIST_PARAMETERS, LOCATION_PARAMETERS, NAMED_LIST_PARAMETERS, PUBLISHER_PARAMETERS } from './reference.ts';
+import { ROUTED_RESOURCES } from './resources.ts';
 import { type Route, route } from './route.ts';
 import { SEARCH_LIST_PARAMETERS } from './searches.ts';
 import { WEBHOOK_TEST_PARAMETERS } from './webhook-tester.ts';
@@ -162,7 +162,7 @@ export const ROUTES: readonly Route[] = [
       'has what was sent and the endpoint’s response. With `search`, it is signed with the token of that search; ' +
       'otherwise with a token that the answer contains.',
   }),
-  ...FEATURES.flatMap(({ contract }) => contract?.routes ?? []),
+  ...ROUTED_RESOURCES.flatMap(({ contract }) => contract?.routes ?? []),
 ];
 
 /** The path that lists the resource without parameters, or null. */

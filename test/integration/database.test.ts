@@ -6,6 +6,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { inspect } from 'node:util';
+import { LANES } from '../../src/engine/domain/delivery.ts';
 import { randomUuid, searchNumberOf, type Uuid } from '../../src/engine/domain/ids.ts';
 import { readingOf } from '../../src/engine/domain/property-document.ts';
 import { recordAttempts } from '../../src/engine/store/attempts.ts';
@@ -350,7 +351,7 @@ async function useQueue(database: DatabasePool, keyOf = (name: string): string =
   ];
   const ids = [skewedId, freshId];
   const ranges = ['skewed', 'healthy1', 'healthy2', 'none'].flatMap((name) =>
-    (['first', 'retry'] as const).map((lane) => ({ endpointKey: keyOf(name), lane, position: start, count: 64 })),
+    LANES.map((lane) => ({ endpointKey: keyOf(name), lane, position: start, count: 64 })),
   );
   await readDue(database, ranges);
   await readDueLanes(database);

@@ -5,18 +5,24 @@ import { after, describe, it, type TestContext } from 'node:test';
 import type { DeliveryState } from '../../src/engine/domain/delivery.ts';
 import { endpointKeyOf } from '../../src/engine/domain/endpoint.ts';
 import { timeOrderedUuid, type Uuid } from '../../src/engine/domain/ids.ts';
+import { SILENCE } from '../../src/engine/store/cancellations.ts';
 import { pauseEndpoint, resumeEndpoint } from '../../src/engine/store/endpoints.ts';
 import { startRecoveries } from '../../src/features/recoveries/recoveries.ts';
 import { recoveryDocument } from '../../src/features/recoveries/recovery-routes.ts';
-import { createRecovery, readRecovery } from '../../src/features/recoveries/recovery-rows.ts';
+import { createRecovery, readRecovery, stopRecovery } from '../../src/features/recoveries/recovery-rows.ts';
 import { startTestApi } from '../support/api.ts';
 import { openDeliveryStage } from '../support/courier.ts';
-import { assertNone } from '../support/lists.ts';
+import { assertNone, valuesOf } from '../support/lists.ts';
 import { putInState, type SeededSearch, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import { until } from '../support/until.ts';
-import { startWebhookReceiver } from '../support/webhook-receiver.ts';
+import { type Behaviour, startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const SLOTS = 32;
+/** Every third post fails. */
+const ANSWERS = Array.from({ length: 12 }, (_, n) => ({ type: 'answer', status: n % 3 === 0 ? 500 : 200 })) as [
+  Behaviour,
+  ...Behaviour[],
+];
 const api = await startTestApi({ after });
 
 async function openScene(t: TestContext, count: number) {
@@ -36,6 +42,12 @@ async function openScene(t: TestContext, count: number) {
     }
     return addresses.map(({ id }) => id);
   };
+  const seedMatch = async (path: string, count: number) => {
+    const due = await seedDeliveries(database, search, Array<string>(count).fill(receiver.urlOf(path)), 'one match');
+    const ids = due.map(({ id }) => id);
+    await putInState(database, ids, 'failed');
+    return ids;
+  };
   const states = Array.from(
     { length: count },
     (_, n) => (['retry_wait', 'failed', 'delivered', 'cancelled'] as const)[n % 4] as DeliveryState,
@@ -46,7 +58,6 @@ async function openScene(t: TestContext, count: number) {
     const worker = startRecoveries({
       database,
       announcer,
-      attemptsInFlightMax: SLOTS,
       onTransientError: () => undefined,
     });
     t.after(() => worker.stop());
@@ -62,7 +73,26 @@ async function openScene(t: TestContext, count: number) {
       () => readRecovery(database, of.clientId, id),
       (recovery) => recovery?.state === state,
     );
-  return { receiver, stage, database, announcer, search, seed, ids, states, work, ask, untilState };
+  const untilDue = (wanted: number) =>
+    until(
+      () => database.query('select from open_deliveries where recovery_id is not null'),
+      ({ rowCount }) => rowCount === wanted,
+    );
+  return {
+    receiver,
+    stage,
+    database,
+    announcer,
+    search,
+    seed,
+    seedMatch,
+    untilDue,
+    ids,
+    states,
+    work,
+    ask,
+    untilState,
+  };
 }
 
 describe('a recovery', () => {
@@ -104,7 +134,7 @@ describe('a recovery', () => {
     const done = await untilState(id, 'finished');
     await second.stop();
     assert.deepEqual([done?.sent, done?.delivered, receiver.posts.length], [200, 200, 200]);
-    assert.equal((await database.query('select from recovery_items')).rowCount, 0);
+    assert.equal((await database.query('select from open_deliveries where recovery_id is not null')).rowCount, 0);
     assert.equal((await readRecovery(database, search.clientId, id))?.finishedAt === null, false);
   });
 
@@ -138,7 +168,6 @@ describe('a recovery', () => {
     const worker = startRecoveries({
       database: busy,
       announcer: stage.announcer,
-      attemptsInFlightMax: SLOTS,
       onTransientError: assert.fail,
     });
     const done = await untilState(id, 'finished');
@@ -146,7 +175,7 @@ describe('a recovery', () => {
     assert.deepEqual([done?.matched, done?.delivered, receiver.posts.length], [20, 20, 20]);
   });
 
-  it('uses at most a quarter of the slots, and does not delay others if its endpoint hangs', async (t) => {
+  it('does not delay others if its endpoint hangs', async (t) => {
     const { receiver, database, work, ask, untilState, seed, announcer } = await openScene(t, 80);
     receiver.script('/hanging', { type: 'hang' });
     const stuck = await seedSearch(database);
@@ -163,9 +192,59 @@ describe('a recovery', () => {
     announcer.announce(addresses);
     await untilState(id, 'finished');
     await receiver.until((posts) => posts.filter(({ path }) => path === '/fresh').length === 20);
-    const { rows } = await database.query(`select count(*)::integer as count from recovery_items`);
-    assert.ok(rows[0].count <= SLOTS / 4, `${rows[0].count} in progress`);
     await worker.stop();
+  });
+
+  it('sends the deliveries of a match one after the other, each once, even if some fail again', async (t) => {
+    const { receiver, work, ask, untilState, seedMatch } = await openScene(t, 0);
+    receiver.script('/hook', ...ANSWERS);
+    const matches = [await seedMatch('/hook', 4), await seedMatch('/hook', 4), await seedMatch('/hook', 4)];
+    const { id } = await ask();
+    const workers = [work(), work()];
+    const done = await untilState(id, 'finished');
+    await Promise.all(workers.map((worker) => worker.stop()));
+    for (const match of matches) {
+      const posts = receiver.posts.filter((post) => match.some((one) => one === post.id));
+      assert.deepEqual(valuesOf(posts, 'id'), match);
+      for (const [at, { receivedAt }] of posts.slice(1).entries()) {
+        assert.ok(receivedAt >= Number(posts[at]?.answeredAt), 'the earlier one was answered');
+      }
+    }
+    assert.deepEqual([done?.matched, done?.sent, done?.delivered, done?.failed], [12, 12, 8, 4]);
+  });
+
+  it('makes no more due once it is stopped, and what is due is still sent', async (t) => {
+    const { receiver, database, search, work, ask, untilDue, seedMatch } = await openScene(t, 0);
+    const key = endpointKeyOf(search.clientId, receiver.urlOf('/hook'));
+    await pauseEndpoint(database, key, receiver.urlOf('/hook'));
+    const [first, ...others] = await seedMatch('/hook', 3);
+    const { id } = await ask();
+    const worker = work();
+    await untilDue(1);
+    assert.equal(await stopRecovery(database, search.clientId, id), true);
+    await resumeEndpoint(database, key, 'operator');
+    await receiver.until((posts) => posts.length === 1);
+    const { id: next } = await ask();
+    await until(
+      () => readRecovery(database, search.clientId, next),
+      (recovery) => recovery?.state === 'finished',
+    );
+    await worker.stop();
+    assert.deepEqual(valuesOf(receiver.posts, 'id'), [first, ...others], 'the others are sent by another recovery');
+  });
+
+  it('does not count deliveries that are cancelled before their attempt as sent', async (t) => {
+    const { receiver, database, search, work, ask, untilDue, untilState } = await openScene(t, 8);
+    const key = endpointKeyOf(search.clientId, receiver.urlOf('/hook'));
+    await pauseEndpoint(database, key, receiver.urlOf('/hook'));
+    const { id } = await ask();
+    const worker = work();
+    await untilDue(4);
+    await database.query(`update searches set ${SILENCE} where id = $1`, [search.id]);
+    await resumeEndpoint(database, key, 'operator');
+    const done = await untilState(id, 'finished');
+    await worker.stop();
+    assert.deepEqual([done?.sent, done?.skipped, receiver.posts.length], [0, 4, 0]);
   });
 
   it('is reported as paused while its endpoint is paused, and continues afterwards', async (t) => {

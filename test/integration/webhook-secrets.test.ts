@@ -4,13 +4,21 @@ import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
 import { Webhook } from 'standardwebhooks';
 import { randomUuid } from '../../src/engine/domain/ids.ts';
-import { readSigningSecrets, rememberWebhookSecrets } from '../../src/engine/store/webhook-secrets.ts';
-import { createWebhookSecret, deleteWebhookSecret } from '../../src/features/secrets/secrets.ts';
+import {
+  createWebhookSecret,
+  deleteWebhookSecret,
+  readSigningSecrets,
+  rememberWebhookSecrets,
+} from '../../src/engine/store/webhook-secrets.ts';
 import { startTestApi } from '../support/api.ts';
 import { openDeliveryStage } from '../support/courier.ts';
 import { tuplesOf, valuesOf } from '../support/lists.ts';
 import { SEEDED_TOKEN, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import { type ReceivedPost, startWebhookReceiver } from '../support/webhook-receiver.ts';
+
+async function newSecret(...request: Parameters<typeof createWebhookSecret>) {
+  return (await createWebhookSecret(...request)) ?? assert.fail('There are too many secrets.');
+}
 
 let told = 0;
 const api = await startTestApi({ after }, { secretsChanged: () => void told++ });
@@ -108,9 +116,9 @@ describe('webhook secrets', () => {
     const stage = await openDeliveryStage(t, { retryDelayMs: 60_000 });
     const { database } = stage;
     const [search, neighbour] = [await seedSearch(database), await seedSearch(database)];
-    const { value: older } = await createWebhookSecret(database, search.clientId, 24);
-    const { value: newer } = await createWebhookSecret(database, search.clientId, 24);
-    const { secret, value: deleted } = await createWebhookSecret(database, search.clientId, 24);
+    const { value: older } = await newSecret(database, search.clientId, 24);
+    const { value: newer } = await newSecret(database, search.clientId, 24);
+    const { secret, value: deleted } = await newSecret(database, search.clientId, 24);
     await deleteWebhookSecret(database, search.clientId, secret.id);
     const context = { user: 'é', ids: [1, 2] };
     await database.query('update searches set context = $2 where id = $1', [search.id, JSON.stringify(context)]);
@@ -139,7 +147,7 @@ describe('webhook secrets', () => {
        select gen_random_uuid(), $1, 'whsec_ended', now() - interval '1 minute' from generate_series(1, 5000)`,
       [clientId],
     );
-    const { value } = await createWebhookSecret(api.database, clientId, 0);
+    const { value } = await newSecret(api.database, clientId, 0);
     await api.database.query('analyze webhook_secrets');
     const connection = await api.database.connect();
     const rowsRead = async (): Promise<number> => {
@@ -169,12 +177,12 @@ describe('webhook secrets', () => {
     const signing = async (at: Date) => (await secrets.read([clientId])).flatMap(([, secretsAt]) => secretsAt(at));
     const now = new Date();
     assert.deepEqual(await signing(now), []);
-    const { value: first } = await createWebhookSecret(api.database, clientId, 0);
+    const { value: first } = await newSecret(api.database, clientId, 0);
     assert.deepEqual(await signing(now), [], 'as read before');
     assert.equal(asked, 1);
     secrets.forget();
     assert.deepEqual(await signing(now), [first]);
-    const { value: second } = await createWebhookSecret(api.database, clientId, 1);
+    const { value: second } = await newSecret(api.database, clientId, 1);
     nowMs += 5_000;
     assert.deepEqual(await signing(now), [first, second]);
     assert.deepEqual(await signing(new Date(Date.now() + 3_600_000)), [second], 'the older one has expired');

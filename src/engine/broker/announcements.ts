@@ -4,7 +4,7 @@
  * authoritative.
  */
 
-import type { DueDelivery } from '../domain/delivery.ts';
+import { type DueDelivery, LANES } from '../domain/delivery.ts';
 import { parseUuid, type Uuid } from '../domain/ids.ts';
 import { type Broker, listen } from './connection.ts';
 
@@ -104,7 +104,8 @@ function dueOf(lines: string): readonly DueDelivery[] {
   return lines.split('\n').flatMap((line) => {
     const [idText = '', endpointKey = '', lane] = line.split(' ');
     const id = parseUuid(idText);
-    return id === null || endpointKey === '' ? [] : [{ id, endpointKey, lane: lane === 'retry' ? 'retry' : 'first' }];
+    if (id === null || endpointKey === '') return [];
+    return [{ id, endpointKey, lane: LANES.find((known) => known === lane) ?? 'first' }];
   });
 }
 

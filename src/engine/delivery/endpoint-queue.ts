@@ -5,7 +5,7 @@
  * proportion to its answers, and an endpoint that hangs uses few.
  */
 
-import type { AttemptOutcome, Lane } from '../domain/delivery.ts';
+import { type AttemptOutcome, LANES, type Lane } from '../domain/delivery.ts';
 import { type EndpointObservation, observed, partiesOf, type RememberedEndpoint } from '../domain/endpoint.ts';
 import { createdAtOf, firstUuidAt, type Uuid } from '../domain/ids.ts';
 
@@ -57,7 +57,7 @@ export class EndpointQueue<T> {
   readonly host: string;
   readonly #settings: EndpointQueueSettings;
   readonly #unansweredMax: (queue: EndpointQueue<T>) => number;
-  readonly #queues: Readonly<Record<Lane, T[]>> = { first: [], retry: [] };
+  readonly #queues: Readonly<Record<Lane, T[]>> = { first: [], retry: [], recovery: [] };
   /** When each current attempt started, oldest first. */
   readonly #startedAt = new Set<{ readonly at: number }>();
   #turn = 0;
@@ -69,7 +69,7 @@ export class EndpointQueue<T> {
   isPaused = false;
   /** True while the backlog of a pause is being fetched: the endpoint then uses at most a quarter of its slots. */
   isCatchingUp = false;
-  readonly #backlogs = { first: closedBacklog(), retry: closedBacklog() };
+  readonly #backlogs = { first: closedBacklog(), retry: closedBacklog(), recovery: closedBacklog() };
 
   /** `unansweredMax` returns how many deliveries may wait here until the endpoint has first answered 200. */
   constructor(key: string, settings: EndpointQueueSettings, unansweredMax: (queue: EndpointQueue<T>) => number) {
@@ -93,7 +93,8 @@ export class EndpointQueue<T> {
   }
 
   get waiting(): number {
-    return this.#queues.first.length + this.#queues.retry.length;
+    const { first, retry, recovery } = this.#queues;
+    return first.length + retry.length + recovery.length;
   }
 
   get inFlight(): number {
@@ -114,13 +115,17 @@ export class EndpointQueue<T> {
 
   /** True if nothing is waiting, running or to be written, and the endpoint is not paused. */
   get isIdle(): boolean {
-    const hasWork = this.waiting > 0 || this.inFlight > 0 || this.hasBacklog('first') || this.hasBacklog('retry');
+    const hasWork = this.waiting > 0 || this.inFlight > 0 || this.#hasAnyBacklog;
     return !hasWork && !this.isPaused && this.#observation === null;
   }
 
   /** True if the table may have further deliveries for the endpoint. */
   hasBacklog(lane: Lane): boolean {
     return this.#backlogs[lane].position !== null;
+  }
+
+  get #hasAnyBacklog(): boolean {
+    return LANES.some((lane) => this.hasBacklog(lane));
   }
 
   /** True if earlier deliveries may wait in the table. A delivery that the fetch has passed precedes all of them. */
@@ -158,7 +163,7 @@ export class EndpointQueue<T> {
     const isPassed = arrival !== null && (position === null || arrival <= position);
     backlog.position = isPassed ? firstUuidAt(createdAtOf(arrival)) : position;
     if (isPassed) backlog.arrival = null;
-    this.isCatchingUp &&= this.hasBacklog('first') || this.hasBacklog('retry');
+    this.isCatchingUp &&= this.#hasAnyBacklog;
   }
 
   /** Based on the last answers alone. `classAt` also considers overdue answers. */
@@ -178,24 +183,28 @@ export class EndpointQueue<T> {
 
   /** True if a delivery can be sent. `withRetries`: slots for retries are free. */
   hasWork(withRetries: boolean): boolean {
-    return this.#queues.first.length > 0 || (withRetries && this.#queues.retry.length > 0);
+    return (withRetries ? this.waiting : this.#queues.first.length) > 0;
   }
 
   add(entry: T, lane: Lane): void {
     this.#queues[lane].push(entry);
   }
 
-  /** The next entry. First attempts have priority, but every fourth turn serves retries. Call `hasWork` first. */
+  /**
+   * The next entry. First attempts have priority, but every fourth turn serves retries or, if none waits, recoveries.
+   * Call `hasWork` first.
+   */
   next(withRetries: boolean): { readonly entry: T; readonly isRetry: boolean } {
     this.#turn = (this.#turn + 1) % 4;
-    const { first, retry } = this.#queues;
-    const isRetry = first.length === 0 || (this.#turn === 0 && withRetries && retry.length > 0);
-    return { entry: (isRetry ? retry : first).shift() as T, isRetry };
+    const { first, retry, recovery } = this.#queues;
+    const again = retry.length > 0 ? retry : recovery;
+    const isRetry = first.length === 0 || (this.#turn === 0 && withRetries && again.length > 0);
+    return { entry: (isRetry ? again : first).shift() as T, isRetry };
   }
 
   /** Removes and returns all waiting entries. */
   empty(): T[] {
-    return [...this.#queues.first.splice(0), ...this.#queues.retry.splice(0)];
+    return LANES.flatMap((lane) => this.#queues[lane].splice(0));
   }
 
   /** Starts an attempt. Pass the result to `answered` or `withdraw`. */

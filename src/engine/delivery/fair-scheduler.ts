@@ -1,7 +1,7 @@
 /**
  * Decides which delivery gets the next slot. The number of slots limits the concurrent attempts. Clients with something
  * to send take turns, one attempt per turn (actor/turn-ring.ts). Limits keep one kind of slowness from affecting all:
- * - retries use at most three quarters of the slots, so that the retries of an outage leave slots for new deliveries;
+ * - retries and recoveries use at most three quarters of the slots, so that an outage leaves slots for new deliveries;
  * - endpoints known to be slow start no attempt while slow endpoints use a quarter of the slots;
  * - slow and unknown endpoints start no attempt while they use half of the slots together;
  * - a client uses at most seven times the free slots, and may try one slow or unknown endpoint beyond these limits;
@@ -18,7 +18,7 @@
 import { LRUCache } from 'lru-cache';
 import { SHARE_OF_FREE, SharedRoom } from '../actor/shared-room.ts';
 import { TurnRing } from '../actor/turn-ring.ts';
-import type { AttemptOutcome, Lane } from '../domain/delivery.ts';
+import { type AttemptOutcome, LANES, type Lane } from '../domain/delivery.ts';
 import type { RememberedEndpoint } from '../domain/endpoint.ts';
 import type { Uuid } from '../domain/ids.ts';
 import { type EndpointHealth, EndpointQueue, type EndpointQueueSettings } from './endpoint-queue.ts';
@@ -40,7 +40,6 @@ export interface Turn<T> {
   readonly started: { readonly at: number };
 }
 
-const LANES: readonly Lane[] = ['first', 'retry'];
 const QUEUES_MAX = 20_000;
 const RETRY_SHARE = 3 / 4;
 const SLOW_SHARE = 1 / 4;

@@ -37,8 +37,12 @@ export const STEPS = {
   cancel: { from: ['queued', 'sending', 'retry_wait'], to: 'cancelled' },
 } as const satisfies Readonly<Record<string, Step>>;
 
-/** `first`: the first attempt is due. `retry`: a retry or resend is due. First attempts never wait behind retries. */
-export type Lane = 'first' | 'retry';
+/**
+ * `first`: the first attempt is due. `retry`: a retry or resend is due. `recovery`: a recovery resends the delivery. No
+ * delivery waits behind those of a later lane.
+ */
+export const LANES = ['first', 'retry', 'recovery'] as const;
+export type Lane = (typeof LANES)[number];
 
 /** Announces a delivery that has become due. */
 export interface DueDelivery {

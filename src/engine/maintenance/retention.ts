@@ -26,6 +26,7 @@ import {
   removeSnapshots,
   removeUnusedEndpoints,
 } from '../store/retention.ts';
+import { removeWebhookSecrets } from '../store/webhook-secrets.ts';
 
 export interface RetentionDependencies {
   readonly database: Database;
@@ -100,5 +101,6 @@ async function* allBatches(
   yield* fullBatches('match_notices', (limit) => removeNotices(database, limit));
   yield* fullBatches('publishers', (limit) => removePublishers(database, limit));
   yield* fullBatches('idempotency_keys', (limit) => removeIdempotencyKeys(database, limit));
+  yield { webhook_secrets: await removeWebhookSecrets(database) };
   yield { instances: await forgetInstances(database) };
 }

@@ -103,13 +103,14 @@ const SETTLE = `
     delete from open_deliveries o using settled s
     where s.state = 'failed' and o.id = any(array[s.id]) and not o.is_resent and o.claimed_by = s.holder
       and o.attempt_count = s.number
-    returning o.id, o.endpoint_key, o.attempt_count
+    returning o.id, o.endpoint_key, o.attempt_count, o.recovery_id
   ), ended as (
-    insert into final_outcomes (delivery_id, endpoint_key, state, attempt_count)
-    select id, endpoint_key, 'failed', attempt_count from failed where ${NEVER_DELIVERED}
+    insert into final_outcomes (delivery_id, endpoint_key, state, attempt_count, recovery_id)
+    select id, endpoint_key, 'failed', attempt_count, recovery_id from failed where ${NEVER_DELIVERED}
   )
   update open_deliveries o
   set lane = ${LANE.waiting_retry}, claimed_by = null, claimed_at = started_at,
+    recovery_id = case when s.state <> 'delivered' then o.recovery_id end,
     due_at = clock_timestamp() + retry_in_ms * interval '1 millisecond'
   from settled s
   where o.id = any(array[s.id]) and (s.state = 'retry_wait' or o.is_resent) and o.claimed_by = s.holder

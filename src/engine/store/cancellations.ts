@@ -86,12 +86,12 @@ export async function cancelPage(
        where id = any(array(select id from page)) and generation < $2 order by id for update skip locked
      ), gone as (
        delete from open_deliveries where id = any(array(select id from open))
-       returning id, endpoint_key, attempt_count, claimed_by, claimed_at
+       returning id, endpoint_key, attempt_count, claimed_by, claimed_at, recovery_id
      ), logged as (
        insert into attempts (${LOGGED}) ${attemptsUnderWay('gone')} on conflict do nothing
      ), ended as (
-       insert into final_outcomes (delivery_id, endpoint_key, state, attempt_count)
-       select id, endpoint_key, 'cancelled', attempt_count from gone where ${NEVER_DELIVERED}
+       insert into final_outcomes (delivery_id, endpoint_key, state, attempt_count, recovery_id)
+       select id, endpoint_key, 'cancelled', attempt_count, recovery_id from gone where ${NEVER_DELIVERED}
      )
      select id, created_at::text as "createdAt" from page order by created_at, id desc limit 1`,
     [number, generation, after?.createdAt ?? 'infinity', after?.id ?? SMALLEST_UUID, limit],

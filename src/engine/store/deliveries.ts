@@ -14,9 +14,14 @@ import { statementShares } from './statement-share.ts';
 const ROW_LENGTH = 512;
 
 /** The values of `lane` for due rows. */
-const LANES = { first: LANE.due, retry: LANE.due_again } as const satisfies Record<Lane, number>;
+const LANES = {
+  first: LANE.due,
+  retry: LANE.due_again,
+  recovery: LANE.due_recovered,
+} as const satisfies Record<Lane, number>;
 
 export function laneOf(number: number): Lane {
+  if (number === LANE.due_recovered) return 'recovery';
   return number === LANE.due_again ? 'retry' : 'first';
 }
 
@@ -104,7 +109,7 @@ export async function readDueLanes(
           order by endpoint_key limit 1)
         from found where found.key is not null
       )
-      select key as "endpointKey", lane from found, unnest('{${LANE.due},${LANE.due_again}}'::smallint[]) as lane
+      select key as "endpointKey", lane from found, unnest('{${Object.values(LANES).join()}}'::smallint[]) as lane
       where key is not null
         and not ${isPaused('found.key')}
         and exists (

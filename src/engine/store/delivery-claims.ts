@@ -144,10 +144,10 @@ const CLAIM = `
   ), ended as (
     delete from open_deliveries o
     where o.id = any(array(select id from decided where decision = 'cancelled'))
-    returning o.id, o.endpoint_key, o.attempt_count
+    returning o.id, o.endpoint_key, o.attempt_count, o.recovery_id
   ), recorded as (
-    insert into final_outcomes (delivery_id, endpoint_key, state, attempt_count)
-    select id, endpoint_key, 'cancelled', attempt_count from ended where ${NEVER_DELIVERED}
+    insert into final_outcomes (delivery_id, endpoint_key, state, attempt_count, recovery_id)
+    select id, endpoint_key, 'cancelled', attempt_count, recovery_id from ended where ${NEVER_DELIVERED}
   )
   select d.id, 'claimed' as decision, lane, attempt_count + 1 as "attemptCount",
     client_id as "clientId", token, context, d.search_number as "searchNumber", d.match_id as "matchId", endpoint,

@@ -8,6 +8,7 @@ export const LANE = {
   held: 0,
   due: 1,
   due_again: 2,
+  due_recovered: 3,
 } as const;
 
 /** States that are not final. */
@@ -26,7 +27,7 @@ export const NEVER_DELIVERED =
 
 /** True for every open delivery. The index open_endpoint serves only statements with this condition. */
 export function isInAnyLane(row = 'open_deliveries'): string {
-  return `(${row}.lane between ${LANE.waiting_retry} and ${LANE.due_again}) is true`;
+  return `(${row}.lane between ${LANE.waiting_retry} and ${LANE.due_recovered}) is true`;
 }
 
 /** The indexes open_held and open_retrying serve only statements with this condition. */

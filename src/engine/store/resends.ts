@@ -105,13 +105,16 @@ function refusalOf(
  * Makes the next attempt of each delivery due now, and resolves with the due deliveries. The candidates must be locked
  * and may be sent. A first attempt keeps its position. At a new endpoint other deliveries may hold it back, so the next
  * claim decides about it and about the deliveries that waited for it. If a delivery is being sent, the new series
- * begins after the current attempt, and the row keeps its endpoint until then. Served by the primary keys.
+ * begins after the current attempt, and the row keeps its endpoint until then. For a recovery, `recoveryId`, the rows
+ * name it until it has counted their outcomes, and wait behind the endpoint's retries. Served by the primary keys.
  */
 export async function resend(
   connection: Queryable,
   candidates: readonly ResendCandidate[],
+  recoveryId: Uuid | null = null,
 ): Promise<readonly DueDelivery[]> {
   if (candidates.length === 0) return [];
+  const dueLane = recoveryId === null ? LANE.due_again : LANE.due_recovered;
   const { rows } = await connection.query<{ id: Uuid; endpointKey: string; lane: number }>(
     `with again as materialized (
        select *, is_final or is_sending as is_new_series
@@ -120,7 +123,7 @@ export async function resend(
      ), redirected as (
        update deliveries d set endpoint = again.endpoint, endpoint_key = again.key,
          attempts_spent = case when is_new_series then again.attempt_count else attempts_spent end,
-         replay_count = replay_count + is_new_series::integer
+         replay_count = replay_count + is_new_series::integer, recovery_id = coalesce($7::uuid, recovery_id)
        from again where d.id = again.id returning d.id, search_number, match_id, sequence
      ), forgotten as (
        delete from final_outcomes using again where delivery_id = again.id and again.is_final
@@ -128,12 +131,14 @@ export async function resend(
        update open_deliveries o set is_resent = true from again where o.id = again.id and is_sending
      ), moved as (
        update open_deliveries o set endpoint_key = again.key, due_at = clock_timestamp(),
-         lane = case o.lane when ${LANE.waiting_retry} then ${LANE.due_again} when ${LANE.held} then ${LANE.due} else o.lane end
+         recovery_id = coalesce($7::uuid, o.recovery_id),
+         lane = case o.lane when ${LANE.waiting_retry} then ${dueLane} when ${LANE.held} then ${LANE.due} else o.lane end
        from again where o.id = again.id and not is_new_series returning o.id, o.endpoint_key, o.lane
      ), begun as (
-       insert into open_deliveries (id, match_id, search_number, generation, lane, attempt_count, follows, endpoint_key)
-       select again.id, match_id, search_number, searches.generation, ${LANE.due_again}, again.attempt_count,
-         coalesce(sequence > 1, false), again.key
+       insert into open_deliveries (id, match_id, search_number, generation, lane, attempt_count, follows, endpoint_key,
+         recovery_id)
+       select again.id, match_id, search_number, searches.generation, ${dueLane}, again.attempt_count,
+         coalesce(sequence > 1, false), again.key, $7::uuid
        from redirected join again using (id) join searches on searches.number = search_number
        where is_final returning id, endpoint_key, lane
      )
@@ -145,6 +150,7 @@ export async function resend(
       candidates.map(({ state }) => isFinal(state)),
       candidates.map(({ state }) => state === 'sending'),
       candidates.map(({ attemptCount }) => attemptCount),
+      recoveryId,
     ],
   );
   const due = rows.map((row) => ({ ...row, lane: laneOf(row.lane) }));

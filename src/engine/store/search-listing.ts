@@ -5,7 +5,8 @@ import type { EmailStatus, MailRules } from '../domain/mail.ts';
 import type { Search } from '../domain/search.ts';
 import { foldText } from '../domain/text.ts';
 import type { Queryable } from './database.ts';
-import { emailStatusSql, OTHER_COLUMNS, SEARCH_COLUMNS, type SearchRow, searchOfRow } from './searches.ts';
+import { emailStatusSql } from './mail-conditions.ts';
+import { OTHER_COLUMNS, SEARCH_COLUMNS, type SearchRow, searchOfRow } from './searches.ts';
 
 export interface SearchListQuery {
   /** A part of the title, ignoring case, accents, apostrophes and hyphens. */

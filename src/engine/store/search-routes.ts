@@ -5,7 +5,7 @@ import { type MailFrequency, slowerOf } from '../domain/mail.ts';
 import type { SearchRoute } from '../domain/routing.ts';
 import { arrayLiteral } from './array-literal.ts';
 import type { Queryable } from './database.ts';
-import { frequencyChosenBy, IS_STOPPED, isOpposed } from './recipient-choices.ts';
+import { frequencyChosenBy, MAIL_ADDRESS } from './mail-conditions.ts';
 import { type SearchHorizon, type UnseenRevisions, unseenBy } from './search-feed.ts';
 
 type RouteRow = Omit<SearchRoute, 'mail'> & {
@@ -19,14 +19,6 @@ type RouteRow = Omit<SearchRoute, 'mail'> & {
 
 /** Selects no revision, because no transaction has the greatest number. */
 const NOTHING_UNSEEN: UnseenRevisions = { from: '18446744073709551615', late: [] };
-
-/**
- * The address for e-mails. Null if there is none, the address was refused, or the recipient has unsubscribed or was
- * erased. Most searches have no address, so no choices are read for them. Choices are served by the primary key.
- */
-const MAIL_ADDRESS = `case when mail_key is not null and mail_refused_at is null
-  and not ${isOpposed('mail_key')} and not ${IS_STOPPED}
-  then members ->> 'notificationRecipient' end`;
 
 export interface WantedRoutes {
   readonly numbers: readonly SearchNumber[];

@@ -10,7 +10,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { CRITERION_MEMBERS, UNASKED } from '../domain/criterion-table.ts';
 import { comparesWithNotified } from '../domain/event-thresholds.ts';
 import { type SearchNumber, timeOrderedUuid, type Uuid } from '../domain/ids.ts';
-import type { MailRules, MailStanding } from '../domain/mail.ts';
+import type { MailStanding } from '../domain/mail.ts';
 import { NEW_MATCHES_MAX, SEARCH_DEFAULTS, type Search, type SearchMembers, searchableText } from '../domain/search.ts';
 import { combinationsIn, type SearchLimits, weightAdded, weightOf } from '../domain/search-limits.ts';
 import { foldText } from '../domain/text.ts';
@@ -19,7 +19,7 @@ import { passed } from './claim-fence.ts';
 import { type Database, type Queryable, transaction } from './database.ts';
 import { WAITING } from './delivery-states.ts';
 import { type KeyedRequest, type MadeOnce, makeOnce } from './idempotency-keys.ts';
-import { frequencyChosenBy, hasChosen, IS_STOPPED } from './recipient-choices.ts';
+import { MAIL_COLUMNS } from './mail-conditions.ts';
 import { requireCombinations, requireRoom, withWriteLock } from './search-totals.ts';
 
 export interface SearchRow extends Omit<Search, 'members' | 'mail'>, Omit<MailStanding, 'key'> {
@@ -31,24 +31,6 @@ export interface SearchRow extends Omit<Search, 'members' | 'mail'>, Omit<MailSt
 
 /** The stored `members`: the title, and members that differ from `SEARCH_DEFAULTS`. */
 export type StoredMembers = Partial<Omit<SearchMembers, 'context'>> & Pick<SearchMembers, 'title'>;
-
-/** Reads choices only if the search has an address. */
-const IS_UNSUBSCRIBED = `(mail_key is not null and (${hasChosen('mail_key', ['unsubscription'])} or ${IS_STOPPED}))`;
-const IS_ERASED = `mail_key is not null and ${hasChosen('mail_key', ['erasure'])}`;
-const IS_REFUSED = 'mail_refused_at is not null';
-/** The columns of `MailStanding`. Choices are served by the primary key. */
-export const MAIL_COLUMNS = `mail_key as "mailKey", ${IS_REFUSED} as "isRefused",
-  ${IS_UNSUBSCRIBED} as "isUnsubscribed",
-  case when mail_key is not null then ${frequencyChosenBy('mail_key')} end as "frequencyChosen", ${IS_ERASED} as "isErased"`;
-
-/** `emailStatusOf` as SQL, for a row of `searches`. */
-export function emailStatusSql({ isMailAvailable, isConsentRequired }: MailRules): string {
-  const lacksConsent = isConsentRequired ? `or members -> 'notificationConsent' is null` : '';
-  return `case when mail_key is null then 'off' when ${!isMailAvailable} then 'unavailable'
-    when ${IS_UNSUBSCRIBED} then 'unsubscribed' when ${IS_REFUSED} then 'refused'
-    when ${IS_ERASED} ${lacksConsent} then 'consent-missing'
-    when notification_enabled then 'active' else 'off' end`;
-}
 
 /** SQL: the number of matches since a time, at most `NEW_MATCHES_MAX`. Served by matches_search. */
 const matchesSince = (moment: string): string => `(select count(*)::integer from (select from matches

@@ -4,8 +4,9 @@
  * have an effect everywhere within `STALENESS_MAX_MS`.
  */
 
-import type { Uuid } from '../domain/ids.ts';
-import type { Queryable } from './database.ts';
+import { randomBytes } from 'node:crypto';
+import { timeOrderedUuid, type Uuid } from '../domain/ids.ts';
+import { type Database, type Queryable, transaction } from './database.ts';
 import { rememberReads } from './gathered-reads.ts';
 
 /** The same expression as in the index, so that expired secrets are not read. */
@@ -64,4 +65,86 @@ async function readSecrets(database: Queryable, clientIds: readonly Uuid[]): Pro
 function aliveOf(stored: readonly StoredSecret[]): SecretsAt {
   return (sentAt) =>
     stored.filter(({ expiresAt }) => expiresAt === null || expiresAt > sentAt).map(({ value }) => value);
+}
+
+export const WEBHOOK_SECRETS_MAX = 3;
+
+/** A secret without its value, which is shown only when it is created. */
+export interface WebhookSecret {
+  readonly id: Uuid;
+  readonly createdAt: Date;
+  /** Null if it never expires. */
+  readonly expiresAt: Date | null;
+  /** The last characters of its value, so that people can distinguish secrets. */
+  readonly hint: string;
+}
+
+/** The last character of every value is `=`, which carries no information. */
+const COLUMNS = `id, created_at as "createdAt", expires_at as "expiresAt", right(rtrim(secret, '='), 4) as hint`;
+/** The class of advisory locks that are held until the end of a transaction; the second key is the client's. */
+const LOCK_CLASS = 0x5ec4;
+
+/** The unexpired secrets, oldest first. Served by webhook_secrets_client. */
+export async function listWebhookSecrets(database: Queryable, clientId: Uuid): Promise<readonly WebhookSecret[]> {
+  const { rows } = await database.query<WebhookSecret>(
+    `select ${COLUMNS} from webhook_secrets where client_id = $1 and ${IS_SECRET_ALIVE} order by id`,
+    [clientId],
+  );
+  return rows;
+}
+
+/** Null if it does not exist, has expired, or is another client's. Served by the primary key. */
+export async function readWebhookSecret(database: Queryable, clientId: Uuid, id: Uuid): Promise<WebhookSecret | null> {
+  const { rows } = await database.query<WebhookSecret>(
+    `select ${COLUMNS} from webhook_secrets where id = $1 and client_id = $2 and ${IS_SECRET_ALIVE}`,
+    [id, clientId],
+  );
+  return rows[0] ?? null;
+}
+
+/**
+ * Only this call returns the value of the secret. The older secrets expire `overlapHours` from now, or earlier. If the
+ * client has the maximum number, nothing is changed, and the answer is null. Served by webhook_secrets_client.
+ */
+export async function createWebhookSecret(
+  database: Database,
+  clientId: Uuid,
+  overlapHours: number,
+): Promise<{ readonly secret: WebhookSecret; readonly value: string } | null> {
+  const value = `whsec_${randomBytes(32).toString('base64')}`;
+  return transaction(database, async (connection) => {
+    // Two concurrent requests must not both create the last secret that the maximum allows.
+    await connection.query('select pg_advisory_xact_lock($1, hashtext($2))', [LOCK_CLASS, clientId]);
+    const present = await listWebhookSecrets(connection, clientId);
+    // Without an overlap the present secrets end now.
+    if (overlapHours > 0 && present.length >= WEBHOOK_SECRETS_MAX) return null;
+    await connection.query(
+      `update webhook_secrets set expires_at = least(expires_at, now() + $2 * interval '1 hour')
+       where client_id = $1 and ${IS_SECRET_ALIVE}`,
+      [clientId, overlapHours],
+    );
+    const { rows } = await connection.query<WebhookSecret>(
+      `insert into webhook_secrets (id, client_id, secret) values ($1, $2, $3) returning ${COLUMNS}`,
+      [timeOrderedUuid(new Date()), clientId, value],
+    );
+    return { secret: rows[0] as WebhookSecret, value };
+  });
+}
+
+/** False if it does not exist, has expired, or is another client's. Served by the primary key. */
+export async function deleteWebhookSecret(database: Queryable, clientId: Uuid, id: Uuid): Promise<boolean> {
+  const { rowCount } = await database.query(
+    `delete from webhook_secrets where id = $1 and client_id = $2 and ${IS_SECRET_ALIVE}`,
+    [id, clientId],
+  );
+  return rowCount === 1;
+}
+
+/** Removes expired secrets, and those of deleted clients. Reads every secret: a client has at most three. */
+export async function removeWebhookSecrets(database: Queryable): Promise<number> {
+  const { rowCount } = await database.query(
+    `delete from webhook_secrets where not ${IS_SECRET_ALIVE}
+       or client_id in (select id from clients where deleted_at is not null)`,
+  );
+  return rowCount ?? 0;
 }

@@ -5,8 +5,9 @@ import type { DeliveryState } from '../../engine/domain/delivery.ts';
 import type { SearchNumber, Uuid } from '../../engine/domain/ids.ts';
 import type { SearchMembers } from '../../engine/domain/search.ts';
 import type { Queryable } from '../../engine/store/database.ts';
+import { MAIL_COLUMNS } from '../../engine/store/mail-conditions.ts';
 import { MARK_COLUMNS, type MarkState, type PropertyMark } from '../../engine/store/search-marks.ts';
-import { MAIL_COLUMNS, membersOfStored, type StoredMembers } from '../../engine/store/searches.ts';
+import { membersOfStored, type StoredMembers } from '../../engine/store/searches.ts';
 import type { CausingEvent, PairMatch, RecordedMessage } from './pair-history.ts';
 import type { ScannedProperty } from './property-scans.ts';
 

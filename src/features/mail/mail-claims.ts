@@ -10,7 +10,7 @@ import { timeOrderedUuid, type Uuid } from '../../engine/domain/ids.ts';
 import { CLIENT_MAILS_MAX, MAILBOX_MAILS_MAX, parisDayOf } from '../../engine/domain/mail.ts';
 import { type Database, type Queryable, transaction } from '../../engine/store/database.ts';
 import { WAITING } from '../../engine/store/delivery-states.ts';
-import { frequencyChosenBy, IS_STOPPED, isOpposed } from '../../engine/store/recipient-choices.ts';
+import { frequencyChosenBy, IS_STOPPED, isOpposed } from '../../engine/store/mail-conditions.ts';
 import { isMarked } from '../../engine/store/search-marks.ts';
 import type { MailItem } from './mail-contents.ts';
 import type { MailReason } from './mail-items.ts';

@@ -11,7 +11,7 @@ import type { SearchMembers } from '../../engine/domain/search.ts';
 import { PUBLIC_NAME } from '../../engine/store/clients.ts';
 import { type Database, type Queryable, transaction } from '../../engine/store/database.ts';
 import { WAITING } from '../../engine/store/delivery-states.ts';
-import { frequencyChosenBy, hasChosen, IS_STOPPED } from '../../engine/store/recipient-choices.ts';
+import { frequencyChosenBy, hasChosen, IS_STOPPED } from '../../engine/store/mail-conditions.ts';
 import { membersOfStored, type StoredMembers } from '../../engine/store/searches.ts';
 import type { KeepChoice } from '../../rest/dependencies.ts';
 import { morningAfter } from './mornings.ts';

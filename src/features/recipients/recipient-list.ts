@@ -4,7 +4,7 @@ import type { Context } from 'koa';
 import { z } from 'zod';
 import { EMAIL_STATUSES, type EmailStatus, type MailConsent } from '../../engine/domain/mail.ts';
 import type { Queryable } from '../../engine/store/database.ts';
-import { emailStatusSql } from '../../engine/store/searches.ts';
+import { emailStatusSql } from '../../engine/store/mail-conditions.ts';
 import { principalOf } from '../../rest/auth.ts';
 import type { ApiSettings } from '../../rest/dependencies.ts';
 import { dateTime, dateTimeOrNull, identity, text } from '../../rest/description/field-schemas.ts';

@@ -1,14 +1,11 @@
 /**
  * A recovery resends the failed and waiting webhooks of a client since a given time and, on request, delivered ones.
  * This file processes requested recoveries, and answers operators, who can request recoveries for clients. It makes the
- * selected deliveries due, oldest first. Together the open recoveries use at most a quarter of the slots, each an equal
- * share, so a recovery with hanging endpoints delays no other. Every delivering process tries to do this work; a lock
- * allows one at a time.
+ * selected deliveries due, oldest first, behind the other retries of their endpoints (recovery-steps.ts).
  */
 
 import { startTask, type Task } from '../../engine/actor/task.ts';
 import type { DueAnnouncer } from '../../engine/broker/announcements.ts';
-import type { DueDelivery } from '../../engine/domain/delivery.ts';
 import { endpointKeyOf } from '../../engine/domain/endpoint.ts';
 import { type SearchNumber, timeOrderedUuid, type Uuid } from '../../engine/domain/ids.ts';
 import { type Database, transaction } from '../../engine/store/database.ts';
@@ -36,10 +33,9 @@ import { Problem } from '../../rest/problem.ts';
 import { ENDPOINT_URL, FUTURE } from '../../values.ts';
 import { RECOVERY_CONTRACT, recoveryRoutes } from './recovery-routes.ts';
 import * as stored from './recovery-rows.ts';
-import { countFitting, countPage, lockOpenRecoveries, sendNext, sendWaiting, settleItems } from './recovery-steps.ts';
+import { countFitting, countPage, lockNextRecovery, sendNext } from './recovery-steps.ts';
 
 const STEP_EVERY_MS = 250;
-const SLOTS_SHARE = 1 / 4;
 
 export const recoveries: Feature = {
   name: 'recoveries',
@@ -54,14 +50,8 @@ export const recoveries: Feature = {
     listRecoveries,
     stopRecovery: ({ name }, own) => stopRecovery(name, own),
   },
-  start({ config, database, announcer, onTransientError }, gate) {
-    const task = startRecoveries({
-      database,
-      announcer,
-      attemptsInFlightMax: config.attemptsInFlightMax,
-      isPaused: () => !gate.isOpen,
-      onTransientError,
-    });
+  start({ database, announcer, onTransientError }, gate) {
+    const task = startRecoveries({ database, announcer, isPaused: () => !gate.isOpen, onTransientError });
     return { drain: task.stop };
   },
 };
@@ -69,8 +59,6 @@ export const recoveries: Feature = {
 export interface RecoveriesDependencies {
   readonly database: Database;
   readonly announcer: Pick<DueAnnouncer, 'announce'>;
-  /** Slots of one process. */
-  readonly attemptsInFlightMax: number;
   /** While paused, nothing is made due. */
   readonly isPaused?: () => boolean;
   readonly onTransientError: (what: string, error: Error) => void;
@@ -85,25 +73,17 @@ export function startRecoveries(dependencies: RecoveriesDependencies): Task {
   });
 }
 
-async function step({ database, announcer, attemptsInFlightMax }: RecoveriesDependencies): Promise<void> {
-  const due = await transaction(database, async (connection): Promise<readonly DueDelivery[]> => {
-    const open = (await lockOpenRecoveries(connection)) ?? [];
-    const share = Math.max(1, Math.floor((attemptsInFlightMax * SLOTS_SHARE) / Math.max(1, open.length)));
-    const brought: DueDelivery[] = [];
-    for (const recovery of open) {
-      if (recovery.state === 'counting') {
-        await countPage(connection, recovery);
-        continue;
-      }
-      const underWay = await settleItems(connection, recovery);
-      brought.push(...(await sendWaiting(connection, recovery, underWay.next)));
-      if (underWay.count < share) {
-        brought.push(...(await sendNext(connection, recovery, share - underWay.count, underWay.count)));
-      }
-    }
-    return brought;
-  });
-  announcer.announce(due);
+async function step({ database, announcer }: RecoveriesDependencies): Promise<void> {
+  for (let after: Uuid | null = null; ; ) {
+    const { recovery, due } = await transaction(database, async (connection) => {
+      const next = await lockNextRecovery(connection, after);
+      if (next?.state === 'counting') await countPage(connection, next);
+      return { recovery: next, due: next?.state === 'running' ? await sendNext(connection, next) : [] };
+    });
+    announcer.announce(due);
+    if (recovery === null) return;
+    after = recovery.id;
+  }
 }
 
 async function startRecovery(request: StartRecoveryRequest, dependencies: AdminDependencies): Promise<Recovery> {

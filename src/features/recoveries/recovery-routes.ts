@@ -191,8 +191,8 @@ export const RECOVERY_CONTRACT: Contract = {
     route('get /recoveries/{id}', 'Recovery', 'item', 'Reads the progress of a recovery', {
       details: 'The progress of a recovery.',
     }),
-    route('delete /recoveries/{id}', 'Recovery', 'nothing', 'Stops a recovery; attempts in progress continue', {
-      details: 'Stops a recovery: no further webhook is sent again, and attempts in progress continue.',
+    route('delete /recoveries/{id}', 'Recovery', 'nothing', 'Stops a recovery; due webhooks are still sent', {
+      details: 'Stops a recovery: no further webhook becomes due, and those that are due are still sent.',
     }),
   ],
   resources: { Recovery: RecoverySchema },

@@ -46,7 +46,7 @@ export interface Recovery extends Omit<NewRecovery, 'searchNumber'> {
   readonly skipped: number;
   readonly createdAt: Date;
   readonly finishedAt: Date | null;
-  /** True if all deliveries in progress wait for a paused endpoint. */
+  /** True if all deliveries that are due for it wait for a paused endpoint. */
   readonly isPaused: boolean;
 }
 
@@ -58,7 +58,7 @@ export function remainingOf({ state, matched, sent, skipped }: Recovery): number
 /** Ids come from the clocks of processes, times from PostgreSQL's clock. The clocks differ by less than this. */
 export const CLOCKS_APART_MS = 3_600_000;
 
-/** `fitting`: a condition and an order. Served by the primary keys and the index that serves `fitting`. */
+/** `fitting`: a condition and an order. Served by the primary keys, open_recovered and the index that serves `fitting`. */
 async function readRecoveries(
   database: Queryable,
   fitting: string,
@@ -66,11 +66,11 @@ async function readRecoveries(
 ): Promise<readonly Recovery[]> {
   const { rows } = await database.query<Recovery>(
     `select r.id, r.client_id as "clientId", s.id as "searchId", r.endpoint, r.since, r.until,
-       r.includes_delivered as "includesDelivered", r.state, r.matched, r.sent, r.delivered, r.failed, r.skipped,
-       r.created_at as "createdAt", r.finished_at as "finishedAt", coalesce((
-         select bool_and(p.key is not null) from recovery_items i join open_deliveries o on o.id = i.delivery_id
+       r.includes_delivered as "includesDelivered", r.state, r.matched, r.delivered + r.failed as sent, r.delivered,
+       r.failed, r.skipped, r.created_at as "createdAt", r.finished_at as "finishedAt", coalesce((
+         select bool_and(p.key is not null) from open_deliveries o
          left join endpoints p on p.key in (o.endpoint_key, left(o.endpoint_key, 16)) and p.paused_at is not null
-         where i.recovery_id = r.id and r.state in ('counting', 'running')), false) as "isPaused"
+         where o.recovery_id = r.id and r.state in ('counting', 'running')), false) as "isPaused"
      from recoveries r left join searches s on s.number = r.search_number where ${fitting}`,
     [...values],
   );
@@ -86,7 +86,7 @@ export function startOf({ since }: Pick<NewRecovery, 'since'>): Uuid {
 export async function createRecovery(database: Queryable, recovery: NewRecovery): Promise<Recovery> {
   const { id, clientId, searchNumber, endpoint, since, until, includesDelivered } = recovery;
   const { rowCount } = await database.query(
-    `insert into recoveries (id, client_id, search_number, endpoint, since, until, includes_delivered, place)
+    `insert into recoveries (id, client_id, search_number, endpoint, since, until, includes_delivered, position)
      values ($1, $2, $3, $4, $5, $6, $7, $8)
      on conflict (client_id) where state in ('counting', 'running') do nothing`,
     [id, clientId, searchNumber, endpoint, since, until, includesDelivered, startOf(recovery)],
@@ -140,20 +140,14 @@ export function listAnyRecoveries(
 }
 
 /**
- * `clientId`: null for operators. False if it is unknown, or another client's. Deliveries in progress continue. Served
- * by the primary keys.
+ * `clientId`: null for operators. False if it is unknown, or another client's. Deliveries that are due are still sent.
+ * Served by the primary key.
  */
 export async function stopRecovery(database: Queryable, clientId: Uuid | null, id: Uuid): Promise<boolean> {
   const { rowCount } = await database.query(
-    `with known as (
-       select id from recoveries where id = $1 and ($2::uuid is null or client_id = $2) for update
-     ), stopped as (
-       update recoveries set state = 'stopped', finished_at = now()
-       from known where recoveries.id = known.id and state in ('counting', 'running')
-     ), left_alone as (
-       delete from recovery_items using known where recovery_id = known.id
-     )
-     select from known`,
+    `update recoveries set state = case when finished_at is null then 'stopped' else state end,
+       finished_at = coalesce(finished_at, now())
+     where id = $1 and ($2::uuid is null or client_id = $2)`,
     [id, clientId],
   );
   return rowCount === 1;

@@ -1,6 +1,10 @@
 /**
- * The steps of recoveries. A step is one transaction under a lock that one process at a time holds. The state is stored
- * in rows, so any process can continue where the last step ended.
+ * The steps of recoveries. A step is one transaction that locks its recovery, so that one process at a time works on
+ * it. The state is stored in rows, so any process can continue where the last step ended.
+ *
+ * After counting, a recovery passes over its deliveries, oldest first. A pass makes each fitting delivery due, unless
+ * an earlier one of its match, made due by this recovery, has not been attempted: such deliveries wait for another
+ * pass. The next pass begins at the first of them, when all that was made due has been attempted.
  */
 
 import type { DueDelivery } from '../../engine/domain/delivery.ts';
@@ -8,44 +12,46 @@ import { endpointKeyOf } from '../../engine/domain/endpoint.ts';
 import { firstUuidAt, type Uuid } from '../../engine/domain/ids.ts';
 import { IS_CANCELLED, IS_WANTED } from '../../engine/store/cancellations.ts';
 import type { Queryable } from '../../engine/store/database.ts';
-import { lockForResending, type ResendCandidate, resend } from '../../engine/store/resends.ts';
+import { LANE } from '../../engine/store/delivery-states.ts';
+import { lockForResending, resend } from '../../engine/store/resends.ts';
 import { CLOCKS_APART_MS, type NewRecovery, type RecoveryState, startOf } from './recovery-rows.ts';
 
 export interface OpenRecovery extends NewRecovery {
   readonly state: RecoveryState;
-  /** Deliveries after it have not been read. */
-  readonly place: Uuid;
+  /** Deliveries after it have not been read in this pass. */
+  readonly position: Uuid;
+  /** Where the next pass begins; null if no delivery waits for it. */
+  readonly nextPosition: Uuid | null;
 }
 
-/** An arbitrary number that nothing else in the database locks. */
-const STEP_LOCK = 7_640_891_577;
-const OPEN_MAX = 256;
+/** Deliveries of one recovery that are due at a time. */
+const DUE_MAX = 1_000;
 /** Deliveries of all clients that one step reads, in about ten milliseconds. */
 const PAGE_ROWS = 10_000;
 
-/** The oldest recovery comes first. Null if another process holds the lock. Served by recoveries_open. */
-export async function lockOpenRecoveries(connection: Queryable): Promise<readonly OpenRecovery[] | null> {
-  const { rows: locked } = await connection.query<{ isMine: boolean }>(
-    `select pg_try_advisory_xact_lock(${STEP_LOCK}) as "isMine"`,
-  );
-  if (locked[0]?.isMine !== true) return null;
+/** Locks the oldest open recovery after `id` that no other process has locked; null after the last one. */
+export async function lockNextRecovery(connection: Queryable, id: Uuid | null): Promise<OpenRecovery | null> {
+  // Served by recoveries_open.
   const { rows } = await connection.query<OpenRecovery>(
-    `select id, client_id as "clientId", state, place, search_number as "searchNumber", endpoint, since, until,
-       includes_delivered as "includesDelivered"
-     from recoveries where state in ('counting', 'running') order by id limit ${OPEN_MAX} for update`,
+    `select id, client_id as "clientId", state, position, next_position as "nextPosition",
+       search_number as "searchNumber", endpoint, since, until, includes_delivered as "includesDelivered"
+     from recoveries where state in ('counting', 'running') and ($1::uuid is null or id > $1)
+     order by id limit 1 for update skip locked`,
+    [id],
   );
-  return rows;
+  return rows[0] ?? null;
 }
 
 const UNDELIVERED = ['failed', 'retry_wait'] as const;
 /**
- * For a delivery `d` and its search `s`. A delivery that waits for its first attempt needs no recovery. Times are in
- * milliseconds in answers, and in microseconds in rows.
+ * For a delivery `d` and its search `s`. A delivery that waits for its first attempt needs no recovery. The recovery's
+ * number on a delivery that it has sent tells more than the time of an attempt, which is by another process's clock.
+ * Times are in milliseconds in answers, and in microseconds in rows.
  */
 const FITS = `s.client_id = $3 and d.created_at >= $4 and d.created_at < $5::timestamptz + interval '1 millisecond'
   and ($6::integer is null or d.search_number = $6) and ($7::text is null or d.endpoint_key = $7)
   and (d.state in (${UNDELIVERED.map((state) => `'${state}'`).join()}) or d.state = 'delivered' and $8) and not ${IS_CANCELLED}
-  and ${IS_WANTED}`;
+  and ${IS_WANTED} and d.recovery_id is distinct from $9`;
 
 interface RecoveryPage {
   /** The last delivery of the page, fitting or not; null without one. */
@@ -55,43 +61,45 @@ interface RecoveryPage {
    * first attempts are still to come.
    */
   readonly isLastPage: boolean;
-  /** Fitting ones, oldest first. */
+  /** Fitting ones, oldest first, and the match of each. */
   readonly ids: readonly Uuid[];
+  readonly matchIds: readonly Uuid[];
 }
 
-/** The next page of deliveries after `place`. Served by the primary keys. */
-async function readRecoveryPage(connection: Queryable, recovery: Omit<OpenRecovery, 'state'>): Promise<RecoveryPage> {
-  const { place, clientId, since, until, searchNumber, includesDelivered } = recovery;
+/** The next page of deliveries after `position`. Served by the primary keys. */
+async function readRecoveryPage(connection: Queryable, recovery: NewRecovery, position: Uuid): Promise<RecoveryPage> {
+  const { id, clientId, since, until, searchNumber, includesDelivered } = recovery;
   const endpointKey = recovery.endpoint === null ? null : endpointKeyOf(clientId, recovery.endpoint);
   const beyond = firstUuidAt(new Date(until.getTime() + CLOCKS_APART_MS));
   const { rows } = await connection.query<RecoveryPage>(
     `with page as materialized (
-       select id, search_number, endpoint_key, created_at, state, generation from delivery_states
+       select id, search_number, match_id, endpoint_key, created_at, state, generation, recovery_id from delivery_states
        where id > $1 and id < $2 order by id limit ${PAGE_ROWS}
+     ), fitting as materialized (
+       select d.id, d.match_id from page d join searches s on s.number = d.search_number where ${FITS}
      )
      select (select id from page order by id desc limit 1) as last,
-       (select count(*) from page) < ${PAGE_ROWS} as "isLastPage", array(
-       select d.id from page d join searches s on s.number = d.search_number where ${FITS} order by d.id
-     ) as ids`,
-    [place, beyond, clientId, since, until, searchNumber, endpointKey, includesDelivered],
+       (select count(*) from page) < ${PAGE_ROWS} as "isLastPage",
+       array(select id from fitting order by id) as ids, array(select match_id from fitting order by id) as "matchIds"`,
+    [position, beyond, clientId, since, until, searchNumber, endpointKey, includesDelivered, id],
   );
   return rows[0] as RecoveryPage;
 }
 
 /** The deliveries that a recovery would resend now, page by page. */
 export async function countFitting(database: Queryable, recovery: NewRecovery): Promise<number> {
-  for (let count = 0, place = startOf(recovery); ; ) {
-    const { last, isLastPage, ids } = await readRecoveryPage(database, { ...recovery, place });
+  for (let count = 0, position = startOf(recovery); ; ) {
+    const { last, isLastPage, ids } = await readRecoveryPage(database, recovery, position);
     count += ids.length;
     if (isLastPage || last === null) return count;
-    place = last;
+    position = last;
   }
 }
 
 /** Counts another page, and begins to send if it was the last one. */
 export async function countPage(connection: Queryable, recovery: OpenRecovery): Promise<void> {
-  const { last, isLastPage, ids } = await readRecoveryPage(connection, recovery);
-  await connection.query('update recoveries set matched = matched + $2, place = $3, state = $4 where id = $1', [
+  const { last, isLastPage, ids } = await readRecoveryPage(connection, recovery, recovery.position);
+  await connection.query('update recoveries set matched = matched + $2, position = $3, state = $4 where id = $1', [
     recovery.id,
     ids.length,
     isLastPage ? startOf(recovery) : last,
@@ -99,139 +107,77 @@ export async function countPage(connection: Queryable, recovery: OpenRecovery): 
   ]);
 }
 
-interface UnderWay {
-  readonly count: number;
-  /** Deliveries whose match has nothing else in progress any more, oldest first. */
-  readonly next: readonly Uuid[];
-}
-
-/** Records the attempts that have ended. Resolves with the work still in progress. Served by the primary keys. */
-export async function settleItems(connection: Queryable, { id }: OpenRecovery): Promise<UnderWay> {
-  const { rows } = await connection.query<UnderWay>(
-    `with now_so as materialized (
-       select i.delivery_id, i.match_id, i.attempt_count is null as waits, d.id is null as is_gone, e.state as ending,
-         o.id is null as is_closed, o.attempt_count > i.attempt_count and o.claimed_by is null as is_attempted,
-         exists (select from attempts a where a.delivery_id = i.delivery_id and a.number > i.attempt_count and a.error is null)
-           as is_delivered
-       from recovery_items i left join deliveries d on d.id = i.delivery_id
-       left join open_deliveries o on o.id = i.delivery_id left join final_outcomes e on e.delivery_id = i.delivery_id
-       where i.recovery_id = $1
-     ), settled as (
-       delete from recovery_items i using now_so
-       where i.recovery_id = $1 and i.delivery_id = now_so.delivery_id and not now_so.waits
-         and (now_so.is_gone or now_so.is_closed or now_so.is_attempted)
-       returning i.delivery_id, case when now_so.is_gone then 'cancelled'
-         else coalesce(now_so.ending, case when now_so.is_delivered then 'delivered' else 'failed' end) end as state
+/**
+ * Counts the outcomes of deliveries that are not due for the recovery any more. One that is in neither table counts as
+ * delivered, which includes one that was delivered before the recovery and was cancelled during it. Locked rows are counted by the next step. Resolves with the matches of those that are still due. Served by
+ * open_recovered, final_outcomes_recovered and the primary keys.
+ */
+async function countOutcomes(connection: Queryable, { id }: OpenRecovery): Promise<readonly (Uuid | null)[]> {
+  const { rows } = await connection.query<{ due: readonly (Uuid | null)[] }>(
+    `with attempted as materialized (
+       select id from open_deliveries where recovery_id = $1 and lane <> ${LANE.due_recovered} order by id for update skip locked
+     ), final as materialized (
+       select delivery_id from final_outcomes where recovery_id = $1 order by delivery_id for update skip locked
+     ), failing as (
+       update open_deliveries set recovery_id = null where id = any(array(select id from attempted)) returning id
+     ), ended as (
+       update final_outcomes set recovery_id = null where delivery_id = any(array(select delivery_id from final))
+       returning state
+     ), due as materialized (
+       select match_id from open_deliveries where recovery_id = $1 and id not in (select id from attempted)
+       union all select null from final_outcomes
+       where recovery_id = $1 and delivery_id not in (select delivery_id from final)
      ), counts as (
-       select count(*) filter (where state = 'delivered') as delivered, count(*) filter (where state = 'failed') as failed,
-         count(*) filter (where state = 'cancelled') as skipped
-       from settled
+       select count(*) filter (where state = 'failed') + (select count(*) from failing) as failed,
+         count(*) filter (where state = 'cancelled') as cancelled, (select count(*) from due) as due
+       from ended
      ), noted as (
-       update recoveries set sent = sent + counts.delivered + counts.failed, delivered = recoveries.delivered + counts.delivered,
-         failed = recoveries.failed + counts.failed, skipped = recoveries.skipped + counts.skipped
+       update recoveries r set begun = begun - cancelled, skipped = skipped + cancelled, failed = r.failed + counts.failed,
+         delivered = begun - cancelled - due - r.failed - counts.failed
        from counts where id = $1
-     ), still as materialized (
-       select * from now_so where delivery_id not in (select delivery_id from settled)
      )
-     select (select count(*) from still)::integer as count, array(
-       select first.id from (
-         select distinct on (match_id) delivery_id as id, waits from still order by match_id, waits, delivery_id
-       ) first where first.waits order by first.id) as next`,
+     select array(select match_id from due) as due`,
     [id],
   );
-  return rows[0] as UnderWay;
-}
-
-/** Resends those of `ids` that may still be sent; resolves with these, and with the deliveries that are due. */
-async function send(
-  connection: Queryable,
-  recovery: OpenRecovery,
-  ids: readonly Uuid[],
-): Promise<{ readonly sent: readonly ResendCandidate[]; readonly due: readonly DueDelivery[] }> {
-  const candidates = await lockForResending(connection, recovery.clientId, ids);
-  // Checked again under the lock, because some may have been delivered or cancelled since.
-  const fitting: readonly string[] = recovery.includesDelivered ? [...UNDELIVERED, 'delivered'] : UNDELIVERED;
-  const sent = candidates.filter(({ refusal, state }) => refusal === null && fitting.includes(state));
-  return { sent, due: await resend(connection, sent) };
-}
-
-/** Sends those that waited for an earlier one of the match; resolves with the due ones. Served by the primary keys. */
-export async function sendWaiting(
-  connection: Queryable,
-  recovery: OpenRecovery,
-  ids: readonly Uuid[],
-): Promise<readonly DueDelivery[]> {
-  if (ids.length === 0) return [];
-  const { sent, due } = await send(connection, recovery, ids);
-  await connection.query(
-    `with begun as (
-       update recovery_items i set attempt_count = sent.attempt_count
-       from unnest($3::uuid[], $4::smallint[]) as sent(id, attempt_count)
-       where i.recovery_id = $1 and i.delivery_id = sent.id
-     ), skipped as (
-       delete from recovery_items where recovery_id = $1 and delivery_id = any($2::uuid[]) and delivery_id <> all($3::uuid[])
-     )
-     update recoveries set skipped = skipped + $5 where id = $1`,
-    [
-      recovery.id,
-      ids,
-      sent.map(({ id }) => id),
-      sent.map(({ attemptCount }) => attemptCount),
-      ids.length - sent.length,
-    ],
-  );
-  return due;
+  return rows[0]?.due ?? [];
 }
 
 /**
- * Adds up to `room` more deliveries, oldest first. Makes the first one of each match due, queues the others of the
- * match behind it, and resolves with the due ones. A recovery is finished when no delivery is left or in progress.
+ * Makes more deliveries due, in the order of ids, and resolves with them. The recovery is finished when none is left or
+ * due.
  */
-export async function sendNext(
-  connection: Queryable,
-  recovery: OpenRecovery,
-  room: number,
-  underWay: number,
-): Promise<readonly DueDelivery[]> {
-  const { last, isLastPage, ids } = await readRecoveryPage(connection, recovery);
+export async function sendNext(connection: Queryable, recovery: OpenRecovery): Promise<readonly DueDelivery[]> {
+  const { id, clientId, position, nextPosition, includesDelivered } = recovery;
+  const due = await countOutcomes(connection, recovery);
+  if (due.length >= DUE_MAX) return [];
+  const { last, isLastPage, ids, matchIds } = await readRecoveryPage(connection, recovery, position);
   if (isLastPage && ids.length === 0) {
-    const finish = `update recoveries set state = 'finished', finished_at = now() where id = $1`;
-    if (underWay === 0) await connection.query(finish, [recovery.id]);
+    if (due.length > 0) return [];
+    const turn = `update recoveries set state = case when next_position is null then 'finished' else state end,
+      finished_at = case when next_position is null then now() end, position = coalesce(next_position, position),
+      next_position = null where id = $1`;
+    await connection.query(turn, [id]);
     return [];
   }
-  const next = ids.slice(0, room);
-  // Served by the primary keys.
-  const { rows: waiting } = await connection.query<{ id: Uuid }>(
-    `with next as materialized (
-       select id, match_id, row_number() over (partition by match_id order by id) as place
-       from deliveries where id = any($2::uuid[])
-     )
-     insert into recovery_items (recovery_id, delivery_id, match_id)
-     select $1, id, match_id from next
-     where place > 1 or exists (select from recovery_items i where i.recovery_id = $1 and i.match_id = next.match_id)
-     returning delivery_id as id`,
-    [recovery.id, next],
-  );
-  const behind = new Set(waiting.map(({ id }) => id));
-  const { sent, due } = await send(
-    connection,
-    recovery,
-    next.filter((id) => !behind.has(id)),
-  );
+  const chosen: Uuid[] = [];
+  const busy = new Set(due);
+  let examined = 0;
+  let waitsAfter = nextPosition;
+  for (; examined < ids.length && due.length + chosen.length < DUE_MAX; examined++) {
+    const matchId = matchIds[examined] as Uuid;
+    if (busy.has(matchId)) waitsAfter ??= ids[examined - 1] ?? position;
+    else chosen.push(ids[examined] as Uuid);
+    busy.add(matchId);
+  }
+  const candidates = await lockForResending(connection, clientId, chosen);
+  // Checked again under the lock, because some may have been delivered or cancelled since.
+  const fitting: readonly string[] = includesDelivered ? [...UNDELIVERED, 'delivered'] : UNDELIVERED;
+  const sent = candidates.filter(({ refusal, state }) => refusal === null && fitting.includes(state));
+  const refused = chosen.filter((each) => !sent.some((one) => one.id === each));
   await connection.query(
-    `insert into recovery_items (recovery_id, delivery_id, match_id, attempt_count)
-     select $1::uuid, * from unnest($2::uuid[], $3::uuid[], $4::smallint[])`,
-    [
-      recovery.id,
-      sent.map(({ id }) => id),
-      sent.map(({ matchId }) => matchId),
-      sent.map(({ attemptCount }) => attemptCount),
-    ],
+    `with passed_over as (update deliveries set recovery_id = $1 where id = any($5::uuid[]))
+     update recoveries set position = $2, next_position = $3, begun = begun + $4, skipped = skipped + $6 where id = $1`,
+    [id, examined < ids.length ? ids[examined - 1] : last, waitsAfter, sent.length, refused, refused.length],
   );
-  await connection.query('update recoveries set place = $2, skipped = skipped + $3 where id = $1', [
-    recovery.id,
-    ids.length > room ? next.at(-1) : last,
-    next.length - behind.size - sent.length,
-  ]);
-  return due;
+  return resend(connection, sent, id);
 }

@@ -10,12 +10,12 @@ import { propertyDocument } from '../../engine/domain/property-document.ts';
 import { bodyHead, bodyOf } from '../../engine/domain/routing.ts';
 import { SEARCH_DEFAULTS, type Search, type SearchMembers } from '../../engine/domain/search.ts';
 import type { Reference } from '../../engine/reference/communes.ts';
-import { FEATURES } from '../../features.ts';
 import { deliveryDocument } from '../deliveries.ts';
 import { collectionClassOf, identityOf } from '../hydra.ts';
 import { matchDocument } from '../matches.ts';
 import { searchTemplate } from '../query.ts';
 import { cityDocument, featureDocument, locationDocument, publisherNameDocument } from '../reference.ts';
+import { ROUTED_RESOURCES } from '../resources.ts';
 import type { Route, Samples } from '../route.ts';
 import { departmentDocument, searchDocument, siteCategoryDocument } from '../search-document.ts';
 import { sampleChange, sampleMessages } from '../webhook-tester.ts';
@@ -89,7 +89,8 @@ export function idExample(resource: string): string | number {
     Endpoint: Buffer.from('https://hooks.example.com/events').toString('base64url'),
   };
   return (
-    ids[resource] ?? (FEATURES.some(({ contract }) => resource in (contract?.resources ?? {})) ? ID.own : ID.search)
+    ids[resource] ??
+    (ROUTED_RESOURCES.some(({ contract }) => resource in (contract?.resources ?? {})) ? ID.own : ID.search)
   );
 }
 
@@ -149,7 +150,7 @@ function itemExamples(reference: Reference): Readonly<Record<string, object>> {
     },
     Location: locationDocument(present(reference.completePlaces('Toulon', { offset: 0, limit: 1 }).places[0])),
     PublisherName: publisherNameDocument('Agence du port'),
-    ...Object.assign({}, ...FEATURES.map(({ contract }) => contract?.examples?.(samples))),
+    ...Object.assign({}, ...ROUTED_RESOURCES.map(({ contract }) => contract?.examples?.(samples))),
     Market: {
       ...identityOf('Market', `/markets?city=/cities/${TOULON}&transactionType=0&propertyType=0`),
       ...{ median: 4_200, count: 83, name: 'Toulon', level: 'city', changedAt: AT.toISOString() },

@@ -17,9 +17,9 @@ import { ATTEMPT_ERRORS, DELIVERY_CHANNELS, DELIVERY_STATES } from '../../engine
 import { FEATURE_NAMES } from '../../engine/domain/features.ts';
 import { EMAIL_STATUSES, MAIL_FREQUENCIES } from '../../engine/domain/mail.ts';
 import { NEW_MATCHES_MAX } from '../../engine/domain/search.ts';
-import { FEATURES } from '../../features.ts';
 import { EVENT_THRESHOLDS } from '../event-threshold-schema.ts';
 import { POINT_TERM } from '../point-term-schema.ts';
+import { ROUTED_RESOURCES } from '../resources.ts';
 import type { Contract } from '../route.ts';
 import { TITLE_LENGTH_MAX } from '../search-schema.ts';
 import {
@@ -313,7 +313,7 @@ const OWN = {
   User,
 };
 
-const CONTRACTS: readonly Contract[] = FEATURES.flatMap(({ contract }) => contract ?? []);
+const CONTRACTS: readonly Contract[] = ROUTED_RESOURCES.flatMap(({ contract }) => contract ?? []);
 
 /** The description of each group. */
 const OWN_GROUPS: Readonly<Record<keyof typeof OWN, string>> = {

@@ -484,6 +484,18 @@ readonly 'items': readonly (FeedItemDocument)[];
 readonly 'next': string;
 }
 
+export interface MarkDocument {
+readonly '@context': "/contexts/Mark";
+readonly '@id': string;
+readonly '@type': "Mark";
+readonly 'search': string;
+readonly 'property': string;
+readonly 'state': "kept" | "hidden" | null;
+readonly 'reason': string | null;
+readonly 'note': string | null;
+readonly 'markedAt': string | null;
+}
+
 export interface WebhookSecretDocument {
 readonly '@context': "/contexts/WebhookSecret";
 readonly '@id': string;
@@ -508,18 +520,6 @@ readonly 'failingSince': string | null;
 readonly 'lastError': string | null;
 readonly 'waiting': number;
 readonly 'searches': number;
-}
-
-export interface MarkDocument {
-readonly '@context': "/contexts/Mark";
-readonly '@id': string;
-readonly '@type': "Mark";
-readonly 'search': string;
-readonly 'property': string;
-readonly 'state': "kept" | "hidden" | null;
-readonly 'reason': string | null;
-readonly 'note': string | null;
-readonly 'markedAt': string | null;
 }
 
 export interface CityReferenceDocument {

@@ -474,7 +474,9 @@ create table deliveries (
   endpoint_key text not null,
   head text not null,
   -- `traceparent` of the advert's message (W3C Trace Context), a space, and its `tracestate`.
-  traceparent text
+  traceparent text,
+  -- The last recovery that sent it again; no recovery sends a delivery twice.
+  recovery_id uuid
 ) with (autovacuum_vacuum_insert_threshold = -1, autovacuum_vacuum_scale_factor = 0.02);
 -- The deliveries of a search, by time.
 create index deliveries_search on deliveries (search_number, created_at desc, id);
@@ -494,7 +496,8 @@ create table open_deliveries (
   generation integer not null,
   -- The number of the courier whose attempt is in progress (table couriers).
   claimed_by integer,
-  -- The state (delivery-states.ts, QUEUE.md): -1 waiting_retry, 0 held, 1 due, 2 due_again.
+  -- The state (delivery-states.ts, QUEUE.md): -1 waiting_retry, 0 held, 1 due, 2 due_again,
+  -- 3 due_recovered.
   lane smallint not null default 1,
   -- The number of attempts, incremented before a request. Resends continue the count.
   attempt_count smallint not null default 0,
@@ -502,14 +505,16 @@ create table open_deliveries (
   follows boolean not null,
   -- True if a resend was requested during an attempt. It follows that attempt, whatever the outcome.
   is_resent boolean not null default false,
-  endpoint_key text not null
+  endpoint_key text not null,
+  -- The recovery that made it due and has not counted the outcome yet.
+  recovery_id uuid
 ) with (fillfactor = 45, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000,
   autovacuum_vacuum_cost_delay = 0, autovacuum_vacuum_insert_threshold = -1);
 -- The due deliveries of an endpoint in the order of ids (an id and its bytes have the same order), and its open
 -- deliveries. Only statements that repeat the condition of this index or the next ones can use it, because PostgreSQL
 -- never infers `is true`. Otherwise a statement by id that was planned while the queue was empty might choose such an
 -- index instead of the primary key, and read all of it when there is a backlog.
-create index open_endpoint on open_deliveries (endpoint_key, lane, uuid_send(id)) where (lane between -1 and 2) is true;
+create index open_endpoint on open_deliveries (endpoint_key, lane, uuid_send(id)) where (lane between -1 and 3) is true;
 -- Deliveries that may hold back a later delivery of their match. Those at the same endpoint are found directly, however
 -- many others there are. Seven bytes of the match's id (part of its time and eighteen random bits) and a hash of the
 -- endpoint make an entry as long as one with the whole id of the match.
@@ -521,6 +526,8 @@ create index open_held on open_deliveries (id) where (lane = 0) is true;
 create index open_resent on open_deliveries (id) where is_resent;
 -- Retries by their time.
 create index open_retrying on open_deliveries (due_at, id) where (lane = -1) is true;
+-- Deliveries of recoveries, at most a thousand of each.
+create index open_recovered on open_deliveries (recovery_id) where recovery_id is not null;
 
 -- Deliveries that ended without success.
 create table final_outcomes (
@@ -528,8 +535,12 @@ create table final_outcomes (
   endpoint_key text not null,
   state text not null,
   attempt_count smallint not null,
-  at timestamptz not null default now()
+  at timestamptz not null default now(),
+  -- As in open_deliveries.
+  recovery_id uuid
 );
+-- Outcomes that recoveries count.
+create index final_outcomes_recovered on final_outcomes (recovery_id) where recovery_id is not null;
 -- Failed deliveries, which operators list and an alert counts.
 create index final_outcomes_failed on final_outcomes (endpoint_key, delivery_id) where state = 'failed';
 
@@ -573,8 +584,8 @@ select d.*,
   (select generation from open_deliveries where id = d.id) as generation
 from deliveries d;
 
--- Recoveries that clients have requested. Each resends all deliveries that satisfy its conditions, oldest first, at a
--- limited rate. All progress is stored, so another process can continue at any time.
+-- Recoveries that clients have requested. Each resends all deliveries that satisfy its conditions, oldest first. All
+-- progress is stored, so another process can continue at any time.
 create table recoveries (
   id uuid primary key,
   client_id uuid not null,
@@ -584,10 +595,13 @@ create table recoveries (
   until timestamptz not null,
   includes_delivered boolean not null,
   state text not null default 'counting',
-  -- The last delivery that was examined.
-  place uuid not null,
+  -- The last delivery that the current pass has examined, and the one after which the next pass begins; null if no
+  -- delivery waits for another pass.
+  position uuid not null,
+  next_position uuid,
   matched integer not null default 0,
-  sent integer not null default 0,
+  -- Made due, without those that were cancelled before their attempt.
+  begun integer not null default 0,
   delivered integer not null default 0,
   failed integer not null default 0,
   skipped integer not null default 0,
@@ -598,16 +612,6 @@ create table recoveries (
 create unique index recoveries_open on recoveries (client_id) where state in ('counting', 'running');
 -- The list of a client's recoveries.
 create index recoveries_client on recoveries (client_id, id);
-
--- Deliveries that recoveries are resending, at most as many as there are slots.
-create table recovery_items (
-  recovery_id uuid not null,
-  delivery_id uuid not null,
-  match_id uuid not null,
-  -- Number of attempts before the resend; null while it waits for an earlier delivery of its match.
-  attempt_count smallint,
-  primary key (recovery_id, delivery_id)
-) with (autovacuum_vacuum_scale_factor = 0.02);
 
 -- E-mail.
 

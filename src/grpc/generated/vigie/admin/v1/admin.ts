@@ -312,7 +312,7 @@ export const AdminServiceService = {
       Buffer.from(ListRecoveriesResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ListRecoveriesResponse => ListRecoveriesResponse.decode(value),
   },
-  /** Stops a recovery; attempts in progress continue. Stopping a finished recovery changes nothing. */
+  /** Stops a recovery; deliveries that are due are still sent. Stopping a finished recovery changes nothing. */
   stopRecovery: {
     path: "/vigie.admin.v1.AdminService/StopRecovery" as const,
     requestStream: false as const,
@@ -683,7 +683,7 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   getRecovery: handleUnaryCall<GetRecoveryRequest, Recovery>;
   /** Lists the recoveries of one client or of all, newest first. */
   listRecoveries: handleUnaryCall<ListRecoveriesRequest, ListRecoveriesResponse>;
-  /** Stops a recovery; attempts in progress continue. Stopping a finished recovery changes nothing. */
+  /** Stops a recovery; deliveries that are due are still sent. Stopping a finished recovery changes nothing. */
   stopRecovery: handleUnaryCall<StopRecoveryRequest, Recovery>;
   /** Lists the sources whose files are read, by name. */
   listFeeds: handleUnaryCall<ListFeedsRequest, ListFeedsResponse>;

@@ -6,25 +6,29 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
 import { z } from 'zod';
-import { WEBHOOK_CHANNELS } from '../../engine/domain/delivery.ts';
-import { type EndpointHealth, PAUSE_CAUSES } from '../../engine/domain/endpoint.ts';
-import { pauseOwnEndpoint, readEndpointHealth, resumeEndpoint } from '../../engine/store/endpoints.ts';
-import type { Feature } from '../../feature.ts';
-import { principalOf } from '../../rest/auth.ts';
-import { listWithinReach } from '../../rest/client-listings.ts';
-import { acceptable, answer } from '../../rest/content.ts';
-import type { ApiDependencies } from '../../rest/dependencies.ts';
-import { dateTimeOrNull, identity, text } from '../../rest/description/field-schemas.ts';
-import { collection, identityOf, offsetOf } from '../../rest/hydra.ts';
-import { jsonBody } from '../../rest/json-body.ts';
-import type { QueryLimiter } from '../../rest/limits.ts';
-import { bodySchema, readBody, single } from '../../rest/member-rules.ts';
-import { notFound, Problem } from '../../rest/problem.ts';
-import { orderParameter, PAGING, readQuery } from '../../rest/query.ts';
-import { type Contract, route } from '../../rest/route.ts';
-import { KINDS_OF_MEMBER, REFUSALS, THINGS } from '../../rest/sentences.ts';
-import { FLAG } from '../../values.ts';
-import { countOwnPauses, listOwnEndpoints, type OwnEndpoint, readOwnEndpoint } from './endpoint-rows.ts';
+import { WEBHOOK_CHANNELS } from '../engine/domain/delivery.ts';
+import { type EndpointHealth, PAUSE_CAUSES } from '../engine/domain/endpoint.ts';
+import {
+  countOwnPauses,
+  listOwnEndpoints,
+  type OwnEndpoint,
+  readOwnEndpoint,
+} from '../engine/store/endpoint-listing.ts';
+import { pauseOwnEndpoint, readEndpointHealth, resumeEndpoint } from '../engine/store/endpoints.ts';
+import { FLAG } from '../values.ts';
+import { principalOf } from './auth.ts';
+import { listWithinReach } from './client-listings.ts';
+import { acceptable, answer } from './content.ts';
+import type { ApiDependencies } from './dependencies.ts';
+import { dateTimeOrNull, identity, text } from './description/field-schemas.ts';
+import { collection, identityOf, offsetOf } from './hydra.ts';
+import { jsonBody } from './json-body.ts';
+import type { QueryLimiter } from './limits.ts';
+import { bodySchema, readBody, single } from './member-rules.ts';
+import { notFound, Problem } from './problem.ts';
+import { orderParameter, PAGING, readQuery } from './query.ts';
+import { type Contract, route } from './route.ts';
+import { KINDS_OF_MEMBER, REFUSALS, THINGS } from './sentences.ts';
 
 const ENDPOINT_LIST_PARAMETERS = {
   'order[id]': orderParameter('id', ', which is the order of URLs'),
@@ -41,7 +45,7 @@ const ENDPOINT_CHANGE = {
   }),
 };
 
-function endpointRoutes(router: Router, dependencies: ApiDependencies, limiter: QueryLimiter): void {
+export function endpointRoutes(router: Router, dependencies: ApiDependencies, limiter: QueryLimiter): void {
   const { database } = dependencies;
 
   const describe = async (endpoints: readonly OwnEndpoint[]): Promise<EndpointDocument[]> => {
@@ -144,7 +148,7 @@ const EndpointSchema = z.strictObject({
   searches: z.int().meta({ description: 'Number of your searches that name the endpoint.' }),
 });
 
-const ENDPOINT_CONTRACT: Contract = {
+export const ENDPOINT_CONTRACT: Contract = {
   routes: [
     route('get /endpoints', 'Endpoint', 'collection', 'Lists your endpoints', {
       parameters: ENDPOINT_LIST_PARAMETERS,
@@ -175,9 +179,3 @@ const ENDPOINT_CONTRACT: Contract = {
 };
 
 const EXAMPLE_URL = 'https://hooks.example.com/events';
-
-export const endpoints: Feature = {
-  name: 'endpoints',
-  contract: ENDPOINT_CONTRACT,
-  routes: endpointRoutes,
-};

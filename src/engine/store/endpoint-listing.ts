@@ -1,10 +1,10 @@
 /** The endpoints of a client: those that its searches name, those with waiting deliveries, and paused ones. */
 
-import { endpointKeyOf } from '../../engine/domain/endpoint.ts';
-import type { Uuid } from '../../engine/domain/ids.ts';
-import type { ListedPage } from '../../engine/store/client-listings.ts';
-import type { Queryable } from '../../engine/store/database.ts';
-import { isInAnyLane } from '../../engine/store/delivery-states.ts';
+import { endpointKeyOf } from '../domain/endpoint.ts';
+import type { Uuid } from '../domain/ids.ts';
+import type { ListedPage } from './client-listings.ts';
+import type { Queryable } from './database.ts';
+import { isInAnyLane } from './delivery-states.ts';
 
 export interface OwnEndpoint {
   readonly key: string;
