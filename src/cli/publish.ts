@@ -125,7 +125,10 @@ function unknownMemberReporter(progress: Progress): (lineNumber: number, member:
   };
 }
 
-/** The message id is the hash of the content, so that sending a file twice in a row changes nothing. Null if the line is refused. */
+/**
+ * The message id is the hash of the content, so that sending a file twice in a row changes nothing. Null if the line is
+ * refused.
+ */
 function readLine(line: string, isStrict: boolean) {
   const bytes = Buffer.from(line);
   const unknown: UnknownMember[] = [];

@@ -1,6 +1,6 @@
 /**
- * `pointsOfInterest`: alerts, previews, lists and explanations judge by the distances that are stored with a property at
- * its last change. An oracle measures all points, as chords between unit vectors.
+ * `pointsOfInterest`: alerts, previews, lists and explanations judge by the distances that are stored with a property
+ * at its last change. An oracle measures all points, as chords between unit vectors.
  */
 
 import assert from 'node:assert/strict';

@@ -330,8 +330,8 @@ const advert: fc.Arbitrary<AdvertFacts> = merged(
 );
 
 /**
- * Markets of every code, transaction and type. In the first, some communes have too few prices; in the second, all have.
- * Medians meet the quotients of prices and surfaces, and differences from them the bounds.
+ * Markets of every code, transaction and type. In the first, some communes have too few prices; in the second, all
+ * have. Medians meet the quotients of prices and surfaces, and differences from them the bounds.
  */
 const MARKETS: readonly MarketPrices[] = [
   [1, 5, 3_333, null, 250],

@@ -84,7 +84,10 @@ export interface PropertyTexts {
 
 export const NO_TEXTS: PropertyTexts = { own: [], byAdvert: new Map() };
 
-/** The facts for matching, compared with the given medians and points. Facts that the summary lacks, because it is older, are unknown. */
+/**
+ * The facts for matching, compared with the given medians and points. Facts that the summary lacks, because it is
+ * older, are unknown.
+ */
 export function factsOf(
   { facts, adverts }: PropertySummary,
   { median, markets, nearest = NO_COMBINATIONS }: Compared,

@@ -102,7 +102,10 @@ async function insertPoints(client: Queryable, sourceId: number, points: readonl
 /** This number of rows can be parsed and added within a few milliseconds. */
 const ROWS_PER_FETCH = 1_000;
 
-/** Reads the points of all sources, or only of `facilities`, from one snapshot, with a cursor. Resolves with their `pointsRevision`. */
+/**
+ * Reads the points of all sources, or only of `facilities`, from one snapshot, with a cursor. Resolves with their
+ * `pointsRevision`.
+ */
 export async function readPoints(
   database: Database,
   take: (points: readonly PointOfInterest[]) => Promise<void> | void,

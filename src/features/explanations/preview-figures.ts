@@ -47,8 +47,8 @@ type Estimate = Pick<PreviewFigures, 'satisfiedNow' | 'margin' | 'estimated'>;
 const ESTIMATE_TEXTS_MAX = 2_000;
 
 /**
- * If a search or each of its alternatives names areas, its figures count properties within them; only the figure that ignores the areas counts
- * properties everywhere. Figures of other searches count properties everywhere.
+ * If a search or each of its alternatives names areas, its figures count properties within them; only the figure that
+ * ignores the areas counts properties everywhere. Figures of other searches count properties everywhere.
  */
 export async function previewFigures(
   { criteria, days, sampleMax, placesMax, now }: PreviewQuery,

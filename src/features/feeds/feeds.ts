@@ -1,7 +1,7 @@
 /**
  * Publishes agencies' files as adverts. An instance with the role `feeds` reads its sources and `vigie feed` reads one
- * file; both publish to the intake like a crawler. Operators list, show and run feeds: a request to run one is written to
- * its row, which the reader polls every few seconds.
+ * file; both publish to the intake like a crawler. Operators list, show and run feeds: a request to run one is written
+ * to its row, which the reader polls every few seconds.
  */
 
 import type { Database } from '../../engine/store/database.ts';

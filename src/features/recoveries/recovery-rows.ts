@@ -58,7 +58,9 @@ export function remainingOf({ state, matched, sent, skipped }: Recovery): number
 /** Ids come from the clocks of processes, times from PostgreSQL's clock. The clocks differ by less than this. */
 export const CLOCKS_APART_MS = 3_600_000;
 
-/** `fitting`: a condition and an order. Served by the primary keys, open_recovered and the index that serves `fitting`. */
+/**
+ * `fitting`: a condition and an order. Served by the primary keys, open_recovered and the index that serves `fitting`.
+ */
 async function readRecoveries(
   database: Queryable,
   fitting: string,
@@ -127,7 +129,9 @@ export async function listRecoveries(
   return { recoveries, total: counted[0]?.total ?? 0 };
 }
 
-/** For operators: of one client, or any. Newest first, below `belowId`. Served by recoveries_client, or the primary key. */
+/**
+ * For operators: of one client, or any. Newest first, below `belowId`. Served by recoveries_client, or the primary key.
+ */
 export function listAnyRecoveries(
   database: Queryable,
   clientId: Uuid | null,

@@ -109,8 +109,9 @@ export async function countPage(connection: Queryable, recovery: OpenRecovery): 
 
 /**
  * Counts the outcomes of deliveries that are not due for the recovery any more. One that is in neither table counts as
- * delivered, which includes one that was delivered before the recovery and was cancelled during it. Locked rows are counted by the next step. Resolves with the matches of those that are still due. Served by
- * open_recovered, final_outcomes_recovered and the primary keys.
+ * delivered, which includes one that was delivered before the recovery and was cancelled during it. Locked rows are
+ * counted by the next step. Resolves with the matches of those that are still due. Served by open_recovered,
+ * final_outcomes_recovered and the primary keys.
  */
 async function countOutcomes(connection: Queryable, { id }: OpenRecovery): Promise<readonly (Uuid | null)[]> {
   const { rows } = await connection.query<{ due: readonly (Uuid | null)[] }>(

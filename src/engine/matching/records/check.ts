@@ -1,4 +1,6 @@
-/** Tests a property against a record's types, limits, needs and areas as exactly as `satisfies` in `domain/criteria`. */
+/**
+ * Tests a property against a record's types, limits, needs and areas as exactly as `satisfies` in `domain/criteria`.
+ */
 
 import { isInCircle } from '../../domain/geo.ts';
 import type { PropertyView } from '../property-view.ts';

@@ -1,7 +1,8 @@
 /**
  * The conditions of a search: the criteria that neither columns nor places cover (limits, codes, letters, features,
- * site categories, publishers and points of interest) and all criteria that an unknown value also satisfies (`orMissing`). If there are any,
- * they include the expressions. Equal conditions are stored once, and evaluated when the first candidate needs them.
+ * site categories, publishers and points of interest) and all criteria that an unknown value also satisfies
+ * (`orMissing`). If there are any, they include the expressions. Equal conditions are stored once, and evaluated when
+ * the first candidate needs them.
  */
 
 import type { Criteria } from '../../domain/criteria.ts';
@@ -24,7 +25,10 @@ const VERDICT = 0;
 const USES = 1;
 /** A bit for each limit that is set, in the order of `RANGES`, each minimum before its maximum. */
 const BOUNDS = 2;
-/** The criteria among `RANGES`, features, publishers, points of interest and expressions that an unknown value also satisfies. */
+/**
+ * The criteria among `RANGES`, features, publishers, points of interest and expressions that an unknown value also
+ * satisfies.
+ */
 const OR_MISSING = 3;
 /** Needs that an unknown value also satisfies. */
 const NEEDS = 4;
