@@ -1,6 +1,6 @@
 /**
- * Searches with excluded areas, publishers, market differences and alternatives, and the facts that these compare. A
- * given share of the searches has one to three of these criteria.
+ * Searches with excluded areas, publishers, market differences, alternatives and points of interest, and the facts that
+ * these compare. A given share of the searches has one to three of these criteria.
  */
 
 import { type Areas, NOWHERE } from '../../src/engine/domain/areas.ts';
@@ -45,6 +45,7 @@ const ASKED: readonly (readonly [weight: number, ask: (draw: Draw) => Partial<Cr
   ],
   [15, alternativeTypes],
   [10, alternativePlaces],
+  [8, ({ random }) => ({ pointsOfInterest: [{ facility: 'school', within: random.one([0.3, 0.5, 1]) }] })],
 ];
 const WEIGHTS = ASKED.map(([weight]) => weight);
 
@@ -124,12 +125,12 @@ export function marketsOf(towns: Towns): MarketPrices {
   return new Map(rows.map((row) => [marketKey(row.code, row.transactionType, row.propertyType), row]));
 }
 
-/** Returns `facts` with the markets and, where it is unknown, a publisher of each advert. */
+/** Returns `facts` with the markets, the distance to a school and, where it is unknown, a publisher of each advert. */
 export function withRichStated(facts: PropertyFacts, markets: MarketPrices, seed: number, position: number) {
   const random = randomOf(seed, PUBLISHERS, position);
   const adverts = facts.adverts.map((advert) => {
     const publisherName = advert.publisherName ?? (random.chance(0.8) ? agencyOf(random) : null);
     return { ...advert, publisherName };
   });
-  return { ...facts, markets, adverts };
+  return { ...facts, markets, adverts, distances: { 'school//': random.integer(50, 5_000) } };
 }

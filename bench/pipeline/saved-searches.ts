@@ -102,6 +102,7 @@ function membersOf(criteria: Criteria): object {
     excludedDepartments: excludedAreas.departmentCodes,
     excludedZipcodes: excludedAreas.zipcodes,
     excludedGeoShapes: excludedAreas.polygons,
+    pointsOfInterest: criteria.pointsOfInterest,
     alternatives: criteria.alternatives.map(membersOf),
   };
   const isUnset = (value: unknown): boolean => value === null || (Array.isArray(value) && value.length === 0);
