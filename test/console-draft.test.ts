@@ -115,7 +115,7 @@ test('an alternative is sent with the criteria that it sets, and left out withou
   assert.deepEqual(added.alternatives, [{ transactionType: '1', floorMax: 2, orMissing: ['floor'] }]);
 });
 
-test('points of interest are sent as they were read, cleared by null, and not sent where there is none', () => {
+test('points of interest are sent as they were read, cleared by null, and not sent if there are none', () => {
   const draft = draftOf(SAVED);
   const read = [
     { facility: 'school', attributes: { schoolType: 'lycée', operatorType: 'public' }, within: 1.5 },

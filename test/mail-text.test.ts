@@ -81,7 +81,7 @@ test('an e-mail says how far the price is from the market, if the search compare
   assert.equal(reasonAt(267_000, {}), french);
 });
 
-test('the accepted distances to points of interest are named, and those that the search asks for', () => {
+test('an e-mail names the accepted distances to points of interest, and the requested ones', () => {
   const place = { locations: { lat: 43.12, lon: 5.93 } };
   const { state, crawls } = heldAfter(flat(0, 100_000, 'A', { property: place }));
   const distances = { 'school//public': 420, 'parking//': 50_001, 'school/lycée/': 2_500, 'hospital//': null };

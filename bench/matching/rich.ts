@@ -22,13 +22,13 @@ const AGENCIES = 2_000;
 const APARTMENT = 0;
 const HOUSE = 1;
 
-/** What a criterion is drawn from. `places`: a town of the search, then its nearest. */
+/** The input from which a criterion is drawn. `places`: a town of the search, then the nearest towns. */
 interface Draw {
   readonly random: Random;
   readonly places: readonly Town[];
 }
 
-/** Criteria, with their weight. */
+/** Functions that draw criteria, with their weights. */
 const ASKED: readonly (readonly [weight: number, ask: (draw: Draw) => Partial<Criteria>])[] = [
   [12, (draw) => excluding({ polygons: some(draw.random, () => quarterOf(draw)) })],
   [8, (draw) => excluding({ inseeCodes: some(draw.random, () => neighbourOf(draw).insee) })],

@@ -56,7 +56,7 @@ type AnyCall =
 /** `own`: the dependencies; their database cancels its statements when the call ends. */
 type Handle<Q, R> = (request: Q, own: AdminDependencies, context: CallContext) => Promise<R>;
 
-/** The functions that answer methods with one request and one answer, by the name of the method. */
+/** The handlers of unary methods, by the name of the method. */
 export type Rpcs = {
   readonly [Name in keyof AdminServiceService]?: AdminServiceServer[Name] extends handleUnaryCall<infer Q, infer R>
     ? Handle<Q, R>

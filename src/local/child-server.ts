@@ -202,7 +202,7 @@ export function freePort(): Promise<number> {
   });
 }
 
-/** Listens for a moment, and resolves with the port, a free one for 0. Rejects if the address is unavailable. */
+/** Listens briefly, and resolves with the port; 0 selects a free port. Rejects if the address is unavailable. */
 export async function tryPort(host: string, wanted: number): Promise<number> {
   const server = createServer().listen(wanted, host);
   await once(server, 'listening');

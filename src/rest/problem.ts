@@ -166,7 +166,7 @@ export const VIOLATION_CODES = {
     fr: '`orMissing` nomme un critère que la recherche n’a pas.',
   },
   not_in_alternative: {
-    en: 'The criterion or member stands on the search only.',
+    en: 'The criterion or member is allowed on the search only.',
     fr: 'Ce critère ou champ ne se fixe que sur la recherche.',
   },
   set_on_search: {

@@ -54,7 +54,7 @@ export const FAULTS = {
   ),
   oneDistance: both('must have either within or beyond', 'doit avoir soit within, soit beyond'),
   attributesOf: (facilities: string) =>
-    both(`are known only of ${facilities}`, `ne sont connus que pour ${facilities}`),
+    both(`are known only for ${facilities}`, `ne sont connus que pour ${facilities}`),
   combinations: (most: number) =>
     both(
       `would make more than ${most} combinations of facility and attributes in your searches`,
@@ -66,7 +66,7 @@ export const FAULTS = {
   alternative: both('must be an object of criteria', 'doit être un objet de critères'),
   emptyAlternative: both('must set at least one criterion', 'doit fixer au moins un critère'),
   searchOnly: both(
-    'stands on the search only, not in an alternative',
+    'is allowed on the search only, not in an alternative',
     'ne se fixe que sur la recherche, pas dans une alternative',
   ),
   setOnSearch: both('is set on the search too: remove one of them', 'est aussi fixé sur la recherche : retirez l’un'),

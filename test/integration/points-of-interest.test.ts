@@ -334,7 +334,7 @@ describe('an import of points, or a new combination', () => {
   const property = randomUuid();
   let search = '';
 
-  it('starts and ends nothing until the next change of a property', async () => {
+  it('starts and ends no match until the next change of a property', async () => {
     await importPoints('cinemas', [pointAt(north(800), 'restaurant', {}, 'Far'), pointAt(north(60_000), 'parking')]);
     search = await createSearch({ pointsOfInterest: [{ facility: 'restaurant', within: 0.5 }], subscribedEvents });
     await publish(property, place);

@@ -213,7 +213,7 @@ describe('a recovery', () => {
     assert.deepEqual([done?.matched, done?.sent, done?.delivered, done?.failed], [12, 12, 8, 4]);
   });
 
-  it('makes no more due once it is stopped, and what is due is still sent', async (t) => {
+  it('makes no more deliveries due once it is stopped, and still sends those that are due', async (t) => {
     const { receiver, database, search, work, ask, untilDue, seedMatch } = await openScene(t, 0);
     const key = endpointKeyOf(search.clientId, receiver.urlOf('/hook'));
     await pauseEndpoint(database, key, receiver.urlOf('/hook'));

@@ -252,7 +252,7 @@ const ROWS: readonly Row[] = [
   { member: 'context', sent: 0 },
   { member: 'context', sent: false },
   { member: 'context', sent: JSON.parse('{"__proto__": {"x": 1}, "constructor": null}') },
-  // With its quotation marks 2 KiB of JSON.
+  // Exactly 2 KiB of JSON, including the quotation marks.
   { member: 'context', sent: 'é'.repeat(1_023) },
 ];
 

@@ -122,7 +122,7 @@ const ZIPCODES = ['75001', '75002', '20000', '97400'] as const;
 const DEPARTMENTS = ['75', '2A', '974'] as const;
 const CATEGORIES = ['portail', 'réseau', 'notaires'] as const;
 
-/** The terms meet the distances. */
+/** Distances are often equal to the limits of the terms. */
 const COMBINATIONS = [
   { facility: 'school' },
   { facility: 'school', attributes: { schoolType: 'lycée', operatorType: 'public' } },
@@ -302,7 +302,7 @@ const ordinaryCriteria: fc.Arbitrary<Criteria> = merged(
   }),
 );
 
-/** An alternative sets criteria that the search leaves unset, except those that stand on the search only. */
+/** An alternative sets criteria that the search leaves unset, except those that are allowed on the search only. */
 function alternativeTo(search: Criteria, wanted: Criteria): Criteria {
   const own: Record<string, unknown> = { ...ANYTHING, orMissing: wanted.orMissing };
   for (const { unset, isSet } of ALTERNATIVE_CRITERIA) {
@@ -331,7 +331,7 @@ const advert: fc.Arbitrary<AdvertFacts> = merged(
 
 /**
  * Markets of every code, transaction and type. In the first, some communes have too few prices; in the second, all
- * have. Medians meet the quotients of prices and surfaces, and differences from them the bounds.
+ * have. Prices per m² are often equal to medians, and differences from medians to the bounds.
  */
 const MARKETS: readonly MarketPrices[] = [
   [1, 5, 3_333, null, 250],

@@ -5,8 +5,8 @@ import type { AddressInfo, Server, Socket } from 'node:net';
 import type { Cleanup } from './servers.ts';
 
 /**
- * Listens on a free port of the loopback interface, with which it resolves. After the test it closes the server and its
- * connections.
+ * Listens on a free port of the loopback interface, and resolves with the port. After the test it closes the server
+ * and its connections.
  */
 export async function listenOnLoopback(cleanup: Cleanup, server: Server): Promise<number> {
   const sockets = new Set<Socket>();

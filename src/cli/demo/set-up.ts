@@ -89,7 +89,7 @@ async function demoConfig(smtpUrl: string, dataDirSuffix: string): Promise<Confi
   };
 }
 
-/** Another free port if the usual one is taken. */
+/** The port, or 0 if it is taken, so that the server listens on a free port. */
 function freePort({ host, port }: { readonly host: string; readonly port: number }): Promise<number> {
   return tryPort(host, port).catch(() => 0);
 }

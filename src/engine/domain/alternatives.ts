@@ -11,7 +11,7 @@ import {
 
 const SEARCH_ONLY: readonly RemovableCriterion[] = ['alternatives', 'excludedAreas', 'liveAdvert', 'withCoherentPrice'];
 
-/** The criteria that an alternative may set. The others stand on the search only. */
+/** The criteria that an alternative may set. The others are allowed on the search only. */
 export const ALTERNATIVE_CRITERIA = ASKED_CRITERIA.filter(({ name }) => !SEARCH_ONLY.includes(name));
 
 /** The members that an alternative may set. */

@@ -38,8 +38,8 @@ export const STEPS = {
 } as const satisfies Readonly<Record<string, Step>>;
 
 /**
- * `first`: the first attempt is due. `retry`: a retry or resend is due. `recovery`: a recovery resends the delivery. No
- * delivery waits behind those of a later lane.
+ * `first`: the first attempt is due. `retry`: a retry or resend is due. `recovery`: a recovery resends the delivery.
+ * Earlier lanes have priority (delivery/endpoint-queue.ts).
  */
 export const LANES = ['first', 'retry', 'recovery'] as const;
 export type Lane = (typeof LANES)[number];

@@ -17,16 +17,16 @@ export interface PointTerm extends Combination {
   readonly beyond?: number;
 }
 
-/** Stands for all distances above `DISTANCE_MAX_M`, and for a combination of which there is no point. */
+/** Replaces every distance above `DISTANCE_MAX_M`, and the distance to a combination without points. */
 export const BEYOND_M = 50_001;
 export const DISTANCE_MAX_M = 50_000;
 
-/** Metres by `combinationKey`. Null if the facility has no point at all. */
+/** Metres by `combinationKey`. A distance is null if no point of the facility is stored. */
 export type PointDistances = Readonly<Record<string, number | null>>;
 
-/** Points of some combinations, which never change. */
+/** A snapshot of the points of some combinations. */
 export interface NearestPoints {
-  /** Adds to `known` the distances from a location (degrees, WGS 84) that it lacks. Null if there are none at all. */
+  /** Returns `known` with the missing distances from a location (degrees, WGS 84). Null if there are no distances. */
   complete(known: PointDistances | null, lat: number, lon: number): PointDistances | null;
 }
 
@@ -37,7 +37,7 @@ export function combinationKey({ facility, attributes }: Combination): string {
   return `${facility}/${attributes?.schoolType ?? ''}/${attributes?.operatorType ?? ''}`;
 }
 
-/** The facility of a key. */
+/** The facility of a `combinationKey`. */
 export function facilityOf(key: string): Facility {
   return key.slice(0, key.indexOf('/')) as Facility;
 }
@@ -64,7 +64,7 @@ export function requestedCombinations({ pointsOfInterest, alternatives }: Reques
 
 const NONE: readonly string[] = [];
 
-/** Null if the distance is unknown. */
+/** The distance to the combination of the term, in metres; null if it is unknown. */
 export function distanceTo(term: PointTerm, distances: PointDistances | null): number | null {
   return distances?.[combinationKey(term)] ?? null;
 }

@@ -15,9 +15,9 @@ import {
 import type { Facility, OperatorType, SchoolType } from './point-of-interest.ts';
 
 export const POINT_TERMS_MAX = 10;
-/** Maximum number of combinations that the searches of a client name. */
+/** Maximum number of combinations that all searches of a client together may name. */
 export const COMBINATIONS_MAX = 8;
-/** Kilometres. */
+/** The range of `within` and `beyond`, in kilometres. */
 export const POINT_DISTANCE = { min: 0.05, max: DISTANCE_MAX_M / 1_000 } as const;
 
 /** `names`: the names of the nearest points, by `combinationKey`, for explanations. */
@@ -38,8 +38,8 @@ export const POINTS_OF_INTEREST = {
     pointsOfInterest: member(
       'points',
       [],
-      `Distances to the nearest points of interest, at most ${POINT_TERMS_MAX}; all must hold. All searches of a ` +
-        `client may name ${COMBINATIONS_MAX} combinations of facility and attributes.`,
+      `Distances to the nearest points of interest, at most ${POINT_TERMS_MAX}; all must hold. The searches of ` +
+        `a client may name at most ${COMBINATIONS_MAX} combinations of facility and attributes in total.`,
       'Distances to the nearest points of interest; all must hold.',
     ),
   },
@@ -92,7 +92,7 @@ const OPERATORS: Readonly<Record<OperatorType, InLanguages<Readonly<Record<Gende
   private: { fr: { f: 'privée', m: 'privé' }, en: { f: 'private', m: 'private' } },
 };
 
-/** `école publique`, `private high school`. */
+/** For example `école publique`, or `private high school`. */
 function combinationLabel({ facility, attributes = {} }: Combination, language: Language): string {
   const { schoolType, operatorType } = attributes;
   const { gender, [language]: name } = schoolType ? SCHOOL_NOUNS[schoolType] : FACILITY_NOUNS[facility];
@@ -106,7 +106,7 @@ function shownDistance(meters: number, language: Language): string {
   return `${shownNumber(meters / 1_000, language, 3)}\u00a0km`;
 }
 
-/** `école publique à 420 m`, `car park (Central) 420 m away`. */
+/** For example `école publique à 420 m`, or `car park (Central) 420 m away`. */
 export function nearbyText(term: PointTerm, distanceM: number, language: Language, name?: string | null): string {
   const label = combinationLabel(term, language) + (name ? ` (${name})` : '');
   const isFar = distanceM > DISTANCE_MAX_M;
@@ -115,7 +115,7 @@ export function nearbyText(term: PointTerm, distanceM: number, language: Languag
   return `${label} ${isFar ? 'more than ' : ''}${distance} away`;
 }
 
-/** `at most 500 m`. */
+/** For example `at most 500 m`. */
 function requestedDistance(term: PointTerm, language: Language): string {
   const { min, max } = metersOf(term);
   const [atMost, atLeast] = { fr: ['au plus', 'au moins'], en: ['at most', 'at least'] }[language];
@@ -124,7 +124,7 @@ function requestedDistance(term: PointTerm, language: Language): string {
     : `${atMost} ${shownDistance(max, language)}`;
 }
 
-/** `école publique (au plus 500 m)`. */
+/** For example `école publique (au plus 500 m)`. */
 export function requestedText(term: PointTerm, language: Language): string {
   return `${combinationLabel(term, language)} (${requestedDistance(term, language)})`;
 }
@@ -144,7 +144,7 @@ const WORDS = {
   },
 };
 
-/** Of a criterion that fails, only the terms that fail; the unknown ones if no known distance fails. */
+/** If the criterion fails, names only the terms that fail, or the unknown terms if no known distance fails. */
 function pointsReason({ holds, expected, actual }: PointsEvaluated, language: Language): string {
   const { distances, names } = actual;
   const words = WORDS[language];

@@ -97,7 +97,7 @@ export function readingOf(state: PropertyState, crawls: Crawls, resolvePlace: Re
   return { state, values, place, priced: pricedProperty(values, place), home: homeOf(state, crawls) };
 }
 
-/** What properties are compared with, as it is stored now. */
+/** The stored medians and points of interest with which properties are compared. */
 export type Compared = Pick<Medians, 'median' | 'markets'> & {
   /** The points for distances that are not stored with the property; none by default. */
   readonly nearest?: NearestPoints;

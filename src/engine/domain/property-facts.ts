@@ -58,7 +58,7 @@ export interface PropertyFacts extends ComparedFlags {
   readonly isPriceCoherent: boolean;
   /** The stored markets with which searches compare the property's price. */
   readonly markets: MarketPrices;
-  /** Distances of the combinations that searches name; null if there are none, or without coordinates. */
+  /** Distances to the combinations that searches name; null if there are none, or the coordinates are unknown. */
   readonly distances: PointDistances | null;
 }
 

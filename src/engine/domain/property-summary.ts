@@ -85,8 +85,8 @@ export interface PropertyTexts {
 export const NO_TEXTS: PropertyTexts = { own: [], byAdvert: new Map() };
 
 /**
- * The facts for matching, compared with the given medians and points. Facts that the summary lacks, because it is
- * older, are unknown.
+ * The facts for matching, compared with the given medians and points. Facts that an older summary lacks are
+ * unknown.
  */
 export function factsOf(
   { facts, adverts }: PropertySummary,

@@ -66,7 +66,7 @@ export interface PropertyState {
   readonly uuid: Uuid;
   /** In order of first appearance. Never empty. */
   readonly adverts: readonly StoredAdvert[];
-  /** As of the last change; absent if no search named a combination, or without coordinates. */
+  /** As of the last change; absent if no search named a combination, or the coordinates were unknown. */
   readonly distances?: PointDistances;
 }
 

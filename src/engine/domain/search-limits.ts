@@ -39,7 +39,7 @@ export function weightAdded(present: SearchMembers, next: SearchMembers): Search
   };
 }
 
-/** The terms of a search and of its alternatives, with their combinations. */
+/** The paths of the terms of a search and of its alternatives, with the keys of their combinations. */
 export function combinationPaths({ pointsOfInterest, alternatives }: CriterionMembers) {
   const inAlternatives = alternativesOf({ alternatives }).map((one) => one.pointsOfInterest);
   return [pointsOfInterest, ...inAlternatives].flatMap((terms, list) =>
@@ -50,7 +50,7 @@ export function combinationPaths({ pointsOfInterest, alternatives }: CriterionMe
   );
 }
 
-/** Without duplicates. */
+/** The keys of the combinations that a search and its alternatives name, without duplicates. */
 export function combinationsIn(members: CriterionMembers): readonly string[] {
   return [...new Set(combinationPaths(members).map(({ key }) => key))];
 }

@@ -324,7 +324,7 @@ function factsOf(reading: PropertyReading, compared: Compared): PropertyFacts | 
   return reading.state.adverts.some(isLive) ? propertyFacts(reading, compared) : null;
 }
 
-/** The reading with today's distances in its state. */
+/** Returns the reading with the current distances in its state. */
 function measured(reading: PropertyReading, nearest: NearestPoints): PropertyReading {
   const { state, values } = reading;
   const distances = values.locations && nearest.complete(null, values.locations.lat, values.locations.lon);

@@ -6,7 +6,7 @@ import type { Database } from '../store/database.ts';
 import { pointsRevision, readPoints } from '../store/points-of-interest.ts';
 
 export interface FollowedPoints {
-  /** What `renew` last resolved with; without combinations at first. */
+  /** The last result of `renew`; before the first, no combinations. */
   readonly current: NearestPoints;
   /** The stored points of exactly these combinations. Loads the trees that are missing, or all after an import. */
   renew(keys: readonly string[]): Promise<NearestPoints>;

@@ -245,7 +245,7 @@ class ColumnarSearchIndex implements SearchIndex {
     }
   }
 
-  /** Decides by one of several records, for a row that states none. The row's own record is among them. */
+  /** Decides a row by one record of its search. Called for each record if the row does not name its record. */
   #checkRecord(number: SearchNumber, address: number, view: PropertyView): void {
     if (!this.#holds(number, address, view)) return;
     const conditions = conditionsAt(address, this.#records);

@@ -5,7 +5,7 @@
 
 import type { MailRules, RecipientChoice } from '../domain/mail.ts';
 
-/** Whether recipient `key` has made a choice of one of `kinds`. `scope` is SQL, by default for all e-mails. */
+/** Whether recipient `key` has made a choice of one of `kinds`. `key` and `scope` are SQL. */
 export function hasChosen(key: string, kinds: readonly RecipientChoice['kind'][], scope = "'sender'"): string {
   return `exists (select from mail_choices where recipient_key = ${key}
     and kind in ('${kinds.join("', '")}') and scope = ${scope} and value = 'true')`;

@@ -114,7 +114,7 @@ export async function readPoints(
   return transaction(database, async (client) => {
     await client.query('set transaction isolation level repeatable read, read only');
     const revision = await pointsRevision(client);
-    // A sequential scan, because most rows are needed. DECLARE accepts no parameters.
+    // A sequential scan, because no index contains the facility. DECLARE accepts no parameters.
     await client.query(
       `declare all_points cursor for select facility, lat, lon, name, attributes from points_of_interest
        where facility in (${[...new Set(facilities)].map((name) => `'${name}'`).join()})`,

@@ -29,7 +29,7 @@ export class SearchLimitError extends Error {
 
 /** The searches of a client would name more than `COMBINATIONS_MAX` combinations. Nothing was written. */
 export class CombinationLimitError extends Error {
-  /** The first term of the search that goes beyond the limit. */
+  /** The path of the first term of the search that exceeds the limit. */
   readonly path: readonly PropertyKey[];
 
   constructor(path: readonly PropertyKey[]) {
@@ -65,8 +65,8 @@ export async function requireRoom(
 }
 
 /**
- * Throws `CombinationLimitError` if the client would name too many combinations. `number`: the search to change; null
- * for a new one. The caller must hold the lock of `requireRoom`. Served by searches_points.
+ * Throws `CombinationLimitError` if the searches of the client would name too many combinations. `number`: the search
+ * to change; null for a new one. The caller must hold the lock of `requireRoom`. Served by searches_points.
  */
 export async function requireCombinations(
   connection: Queryable,

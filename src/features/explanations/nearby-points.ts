@@ -8,7 +8,7 @@ import type { PropertyFacts } from '../../engine/domain/property-facts.ts';
 import type { FollowedPoints } from '../../engine/maintenance/followed-points.ts';
 import type { PointIndex } from '../../engine/matching/points/poi-index.ts';
 
-/** The subject with today's distances, if it lacks some that the criteria compare. */
+/** Adds the current distances that the criteria compare and the subject lacks. */
 export async function withDistances<Of extends { readonly facts: PropertyFacts; readonly medians: Compared }>(
   subject: Of,
   criteria: Criteria,
@@ -23,7 +23,7 @@ export async function withDistances<Of extends { readonly facts: PropertyFacts; 
   return { ...subject, facts: completed, medians: { ...medians, nearest } };
 }
 
-/** Adds the names of the nearest points whose distance is the compared one: points may have been imported since. */
+/** Names the nearest points that are still at the compared distances: points may have been imported since. */
 export function withNames(evaluation: Evaluation, { lat, lon }: PropertyFacts, points: PointIndex): Evaluation {
   if (evaluation.criterion !== 'pointsOfInterest' || lat === null || lon === null) return evaluation;
   const { expected, actual } = evaluation as PointsEvaluated;

@@ -337,7 +337,7 @@ function failsMeasured(criteria: Criteria, facts: PropertyFacts): boolean {
   );
 }
 
-/** The criteria that compare with medians and points of interest, which were different at other times. */
+/** The criteria that compare with medians and points of interest, which may have been different at other times. */
 const MOVING = { withCoherentPrice: false, marketDifference: UNBOUNDED, pointsOfInterest: [] };
 
 function failsNow(criteria: Criteria, facts: PropertyFacts): boolean {

@@ -111,7 +111,7 @@ answerRequests(async (query, cancellation: Cancellation) => {
   return answer(requested, tools);
 });
 
-/** The tools with the points to which the criteria compare distances. */
+/** Adds the points of the combinations that the criteria name to the tools. */
 async function withPoints(tools: QueryTools, criteria: Criteria): Promise<QueryTools> {
   const nearest = await points.renew(requestedCombinations(criteria));
   return { ...tools, medians: { ...tools.medians, nearest } };

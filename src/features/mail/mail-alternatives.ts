@@ -1,4 +1,4 @@
-/** How a property fits a search now, for e-mails: by which alternative, how far from the market and from points. */
+/** How a property fits a search now, for e-mails: the alternative, the market difference and distances to points. */
 
 import { firstMet } from '../../engine/domain/alternatives-criterion.ts';
 import { criterionReason, evaluate } from '../../engine/domain/criteria.ts';

@@ -2,9 +2,9 @@
  * The steps of recoveries. A step is one transaction that locks its recovery, so that one process at a time works on
  * it. The state is stored in rows, so any process can continue where the last step ended.
  *
- * After counting, a recovery passes over its deliveries, oldest first. A pass makes each fitting delivery due, unless
- * an earlier one of its match, made due by this recovery, has not been attempted: such deliveries wait for another
- * pass. The next pass begins at the first of them, when all that was made due has been attempted.
+ * After counting, a recovery reads its deliveries in passes, oldest first. A pass makes each fitting delivery due. A
+ * delivery waits for the next pass if an earlier delivery of its match is due for the recovery, or waits. When all due
+ * deliveries have been attempted, the next pass begins at the first delivery that waits.
  */
 
 import type { DueDelivery } from '../../engine/domain/delivery.ts';
@@ -20,11 +20,11 @@ export interface OpenRecovery extends NewRecovery {
   readonly state: RecoveryState;
   /** Deliveries after it have not been read in this pass. */
   readonly position: Uuid;
-  /** Where the next pass begins; null if no delivery waits for it. */
+  /** The next pass begins after this delivery; null if no delivery waits for that pass. */
   readonly nextPosition: Uuid | null;
 }
 
-/** Deliveries of one recovery that are due at a time. */
+/** Maximum number of deliveries that are due for one recovery at a time. */
 const DUE_MAX = 1_000;
 /** Deliveries of all clients that one step reads, in about ten milliseconds. */
 const PAGE_ROWS = 10_000;
@@ -44,8 +44,8 @@ export async function lockNextRecovery(connection: Queryable, id: Uuid | null): 
 
 const UNDELIVERED = ['failed', 'retry_wait'] as const;
 /**
- * For a delivery `d` and its search `s`. A delivery that waits for its first attempt needs no recovery. The recovery's
- * number on a delivery that it has sent tells more than the time of an attempt, which is by another process's clock.
+ * For a delivery `d` and its search `s`. A delivery that waits for its first attempt needs no recovery. The
+ * deliveries that a recovery resent or skipped name it, because times of attempts depend on clocks of other processes.
  * Times are in milliseconds in answers, and in microseconds in rows.
  */
 const FITS = `s.client_id = $3 and d.created_at >= $4 and d.created_at < $5::timestamptz + interval '1 millisecond'
@@ -61,7 +61,7 @@ interface RecoveryPage {
    * first attempts are still to come.
    */
   readonly isLastPage: boolean;
-  /** Fitting ones, oldest first, and the match of each. */
+  /** The fitting deliveries, oldest first, and the match of each. */
   readonly ids: readonly Uuid[];
   readonly matchIds: readonly Uuid[];
 }
@@ -108,10 +108,10 @@ export async function countPage(connection: Queryable, recovery: OpenRecovery): 
 }
 
 /**
- * Counts the outcomes of deliveries that are not due for the recovery any more. One that is in neither table counts as
- * delivered, which includes one that was delivered before the recovery and was cancelled during it. Locked rows are
- * counted by the next step. Resolves with the matches of those that are still due. Served by open_recovered,
- * final_outcomes_recovered and the primary keys.
+ * Counts the outcomes of deliveries that are no longer due for the recovery. A delivery in neither table counts as
+ * delivered, even if it was delivered before the recovery and cancelled during it. The next step counts locked rows.
+ * Resolves with the matches of those that are still due. Served by open_recovered, final_outcomes_recovered and the
+ * primary keys.
  */
 async function countOutcomes(connection: Queryable, { id }: OpenRecovery): Promise<readonly (Uuid | null)[]> {
   const { rows } = await connection.query<{ due: readonly (Uuid | null)[] }>(
@@ -144,8 +144,8 @@ async function countOutcomes(connection: Queryable, { id }: OpenRecovery): Promi
 }
 
 /**
- * Makes more deliveries due, in the order of ids, and resolves with them. The recovery is finished when none is left or
- * due.
+ * Makes more deliveries due, in the order of ids, and resolves with them. The recovery is finished when no delivery
+ * is left or due.
  */
 export async function sendNext(connection: Queryable, recovery: OpenRecovery): Promise<readonly DueDelivery[]> {
   const { id, clientId, position, nextPosition, includesDelivered } = recovery;

@@ -1,4 +1,4 @@
-/** The criteria of the search, and those of its alternatives as tabs that appear with the first alternative. */
+/** The criteria of a search and of its alternatives. The tabs appear with the first alternative. */
 
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import { Problem } from '../elements.tsx';
@@ -101,7 +101,7 @@ function Groups({ isNew, isAlternative, combined, ...fields }: GroupsProps) {
   );
 }
 
-/** After `go`, the focus is on the tab, or on the button that adds one if the last tab was removed. */
+/** `go` moves the focus to the chosen tab, or to the button that adds one if the last alternative was removed. */
 function useFocusedTab(setTab: (tab: number) => void) {
   const section = useRef<HTMLElement>(null);
   const isMoved = useRef(false);

@@ -195,7 +195,7 @@ export type Draft = {
   readonly [Member in keyof typeof EDITED]: (typeof EDITED)[Member]['unset'];
 };
 
-/** An interface, because only an interface can be part of itself. */
+/** An interface, because a type alias would refer to itself: drafts contain alternatives. */
 interface AlternativeDraft extends Draft {}
 
 /** Members of a search that are not edited here; a member that is in neither list does not compile. */

@@ -82,7 +82,7 @@ function Form({ id, read }: { readonly id: string; readonly read: StoredSearch |
   const violations = violationsOf(all, Object.keys(draft).concat('geoShapes', 'excludedGeoShapes', 'expressions'));
   const fields = { draft, change, violations };
   const [chosenTab, setTab] = useState(0);
-  // The alternatives may have become fewer.
+  // The last alternative may have been removed.
   const tab = Math.min(chosenTab, draft.alternatives.length);
   const combined = { ...draft, ...changesOf(NEW_ALTERNATIVE, draft.alternatives[tab - 1] ?? NEW_ALTERNATIVE) };
   const refuse = (list: readonly Violation[]): void => {

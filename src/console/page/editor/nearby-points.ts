@@ -1,11 +1,11 @@
-/** Points of interest that a property must be near to, or far from: the texts of their fields, and their JSON. */
+/** Points of interest that a property must be near or far from: the texts of their fields, and their JSON. */
 
 /** `schoolType`, `operatorType`: empty for any. */
 export interface NearbyPoint {
   readonly facility: string;
   readonly schoolType: string;
   readonly operatorType: string;
-  /** The member that states the distance: at most, or more than. */
+  /** The member that states the distance: at most, or at least. */
   readonly limit: 'within' | 'beyond';
   readonly km: string;
 }

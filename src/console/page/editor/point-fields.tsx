@@ -1,4 +1,4 @@
-/** Points of interest that a property must be near to, or far from; all conditions hold. */
+/** Points of interest that a property must be near or far from. All conditions must hold. */
 
 import { useId } from 'preact/hooks';
 import { Select } from '../controls.tsx';

@@ -9,7 +9,7 @@ export interface Violations {
   /** Violations of the member as a whole. */
   ofWhole(member: string): string | undefined;
   ofAny(names: readonly string[]): boolean;
-  /** Violations of the object at `path`, such as `alternatives[1]`, by its members. */
+  /** Violations of the object at `path`, such as `alternatives[1]`, with paths relative to it. */
   within(path: string): Violations;
   /** Violations of the whole object, or of members without a field. */
   readonly others: readonly string[];

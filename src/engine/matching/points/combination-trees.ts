@@ -1,6 +1,6 @@
 /**
- * The points of interest that distances are measured to: a kd-tree of coordinates for each requested combination,
- * because a search of the whole facility costs milliseconds if few points fit.
+ * Kd-trees of the points of interest to which distances are measured, one for each requested combination. A search
+ * among all points of the facility would take milliseconds if few points have the attributes.
  */
 
 import type KDBush from 'kdbush';
@@ -9,8 +9,8 @@ import { BEYOND_M, combinationsOf, facilityOf, type NearestPoints } from '../../
 import type { PointOfInterest } from '../../domain/point-of-interest.ts';
 import { Coordinates, nearestPosition, sortedTree } from './point-tree.ts';
 
-/** Null without a point of the combination. */
 export interface CombinationTree {
+  /** Null if the combination has no points. */
   readonly tree: KDBush | null;
   /** True if the facility has any point. */
   readonly isKnown: boolean;
@@ -34,7 +34,7 @@ export function createTreesBuilder(keys: readonly string[]) {
       const trees = new Map<string, CombinationTree>();
       for (const [key, some] of coordinates) {
         const tree = some.length === 0 ? null : await sortedTree(some);
-        // Makes the tree return positions in its coordinates.
+        // Makes the tree return positions in its sorted coordinates, not in the order of addition.
         tree?.ids.forEach((_, position, ids) => (ids[position] = position));
         await yieldToOthers();
         trees.set(key, { tree, isKnown: facilities.has(facilityOf(key)) });

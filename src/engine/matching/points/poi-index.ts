@@ -27,7 +27,7 @@ export interface PointIndex {
   readonly size: number;
   /** The nearest `limit` points within the radius, nearest first. Ties are ordered by `FACILITIES`, then by import. */
   within(query: PointQuery): readonly PointOfInterest[];
-  /** The nearest point of a combination within 50 km, and its distance as stored with properties; null without one. */
+  /** The nearest point of a combination within 50 km, and its distance as stored with properties; null if none. */
   nearest(combination: Combination, lat: number, lon: number): NearestPoint | null;
 }
 
@@ -218,7 +218,7 @@ function inOrder({ from, positions, distancesKm }: Found): Found {
   };
 }
 
-/** Costs milliseconds if few points of the facility have the attributes. */
+/** Takes milliseconds if few points of the facility have the attributes. */
 function nearestIn({ tree, details, facility }: FacilityTree, combination: Combination, lat: number, lon: number) {
   const key = combinationKey(combination);
   const isFit = (position: number): boolean =>

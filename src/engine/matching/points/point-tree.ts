@@ -69,7 +69,7 @@ async function sortedInThread(tree: KDBush): Promise<KDBush> {
 /** Longer than `DISTANCE_MAX_M`, because the tree rounds distances. */
 const REACH_KM = (DISTANCE_MAX_M / 1_000) * 1.001;
 
-/** The position in the tree of the nearest point, and its distance in whole metres; null if it is beyond 50 km. */
+/** The position in the tree of the nearest point, and its distance in whole metres; null if none is within 50 km. */
 export function nearestPosition(tree: KDBush, lat: number, lon: number, isFit?: (position: number) => boolean) {
   const [position] = around(tree, lon, lat, 1, REACH_KM, isFit);
   if (position === undefined) return null;

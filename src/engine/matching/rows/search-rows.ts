@@ -105,7 +105,7 @@ export class SearchRows {
     return this.places.count + this.terms.length + this.circles.length;
   }
 
-  /** `isOneOfSeveral`: the search has other records too, and may repeat. */
+  /** `isOneOfSeveral`: the search has several records, and may be found repeatedly. */
   read(number: SearchNumber, address: number, isOneOfSeveral: boolean): void {
     const integers = this.#arena.integersAt(address);
     const head = this.#arena.integerOffset(address);

@@ -475,7 +475,7 @@ create table deliveries (
   head text not null,
   -- `traceparent` of the advert's message (W3C Trace Context), a space, and its `tracestate`.
   traceparent text,
-  -- The last recovery that sent it again; no recovery sends a delivery twice.
+  -- The last recovery that resent or skipped it; no recovery processes a delivery twice.
   recovery_id uuid
 ) with (autovacuum_vacuum_insert_threshold = -1, autovacuum_vacuum_scale_factor = 0.02);
 -- The deliveries of a search, by time.
@@ -496,8 +496,7 @@ create table open_deliveries (
   generation integer not null,
   -- The number of the courier whose attempt is in progress (table couriers).
   claimed_by integer,
-  -- The state (delivery-states.ts, QUEUE.md): -1 waiting_retry, 0 held, 1 due, 2 due_again,
-  -- 3 due_recovered.
+  -- The state (delivery-states.ts, QUEUE.md): -1 waiting_retry, 0 held, 1 due, 2 due_again, 3 due_recovered.
   lane smallint not null default 1,
   -- The number of attempts, incremented before a request. Resends continue the count.
   attempt_count smallint not null default 0,
@@ -526,7 +525,7 @@ create index open_held on open_deliveries (id) where (lane = 0) is true;
 create index open_resent on open_deliveries (id) where is_resent;
 -- Retries by their time.
 create index open_retrying on open_deliveries (due_at, id) where (lane = -1) is true;
--- Deliveries of recoveries, at most a thousand of each.
+-- Deliveries of recoveries, at most a thousand for each recovery.
 create index open_recovered on open_deliveries (recovery_id) where recovery_id is not null;
 
 -- Deliveries that ended without success.
@@ -539,7 +538,7 @@ create table final_outcomes (
   -- As in open_deliveries.
   recovery_id uuid
 );
--- Outcomes that recoveries count.
+-- Outcomes that recoveries have not counted yet.
 create index final_outcomes_recovered on final_outcomes (recovery_id) where recovery_id is not null;
 -- Failed deliveries, which operators list and an alert counts.
 create index final_outcomes_failed on final_outcomes (endpoint_key, delivery_id) where state = 'failed';
