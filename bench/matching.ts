@@ -163,7 +163,7 @@ function textOf(numbers: number[]): string {
   return numbers.sort((a, b) => a - b).join();
 }
 
-/** Every advert states the facts, whatever the shares, so that only the searches differ. */
+/** Every advert states the facts for any shares, so that only the searches differ. */
 function withStated(facts: PropertyFacts, position: number): PropertyFacts {
   return withRichStated(withHomeStated(facts, seed, position), markets, seed, position);
 }

@@ -93,7 +93,7 @@ test('a change is sent as the members that it changed', () => {
   assert.deepEqual(changesOf(bodyOf(before), bodyOf(after)), { budgetMax: 250_000, includedZipcodes: [] });
 });
 
-test('an alternative is sent with the criteria that it sets, and left out without one', () => {
+test('an alternative is sent with the criteria that it sets, and left out if it sets none', () => {
   const draft = draftOf(SAVED);
   assert.deepEqual(bodyOf(draft).alternatives, [
     { roomMin: 4, includedDepartments: ['/departments/13'] },

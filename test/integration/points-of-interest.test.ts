@@ -203,7 +203,7 @@ it('without a search that names points, a property is stored without distances',
   assert.equal((await stateOf(property)).length, 2);
 });
 
-it('wrong terms are refused with their path and the nearest name', async () => {
+it('invalid terms are refused with their path and the nearest name', async () => {
   const faults = await faultsOf({
     pointsOfInterest: [
       { facility: 'scool', within: 1 },

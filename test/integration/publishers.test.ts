@@ -42,7 +42,7 @@ async function created(members: object): Promise<string> {
 }
 
 describe('publishers in a search', () => {
-  it('are refused in both lists, also by a change, and cleared with their acceptance of unknown values', async () => {
+  it('are refused if both lists name them, also by a change, and cleared with their acceptance of unknown values', async () => {
     const iri = await created({ includedPublishers: ['Foncia'], orMissing: ['includedPublishers'] });
     const { status, body } = await api.call('PATCH', iri, { excludedPublishers: ['FONCIA'] });
     const [{ propertyPath, code }] = body.violations;
