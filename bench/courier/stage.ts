@@ -51,7 +51,7 @@ const courier = await startCourier({
   onAborted: (count) => console.error('aborted', count),
   supervisor: quietSupervisor(({ actor, error }) => onTransientError(actor, error)),
 });
-startRecoveries(parts);
+startRecoveries({ ...parts, attemptsInFlightMax: ATTEMPTS_IN_FLIGHT_MAX });
 startCancellations(parts);
 process.send?.('ready');
 process.on('message', async (message) => {

@@ -314,7 +314,7 @@ test('a recovery counts its successes as delivered, even if a delivery is resent
   const id = due?.id as Uuid;
   await putInState(database, [id], 'failed', 6);
   const announcer = { announce: () => undefined };
-  const work = startRecoveries({ database, announcer, onTransientError: () => undefined });
+  const work = startRecoveries({ database, announcer, attemptsInFlightMax: 4, onTransientError: () => undefined });
   const { id: recoveryId } = await createRecovery(database, {
     ...{ id: timeOrderedUuid(new Date()), clientId: search.clientId, searchNumber: null, endpoint: null },
     ...{ since: new Date(Date.now() - LATER_MS), until: new Date(Date.now() + LATER_MS), includesDelivered: false },

@@ -58,6 +58,7 @@ async function openScene(t: TestContext, count: number) {
     const worker = startRecoveries({
       database,
       announcer,
+      attemptsInFlightMax: SLOTS,
       onTransientError: () => undefined,
     });
     t.after(() => worker.stop());
@@ -168,6 +169,7 @@ describe('a recovery', () => {
     const worker = startRecoveries({
       database: busy,
       announcer: stage.announcer,
+      attemptsInFlightMax: SLOTS,
       onTransientError: assert.fail,
     });
     const done = await untilState(id, 'finished');
@@ -175,7 +177,7 @@ describe('a recovery', () => {
     assert.deepEqual([done?.matched, done?.delivered, receiver.posts.length], [20, 20, 20]);
   });
 
-  it('does not delay others if its endpoint hangs', async (t) => {
+  it('uses at most a quarter of the slots, and does not delay others if its endpoint hangs', async (t) => {
     const { receiver, database, work, ask, untilState, seed, announcer } = await openScene(t, 80);
     receiver.script('/hanging', { type: 'hang' });
     const stuck = await seedSearch(database);
@@ -192,6 +194,10 @@ describe('a recovery', () => {
     announcer.announce(addresses);
     await untilState(id, 'finished');
     await receiver.until((posts) => posts.filter(({ path }) => path === '/fresh').length === 20);
+    const { rows } = await database.query(
+      `select count(*)::integer from open_deliveries where recovery_id is not null`,
+    );
+    assert.ok(rows[0].count <= SLOTS / 4, `${rows[0].count} due`);
     await worker.stop();
   });
 

@@ -36,6 +36,8 @@ import * as stored from './recovery-rows.ts';
 import { countFitting, countPage, lockNextRecovery, sendNext } from './recovery-steps.ts';
 
 const STEP_EVERY_MS = 250;
+/** Share of the slots of one process that recoveries may fill together, so that new deliveries hardly wait. */
+const SLOTS_SHARE = 1 / 4;
 
 export const recoveries: Feature = {
   name: 'recoveries',
@@ -50,8 +52,9 @@ export const recoveries: Feature = {
     listRecoveries,
     stopRecovery: ({ name }, own) => stopRecovery(name, own),
   },
-  start({ database, announcer, onTransientError }, gate) {
-    const task = startRecoveries({ database, announcer, isPaused: () => !gate.isOpen, onTransientError });
+  start({ config: { attemptsInFlightMax }, database, announcer, onTransientError }, gate) {
+    const isPaused = (): boolean => !gate.isOpen;
+    const task = startRecoveries({ database, announcer, attemptsInFlightMax, isPaused, onTransientError });
     return { drain: task.stop };
   },
 };
@@ -59,6 +62,8 @@ export const recoveries: Feature = {
 export interface RecoveriesDependencies {
   readonly database: Database;
   readonly announcer: Pick<DueAnnouncer, 'announce'>;
+  /** Slots of one process. */
+  readonly attemptsInFlightMax: number;
   /** While paused, nothing is made due. */
   readonly isPaused?: () => boolean;
   readonly onTransientError: (what: string, error: Error) => void;
@@ -73,12 +78,13 @@ export function startRecoveries(dependencies: RecoveriesDependencies): Task {
   });
 }
 
-async function step({ database, announcer }: RecoveriesDependencies): Promise<void> {
+async function step({ database, announcer, attemptsInFlightMax }: RecoveriesDependencies): Promise<void> {
+  const slots = attemptsInFlightMax * SLOTS_SHARE;
   for (let after: Uuid | null = null; ; ) {
     const { recovery, due } = await transaction(database, async (connection) => {
       const next = await lockNextRecovery(connection, after);
       if (next?.state === 'counting') await countPage(connection, next);
-      return { recovery: next, due: next?.state === 'running' ? await sendNext(connection, next) : [] };
+      return { recovery: next, due: next?.state === 'running' ? await sendNext(connection, next, slots) : [] };
     });
     announcer.announce(due);
     if (recovery === null) return;

@@ -22,9 +22,11 @@ export interface OpenRecovery extends NewRecovery {
   readonly position: Uuid;
   /** The next pass begins after this delivery; null if no delivery waits for that pass. */
   readonly nextPosition: Uuid | null;
+  /** Recoveries of all clients that are sending. */
+  readonly runningCount: number;
 }
 
-/** Maximum number of deliveries that are due for one recovery at a time. */
+/** Maximum number of deliveries that are due for one recovery at a time, however many slots a process has. */
 const DUE_MAX = 1_000;
 /** Deliveries of all clients that one step reads, in about ten milliseconds. */
 const PAGE_ROWS = 10_000;
@@ -34,7 +36,8 @@ export async function lockNextRecovery(connection: Queryable, id: Uuid | null): 
   // Served by recoveries_open.
   const { rows } = await connection.query<OpenRecovery>(
     `select id, client_id as "clientId", state, position, next_position as "nextPosition",
-       search_number as "searchNumber", endpoint, since, until, includes_delivered as "includesDelivered"
+       search_number as "searchNumber", endpoint, since, until, includes_delivered as "includesDelivered",
+       (select count(*) from recoveries where state = 'running')::integer as "runningCount"
      from recoveries where state in ('counting', 'running') and ($1::uuid is null or id > $1)
      order by id limit 1 for update skip locked`,
     [id],
@@ -147,10 +150,15 @@ async function countOutcomes(connection: Queryable, { id }: OpenRecovery): Promi
  * Makes more deliveries due, in the order of ids, and resolves with them. The recovery is finished when no delivery
  * is left or due.
  */
-export async function sendNext(connection: Queryable, recovery: OpenRecovery): Promise<readonly DueDelivery[]> {
-  const { id, clientId, position, nextPosition, includesDelivered } = recovery;
+export async function sendNext(
+  connection: Queryable,
+  recovery: OpenRecovery,
+  slots: number,
+): Promise<readonly DueDelivery[]> {
+  const { id, clientId, position, nextPosition, includesDelivered, runningCount } = recovery;
+  const dueMax = Math.min(DUE_MAX, Math.max(1, Math.floor(slots / Math.max(1, runningCount))));
   const due = await countOutcomes(connection, recovery);
-  if (due.length >= DUE_MAX) return [];
+  if (due.length >= dueMax) return [];
   const { last, isLastPage, ids, matchIds } = await readRecoveryPage(connection, recovery, position);
   if (isLastPage && ids.length === 0) {
     if (due.length > 0) return [];
@@ -164,7 +172,7 @@ export async function sendNext(connection: Queryable, recovery: OpenRecovery): P
   const busy = new Set(due);
   let examined = 0;
   let waitsAfter = nextPosition;
-  for (; examined < ids.length && due.length + chosen.length < DUE_MAX; examined++) {
+  for (; examined < ids.length && due.length + chosen.length < dueMax; examined++) {
     const matchId = matchIds[examined] as Uuid;
     if (busy.has(matchId)) waitsAfter ??= ids[examined - 1] ?? position;
     else chosen.push(ids[examined] as Uuid);
