@@ -139,10 +139,7 @@ interface RangeWords {
 
 type MemberForm = 'bound' | 'floor' | 'percent';
 
-/**
- * Requires a value within the limits of the members `…Min` and `…Max`. In the forms `floor` and `percent`, 0 is a
- * limit.
- */
+/** Requires a value within the limits of the members `…Min` and `…Max`. In the forms `floor` and `percent`, 0 is a limit. */
 export function range<Name extends string, const S extends Source<number | null>, F extends MemberForm>(
   name: Name,
   source: S,
