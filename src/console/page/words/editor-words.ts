@@ -29,7 +29,7 @@ export const editorWords = {
   ),
   addPoint: both('Add a point of interest', 'Ajouter un point d’intérêt'),
   point: (at: number) => both(`Point of interest ${at}`, `Point d’intérêt ${at}`),
-  pointLimits: { within: both('within (km)', 'à moins de (km)'), beyond: both('farther than (km)', 'à plus de (km)') },
+  pointLimits: { within: both('at most (km)', 'à au plus (km)'), beyond: both('at least (km)', 'à au moins (km)') },
   facility: both('facility', 'établissement'),
   limit: both('near or far', 'proximité'),
   distanceKm: 'distance (km)',
