@@ -219,6 +219,26 @@ describe('a recovery', () => {
     assert.deepEqual([done?.matched, done?.sent, done?.delivered, done?.failed], [12, 12, 8, 4]);
   });
 
+  it('keeps the order of a match whose deliveries are further apart than a step sends', async (t) => {
+    const { receiver, database, search, work, ask, untilState, seed, seedMatch } = await openScene(t, 0);
+    const match = await seedMatch('/hook', 2);
+    const others = await seed('/hook', search, Array<DeliveryState>(SLOTS).fill('failed'));
+    await database.query(
+      'update deliveries set sequence = 3, match_id = (select match_id from deliveries where id = $1) where id = $2',
+      [match[0], others.at(-1)],
+    );
+    const { id } = await ask();
+    const worker = work();
+    await untilState(id, 'finished');
+    await worker.stop();
+    const ordered = [...match, others.at(-1)];
+    assert.deepEqual(
+      valuesOf(receiver.posts, 'id').filter((one) => ordered.includes(one as Uuid)),
+      ordered,
+    );
+    assert.equal(receiver.posts.length, 2 + SLOTS);
+  });
+
   it('makes no more deliveries due once it is stopped, and still sends those that are due', async (t) => {
     const { receiver, database, search, work, ask, untilDue, seedMatch } = await openScene(t, 0);
     const key = endpointKeyOf(search.clientId, receiver.urlOf('/hook'));

@@ -2,9 +2,9 @@
  * The steps of recoveries. A step is one transaction that locks its recovery, so that one process at a time works on
  * it. The state is stored in rows, so any process can continue where the last step ended.
  *
- * After counting, a recovery reads its deliveries in passes, oldest first. A pass makes each fitting delivery due. A
- * delivery waits for the next pass if an earlier delivery of its match is due for the recovery, or waits. When all due
- * deliveries have been attempted, the next pass begins at the first delivery that waits.
+ * After counting, each step makes fitting deliveries due, oldest first. A delivery waits if an earlier delivery of its
+ * match is due for the recovery, or waits. The next step begins with the oldest delivery that waits, so the deliveries
+ * of a match are sent in their order.
  */
 
 import type { DueDelivery } from '../../engine/domain/delivery.ts';
@@ -18,10 +18,8 @@ import { CLOCKS_APART_MS, type NewRecovery, type RecoveryState, startOf } from '
 
 export interface OpenRecovery extends NewRecovery {
   readonly state: RecoveryState;
-  /** Deliveries after it have not been read in this pass. */
+  /** The next step reads deliveries after it; none up to it waits. */
   readonly position: Uuid;
-  /** The next pass begins after this delivery; null if no delivery waits for that pass. */
-  readonly nextPosition: Uuid | null;
   /** Recoveries of all clients that are sending. */
   readonly runningCount: number;
 }
@@ -35,7 +33,7 @@ const PAGE_ROWS = 10_000;
 export async function lockNextRecovery(connection: Queryable, id: Uuid | null): Promise<OpenRecovery | null> {
   // Served by recoveries_open.
   const { rows } = await connection.query<OpenRecovery>(
-    `select id, client_id as "clientId", state, position, next_position as "nextPosition",
+    `select id, client_id as "clientId", state, position,
        search_number as "searchNumber", endpoint, since, until, includes_delivered as "includesDelivered",
        (select count(*) from recoveries where state = 'running')::integer as "runningCount"
      from recoveries where state in ('counting', 'running') and ($1::uuid is null or id > $1)
@@ -64,7 +62,10 @@ interface RecoveryPage {
    * first attempts are still to come.
    */
   readonly isLastPage: boolean;
-  /** The fitting deliveries, oldest first, and the match of each. */
+  /**
+   * The fitting deliveries, oldest first, and the match of each. A delivery that fits only after a later one of its
+   * match was sent, because its attempt took longer, is left out.
+   */
   readonly ids: readonly Uuid[];
   readonly matchIds: readonly Uuid[];
 }
@@ -78,8 +79,11 @@ async function readRecoveryPage(connection: Queryable, recovery: NewRecovery, po
     `with page as materialized (
        select id, search_number, match_id, endpoint_key, created_at, state, generation, recovery_id from delivery_states
        where id > $1 and id < $2 order by id limit ${PAGE_ROWS}
+     ), sent as materialized (
+       select distinct on (match_id) match_id, id from page where recovery_id = $9 order by match_id, id desc
      ), fitting as materialized (
-       select d.id, d.match_id from page d join searches s on s.number = d.search_number where ${FITS}
+       select d.id, d.match_id from page d join searches s on s.number = d.search_number
+       where ${FITS} and not exists (select from sent where sent.match_id = d.match_id and sent.id > d.id)
      )
      select (select id from page order by id desc limit 1) as last,
        (select count(*) from page) < ${PAGE_ROWS} as "isLastPage",
@@ -155,23 +159,20 @@ export async function sendNext(
   recovery: OpenRecovery,
   slots: number,
 ): Promise<readonly DueDelivery[]> {
-  const { id, clientId, position, nextPosition, includesDelivered, runningCount } = recovery;
+  const { id, clientId, position, includesDelivered, runningCount } = recovery;
   const dueMax = Math.min(DUE_MAX, Math.max(1, Math.floor(slots / Math.max(1, runningCount))));
   const due = await countOutcomes(connection, recovery);
   if (due.length >= dueMax) return [];
   const { last, isLastPage, ids, matchIds } = await readRecoveryPage(connection, recovery, position);
   if (isLastPage && ids.length === 0) {
-    if (due.length > 0) return [];
-    const turn = `update recoveries set state = case when next_position is null then 'finished' else state end,
-      finished_at = case when next_position is null then now() end, position = coalesce(next_position, position),
-      next_position = null where id = $1`;
-    await connection.query(turn, [id]);
+    const finish = `update recoveries set state = 'finished', finished_at = now() where id = $1`;
+    if (due.length === 0) await connection.query(finish, [id]);
     return [];
   }
   const chosen: Uuid[] = [];
   const busy = new Set(due);
   let examined = 0;
-  let waitsAfter = nextPosition;
+  let waitsAfter: Uuid | null = null;
   for (; examined < ids.length && due.length + chosen.length < dueMax; examined++) {
     const matchId = matchIds[examined] as Uuid;
     if (busy.has(matchId)) waitsAfter ??= ids[examined - 1] ?? position;
@@ -184,9 +185,9 @@ export async function sendNext(
   const sent = candidates.filter(({ refusal, state }) => refusal === null && fitting.includes(state));
   const refused = chosen.filter((each) => !sent.some((one) => one.id === each));
   await connection.query(
-    `with passed_over as (update deliveries set recovery_id = $1 where id = any($5::uuid[]))
-     update recoveries set position = $2, next_position = $3, begun = begun + $4, skipped = skipped + $6 where id = $1`,
-    [id, examined < ids.length ? ids[examined - 1] : last, waitsAfter, sent.length, refused, refused.length],
+    `with passed_over as (update deliveries set recovery_id = $1 where id = any($4::uuid[]))
+     update recoveries set position = $2, begun = begun + $3, skipped = skipped + $5 where id = $1`,
+    [id, waitsAfter ?? (examined < ids.length ? ids[examined - 1] : last), sent.length, refused, refused.length],
   );
   return resend(connection, sent, id);
 }

@@ -594,10 +594,8 @@ create table recoveries (
   until timestamptz not null,
   includes_delivered boolean not null,
   state text not null default 'counting',
-  -- The last delivery that the current pass has examined, and the one after which the next pass begins; null if no
-  -- delivery waits for another pass.
+  -- The next step reads deliveries after this one.
   position uuid not null,
-  next_position uuid,
   matched integer not null default 0,
   -- Made due, without those that were cancelled before their attempt.
   begun integer not null default 0,
