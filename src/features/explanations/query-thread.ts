@@ -77,12 +77,13 @@ const ANSWERS = {
   ): Promise<readonly SearchNumber[]> {
     const siteCategoryName = await siteCategoryNames(database);
     const slices = createWorkSlices({ cancellation });
-    const facts = { ...requested.facts, markets: medians.markets };
+    // Measured once for all searches: each measurement reads the revision of the points.
+    let compared = { facts: { ...requested.facts, markets: medians.markets }, medians };
     const satisfied: SearchNumber[] = [];
     for await (const searches of readMembersOf(database, clientId)) {
       for (const { number, members } of searches) {
         const criteria = criteriaOf(members, siteCategoryName);
-        const compared = await withDistances({ facts, medians }, criteria, points);
+        compared = await withDistances(compared, criteria, points);
         if (satisfies(criteria, compared.facts)) satisfied.push(number);
         await slices.yieldIfDue();
       }
