@@ -64,7 +64,8 @@ interface Served {
 
 async function serve(...args: readonly string[]): Promise<Served> {
   const script = fileURLToPath(new URL('http/server.ts', import.meta.url));
-  const child: ChildProcess = fork(script, args, { execArgv: ['--import', 'tsx'] });
+  const smoke = options.smoke ? ['--smoke'] : [];
+  const child: ChildProcess = fork(script, [...args, ...smoke], { execArgv: ['--import', 'tsx'] });
   const { port } = await messageOf<{ readonly port: number }>(child);
   return {
     url: `http://127.0.0.1:${port}`,

@@ -23,7 +23,7 @@ interface Served {
 /** The number of adverts that the crawler keeps, so that they can change. */
 const CHANGING = 20_000;
 /** With the next constant, a hundred messages a second: several times the changes of a whole country. */
-const BATCH_MESSAGES = 10;
+const BATCH_MESSAGES = sized(10, 1);
 const BATCH_EVERY_MS = 100;
 const PACED_MS = sized(20_000, 500);
 const ROUNDS = sized(20, 2);
