@@ -233,7 +233,7 @@ function marketsOf(...rows: readonly Partial<MarketPrice>[]): PropertyFacts['mar
 function percentByDefinition(facts: PropertyFacts): number | null {
   const size = facts.propertyType === 5 ? facts.landSurface : facts.surface;
   if (facts.price === null || !size || facts.transactionType === null || facts.propertyType === null) return null;
-  const places = [...facts.inseeCodes, ...(facts.departmentCode === null ? [] : [facts.departmentCode])];
+  const places = [facts.inseeCodes[0], facts.departmentCode];
   const medians = places.flatMap((code) =>
     [...facts.markets.values()]
       .filter((row) => row.code === code && row.transactionType === facts.transactionType)
@@ -300,7 +300,7 @@ test('an unknown value satisfies the criteria that orMissing names, and a known 
   const known = {
     ...{ ...FLAT, price: 1, pricePerMeter: 1, surface: 1, landSurface: 1, room: 1, bedroom: 1, floor: 1 },
     ...{ furnished: false, elevator: true, isOnLastFloor: false },
-    markets: marketsOf({ code: '75056', median: 2 }),
+    markets: marketsOf({ code: '75101', median: 2 }),
     distances: { 'school//': 1_001 },
     adverts: [{ ...ADVERT, ...stated, price: 1, features: pool }, { ...NOTHING_KNOWN_OF_ADVERT }],
   };

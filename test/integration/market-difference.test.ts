@@ -293,7 +293,7 @@ describe('a search with a bound', () => {
     const ofParis = await explanationOf(anywhere, paris.property);
     assert.match(
       ofParis.reason.replaceAll('\u00a0', ' '),
-      /^The price per m² is [\d.]+ % below the median of \d+ plots of land for sale in Paris/,
+      /^The price per m² is [\d.]+ % below the median of \d+ plots of land for sale in the department Paris/,
     );
   });
 
@@ -414,9 +414,14 @@ describe('GET /markets', () => {
     }
   });
 
-  it('answers the department of a city with fewer than fifty prices, and 404 if that has fewer too', async () => {
-    const small = await read('city=/cities/83069&transactionType=0&propertyType=0');
-    assert.deepEqual([small.status, small.body.name, small.body.level], [200, 'Var', 'department']);
+  it('answers the department of a city or arrondissement with fewer than fifty prices, and 404 if that has fewer too', async () => {
+    for (const [city, department] of [
+      ['/cities/83069', 'Var'],
+      ['69383', 'Rhône'],
+    ]) {
+      const { body } = await read(`city=${city}&transactionType=0&propertyType=0`);
+      assert.deepEqual([body.name, body.level], [department, 'department']);
+    }
     for (const query of ['city=2A004', 'city=120004', 'department=2A', 'city=83137']) {
       const type = query === 'city=83137' ? 6 : 0;
       const { status } = await read(`${query}&transactionType=0&propertyType=${type}`);

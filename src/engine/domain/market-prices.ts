@@ -49,11 +49,15 @@ export interface MarketPlace extends Pick<PricedProperty, 'transactionType' | 'p
   readonly inseeCodes: readonly string[];
 }
 
-/** The rows that decide the market of a property, the smallest place first. All but the last lack a median. */
+/**
+ * The rows that decide the market of a property (decisions, section 3): that of its commune or arrondissement, then, if
+ * that lacks a median, that of its department.
+ */
 function decisiveRows(place: MarketPlace, markets: MarketPrices): readonly MarketPrice[] {
   const { inseeCodes, departmentCode, transactionType, propertyType } = place;
+  const [commune = null] = inseeCodes;
   if (transactionType === null || propertyType === null) return [];
-  const codes = departmentCode === null ? inseeCodes : [...inseeCodes, departmentCode];
+  const codes = [commune, departmentCode].filter((code) => code !== null);
   const rows = codes.flatMap((code) => markets.get(marketKey(code, transactionType, propertyType)) ?? []);
   const known = rows.findIndex(({ median }) => median !== null);
   return known === -1 ? rows : rows.slice(0, known + 1);
