@@ -158,4 +158,6 @@ test('recipients read the alternatives in words', () => {
   assert.match(lines.at(-1) ?? '', /^Alternative 2 : Lieu : Toulon/);
   const { name } = namedSearch(members, names, 'fr');
   assert.match(plain(name), /à Lyon, .*200 000 € ou à Toulon/);
+  const wordless = [...(LYON_OR_TOULON.alternatives ?? []), { expressions: 'expressions[0][0][word]=balcon' }];
+  assert.equal(namedSearch(membersFrom({ alternatives: wordless }), names, 'fr').name, 'Tous les biens');
 });

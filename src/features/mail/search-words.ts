@@ -143,7 +143,8 @@ const SENTENCE_PLACES_MAX = 3;
 function searchSentence(members: SearchMembers, names: CityNames, language: Language): string {
   const partsOf = (one: CriterionMembers) => sentenceParts(one, members, names, language);
   const either = alternativesOf(members).map((one) => partsOf(one).join(', '));
-  const parts = [...partsOf(members), either.filter((text) => text !== '').join(` ${WORDS[language].or} `)];
+  // If one has no words here, a property may satisfy it without any of the others.
+  const parts = [...partsOf(members), either.includes('') ? '' : either.join(` ${WORDS[language].or} `)];
   return cut(cleanText(parts.filter((part) => part !== '').join(', ')), SENTENCE_LENGTH_MAX);
 }
 
