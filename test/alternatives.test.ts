@@ -144,6 +144,8 @@ test('an evaluation lists the criteria that fail in each alternative, and its re
   );
   assert.equal(criterionReason(failing, 'en'), 'None of the 2 alternatives holds.');
   assert.equal(criterionReason(last(['83137'], 3), 'fr'), "L'alternative 2 convient.");
+  const only = evaluate(criteriaFrom({ alternatives: [{ roomMin: 3 }] }), home).at(-1) as Evaluation;
+  assert.equal(criterionReason(only, 'en'), 'The alternative does not hold.');
 });
 
 test('recipients read the alternatives in words', () => {
