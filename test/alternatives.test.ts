@@ -148,6 +148,22 @@ test('an evaluation lists the criteria that fail in each alternative, and its re
   assert.equal(criterionReason(only, 'en'), 'The alternative does not hold.');
 });
 
+test('the alternatives of a search share its polygons in the index', () => {
+  const corners = Array.from({ length: 1_000 }, (_, i) => [5 + Math.cos(i / 160), 43 + Math.sin(i / 160)]);
+  const bytesWith = (count: number) => {
+    const index = createSearchIndex();
+    const alternatives = Array.from({ length: count }, (_, i) => ({ roomMin: i + 1 }));
+    const polygons = { geoShapes: [[[...corners, corners[0]]]], excludedGeoShapes: [[[...corners, corners[0]]]] };
+    index.upsert(searchNumberOf(1), criteriaFrom({ ...polygons, alternatives }));
+    const { bytes } = index.stats();
+    index.delete(searchNumberOf(1));
+    index.upsert(searchNumberOf(2), criteriaFrom({ ...polygons, alternatives }));
+    assert.equal(index.stats().bytes, bytes);
+    return bytes;
+  };
+  assert.ok(bytesWith(10) < 1.5 * bytesWith(1));
+});
+
 test('recipients read the alternatives in words', () => {
   const names = {
     city: (insee: string) => ({ 69123: 'Lyon', 83137: 'Toulon' })[insee] ?? null,
