@@ -92,7 +92,7 @@ const margin = z.int().meta({
 
 const WiderSearch = z.strictObject({
   criterion: z.enum(CRITERION_NAMES).meta({
-    description: 'The criterion that is left out; `liveAdvert` stands for the excluded site categories.',
+    description: 'The criterion that is left out; `liveAdvert` stands for the excluded site categories and publishers.',
   }),
   satisfiedNow: z.int().meta({ description: 'Number of properties that satisfy the other criteria.' }),
   margin,
