@@ -63,6 +63,11 @@ const TEXTS = {
   quote: (text: string) => both(`“${text}”`, `« ${text} »`),
   from: (min: string) => both(`from ${min}`, `à partir de ${min}`),
   upTo: (max: string) => both(`up to ${max}`, `jusqu'à ${max}`),
+  /** For limits that may be negative. */
+  signed: {
+    from: (min: string) => both(`at least ${min}`, `au moins ${min}`),
+    upTo: (max: string) => both(`at most ${max}`, `au plus ${max}`),
+  },
   between: (min: string, max: string) => both(`${min} to ${max}`, `de ${min} à ${max}`),
   inCity,
   around: (km: string, place: string) =>
@@ -109,9 +114,9 @@ function criterionWords(members: CriterionMembers, names: PlaceNames, language: 
     labelled('areas', areasOf(members, 'included', names, words, list)),
     labelled('excludedAreas', areasOf(members, 'excluded', names, words, list)),
     ...plainCriteria('range').map((row) => {
-      const bounds = boundsOf(requestedRange(row, members), words, (value) =>
-        shownQuantity(value, row.words.unit, language),
-      );
+      const { unit } = row.words;
+      const phrases = unit === 'percent' ? { ...words, ...words.signed } : words;
+      const bounds = boundsOf(requestedRange(row, members), phrases, (value) => shownQuantity(value, unit, language));
       return bounds === '' ? '' : accepting(`${labelOf(row.words.what[language])}${colon}${bounds}`, row.name);
     }),
     ...plainCriteria('flag').map((row) => {
