@@ -41,7 +41,7 @@ export const FAULTS = {
     const [en, fr] = unit === 'year' ? [most, most] : [most.toLocaleString('en'), count(most)];
     return both(`must not be above the maximum, which is ${en}`, `ne doit pas dépasser le maximum, qui est de ${fr}`);
   },
-  unsetCriterion: both('is a criterion that the search does not set', 'est un critère que la recherche ne fixe pas'),
+  unsetCriterion: both('is a criterion that is not set here', 'est un critère qui n’est pas fixé ici'),
   includedToo: (list: string) => both(`is in ${list} too`, `est aussi dans ${list}`),
   publisherName: both('must have a letter or a digit', 'doit avoir une lettre ou un chiffre'),
   point: both(
