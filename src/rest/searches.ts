@@ -160,7 +160,8 @@ function limitsOf(ctx: Context, { settings: { searchLimits } }: ApiDependencies)
   };
 }
 
-function refuseBeyond(error: unknown): never {
+/** Throws a `Problem` for an exceeded limit, and any other error unchanged. */
+export function refuseBeyond(error: unknown): never {
   if (error instanceof CombinationLimitError) {
     const violations = new Violations();
     violations.add(error.path, FAULTS.combinations(COMBINATIONS_MAX), 'too_long');
