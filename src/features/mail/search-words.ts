@@ -144,13 +144,19 @@ const SENTENCE_LENGTH_MAX = 120;
 /** Places that a sentence names. */
 const SENTENCE_PLACES_MAX = 3;
 
-/** `Appartement à Toulon, 3 pièces, jusqu'à 300 000 €`: the type, place, size and price that a search asks for. */
+/**
+ * `Appartement à Toulon, 3 pièces, jusqu'à 300 000 €`: the type, place, size and price that a search asks for. If it
+ * asks for none of these, its other criteria, so that recipients can tell their searches apart.
+ */
 function searchSentence(members: SearchMembers, names: CityNames, language: Language): string {
   const partsOf = (one: CriterionMembers) => sentenceParts(one, members, names, language);
   const either = alternativesOf(members).map((one) => partsOf(one).join(', '));
   // If one has no words here, a property may satisfy it without any of the others.
   const parts = [...partsOf(members), either.includes('') ? '' : either.join(` ${WORDS[language].or} `)];
-  return cut(cleanText(parts.filter((part) => part !== '').join(', ')), SENTENCE_LENGTH_MAX);
+  const named = parts.filter((part) => part !== '').join(', ');
+  const isGeneral = named === WORDS[language].anything;
+  const others = isGeneral ? searchWords(members, { ...names, siteCategory: () => null }, language).slice(1) : [];
+  return cut(cleanText(others.join(MAIL_WORDS[language].semicolon) || named), SENTENCE_LENGTH_MAX);
 }
 
 /** `members`: those of the search, or of an alternative. */
