@@ -369,8 +369,9 @@ describe('an import of points, or a new combination', () => {
     const [still, moving] = [randomUuid(), randomUuid()];
     await publish(still, place);
     await publish(moving, north(50_000));
+    const decomposed = { schoolType: 'collège'.normalize('NFD') };
     const fresh = await createSearch({
-      pointsOfInterest: [{ facility: 'school', attributes: { schoolType: 'collège' }, beyond: 50 }],
+      pointsOfInterest: [{ facility: 'school', attributes: decomposed, beyond: 50 }],
     });
     assert.equal((await explanationOf(fresh, still)).satisfied, true);
     await importPoints('college', [pointAt(north(50_000), 'school', { schoolType: 'collège' })]);
