@@ -292,7 +292,7 @@ function leaveTurn(ctx: Context): void {
 }
 
 export interface QueryLimiter {
-  /** For single explanations. Its statements have a time limit. */
+  /** For the work of `runSingle` and `runPublic`. Its statements have a time limit. */
   readonly database: Database;
   /** `gone`: aborted when the client disconnects. Throws a 429 `Problem` when too many queries run, or on a timeout. */
   run<T>(ctx: Context, work: (gone: AbortSignal) => Promise<T>): Promise<T>;

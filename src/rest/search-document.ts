@@ -1,4 +1,4 @@
-/** A search as its owner reads it (specification, sections 2.1, 2.2): keys become embedded references, numbers text. */
+/** A search as its owner reads it (specification, 2.1, 2.2): keys become embedded references, a single code text. */
 
 import type { City } from '../engine/domain/city.ts';
 import type { Forms, StoredAlternative } from '../engine/domain/criterion-kinds.ts';
@@ -45,7 +45,7 @@ export function searchDocument(
   };
 }
 
-/** The members of `stored`: codes as text, places and site categories as embedded references. */
+/** The members of `stored`: a single code as text, cities, departments and site categories as embedded references. */
 function shownCriteria(
   stored: StoredAlternative,
   { reference, siteCategories }: Pick<Lookups, 'reference' | 'siteCategories'>,
