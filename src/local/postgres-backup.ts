@@ -2,8 +2,8 @@
  * Creates the file of a base backup of the embedded PostgreSQL, and restores it (PostgreSQL manual, "Making a Base
  * Backup Using the Low-Level API"). A backup is one file with two concatenated tar archives, each compressed with gzip.
  * Any tar unpacks it with `--gzip --ignore-zeros`. The first archive contains the cluster, copied while the server
- * changes it. The second contains the write-ahead log that makes the copy consistent. Its last entry is `backup_label`,
- * without which the file is incomplete.
+ * changes it, and the files with recipients' choices. The second contains the write-ahead log that makes the copy
+ * consistent. Its last entry is `backup_label`, without which the file is incomplete.
  */
 
 import { execFile, spawn } from 'node:child_process';
