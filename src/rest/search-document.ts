@@ -102,7 +102,7 @@ export function siteCategoryDocument(category: SiteCategory): object {
 
 export function cityReference(city: City) {
   return {
-    /** `Le`, `La`, `Les`, `L'` or empty. */
+    /** For example `Le` or `L'`; empty if the name has no article. */
     article: articleOf(city.originalName),
     insee: city.insee,
     /** The full official name. */

@@ -2,8 +2,7 @@
  * Reads the summaries of live properties that satisfy a search or nearly do. PostgreSQL selects by location and
  * excludes properties that fail too many of the criteria that have columns; it may return too many properties, never
  * too few, and `domain/criteria` evaluates them. Results are in sample order, except for `scanChanged`: a part is a
- * fair sample of the whole. Sample order is a circle of hashes whose start changes every hour, so that later queries
- * sample others.
+ * fair sample. Sample order is a circle of hashes whose start changes every hour, so that later queries sample others.
  */
 
 import { hasAreas, NOWHERE_CODE } from '../../engine/domain/areas.ts';
