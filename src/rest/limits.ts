@@ -204,7 +204,7 @@ const BYTES_PER_TOKEN = 64 * 1_024;
 
 /**
  * Limits the rate per key and process, separately for reads and writes. Answers 429 with `Retry-After` before the body
- * of the request is read, and sets `RateLimit-*` (IETF draft, third version) on every answer.
+ * of the request is read, and sets `RateLimit-*` (IETF draft, third version) on every answer to a key.
  */
 export function limitRate(settings: ApiSettings, nowMs: () => number): Middleware {
   const [reads, writes] = [new RateLimiter(nowMs), new RateLimiter(nowMs)];
