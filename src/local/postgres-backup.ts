@@ -26,6 +26,7 @@ import {
   dropPasswords,
   findPostgresBinaries,
   isThere,
+  KEPT_CLUSTER,
   POSTGRES_DATABASE,
   runSingleUser,
   syncDirectory,
@@ -140,8 +141,9 @@ async function appendArchive(
 }
 
 /**
- * Replaces the cluster by the one in the backup, and keeps the former cluster next to it. The replacement is complete
- * or does not happen: the backup is unpacked in another directory, and PostgreSQL replays its log there first. The
+ * Replaces the cluster by the one in the backup, and keeps the former cluster next to it. The backup is unpacked in
+ * another directory, and PostgreSQL replays its log there first. If a crash separates the two renames that follow, the
+ * next start says what to do. The
  * statement `markCopied` runs in the restored database, and records that it is older than its original. The next start
  * creates new passwords. Resolves with the path of the former cluster, or null if there was none. Throws
  * `DataDirectoryError` if the service is running.
@@ -169,7 +171,7 @@ export async function restoreCluster(file: string, dataDir: string | null, markC
     await run('sync', ['--file-system', staging.path]);
     await secureHome(home.path, home.user);
     // In milliseconds, because two restores within a second replace different databases.
-    const former = `${clusterOf(home)}-before-${new Date().toISOString()}`;
+    const former = join(home.path, `${KEPT_CLUSTER}${new Date().toISOString()}`);
     const hadFormer = await isThere(clusterOf(home));
     if (hadFormer) await rename(clusterOf(home), former);
     await dropPasswords(home);
