@@ -79,6 +79,9 @@ test('an e-mail says how far the price is from the market, if the search compare
   // A median that has moved since the match ends nothing.
   assert.equal(reasonAt(310_000, cheap), french);
   assert.equal(reasonAt(267_000, {}), french);
+  const members = { ...SEARCH_DEFAULTS, title: '', ...cheap };
+  const requested = searchWords(members, { ...CITY_NAMES, siteCategory: () => null }, 'fr').map(spaced);
+  assert.ok(requested.includes('Écart avec le prix du marché : au plus -10 %'), requested.join());
 });
 
 test('an e-mail names the accepted distances to points of interest, and the requested ones', () => {

@@ -157,7 +157,13 @@ export function referenceParameter(description: string, collection: string): Par
 /** The id of a resource, alone or in its IRI; null when absent. */
 export function idParameter(description: string, collection: string): ParameterRule<number | null> {
   const valueOf = (value: string) => (value.includes('/') ? value : `/${collection}/${value}`);
-  return parameter(description, idIn(collection), null, valueOf);
+  const { schema, read } = idIn(collection);
+  const fault = new Fault(FAULTS.idOrIri(collection), 'invalid_iri');
+  const named = (value: unknown, baseUrl?: string): number | Fault => {
+    const id = read(value, baseUrl);
+    return id instanceof Fault ? fault : id;
+  };
+  return parameter(description, { schema, read: named }, null, valueOf);
 }
 
 /** A code of a criterion; required. */

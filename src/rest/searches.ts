@@ -5,6 +5,7 @@
 import { Readable } from 'node:stream';
 import type Router from '@koa/router';
 import type { Context } from 'koa';
+import { alternativesOf } from '../engine/domain/alternatives.ts';
 import { parseUuid, type Uuid } from '../engine/domain/ids.ts';
 import { EMAIL_STATUSES } from '../engine/domain/mail.ts';
 import { COMBINATIONS_MAX } from '../engine/domain/points-criterion.ts';
@@ -159,7 +160,8 @@ function limitsOf(ctx: Context, { settings: { searchLimits } }: ApiDependencies)
   };
 }
 
-function refuseBeyond(error: unknown): never {
+/** Throws a `Problem` for an exceeded limit, and any other error unchanged. */
+export function refuseBeyond(error: unknown): never {
   if (error instanceof CombinationLimitError) {
     const violations = new Violations();
     violations.add(error.path, FAULTS.combinations(COMBINATIONS_MAX), 'too_long');
@@ -222,8 +224,10 @@ async function searchDocuments(
   searches: readonly Search[],
   dependencies: ApiDependencies,
 ): Promise<Readonly<Record<string, unknown>>[]> {
-  const needsCategories = searches.some(
-    ({ members }) => members.includedSiteCategories.length + members.excludedSiteCategories.length > 0,
+  const needsCategories = searches.some(({ members }) =>
+    [members, ...alternativesOf(members)].some(
+      (one) => one.includedSiteCategories.length + one.excludedSiteCategories.length > 0,
+    ),
   );
   const lookups = needsCategories ? await lookupsOf(dependencies) : lookupsWith([], dependencies);
   return searches.map((search) => searchDocument(search, lookups));

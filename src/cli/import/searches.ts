@@ -11,13 +11,12 @@ import { loadReference } from '../../engine/reference/communes.ts';
 import { type Client, createClient, findClientByName } from '../../engine/store/clients.ts';
 import type { Database } from '../../engine/store/database.ts';
 import { listSearches, readSearchesOf } from '../../engine/store/search-listing.ts';
-import { CombinationLimitError, SearchLimitError } from '../../engine/store/search-totals.ts';
 import { createSearch } from '../../engine/store/searches.ts';
 import { listSiteCategories } from '../../engine/store/site-categories.ts';
 import { FEATURES } from '../../features.ts';
 import { Problem, type Violation } from '../../rest/problem.ts';
 import { type InputRules, readNewSearch } from '../../rest/search-input.ts';
-import { REFUSALS } from '../../rest/sentences.ts';
+import { refuseBeyond } from '../../rest/searches.ts';
 import { CommandError, cannotRead, print, printable } from '../terminal.ts';
 
 type Document = Readonly<Record<string, unknown>>;
@@ -176,16 +175,11 @@ async function create(
     matchesPerAdvert: client.matchesPerAdvertMax ?? searchLimits.matchesPerAdvert,
   };
   try {
-    await createSearch(database, client.id, members, { limits, matchesPerMille });
+    await createSearch(database, client.id, members, { limits, matchesPerMille }).catch(refuseBeyond);
     return true;
   } catch (error) {
-    if (error instanceof CombinationLimitError) {
-      report(`Refused: ${members.title}: ${error.message}`);
-      return false;
-    }
-    if (!(error instanceof SearchLimitError)) throw error;
-    const { limit, maximum, used, added } = error;
-    report(`Refused: ${members.title}: ${REFUSALS.beyond(limit, maximum, used, added).en}`);
+    if (!(error instanceof Problem)) throw error;
+    report(`Refused: ${members.title}: ${error.detail.en}`);
     return false;
   }
 }

@@ -105,9 +105,9 @@ async function readNewRecovery(ctx: Context, dependencies: ApiDependencies): Pro
   const violations = new Violations();
   if (!isWithinKept(since, present, deliveriesKeptDays))
     violations.add(['since'], FAULTS.withinKept(deliveriesKeptDays), 'too_old');
-  if (since > until) violations.add(['since'], FAULTS.afterUntil, 'min_above_max');
   // An end in the future is moved to the present.
-  else if (since > present) violations.add(['since'], FUTURE, 'min_above_max');
+  if (since > present) violations.add(['since'], FUTURE, 'above_maximum');
+  else if (since > until) violations.add(['since'], FAULTS.afterUntil, 'min_above_max');
   const { clientId } = principalOf(ctx);
   const isKnown =
     endpoint === null || (await isEndpointKnown(dependencies.database, endpointKeyOf(clientId, endpoint)));

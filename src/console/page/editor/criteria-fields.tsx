@@ -286,7 +286,10 @@ function Range({ name, ...fields }: FieldsProps & { readonly name: RangeCriterio
         {membersOf([name]).map((member, at) => {
           const end = member.endsWith('Min') ? words.min : words.max;
           const label = at === 0 ? `${title}, ${end}` : end;
-          return <MemberField key={member} {...fields} member={member} label={label} inputMode="numeric" />;
+          // Numeric keyboards of phones have no minus sign.
+          const mayBeNegative = name === 'floor' || name === 'marketDifference';
+          const keyboard = mayBeNegative ? {} : ({ inputMode: 'numeric' } as const);
+          return <MemberField key={member} {...fields} {...keyboard} member={member} label={label} />;
         })}
       </div>
       {home !== undefined && <OrMissing {...fields} criterion={home} />}

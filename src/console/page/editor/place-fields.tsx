@@ -188,7 +188,7 @@ function Shapes({ draft, change, violations, ...tools }: ToolsProps) {
       <Fold title={words.coordinates} isNeeded={violations.ofAny(CIRCLE)}>
         <div class="pair three">
           {CIRCLE.map((member) => (
-            <MemberField key={member} {...{ draft, change, violations, member }} inputMode="decimal" />
+            <MemberField key={member} {...{ draft, change, violations, member }} />
           ))}
         </div>
         <PolygonFields shapes={draft.shapes} onChange={(shapes) => change({ shapes })} />
