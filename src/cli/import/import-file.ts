@@ -39,7 +39,7 @@ const HEAD_BYTES_MIN = 4 * 1024;
 export const STANDARD_INPUT = '-';
 
 /** Called with the share of the file that has been read; null for standard input. */
-export type OnShare = (share: number | null) => void;
+type OnShare = (share: number | null) => void;
 
 /** Throws `ImportFileError` if the file is missing, empty, unreadable or not a regular file. */
 export async function openImportFile(path: string, onShare: OnShare): Promise<ImportFile> {
@@ -128,13 +128,15 @@ const ROW_LENGTH_MAX = 1_000_000;
  * `columns` (in lower case) is missing, and at a row that has more or fewer values than the header.
  */
 export async function* readCsvRows(file: ImportFile, columns: readonly string[]): AsyncGenerator<CsvRow> {
-  const header = csvColumns(file);
-  const missing = columns.filter((column) => !header.includes(column));
-  if (missing.length > 0) throw new ImportFileError(`${file.path} has no column ${missing.join(', ')}.`);
   const parser = parse({
     bom: true,
     delimiter: delimiterOf(file),
-    columns: (names: readonly string[]) => names.map((name) => name.trim().toLowerCase()),
+    columns(names: readonly string[]) {
+      const header = names.map((name) => name.trim().toLowerCase());
+      const missing = columns.filter((column) => !header.includes(column));
+      if (missing.length > 0) throw new ImportFileError(`${file.path} has no column ${missing.join(', ')}.`);
+      return header;
+    },
     max_record_size: ROW_LENGTH_MAX,
     skip_empty_lines: true,
   });
@@ -146,25 +148,14 @@ export async function* readCsvRows(file: ImportFile, columns: readonly string[])
   }
 }
 
-/** The column names of the header, in lower case. */
-export function csvColumns(file: ImportFile): readonly string[] {
-  return headerOf(file)
-    .split(delimiterOf(file))
-    .map((name) =>
-      name
-        .trim()
-        .replace(/^"(.*)"$/, '$1')
-        .toLowerCase(),
-    );
-}
-
 /** The delimiter that occurs more often in the header. */
 function delimiterOf(file: ImportFile): ',' | ';' {
   const header = headerOf(file);
   return header.split(';').length > header.split(',').length ? ';' : ',';
 }
 
-function headerOf({ head }: ImportFile): string {
+/** The first line. */
+export function headerOf({ head }: ImportFile): string {
   const text = head.toString('utf8').replace(/^\uFEFF/, '');
   return text.slice(0, text.search(/\r|\n|$/));
 }
