@@ -107,14 +107,12 @@ async function makeConsoleFiles(
     assetOf('places', 'json', JSON_TYPE, JSON.stringify(placesOf(reference))),
   ]);
   const settings = {
-    showsPictures: shown.showsPictures,
-    tilesUrl: shown.tilesUrl,
+    ...shown,
     version,
     sendsMail,
     requiresConsent,
     outlines: base.name,
     places: names.name,
-    tilesAttribution: shown.tilesAttribution,
   };
   /** Keyed by name. */
   const assets: ReadonlyMap<string, ConsoleAsset> = new Map(

@@ -198,7 +198,7 @@ function resendRoute(
     const outcome = await resendDelivery(database, clientId, id);
     if (outcome === null) throw notFound(THINGS.delivery);
     if (outcome.type === 'refused') throw new Problem(409, REFUSALS.notResent(RESEND_REFUSALS[outcome.refusal]));
-    announceDue?.(outcome.due);
+    announceDue(outcome.due);
     const delivery = await readDelivery(database, clientId, id);
     if (delivery === null) throw notFound(THINGS.delivery);
     const [document] = await describe(ctx, [delivery]);

@@ -46,7 +46,7 @@ export function pointRoutes(router: Router, dependencies: ApiDependencies): Midd
   };
 }
 
-function pointHandler({ pointsOfInterest = () => NO_POINTS }: ApiDependencies): (ctx: Context) => void {
+function pointHandler({ pointsOfInterest }: ApiDependencies): (ctx: Context) => void {
   const remembered = new LRUCache<string, RememberedAnswer>({
     max: ANSWERS_MAX,
     maxSize: ANSWERS_BYTES_MAX,

@@ -21,7 +21,7 @@ import { impliedFeature } from '../engine/domain/features.ts';
 import { publisherKey } from '../engine/domain/publisher-criteria.ts';
 import { criteriaOf, SEARCH_DEFAULTS, type SearchMembers } from '../engine/domain/search.ts';
 import type { Reference } from '../engine/reference/communes.ts';
-import type { EndpointRules, PortRange } from './dependencies.ts';
+import type { EndpointRules } from './dependencies.ts';
 import { isIgnored, isRecord, REFUSED } from './member-rules.ts';
 import { type Path, Violations } from './problem.ts';
 import { SEARCH_MEMBERS, type SearchInput, type SearchMemberName } from './search-schema.ts';
@@ -339,7 +339,7 @@ export function endpointFault(text: string, { allowPrivateEndpoints, endpointPor
   return null;
 }
 
-function nameOf({ from, to }: PortRange): string {
+function nameOf({ from, to }: EndpointRules['endpointPorts'][number]): string {
   return from === to ? String(from) : `${from} to ${to}`;
 }
 

@@ -59,7 +59,7 @@ export function secretRoutes(router: Router, { database, secretsChanged }: ApiDe
     const { clientId } = principalOf(ctx);
     const created = await createWebhookSecret(database, clientId, overlapHours);
     if (created === null) throw new Problem(409, REFUSALS.secrets(WEBHOOK_SECRETS_MAX));
-    secretsChanged?.();
+    secretsChanged();
     answerSecret(ctx, created.secret, created.value);
   });
 
@@ -72,7 +72,7 @@ export function secretRoutes(router: Router, { database, secretsChanged }: ApiDe
   router.delete('/webhook-secrets/:id', async (ctx) => {
     const isDeleted = await deleteWebhookSecret(database, principalOf(ctx).clientId, idOf(ctx, WHAT));
     if (!isDeleted) throw notFound(WHAT);
-    secretsChanged?.();
+    secretsChanged();
     ctx.status = 204;
   });
 }

@@ -62,7 +62,6 @@ export function webhookTestRoutes(router: Router, dependencies: ApiDependencies)
     const isSaved = search !== null && namesEndpoint(search.members, query.endpoint);
     const fault = isSaved ? null : endpointFault(query.endpoint, settings);
     if (fault !== null) throw new Problem(400, REFUSALS.endpoint(fault));
-    if (deliverOnce === undefined) throw new Problem(503, REFUSALS.deliversNot);
     const token = search?.token ?? `whsec_${randomBytes(32).toString('base64')}`;
     const startedAt = now();
     const { clientId } = principalOf(ctx);

@@ -5,9 +5,7 @@ import { criterionReason, type Evaluation, shortValues } from '../../engine/doma
 import type { Language } from '../../engine/domain/criterion-words.ts';
 import type { SearchNumber, Uuid } from '../../engine/domain/ids.ts';
 import { propertyIri } from '../../engine/domain/property-document.ts';
-import type { RetentionDays } from '../../engine/domain/retention.ts';
 import { followPoints } from '../../engine/maintenance/followed-points.ts';
-import { NO_POINTS } from '../../engine/matching/points/poi-index.ts';
 import { followMedians } from '../../engine/store/market-medians.ts';
 import { findStoredProperty, type WantedProperty } from '../../engine/store/property-summaries.ts';
 import { principalOf } from '../../rest/auth.ts';
@@ -35,15 +33,13 @@ export const EXPLANATION_PARAMETERS = {
 
 export const EXPLANATION_LIST_PARAMETERS = { ...EXPLANATION_PARAMETERS, ...PAGING } as const;
 
-const KEPT_FOR_EVER: RetentionDays = { events: 0, deliveries: 0, expired: 0 };
-
 export function explanationRoutes(router: Router, dependencies: ApiDependencies, limiter: QueryLimiter): void {
-  const { settings, reference, retentionDays = KEPT_FOR_EVER, now } = dependencies;
+  const { settings, reference, now, pointsOfInterest: points } = dependencies;
+  const { retentionDays } = settings;
   const { database } = limiter;
   const askQuery = queriesOf(dependencies.askThread);
   const medians = followMedians(database, (code) => reference.nameOf(code)).renew;
   const followedPoints = followPoints(database);
-  const { pointsOfInterest: points = () => NO_POINTS } = dependencies;
   const explaining: Explaining = { database, reference, retentionDays, now, medians, followedPoints, points };
 
   router.get('/searches/:id/explanation', acceptable, async (ctx) => {

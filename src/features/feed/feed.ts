@@ -84,9 +84,9 @@ interface FeedRequest {
 function feedRoute(router: Router, dependencies: ApiDependencies): void {
   const { database, settings, onFeed, onKeyChange, ending } = dependencies;
   const waits = createFeedWaits(ending);
-  onFeed?.(waits.wake);
+  onFeed(waits.wake);
   // The change may have revoked the client's last key.
-  onKeyChange?.(() => waits.wake(null));
+  onKeyChange(() => waits.wake(null));
   const polls = new ConcurrencyLimit(LIMITED.feedPolls, {
     perClientMax: WAITING_PER_CLIENT_MAX,
     allMax: Math.max(1, Math.floor(settings.connectionsMax / 2)),
@@ -209,7 +209,7 @@ interface Poll {
 }
 
 /** The waiting long polls by client, and functions that wake them. */
-function createFeedWaits(ending: AbortSignal = new AbortController().signal) {
+function createFeedWaits(ending: AbortSignal) {
   const polls = new Map<Uuid, Set<Poll>>();
   const notifyAll = (clientIds: Iterable<Uuid>): void => {
     for (const id of clientIds) {

@@ -25,14 +25,7 @@ const SEARCHES_MAX = 20;
 
 export function unsubscribeRoutes(
   router: Router,
-  {
-    database,
-    publicDatabase = database,
-    reference,
-    settings,
-    now,
-    keepChoice = async () => undefined,
-  }: ApiDependencies,
+  { database, publicDatabase, reference, settings, now, keepChoice = async () => undefined }: ApiDependencies,
   limiter: QueryLimiter,
 ): void {
   const find = gatherReads((tokens) => readLinks(publicDatabase, tokens));

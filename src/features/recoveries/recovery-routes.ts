@@ -98,13 +98,12 @@ export function recoveryRoutes(router: Router, dependencies: ApiDependencies): v
 async function readNewRecovery(ctx: Context, dependencies: ApiDependencies): Promise<NewRecovery> {
   const body = readBody(ctx, RECOVERY_CREATION, KINDS_OF_MEMBER.recovery);
   const { now, settings } = dependencies;
-  const { deliveriesKeptDays } = settings;
+  const keptDays = settings.retentionDays.deliveries;
   const present = now();
   const { since, endpoint = null } = body;
   const until = body.until ?? present;
   const violations = new Violations();
-  if (!isWithinKept(since, present, deliveriesKeptDays))
-    violations.add(['since'], FAULTS.withinKept(deliveriesKeptDays), 'too_old');
+  if (!isWithinKept(since, present, keptDays)) violations.add(['since'], FAULTS.withinKept(keptDays), 'too_old');
   if (since > until) violations.add(['since'], FAULTS.afterUntil, 'min_above_max');
   // An end in the future is moved to the present.
   else if (since > present) violations.add(['since'], FUTURE, 'min_above_max');
