@@ -13,7 +13,7 @@ import { brotliCompress, gzip, constants as zlib } from 'node:zlib';
 import type Router from '@koa/router';
 import type { Context, Middleware } from 'koa';
 import type { Reference } from '../engine/reference/communes.ts';
-import { answerBytes, escapeHtml, etagOf, securedPage } from './content.ts';
+import { answerBytes, escapeHtml, etagOf, ownSources, securedPage } from './content.ts';
 import type { ApiDependencies, ApiSettings, ConsoleSettings } from './dependencies.ts';
 import { notFound } from './problem.ts';
 import { WHOLE_CITIES } from './reference.ts';
@@ -86,7 +86,7 @@ function answerAsset(ctx: Context, { type, etag, plain, gzip, brotli }: ConsoleA
 
 function secured({ showsPictures, tilesUrl }: ConsoleSettings): Middleware {
   const tiles = tilesUrl === null ? [] : [new URL(tilesUrl).origin];
-  return securedPage([...tiles, ...(showsPictures ? ['https:'] : [])]);
+  return securedPage(ownSources([...tiles, ...(showsPictures ? ['https:'] : [])]));
 }
 
 type ConsoleAsset = Awaited<ReturnType<typeof assetOf>>;

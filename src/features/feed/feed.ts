@@ -13,7 +13,7 @@ import { bodyOf, hasContacts } from '../../engine/domain/routing.ts';
 import type { Feature } from '../../feature.ts';
 import { keptForScrapes } from '../../metrics.ts';
 import { principalOf, requireKeyStill } from '../../rest/auth.ts';
-import { acceptable, answerUntagged, goneOf } from '../../rest/content.ts';
+import { acceptable, answerJson, goneOf } from '../../rest/content.ts';
 import type { ApiDependencies } from '../../rest/dependencies.ts';
 import { dateTime, identity, integer, link, list, text, uuid } from '../../rest/description/field-schemas.ts';
 import { linkNext } from '../../rest/hydra.ts';
@@ -172,7 +172,7 @@ function answerPage(ctx: Context, { scope, after }: FeedRequest, page: Page, key
   next.set('after', cursorAt(upTo));
   linkNext(ctx, `${ctx.path}?${next.toString()}`);
   ctx.set('Cache-Control', 'no-store');
-  answerUntagged(ctx, feedJson(items, cursorAt(upTo)));
+  answerJson(ctx, feedJson(items, cursorAt(upTo)), 200, null);
 }
 
 function outdated(why: Sentence, bounds: FeedBounds, scope: FeedScope, key: Buffer): Problem {
