@@ -3,7 +3,7 @@
  * file is faulty, an `ImportFileError` tells the operator what to do.
  */
 
-import { createReadStream } from 'node:fs';
+import { createReadStream, type ReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { pipeline, Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
@@ -46,7 +46,8 @@ export async function openImportFile(path: string, onShare: OnShare): Promise<Im
   try {
     const sizeBytes = path === STANDARD_INPUT ? null : await sizeOf(path);
     const stream = path === STANDARD_INPUT ? process.stdin : createReadStream(path, { highWaterMark: CHUNK_BYTES });
-    const chunks = readChunks(path, stream, countShare(stream, sizeBytes, onShare));
+    const shareRead = () => (sizeBytes === null ? null : (stream as ReadStream).bytesRead / sizeBytes);
+    const chunks = readChunks(path, stream, () => onShare(shareRead()));
     const first = await readHead(chunks);
     if (first.length === 0) throw new ImportFileError(`${path} is empty. Name a file with points of interest.`);
     return { path, head: Buffer.concat(first).subarray(0, HEAD_BYTES), chunks: concatenate(first, chunks) };
@@ -68,9 +69,10 @@ export function asImportFileError(path: string, error: unknown): ImportFileError
   return new ImportFileError(`Cannot read ${path}: ${reason}.`, { cause: error });
 }
 
-/** Yields the decompressed bytes. `stored` yields the bytes of `stream`. */
-async function* readChunks(path: string, stream: Readable, stored: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
+/** Yields the decompressed bytes of `stream`. */
+async function* readChunks(path: string, stream: Readable, onRead: () => void): AsyncGenerator<Buffer> {
   try {
+    const stored = stream.iterator() as AsyncIterableIterator<Buffer>;
     const first = await stored.next();
     if (first.done === true) return;
     const whole = Readable.from(concatenate([first.value], stored));
@@ -78,7 +80,10 @@ async function* readChunks(path: string, stream: Readable, stored: AsyncGenerato
     const chunks = isGzip(first.value)
       ? pipeline(whole, createGunzip({ chunkSize: CHUNK_BYTES }), () => undefined)
       : whole;
-    for await (const chunk of chunks) yield chunk as Buffer;
+    for await (const chunk of chunks) {
+      onRead();
+      yield chunk as Buffer;
+    }
   } catch (error) {
     throw asImportFileError(path, error);
   } finally {
@@ -94,15 +99,6 @@ function isGzip(bytes: Buffer): boolean {
 async function* concatenate(first: readonly Buffer[], rest: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   yield* first;
   yield* rest;
-}
-
-async function* countShare(stream: Readable, sizeBytes: number | null, onShare: OnShare): AsyncGenerator<Buffer> {
-  let readBytes = 0;
-  for await (const chunk of stream as AsyncIterable<Buffer>) {
-    readBytes += chunk.length;
-    onShare(sizeBytes === null ? null : readBytes / sizeBytes);
-    yield chunk;
-  }
 }
 
 /** Reads up to the end of a line, or until enough bytes have arrived, because a pipe may deliver small pieces. */
