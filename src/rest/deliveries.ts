@@ -34,6 +34,7 @@ import { collection, identityOf, type Paging } from './hydra.ts';
 import type { QueryLimiter } from './limits.ts';
 import { notFound, Problem } from './problem.ts';
 import {
+  ADVERT_URL,
   CREATED_AT,
   choiceParameter,
   PAGING,
@@ -54,15 +55,13 @@ export const SEARCH_DELIVERY_PARAMETERS = {
 } as const;
 
 const ENDPOINT_LENGTH_MAX = 2_048;
-/** Below the limit of Node.js for the request line and headers, 16 KiB in total. */
-const URL_LENGTH_MAX = 15_000;
 
 export const DELIVERY_LIST_PARAMETERS = {
   search: referenceParameter('The search whose deliveries are listed; without it, those of all searches.', 'searches'),
   match: referenceParameter('The match of the deliveries.', 'matches'),
   property: referenceParameter('The property of the deliveries.', 'documents/properties'),
   advert: referenceParameter('UUID of an advert of the property.', 'adverts'),
-  url: textParameter('The URL of one of its adverts on the portal; the part after # is ignored.', URL_LENGTH_MAX),
+  url: ADVERT_URL,
   endpoint: textParameter('Destination: a URL, or a `mailto:` address for an e-mail.', ENDPOINT_LENGTH_MAX),
   event: choiceParameter('Kind of event.', EVENT_KINDS),
   channel: choiceParameter('Channel.', DELIVERY_CHANNELS),
