@@ -41,18 +41,12 @@ export interface PresentSearch {
   readonly document: Readonly<Record<string, unknown>>;
 }
 
-/** The members of a new search. Throws a 422 `Problem`. */
-export async function readNewSearch(body: unknown, rules: InputRules): Promise<SearchMembers> {
+/** The members of a new search, or of the search of a preview, which needs no title. Throws a 422 `Problem`. */
+export async function readNewSearch(body: unknown, rules: InputRules, needsTitle = true): Promise<SearchMembers> {
   const violations = new Violations();
   const changes = await readChanges(body, null, rules, violations);
-  if (isRecord(body) && !Object.hasOwn(body, 'title')) violations.add(['title'], FAULTS.required, 'required');
-  return finish({ title: '', ...SEARCH_DEFAULTS, ...changes }, changes, violations);
-}
-
-/** The members of the search of a preview, which needs no title. Throws a 422 `Problem`. */
-export async function readPreviewedSearch(body: unknown, rules: InputRules): Promise<SearchMembers> {
-  const violations = new Violations();
-  const changes = await readChanges(body, null, rules, violations);
+  if (needsTitle && isRecord(body) && !Object.hasOwn(body, 'title'))
+    violations.add(['title'], FAULTS.required, 'required');
   return finish({ title: '', ...SEARCH_DEFAULTS, ...changes }, changes, violations);
 }
 

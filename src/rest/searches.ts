@@ -10,6 +10,7 @@ import { EMAIL_STATUSES } from '../engine/domain/mail.ts';
 import { COMBINATIONS_MAX } from '../engine/domain/points-criterion.ts';
 import type { Search } from '../engine/domain/search.ts';
 import type { SearchLimits } from '../engine/domain/search-limits.ts';
+import type { ClientLimits } from '../engine/store/clients.ts';
 import type { Queryable } from '../engine/store/database.ts';
 import { listSearches, readSearchesOf } from '../engine/store/search-listing.ts';
 import { CombinationLimitError, SearchLimitError } from '../engine/store/search-totals.ts';
@@ -17,7 +18,7 @@ import { createSearch, createSearchOnce, deleteSearch, readSearch, updateSearch 
 import { listSiteCategories, type SiteCategory } from '../engine/store/site-categories.ts';
 import { principalOf } from './auth.ts';
 import { acceptable, answer, answerStream, answerVersion, isConditional, requireMeant } from './content.ts';
-import type { ApiDependencies } from './dependencies.ts';
+import type { ApiDependencies, EndpointRules } from './dependencies.ts';
 import { collection, offsetOf } from './hydra.ts';
 import { once } from './idempotency.ts';
 import { jsonBody } from './json-body.ts';
@@ -54,10 +55,10 @@ export function searchRoutes(router: Router, dependencies: ApiDependencies, limi
 
   router.post('/searches', acceptable, jsonBody, async (ctx) => {
     const { clientId } = principalOf(ctx);
-    const limits = limitsOf(ctx, dependencies);
+    const limits = limitsOf(principalOf(ctx), dependencies.settings.searchLimits);
     const { made: search, isNew } = await once(ctx, database, {
       async prepare() {
-        const members = await readNewSearch(ctx.request.body, inputRules(ctx, dependencies));
+        const members = await readNewSearch(ctx.request.body, inputRules(ctx.state.baseUrl, dependencies));
         const estimate = await prepareEstimate?.();
         return { members, matchesPerMille: (await estimate?.(members)) ?? 0, limits };
       },
@@ -80,14 +81,14 @@ export function searchRoutes(router: Router, dependencies: ApiDependencies, limi
     const stored = await ownSearch(ctx, dependencies);
     const [document = {}] = await searchDocuments([stored], dependencies);
     const present = { members: stored.members, document, isPatch: ctx.method === 'PATCH' };
-    const { merge } = await readSearchChange(ctx.request.body, present, inputRules(ctx, dependencies));
+    const { merge } = await readSearchChange(ctx.request.body, present, inputRules(ctx.state.baseUrl, dependencies));
     const requirePresent = await precondition(ctx, dependencies);
     const search = await updateSearch(database, principalOf(ctx).clientId, id, {
       merge(present) {
         requirePresent(present);
         return merge(present.members);
       },
-      limits: limitsOf(ctx, dependencies),
+      limits: limitsOf(principalOf(ctx), dependencies.settings.searchLimits),
       isConsentRequired: dependencies.settings.isConsentRequired,
       ...(prepareEstimate && { estimate: await prepareEstimate() }),
     }).catch(refuseBeyond);
@@ -149,13 +150,13 @@ const CHANGED_BY_OTHERS: ReadonlySet<string> = new Set([
   'emailFrequencyChosen',
 ]);
 
-function limitsOf(ctx: Context, { settings: { searchLimits } }: ApiDependencies): SearchLimits {
-  const { searchesMax, polygonCornersMax, excludedWordsMax, matchesPerAdvertMax } = principalOf(ctx);
+/** The client's own limits, or the defaults. */
+export function limitsOf(client: ClientLimits, defaults: SearchLimits): SearchLimits {
   return {
-    searches: searchesMax ?? searchLimits.searches,
-    polygonCorners: polygonCornersMax ?? searchLimits.polygonCorners,
-    excludedWords: excludedWordsMax ?? searchLimits.excludedWords,
-    matchesPerAdvert: matchesPerAdvertMax ?? searchLimits.matchesPerAdvert,
+    searches: client.searchesMax ?? defaults.searches,
+    polygonCorners: client.polygonCornersMax ?? defaults.polygonCorners,
+    excludedWords: client.excludedWordsMax ?? defaults.excludedWords,
+    matchesPerAdvert: client.matchesPerAdvertMax ?? defaults.matchesPerAdvert,
   };
 }
 
@@ -238,10 +239,13 @@ function lookupsWith(categories: readonly SiteCategory[], { reference, settings 
   return { reference, siteCategories, mailRules: settings };
 }
 
-export function inputRules(ctx: Context, { database, reference, settings }: ApiDependencies): InputRules {
+type RuleSources = Pick<ApiDependencies, 'database' | 'reference'> & { readonly settings: EndpointRules };
+
+/** `baseUrl`: the URL of this service that the client uses. */
+export function inputRules(baseUrl: string, { database, reference, settings }: RuleSources): InputRules {
   return {
     reference,
-    baseUrl: String(ctx.state.baseUrl ?? ''),
+    baseUrl,
     allowPrivateEndpoints: settings.allowPrivateEndpoints,
     endpointPorts: settings.endpointPorts,
     siteCategoryIds: async () => new Set((await listSiteCategories(database)).map(({ id }) => id)),

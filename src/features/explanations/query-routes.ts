@@ -28,7 +28,7 @@ import {
   readQuery,
   textParameter,
 } from '../../rest/query.ts';
-import { readPreviewedSearch } from '../../rest/search-input.ts';
+import { readNewSearch } from '../../rest/search-input.ts';
 import { idOf, inputRules } from '../../rest/searches.ts';
 import { THINGS } from '../../rest/sentences.ts';
 import { integer } from '../../values.ts';
@@ -159,7 +159,7 @@ export function previewRoutes(router: Router, dependencies: ApiDependencies, lim
   router.post('/searches/preview', acceptable, jsonBody, async (ctx) => {
     const { days, sample, places } = readQuery(ctx, PREVIEW_PARAMETERS);
     const figures = await limiter.run(ctx, async (gone) => {
-      const members = await readPreviewedSearch(ctx.request.body, inputRules(ctx, dependencies));
+      const members = await readNewSearch(ctx.request.body, inputRules(ctx.state.baseUrl, dependencies), false);
       const most = { sampleMax: sample, placesMax: places };
       return askQuery('preview', { members, days, ...most, now: dependencies.now() }, gone);
     });
