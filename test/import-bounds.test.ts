@@ -26,8 +26,7 @@ function endlessFile(begin: string, again: string, bytesMax = 64 * MEBIBYTE): Im
 
 async function readPoints(file: ImportFile, format: PointFormat): Promise<number> {
   let points = 0;
-  const batches = readPointFile(file, format, createTally(format));
-  for await (const batch of batches) points += batch.length;
+  for await (const _ of readPointFile(file, format, createTally(format))) points += 1;
   return points;
 }
 

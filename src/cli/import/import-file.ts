@@ -171,14 +171,11 @@ export const JSON_SEQUENCE = '$';
  * memory. The parser's work grows with the depth of values, and its memory with their length. Both have limits far
  * above any map. Throws `ImportFileError` if the file is not JSON, ends early or exceeds a limit.
  */
-export async function* readJsonValues(
-  file: ImportFile,
-  path: string,
-  onValue: (value: unknown) => void,
-): AsyncGenerator<void> {
+export async function* readJsonValues(file: ImportFile, path: string): AsyncGenerator {
   const isSequence = path === JSON_SEQUENCE;
   const parser = new JSONParser({ paths: [path], keepStack: false, ...(isSequence && { separator: '' }) });
   const depthBetweenValues = path.split('.').length - 1;
+  const found: unknown[] = [];
   let depth = 0;
   let valueBytes = 0;
   parser.onToken = ({ token }) => {
@@ -187,7 +184,7 @@ export async function* readJsonValues(
     if (depth > DEPTH_MAX) throw new Error(`it is nested more than ${DEPTH_MAX} levels deep`);
     if (depth <= depthBetweenValues) valueBytes = 0;
   };
-  parser.onValue = ({ value }) => onValue(value);
+  parser.onValue = ({ value }) => void found.push(value);
   try {
     let isFirst = true;
     for await (const chunk of file.chunks) {
@@ -196,9 +193,10 @@ export async function* readJsonValues(
       const bytes = isFirst ? withoutByteOrderMark(chunk) : chunk;
       parser.write(isSequence ? withoutSeparators(bytes) : bytes);
       isFirst = false;
-      yield;
+      yield* found.splice(0);
     }
     if (!parser.isEnded) parser.end();
+    yield* found;
   } catch (error) {
     throw asImportFileError(file.path, error);
   }

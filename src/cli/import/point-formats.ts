@@ -24,6 +24,8 @@ import { describeTags, facilitiesOf, type Tags, tidyName } from './osm-tags.ts';
 export const POINT_FORMATS = ['geojson', 'geojson-seq', 'annuaire-education'] as const;
 export type PointFormat = (typeof POINT_FORMATS)[number];
 
+const BATCH_SIZE = 1_000;
+
 /** What an import has read, kept and omitted so far. */
 export interface ImportTally {
   /** If empty, the format is detected from the first bytes. */
@@ -63,14 +65,17 @@ export async function* readPoints(
     onProgress();
   });
   tally.format ||= detectPointFormat(file);
-  let isEmpty = true;
-  for await (const batch of readPointFile(file, tally.format, tally)) {
-    if (batch.length === 0) continue;
-    isEmpty = false;
-    for (const { facility } of batch) tally.kept[facility] += 1;
+  let batch: PointOfInterest[] = [];
+  for await (const point of readPointFile(file, tally.format, tally)) {
+    tally.kept[point.facility] += 1;
+    batch.push(point);
+    if (batch.length < BATCH_SIZE) continue;
     yield batch;
+    batch = [];
   }
-  if (isEmpty) throw new ImportFileError(`${path} contains no point of interest. The former points remain.`);
+  if (batch.length > 0) yield batch;
+  if (Object.values(tally.kept).every((count) => count === 0))
+    throw new ImportFileError(`${path} contains no point of interest. The former points remain.`);
   onProgress();
 }
 
@@ -103,7 +108,7 @@ export function readPointFile(
   file: ImportFile,
   format: PointFormat,
   tally: ImportTally,
-): AsyncIterable<readonly PointOfInterest[]> {
+): AsyncIterable<PointOfInterest> {
   switch (format) {
     case 'geojson':
       return readFeatures(file, '$.features.*', tally);
@@ -116,27 +121,17 @@ export function readPointFile(
 
 const DIRECTORY_COLUMNS = ['nom_etablissement', 'type_etablissement', 'latitude', 'longitude'] as const;
 
-const BATCH_SIZE = 1_000;
-
 /**
  * Reads schools from the "annuaire de l'éducation" of the French ministry (data.education.gouv.fr), as CSV with commas
  * or semicolons. The flags `Ecole_maternelle` and `Ecole_elementaire` determine the type of a primary school. The
  * directory also lists inspectorates, rectorates and guidance centres, which are imported as schools without a type.
  */
-async function* readEducationDirectory(
-  file: ImportFile,
-  tally: ImportTally,
-): AsyncGenerator<readonly PointOfInterest[]> {
-  let batch: PointOfInterest[] = [];
+async function* readEducationDirectory(file: ImportFile, tally: ImportTally): AsyncGenerator<PointOfInterest> {
   for await (const row of readCsvRows(file, DIRECTORY_COLUMNS)) {
     tally.read++;
     const school = schoolOf(row, tally);
-    if (school !== null) batch.push(school);
-    if (batch.length < BATCH_SIZE) continue;
-    yield batch;
-    batch = [];
+    if (school !== null) yield school;
   }
-  yield batch;
 }
 
 function schoolOf(row: CsvRow, tally: ImportTally): PointOfInterest | null {
@@ -188,21 +183,11 @@ function schoolTypeOf(row: CsvRow): SchoolType | null {
  * flat or under `tags` (as from overpass-turbo and osmtogeojson), or our own names: `facility` (or `type`), `name`,
  * `schoolType`, `operatorType`. A geometry other than a point is replaced by the centre of its bounding box.
  */
-async function* readFeatures(
-  file: ImportFile,
-  path: string,
-  tally: ImportTally,
-): AsyncGenerator<readonly PointOfInterest[]> {
-  let batch: PointOfInterest[] = [];
-  const take = (feature: unknown) => {
+async function* readFeatures(file: ImportFile, path: string, tally: ImportTally): AsyncGenerator<PointOfInterest> {
+  for await (const feature of readJsonValues(file, path)) {
     tally.read++;
-    batch.push(...pointsOf(feature, tally));
-  };
-  for await (const _ of readJsonValues(file, path, take)) {
-    if (batch.length > 0) yield batch;
-    batch = [];
+    yield* pointsOf(feature, tally);
   }
-  yield batch;
 }
 
 function pointsOf(feature: unknown, tally: ImportTally): readonly PointOfInterest[] {
