@@ -249,6 +249,13 @@ export class Violations {
   }
 }
 
+/** A 422 `Problem` with one error; `detail`: the sentence for it, if it is not the message with its path. */
+export function invalid(path: Path, message: Sentence, code: ViolationCode, detail?: Sentence): Problem {
+  const propertyPath = textOf(path);
+  const extra = { violations: [{ propertyPath, message, code }], members: { violationCount: 1 } };
+  return new Problem(422, detail ?? ofMember(propertyPath, message), extra);
+}
+
 /** `includedCities[2]`, `expressions[0][0].options.include`; a long path is cut, with an ellipsis. */
 function textOf(path: Path): string {
   let text = '';

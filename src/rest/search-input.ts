@@ -23,7 +23,7 @@ import { criteriaOf, SEARCH_DEFAULTS, type SearchMembers } from '../engine/domai
 import type { Reference } from '../engine/reference/communes.ts';
 import type { EndpointRules } from './dependencies.ts';
 import { isIgnored, isRecord, REFUSED } from './member-rules.ts';
-import { type Path, Violations } from './problem.ts';
+import { invalid, type Path, Violations } from './problem.ts';
 import { SEARCH_MEMBERS, type SearchInput, type SearchMemberName } from './search-schema.ts';
 import { FAULTS, KINDS_OF_MEMBER, type Sentence } from './sentences.ts';
 
@@ -45,8 +45,7 @@ export interface PresentSearch {
 export async function readNewSearch(body: unknown, rules: InputRules, needsTitle = true): Promise<SearchMembers> {
   const violations = new Violations();
   const changes = await readChanges(body, null, rules, violations);
-  if (needsTitle && isRecord(body) && !Object.hasOwn(body, 'title'))
-    violations.add(['title'], FAULTS.required, 'required');
+  if (needsTitle && !Object.hasOwn(body as object, 'title')) violations.add(['title'], FAULTS.required, 'required');
   return finish({ title: '', ...SEARCH_DEFAULTS, ...changes }, changes, violations);
 }
 
@@ -182,11 +181,7 @@ async function readChanges(
   rules: InputRules,
   violations: Violations,
 ): Promise<Partial<SearchMembers>> {
-  if (!isRecord(body)) {
-    violations.add([], FAULTS.objectBody, 'invalid_type');
-    violations.throwAny();
-    return {};
-  }
+  if (!isRecord(body)) throw invalid([], FAULTS.objectBody, 'invalid_type');
   const input: Record<string, unknown> = {};
   const kept: Record<string, unknown> = {};
   for (const name of Object.keys(body)) {

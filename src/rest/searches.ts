@@ -23,7 +23,7 @@ import { collection, offsetOf } from './hydra.ts';
 import { once } from './idempotency.ts';
 import { jsonBody } from './json-body.ts';
 import { ConcurrencyLimit, type QueryLimiter } from './limits.ts';
-import { notFound, Problem, Violations } from './problem.ts';
+import { invalid, notFound, Problem } from './problem.ts';
 import { booleanParameter, choiceParameter, orderParameter, PAGING, readQuery, textParameter } from './query.ts';
 import { type Lookups, searchDocument, searchIri } from './search-document.ts';
 import { type InputRules, readNewSearch, readSearchChange } from './search-input.ts';
@@ -161,11 +161,8 @@ export function limitsOf(client: ClientLimits, defaults: SearchLimits): SearchLi
 }
 
 function refuseBeyond(error: unknown): never {
-  if (error instanceof CombinationLimitError) {
-    const violations = new Violations();
-    violations.add(error.path, FAULTS.combinations(COMBINATIONS_MAX), 'too_long');
-    violations.throwAny();
-  }
+  if (error instanceof CombinationLimitError)
+    throw invalid(error.path, FAULTS.combinations(COMBINATIONS_MAX), 'too_long');
   if (!(error instanceof SearchLimitError)) throw error;
   const { limit, maximum, used, added } = error;
   const detail = REFUSALS.beyond(limit, maximum, used, added);
