@@ -153,7 +153,8 @@ function add(counts: Map<string, number>, key: string, by: number): void {
   else counts.set(key, count);
 }
 
-function refuse(detail: Sentence, seconds: number, headers: Readonly<Record<string, string>> = {}): never {
+/** Throws a 429 `Problem`. */
+export function refuse(detail: Sentence, seconds: number, headers: Readonly<Record<string, string>> = {}): never {
   throw new Problem(429, detail, { headers: { 'Retry-After': String(seconds), ...headers } });
 }
 

@@ -22,7 +22,7 @@ import type { ApiDependencies, EndpointRules } from './dependencies.ts';
 import { collection, offsetOf } from './hydra.ts';
 import { once } from './idempotency.ts';
 import { jsonBody } from './json-body.ts';
-import { ConcurrencyLimit, type QueryLimiter } from './limits.ts';
+import { ConcurrencyLimit, type QueryLimiter, refuse } from './limits.ts';
 import { invalid, notFound, Problem } from './problem.ts';
 import { booleanParameter, choiceParameter, orderParameter, PAGING, readQuery, textParameter } from './query.ts';
 import { type Lookups, searchDocument, searchIri } from './search-document.ts';
@@ -263,7 +263,7 @@ function createLargeAnswers(): AnswerPage {
   const pages = new ConcurrencyLimit(LIMITED.largePages, LARGE_PAGES);
   return (ctx, envelope, members) => {
     const leave = pages.tryEnter(principalOf(ctx).clientId);
-    if (leave === null) throw new Problem(429, REFUSALS.largePage, { headers: { 'Retry-After': '1' } });
+    if (leave === null) refuse(REFUSALS.largePage, 1);
     ctx.res.once('close', leave);
     answerStream(ctx, Readable.from(textOf(envelope, members)));
   };
