@@ -62,15 +62,12 @@ export function consoleRoutes(router: Router, { settings, reference }: ApiDepend
     const code = String(ctx.params.department);
     const outlines = departments.has(code) ? null : reference.outlinesOf(code);
     if (outlines !== null) departments.set(code, assetOf('communes', 'json', JSON_TYPE, JSON.stringify(outlines), 10));
-    const asset = await departments.get(code);
-    if (asset === undefined) throw notFound(THINGS.consoleFile);
-    answerAsset(ctx, asset, FOR_A_DAY);
+    answerAsset(ctx, (await departments.get(code)) ?? notFound(THINGS.consoleFile), FOR_A_DAY);
   });
 
   router.get('/console/:asset', async (ctx) => {
     const asset = (await ready()).assets.get(String(ctx.params.asset));
-    if (asset === undefined) throw notFound(THINGS.consoleFile);
-    answerAsset(ctx, asset, FOR_EVER);
+    answerAsset(ctx, asset ?? notFound(THINGS.consoleFile), FOR_EVER);
   });
 }
 

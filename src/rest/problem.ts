@@ -61,8 +61,9 @@ export class Problem extends Error {
   }
 }
 
-export function notFound(what: Thing): Problem {
-  return new Problem(404, REFUSALS.notFound(what));
+/** Throws a 404 `Problem`. */
+export function notFound(what: Thing): never {
+  throw new Problem(404, REFUSALS.notFound(what));
 }
 
 export function problemBody(problem: Problem, requestId: string, language: Language): Record<string, unknown> {

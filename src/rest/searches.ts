@@ -92,7 +92,7 @@ export function searchRoutes(router: Router, dependencies: ApiDependencies, limi
       isConsentRequired: dependencies.settings.isConsentRequired,
       ...(prepareEstimate && { estimate: await prepareEstimate() }),
     }).catch(refuseBeyond);
-    if (search === null) throw notFound(THINGS.search);
+    if (search === null) notFound(THINGS.search);
     await searchChanged();
     await answerSearch(ctx, search, dependencies);
   };
@@ -103,7 +103,7 @@ export function searchRoutes(router: Router, dependencies: ApiDependencies, limi
     const id = searchIdOf(ctx);
     const requirePresent = await precondition(ctx, dependencies);
     const isDeleted = await deleteSearch(database, principalOf(ctx).clientId, id, requirePresent);
-    if (!isDeleted) throw notFound(THINGS.search);
+    if (!isDeleted) notFound(THINGS.search);
     await searchChanged();
     ctx.status = 204;
   });
@@ -185,9 +185,7 @@ export async function ownSearch(
   { database }: Pick<ApiDependencies, 'database'>,
   id: Uuid = searchIdOf(ctx),
 ): Promise<Search> {
-  const search = await readSearch(database, principalOf(ctx).clientId, id);
-  if (search === null) throw notFound(THINGS.search);
-  return search;
+  return (await readSearch(database, principalOf(ctx).clientId, id)) ?? notFound(THINGS.search);
 }
 
 function searchIdOf(ctx: Context): Uuid {
@@ -196,9 +194,7 @@ function searchIdOf(ctx: Context): Uuid {
 
 /** The UUID in the path. Throws a 404 `Problem` for a malformed one: there is no such resource. */
 export function idOf(ctx: Context, what: Thing): Uuid {
-  const id = parseUuid(String(ctx.params.id));
-  if (id === null) throw notFound(what);
-  return id;
+  return parseUuid(String(ctx.params.id)) ?? notFound(what);
 }
 
 export async function answerSearch(

@@ -65,13 +65,12 @@ export function secretRoutes(router: Router, { database, secretsChanged }: ApiDe
 
   router.get('/webhook-secrets/:id', acceptable, async (ctx) => {
     const secret = await readWebhookSecret(database, principalOf(ctx).clientId, idOf(ctx, WHAT));
-    if (secret === null) throw notFound(WHAT);
-    answer(ctx, webhookSecretDocument(secret));
+    answer(ctx, webhookSecretDocument(secret ?? notFound(WHAT)));
   });
 
   router.delete('/webhook-secrets/:id', async (ctx) => {
     const isDeleted = await deleteWebhookSecret(database, principalOf(ctx).clientId, idOf(ctx, WHAT));
-    if (!isDeleted) throw notFound(WHAT);
+    if (!isDeleted) notFound(WHAT);
     secretsChanged();
     ctx.status = 204;
   });

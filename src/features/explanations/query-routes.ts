@@ -57,8 +57,7 @@ export function foundPropertyRoutes(
     const search = { clientId: principalOf(ctx).clientId, searchId: idOf(ctx, THINGS.search) };
     const requested = { ...search, ...orderOf(query), ...offsetOf(query), mark: query.mark, text: query.text };
     const { found, members } = await limiter.run(ctx, async (gone) => {
-      const listed = await askQuery('foundProperties', requested, gone);
-      if (listed === null) throw notFound(THINGS.search);
+      const listed = (await askQuery('foundProperties', requested, gone)) ?? notFound(THINGS.search);
       return { found: listed, members: await documentsOf(listed, { database, reference }) };
     });
     const parameters = FOUND_PROPERTY_PARAMETERS;

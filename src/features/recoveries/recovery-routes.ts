@@ -83,13 +83,12 @@ export function recoveryRoutes(router: Router, dependencies: ApiDependencies): v
 
   router.get('/recoveries/:id', acceptable, async (ctx) => {
     const recovery = await readRecovery(database, principalOf(ctx).clientId, idOf(ctx, WHAT));
-    if (recovery === null) throw notFound(WHAT);
-    answer(ctx, recoveryDocument(recovery));
+    answer(ctx, recoveryDocument(recovery ?? notFound(WHAT)));
   });
 
   router.delete('/recoveries/:id', async (ctx) => {
     const isKnown = await stopRecovery(database, principalOf(ctx).clientId, idOf(ctx, WHAT));
-    if (!isKnown) throw notFound(WHAT);
+    if (!isKnown) notFound(WHAT);
     ctx.status = 204;
   });
 }

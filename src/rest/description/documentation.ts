@@ -122,9 +122,7 @@ export function documentationRoutes(router: Router, dependencies: ApiDependencie
   router.get('/docs.jsonld', acceptable, (ctx) => answerJson(ctx, hydra(ctx.state.baseUrl)));
 
   router.get('/contexts/:name', acceptable, (ctx) => {
-    const context = jsonLdContext(String(ctx.params.name), ctx.state.baseUrl);
-    if (context === null) throw notFound(THINGS.context);
-    answer(ctx, context);
+    answer(ctx, jsonLdContext(String(ctx.params.name), ctx.state.baseUrl) ?? notFound(THINGS.context));
   });
 
   contractRoutes(router, dependencies);
@@ -300,9 +298,7 @@ function pageRoutes(router: Router, { settings, reference }: ApiDependencies): v
 
   router.get('/docs/:asset', async (ctx) => {
     const asset = String(ctx.params.asset);
-    const known = Object.hasOwn(ASSETS, asset) ? ASSETS[asset] : undefined;
-    if (known === undefined) throw notFound(THINGS.page);
-    const [type, folder] = known;
+    const [type, folder] = (Object.hasOwn(ASSETS, asset) ? ASSETS[asset] : undefined) ?? notFound(THINGS.page);
     const content = read.get(asset) ?? readFile(new URL(asset, folder));
     read.set(asset, content);
     answerBytes(ctx, type, await content);
