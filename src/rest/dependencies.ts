@@ -87,7 +87,7 @@ export interface ApiDependencies {
   readonly database: Database;
   /** A separate connection for requests without a key, key look-ups and unsubscribe links. */
   readonly publicDatabase: Database;
-  /** Separate connections for single explanations. Their statements have a time limit. */
+  /** Separate connections for the queries of `QueryLimiter.runSingle`. Their statements have a time limit. */
   readonly queryDatabase: Database;
   /** Sends a query to a feature's worker thread, which has its own connections. */
   readonly askThread: AskThread;

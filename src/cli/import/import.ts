@@ -11,7 +11,8 @@ import { createTally, POINT_FORMATS, type PointFormat, readPoints } from './poin
 
 /**
  * Replaces the points of one source with those of a file. Other sources keep their points, and a running service loads
- * the change. Throws `ImportFileError`, `CommandError` or, if interrupted, `InterruptedError`. Then nothing is imported.
+ * the change. If it throws `ImportFileError`, `CommandError` or (when interrupted) `InterruptedError`, nothing is
+ * imported.
  */
 export async function importPointFile(
   database: Database,
