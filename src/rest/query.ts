@@ -103,6 +103,12 @@ export function textParameter(description: string, lengthMax = 255): ParameterRu
   return unlessEmpty(parameter(description, text(lengthMax), null));
 }
 
+/** The longest text is below the limit of Node.js for the request line and headers, 16 KiB in total. */
+export const ADVERT_URL = textParameter(
+  'The URL of one of its adverts on the portal; the part after # is ignored.',
+  15_000,
+);
+
 /** The same rule, accepted but left out of the documentation. */
 export function undocumented<Value>(rule: ParameterRule<Value>): ParameterRule<Value> {
   return { ...rule, isUndocumented: true };

@@ -330,7 +330,6 @@ export const REFUSALS = {
   thisIdempotencyKey: ({ en, fr }: Sentence) => both(`this Idempotency-Key ${en}`, `cette Idempotency-Key ${fr}`),
   andMore: (more: number) => both(`and ${more} more`, `et ${count(more)} de plus`),
   endpoint: ({ en, fr }: Sentence) => both(`The endpoint ${en}.`, `L’adresse ${fr}.`),
-  deliversNot: both('This process does not send webhooks.', 'Ce processus n’envoie pas de webhooks.'),
   eventType: (kinds: string) =>
     both(`eventType is required: one of ${kinds}.`, `eventType est obligatoire, l’un de : ${kinds}.`),
   eventTypes: both('eventType and type contradict each other.', 'eventType et type se contredisent.'),
