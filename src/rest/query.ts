@@ -32,8 +32,8 @@ export type ParsedQuery<R extends Rules> = {
 };
 
 /**
- * Reads the query; the rule of an absent parameter gets an empty list of values. Throws a 400 `Problem` that names
- * every error and carries the `hydra:search` template of the collection, which lists the known parameters.
+ * Reads the query; the rule of an absent parameter gets an empty list of values. Throws a 400 `Problem` that names the
+ * first unknown parameter and all other errors, and carries the `hydra:search` template of the collection.
  */
 export function readQuery<R extends Rules>(ctx: Context, rules: R): ParsedQuery<R> {
   const found = new Map<string, string[]>();
@@ -102,6 +102,12 @@ function unlessEmpty<Value>(rule: ParameterRule<Value>): ParameterRule<Value> {
 export function textParameter(description: string, lengthMax = 255): ParameterRule<string | null> {
   return unlessEmpty(parameter(description, text(lengthMax), null));
 }
+
+/** The longest text is below the limit of Node.js for the request line and headers, 16 KiB in total. */
+export const ADVERT_URL = textParameter(
+  'The URL of one of its adverts on the portal; the part after # is ignored.',
+  15_000,
+);
 
 /** The same rule, accepted but left out of the documentation. */
 export function undocumented<Value>(rule: ParameterRule<Value>): ParameterRule<Value> {

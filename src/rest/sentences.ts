@@ -1,5 +1,5 @@
 /**
- * Every sentence that refuses a request, in both languages: English unless `Accept-Language` prefers French (decisions,
+ * Sentences that refuse a request, in both languages: English unless `Accept-Language` prefers French (decisions,
  * section 7). A sentence about a member or a parameter follows its name.
  */
 
@@ -137,7 +137,7 @@ export const FAULTS = {
   anotherBody: both('was already sent with another body', 'a déjà été envoyé avec un autre corps'),
 } as const;
 
-/** The resource in the message about an unknown member. */
+/** The kind of member in the message about an unknown member of a body. */
 export const KINDS_OF_MEMBER = {
   search: both('a member of a search', 'un membre d’une recherche'),
   recovery: both('a member of a recovery', 'un membre d’un rattrapage'),
@@ -330,7 +330,6 @@ export const REFUSALS = {
   thisIdempotencyKey: ({ en, fr }: Sentence) => both(`this Idempotency-Key ${en}`, `cette Idempotency-Key ${fr}`),
   andMore: (more: number) => both(`and ${more} more`, `et ${count(more)} de plus`),
   endpoint: ({ en, fr }: Sentence) => both(`The endpoint ${en}.`, `L’adresse ${fr}.`),
-  deliversNot: both('This process does not send webhooks.', 'Ce processus n’envoie pas de webhooks.'),
   eventType: (kinds: string) =>
     both(`eventType is required: one of ${kinds}.`, `eventType est obligatoire, l’un de : ${kinds}.`),
   eventTypes: both('eventType and type contradict each other.', 'eventType et type se contredisent.'),

@@ -12,11 +12,10 @@ import { type Client, createClient, findClientByName } from '../../engine/store/
 import type { Database } from '../../engine/store/database.ts';
 import { listSearches, readSearchesOf } from '../../engine/store/search-listing.ts';
 import { createSearch } from '../../engine/store/searches.ts';
-import { listSiteCategories } from '../../engine/store/site-categories.ts';
 import { FEATURES } from '../../features.ts';
 import { Problem, type Violation } from '../../rest/problem.ts';
 import { type InputRules, readNewSearch } from '../../rest/search-input.ts';
-import { refuseBeyond } from '../../rest/searches.ts';
+import { inputRules, limitsOf, refuseBeyond } from '../../rest/searches.ts';
 import { CommandError, cannotRead, print, printable } from '../terminal.ts';
 
 type Document = Readonly<Record<string, unknown>>;
@@ -51,13 +50,8 @@ export async function importSearches(
   if (documents === null)
     throw new CommandError(`${path} contains no searches. Name a file with answers to GET /searches, as JSON.`);
   const client = (await findClientByName(database, clientName)) ?? (await createClient(database, { name: clientName }));
-  const rules: InputRules = {
-    reference: await loadReference(),
-    baseUrl: config.api.publicUrl ?? '',
-    allowPrivateEndpoints: config.allowPrivateEndpoints,
-    endpointPorts: config.endpointPorts,
-    siteCategoryIds: async () => new Set((await listSiteCategories(database)).map(({ id }) => id)),
-  };
+  const sources = { database, reference: await loadReference(), settings: config };
+  const rules = inputRules(config.api.publicUrl ?? '', sources);
   const stored = await readStoredMembers(database, client);
   const estimate = await FEATURES.find((feature) => feature.estimate)?.estimate?.(database)();
   const counts = { created: 0, present: 0, refused: 0, lines: 0, matchesPerMille: 0 };
@@ -168,12 +162,7 @@ async function create(
   { searchLimits }: Config,
   report: (line: string) => void,
 ): Promise<boolean> {
-  const limits = {
-    searches: client.searchesMax ?? searchLimits.searches,
-    polygonCorners: client.polygonCornersMax ?? searchLimits.polygonCorners,
-    excludedWords: client.excludedWordsMax ?? searchLimits.excludedWords,
-    matchesPerAdvert: client.matchesPerAdvertMax ?? searchLimits.matchesPerAdvert,
-  };
+  const limits = limitsOf(client, searchLimits);
   try {
     await createSearch(database, client.id, members, { limits, matchesPerMille }).catch(refuseBeyond);
     return true;
