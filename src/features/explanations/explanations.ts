@@ -124,7 +124,7 @@ const FoundProperty = z.strictObject({
   ...PropertyDocument.shape,
   ...identity('FoundProperty'),
   match: link('Match', 'The match; null if there is no match.').nullable(),
-  matchedAt: dateTimeOrNull('When the match began; null if there is no match.'),
+  matchedAt: dateTimeOrNull('When the match began or was first notified; null if there is no match.'),
   satisfiedSince: dateTimeOrNull(
     'Time of its creation, or of the last price or surface change that made it satisfy the search; null while it ' +
       'does not.',
