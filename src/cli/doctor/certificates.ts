@@ -40,6 +40,9 @@ function fileFinding(setting: string, path: string, now: Date): Finding {
 function publicFindings({ protocol, hostname, origin }: URL): readonly Finding[] {
   if (protocol !== 'http:' || isLoopback(hostname)) return [];
   return [
-    lookAt(`VIGIE_PUBLIC_URL is ${origin}, so API keys are sent in plaintext.`, 'Put a TLS proxy before the API.'),
+    lookAt(
+      `VIGIE_PUBLIC_URL is ${origin}, so API keys are sent in plaintext.`,
+      'Put a TLS proxy before the API, and set its https URL.',
+    ),
   ];
 }
