@@ -301,7 +301,9 @@ function addHealth(server: Server, names: readonly string[], stopping: AbortSign
       if (watchers.size >= WATCHERS_MAX) {
         watcher.emit(
           'error',
-          statusOf(exhausted('TOO_MANY_WATCHERS', `At most ${WATCHERS_MAX} clients can watch health.`)),
+          statusOf(
+            exhausted('TOO_MANY_WATCHERS', `At most ${WATCHERS_MAX} clients can watch health. Try again later.`),
+          ),
         );
         return;
       }
@@ -332,7 +334,9 @@ function boundHealthCalls(questionMs: number = QUESTION_MS): ServerInterceptor {
     const listener = new ServerListenerBuilder()
       .withOnReceiveMetadata((metadata, next) => {
         if (calls >= CALLS_MAX) {
-          call.sendStatus(statusOf(exhausted('TOO_MANY_CALLS', `At most ${CALLS_MAX} health checks run at once.`)));
+          call.sendStatus(
+            statusOf(exhausted('TOO_MANY_CALLS', `At most ${CALLS_MAX} health checks run at once. Try again.`)),
+          );
           return;
         }
         calls += 1;

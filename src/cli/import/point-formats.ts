@@ -44,7 +44,7 @@ export function detectPointFormat(file: ImportFile): PointFormat {
   }
   const columns = csvColumns(file);
   if (DIRECTORY_COLUMNS.every((column) => columns.includes(column))) return 'annuaire-education';
-  throw new ImportFileError(`${path} is in none of the formats ${POINT_FORMATS.join(', ')}.`);
+  throw new ImportFileError(`${path} is in none of the formats ${POINT_FORMATS.join(', ')}. Convert it.`);
 }
 
 /** Yields the points of interest of the file in batches. Throws `ImportFileError` during the iteration. */
