@@ -164,13 +164,9 @@ function deliveryMetrics({ counter, histogram }: Maker) {
       ['missing', 'aborted'],
     ),
     removed: counter('vigie_rows_removed_total', 'Rows that retention has removed', ['table'], RETAINED_TABLES),
-    exhausted: counter('vigie_deliveries_exhausted_total', 'Webhook deliveries that failed with their last attempt'),
+    exhausted: counter('vigie_deliveries_exhausted_total', 'Webhooks that failed with their last attempt'),
     attemptSeconds: histogram('vigie_delivery_attempt_seconds', 'Duration of attempts at webhooks', ATTEMPT_SECONDS),
-    alertSeconds: histogram(
-      'vigie_alert_seconds',
-      'Time from recording a change to its delivered webhook',
-      ALERT_SECONDS,
-    ),
+    alertSeconds: histogram('vigie_alert_seconds', 'Time from recording a change to its webhook', ALERT_SECONDS),
     mailAttempts: counter(
       'vigie_mail_attempts_total',
       'Attempts at e-mails, by result: delivered or the class of the error',

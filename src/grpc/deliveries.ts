@@ -85,8 +85,7 @@ async function retryMailItem(
   name: string,
   { database, requeueMail }: AdminDependencies,
 ): Promise<Delivery> {
-  if (!isWanted)
-    throw failedPrecondition('SEARCH_SILENT', name, 'Its search was deleted, or its notifications were turned off.');
+  if (!isWanted) throw failedPrecondition('SEARCH_SILENT', name, 'Its search was deleted or stopped notifying.');
   const requeued = await requeueMail(id);
   if (requeued === null) throw notFound('Delivery', name);
   // A queued delivery is due, so its next attempt starts now anyway.

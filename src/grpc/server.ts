@@ -301,9 +301,7 @@ function addHealth(server: Server, names: readonly string[], stopping: AbortSign
       if (watchers.size >= WATCHERS_MAX) {
         watcher.emit(
           'error',
-          statusOf(
-            exhausted('TOO_MANY_WATCHERS', `At most ${WATCHERS_MAX} clients can watch health. Try again later.`),
-          ),
+          statusOf(exhausted('TOO_MANY_WATCHERS', `At most ${WATCHERS_MAX} clients can watch health.`)),
         );
         return;
       }
@@ -334,9 +332,7 @@ function boundHealthCalls(questionMs: number = QUESTION_MS): ServerInterceptor {
     const listener = new ServerListenerBuilder()
       .withOnReceiveMetadata((metadata, next) => {
         if (calls >= CALLS_MAX) {
-          call.sendStatus(
-            statusOf(exhausted('TOO_MANY_CALLS', `At most ${CALLS_MAX} health checks run at once. Try again.`)),
-          );
+          call.sendStatus(statusOf(exhausted('TOO_MANY_CALLS', `At most ${CALLS_MAX} health checks run at once.`)));
           return;
         }
         calls += 1;

@@ -159,10 +159,7 @@ export const VIOLATION_CODES = {
   too_long: { en: 'The text, list or JSON is too long.', fr: 'Le texte, la liste ou le JSON est trop long.' },
   too_old: { en: 'The time is before the oldest kept data.', fr: 'La date précède les données conservées.' },
   too_many_parts: { en: 'The body has too many objects and members.', fr: 'Le corps a trop d’objets et de champs.' },
-  min_above_max: {
-    en: 'A minimum is above its maximum, or `since` is too late.',
-    fr: 'Un minimum dépasse son maximum, ou `since` est trop tardif.',
-  },
+  min_above_max: { en: 'A minimum or a start is too high.', fr: 'Un minimum ou un début est trop élevé.' },
   in_both_lists: { en: 'The value is both included and excluded.', fr: 'La valeur est à la fois demandée et exclue.' },
   criterion_not_set: {
     en: '`orMissing` names a criterion that the search does not set.',

@@ -295,11 +295,7 @@ export const SEARCH_MEMBERS = {
     null,
   ),
   ...CRITERION_RULES,
-  hidePropertyContact: nullable(
-    single(FLAG),
-    'Removes contacts from its webhooks, feed, e-mails and explanations.',
-    false,
-  ),
+  hidePropertyContact: nullable(single(FLAG), 'Removes contacts from webhooks, feed, e-mails and explanations.', false),
   notificationEnabled: nullable(single(FLAG), 'Must be true for any delivery to be sent.', false),
   notificationRecipient: address('E-mail address that receives matches, and events of the subscribed kinds.'),
   notificationConsent,

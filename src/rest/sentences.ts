@@ -204,7 +204,6 @@ const LIMITS = {
 export const REFUSALS = {
   notFound: ({ en, fr }: Thing) => both(`${en} was not found.`, `${fr} est introuvable.`),
   noPath: both('This path does not exist.', 'Ce chemin n’existe pas.'),
-  noSearch: both('This search was not found.', 'Cette recherche est introuvable.'),
   notHeld: both(
     'This property is unknown: it was never received, or it expired too long ago.',
     'Ce bien est inconnu : il n’a jamais été reçu, ou a expiré depuis trop longtemps.',
@@ -219,17 +218,10 @@ export const REFUSALS = {
     'The disk of the service is full, and nothing can be saved. Its operator must free space. Try again later.',
     'Le disque du service est plein, et rien ne peut être enregistré. Son exploitant doit libérer de l’espace. Réessayez plus tard.',
   ),
-  bug: both(
-    'Internal error. Give the X-Request-Id of this answer to your operator, whose log has the cause.',
-    'Erreur interne. Donnez le X-Request-Id de cette réponse à votre exploitant : son journal indique la cause.',
-  ),
+  bug: both('Internal error. Tell your operator the request id.', 'Erreur interne. Donnez son id à votre exploitant.'),
   clientGone: both('The client has disconnected.', 'Le client s’est déconnecté.'),
-  clientLeft: both('The client disconnected before the answer.', 'Le client s’est déconnecté avant la réponse.'),
   noKey: both('Send your API key in the header X-API-KEY.', 'Envoyez votre clé d’API dans l’en-tête X-API-KEY.'),
-  unknownKey: both(
-    'This API key is unknown or revoked. Ask your operator for another.',
-    'Cette clé d’API est inconnue ou révoquée. Demandez-en une autre à votre exploitant.',
-  ),
+  unknownKey: both('This API key is unknown or revoked. Use another.', 'Clé d’API inconnue ou révoquée. Remplacez-la.'),
   connections: both('You have too many connections. Close some.', 'Vous avez trop de connexions. Fermez-en.'),
   rate: (perSecond: number, isWriting: boolean) =>
     both(
@@ -237,10 +229,7 @@ export const REFUSALS = {
       `Au plus ${count(perSecond)} requêtes${isWriting ? ' d’écriture' : ''} par seconde. Réessayez dans un instant.`,
     ),
   testRate: (perSecond: number) =>
-    both(
-      `At most ${perSecond} webhook tests per second. Try again in a moment.`,
-      `Au plus ${perSecond} essais de webhook par seconde. Réessayez dans un instant.`,
-    ),
+    both(`At most ${perSecond} tests per second. Try again.`, `Au plus ${perSecond} essais par seconde. Réessayez.`),
   tooManyAtOnce: ({ en, fr }: Sentence, most: number) =>
     both(
       `Too many requests at once (${en}: at most ${most} per client). Try again in a moment.`,
@@ -305,8 +294,7 @@ export const REFUSALS = {
   cursorOld: both('after is older than the items kept', 'after est plus ancien que les éléments conservés'),
   bodyNeeded: both('A JSON body is required.', 'Un corps JSON est obligatoire.'),
   sendOneOf: (types: string) => both(`Send one of ${types}.`, `Envoyez l’un de ces types : ${types}.`),
-  sendUtf8: both('Send the body in UTF-8.', 'Envoyez le corps en UTF-8.'),
-  notUtf8: both('The body is not UTF-8. Send it in UTF-8.', 'Le corps n’est pas en UTF-8. Envoyez-le en UTF-8.'),
+  sendUtf8: both('The body is not UTF-8. Send it in UTF-8.', 'Le corps n’est pas en UTF-8. Envoyez-le en UTF-8.'),
   encoding: both('Content-Encoding must be gzip, deflate or br.', 'Content-Encoding doit être gzip, deflate ou br.'),
   notEncoded: both(
     'The body does not match its Content-Encoding.',

@@ -148,8 +148,8 @@ const START: Command = {
   summary: 'resends the failed webhooks of a client that were created since a given time',
   details:
     'Sends webhooks that failed or wait for a retry, oldest first, with their original ids and bytes, at a pace that ' +
-    'leaves slots for new ones. The recovery runs in the daemon. A client has at most one at a time. To send an item of an ' +
-    'e-mail again, use `deliveries resend`.',
+    'leaves slots for new ones. The recovery runs in the daemon. A client has at most one at a time. To send an item ' +
+    'of an e-mail again, use `deliveries resend`.',
   options: {
     ...optionsOf(START_FIELDS),
     watch: flag('show the progress until the recovery ends'),

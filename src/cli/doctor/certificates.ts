@@ -40,9 +40,6 @@ function fileFinding(setting: string, path: string, now: Date): Finding {
 function publicFindings({ protocol, hostname, origin }: URL): readonly Finding[] {
   if (protocol !== 'http:' || isLoopback(hostname)) return [];
   return [
-    lookAt(
-      `VIGIE_PUBLIC_URL is ${origin}, so API keys are sent in plaintext.`,
-      'Put a TLS proxy before the API, and set its https URL.',
-    ),
+    lookAt(`VIGIE_PUBLIC_URL is ${origin}, so API keys are sent in plaintext.`, 'Put a TLS proxy before the API.'),
   ];
 }

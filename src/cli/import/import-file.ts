@@ -130,8 +130,7 @@ const ROW_LENGTH_MAX = 1_000_000;
 export async function* readCsvRows(file: ImportFile, columns: readonly string[]): AsyncGenerator<CsvRow> {
   const header = csvColumns(file);
   const missing = columns.filter((column) => !header.includes(column));
-  if (missing.length > 0)
-    throw new ImportFileError(`${file.path} has no column ${missing.join(', ')}. Correct its header.`);
+  if (missing.length > 0) throw new ImportFileError(`${file.path} has no column ${missing.join(', ')}.`);
   const parser = parse({
     bom: true,
     delimiter: delimiterOf(file),

@@ -15,11 +15,11 @@ import { acceptable, answer } from '../../rest/content.ts';
 import type { ApiDependencies } from '../../rest/dependencies.ts';
 import { collection, identityOf, offsetOf } from '../../rest/hydra.ts';
 import type { QueryLimiter } from '../../rest/limits.ts';
-import { Problem } from '../../rest/problem.ts';
+import { notFound, Problem } from '../../rest/problem.ts';
 import { PAGING, readQuery, referenceParameter, textParameter } from '../../rest/query.ts';
 import { searchIri } from '../../rest/search-document.ts';
 import { ownSearch } from '../../rest/searches.ts';
-import { languageOf, REFUSALS } from '../../rest/sentences.ts';
+import { languageOf, REFUSALS, THINGS } from '../../rest/sentences.ts';
 import { type Explaining, explainPair, matchReasonOf, reasonSentence, type Subject, subjectOf } from './explanation.ts';
 import type { PairReason } from './pair-history.ts';
 import { queriesOf } from './queries.ts';
@@ -54,7 +54,7 @@ export function explanationRoutes(router: Router, dependencies: ApiDependencies,
       const { number } = await ownSearch(ctx, limiter);
       return explain(number, await findSubject(query, explaining), language, explaining);
     });
-    if (explanation === null) throw new Problem(404, REFUSALS.noSearch);
+    if (explanation === null) throw notFound(THINGS.search);
     answer(ctx, explanation);
   });
 

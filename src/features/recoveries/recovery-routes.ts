@@ -39,16 +39,10 @@ const RECOVERY_PARAMETERS = { ...TIME_ORDERS, ...PAGING } as const;
 
 const RECOVERY_CREATION = {
   since: single(INSTANT, {
-    ...{
-      format: 'date-time',
-      description:
-        'Only webhooks created at this time or later: within the days that deliveries are kept, with an offset.',
-    },
+    format: 'date-time',
+    description: 'Only webhooks created since this time, with an offset, within the days that deliveries are kept.',
   }),
-  until: unlessSaid(
-    single(INSTANT, { format: 'date-time' }),
-    'Only webhooks created at this time or earlier; now by default.',
-  ),
+  until: unlessSaid(single(INSTANT, { format: 'date-time' }), 'Only webhooks created until this time; now by default.'),
   search: unlessSaid(single(uuidIn('searches')), 'The search whose webhooks are sent again; all by default.'),
   endpoint: unlessSaid(single(ENDPOINT_URL), 'The endpoint of the deliveries; all by default.'),
   includeDelivered: unlessSaid(single(FLAG), 'True if delivered webhooks are sent again too.'),

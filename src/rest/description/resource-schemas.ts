@@ -195,7 +195,7 @@ const Search = z.strictObject({
   ...criteria,
   hidePropertyContact: z
     .boolean()
-    .meta({ description: 'Removes contacts from its webhooks, feed, e-mails and explanations.' }),
+    .meta({ description: 'Removes contacts from webhooks, feed, e-mails and explanations.' }),
   notificationEnabled: z.boolean().meta({ description: 'True if matches and events are delivered.' }),
   notificationRecipient: textOrNull('E-mail address.'),
   notificationConsent: consentOrNull,
@@ -267,7 +267,7 @@ const Delivery = z.strictObject({
   createdAt: dateTime('When the change was recorded.'),
   finishedAt: dateTimeOrNull('When it was delivered, failed or cancelled.'),
   deliveredAt: dateTimeOrNull(
-    'When it was first answered with 200 or, for an e-mail, accepted. It stays delivered, even if it is sent again and fails.',
+    'When it was first answered with 200 or, for an e-mail, accepted. It stays delivered, even if a resend fails.',
   ),
   attempts: list(Attempt, 'Oldest first.'),
   body: z.unknown().optional().meta({

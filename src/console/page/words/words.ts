@@ -49,10 +49,7 @@ export const words = {
     'It stays in this tab, and is sent only to this service.',
     'Elle reste dans cet onglet, et n’est envoyée qu’à ce service.',
   ),
-  wrongKey: both(
-    'This key is unknown or revoked. Enter another.',
-    'Cette clé est inconnue ou révoquée. Entrez-en une autre.',
-  ),
+  wrongKey: both('This key is unknown or revoked. Enter another.', 'Clé inconnue ou révoquée. Entrez-en une autre.'),
   lost: both(
     'The service does not answer. The page resumes as soon as it is available.',
     'Le service ne répond pas. La page reprend dès qu’il est disponible.',

@@ -136,8 +136,8 @@ export const AdminServiceService = {
     responseDeserialize: (value: Buffer): Status => Status.decode(value),
   },
   /**
-   * Pauses a stage on every instance. Work in progress ends; adverts wait in JetStream, deliveries in PostgreSQL. Nothing
-   * is lost. Pausing a paused stage changes nothing. The pause outlives restarts.
+   * Pauses a stage on every instance. Work in progress ends; adverts wait in JetStream, deliveries in PostgreSQL.
+   * Nothing is lost. Pausing a paused stage changes nothing. The pause outlives restarts.
    */
   pauseStage: {
     path: "/vigie.admin.v1.AdminService/PauseStage" as const,
@@ -638,8 +638,8 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   /** Shows an overview of the service: instances, stages, streams, waiting deliveries, dead letters, index. */
   getStatus: handleUnaryCall<GetStatusRequest, Status>;
   /**
-   * Pauses a stage on every instance. Work in progress ends; adverts wait in JetStream, deliveries in PostgreSQL. Nothing
-   * is lost. Pausing a paused stage changes nothing. The pause outlives restarts.
+   * Pauses a stage on every instance. Work in progress ends; adverts wait in JetStream, deliveries in PostgreSQL.
+   * Nothing is lost. Pausing a paused stage changes nothing. The pause outlives restarts.
    */
   pauseStage: handleUnaryCall<PauseStageRequest, Stage>;
   /** Resumes a stage on every instance. */
