@@ -23,7 +23,7 @@ import {
   type StoredAdvert,
 } from './property.ts';
 import type { AdvertFacts, PropertyFacts } from './property-facts.ts';
-import { eachComparedFlag, eachFlag } from './property-flags.ts';
+import { eachFlag } from './property-flags.ts';
 import { publisherNameIn } from './publisher-criteria.ts';
 
 /** Can be serialised as JSON. */
@@ -118,7 +118,7 @@ export function propertyFacts(
     landSurface: values.landSurface,
     room: values.room,
     bedroom: values.bedroom,
-    ...eachComparedFlag((name) => values[name]),
+    ...eachFlag((name) => values[name]),
     elevator: home.elevator,
     floor: home.floor,
     isOnLastFloor: home.isOnLastFloor,
