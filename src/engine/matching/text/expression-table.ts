@@ -3,20 +3,12 @@
  * for all other candidates with the same expressions, because thousands of searches have the expression "balcon".
  */
 
-import { randomInt } from 'node:crypto';
-import {
-  EXPRESSION_ENTRIES_MAX,
-  EXPRESSION_GROUPS_MAX,
-  EXPRESSION_WORD_LENGTH_MAX,
-  type ExpressionEntry,
-  type Expressions,
-} from '../../domain/expressions.ts';
+import type { ExpressionEntry, Expressions } from '../../domain/expressions.ts';
 import { lemmasOf } from '../../domain/inflection/lemmas.ts';
 import { foldWords } from '../../domain/text.ts';
 import { type Phrase, phrasesOf } from '../../domain/word-phrases.ts';
 import { CodeTable } from '../code-table.ts';
 import { RecordArena } from '../records/arena.ts';
-import { RecordChains } from '../records/record-chains.ts';
 import { AdvertText } from './advert-text.ts';
 import { LoosePhraseTable } from './loose-phrase-table.ts';
 import { PhraseTable } from './phrase-table.ts';
@@ -24,15 +16,11 @@ import { TermTable } from './term-table.ts';
 
 /**
  * The record of expressions. Its first word is twice the generation of the verdict, plus one if the expressions hold.
- * Then there are integers: the use count, the hash, the next record in the chain, the offset of the spelling and the
- * program.
+ * Then there are integers: the code of the spelling and the program.
  */
 const VERDICT = 0;
-const USES = 2;
-const HASH = 3;
-const NEXT = 4;
-const SPELLING = 5;
-const PROGRAM = 6;
+const SPELLING = 2;
+const PROGRAM = 3;
 /** Maximum size of a record: 256 kB, which is enough for two hundred entries of a hundred words each. */
 const WORDS_MAX = 1 << 15;
 
@@ -64,13 +52,13 @@ export class ExpressionTable {
   /** The one of `text` and `#part` that was read last. */
   #current = this.text;
   readonly #records = new RecordArena(WORDS_MAX);
-  readonly #chains = new RecordChains(this.#records, HASH, NEXT);
-  /** The spelling of the expressions that are being looked up or added. */
-  readonly #spelling = new ExpressionSpelling();
+  readonly #spellings = new CodeTable();
+  /** Ids by the code of the spelling. */
+  readonly #ids: number[] = [];
   #generation = 1;
 
   get size(): number {
-    return this.#chains.size;
+    return this.#spellings.size;
   }
 
   get bytes(): number {
@@ -80,23 +68,19 @@ export class ExpressionTable {
   /** Returns the id of the expressions and increments their use count. 0 if there are none. */
   use(expressions: Expressions): number {
     if (expressions.length === 0) return 0;
-    this.#spelling.write(expressions);
-    const id = idOf(this.#chains.find(this.#spelling.hash, this.#isSpelled) ?? this.#create(expressions));
-    this.#integersOf(id)[this.#startOf(id) + USES] = this.#usesOf(id) + 1;
-    return id;
+    const spelling = this.#spellings.use(JSON.stringify(expressions));
+    this.#ids[spelling] ||= idOf(this.#create(expressions, spelling));
+    return this.#ids[spelling];
   }
 
   release(id: number): void {
     if (id === 0) return;
-    const uses = this.#usesOf(id) - 1;
-    this.#integersOf(id)[this.#startOf(id) + USES] = uses;
-    if (uses > 0) return;
-    const address = addressOf(id);
-    this.#chains.remove(address);
-    this.#releaseCodes(id);
-    const spelling = this.#spellingAt(address);
-    const units = spelling + spellingLengthAt(this.#records.shortsAt(address), spelling);
-    this.#records.free(address, wordsFor(units - 2 * this.#startOf(id)));
+    const start = this.#startOf(id);
+    const spelling = this.#integersOf(id)[start + SPELLING] as number;
+    if (!this.#spellings.release(spelling)) return;
+    this.#ids[spelling] = 0;
+    const end = this.#releaseCodes(id);
+    this.#records.free(addressOf(id), wordsFor(end - start));
   }
 
   /**
@@ -150,11 +134,8 @@ export class ExpressionTable {
     return this.#records.touch(addressOf(id));
   }
 
-  readonly #isSpelled = (address: number): boolean =>
-    this.#spelling.isAt(this.#records.shortsAt(address), this.#spellingAt(address));
-
-  /** Writes a record of the expressions in `#spelling` with use count 0, and returns its address. */
-  #create(expressions: Expressions): number {
+  /** Writes a record of the expressions and returns its address. */
+  #create(expressions: Expressions, spelling: number): number {
     const groups = expressions.map((group) => group.flatMap((entry) => this.#compileEntry(entry)));
     const required = requiredWords(expressions).map((word) => this.#terms.use(word));
     const program = [required.length, ...required, groups.length];
@@ -164,16 +145,12 @@ export class ExpressionTable {
         program.push(4 * codes.length + (strict ? IS_STRICT : 0) + (includes ? INCLUDES : 0), ...codes);
       }
     }
-    const spelling = PROGRAM + program.length;
-    const address = this.#records.allocate(wordsFor(2 * spelling + this.#spelling.length));
+    const address = this.#records.allocate(wordsFor(PROGRAM + program.length));
     const integers = this.#records.integersAt(address);
     const start = this.#records.integerOffset(address);
     this.#records.numbersAt(address)[this.#records.numberOffset(address) + VERDICT] = 0;
-    integers[start + USES] = 0;
     integers[start + SPELLING] = spelling;
     integers.set(program, start + PROGRAM);
-    this.#spelling.copyTo(this.#records.shortsAt(address), 2 * (start + spelling));
-    this.#chains.add(address, this.#spelling.hash);
     return address;
   }
 
@@ -194,8 +171,8 @@ export class ExpressionTable {
       : ~this.#loosePhrases.use({ steps, isNegation: phrase.isNegation });
   }
 
-  /** Decrements the use counts of the codes in the program. */
-  #releaseCodes(id: number): void {
+  /** Decrements the use counts of the codes in the program. Returns where the program ends. */
+  #releaseCodes(id: number): number {
     const program = this.#integersOf(id);
     let at = this.#startOf(id) + PROGRAM;
     for (let required = program[at++] as number; required > 0; required--) this.#terms.release(program[at++] as number);
@@ -211,6 +188,7 @@ export class ExpressionTable {
         }
       }
     }
+    return at;
   }
 
   #releasePhrase(code: number): void {
@@ -230,16 +208,6 @@ export class ExpressionTable {
   /** The offset of the record in `#integersOf`. */
   #startOf(id: number): number {
     return this.#records.integerOffset(addressOf(id));
-  }
-
-  #usesOf(id: number): number {
-    return this.#integersOf(id)[this.#startOf(id) + USES] as number;
-  }
-
-  /** The offset of the spelling in the shorts of the record's page. */
-  #spellingAt(address: number): number {
-    const start = this.#records.integerOffset(address);
-    return 2 * (start + (this.#records.integersAt(address)[start + SPELLING] as number));
   }
 
   #run(id: number, text: AdvertText): boolean {
@@ -278,9 +246,9 @@ function addressOf(id: number): number {
   return id - 1;
 }
 
-/** The number of words that this number of 16-bit units needs. */
-function wordsFor(units: number): number {
-  return Math.ceil(units / 4);
+/** The number of words that this number of integers needs. */
+function wordsFor(integers: number): number {
+  return Math.ceil(integers / 2);
 }
 
 /** Words that most adverts contain. Any other required word is rarer, so it excludes more adverts. */
@@ -330,56 +298,4 @@ function commonness(word: string): number {
 function isCommon(word: string): boolean {
   const common = (commonLemmas ??= new Set(foldWords(COMMON_WORDS).flatMap(lemmasOf)));
   return lemmasOf(word).some((lemma) => common.has(lemma));
-}
-
-const UNITS_MAX = 1 + EXPRESSION_GROUPS_MAX + EXPRESSION_ENTRIES_MAX * (1 + EXPRESSION_WORD_LENGTH_MAX);
-/** Random in each process, because an attacker who knew them could create thousands of expressions in one chain. */
-const HASH_START = randomInt(2 ** 32) | 0;
-const HASH_FACTOR = (2 * randomInt(2 ** 31) + 1) | 0;
-
-/** Expressions as 16-bit units. Only equal expressions have equal units, so comparing them creates no strings. */
-export class ExpressionSpelling {
-  /** The number of units; for each group its number of entries; for each entry its length and flags, and its text. */
-  readonly #units = new Uint16Array(UNITS_MAX);
-  #hash = 0;
-
-  get length(): number {
-    return this.#units[0] as number;
-  }
-
-  get hash(): number {
-    return this.#hash;
-  }
-
-  /** `expressions` must be within the limits of `readExpressions`. */
-  write(expressions: Expressions): void {
-    const units = this.#units;
-    let end = 1;
-    for (const group of expressions) {
-      units[end++] = group.length;
-      for (const { word, includes, strict } of group) {
-        units[end++] = 4 * word.length + (strict ? 2 : 0) + (includes ? 1 : 0);
-        for (let i = 0; i < word.length; i++) units[end++] = word.charCodeAt(i);
-      }
-    }
-    units[0] = end;
-    let hash = HASH_START;
-    for (let i = 0; i < end; i++) hash = Math.imul(hash ^ (units[i] as number), HASH_FACTOR);
-    this.#hash = hash ^ (hash >>> 15);
-  }
-
-  copyTo(units: Uint16Array, start: number): void {
-    for (let i = 0; i < this.length; i++) units[start + i] = this.#units[i] as number;
-  }
-
-  /** Whether the spelling at `start` is equal to this one. */
-  isAt(units: Uint16Array, start: number): boolean {
-    for (let i = 0; i < this.length; i++) if (units[start + i] !== this.#units[i]) return false;
-    return true;
-  }
-}
-
-/** The length of the spelling at `start`, in units. */
-function spellingLengthAt(units: Uint16Array, start: number): number {
-  return units[start] as number;
 }
