@@ -8,7 +8,7 @@ import type { StoredAlternative } from '../src/engine/domain/criterion-kinds.ts'
 import { searchNumberOf } from '../src/engine/domain/ids.ts';
 import { NOTHING_KNOWN, NOTHING_KNOWN_OF_ADVERT, type PropertyFacts } from '../src/engine/domain/property-facts.ts';
 import { criteriaOf, SEARCH_DEFAULTS, type SearchMembers } from '../src/engine/domain/search.ts';
-import { createSearchIndex } from '../src/engine/matching/search-index.ts';
+import { SearchIndex } from '../src/engine/matching/search-index.ts';
 import { namedSearch, searchWords } from '../src/features/mail/search-words.ts';
 import { runsOf } from './support/random-runs.ts';
 
@@ -89,7 +89,7 @@ function randomFacts(): PropertyFacts {
 }
 
 test('definition, index and an oracle of their own agree, while searches change', () => {
-  const index = createSearchIndex();
+  const index = new SearchIndex();
   const searches = new Map<number, Asked>();
   let found = 0;
   for (let round = 0; round < runsOf(40); round++) {

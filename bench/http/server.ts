@@ -18,7 +18,6 @@ import { readFrenchForms } from '../../src/engine/domain/inflection/lemmas.ts';
 import { decodeIntakeMessage } from '../../src/engine/domain/intake-message.ts';
 import { startMatcher } from '../../src/engine/intake/matcher.ts';
 import { buildPointIndex } from '../../src/engine/matching/points/poi-index.ts';
-import { createSearchIndex } from '../../src/engine/matching/search-index.ts';
 import { loadReference, type Reference, sortPlaces } from '../../src/engine/reference/communes.ts';
 import { type Database, openDatabase } from '../../src/engine/store/database.ts';
 import { changedSince } from '../../src/engine/store/search-feed.ts';
@@ -37,7 +36,6 @@ const STATEMENT_MAX_MS = sized(2_000, 25_000);
 /** Like the daemon's, but without site categories: no search of the benchmark names one. */
 function openMatcher(database: Database) {
   return startMatcher({
-    createIndex: createSearchIndex,
     clock: () => new Date(),
     changedSince: (horizon, onSearch) => changedSince(database, horizon, onSearch),
     readSiteCategoryNames: async () => () => null,

@@ -62,25 +62,7 @@ export interface SearchIndexStats {
   readonly bytes: number;
 }
 
-export interface SearchIndex {
-  readonly size: number;
-  /** Keys of the combinations of points of interest that searches name. */
-  readonly combinations: readonly string[];
-  has(number: SearchNumber): boolean;
-  /** Adds a search, or replaces its criteria. */
-  upsert(number: SearchNumber, criteria: Criteria): void;
-  /** Removes a search. False if it is not in the index. */
-  delete(number: SearchNumber): boolean;
-  /** The searches that the property satisfies, without duplicates and in no particular order. */
-  match(facts: PropertyFacts): SearchNumber[];
-  stats(): SearchIndexStats;
-}
-
-export function createSearchIndex(): SearchIndex {
-  return new ColumnarSearchIndex();
-}
-
-class ColumnarSearchIndex implements SearchIndex {
+export class SearchIndex {
   readonly #expressions = new ExpressionTable();
   readonly #shapes = new PolygonShapes();
   readonly #categories = new CategoryBits();
@@ -118,6 +100,7 @@ class ColumnarSearchIndex implements SearchIndex {
     return this.#addresses.size;
   }
 
+  /** Keys of the combinations of points of interest that searches name. */
   get combinations(): readonly string[] {
     const unusual = [...this.#unusual.values()].flatMap(requestedCombinations);
     return [...new Set([...this.#conditions.combinations, ...unusual])];
@@ -127,6 +110,7 @@ class ColumnarSearchIndex implements SearchIndex {
     return this.#addresses.get(number) !== null;
   }
 
+  /** Adds a search, or replaces its criteria. */
   upsert(number: SearchNumber, criteria: Criteria): void {
     this.delete(number);
     this.#lastFacts = null;
@@ -141,6 +125,7 @@ class ColumnarSearchIndex implements SearchIndex {
     }
   }
 
+  /** Removes a search. False if it is not in the index. */
   delete(number: SearchNumber): boolean {
     const address = this.#addresses.get(number);
     if (address === null) return false;
@@ -160,6 +145,7 @@ class ColumnarSearchIndex implements SearchIndex {
     freeRecord(address, this.#records, this.#tables);
   }
 
+  /** The searches that the property satisfies, without duplicates and in no particular order. */
   match(facts: PropertyFacts): SearchNumber[] {
     if (facts.adverts.length === 0) return [];
     if (this.#lastFacts !== null && sameFacts(facts, this.#lastFacts)) return this.#matched.toArray();
