@@ -68,8 +68,8 @@ export function propertyDocument(
     floor: values.floor,
     ...eachFlag((name) => values[name]),
     expired: isExpired,
-    expiredAt: isExpired ? latest(expiries) : null,
-    createdAt: earliest(state.adverts.map(creationOf)),
+    expiredAt: isExpired ? (expiries.sort().at(-1) ?? null) : null,
+    createdAt: state.adverts.map(creationOf).sort()[0] ?? null,
     updatedAt: changedAtOf(state),
     lastCrawledAt: lastLiveCrawl(last, crawls),
     lastCrawledAdvert: last.uuid,
@@ -256,12 +256,4 @@ function eventDocument(event: AdvertEvent): Record<string, unknown> {
     fieldNewValue: event.field?.fieldNewValue ?? null,
     percentVariation: event.field?.percentVariation ?? null,
   };
-}
-
-function latest(instants: readonly string[]): string | null {
-  return instants.reduce<string | null>((best, instant) => (best === null || instant > best ? instant : best), null);
-}
-
-function earliest(instants: readonly string[]): string | null {
-  return instants.reduce<string | null>((best, instant) => (best === null || instant < best ? instant : best), null);
 }
