@@ -72,7 +72,9 @@ async function openApiOn(databaseUrl: string, withMatcher: boolean, withRecorder
   // The daemon also loads these before it is ready.
   sortPlaces(reference);
   readFrenchForms();
-  const index = await buildPointIndex((add) => add(samplePointsOfInterest({ seed: 1, reference, count: Number(pointCount) })));
+  const index = await buildPointIndex((add) =>
+    add(samplePointsOfInterest({ seed: 1, reference, count: Number(pointCount) })),
+  );
   const database = openDatabase({ url: databaseUrl, connectionsMax: 10, onConnectionLost: () => undefined });
   const threads = createWorkerThreads({
     settings: { databaseUrl, connectionsMax: 2, statementTimeoutMs: STATEMENT_MAX_MS },

@@ -8,7 +8,12 @@ import { around } from 'geokdbush';
 import KDBush from 'kdbush';
 import { distanceKm } from '../../src/engine/domain/geo.ts';
 import { FACILITIES, type Facility, type PointOfInterest } from '../../src/engine/domain/point-of-interest.ts';
-import { type AddPoints, buildPointIndex, NO_POINTS, type PointQuery } from '../../src/engine/matching/points/poi-index.ts';
+import {
+  type AddPoints,
+  buildPointIndex,
+  NO_POINTS,
+  type PointQuery,
+} from '../../src/engine/matching/points/poi-index.ts';
 import { type Summary, summarise } from './latency.ts';
 import { randomOf } from './random.ts';
 import { scatter, type Towns } from './towns.ts';

@@ -12,10 +12,7 @@ import { pointsRevision, readPoints } from '../store/points-of-interest.ts';
 const POLL_MS = 2_000;
 
 /** Resolves when the points imported earlier are loaded. */
-export async function keepPoints(
-  database: Database,
-  onTransientError: (what: string, error: Error) => void,
-) {
+export async function keepPoints(database: Database, onTransientError: (what: string, error: Error) => void) {
   let loaded = '';
   let current = NO_POINTS;
   async function refresh(): Promise<void> {
