@@ -266,10 +266,7 @@ export function readConfig(environment: Environment = process.env, defaults: Env
   const values = { ...file, ...definedOnly(defaults), ...definedOnly(environment) };
   const parsed = settings.safeParse(values);
   const issues = parsed.error?.issues ?? [];
-  const problems = [
-    ...issues.map(({ path, message }) => `${path.join('.')} ${message}`),
-    ...mailProblems(values),
-  ];
+  const problems = [...issues.map(({ path, message }) => `${path.join('.')} ${message}`), ...mailProblems(values)];
   if (!parsed.success || problems.length > 0) {
     throw ConfigError.of(problems);
   }
