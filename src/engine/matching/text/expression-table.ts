@@ -69,18 +69,18 @@ export class ExpressionTable {
   use(expressions: Expressions): number {
     if (expressions.length === 0) return 0;
     const spelling = this.#spellings.use(JSON.stringify(expressions));
-    this.#ids[spelling] ||= idOf(this.#create(expressions, spelling));
+    this.#ids[spelling] ||= this.#create(expressions, spelling);
     return this.#ids[spelling];
   }
 
   release(id: number): void {
     if (id === 0) return;
-    const start = this.#startOf(id);
-    const spelling = this.#integersOf(id)[start + SPELLING] as number;
+    const start = this.#records.integerOffset(id);
+    const spelling = this.#records.integersAt(id)[start + SPELLING] as number;
     if (!this.#spellings.release(spelling)) return;
     this.#ids[spelling] = 0;
     const end = this.#releaseCodes(id);
-    this.#records.free(addressOf(id), wordsFor(end - start));
+    this.#records.free(id, wordsFor(end - start));
   }
 
   /**
@@ -89,8 +89,8 @@ export class ExpressionTable {
    */
   requiredOf(id: number): readonly number[] | null {
     if (id === 0) return null;
-    const program = this.#integersOf(id);
-    const start = this.#startOf(id) + PROGRAM;
+    const program = this.#records.integersAt(id);
+    const start = this.#records.integerOffset(id) + PROGRAM;
     const required: number[] = [];
     const end = start + 1 + (program[start] as number);
     // Omits duplicates, because two groups may require forms of the same word.
@@ -119,9 +119,8 @@ export class ExpressionTable {
   /** Whether the last read texts satisfy the expressions. */
   holds(id: number): boolean {
     if (id === 0) return true;
-    const address = addressOf(id);
-    const numbers = this.#records.numbersAt(address);
-    const verdict = this.#records.numberOffset(address) + VERDICT;
+    const numbers = this.#records.numbersAt(id);
+    const verdict = this.#records.numberOffset(id) + VERDICT;
     const known = numbers[verdict] as number;
     if (known >= 2 * this.#generation) return known !== 2 * this.#generation;
     const holds = this.#run(id, this.#current);
@@ -131,10 +130,10 @@ export class ExpressionTable {
 
   /** Prefetches what `holds` will read. */
   touch(id: number): number {
-    return this.#records.touch(addressOf(id));
+    return this.#records.touch(id);
   }
 
-  /** Writes a record of the expressions and returns its address. */
+  /** Writes a record of the expressions and returns its id, which is its address. */
   #create(expressions: Expressions, spelling: number): number {
     const groups = expressions.map((group) => group.flatMap((entry) => this.#compileEntry(entry)));
     const required = requiredWords(expressions).map((word) => this.#terms.use(word));
@@ -173,8 +172,8 @@ export class ExpressionTable {
 
   /** Decrements the use counts of the codes in the program. Returns where the program ends. */
   #releaseCodes(id: number): number {
-    const program = this.#integersOf(id);
-    let at = this.#startOf(id) + PROGRAM;
+    const program = this.#records.integersAt(id);
+    let at = this.#records.integerOffset(id) + PROGRAM;
     for (let required = program[at++] as number; required > 0; required--) this.#terms.release(program[at++] as number);
     for (let groups = program[at++] as number; groups > 0; groups--) {
       for (let entries = program[at++] as number; entries > 0; entries--) {
@@ -201,18 +200,9 @@ export class ExpressionTable {
     this.#loosePhrases.release(code);
   }
 
-  #integersOf(id: number): Int32Array {
-    return this.#records.integersAt(addressOf(id));
-  }
-
-  /** The offset of the record in `#integersOf`. */
-  #startOf(id: number): number {
-    return this.#records.integerOffset(addressOf(id));
-  }
-
   #run(id: number, text: AdvertText): boolean {
-    const program = this.#integersOf(id);
-    let at = this.#startOf(id) + PROGRAM;
+    const program = this.#records.integersAt(id);
+    let at = this.#records.integerOffset(id) + PROGRAM;
     at += 1 + (program[at] as number);
     for (let groups = program[at++] as number; groups > 0; groups--) {
       let holds = true;
@@ -235,15 +225,6 @@ function occurs(text: AdvertText, program: Int32Array, start: number, end: numbe
     if (code < 0 ? text.hasLoosePhrase(~code) : text.hasTerm(code)) return true;
   }
   return false;
-}
-
-/** An id must be positive, but an address may be 0. */
-function idOf(address: number): number {
-  return address + 1;
-}
-
-function addressOf(id: number): number {
-  return id - 1;
 }
 
 /** The number of words that this number of integers needs. */
