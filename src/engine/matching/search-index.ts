@@ -45,14 +45,8 @@ import { ExpressionTable } from './text/expression-table.ts';
 
 export interface SearchIndexStats {
   readonly searches: number;
-  /** Number of rows of searches. */
-  readonly rows: number;
   /** Number of groups of sixteen rows that are in use. */
   readonly blocks: number;
-  /** Number of leaves with circles and polygons in the R-tree. */
-  readonly areas: number;
-  /** Number of communes, departments, zip codes and terms by which searches are found. */
-  readonly places: number;
   readonly expressions: number;
   /** Number of different conditions. */
   readonly conditions: number;
@@ -121,7 +115,7 @@ export class SearchIndex {
     if (addresses.length > 1) this.#others.set(number, addresses.slice(1));
     for (const address of addresses) {
       this.#searchRows.read(number, address, addresses.length > 1);
-      this.#rows.insert(this.#searchRows);
+      this.#rows.change(this.#searchRows, 'insert');
     }
   }
 
@@ -141,7 +135,7 @@ export class SearchIndex {
 
   #remove(number: SearchNumber, address: number, isOneOfSeveral: boolean): void {
     this.#searchRows.read(number, address, isOneOfSeveral);
-    this.#rows.remove(this.#searchRows);
+    this.#rows.change(this.#searchRows, 'remove');
     freeRecord(address, this.#records, this.#tables);
   }
 
@@ -163,14 +157,10 @@ export class SearchIndex {
   }
 
   stats(): SearchIndexStats {
-    const { rows, places, areaLeaves, testedGroups } = this.#rows.counts;
-    const { memory } = this.#rows;
+    const { memory, testedGroups } = this.#rows;
     return {
       searches: this.size,
-      rows,
       blocks: memory.groupsInUse,
-      areas: areaLeaves,
-      places,
       expressions: this.#expressions.size,
       conditions: this.#conditions.size,
       testedRows: testedGroups * LANES,
