@@ -19,7 +19,7 @@ export function principalOf(ctx: Context): Principal {
   return ctx.state.principal as Principal;
 }
 
-/** Requires a key for every path, even one that does not exist, except the documentation and the console's page. */
+/** Requires a key for every path that `PUBLIC_PATH` does not match, even for one that does not exist. */
 export function authenticate(verify: VerifyApiKey, onAuthenticated: OnAuthenticated = () => true): Middleware {
   return (ctx, next) => {
     if (PUBLIC_PATH.test(ctx.path)) return next();

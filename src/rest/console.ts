@@ -1,8 +1,8 @@
 /**
- * `/console` (decisions, section 14): the page, its script and style, and the files of the base map. All files are
- * static, and are created and compressed once, at the first request. Their names change with their content, except for
- * the communes of a department, which caches keep for a day. The page uses the REST interface like any client, and may
- * load only from this server and the configured tile server.
+ * `/console` (decisions, section 14): the page, its script and style, and the files of the base map. Each file is
+ * created and compressed once, when it is first needed. The names of scripts, styles and outlines change with their
+ * content; caches keep the communes of a department for a day. The page uses the REST interface like any client. It may
+ * load only from this server and the configured tile server; if pictures are shown, these come from any https server.
  */
 
 import { hash } from 'node:crypto';

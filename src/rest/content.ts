@@ -112,7 +112,7 @@ export function goneOf(ctx: Context): AbortSignal {
   return gone.signal;
 }
 
-/** Without a trailing slash; empty when the Host header is invalid. */
+/** Without a trailing slash; empty when there is no public URL and the host of the request is invalid. */
 export function baseUrlOf(ctx: Context, publicUrl: string | null): string {
   if (publicUrl !== null) return publicUrl.replace(/(?<!\/)\/+$/, '');
   // Not `ctx.origin`: here it is the Origin header, the address of a page instead of the service's.

@@ -123,8 +123,8 @@ export function deliveryRoutes(router: Router, dependencies: ApiDependencies, li
 }
 
 /**
- * The bytes of the webhook, and the recorded headers of its last attempt without the signature: its secrets may have
- * expired. Contacts are left out if the search now hides them.
+ * The body of the webhook, and the headers of its last attempt without the signature: its secrets may have expired.
+ * Contacts are left out if the search now hides them.
  */
 function contentMembers({ id, attempts }: DeliveryRead, content: SentContent | null): string {
   if (content === null) return '"headers":null,"withheld":false,"body":null';
@@ -151,7 +151,7 @@ interface NamedDeliveries extends WantedProperty {
   readonly match: Uuid | null;
 }
 
-/** Null for all searches of the client. Throws a 404 `Problem` for a search of another client. */
+/** Null for all searches of the client. Throws a 404 `Problem` for a search that the client does not have. */
 async function targetsOf(
   ctx: Context,
   named: NamedDeliveries,

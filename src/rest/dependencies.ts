@@ -91,7 +91,7 @@ export interface ApiDependencies {
   readonly onAuthenticated?: (socket: Socket, clientId: Uuid) => boolean;
   /** True while the disk of PostgreSQL is full: writes are refused. */
   readonly isStoreFull?: () => boolean;
-  /** Separate connections for single explanations. Their statements have a time limit. */
+  /** Separate connections for the queries of `QueryLimiter.runSingle`. Their statements have a time limit. */
   readonly queryDatabase?: Database;
   /** Sends a query to a feature's worker thread, which has its own connections. */
   readonly askThread: AskThread;

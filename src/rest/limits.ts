@@ -204,7 +204,7 @@ const BYTES_PER_TOKEN = 64 * 1_024;
 
 /**
  * Limits the rate per key and process, separately for reads and writes. Answers 429 with `Retry-After` before the body
- * of the request is read, and sets `RateLimit-*` (IETF draft, third version) on every answer.
+ * of the request is read, and sets `RateLimit-*` (IETF draft, third version) on every answer to a key.
  */
 export function limitRate(settings: ApiSettings, nowMs: () => number): Middleware {
   const [reads, writes] = [new RateLimiter(nowMs), new RateLimiter(nowMs)];
@@ -292,7 +292,7 @@ function leaveTurn(ctx: Context): void {
 }
 
 export interface QueryLimiter {
-  /** For single explanations. Its statements have a time limit. */
+  /** For the work of `runSingle` and `runPublic`. Its statements have a time limit. */
   readonly database: Database;
   /** `gone`: aborted when the client disconnects. Throws a 429 `Problem` when too many queries run, or on a timeout. */
   run<T>(ctx: Context, work: (gone: AbortSignal) => Promise<T>): Promise<T>;

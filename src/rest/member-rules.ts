@@ -140,7 +140,7 @@ export function bodySchema(members: Members): z.ZodObject {
   return z.strictObject(Object.fromEntries(shape));
 }
 
-/** Members of answers that are ignored in requests. */
+/** Members without an effect in requests. Most are members of answers, which clients send back. */
 export const READ_ONLY_MEMBERS: readonly string[] = [
   ...['@context', '@id', '@type', 'token', 'user', 'createdAt', 'updatedAt', 'lastAlertAt'],
   ...['emailStatus', 'emailFrequencyChosen', 'seenAt', 'newSinceSeen', 'matchedLast7Days', 'id', 'originId'],

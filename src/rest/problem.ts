@@ -229,7 +229,7 @@ export class Violations {
     this.#count += count;
   }
 
-  /** `what`: the resource in the message; the name is the last step of the path. */
+  /** `what`: the kind of member in the message. The last step of the path is the unknown name. */
   addUnknown(path: Path, what: Sentence, known: readonly string[]): void {
     if (this.#first.length === VIOLATIONS_MAX) return this.addMore(1);
     const isCompared = this.#nearestNames < NEAREST_NAMES_MAX;

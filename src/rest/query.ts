@@ -32,8 +32,8 @@ export type ParsedQuery<R extends Rules> = {
 };
 
 /**
- * Reads the query; the rule of an absent parameter gets an empty list of values. Throws a 400 `Problem` that names
- * every error and carries the `hydra:search` template of the collection, which lists the known parameters.
+ * Reads the query; the rule of an absent parameter gets an empty list of values. Throws a 400 `Problem` that names the
+ * first unknown parameter and all other errors, and carries the `hydra:search` template of the collection.
  */
 export function readQuery<R extends Rules>(ctx: Context, rules: R): ParsedQuery<R> {
   const found = new Map<string, string[]>();

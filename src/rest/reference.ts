@@ -168,7 +168,7 @@ interface NamedResource<Item extends Named> {
   readonly documentOf: (item: Item) => object;
 }
 
-/** Routes for the pages and the items of a list that is completely in memory. */
+/** Routes for the pages and the items of a list that each request reads completely. */
 function namedRoutes<Item extends Named>(
   router: Router,
   path: string,

@@ -146,7 +146,7 @@ function finish(
   return unset.size === 0 ? members : { ...members, orMissing: members.orMissing.filter((name) => !unset.has(name)) };
 }
 
-/** Reports what is wrong with alternatives by themselves, or beside the search's own criteria. */
+/** Reports faults of alternatives, alone and in combination with the search's own criteria. */
 function findAlternativeFaults(members: SearchMembers, violations: Violations): void {
   if (members.alternatives.length === 0) return;
   const criteria = criteriaOf(members, String);
@@ -273,7 +273,7 @@ function findUnknownCodes(input: SearchInput, { reference }: InputRules, violati
 
 const RANGES = plainCriteria('range');
 
-/** Reports contradictions between members. A maximum of 0 means no limit. */
+/** Reports contradictions between members. In most ranges a maximum of 0 means no limit (`requestedRange`). */
 function findConflicts(members: CriterionMembers, violations: Violations, path: Path = []): void {
   for (const row of RANGES) {
     const { minName } = row;

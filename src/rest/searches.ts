@@ -139,7 +139,7 @@ async function* documentsOf(searches: AsyncIterable<Search>, dependencies: ApiDe
   for await (const search of searches) yield searchDocument(search, lookups);
 }
 
-/** The members of a search that matches, visits and recipients change. */
+/** The members of a search that deliveries, matches, visits, recipients and mail servers change. */
 const CHANGED_BY_OTHERS: ReadonlySet<string> = new Set([
   'lastAlertAt',
   'seenAt',

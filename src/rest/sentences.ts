@@ -1,5 +1,5 @@
 /**
- * Every sentence that refuses a request, in both languages: English unless `Accept-Language` prefers French (decisions,
+ * Sentences that refuse a request, in both languages: English unless `Accept-Language` prefers French (decisions,
  * section 7). A sentence about a member or a parameter follows its name.
  */
 
@@ -135,7 +135,7 @@ export const FAULTS = {
   anotherBody: both('was already sent with another body', 'a déjà été envoyé avec un autre corps'),
 } as const;
 
-/** The resource in the message about an unknown member. */
+/** The kind of member in the message about an unknown member of a body. */
 export const KINDS_OF_MEMBER = {
   search: both('a member of a search', 'un membre d’une recherche'),
   recovery: both('a member of a recovery', 'un membre d’un rattrapage'),

@@ -49,7 +49,7 @@ const FIRST_MATCH_MS_MAX = 60_000;
 const LONG_MS = 2 ** 31 - 1;
 
 /**
- * Throws `CommandError` if a signature was invalid, or if nothing was delivered without an interruption. Throws
+ * Throws `CommandError` if a signature was invalid or if, without an interruption, nothing was delivered. Throws
  * `InterruptedError` if interrupted before the demonstration began.
  */
 export async function runDemo({ seconds, feed }: DemoOptions): Promise<void> {

@@ -26,7 +26,7 @@ export interface ImportProgress {
 
 type OnProgress = (progress: ImportProgress) => void;
 
-/** Throws `ImportFileError`, `CommandError` or, if interrupted, `InterruptedError`. Then nothing is imported. */
+/** If it throws `ImportFileError`, `CommandError` or (when interrupted) `InterruptedError`, nothing is imported. */
 export async function importPointFile(
   database: Database,
   path: string,

@@ -196,7 +196,7 @@ function feedItemJson(delivery: Omit<FedDelivery, 'position'>, cursor: string): 
   return `${members.slice(0, -1)},"context":${context ?? 'null'},${more.slice(1, -1)},"body":${body}}`;
 }
 
-/** Pause before the next read after an announcement, because earlier transactions may still run. The pause doubles. */
+/** First pause after the read that an announcement caused: earlier transactions may still run. The pause doubles. */
 const POLL_FIRST_MS = 20;
 /** Maximum pause, because an announcement may be lost. */
 const POLL_MAX_MS = 5_000;

@@ -31,13 +31,13 @@ export function hashOf(text: string): string {
   return createHash('sha256').update(text).digest('base64url').slice(0, 22);
 }
 
-/** The members of the message other than kind and time, as JSON. Equal adverts give equal JSON. */
+/** The members of the message other than kind and time: JSON without its opening brace, equal for equal adverts. */
 export function contentJson({ property, advert }: FeedIdentity, content: FeedContent): string {
   const halves = { property: { uuid: property, ...content.property }, advert: { uuid: advert, ...content.advert } };
   return JSON.stringify(halves).slice(1);
 }
 
-/** Removes features that earlier versions did not read if the rest equals what was published, so that an upgrade causes no change. */
+/** Drops features that earlier versions did not read if the rest was published so: an upgrade causes no change. */
 export function asPublished(
   content: FeedContent,
   laterFeatures: readonly string[] | undefined,

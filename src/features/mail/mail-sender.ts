@@ -14,7 +14,7 @@ export interface MailSenderOptions {
   readonly url: string;
   /** Milliseconds for a whole attempt; `MAIL_ATTEMPT_TIMEOUT_MS` when absent. */
   readonly timeoutMs?: number;
-  /** PEM of the only accepted authorities. If set, even a server on the loopback is verified. */
+  /** PEM of the only accepted authorities. If set, STARTTLS is used even on the loopback. */
   readonly authorities?: string;
   /** True to accept any certificate. */
   readonly isInsecure?: boolean;
@@ -74,7 +74,7 @@ export async function checkMailServer(server: MailSenderOptions): Promise<string
   );
 }
 
-/** Certificates on the loopback are not verified: it cannot be intercepted, and they are often self-signed. */
+/** STARTTLS is not used on the loopback: it cannot be intercepted, and certificates there are often self-signed. */
 function connectionOf({ url, authorities, isInsecure = false }: MailSenderOptions, timeoutMs: number) {
   const { protocol, hostname, port, username, password } = new URL(url);
   const host = hostname.replace(/^\[|\]$/g, '');

@@ -195,8 +195,8 @@ export async function* removeMailItems(client: Queryable, before: Date): Batches
 }
 
 /**
- * Removes recipients without a link, except those with a choice. Reads each recipient and token; items by
- * mail_items_recipient.
+ * Removes recipients without a link, except those with a choice or a gathered item. Reads each recipient and token;
+ * items by mail_items_recipient.
  */
 export async function* removeMailRecipients(client: Queryable): Batches {
   const { rowCount } = await client.query(

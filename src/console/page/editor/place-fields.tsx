@@ -119,7 +119,7 @@ export function Chosen<Place extends Pick<ChosenPlace, 'value' | 'label'>>({
   );
 }
 
-/** Moves the focus to the next chosen place, the previous one, the field that adds places, or the fold. */
+/** Moves the focus to the next chosen value, else to the previous one, the nearest field above, or the fold. */
 function goOnBeside(button: HTMLButtonElement): void {
   const chip = button.parentElement;
   const [next, previous] = [chip?.nextElementSibling, chip?.previousElementSibling];

@@ -86,7 +86,7 @@ function Summary({ search }: { readonly search: SearchDocument }) {
   );
 }
 
-/** `Sale · Apartment · Toulon` */
+/** `Sale · Apartment · Toulon (83000)` */
 function kindAndPlace(search: SearchDocument, words: Words): string {
   const types = codesOf(search.propertyTypes).map((code) => words.propertyTypes[code]);
   const places = [
