@@ -8,15 +8,7 @@ import {
   retryUntilDone,
   transientErrorWatch,
 } from '../src/engine/actor/supervisor.ts';
-import {
-  endsWithin,
-  InFlight,
-  inTime,
-  oncePerTick,
-  pause,
-  rested,
-  Signal,
-} from '../src/engine/actor/waiting.ts';
+import { endsWithin, InFlight, inTime, oncePerTick, pause, rested, Signal } from '../src/engine/actor/waiting.ts';
 
 /** Longer than any test. */
 const LONG_MS = 2 ** 30;
