@@ -31,7 +31,7 @@ import { REFUSALS } from './sentences.ts';
 import { webhookTestRoutes } from './webhook-tester.ts';
 
 export function createApi(dependencies: ApiDependencies): Koa {
-  const { database, publicDatabase = database, logger, settings } = dependencies;
+  const { publicDatabase, logger, settings } = dependencies;
   const nowMs = () => performance.now();
   const app = new Koa();
   app.use(logRequests(logger, nowMs));
@@ -43,10 +43,10 @@ export function createApi(dependencies: ApiDependencies): Koa {
   app.use(openToOrigins(router));
   app.use(compressed);
   const keys = apiKeyVerifier(publicDatabase, nowMs);
-  dependencies.onKeyChange?.(keys.forget);
+  dependencies.onKeyChange(keys.forget);
   app.use(authenticate(keys.verify, dependencies.onAuthenticated));
   app.use(limitRate(settings, nowMs));
-  app.use(refuseWritesWhile(dependencies.isStoreFull ?? (() => false)));
+  app.use(refuseWritesWhile(dependencies.isStoreFull));
   app.use(shortCut);
   app.use(createTurns(settings.databaseConnectionsMax));
   app.use(router.routes());
@@ -64,7 +64,7 @@ export function createRoutes(dependencies: ApiDependencies): {
   readonly shortCut: Middleware;
 } {
   const router = new Router({ sensitive: true });
-  const limiter = createQueryLimiter(dependencies);
+  const limiter = createQueryLimiter(dependencies.queryDatabase);
   const shortCut = pointRoutes(router, dependencies);
   documentationRoutes(router, dependencies);
   consoleRoutes(router, dependencies);

@@ -117,8 +117,7 @@ function cityRoutes(router: Router, { reference }: ApiDependencies): void {
   router.get('/cities/:id', acceptable, (ctx) => {
     const id = numberOf(ctx);
     const city = id === null ? null : reference.cityById(id);
-    if (city === null) throw notFound(THINGS.city);
-    answer(ctx, cityDocument(city));
+    answer(ctx, cityDocument(city ?? notFound(THINGS.city)));
   });
 }
 
@@ -185,8 +184,7 @@ function namedRoutes<Item extends Named>(
 
   router.get(`${path}/:id`, acceptable, async (ctx) => {
     const item = (await list(ctx)).find((one) => isNamed(one, String(ctx.params.id)));
-    if (item === undefined) throw notFound(thing);
-    answer(ctx, documentOf(item));
+    answer(ctx, documentOf(item ?? notFound(thing)));
   });
 }
 

@@ -205,8 +205,8 @@ function examples({ at, ids, property, reference }: Samples): Readonly<Record<st
       {
         searchId: ids.search,
         propertyUuid: property,
-        matchId: ids.match,
-        deliveryIds: [ids.delivery],
+        match: { matchId: ids.match },
+        deliveries: [{ id: ids.delivery }],
         evaluations,
         reasons: [
           { code: 'began-with-advert', at },
