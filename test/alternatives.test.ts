@@ -151,7 +151,7 @@ test('an evaluation lists the criteria that fail in each alternative, and its re
 test('the alternatives of a search share its polygons in the index', () => {
   const corners = Array.from({ length: 1_000 }, (_, i) => [5 + Math.cos(i / 160), 43 + Math.sin(i / 160)]);
   const bytesWith = (count: number) => {
-    const index = createSearchIndex();
+    const index = new SearchIndex();
     const alternatives = Array.from({ length: count }, (_, i) => ({ roomMin: i + 1 }));
     const polygons = { geoShapes: [[[...corners, corners[0]]]], excludedGeoShapes: [[[...corners, corners[0]]]] };
     index.upsert(searchNumberOf(1), criteriaFrom({ ...polygons, alternatives }));
