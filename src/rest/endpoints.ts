@@ -137,7 +137,7 @@ const EndpointSchema = z.strictObject({
       'failing: at least its last three attempts failed; paused: nothing is sent to it, and nothing is lost.',
   }),
   pausedBy: z.enum(PAUSE_CAUSES).nullable().meta({
-    description: 'Cause of the pause. If there are several, the first of: an operator, you, or only failures for days.',
+    description: 'Cause of the pause. If there are several, the first of: an operator, you (client), failures.',
   }),
   since: dateTimeOrNull('When the pause began or, for a failing endpoint, the series of failures.'),
   failingSince: dateTimeOrNull('When the current series of failures began, or the one before a pause after failures.'),
@@ -152,8 +152,8 @@ export const ENDPOINT_CONTRACT: Contract = {
       parameters: ENDPOINT_LIST_PARAMETERS,
       details:
         'The URLs that your searches name, and those for which your webhooks still wait, each with its health. An ' +
-        'endpoint that fails for days without a success, or answers 410 for an hour, is paused: nothing is sent to ' +
-        'it, new webhooks wait in order, and nothing is lost.',
+        'endpoint that fails for days without a success, or gave its last three answers, all 410, over at least an ' +
+        'hour, is paused: nothing is sent to it, new webhooks wait in order, and nothing is lost.',
     }),
     route('get /endpoints/{id}', 'Endpoint', 'item', 'Reads an endpoint', {
       details: 'One of your endpoints. The id is its URL in base64url.',
@@ -164,8 +164,8 @@ export const ENDPOINT_CONTRACT: Contract = {
       details:
         'Pauses an endpoint for all your searches, or ends your pause and a pause after failures. When a pause ends, ' +
         'waiting webhooks are sent one at a time until the first 200. To send webhooks again that had failed before, ' +
-        'start a recovery (`POST /recoveries` since `failingSince`). The answer is 409 while an operator’s pause ' +
-        'lasts.',
+        'start a recovery (`POST /recoveries`, with a `since` some hours before `failingSince`). While an operator’s ' +
+        'pause lasts, resuming is answered with 409.',
     }),
   ],
   resources: { Endpoint: EndpointSchema },
