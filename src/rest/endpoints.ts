@@ -7,7 +7,7 @@ import type Router from '@koa/router';
 import type { Context } from 'koa';
 import { z } from 'zod';
 import { WEBHOOK_CHANNELS } from '../engine/domain/delivery.ts';
-import { type EndpointHealth, PAUSE_CAUSES } from '../engine/domain/endpoint.ts';
+import { ENDPOINT_STATES, type EndpointHealth, PAUSE_CAUSES } from '../engine/domain/endpoint.ts';
 import {
   countOwnPauses,
   listOwnEndpoints,
@@ -132,7 +132,7 @@ const EndpointSchema = z.strictObject({
   channels: z.array(z.enum(WEBHOOK_CHANNELS)).meta({
     description: 'match: the endpointRecipient of a search; event: the eventEndpoint of a search.',
   }),
-  state: z.enum(['healthy', 'failing', 'paused']).meta({
+  state: z.enum(ENDPOINT_STATES).meta({
     description:
       'failing: at least its last three attempts failed; paused: nothing is sent to it, and nothing is lost.',
   }),

@@ -68,7 +68,7 @@ async function importPoints(source: string, points: readonly PointOfInterest[]):
     })(),
   );
   measured.clear();
-  index = await buildPointIndex([...sources.values()].flat());
+  index = await buildPointIndex((add) => add([...sources.values()].flat()));
 }
 
 function unitVector({ lat, lon }: Place): readonly [number, number, number] {
@@ -349,7 +349,7 @@ describe('an import of points, or a new combination', () => {
     assert.deepEqual(actual, [{ facility: 'restaurant', meters: 420, name: 'Chez Léa' }]);
     await removePointSource(api.database, 'near');
     sources.delete('near');
-    index = await buildPointIndex([...sources.values()].flat());
+    index = await buildPointIndex((add) => add([...sources.values()].flat()));
     await publish(randomUuid(), null);
     const kept = await explanationOf(search, property, 'fr');
     assert.equal(kept.reason, "Points d'intérêt aux distances demandées : restaurant à 420 m.");

@@ -3,8 +3,8 @@
 import { dirname } from 'node:path';
 import type { Config } from '../../config.ts';
 import type { Database } from '../../engine/store/database.ts';
-import { readNewestMigration } from '../../engine/store/installation.ts';
 import { listInstances } from '../../engine/store/instances.ts';
+import { readNewestMigration } from '../../engine/store/schema.ts';
 import { bytesText } from '../../local/disk-space.ts';
 import { readLastBackup } from '../../local/postgres-backup.ts';
 import { diskFinding, type Finding, findingsAbout } from './finding.ts';

@@ -14,6 +14,7 @@ import {
   REQUESTED_CRITERION_NAMES,
 } from '../../engine/domain/criterion-table.ts';
 import { ATTEMPT_ERRORS, DELIVERY_CHANNELS, DELIVERY_STATES } from '../../engine/domain/delivery.ts';
+import { ENDPOINT_STATES } from '../../engine/domain/endpoint.ts';
 import { FEATURE_NAMES } from '../../engine/domain/features.ts';
 import { EMAIL_STATUSES, MAIL_FREQUENCIES } from '../../engine/domain/mail.ts';
 import { NEW_MATCHES_MAX } from '../../engine/domain/search.ts';
@@ -239,7 +240,7 @@ const Attempt = z.strictObject({
 
 /** The health of the endpoint for this client. Other clients with the same URL have a state of their own. */
 const EndpointHealth = z.strictObject({
-  state: z.enum(['healthy', 'failing', 'paused']).meta({ description: 'State of the endpoint.' }),
+  state: z.enum(ENDPOINT_STATES).meta({ description: 'State of the endpoint.' }),
   failureStreak: z.int().meta({ description: 'Failed attempts since the last success.' }),
   backlog: z.int().meta({ description: 'Number of deliveries that wait for the endpoint.' }),
   oldestDueAt: dateTimeOrNull('When the oldest of these deliveries is or was due.'),
