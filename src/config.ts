@@ -158,7 +158,7 @@ const MEBIBYTE = 1_048_576;
 const FIXED = Object.freeze({
   /** An attempt uses about 50 kB, so all of them use 13 MB. More attempts would only make receivers slower. */
   attemptsInFlightMax: 256,
-  /** For single explanations, and as many for the worker thread. Leaves two cores of PostgreSQL for the pipeline. */
+  /** For clients' short queries, and as many for the worker thread. Leaves two cores of PostgreSQL for the pipeline. */
   questionConnectionsMax: 2,
   /** Changes in one transaction. More would cost more than the round trips that they save. */
   recordBatchMax: 256,

@@ -144,6 +144,24 @@ test('an evaluation lists the criteria that fail in each alternative, and its re
   );
   assert.equal(criterionReason(failing, 'en'), 'None of the 2 alternatives holds.');
   assert.equal(criterionReason(last(['83137'], 3), 'fr'), "L'alternative 2 convient.");
+  const only = evaluate(criteriaFrom({ alternatives: [{ roomMin: 3 }] }), home).at(-1) as Evaluation;
+  assert.equal(criterionReason(only, 'en'), 'The alternative does not hold.');
+});
+
+test('the alternatives of a search share its polygons in the index', () => {
+  const corners = Array.from({ length: 1_000 }, (_, i) => [5 + Math.cos(i / 160), 43 + Math.sin(i / 160)]);
+  const bytesWith = (count: number) => {
+    const index = createSearchIndex();
+    const alternatives = Array.from({ length: count }, (_, i) => ({ roomMin: i + 1 }));
+    const polygons = { geoShapes: [[[...corners, corners[0]]]], excludedGeoShapes: [[[...corners, corners[0]]]] };
+    index.upsert(searchNumberOf(1), criteriaFrom({ ...polygons, alternatives }));
+    const { bytes } = index.stats();
+    index.delete(searchNumberOf(1));
+    index.upsert(searchNumberOf(2), criteriaFrom({ ...polygons, alternatives }));
+    assert.equal(index.stats().bytes, bytes);
+    return bytes;
+  };
+  assert.ok(bytesWith(10) < 1.5 * bytesWith(1));
 });
 
 test('recipients read the alternatives in words', () => {
@@ -158,4 +176,7 @@ test('recipients read the alternatives in words', () => {
   assert.match(lines.at(-1) ?? '', /^Alternative 2 : Lieu : Toulon/);
   const { name } = namedSearch(members, names, 'fr');
   assert.match(plain(name), /à Lyon, .*200 000 € ou à Toulon/);
+  const wordless = [...(LYON_OR_TOULON.alternatives ?? []), { expressions: 'expressions[0][0][word]=balcon' }];
+  const { name: wider } = namedSearch(membersFrom({ alternatives: wordless }), names, 'fr');
+  assert.match(plain(wider), /^Alternative 1 : Lieu : Lyon ; /);
 });

@@ -151,32 +151,22 @@ export const COMMANDS: CommandTable = {
       example: 'KEY=$(vigie keys create --client acme)',
       async run({ text }) {
         if (text('client').trim() === '') throw new UsageError('keys create needs --client NAME.');
-        const [{ withDatabase }, { createKey }] = await Promise.all([import('./connect.ts'), import('./keys.ts')]);
-        await withDatabase(await settings(), (database) =>
-          createKey(database, text('client'), text('name') || 'default'),
-        );
+        const { createKey } = await import('./keys.ts');
+        await createKey(await settings(), text('client'), text('name') || 'default');
       },
     },
     {
       words: 'keys list',
       summary: 'list clients and keys',
       example: 'vigie keys list',
-      async run() {
-        const [{ withDatabase }, { listKeys }] = await Promise.all([import('./connect.ts'), import('./keys.ts')]);
-        await withDatabase(await settings(), listKeys);
-      },
+      run: async () => (await import('./keys.ts')).listKeys(await settings()),
     },
     {
       words: 'keys revoke',
       args: 'ID',
       summary: 'revoke a key',
       example: 'vigie keys revoke 0198c5d2-7a51-7c3e-9b1d-3f2a86c1e0b4',
-      async run({ args: [id = ''] }) {
-        const [connect, { revokeKey }] = await Promise.all([import('./connect.ts'), import('./keys.ts')]);
-        const config = await settings();
-        await connect.withDatabase(config, (database) => revokeKey(database, id));
-        await connect.notifyDaemons(config, 'keys');
-      },
+      run: async ({ args: [id = ''] }) => (await import('./keys.ts')).revokeKey(await settings(), id),
     },
     {
       words: 'import points-of-interest',

@@ -58,9 +58,7 @@ export function endpointRoutes(router: Router, dependencies: ApiDependencies, li
   const find = async (ctx: Context): Promise<OwnEndpoint> => {
     const url = urlOfId(String(ctx.params.id));
     const { clientId } = principalOf(ctx);
-    const found = url === null ? null : await readOwnEndpoint(limiter.database, clientId, url);
-    if (found === null) throw notFound(THINGS.endpoint);
-    return found;
+    return (url === null ? null : await readOwnEndpoint(limiter.database, clientId, url)) ?? notFound(THINGS.endpoint);
   };
 
   const read = async (ctx: Context): Promise<EndpointDocument> =>

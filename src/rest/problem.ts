@@ -61,8 +61,9 @@ export class Problem extends Error {
   }
 }
 
-export function notFound(what: Thing): Problem {
-  return new Problem(404, REFUSALS.notFound(what));
+/** Throws a 404 `Problem`. */
+export function notFound(what: Thing): never {
+  throw new Problem(404, REFUSALS.notFound(what));
 }
 
 export function problemBody(problem: Problem, requestId: string, language: Language): Record<string, unknown> {
@@ -229,7 +230,7 @@ export class Violations {
     this.#count += count;
   }
 
-  /** `what`: the resource in the message; the name is the last step of the path. */
+  /** `what`: the kind of member in the message. The last step of the path is the unknown name. */
   addUnknown(path: Path, what: Sentence, known: readonly string[]): void {
     if (this.#first.length === VIOLATIONS_MAX) return this.addMore(1);
     const isCompared = this.#nearestNames < NEAREST_NAMES_MAX;
@@ -247,6 +248,13 @@ export class Violations {
     const members = { violationCount: this.#count };
     throw new Problem(422, joinSentences(detail, '\n'), { violations: this.#first, members });
   }
+}
+
+/** A 422 `Problem` with one error; `detail`: the sentence for it, if it is not the message with its path. */
+export function invalid(path: Path, message: Sentence, code: ViolationCode, detail?: Sentence): Problem {
+  const propertyPath = textOf(path);
+  const extra = { violations: [{ propertyPath, message, code }], members: { violationCount: 1 } };
+  return new Problem(422, detail ?? ofMember(propertyPath, message), extra);
 }
 
 /** `includedCities[2]`, `expressions[0][0].options.include`; a long path is cut, with an ellipsis. */

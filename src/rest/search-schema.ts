@@ -214,7 +214,7 @@ const context: MemberRule<unknown> = {
   },
 };
 
-/** The value of a member after reading: ids, where the stored form has codes. */
+/** The value of a member after reading: ids for cities and departments, and the stored form for all other members. */
 type Read<F extends Form> = F extends 'cities' | 'departments' ? readonly number[] : Forms[F];
 type Rules = { readonly [F in Form]: (member: Member<F>) => MemberRule<Read<F>> };
 

@@ -1,5 +1,5 @@
 /**
- * Every sentence that refuses a request, in both languages: English unless `Accept-Language` prefers French (decisions,
+ * Sentences that refuse a request, in both languages: English unless `Accept-Language` prefers French (decisions,
  * section 7). A sentence about a member or a parameter follows its name.
  */
 
@@ -13,7 +13,7 @@ export type { Sentence };
 export const verbatim = (text: string): Sentence => both(text, text);
 
 export const joinSentences = (sentences: readonly Sentence[], separator: string): Sentence =>
-  both(sentences.map(({ en }) => en).join(separator), sentences.map(({ fr }) => fr).join(separator));
+  both(sentences.map(({ en }) => en).join(separator), sentences.map(({ fr }) => fr).join(separator.replace(';', ' ;')));
 
 /** `budgetMin: must be an integer`, `budgetMin : doit être un nombre entier`; without a name only the sentence. */
 export const ofMember = (name: string, { en, fr }: Sentence): Sentence =>
@@ -41,7 +41,7 @@ export const FAULTS = {
     const [en, fr] = unit === 'year' ? [most, most] : [most.toLocaleString('en'), count(most)];
     return both(`must not be above the maximum, which is ${en}`, `ne doit pas dépasser le maximum, qui est de ${fr}`);
   },
-  unsetCriterion: both('is a criterion that the search does not set', 'est un critère que la recherche ne fixe pas'),
+  unsetCriterion: both('is a criterion that is not set here', 'est un critère qui n’est pas fixé ici'),
   includedToo: (list: string) => both(`is in ${list} too`, `est aussi dans ${list}`),
   publisherName: both('must have a letter or a digit', 'doit avoir une lettre ou un chiffre'),
   point: both(
@@ -99,6 +99,8 @@ export const FAULTS = {
   ),
   zipcode: both('must be five digits', 'doit avoir cinq chiffres'),
   insee: both('must be an INSEE code, such as 83137', 'doit être un code INSEE, tel que 83137'),
+  idOrIri: (collection: string) =>
+    both(`must be an id, or an IRI such as /${collection}/1`, `doit être un id, ou une IRI telle que /${collection}/1`),
   uuids: both('must be UUIDs', 'doit être une liste d’UUID'),
   uuidsMost: (most: number) => both(`must be at most ${most} UUIDs`, `doit être une liste de ${most} UUID au plus`),
   twice: both('was sent more than once', 'a été envoyé plusieurs fois'),
@@ -135,7 +137,7 @@ export const FAULTS = {
   anotherBody: both('was already sent with another body', 'a déjà été envoyé avec un autre corps'),
 } as const;
 
-/** The resource in the message about an unknown member. */
+/** The kind of member in the message about an unknown member of a body. */
 export const KINDS_OF_MEMBER = {
   search: both('a member of a search', 'un membre d’une recherche'),
   recovery: both('a member of a recovery', 'un membre d’un rattrapage'),
@@ -328,7 +330,6 @@ export const REFUSALS = {
   thisIdempotencyKey: ({ en, fr }: Sentence) => both(`this Idempotency-Key ${en}`, `cette Idempotency-Key ${fr}`),
   andMore: (more: number) => both(`and ${more} more`, `et ${count(more)} de plus`),
   endpoint: ({ en, fr }: Sentence) => both(`The endpoint ${en}.`, `L’adresse ${fr}.`),
-  deliversNot: both('This process does not send webhooks.', 'Ce processus n’envoie pas de webhooks.'),
   eventType: (kinds: string) =>
     both(`eventType is required: one of ${kinds}.`, `eventType est obligatoire, l’un de : ${kinds}.`),
   eventTypes: both('eventType and type contradict each other.', 'eventType et type se contredisent.'),

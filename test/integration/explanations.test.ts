@@ -7,8 +7,9 @@ import { digested, recentFlat } from '../support/adverts.ts';
 import { valuesOf } from '../support/lists.ts';
 import { startRecordedApi } from '../support/recorded-api.ts';
 
-const overrides = { retentionDays: { events: 90, deliveries: 30, expired: 90 } };
-const { api, scene, createSearch, explain } = await startRecordedApi({ after }, { overrides });
+const retentionDays = { events: 90, deliveries: 30, expired: 90 };
+const recorded = await startRecordedApi({ after }, { overrides: { settings: { retentionDays } } });
+const { api, scene, createSearch, explain } = recorded;
 
 const SEARCH = {
   title: 'Toulon',

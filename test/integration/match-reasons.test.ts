@@ -8,8 +8,9 @@ import { randomUuid, type Uuid } from '../../src/engine/domain/ids.ts';
 import { recentFlat } from '../support/adverts.ts';
 import { startRecordedApi } from '../support/recorded-api.ts';
 
-const overrides = { retentionDays: { events: 90, deliveries: 30, expired: 90 } };
-const { api, scene, createSearch, explain } = await startRecordedApi({ after }, { overrides });
+const retentionDays = { events: 90, deliveries: 30, expired: 90 };
+const recorded = await startRecordedApi({ after }, { overrides: { settings: { retentionDays } } });
+const { api, scene, createSearch, explain } = recorded;
 
 const ENDPOINT = 'https://hooks.example.com/matches';
 const SEARCH = {

@@ -1,6 +1,6 @@
 /**
  * A limited first-in, first-out queue between senders and one receiver. A full mailbox makes its senders wait, in
- * order, instead of growing or dropping messages. This is the only back-pressure in the service.
+ * order, instead of growing or dropping messages. This is the back-pressure between actors.
  */
 
 interface Waiting<T> {

@@ -1,6 +1,6 @@
 /**
- * All ways to wait: for a time, for a signal, for other work of the event loop, and for work with a time limit. No
- * other module implements its own.
+ * Ways to wait that the modules share: for a time, for a signal, for other work of the event loop, and for work with a
+ * time limit.
  */
 
 /** Resolves after `durationMs`, or as soon as `stopping` is aborted. Never rejects. */

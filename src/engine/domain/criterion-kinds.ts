@@ -1,7 +1,7 @@
 /**
  * Functions that make the rows of `criterion-table.ts`, one for each kind of criterion. A row defines which members of
- * a search set the criterion, which fact it compares, and how it is explained. Areas, expressions, features, publishers
- * and site categories have their own modules.
+ * a search set the criterion, which fact it compares, and how it is explained. Criteria of other kinds, such as areas
+ * and expressions, have their own modules.
  */
 
 import { type InLanguages, type Language, rangeReason, type Unit } from './criterion-words.ts';
@@ -69,7 +69,7 @@ export function member<F extends Exclude<Form, 'code' | 'codes' | 'letters'>>(
   return { form, unset, requested, answered } as Member<F>;
 }
 
-/** Inclusive limits; null is no limit. Except for floors, a limit of 0 has become null (decisions, section 2). */
+/** Inclusive limits; null is no limit. In most ranges a limit of 0 has become null (`rangeOf`, `signedRangeOf`). */
 export interface Range {
   readonly min: number | null;
   readonly max: number | null;
@@ -139,7 +139,7 @@ interface RangeWords {
 
 type MemberForm = 'bound' | 'floor' | 'percent';
 
-/** Requires a value within the limits of the members `…Min` and `…Max`. In the forms `floor` and `percent`, 0 is a limit. */
+/** Requires a value within the limits `…Min` and `…Max`. In the forms `floor` and `percent`, 0 is a limit. */
 export function range<Name extends string, const S extends Source<number | null>, F extends MemberForm>(
   name: Name,
   source: S,

@@ -1,7 +1,7 @@
 /**
  * Checks whether the clocks of this daemon, PostgreSQL and NATS agree, to within half a round trip. Displayed times
  * depend on this. `/readyz` and an alarm report a difference, but the service continues. Intake alone pauses while the
- * clock of NATS is behind both others, because that clock decides which messages come from the future.
+ * clock of NATS is over a minute behind both others, because that clock decides which messages come from the future.
  */
 
 import { startTask } from '../actor/task.ts';

@@ -131,6 +131,7 @@ class ColumnarSearchIndex implements SearchIndex {
     this.delete(number);
     this.#lastFacts = null;
     const branches = branchesOf(criteria);
+    this.#shapes.startSearch();
     const addresses = branches.map((branch) => writeRecord(branch, this.#records, this.#tables));
     if (addresses.some((address) => isPartial(address, this.#records))) this.#unusual.set(number, criteria);
     this.#addresses.add(number, addresses[0] as number);

@@ -41,8 +41,8 @@ const PAUSE = `left join lateral (
   ) as pause on true`;
 
 /**
- * Lists endpoints that have had an attempt, as `readAdminEndpoint` returns them, those with the most open deliveries
- * first. `pausedOnly` omits those that are not paused themselves. Reads every endpoint, at most thousands.
+ * Lists endpoints that have had an attempt or a pause, as `readAdminEndpoint` returns them, those with the most open
+ * deliveries first. `pausedOnly` omits those that are not paused themselves. Reads every endpoint, at most thousands.
  */
 export async function listAdminEndpoints(
   database: Queryable,

@@ -99,10 +99,10 @@ export interface DeadEndpoint {
 }
 
 /**
- * Pauses the dead endpoints among `keys` (decisions, section 6). A series of failures pauses an endpoint after `days`
- * days; 0 means never. If other endpoints were tried since then and none has answered, the fault is in our own network,
- * and none is paused. Deliveries that wait for a paused endpoint are released when their waiting time is over. Served
- * by the primary key. All endpoints are read only if one of `keys` seems dead.
+ * Pauses the dead endpoints among `keys` (decisions, section 6): after a series of failures that lasts `days` days (0:
+ * never), or after three 410s in a row that span an hour. If others were tried since the first failure and none has
+ * answered, the fault is in our own network, and none is paused. Deliveries that wait for a paused endpoint are
+ * released after their waiting time. Served by the primary key. Reads all endpoints only if one of `keys` seems dead.
  */
 export async function pauseDeadEndpoints(
   client: Queryable,

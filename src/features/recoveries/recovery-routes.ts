@@ -83,13 +83,12 @@ export function recoveryRoutes(router: Router, dependencies: ApiDependencies): v
 
   router.get('/recoveries/:id', acceptable, async (ctx) => {
     const recovery = await readRecovery(database, principalOf(ctx).clientId, idOf(ctx, WHAT));
-    if (recovery === null) throw notFound(WHAT);
-    answer(ctx, recoveryDocument(recovery));
+    answer(ctx, recoveryDocument(recovery ?? notFound(WHAT)));
   });
 
   router.delete('/recoveries/:id', async (ctx) => {
     const isKnown = await stopRecovery(database, principalOf(ctx).clientId, idOf(ctx, WHAT));
-    if (!isKnown) throw notFound(WHAT);
+    if (!isKnown) notFound(WHAT);
     ctx.status = 204;
   });
 }
@@ -98,16 +97,15 @@ export function recoveryRoutes(router: Router, dependencies: ApiDependencies): v
 async function readNewRecovery(ctx: Context, dependencies: ApiDependencies): Promise<NewRecovery> {
   const body = readBody(ctx, RECOVERY_CREATION, KINDS_OF_MEMBER.recovery);
   const { now, settings } = dependencies;
-  const { deliveriesKeptDays } = settings;
+  const keptDays = settings.retentionDays.deliveries;
   const present = now();
   const { since, endpoint = null } = body;
   const until = body.until ?? present;
   const violations = new Violations();
-  if (!isWithinKept(since, present, deliveriesKeptDays))
-    violations.add(['since'], FAULTS.withinKept(deliveriesKeptDays), 'too_old');
-  if (since > until) violations.add(['since'], FAULTS.afterUntil, 'min_above_max');
+  if (!isWithinKept(since, present, keptDays)) violations.add(['since'], FAULTS.withinKept(keptDays), 'too_old');
   // An end in the future is moved to the present.
-  else if (since > present) violations.add(['since'], FUTURE, 'min_above_max');
+  if (since > present) violations.add(['since'], FUTURE, 'above_maximum');
+  else if (since > until) violations.add(['since'], FAULTS.afterUntil, 'min_above_max');
   const { clientId } = principalOf(ctx);
   const isKnown =
     endpoint === null || (await isEndpointKnown(dependencies.database, endpointKeyOf(clientId, endpoint)));

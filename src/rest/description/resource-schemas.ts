@@ -235,7 +235,7 @@ const Attempt = z.strictObject({
   responseHead: textOrNull('First 2 KiB of the answer.'),
 });
 
-/** The health of the URL itself, for all clients. */
+/** The health of the endpoint for this client. Other clients with the same URL have a state of their own. */
 const EndpointHealth = z.strictObject({
   state: z.enum(['healthy', 'failing', 'paused']).meta({ description: 'State of the endpoint.' }),
   failureStreak: z.int().meta({ description: 'Failed attempts since the last success.' }),

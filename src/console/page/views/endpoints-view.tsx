@@ -63,7 +63,7 @@ interface EndpointProps {
   onChange(): void;
 }
 
-/** The state of an endpoint, and a button to pause or resume it. Afterwards, failed deliveries can be sent again. */
+/** An endpoint's state, and a button to pause or resume it. After it resumes, failed deliveries can be sent again. */
 function Endpoint({ endpoint, onChange }: EndpointProps) {
   const words = useWords();
   const { rest } = useModel();

@@ -1,5 +1,5 @@
 /**
- * The polygons of searches, with one record per search: boxes, rings, and a grid for each polygon with many corners
+ * The polygons of searches, with one record per list that a search or its alternatives name: boxes, rings, and a grid for each polygon with many corners
  * (`polygon-grid`). The answers are those of `isInPolygon` in `domain/geo`.
  */
 
@@ -58,6 +58,15 @@ export class PolygonShapes {
   readonly #arena = new RecordArena(WORDS_MAX);
   readonly #grids = new GridBuilder();
   readonly #corners = new Corners();
+  /** The records of the search that is being written, which its alternatives share. */
+  readonly #written = new Map<readonly Polygon[], number>();
+  /** By address: how many more records of the index name it than the first. */
+  readonly #sharers = new Map<number, number>();
+
+  /** To be called before the polygons of another search are written. */
+  startSearch(): void {
+    this.#written.clear();
+  }
 
   get bytes(): number {
     return this.#arena.bytes;
@@ -65,6 +74,11 @@ export class PolygonShapes {
 
   /** Writes a record and returns its address; null if it would be too large or a coordinate is not finite. */
   write(polygons: readonly Polygon[]): number | null {
+    const known = this.#written.get(polygons);
+    if (known !== undefined) {
+      this.#sharers.set(known, (this.#sharers.get(known) ?? 0) + 1);
+      return known;
+    }
     const all: Prepared[] = [];
     let words = HEAD_WORDS + LINE_WORDS * polygons.length;
     for (const polygon of polygons) {
@@ -92,6 +106,7 @@ export class PolygonShapes {
       this.#writeBody(address, body, prepared);
       body += prepared.words;
     }
+    this.#written.set(polygons, address);
     return address;
   }
 
@@ -110,6 +125,11 @@ export class PolygonShapes {
   }
 
   free(address: number): void {
+    const sharers = this.#sharers.get(address) ?? 0;
+    if (sharers > 1) this.#sharers.set(address, sharers - 1);
+    else this.#sharers.delete(address);
+    if (sharers > 0) return;
+    this.#written.clear();
     const words = this.#arena.integersAt(address)[this.#arena.integerOffset(address) + WORDS] as number;
     this.#arena.free(address, words);
   }
