@@ -266,11 +266,7 @@ export function readConfig(environment: Environment = process.env, defaults: Env
   const values = { ...file, ...definedOnly(defaults), ...definedOnly(environment) };
   const parsed = settings.safeParse(values);
   const issues = parsed.error?.issues ?? [];
-  const problems = [
-    ...issues.map(({ path, message }) => `${path.join('.')} ${message}`),
-    ...mailProblems(values),
-    ...renamedProblems(environment),
-  ];
+  const problems = [...issues.map(({ path, message }) => `${path.join('.')} ${message}`), ...mailProblems(values)];
   if (!parsed.success || problems.length > 0) {
     throw ConfigError.of(problems);
   }
@@ -318,11 +314,6 @@ export function readConfig(environment: Environment = process.env, defaults: Env
     /** Unknown names with our prefix, for a warning. They are misspelt, or an orchestrator sets them. */
     unknownNames: Object.keys(environment).filter((name) => name.startsWith('VIGIE_') && !(name in settings.shape)),
   });
-}
-
-/** Otherwise the daemon would use the consumer and the retries of an unnamed installation. */
-function renamedProblems({ VIGIE_CELL: namespace }: Environment): readonly string[] {
-  return namespace ? ['VIGIE_CELL was renamed. Set VIGIE_NAMESPACE to the same value, and unset VIGIE_CELL'] : [];
 }
 
 const ANY_CERTIFICATE = 'any';

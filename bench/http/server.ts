@@ -18,7 +18,6 @@ import { readFrenchForms } from '../../src/engine/domain/inflection/lemmas.ts';
 import { decodeIntakeMessage } from '../../src/engine/domain/intake-message.ts';
 import { startMatcher } from '../../src/engine/intake/matcher.ts';
 import { buildPointIndex } from '../../src/engine/matching/points/poi-index.ts';
-import { createSearchIndex } from '../../src/engine/matching/search-index.ts';
 import { loadReference, type Reference, sortPlaces } from '../../src/engine/reference/communes.ts';
 import { type Database, openDatabase } from '../../src/engine/store/database.ts';
 import { changedSince } from '../../src/engine/store/search-feed.ts';
@@ -37,7 +36,6 @@ const STATEMENT_MAX_MS = sized(2_000, 25_000);
 /** Like the daemon's, but without site categories: no search of the benchmark names one. */
 function openMatcher(database: Database) {
   return startMatcher({
-    createIndex: createSearchIndex,
     clock: () => new Date(),
     changedSince: (horizon, onSearch) => changedSince(database, horizon, onSearch),
     readSiteCategoryNames: async () => () => null,
@@ -74,7 +72,9 @@ async function openApiOn(databaseUrl: string, withMatcher: boolean, withRecorder
   // The daemon also loads these before it is ready.
   sortPlaces(reference);
   readFrenchForms();
-  const index = await buildPointIndex(samplePointsOfInterest({ seed: 1, reference, count: Number(pointCount) }));
+  const index = await buildPointIndex((add) =>
+    add(samplePointsOfInterest({ seed: 1, reference, count: Number(pointCount) })),
+  );
   const database = openDatabase({ url: databaseUrl, connectionsMax: 10, onConnectionLost: () => undefined });
   const threads = createWorkerThreads({
     settings: { databaseUrl, connectionsMax: 2, statementTimeoutMs: STATEMENT_MAX_MS },

@@ -102,7 +102,7 @@ export const COMMANDS: CommandTable = {
       words: 'publish',
       args: '[FILE]',
       summary: 'publish intake messages, one JSON object per line, from FILE or standard input',
-      details: 'Publishing a file twice changes nothing: a line that is already in the stream is not published again.',
+      details: 'Publishing a file twice changes nothing: NATS drops repeated lines, and after two minutes Vigie does.',
       options: { strict: flag('refuse lines with members that the contract does not define') },
       example: 'vigie publish --strict adverts.ndjson',
       async run({ args: [file = null], flag: isSet }) {
@@ -115,8 +115,8 @@ export const COMMANDS: CommandTable = {
       args: 'NAME [FILE]',
       summary: 'read the adverts of an agency’s FILE: publish new and changed ones, expire missing ones',
       details:
-        'NAME identifies the source, and is the same for all its files. A file that is truncated, empty, or lacks ' +
-        'over three tenths of the known adverts changes nothing. The exit code is 2 if some rows could not be read.',
+        'NAME identifies the source, and is the same for all its files. A suspicious file (such as a truncated one) ' +
+        'changes nothing. The exit code is 2 if rows could not be read, or if many adverts have lost a member.',
       options: {
         format: valued('NAME', 'poliris (Annonces.csv, or a ZIP with it) or mapping'),
         mapping: valued('PATH', 'the mapping of a CSV, NDJSON, JSON or XML file'),

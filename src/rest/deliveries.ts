@@ -49,7 +49,7 @@ import { idOf, ownSearch } from './searches.ts';
 import { REFUSALS, THINGS } from './sentences.ts';
 
 export const SEARCH_DELIVERY_PARAMETERS = {
-  status: choiceParameter('State of the delivery; failed: all retries are exhausted.', DELIVERY_STATES),
+  status: choiceParameter('State of the delivery; failed: no attempt follows.', DELIVERY_STATES),
   ...TIME_ORDERS,
   ...PAGING,
 } as const;

@@ -171,6 +171,6 @@ function parse(bytes: Buffer): unknown {
     return JSON.parse(UTF_8.decode(bytes));
   } catch (error) {
     if (error instanceof SyntaxError) throw new Problem(400, REFUSALS.notJson(error.message));
-    throw new Problem(400, REFUSALS.notUtf8);
+    throw new Problem(400, REFUSALS.sendUtf8);
   }
 }

@@ -343,7 +343,7 @@ export function createQueryLimiter(database: Database, deadlineMs = DEADLINE_MS)
 
 function refuseQuery(error: unknown, gone?: AbortSignal, ending?: AbortSignal): never {
   // The client has disconnected, and will not read this answer.
-  if (gone?.aborted) throw new Problem(400, REFUSALS.clientLeft);
+  if (gone?.aborted) throw new Problem(400, REFUSALS.clientGone);
   if (error instanceof WorkerLostError) {
     throw new Problem(503, REFUSALS.questionFailed, { headers: { 'Retry-After': '1' } });
   }

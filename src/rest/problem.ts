@@ -138,8 +138,8 @@ function readError(error: unknown): { status: unknown; message: string; expose: 
 export const VIOLATION_CODES = {
   required: { en: 'The member is required.', fr: 'Ce champ est obligatoire.' },
   unknown_member: {
-    en: 'The member does not exist. The message names the nearest one.',
-    fr: 'Ce champ n’existe pas ; le message nomme le plus proche.',
+    en: 'The member does not exist. The message names the nearest one, if any.',
+    fr: 'Ce champ n’existe pas ; le message nomme le plus proche, s’il y en a un.',
   },
   invalid_type: {
     en: 'The value has the wrong type: text, number, list or object.',
@@ -160,7 +160,7 @@ export const VIOLATION_CODES = {
   too_long: { en: 'The text, list or JSON is too long.', fr: 'Le texte, la liste ou le JSON est trop long.' },
   too_old: { en: 'The time is before the oldest kept data.', fr: 'La date précède les données conservées.' },
   too_many_parts: { en: 'The body has too many objects and members.', fr: 'Le corps a trop d’objets et de champs.' },
-  min_above_max: { en: 'A minimum is above its maximum.', fr: 'Un minimum dépasse son maximum.' },
+  min_above_max: { en: 'A minimum or a start is too high.', fr: 'Un minimum ou un début est trop élevé.' },
   in_both_lists: { en: 'The value is both included and excluded.', fr: 'La valeur est à la fois demandée et exclue.' },
   criterion_not_set: {
     en: '`orMissing` names a criterion that the search does not set.',

@@ -5,7 +5,6 @@ import { announceChange, onChange, onFeed } from '../engine/broker/announcements
 import type { Uuid } from '../engine/domain/ids.ts';
 import type { Matcher } from '../engine/intake/matcher.ts';
 import { keepPoints } from '../engine/maintenance/imported-points.ts';
-import { createPointsOfInterest } from '../engine/matching/points/poi-index.ts';
 import { sortPlaces } from '../engine/reference/communes.ts';
 import { type Database, openDatabase } from '../engine/store/database.ts';
 import { isDatabaseOutage } from '../engine/store/outage.ts';
@@ -25,9 +24,8 @@ import type { Parts } from './parts.ts';
 export async function openApi(parts: Parts, databaseUrl: string, matcher: Matcher | null): Promise<string> {
   const { config, database, broker, announcer, reference, observers, onTransientError } = parts;
   const { ending, announced, draining, closing } = parts;
-  const points = createPointsOfInterest();
-  const keeper = await keepPoints(database, points, onTransientError);
-  closing('points of interest', () => keeper.stop());
+  const points = await keepPoints(database, onTransientError);
+  closing('points of interest', () => points.stop());
   const sender = openSender(parts);
   const queryDatabase = openQuestionDatabase(parts, databaseUrl);
   const publicDatabase = openPublicDatabase(parts, databaseUrl);
@@ -52,7 +50,7 @@ export async function openApi(parts: Parts, databaseUrl: string, matcher: Matche
       keepChoice: FEATURES.find(({ keepChoice }) => keepChoice)?.keepChoice?.(parts),
       logger: loggerOf(parts),
       now: () => new Date(),
-      pointsOfInterest: () => points.current,
+      pointsOfInterest: points.current,
       onFeed: (listener) => onFeed(broker, listener),
       ending,
       announceDue: announcer.announce,

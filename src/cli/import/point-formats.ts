@@ -100,7 +100,7 @@ function detectPointFormat(file: ImportFile): PointFormat {
   }
   const header = headerOf(file).toLowerCase();
   if (DIRECTORY_COLUMNS.every((column) => header.includes(column))) return 'annuaire-education';
-  throw new ImportFileError(`${path} is in none of the formats ${POINT_FORMATS.join(', ')}.`);
+  throw new ImportFileError(`${path} is in none of the formats ${POINT_FORMATS.join(', ')}. Convert it.`);
 }
 
 /** Throws `ImportFileError` during the iteration. */

@@ -225,14 +225,3 @@ export class Turns {
     else this.#underWay.set(key, count);
   }
 }
-
-/** Returns a function that starts `work`, or shares the call in progress. */
-export function singleFlight<A extends unknown[], T>(work: (...given: A) => Promise<T>): (...given: A) => Promise<T> {
-  let underWay: Promise<T> | null = null;
-  return (...given) => {
-    underWay ??= work(...given).finally(() => {
-      underWay = null;
-    });
-    return underWay;
-  };
-}

@@ -7,6 +7,7 @@
 import { startTask } from '../actor/task.ts';
 import { BROKER_BEHIND_MAX_MS, type Broker, brokerClock } from '../broker/connection.ts';
 import type { Database } from '../store/database.ts';
+import { readClock } from '../store/retention.ts';
 
 export interface ClockWatchOptions {
   readonly broker: Broker;
@@ -57,12 +58,7 @@ export async function startClockWatch(options: ClockWatchOptions): Promise<Clock
 
   async function checkAll(): Promise<void> {
     await Promise.all([
-      check('PostgreSQL', async () => {
-        const { rows } = await database.query<{ atMs: number }>(
-          'select extract(epoch from clock_timestamp())::float8 * 1000 as "atMs"',
-        );
-        return (rows[0] as { atMs: number }).atMs;
-      }),
+      check('PostgreSQL', async () => (await readClock(database)).getTime()),
       check('NATS', readNats),
     ]);
     checkedAtMs = performance.now();

@@ -11,11 +11,11 @@ import { acceptable, answer } from '../../rest/content.ts';
 import type { ApiDependencies } from '../../rest/dependencies.ts';
 import { collection, identityOf, offsetOf } from '../../rest/hydra.ts';
 import type { QueryLimiter } from '../../rest/limits.ts';
-import { Problem } from '../../rest/problem.ts';
+import { notFound, Problem } from '../../rest/problem.ts';
 import { ADVERT_URL, PAGING, readQuery, referenceParameter } from '../../rest/query.ts';
 import { searchIri } from '../../rest/search-document.ts';
 import { ownSearch } from '../../rest/searches.ts';
-import { languageOf, REFUSALS } from '../../rest/sentences.ts';
+import { languageOf, REFUSALS, THINGS } from '../../rest/sentences.ts';
 import {
   type Explaining,
   type Explanation,
@@ -51,7 +51,7 @@ export function explanationRoutes(router: Router, dependencies: ApiDependencies,
       const { number } = await ownSearch(ctx, limiter);
       return explain(number, await findSubject(query, explaining), language, explaining);
     });
-    if (explanation === null) throw new Problem(404, REFUSALS.noSearch);
+    if (explanation === null) throw notFound(THINGS.search);
     answer(ctx, explanation);
   });
 

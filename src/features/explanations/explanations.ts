@@ -124,7 +124,7 @@ const FoundProperty = z.strictObject({
   ...PropertyDocument.shape,
   ...identity('FoundProperty'),
   match: link('Match', 'The match; null if there is no match.').nullable(),
-  matchedAt: dateTimeOrNull('When the match began; null if there is no match.'),
+  matchedAt: dateTimeOrNull('When the match began or was first notified; null if there is no match.'),
   satisfiedSince: dateTimeOrNull(
     'Time of its creation, or of the last price or surface change that made it satisfy the search; null while it ' +
       'does not.',
@@ -139,8 +139,8 @@ const EXPLANATION_CONTRACT: Contract = {
       parameters: PREVIEW_PARAMETERS,
       status: 200,
       details:
-        'What a search would find, without saving it: how many properties satisfy it now, how many began to satisfy ' +
-        'it on each of the last days, the newest of them, and how many would satisfy it without each criterion. ' +
+        'What a search would find, without saving it: how many properties satisfy it now, how many of these began ' +
+        'on each of the last days, the newest of them, and how many would satisfy it without each criterion. ' +
         'Exact for up to 20,000 candidate properties; above that, the figures come from a sample, and `estimated` is ' +
         'true. At most two queries of a client run at a time.',
     }),

@@ -12,7 +12,7 @@ import { timeOrderedUuid, type Uuid } from '../../engine/domain/ids.ts';
 import type { MailLanguage } from '../../engine/domain/mail.ts';
 import { arrayLiteral } from '../../engine/store/array-literal.ts';
 import type { Queryable } from '../../engine/store/database.ts';
-import { isFaultOfItsOwn, isHalfDead } from '../../engine/store/endpoints.ts';
+import { isHalfDead } from '../../engine/store/endpoints.ts';
 import type { FeatureTask } from '../../feature.ts';
 import { both, inLanguage } from '../../languages.ts';
 import { messageBytes } from './mail-letter.ts';
@@ -101,8 +101,7 @@ async function readDueNotices(database: Queryable, pauseDays: number): Promise<r
      from clients c join endpoints e on length(e.key) = 32 and substr(e.key, 17, 8) = right(c.id::text, 8)
      where ${IS_NOTICE_DUE}
        and (e.failures_paused_at > coalesce(e.noticed_at, '-infinity')
-         or e.paused_at is null and e.failing_since > coalesce(e.noticed_at, '-infinity')
-           and ${isHalfDead('e', '$1')} and ${isFaultOfItsOwn('e')})
+         or e.failing_since > coalesce(e.noticed_at, '-infinity') and ${isHalfDead('e', '$1')})
      order by c.id, e.url limit ${ENDPOINTS_MAX}`,
     [pauseDays],
   );

@@ -4,7 +4,7 @@
  */
 
 import { EDGE_TOLERANCE_DEGREES, type Polygon, type Position } from '../../domain/geo.ts';
-import { type CircleRow, polygonRow } from '../rows/area-geometry.ts';
+import { boxOf, type CircleRow, type PolygonBox, polygonRow } from '../rows/area-geometry.ts';
 import { LINE_WORDS as CACHE_LINE_WORDS, RecordArena } from './arena.ts';
 import {
   CELL_INSIDE,
@@ -17,7 +17,6 @@ import {
   type Grid,
   GridBuilder,
   isInMixedCell,
-  type PolygonBox,
   type Rings,
 } from './polygon-grid.ts';
 
@@ -214,10 +213,6 @@ function coordinatesOffset(body: number, ringCount: number): number {
 }
 
 function prepare(polygon: Polygon, wordsMax: number, grids: GridBuilder): Prepared | null {
-  let west = Infinity;
-  let south = Infinity;
-  let east = -Infinity;
-  let north = -Infinity;
   let positions = 0;
   const ends = polygon.map((ring) => (positions += ring.length));
   const isClosed = polygon.every((ring) => isSame(ring[0], ring.at(-1)));
@@ -227,15 +222,11 @@ function prepare(polygon: Polygon, wordsMax: number, grids: GridBuilder): Prepar
   for (const ring of polygon) {
     for (const [lon, lat] of ring) {
       if (!Number.isFinite(lon) || !Number.isFinite(lat)) return null;
-      if (lon < west) west = lon;
-      if (lon > east) east = lon;
-      if (lat < south) south = lat;
-      if (lat > north) north = lat;
       coordinates[top++] = lon;
       coordinates[top++] = lat;
     }
   }
-  const box = { west, south, east, north };
+  const box = boxOf(polygon);
   const rings = { coordinates, ends };
   const hasGrid = isClosed && positions >= GRID_POSITIONS_MIN && positions <= GRID_POSITIONS_MAX;
   const grid = hasGrid ? grids.build(rings, box) : null;
