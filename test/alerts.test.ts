@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createdAtOf, searchNumberOf, timeOrderedUuid, type Uuid, uuidOf } from '../src/engine/domain/ids.ts';
 import type { SearchRoute } from '../src/engine/domain/routing.ts';
-import { type Alerts, deriveAlerts, touchedBy } from '../src/engine/intake/alerts.ts';
+import { type Alerts, deriveAlerts } from '../src/engine/intake/alerts.ts';
 import type { EvaluatedChange } from '../src/engine/intake/evaluated-change.ts';
 import type { Match } from '../src/engine/store/matches.ts';
 import { changesOf, minute, PROPERTY, ROUTE, resolveToulon, TOULON, upsertAt } from './support/adverts.ts';
@@ -20,11 +20,10 @@ const ADVERT_PARTS = {
   property: { city: { insee: TOULON.insee, zipcode: null, name: null } },
 };
 
-/** An advert is created, becomes cheaper, and is seen again. */
-const [CREATED, CHEAPER, SEEN] = changesOf([
+/** An advert is created, and becomes cheaper. */
+const [CREATED, CHEAPER] = changesOf([
   upsertAt(0, ADVERT_PARTS),
   upsertAt(5, { ...ADVERT_PARTS, advert: { ...ADVERT_PARTS.advert, price: 240_000 } }),
-  upsertAt(9, { ...ADVERT_PARTS, advert: { ...ADVERT_PARTS.advert, price: 240_000 } }),
 ]);
 
 function judged(
@@ -143,15 +142,4 @@ test('match ids ascend and carry the time of their snapshot, even if the clock w
   assert.equal(ids.length, 24);
   assert.deepEqual(ids.toSorted(), ids);
   assert.equal(createdAtOf(ids.at(-1) as Uuid).getTime(), NOW.getTime() + 60_000, 'the clock is followed again');
-});
-
-test('properties and searches to read are each listed once, and a property only if one of its pairs is affected', () => {
-  const { propertyUuids, searchNumbers } = touchedBy([
-    judged(CREATED, [], [7, 8]),
-    judged(CHEAPER, [7, 8], [8, 9]),
-    judged(SEEN, [8, 9], [9, 10]),
-    { ...judged(CREATED, [], []), propertyUuid: uuidOf('01890000-0000-7000-8000-0000000000ff') },
-  ]);
-  assert.deepEqual([...propertyUuids], [PROPERTY]);
-  assert.deepEqual([...searchNumbers], [7, 8, 9, 10]);
 });

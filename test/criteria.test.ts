@@ -384,16 +384,40 @@ function isSame(a: unknown, b: unknown): boolean {
   return JSON.stringify(a) === JSON.stringify(b);
 }
 
+/** Name and both values of the end of a match, when `FLAT` with `was` changes to `FLAT` with `is`. */
+function endBetween(asked: Partial<Criteria>, was: Partial<PropertyFacts>, is: Partial<PropertyFacts>) {
+  const events = [{ kind: 'property.ad.update', advertUuid: '', createdAt: '', field: null }];
+  const facts = { before: { ...FLAT, ...was }, after: { ...FLAT, ...is } };
+  const change = { events, facts } as unknown as EvaluatedChange;
+  const { fieldName, fieldOldValue, fieldNewValue } = endOf(change, { ...ANYTHING, ...asked })?.field ?? {};
+  return [fieldName, fieldOldValue, fieldNewValue].map((value) => (value === undefined ? assert.fail() : value));
+}
+
+test('an end names its criterion, without values of areas, publishers, points of interest, words and alternatives', () => {
+  const elsewhere = { ...EVERYWHERE, zipcodes: ['69001'] };
+  const otherAdvert = (advert: Partial<AdvertFacts>) => ({ texts: [], adverts: [{ ...ADVERT, ...advert }] });
+  for (const [asked, is, was] of [
+    [{ areas: { ...EVERYWHERE, zipcodes: ['75001'] } }, { zipcodes: ['69001'] }],
+    [{ excludedAreas: elsewhere }, { zipcodes: ['69001'] }],
+    [{ includedPublishers: ['Étude Martin'] }, otherAdvert({ publisherName: 'Foncia' })],
+    [
+      { pointsOfInterest: [{ facility: 'school', within: 1 }] },
+      { distances: { 'school//': 1_001 } },
+      { distances: { 'school//': 999 } },
+    ],
+    [{ expressions: [[{ word: 'balcon', includes: true, strict: false }]] }, otherAdvert({ texts: ['Vue'] })],
+    [{ alternatives: [{ ...ANYTHING, room: { min: 2, max: null } }] }, { room: 1 }],
+  ] as readonly (readonly [Partial<Criteria>, Partial<PropertyFacts>, Partial<PropertyFacts>?])[]) {
+    assert.deepEqual(endBetween(asked, was ?? {}, is), [Object.keys(asked)[0], null, null]);
+  }
+  const without = { excludedPublishers: ['Foncia'] };
+  assert.deepEqual(endBetween(without, {}, otherAdvert({ publisherName: 'Foncia' })), ['liveAdvert', '1', '0']);
+});
+
 test('an end states complete values, and only the features that the search names; a value that is too long is null', () => {
   const end = (asked: Partial<Criteria>, was: Partial<AdvertFacts>, is: Partial<AdvertFacts>, count = 1) => {
-    const of = (advert: Partial<AdvertFacts>) => ({
-      ...FLAT,
-      adverts: Array.from({ length: count }, () => ({ ...ADVERT, ...advert })),
-    });
-    const events = [{ kind: 'property.ad.update', advertUuid: '', createdAt: '', field: null }];
-    const change = { events, facts: { before: of(was), after: of(is) } } as unknown as EvaluatedChange;
-    const { fieldName, fieldOldValue, fieldNewValue } = endOf(change, { ...ANYTHING, ...asked })?.field ?? {};
-    return [fieldName, fieldOldValue, fieldNewValue].map((value) => (value === undefined ? assert.fail() : value));
+    const of = (advert: object) => ({ adverts: Array.from({ length: count }, () => ({ ...ADVERT, ...advert })) });
+    return endBetween(asked, of(was), of(is));
   };
   const [pool, others] = [featureSetOf(['pool', 'garage', 'cellar']), featureSetOf(['alarm', 'quiet', 'cellar'])];
   assert.deepEqual(

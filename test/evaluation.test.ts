@@ -3,33 +3,33 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type SearchNumber, searchNumberOf } from '../src/engine/domain/ids.ts';
-
+import type { IntakeMessage } from '../src/engine/domain/intake-message.ts';
 import { NO_MEDIANS } from '../src/engine/domain/market-prices.ts';
-
 import { stateText } from '../src/engine/domain/stored-property.ts';
-
 import { evaluateBatch, unreadStates } from '../src/engine/intake/evaluation.ts';
 import { expireAt, heldAfter, nextOrigin, PROPERTY, resolveToulon, upsertAt } from './support/adverts.ts';
 import { numberedUuid } from './support/intake.ts';
 
 const BOUNDS = { advertsMax: 200, bytesMax: 8_388_608, batchBytesMax: 16_777_216, waitingMax: 64 };
+/** Without a search that notifies. */
+const matcher = { match: () => [], notifying: { horizon: null, has: () => false } };
+const dependencies = { matcher, medians: () => NO_MEDIANS, resolvePlace: resolveToulon, bounds: BOUNDS };
+
+function entryOf(message: IntakeMessage, bytes = 1_000) {
+  return { message, origin: nextOrigin(), bytes, traceparent: null };
+}
 
 async function leftOf(messages: number, satisfied: number, notifying: number): Promise<readonly number[]> {
   const numbers: SearchNumber[] = Array.from({ length: satisfied }, (_, number) => searchNumberOf(number + 1));
-  const matcher = {
+  const matching = {
     match: () => numbers,
     notifying: { horizon: null, has: (number: SearchNumber) => number <= notifying },
   };
   const entries = Array.from({ length: messages }, (_, number) => {
     const ids = { propertyUuid: numberedUuid('property', number), advertUuid: numberedUuid('advert', number) };
-    return { message: upsertAt(0, ids), origin: nextOrigin(), bytes: 1_000, traceparent: null };
+    return entryOf(upsertAt(0, ids));
   });
-  const batch = await evaluateBatch(new Map(), entries, {
-    matcher,
-    medians: () => NO_MEDIANS,
-    resolvePlace: resolveToulon,
-    bounds: BOUNDS,
-  });
+  const batch = await evaluateBatch(new Map(), entries, { ...dependencies, matcher: matching });
   assert.equal(batch.changes.length + batch.deferred.length, messages);
   return batch.deferred;
 }
@@ -47,11 +47,7 @@ test('messages that repeat the last one of their advert are counted without the 
   const stored = heldAfter(upsertAt(5), expireAt(6));
   const { crawls } = stored;
   const messages = [expireAt(7), expireAt(1), expireAt(8), upsertAt(9), expireAt(10)];
-  const entries = messages.map((message) => {
-    return { message, origin: nextOrigin(), bytes: 1_000, traceparent: null, wasAcknowledged: true };
-  });
-  const matcher = { match: () => [], notifying: { horizon: null, has: () => false } };
-  const dependencies = { matcher, medians: () => NO_MEDIANS, resolvePlace: resolveToulon, bounds: BOUNDS };
+  const entries = messages.map((message) => ({ ...entryOf(message), wasAcknowledged: true }));
   const unread = new Map([[PROPERTY, { stored: null, crawls, bytes: 1_000 }]]);
   const withoutState = await evaluateBatch(unread, entries, dependencies);
   const known = new Map([[PROPERTY, { stored, crawls, bytes: 1_000 }]]);
@@ -75,16 +71,15 @@ test('an advert for which a property has no room is rejected without the state, 
     upsertAt(7, { advert: { price: 1 } }),
     upsertAt(8, { advertUuid: another }),
   ];
-  const entries = messages.map((message) => ({ message, origin: nextOrigin(), bytes: 100_000, traceparent: null }));
-  const matcher = { match: () => [], notifying: { horizon: null, has: () => false } };
+  const entries = messages.map((message) => entryOf(message, 100_000));
   for (const bounds of [
     { ...BOUNDS, advertsMax: 1 },
     { ...BOUNDS, bytesMax: bytes + 100 },
   ]) {
-    const dependencies = { matcher, medians: () => NO_MEDIANS, resolvePlace: resolveToulon, bounds };
+    const bounded = { ...dependencies, bounds };
     const unread = new Map([[PROPERTY, { stored: null, crawls, bytes }]]);
-    const withoutState = await evaluateBatch(unread, entries, dependencies);
-    const withState = await evaluateBatch(new Map([[PROPERTY, { stored, crawls, bytes }]]), entries, dependencies);
+    const withoutState = await evaluateBatch(unread, entries, bounded);
+    const withState = await evaluateBatch(new Map([[PROPERTY, { stored, crawls, bytes }]]), entries, bounded);
     const reasonOf = (batch: typeof withState, position: number) =>
       batch.rejected.get(position)?.replace(/\d+ bytes/, 'bytes');
     assert.match(reasonOf(withState, 0) ?? '', /more than the limit/);

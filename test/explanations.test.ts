@@ -28,7 +28,7 @@ import {
 } from '../src/engine/domain/property-summary.ts';
 import { criteriaOf, SEARCH_DEFAULTS } from '../src/engine/domain/search.ts';
 import { boxesOf } from '../src/features/explanations/area-boxes.ts';
-import { expireAt, heldAfter, OTHER_ADVERT, resolveToulon, upsertAt } from './support/adverts.ts';
+import { expireAt, heldAfter, resolveToulon, upsertAt } from './support/adverts.ts';
 import { criteria, facts } from './support/criteria-arbitrary.ts';
 import { runsOf } from './support/random-runs.ts';
 
@@ -87,36 +87,6 @@ test('the boxes of an area contain every place in it', () => {
     );
     assert.ok(isCovered, JSON.stringify({ areas, lat, lon }));
   }
-});
-
-test('a summary returns the facts that matching sees, except the texts', () => {
-  const stored = heldAfter(
-    upsertAt(0, {
-      advert: {
-        price: 200_000,
-        surface: 40,
-        title: 'Studio',
-        url: 'https://portal.example/1#photos',
-        virtualTour: 'x',
-      },
-      property: { transactionType: 0, propertyType: 0, city: { insee: '83137', zipcode: null, name: null }, room: 2 },
-    }),
-    upsertAt(1, {
-      advertUuid: OTHER_ADVERT,
-      advert: { price: 210_000, publisher: { category: 'Agence', name: null, type: 1 } },
-    }),
-    upsertAt(2, { advert: { price: 180_000, surface: 40, title: 'Studio' }, property: { transactionType: 0 } }),
-  );
-  const reading = readingOf(stored.state, stored.crawls, resolveToulon);
-  const summary = readSummary(summaryText(summaryOf(reading, stored.crawls)));
-  const medians = { ...NO_MEDIANS, median: () => 1_000 };
-  const { texts: _, adverts, ...expected } = propertyFacts(reading, medians);
-  const { texts: __, adverts: summarized, ...actual } = factsOf(summary, medians);
-  assert.deepEqual(actual, expected);
-  assert.deepEqual(
-    summarized.map((advert) => ({ ...advert, uuid: null })),
-    adverts.map((advert) => ({ ...advert, texts: [], uuid: null })),
-  );
 });
 
 test('a fact that an older summary lacks is unknown', () => {

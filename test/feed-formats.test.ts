@@ -56,6 +56,12 @@ function advertsOf(rows: readonly FeedRow[]): readonly AdvertRow[] {
   return rows as readonly AdvertRow[];
 }
 
+const kindsOf = (rows: readonly FeedRow[]) => rows.map(({ kind, reference }) => `${kind} ${reference}`);
+
+/** Line and reference of each row, and its advert or the reason why there is none. */
+const readingsOf = (rows: readonly FeedRow[]) =>
+  rows.map((row) => [row.line, row.reference, row.kind === 'advert' ? row.content.advert : row.reason]);
+
 /**
  * An independent reading that splits the whole text of the file into lines and then into the columns of SeLoger's list.
  */
@@ -303,12 +309,8 @@ test('each record is decoded by its own bytes, UTF-8 or Windows-1252', async () 
   const broken = Buffer.from(polirisLine({ 2: 'R3', 21: 'é'.repeat(20) }), 'utf8');
   broken[broken.indexOf(0xa9)] = 0x20;
   const [row] = await poliris(broken);
-  assert.deepEqual(row, {
-    kind: 'complaint',
-    line: 1,
-    reference: 'R3',
-    reason: 'the bytes are neither UTF-8 nor Windows-1252',
-  });
+  const reason = 'the bytes are neither UTF-8 nor Windows-1252';
+  assert.deepEqual(row, { kind: 'complaint', line: 1, reference: 'R3', reason });
 });
 
 test('a value may contain line ends and quotation marks, and a broken row does not affect the others', async () => {
@@ -330,10 +332,7 @@ test('records without a line end between them are both reported, and the second 
   const lines = [1, 2, 3].map((number) => polirisLine({ 2: `R${number}` }));
   const joined = `${lines[0]?.trimEnd()}${lines[1]}`;
   for (const file of [joined + lines[2], lines[2] + joined])
-    assert.deepEqual((await poliris(Buffer.from(file))).map(({ kind, reference }) => `${kind} ${reference}`).sort(), [
-      'advert R3',
-      'complaint null',
-    ]);
+    assert.deepEqual(kindsOf(await poliris(Buffer.from(file))).sort(), ['advert R3', 'complaint null']);
 });
 
 test('a record that has lost its end and the beginning of the next is not read as one advert', async () => {
@@ -342,10 +341,7 @@ test('a record that has lost its end and the beginning of the next is not read a
   );
   const lost = `${first?.slice(0, 400)}${second?.slice(300)}`;
   const rows = await poliris(Buffer.from(`${whole}${lost}${polirisLine({ 2: 'R4' })}`));
-  assert.deepEqual(
-    rows.map(({ kind, reference }) => `${kind} ${reference}`),
-    ['advert R1', 'complaint null', 'advert R4'],
-  );
+  assert.deepEqual(kindsOf(rows), ['advert R1', 'complaint null', 'advert R4']);
 });
 
 test('a file of an older version, with fewer fields, is not read as half the number of adverts', async () => {
@@ -353,19 +349,18 @@ test('a file of an older version, with fewer fields, is not read as half the num
   for (const end of ['\n', '!#\r\n']) {
     const lines = [1, 2, 3, 4].map((number) => lineOf({ 2: `R${number}`, 3: 'vente', 11: '100', 21: 'a\nb' }) + end);
     const rows = await poliris(Buffer.from(lines.join('')));
-    assert.deepEqual([...new Set(rows.map(({ kind, reference }) => `${kind} ${reference}`))], ['complaint null']);
+    assert.deepEqual(new Set(kindsOf(rows)), new Set(['complaint null']));
   }
 });
 
 test('a row without a reference, or with a NUL, is reported with the adverts to which it may belong', async () => {
   const file = Buffer.from(polirisLine({ 1: 'agence' }) + polirisLine({ 2: 'R2', 21: 'a\0b' }));
-  assert.deepEqual(
-    (await poliris(file)).map((row) => [row.kind, row.reference, 'reason' in row && row.reason]),
-    [
-      ['complaint', null, 'the reference is missing'],
-      ['complaint', 'R2', 'the record contains NUL bytes, a sign of a damaged disk'],
-    ],
-  );
+  const rows = await poliris(file);
+  assert.deepEqual(kindsOf(rows), ['complaint null', 'complaint R2']);
+  assert.deepEqual(readingsOf(rows), [
+    [1, null, 'the reference is missing'],
+    [2, 'R2', 'the record contains NUL bytes, a sign of a damaged disk'],
+  ]);
 });
 
 test('a truncated export is refused, wherever it was cut', async () => {
@@ -422,21 +417,13 @@ test('NDJSON, JSON and XML give the same adverts with the same mapping', async (
     json: [JSON.stringify({ meta: [1], ads: TREE }), 'ads'],
     xml: [xml, 'root/ads/ad'],
   } as const;
-  for (const [format, [text, adverts]] of Object.entries(files)) {
-    const rows = advertsOf(await mapped(text, { format, adverts, reference: 'id', members: MEMBERS }));
+  for (const [format, [text, path]] of Object.entries(files)) {
+    const rows = advertsOf(await mapped(text, { format, adverts: path, reference: 'id', members: MEMBERS }));
     assert.deepEqual(valuesOf(rows, 'reference'), ['a', 'b'], format);
-    assert.deepEqual(
-      rows.map(({ content }) => known(content.advert)),
-      EXPECTED,
-      format,
-    );
-    assert.deepEqual(rows[1]?.losses, [
-      {
-        member: 'energy.category',
-        fault: 'not a valid code: add it to `values` of the mapping',
-        value: '"Z"',
-      },
-    ]);
+    const adverts = rows.map(({ content }) => known(content.advert));
+    assert.deepEqual(adverts, EXPECTED, format);
+    const fault = 'not a valid code: add it to `values` of the mapping';
+    assert.deepEqual(rows[1]?.losses, [{ member: 'energy.category', fault, value: '"Z"' }]);
   }
 });
 
@@ -537,14 +524,11 @@ test('a floor such as "3e étage sur 5" gives floor and number of floors, unless
 test('a CSV row with more values than columns is refused, because any of them may be shifted', async () => {
   const mapping = { format: 'csv', reference: 'id', members: { title: 'title', price: 'price' } };
   const rows = await mapped('id,title,price\n1,House, garden,100\n2,House,200,\n3,Flat,300\n', mapping);
-  assert.deepEqual(
-    rows.map((row) => [row.line, row.reference, row.kind === 'advert' ? row.content.advert : row.reason]),
-    [
-      [2, null, 'the row has 4 values for 3 columns'],
-      [3, '2', { title: 'House', price: 200 }],
-      [4, '3', { title: 'Flat', price: 300 }],
-    ],
-  );
+  assert.deepEqual(readingsOf(rows), [
+    [2, null, 'the row has 4 values for 3 columns'],
+    [3, '2', { title: 'House', price: 200 }],
+    [4, '3', { title: 'Flat', price: 300 }],
+  ]);
 });
 
 test('a quotation mark within a value affects only its own row', async () => {
@@ -554,18 +538,13 @@ test('a quotation mark within a value affects only its own row', async () => {
     mapping,
   );
   const reason = 'a quotation mark within a value is not doubled';
-  assert.deepEqual(
-    rows
-      .toSorted((a, b) => a.line - b.line)
-      .map((row) => [row.line, row.reference, row.kind === 'advert' ? row.content.advert : row.reason]),
-    [
-      [2, null, reason],
-      [3, null, reason],
-      [4, '3', { title: 'Flat "C"', price: 300 }],
-      [6, null, reason],
-      [7, '6', { title: 'E', price: 600 }],
-    ],
-  );
+  assert.deepEqual(readingsOf(rows.toSorted((a, b) => a.line - b.line)), [
+    [2, null, reason],
+    [3, null, reason],
+    [4, '3', { title: 'Flat "C"', price: 300 }],
+    [6, null, reason],
+    [7, '6', { title: 'E', price: 600 }],
+  ]);
   await assert.rejects(
     mapped('id,title,price\n1,A,1\n2,"Flat,100\n3,A,200\n', mapping),
     /Cannot read the CSV: Quote Not Closed/,
@@ -632,14 +611,8 @@ test('an XML bomb, deep nesting and endless values are refused with one sentence
   const xml = { format: 'xml', adverts: 'a/b', reference: 'id', members: {} };
   const levels = Array.from({ length: 9 }, (_, at) => `<!ENTITY l${at + 1} "${`&l${at};`.repeat(10)}">`).join('');
   const bomb = `<!DOCTYPE a [<!ENTITY l0 "lol">${levels}]><a><b><id>&l9;</id></b></a>`;
-  assert.deepEqual(await mapped(bomb, xml), [
-    {
-      kind: 'complaint',
-      line: 1,
-      reference: null,
-      reason: 'the advert contains a character or an entity that XML does not allow',
-    },
-  ]);
+  const reason = 'the advert contains a character or an entity that XML does not allow';
+  assert.deepEqual(await mapped(bomb, xml), [{ kind: 'complaint', line: 1, reference: null, reason }]);
   await assert.rejects(mapped('<a>'.repeat(100_000), xml), /nests deeper than 64 levels/);
   await assert.rejects(
     mapped('['.repeat(100_000), { ...xml, format: 'json', adverts: undefined }),
@@ -680,13 +653,8 @@ const CASES = fileURLToPath(new URL('../cases/', SHARED_DATA));
 /** The price of each row, read from a mapped CSV with these values. */
 async function pricesOf(values: readonly string[], options: object = {}): Promise<readonly unknown[]> {
   const csv = `id;price\n${values.map((value, at) => `${at + 1};${value}`).join('\n')}\n`;
-  const mapping = {
-    format: 'csv',
-    delimiter: ';',
-    reference: 'id',
-    members: { price: 'price', title: 'id' },
-    ...options,
-  };
+  const members = { price: 'price', title: 'id' };
+  const mapping = { format: 'csv', delimiter: ';', reference: 'id', members, ...options };
   return advertsOf(await mapped(csv, mapping)).map(({ content }) => content.advert.price);
 }
 
@@ -925,14 +893,12 @@ test('a repeated header line is not an advert, and a row without any readable va
   assert.deepEqual([later[1]?.kind, later[1]?.reference], ['complaint', 'R2']);
   const csv = { format: 'csv', reference: 'id', members: { price: 'price' } };
   const again = await mapped('id,price\n1,100\nid,price\n2,nous consulter\n', csv);
-  assert.deepEqual(
-    again.map((each) => [each.kind, each.line, 'reason' in each && each.reason]),
-    [
-      ['advert', 2, false],
-      ['left out', 3, 'the row names columns'],
-      ['complaint', 4, 'none of the values is understood'],
-    ],
-  );
+  assert.deepEqual(valuesOf(again, 'kind'), ['advert', 'left out', 'complaint']);
+  assert.deepEqual(readingsOf(again), [
+    [2, '1', { price: 100 }],
+    [3, null, 'the row names columns'],
+    [4, '2', 'none of the values is understood'],
+  ]);
 });
 
 test('an invalid XML character affects only its advert, and HTML entities are read', async () => {
@@ -967,11 +933,7 @@ test('an invalid byte affects only its advert, in every format', async () => {
   } as const;
   for (const [format, [text, options]] of Object.entries(files)) {
     const rows = await mapped(Buffer.from(text, 'latin1'), { format, reference: 'id', members, ...options });
-    assert.deepEqual(
-      rows.map(({ kind, reference }) => `${kind} ${reference}`),
-      ['advert 1', 'complaint 2', 'advert 3'],
-      format,
-    );
+    assert.deepEqual(kindsOf(rows), ['advert 1', 'complaint 2', 'advert 3'], format);
   }
 });
 

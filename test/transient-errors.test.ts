@@ -17,66 +17,52 @@ beforeEach(() => {
 afterEach(() => mock.timers.reset());
 
 const messages = () => lines.map(({ msg }) => msg);
+const OCCURRED = 'A transient error occurred.';
+const ENDED = 'A transient error has ended.';
+
+/** A failure of the recorder that is tried again. */
+function failed(error: Error): void {
+  transientErrors.onFailure({ actor: 'recorder', error, isBug: false, isFinal: false, retryInMs: 100 });
+}
 
 test('sixteen pulls without their consumers are one transient error', () => {
   for (let partition = 0; partition < 16; partition++) {
     transientErrors.onTransientError('pull', new Error(`consumer courier-${partition}: 503 no responders`));
   }
-  assert.deepEqual(messages(), ['A transient error occurred.']);
+  assert.deepEqual(messages(), [OCCURRED]);
   assert.equal(lines[0]?.what, 'pull');
   assert.match(JSON.stringify(lines[0]?.err), /courier-0: 503 no responders/);
 });
 
 test('a transient error is over when it has not recurred for half a minute, and the line states its count', () => {
-  transientErrors.onTransientError('sweep', new Error('connect ECONNREFUSED 127.0.0.1:5432'));
+  const recur = () => transientErrors.onTransientError('sweep', new Error('connect ECONNREFUSED 127.0.0.1:5432'));
+  recur();
   for (let times = 0; times < 10; times++) {
     mock.timers.tick(QUIET_MS - 1);
-    transientErrors.onTransientError('sweep', new Error('connect ECONNREFUSED 127.0.0.1:5432'));
+    recur();
   }
-  assert.deepEqual(messages(), ['A transient error occurred.']);
+  assert.deepEqual(messages(), [OCCURRED]);
   mock.timers.tick(QUIET_MS);
-  assert.deepEqual(messages(), ['A transient error occurred.', 'A transient error has ended.']);
+  assert.deepEqual(messages(), [OCCURRED, ENDED]);
   assert.equal(lines[1]?.count, 11);
   assert.equal(lines[1]?.reason, 'connect ECONNREFUSED 127.0.0.1:5432');
-  transientErrors.onTransientError('sweep', new Error('connect ECONNREFUSED 127.0.0.1:5432'));
-  assert.deepEqual(
-    messages(),
-    ['A transient error occurred.', 'A transient error has ended.', 'A transient error occurred.'],
-    'the next one is news again',
-  );
+  recur();
+  assert.deepEqual(messages(), [OCCURRED, ENDED, OCCURRED], 'the next one is news again');
 });
 
 test('other work and other causes are other transient errors', () => {
   transientErrors.onTransientError('sweep', new Error('away'));
   transientErrors.onTransientError('pull', new Error('away'));
   transientErrors.onTransientError('pull', new Error('refused'));
-  transientErrors.onFailure({
-    actor: 'recorder',
-    error: new Error('away'),
-    isBug: false,
-    isFinal: false,
-    retryInMs: 100,
-  });
-  transientErrors.onFailure({
-    actor: 'recorder',
-    error: new Error('away'),
-    isBug: false,
-    isFinal: false,
-    retryInMs: 200,
-  });
-  assert.deepEqual(messages(), [
-    'A transient error occurred.',
-    'A transient error occurred.',
-    'A transient error occurred.',
-    'An actor failed.',
-  ]);
+  for (let times = 0; times < 2; times++) failed(new Error('away'));
+  assert.deepEqual(messages(), [OCCURRED, OCCURRED, OCCURRED, 'An actor failed.']);
 });
 
 test('an outage is logged with its causes and no stack, and a possible bug with one', () => {
   const cause = Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:5432'), { code: 'ECONNREFUSED' });
   const outage = Object.assign(new Error('no connection', { cause }), { code: 'ECONNREFUSED' });
   transientErrors.onTransientError('sweep', outage);
-  transientErrors.onFailure({ actor: 'recorder', error: cause, isBug: false, isFinal: false, retryInMs: 100 });
+  failed(cause);
   transientErrors.onTransientError('sweep', new TypeError('undefined is not a function'));
   const [first, second, third] = lines;
   assert.equal(first?.reason, 'no connection: connect ECONNREFUSED 127.0.0.1:5432');
@@ -87,13 +73,8 @@ test('an outage is logged with its causes and no stack, and a possible bug with 
 
 test('the failure that ends an actor is always logged', () => {
   for (const isFinal of [false, true]) {
-    transientErrors.onFailure({
-      actor: 'matcher',
-      error: new Error('bug'),
-      isBug: true,
-      isFinal,
-      retryInMs: isFinal ? null : 100,
-    });
+    const retryInMs = isFinal ? null : 100;
+    transientErrors.onFailure({ actor: 'matcher', error: new Error('bug'), isBug: true, isFinal, retryInMs });
   }
   assert.deepEqual(messages(), ['An actor failed.', 'An actor crashed.']);
 });
@@ -102,29 +83,14 @@ test('a full PostgreSQL is logged in one line, for all work and all files that i
   const full = (file: string) =>
     Object.assign(new Error(`could not extend file "${file}": No space left on device`), { code: '53100' });
   transientErrors.onTransientError('request', full('base/5/16400'));
-  transientErrors.onFailure({
-    actor: 'recorder',
-    error: full('base/5/2619_fsm'),
-    isBug: false,
-    isFinal: false,
-    retryInMs: 1,
-  });
-  assert.deepEqual(messages(), ['A transient error occurred.']);
+  failed(full('base/5/2619_fsm'));
+  assert.deepEqual(messages(), [OCCURRED]);
   const refused = Object.assign(new Error('could not write init file'), { code: 'XX000', severity: 'FATAL' });
   transientErrors.onTransientError('sweep', refused);
   transientErrors.onTransientError('request', refused);
-  assert.deepEqual(messages(), ['A transient error occurred.', 'A transient error occurred.']);
+  assert.deepEqual(messages(), [OCCURRED, OCCURRED]);
   const bug = Object.assign(new Error('cache lookup failed'), { code: 'XX000', severity: 'ERROR' });
   transientErrors.onTransientError('sweep', bug);
   transientErrors.onTransientError('request', bug);
-  assert.deepEqual(
-    messages(),
-    [
-      'A transient error occurred.',
-      'A transient error occurred.',
-      'A transient error occurred.',
-      'A transient error occurred.',
-    ],
-    'a bug is logged with the work that met it',
-  );
+  assert.deepEqual(messages(), Array(4).fill(OCCURRED), 'a bug is logged with the work that met it');
 });

@@ -47,6 +47,9 @@ async function fail(method: string, request: unknown, code: string, detail: stri
   assert.deepEqual(answer.details, ['ErrorInfo', detail]);
 }
 
+const invalid = (method: string, request: unknown) => fail(method, request, 'invalid_argument', 'BadRequest');
+const missing = (method: string, request: unknown) => fail(method, request, 'not_found', 'ResourceInfo');
+
 test('a generic gRPC client that uses reflection gets the same answers', async () => {
   const child = spawn(join(ROOT, 'node_modules/.bin/buf'), [
     ...['curl', '--http2-prior-knowledge', '--protocol', 'grpc'],
@@ -79,9 +82,9 @@ test('status, stages and index are reported', async () => {
   assert.equal(paused.pauseReason, 'a look');
   assert.equal((await succeed('DrainStage', { name: 'stages/deliver' })).state, 'STATE_PAUSED');
   assert.equal((await succeed('ResumeStage', { name: 'stages/deliver' })).state, 'STATE_RUNNING');
-  await fail('PauseStage', { name: 'stages/nonsense' }, 'not_found', 'ResourceInfo');
-  await fail('PauseStage', { name: 'deliver' }, 'invalid_argument', 'BadRequest');
-  await fail('PauseStage', { name: 'stages/deliver', reason: 'x'.repeat(201) }, 'invalid_argument', 'BadRequest');
+  await missing('PauseStage', { name: 'stages/nonsense' });
+  await invalid('PauseStage', { name: 'deliver' });
+  await invalid('PauseStage', { name: 'stages/deliver', reason: 'x'.repeat(201) });
 
   const built = (await succeed('GetIndex')).instances[0].buildTime;
   const rebuilt = await succeed('RebuildIndex');
@@ -90,7 +93,7 @@ test('status, stages and index are reported', async () => {
   const indexed = await succeed('GetIndexedSearch', { name: `searches/${scene.search.id}` });
   assert.equal(indexed.indexed, true);
   assert.deepEqual(JSON.parse(indexed.criteriaJson).budget, { min: null, max: 300_000 });
-  await fail('GetIndexedSearch', { name: `searches/${UNKNOWN}` }, 'not_found', 'ResourceInfo');
+  await missing('GetIndexedSearch', { name: `searches/${UNKNOWN}` });
 });
 
 test('an explanation names every criterion and every delivery', async () => {
@@ -103,8 +106,8 @@ test('an explanation names every criterion and every delivery', async () => {
   assert.equal(explained.satisfied, true);
   assert.deepEqual(valuesOf(explained.matchReasons, 'code'), ['began-with-advert']);
   assert.deepEqual(explained.deliveries, [`/${delivery}`]);
-  await fail('ExplainMatch', { ...pair, property: `properties/${UNKNOWN}` }, 'not_found', 'ResourceInfo');
-  await fail('ExplainMatch', { ...pair, search: `searches/${UNKNOWN}` }, 'not_found', 'ResourceInfo');
+  await missing('ExplainMatch', { ...pair, property: `properties/${UNKNOWN}` });
+  await missing('ExplainMatch', { ...pair, search: `searches/${UNKNOWN}` });
 });
 
 test('an explanation finds a property by its advert or URL, for every search of a client that it satisfies', async () => {
@@ -119,18 +122,13 @@ test('an explanation finds a property by its advert or URL, for every search of 
     const told = await succeed('ExplainProperty', { client, advertUrl });
     assert.deepEqual([told.explanationsJson, told.totalSize], [[direct.explanationJson], 1]);
   }
-  await fail('ExplainProperty', { advertUrl }, 'invalid_argument', 'BadRequest');
-  await fail('ExplainProperty', { client: CLIENT_NAME }, 'invalid_argument', 'BadRequest');
-  await fail('ExplainProperty', { client: 'nobody', advertUrl }, 'not_found', 'ResourceInfo');
-  await fail('ExplainProperty', { client: 'no\0body', advertUrl }, 'invalid_argument', 'BadRequest');
-  await fail('ExplainProperty', { client: `clients/${UNKNOWN}`, advertUrl }, 'not_found', 'ResourceInfo');
-  await fail('ExplainProperty', { client: CLIENT_NAME, advertUrl: 'https://x.example/' }, 'not_found', 'ResourceInfo');
-  await fail(
-    'ExplainMatch',
-    { search, advertUrl, property: `properties/${property}` },
-    'invalid_argument',
-    'BadRequest',
-  );
+  await invalid('ExplainProperty', { advertUrl });
+  await invalid('ExplainProperty', { client: CLIENT_NAME });
+  await missing('ExplainProperty', { client: 'nobody', advertUrl });
+  await invalid('ExplainProperty', { client: 'no\0body', advertUrl });
+  await missing('ExplainProperty', { client: `clients/${UNKNOWN}`, advertUrl });
+  await missing('ExplainProperty', { client: CLIENT_NAME, advertUrl: 'https://x.example/' });
+  await invalid('ExplainMatch', { search, advertUrl, property: `properties/${property}` });
 });
 
 test('deliveries are found by any details that a client reports', async () => {
@@ -154,9 +152,9 @@ test('deliveries are found by any details that a client reports', async () => {
   ]) {
     assert.equal(await count(request), 0, JSON.stringify(request));
   }
-  await fail('ListDeliveries', { client: 'nobody' }, 'not_found', 'ResourceInfo');
-  await fail('ListDeliveries', { advert: `adverts/${UNKNOWN}` }, 'not_found', 'ResourceInfo');
-  await fail('ListDeliveries', { kind: 'gossip' }, 'invalid_argument', 'BadRequest');
+  await missing('ListDeliveries', { client: 'nobody' });
+  await missing('ListDeliveries', { advert: `adverts/${UNKNOWN}` });
+  await invalid('ListDeliveries', { kind: 'gossip' });
 });
 
 test('a delivered webhook is sent again, and a recovery sends the requested deliveries', async () => {
@@ -165,7 +163,7 @@ test('a delivered webhook is sent again, and a recovery sends the requested deli
   const again = await succeed('ResendDelivery', { name: delivery });
   assert.equal(again.replayCount, 1);
   await scene.receiver.until(() => scene.receiver.postsOf(id).length === 2);
-  await fail('ResendDelivery', { name: `deliveries/${UNKNOWN}` }, 'not_found', 'ResourceInfo');
+  await missing('ResendDelivery', { name: `deliveries/${UNKNOWN}` });
   await untilIs(async () => (await succeed('GetDelivery', { name: delivery })).state, 'STATE_DELIVERED');
 
   const since = new Date(Date.now() - 3_600_000).toISOString();
@@ -204,10 +202,10 @@ test('a delivered webhook is sent again, and a recovery sends the requested deli
     await fail('StartRecovery', { ...asked, ...wrong }, code, detail);
   }
   const other = await succeed('CreateClient', { client: { displayName: 'Another' } });
-  await fail('StartRecovery', { ...asked, client: other.name }, 'not_found', 'ResourceInfo');
+  await missing('StartRecovery', { ...asked, client: other.name });
   await succeed('DeleteClient', { name: other.displayName });
-  await fail('GetRecovery', { name: `recoveries/${UNKNOWN}` }, 'not_found', 'ResourceInfo');
-  await fail('StopRecovery', { name: `recoveries/${UNKNOWN}` }, 'not_found', 'ResourceInfo');
+  await missing('GetRecovery', { name: `recoveries/${UNKNOWN}` });
+  await missing('StopRecovery', { name: `recoveries/${UNKNOWN}` });
   assert.match(client, /^clients\//);
 });
 
@@ -221,22 +219,22 @@ test('deliveries are listed page by page, shown, and not sent twice', async () =
     seen.push(...page.deliveries);
     pageToken = page.nextPageToken ?? '';
     if (pageToken === '') break;
-    await fail('ListDeliveries', { pageSize: 3, pageToken }, 'invalid_argument', 'BadRequest');
+    await invalid('ListDeliveries', { pageSize: 3, pageToken });
     const [conditions] = JSON.parse(Buffer.from(pageToken, 'base64url').toString());
     const forged = Buffer.from(JSON.stringify([conditions, 'no UUID'])).toString('base64url');
-    await fail('ListDeliveries', { pageSize: 3, pageToken: forged, search }, 'invalid_argument', 'BadRequest');
+    await invalid('ListDeliveries', { pageSize: 3, pageToken: forged, search });
   }
   assert.equal(seen.length, 4);
   assert.equal(new Set(seen.map(({ name }) => name)).size, 4, 'each once');
   const times = seen.map(({ createTime }) => createTime);
   assert.deepEqual(times, times.toSorted().reverse(), 'newest first');
-  await fail('ListDeliveries', { pageToken: 'nonsense' }, 'invalid_argument', 'BadRequest');
-  await fail('ListDeliveries', { pageSize: -1 }, 'invalid_argument', 'BadRequest');
+  await invalid('ListDeliveries', { pageToken: 'nonsense' });
+  await invalid('ListDeliveries', { pageSize: -1 });
 
   const shown = await succeed('GetDelivery', { name: delivery, includeBody: true });
   assert.equal(shown.body, scene.receiver.posts[0]?.body.toString());
   assert.equal(shown.attempts[0].statusCode, 200);
-  await fail('GetDelivery', { name: `deliveries/${UNKNOWN}` }, 'not_found', 'ResourceInfo');
+  await missing('GetDelivery', { name: `deliveries/${UNKNOWN}` });
 });
 
 /** Encodes one member of a message as bytes, because protobuf's JSON format cannot express a year after 9999. */
@@ -282,9 +280,9 @@ test('dead letters are listed, shown, requeued and purged', async () => {
   const [{ name }] = deadLetters;
   const shown = await succeed('GetDeadLetter', { name });
   assert.equal(Buffer.from(shown.body, 'base64').toString(), '{"kind":"upsert"');
-  await fail('GetDeadLetter', { name: 'deadLetters/999999' }, 'not_found', 'ResourceInfo');
-  await fail('RequeueDeadLetters', {}, 'invalid_argument', 'BadRequest');
-  await fail('PurgeDeadLetters', { force: true }, 'invalid_argument', 'BadRequest');
+  await missing('GetDeadLetter', { name: 'deadLetters/999999' });
+  await invalid('RequeueDeadLetters', {});
+  await invalid('PurgeDeadLetters', { force: true });
 
   const filter = { names: [name] };
   assert.equal((await succeed('RequeueDeadLetters', { filter, validateOnly: true })).requeuedCount, 1);
@@ -308,15 +306,15 @@ test('endpoints are listed, paused and resumed', async () => {
   assert.equal((await succeed('ListEndpoints', { pausedOnly: true })).endpoints.length, 1);
   assert.equal((await succeed('GetStatus')).pausedEndpointCount, 1);
   assert.equal((await succeed('ResumeEndpoint', { name })).pauseTime, undefined);
-  await fail('PauseEndpoint', { name: 'endpoints/0123456789abcdef' }, 'not_found', 'ResourceInfo');
-  await fail('GetEndpoint', { name: 'endpoints/nonsense' }, 'invalid_argument', 'BadRequest');
+  await missing('PauseEndpoint', { name: 'endpoints/0123456789abcdef' });
+  await invalid('GetEndpoint', { name: 'endpoints/nonsense' });
 });
 
 test('clients and keys are created, listed and revoked', async () => {
   const client = await succeed('CreateClient', { client: { displayName: 'Agence du port', rateLimitPerSecond: 5 } });
   await fail('CreateClient', { client: { displayName: 'Agence du port' } }, 'already_exists', 'ResourceInfo');
   for (const displayName of [' ', '\u00ad\u200b']) {
-    await fail('CreateClient', { client: { displayName } }, 'invalid_argument', 'BadRequest');
+    await invalid('CreateClient', { client: { displayName } });
   }
   const listed = await succeed('ListClients', { pageSize: 1 });
   assert.equal(listed.clients.length, 1);
@@ -328,10 +326,10 @@ test('clients and keys are created, listed and revoked', async () => {
   const updated = await update({ polygonCornersMax: 0 }, ['polygonCornersMax', 'rateLimitPerSecond']);
   assert.deepEqual([updated.searchesMax, updated.polygonCornersMax, updated.rateLimitPerSecond], [7, 0, undefined]);
   assert.equal(updated.searchTotals.searchCount ?? 0, 0, 'JSON leaves a zero out');
-  await fail('UpdateClient', { client: { name: `clients/${UNKNOWN}` } }, 'not_found', 'ResourceInfo');
-  await fail('UpdateClient', { client: { name: client.name, searchesMax: -1 } }, 'invalid_argument', 'BadRequest');
+  await missing('UpdateClient', { client: { name: `clients/${UNKNOWN}` } });
+  await invalid('UpdateClient', { client: { name: client.name, searchesMax: -1 } });
   const mask = { client: { name: client.name }, updateMask: 'displayName' };
-  await fail('UpdateClient', mask, 'invalid_argument', 'BadRequest');
+  await invalid('UpdateClient', mask);
   await update({ searchesMax: undefined }, ['searchesMax', 'polygonCornersMax']);
 
   const notified = await succeed('UpdateClient', {
@@ -343,16 +341,11 @@ test('clients and keys are created, listed and revoked', async () => {
   const { clients } = await succeed('ListClients');
   assert.equal(clients[0].noticeAddress, 'ops@client.example');
   const wrong = { name: client.name, noticeAddress: 'ops@client example' };
-  await fail('UpdateClient', { client: wrong }, 'invalid_argument', 'BadRequest');
+  await invalid('UpdateClient', { client: wrong });
   const named = await update({ publicName: ' Agence du Vieux-Port ' }, ['publicName']);
   assert.equal(named.publicName, 'Agence du Vieux-Port');
   assert.equal((await update({ publicName: '' }, ['publicName'])).publicName, undefined);
-  await fail(
-    'UpdateClient',
-    { client: { name: client.name, publicName: 'x'.repeat(201) } },
-    'invalid_argument',
-    'BadRequest',
-  );
+  await invalid('UpdateClient', { client: { name: client.name, publicName: 'x'.repeat(201) } });
   const none = await update({ noticeAddress: '' }, ['noticeAddress']);
   assert.deepEqual([none.noticeAddress, none.noticesUnavailable], [undefined, undefined]);
 
@@ -368,11 +361,11 @@ test('clients and keys are created, listed and revoked', async () => {
   const { name } = created.apiKey;
   assert.equal((await succeed('ListApiKeys', { parent: client.name })).apiKeys[0].prefix, created.apiKey.prefix);
   await succeed('RevokeApiKey', { name });
-  await fail('RevokeApiKey', { name }, 'not_found', 'ResourceInfo');
+  await missing('RevokeApiKey', { name });
   await untilIs(async () => (await ask()).status, 401);
-  await fail('CreateApiKey', { parent: `clients/${UNKNOWN}` }, 'not_found', 'ResourceInfo');
+  await missing('CreateApiKey', { parent: `clients/${UNKNOWN}` });
   await succeed('DeleteClient', { name: client.name });
-  await fail('DeleteClient', { name: client.name }, 'not_found', 'ResourceInfo');
+  await missing('DeleteClient', { name: client.name });
 });
 
 test('recipients are shown and erased, for one client or for all, and their addresses appear in no unrelated answer', async () => {
@@ -392,9 +385,9 @@ test('recipients are shown and erased, for one client or for all, and their addr
   for (const method of ['GetRecipients', 'EraseRecipients']) {
     const { message } = await genericCall(scene.daemon, method, { address: 'nobody@example.org' });
     assert.ok(!message.includes('nobody'));
-    await fail(method, { address: 'nobody@example.org' }, 'not_found', 'ResourceInfo');
-    await fail(method, { address: 'nobody' }, 'invalid_argument', 'BadRequest');
-    await fail(method, { ...request, client: 'nobody' }, 'not_found', 'ResourceInfo');
+    await missing(method, { address: 'nobody@example.org' });
+    await invalid(method, { address: 'nobody' });
+    await missing(method, { ...request, client: 'nobody' });
   }
 });
 
@@ -407,7 +400,7 @@ test('site categories are set, and points of interest imported and deleted', asy
     ['Agence', 'Agence'],
     ['Bail\0leur', 'Agence'],
   ])
-    await fail('SetSiteCategories', { displayNames: wrong }, 'invalid_argument', 'BadRequest');
+    await invalid('SetSiteCategories', { displayNames: wrong });
 
   const school = {
     facility: 'school',
@@ -422,12 +415,12 @@ test('site categories are set, and points of interest imported and deleted', asy
   ]);
   assert.equal(imported.pointCount, 1);
   const wrong = [{ source: 'pointSources/toulon' }, { points: [{ ...school, facility: 'pool' }] }];
-  await fail('ImportPointsOfInterest', wrong, 'invalid_argument', 'BadRequest');
+  await invalid('ImportPointsOfInterest', wrong);
   const cut = [{ source: 'pointSources/toulon' }, { points: [] }];
-  await fail('ImportPointsOfInterest', cut, 'invalid_argument', 'BadRequest');
+  await invalid('ImportPointsOfInterest', cut);
   assert.equal((await succeed('ListPointSources')).pointSources[0].pointCount, 1, 'a broken import changes nothing');
   await succeed('DeletePointSource', { name: 'pointSources/toulon' });
-  await fail('DeletePointSource', { name: 'pointSources/toulon' }, 'not_found', 'ResourceInfo');
+  await missing('DeletePointSource', { name: 'pointSources/toulon' });
 });
 
 test('a wrong token is refused by every service except health', async () => {
@@ -445,16 +438,16 @@ test('a watch ends at its caller’s deadline', async () => {
   called.add('WatchActivity');
   const answer = await genericCall(scene.daemon, 'WatchActivity', { kinds: ['changes'] }, { timeout: 3 });
   assert.equal(answer.code, 'deadline_exceeded');
-  await fail('WatchActivity', { kinds: ['gossip'] }, 'invalid_argument', 'BadRequest');
-  await fail('WatchActivity', { search: `searches/${UNKNOWN}` }, 'not_found', 'ResourceInfo');
+  await invalid('WatchActivity', { kinds: ['gossip'] });
+  await missing('WatchActivity', { search: `searches/${UNKNOWN}` });
 });
 
 test('without feeds the list is empty, and an unknown source is not found', async () => {
   assert.deepEqual((await succeed('ListFeeds')).feeds ?? [], []);
   for (const method of ['GetFeed', 'RunFeed']) {
     called.add(method);
-    await fail(method, { name: 'feeds/agency' }, 'not_found', 'ResourceInfo');
-    await fail(method, { name: 'agency' }, 'invalid_argument', 'BadRequest');
+    await missing(method, { name: 'feeds/agency' });
+    await invalid(method, { name: 'agency' });
   }
 });
 
@@ -470,7 +463,7 @@ test('the log records changes by operators with their values, without keys, and 
   await succeed('SetSiteCategories', {
     displayNames: Array.from({ length: 100 }, (_, number) => `category ${number}`),
   });
-  await fail('PauseStage', { name: 'stages/none', reason: 'x' }, 'not_found', 'ResourceInfo');
+  await missing('PauseStage', { name: 'stages/none', reason: 'x' });
   const calls = scene.daemon.log.filter(({ message }) => message === 'admin call');
   assertNone(calls.filter(({ method }) => /^(?:Get|List|Explain|Watch)/.test(String(method))));
   const [pause, resume, create, categories, refused] = calls.slice(-5);

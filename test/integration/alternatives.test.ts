@@ -2,25 +2,16 @@
 
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
-import { randomUuid, type Uuid } from '../../src/engine/domain/ids.ts';
+import { randomUuid } from '../../src/engine/domain/ids.ts';
 import { SiteCategoryInUseError, setSiteCategories } from '../../src/engine/store/site-categories.ts';
 import type { Violation } from '../../src/rest/problem.ts';
 import { recentFlat } from '../support/adverts.ts';
-import { startTestApi } from '../support/api.ts';
-import { openRecording } from '../support/question-scene.ts';
-import { lastFirst } from '../support/servers.ts';
+import { startRecordedApi } from '../support/recorded-api.ts';
 
-const cleanup = lastFirst({ after });
-const api = await startTestApi(cleanup);
-const scene = await openRecording(cleanup, api.database, api.reference.resolvePlace);
+const recorded = await startRecordedApi({ after });
+const { api, scene, explain } = recorded;
 
 const [TOULON, LA_SEYNE] = ['83137', '83126'];
-const RING = [
-  [5, 43],
-  [6, 43],
-  [6, 44],
-  [5, 43],
-];
 const ALTERNATIVES = [
   { includedCities: [`/cities/${TOULON}`], budgetMax: 200_000 },
   { includedInseeCodes: [LA_SEYNE], budgetMax: 260_000 },
@@ -39,11 +30,7 @@ async function faultsOf(members: object, method = 'POST', path = '/searches'): P
   return body.violations.map(({ propertyPath, code }: Violation) => `${propertyPath} ${code}`);
 }
 
-async function createSearch(members: object = {}): Promise<string> {
-  const { status, text, body } = await api.call('POST', '/searches', { ...SEARCH, ...members });
-  assert.equal(status, 201, text);
-  return body['@id'];
-}
+const createSearch = (members: object = {}) => recorded.createSearch({ ...SEARCH, ...members });
 
 describe('alternatives', () => {
   it('are answered as they were sent, with references, and sent back unchanged', async () => {
@@ -104,48 +91,19 @@ describe('alternatives', () => {
     assert.deepEqual(await faultsOf({ roomMax: 4 }, 'PATCH', path), twice);
     assert.deepEqual(await faultsOf({ orMissing: ['room'] }, 'PATCH', path), ['orMissing[0] criterion_not_set']);
   });
-
-  it('count in PostgreSQL towards the limits of corners and excluded words', async () => {
-    const expressions = [[{ word: 'x', options: { includes: false } }]];
-    const members = {
-      excludedGeoShapes: [RING],
-      alternatives: [{ geoShapes: [RING] }, { geoShapes: [RING], expressions }],
-    };
-    const totals = async () => {
-      const { rows } = await api.database.query(
-        'select sum(polygon_corners)::integer as corners, sum(excluded_words)::integer as words from search_totals',
-      );
-      return rows[0] as { readonly corners: number; readonly words: number };
-    };
-    const before = await totals();
-    const path = await createSearch(members);
-    const saved = await totals();
-    assert.deepEqual([saved.corners - before.corners, saved.words - before.words], [12, 1]);
-    await api.call('PATCH', path, { alternatives: [{ geoShapes: [RING] }] });
-    const changed = await totals();
-    assert.deepEqual([changed.corners - before.corners, changed.words - before.words], [8, 0]);
-    await api.call('DELETE', path);
-    assert.deepEqual(await totals(), before);
-  });
 });
 
 describe('a property that satisfies a search by alternatives', () => {
-  const property = randomUuid();
-  const flat = (uuid: Uuid, price: number, insee: string) => {
-    const message = recentFlat(uuid, uuid, { price, surface: 50 }, insee);
-    return { ...message, property: { ...message.property, transactionType: 0 } };
-  };
-
   it('is one match and one delivery, and is explained, listed and previewed by the first that holds', async () => {
     const both = [{ budgetMax: 300_000 }, { surfaceMin: 10 }, { includedInseeCodes: [TOULON] }];
     const search = await createSearch({ alternatives: both });
-    await scene.record([flat(property, 210_000, TOULON)]);
+    const property = randomUuid();
+    await scene.record([recentFlat(property, property, { price: 210_000, surface: 50 }, TOULON)]);
     const { body: matches } = await api.call('GET', `/matches?search=${search}`);
     assert.equal(matches['hydra:totalItems'], 1);
     const { body: feed } = await api.call('GET', `/feed?search=${search}`);
     assert.equal(feed.items.length, 1);
-    const headers = { 'Accept-Language': 'en' };
-    const { body } = await api.call('GET', `${search}/explanation?property=${property}`, undefined, { headers });
+    const { body } = await explain(search, `property=${property}`);
     assert.match(body.matchReason, /It matches by alternative 1\./);
     assert.ok(body.matchReasons.some(({ code }: { readonly code: string }) => code === 'by-alternative'));
     assert.deepEqual(body.criteria.at(-1).actual, [[], [], []]);
@@ -154,26 +112,5 @@ describe('a property that satisfies a search by alternatives', () => {
     const { body: preview } = await api.call('POST', '/searches/preview', { alternatives: ALTERNATIVES });
     const counts = preview.withoutCriterion.find((one: { criterion: string }) => one.criterion === 'alternatives');
     assert.deepEqual([preview.satisfiedNow, counts.satisfiedNow], [0, 1]);
-  });
-
-  it('ends when none holds any more, with null values, and resumes by another', async () => {
-    const home = randomUuid();
-    const search = await createSearch();
-    await scene.record([flat(home, 190_000, TOULON)]);
-    await scene.record([flat(home, 195_000, TOULON)]);
-    await scene.record([flat(home, 250_000, TOULON)]);
-    await scene.record([flat(home, 250_000, LA_SEYNE)]);
-    await scene.record([flat(home, 255_000, LA_SEYNE)]);
-    const { body } = await api.call('GET', `/feed?search=${search}`);
-    const notices = body.items.map((item: { readonly body: { readonly event: string; readonly adEvent?: object } }) => {
-      const { fieldName, fieldOldValue, fieldNewValue } = (item.body.adEvent ?? {}) as Readonly<
-        Record<string, unknown>
-      >;
-      return [item.body.event, fieldName, fieldOldValue, fieldNewValue];
-    });
-    assert.deepEqual(notices.slice(1, 2), [['property.match.end', 'alternatives', null, null]]);
-    assert.equal(notices[2]?.[0], 'property.match.resume');
-    const { body: matches } = await api.call('GET', `/matches?search=${search}`);
-    assert.equal(matches['hydra:totalItems'], 1);
   });
 });

@@ -14,13 +14,13 @@ import { factsOf } from '../../src/engine/domain/property-summary.ts';
 import { criteriaOf, SEARCH_DEFAULTS } from '../../src/engine/domain/search.ts';
 import { followMedians } from '../../src/engine/store/market-medians.ts';
 import { recentFlat } from '../support/adverts.ts';
-import { startTestApi } from '../support/api.ts';
 import { createApiKey } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { connectCrawler, numberedFlat, numberedUuid } from '../support/intake.ts';
-import { knownProperties, openRecording } from '../support/question-scene.ts';
+import { knownProperties } from '../support/question-scene.ts';
+import { startRecordedApi } from '../support/recorded-api.ts';
 import { restClient } from '../support/rest-client.ts';
-import { lastFirst, startTestServers } from '../support/servers.ts';
+import { startTestServers } from '../support/servers.ts';
 import { startHere } from '../support/service.ts';
 import { until, untilIs } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
@@ -59,23 +59,9 @@ function medianOf(prices: readonly number[]): number {
 
 const quotient = ({ price, surface }: Home): number => price / surface;
 
-const cleanup = lastFirst({ after });
-const api = await startTestApi(cleanup);
-const scene = await openRecording(cleanup, api.database, api.reference.resolvePlace);
+const { api, scene, createSearch, matched: matchedBy } = await startRecordedApi({ after });
 
 const SEARCH = { title: 'coherent', includedCities: ['/cities/83137'], withCoherentPrice: true };
-
-async function createSearch(): Promise<string> {
-  const body = { ...SEARCH, notificationEnabled: true, endpointRecipient: 'https://hooks.example.com/' };
-  const { status, body: created } = await api.call('POST', '/searches', body);
-  assert.equal(status, 201);
-  return created['@id'];
-}
-
-async function matched(): Promise<ReadonlySet<string>> {
-  const { rows } = await api.database.query<{ uuid: string }>('select property_uuid as uuid from matches');
-  return new Set(rows.map(({ uuid }) => uuid));
-}
 
 async function explanationOf(search: string, { property }: Home) {
   const { body } = await api.call('GET', `${search}/explanation?property=${property}`);
@@ -92,6 +78,7 @@ describe('the median of a market', () => {
   let median = 0;
   let near: readonly Home[] = [];
   let alerted: ReadonlySet<string> = new Set();
+  const matched = () => matchedBy(search);
 
   it('is absent below fifty prices, and is otherwise the middle of all prices when it is computed', async () => {
     const prices = homes(MARKET_SIZE_MIN, FREJUS, (surface) => Math.round(surface * random.integer(2_000, 4_000)));
@@ -114,7 +101,8 @@ describe('the median of a market', () => {
   });
 
   it('decides equally about twenty thousand prices near the limit in alerts, lists, previews and explanations', async () => {
-    search = await createSearch();
+    const endpointRecipient = 'https://hooks.example.com/';
+    search = await createSearch({ ...SEARCH, notificationEnabled: true, endpointRecipient });
     near = homes(NEAR_THE_BORDER, TOULON, (surface) => {
       const border = median * surface * random.pick([5, 0.2]);
       return random.pick([border, Math.round(border * 100) / 100 + random.pick([-1, -0.01, 0, 0.01, 1])]);

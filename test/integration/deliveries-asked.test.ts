@@ -17,7 +17,8 @@ import { openDeliveryStage } from '../support/courier.ts';
 import { createGate } from '../support/gate.ts';
 import { tuplesOf, valuesOf } from '../support/lists.ts';
 import { putInState, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
-import { runStatements } from '../support/statements.ts';
+import type { Cleanup } from '../support/servers.ts';
+import { runStatements, untilLocked } from '../support/statements.ts';
 import { until, untilIs } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
@@ -47,12 +48,8 @@ async function seedRows(key: string): Promise<readonly Row[]> {
       'POST',
       '/searches',
       {
-        ...{
-          title: 's',
-          notificationEnabled: true,
-          endpointRecipient: ENDPOINTS.match,
-          eventEndpoint: ENDPOINTS.event,
-        },
+        ...{ title: 's', notificationEnabled: true },
+        ...{ endpointRecipient: ENDPOINTS.match, eventEndpoint: ENDPOINTS.event },
         subscribedEvents: ['ad.update.price'],
       },
       { key },
@@ -78,14 +75,7 @@ async function seedRows(key: string): Promise<readonly Row[]> {
         const createdAt = new Date(Date.UTC(2026, 0, 1) + rows.length * 3_600_000);
         const endpoint = ENDPOINTS[channel];
         const row = {
-          search: created.body['@id'],
-          property,
-          match,
-          channel,
-          event,
-          status,
-          endpoint,
-          createdAt,
+          ...{ search: created.body['@id'], property, match, channel, event, status, endpoint, createdAt },
           id: randomUuid(),
         };
         await database.query(
@@ -115,6 +105,16 @@ async function hold(propertyUuid: Uuid, advertUuid: Uuid, url: string): Promise<
     ...insertProperties([{ stored, expiredAt: null }]),
     ...insertSummaries([{ reading, crawls: stored.crawls }]),
   ]);
+}
+
+/** A courier that is not started, and a search whose endpoint is at a path of the receiver. */
+async function openScene(t: Cleanup, retryDelayMs = 3_600_000) {
+  const receiver = await startWebhookReceiver(t);
+  const stage = await openDeliveryStage(t, { retryDelayMs });
+  const search = await seedSearch(stage.database);
+  const pointTo = (path: string) =>
+    stage.database.query('update searches set endpoint_recipient = $1', [receiver.urlOf(path)]);
+  return { receiver, stage, search, pointTo };
 }
 
 describe('deliveries', () => {
@@ -230,14 +230,7 @@ describe('deliveries', () => {
   });
 
   it('arrive again with the same id, bytes and sequence, at the current endpoint', async (t) => {
-    const receiver = await startWebhookReceiver(t);
-    const stage = await openDeliveryStage(t, { retryDelayMs: 3_600_000 });
-    const search = await seedSearch(stage.database);
-    const setEndpoint = (path: string) =>
-      stage.database.query('update searches set endpoint_recipient = $2 where id = $1', [
-        search.id,
-        receiver.urlOf(path),
-      ]);
+    const { receiver, stage, search, pointTo } = await openScene(t);
     receiver.script('/broken', { type: 'answer', status: 500 });
     const addresses = await seedDeliveries(stage.database, search, [
       receiver.urlOf('/fine'),
@@ -250,7 +243,7 @@ describe('deliveries', () => {
         (await stage.database.query(`select state from delivery_states order by state`)).rows.map(({ state }) => state),
       (states) => states.join() === 'delivered,retry_wait',
     );
-    await setEndpoint('/new');
+    await pointTo('/new');
     for (const { id } of addresses) {
       const outcome = await resendDelivery(stage.database, search.clientId, id);
       assert.ok(outcome?.type === 'sent');
@@ -272,12 +265,10 @@ describe('deliveries', () => {
   });
 
   it('stay delivered if the resend fails, with the attempts of both', async (t) => {
-    const receiver = await startWebhookReceiver(t);
-    const stage = await openDeliveryStage(t, { retryDelayMs: 20 });
-    const search = await seedSearch(stage.database);
+    const { receiver, stage, search, pointTo } = await openScene(t, 20);
     const [address] = await seedDeliveries(stage.database, search, [receiver.urlOf('/once')]);
     assert.ok(address);
-    await stage.database.query('update searches set endpoint_recipient = $1', [receiver.urlOf('/broken')]);
+    await pointTo('/broken');
     receiver.script('/broken', { type: 'answer', status: 500 });
     stage.announcer.announce([address]);
     await stage.start();
@@ -307,14 +298,11 @@ describe('deliveries', () => {
 describe('deliveries that are resent during an attempt', () => {
   for (const status of [200, 500]) {
     it(`arrive again immediately if the attempt ends with ${status}`, async (t) => {
-      const receiver = await startWebhookReceiver(t);
-      const stage = await openDeliveryStage(t, { retryDelayMs: 3_600_000 });
-      const search = await seedSearch(stage.database);
-      const [before, after] = [receiver.urlOf('/before'), receiver.urlOf('/after')];
-      await stage.database.query('update searches set endpoint_recipient = $1', [after]);
+      const { receiver, stage, search, pointTo } = await openScene(t);
+      await pointTo('/after');
       const { gate, open } = createGate();
       receiver.script('/before', { type: 'gated', gate, status });
-      const [due] = await seedDeliveries(stage.database, search, [before]);
+      const [due] = await seedDeliveries(stage.database, search, [receiver.urlOf('/before')]);
       assert.ok(due);
       await stage.start();
       await receiver.until((posts) => posts.length === 1);
@@ -335,20 +323,16 @@ describe('deliveries that are resent during an attempt', () => {
   }
 
   it('count as delivered if the attempt ends at that moment', async (t) => {
-    const stage = await openDeliveryStage(t, { retryDelayMs: 3_600_000 });
-    const search = await seedSearch(stage.database);
-    await stage.database.query(`update searches set endpoint_recipient = 'https://e.test/'`);
-    const [due] = await seedDeliveries(stage.database, search, ['https://e.test/']);
+    const { receiver, stage, search, pointTo } = await openScene(t);
+    await pointTo('/hook');
+    const [due] = await seedDeliveries(stage.database, search, [receiver.urlOf('/hook')]);
     assert.ok(due);
     await putInState(stage.database, [due.id], 'sending');
     const settling = await stage.database.connect();
     await settling.query('begin');
     await settling.query('delete from open_deliveries');
     const asked = resendDelivery(stage.database, search.clientId, due.id);
-    await untilIs(
-      async () => (await stage.database.query(`select from pg_stat_activity where wait_event_type = 'Lock'`)).rowCount,
-      1,
-    );
+    await untilLocked(stage.database);
     await settling.query('commit');
     settling.release();
     assert.deepEqual(await asked, { type: 'sent', due: [{ ...due, lane: 'retry' }] });

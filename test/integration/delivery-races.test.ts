@@ -24,6 +24,7 @@ import { valuesOf } from '../support/lists.ts';
 import { ownDatabase } from '../support/own-database.ts';
 import { putInState, registerHolder, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
 import { type Cleanup } from '../support/servers.ts';
+import { untilLocked } from '../support/statements.ts';
 import { until, untilIs } from '../support/until.ts';
 
 const OLD = 'https://old.test/';
@@ -100,24 +101,9 @@ function committingLate(database: Database) {
     };
     return Object.assign(client, { query: waiting as typeof client.query });
   }
-  const untilThere = (): Promise<unknown> =>
-    until(
-      async () => isThere,
-      (is) => is,
-    );
+  const untilThere = () => untilIs(() => isThere, true);
   return { database: { query: database.query.bind(database), connect }, untilThere, commit: () => commit() };
 }
-
-const untilSomebodyWaits = (database: Database, count = 1) =>
-  until(
-    async () =>
-      (
-        await database.query(
-          `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`,
-        )
-      ).rowCount,
-    (waiting) => waiting === count,
-  );
 
 const HELD_UP = `select from pg_stat_activity
   where state = 'idle in transaction' and datname = current_database() and clock_timestamp() > xact_start + $1 * interval '1 millisecond'`;
@@ -164,7 +150,7 @@ test('two simultaneous resends begin one series, and no attempt number is used t
       if (between !== undefined) await settle(between, true);
       await resend(other, late);
     });
-    await untilSomebodyWaits(database);
+    await untilLocked(database);
     await resend(connection, candidates);
   });
   await second;
@@ -229,7 +215,7 @@ test('a second resend to a third endpoint, while the attempt ends, moves the row
     const second = resendDelivery(late.database, search.clientId, id);
     await late.untilThere();
     const settled = settle(delivery, isFine);
-    await untilSomebodyWaits(database);
+    await untilLocked(database);
     late.commit();
     await Promise.all([second, settled]);
     assert.deepEqual(await readEndpoints(database, id), [THIRD, keyOf(THIRD), keyOf(THIRD)]);
@@ -244,7 +230,7 @@ test('a claim whose answer was lost is returned, even if PostgreSQL commits it l
   const lost = claimDeliveries(late.database, HOLDER, [id], new Date());
   await late.untilThere();
   const given = giveBack(database, HOLDER, [id]);
-  await Promise.race([given, untilSomebodyWaits(database)]);
+  await Promise.race([given, untilLocked(database)]);
   late.commit();
   assert.equal((await lost).claimed.length, 1);
   await given;
@@ -375,9 +361,9 @@ test('a success is recorded even if its attempt, the last one, is declared abort
   await transaction(database, async (connection) => {
     await connection.query('select from open_deliveries where id = $1 for update', [next]);
     const abort = recordAttempts(database, [{ ...aborted, after: { state: 'failed', dueAt: null } }]);
-    await untilSomebodyWaits(database);
+    await untilLocked(database);
     both = Promise.all([abort, settle(delivery, true)]);
-    await untilSomebodyWaits(database, 2);
+    await untilLocked(database, 2);
   });
   await both;
   const { rows } = await database.query('select state from delivery_states where id = $1', [id]);

@@ -26,7 +26,7 @@ import {
 } from '../support/seeded-deliveries.ts';
 import { type Cleanup, startTestPostgres } from '../support/servers.ts';
 import { simulateClock } from '../support/simulated-clock.ts';
-import { untilIs } from '../support/until.ts';
+import { untilLocked } from '../support/statements.ts';
 
 const URL = 'https://e.test/';
 /** The courier for which `putInState` claims. */
@@ -209,10 +209,7 @@ test('a delivery that is resent while retention removes it stays, and is due', a
   await transaction(database, async (connection) => {
     await resend(connection, await lockForResending(connection, search.clientId, ids.slice(0, 1)));
     removed = removeDeliveries(database, new Date(Date.now() + 60_000)).next();
-    await untilIs(
-      async () => (await database.query(`select from pg_stat_activity where wait_event_type = 'Lock'`)).rowCount,
-      1,
-    );
+    await untilLocked(database);
   });
   await removed;
   assert.deepEqual(await readIds(), ids.slice(0, 1));

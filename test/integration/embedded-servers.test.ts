@@ -50,9 +50,6 @@ test('commits are durable, and the servers listen on loopback only', async (t) =
   assert.deepEqual(await query(postgres.url, "select current_setting('listen_addresses') as value"), [
     { value: '127.0.0.1' },
   ]);
-  const wrong = new URL(postgres.url);
-  wrong.password = 'wrong';
-  await assert.rejects(query(wrong.href, 'select 1'), /password authentication failed/);
   // French sort order, and case mapping of letters outside ASCII.
   assert.deepEqual(await query(postgres.url, `select 'é' < 'f' collate "fr-x-icu" as sorted, upper('é') as folded`), [
     { sorted: true, folded: 'É' },

@@ -4,14 +4,12 @@ import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
 import { randomUuid } from '../../src/engine/domain/ids.ts';
 import { digested, recentFlat } from '../support/adverts.ts';
-import { startTestApi } from '../support/api.ts';
 import { valuesOf } from '../support/lists.ts';
-import { openRecording } from '../support/question-scene.ts';
-import { lastFirst } from '../support/servers.ts';
+import { startRecordedApi } from '../support/recorded-api.ts';
 
-const cleanup = lastFirst({ after });
-const api = await startTestApi(cleanup, { settings: { retentionDays: { events: 90, deliveries: 30, expired: 90 } } });
-const scene = await openRecording(cleanup, api.database, api.reference.resolvePlace);
+const retentionDays = { events: 90, deliveries: 30, expired: 90 };
+const recorded = await startRecordedApi({ after }, { overrides: { settings: { retentionDays } } });
+const { api, scene, createSearch, explain } = recorded;
 
 const SEARCH = {
   title: 'Toulon',
@@ -25,16 +23,7 @@ const SEARCH = {
   subscribedEvents: ['ad.update.price'],
 };
 
-async function create(body: object = {}, key = api.key): Promise<string> {
-  const { status, body: search } = await api.call('POST', '/searches', { ...SEARCH, ...body }, { key });
-  assert.equal(status, 201);
-  return search['@id'];
-}
-
-async function explain(search: string, query: string, language = 'en') {
-  const headers = { 'Accept-Language': language };
-  return api.call('GET', `${search}/explanation?${query}`, undefined, { headers });
-}
+const create = (members: object = {}, key = api.key) => createSearch({ ...SEARCH, ...members }, key);
 
 function codesOf({ matchReasons }: { matchReasons: readonly { code: string }[] }): readonly string[] {
   return matchReasons.map(({ code }) => code);

@@ -13,17 +13,10 @@ import { siteCategoryNames } from '../../src/engine/store/site-categories.ts';
 import { type QueryTools, satisfiedSince } from '../../src/features/explanations/examination.ts';
 import { FOUND_ORDERS, type FoundQuery, foundProperties } from '../../src/features/explanations/found-properties.ts';
 import { previewFigures } from '../../src/features/explanations/preview-figures.ts';
-import { startTestApi } from '../support/api.ts';
 import { valuesOf } from '../support/lists.ts';
-import {
-  type KnownProperty,
-  knownProperties,
-  openRecording,
-  randomMembers,
-  sampleMessages,
-} from '../support/question-scene.ts';
+import { type KnownProperty, knownProperties, randomMembers, sampleMessages } from '../support/question-scene.ts';
 import { runsOf } from '../support/random-runs.ts';
-import { lastFirst } from '../support/servers.ts';
+import { startRecordedApi } from '../support/recorded-api.ts';
 
 const SEARCHES = runsOf(120);
 const ADVERTS = 2_500;
@@ -33,9 +26,7 @@ const WORDS = ['balcon', 'jardin', 'vue', 'garage'];
 const ALL = 1_000_000;
 const PREVIEW = { days: 30, sampleMax: 0, placesMax: 0, now: START } as const;
 
-const cleanup = lastFirst({ after });
-const api = await startTestApi(cleanup);
-const scene = await openRecording(cleanup, api.database, api.reference.resolvePlace);
+const { api, scene, createSearch } = await startRecordedApi({ after });
 await scene.record(sampleMessages(7, api.reference, ADVERTS, START));
 const medians = await scene.computeMedians();
 const properties = await knownProperties(api.database, api.reference.resolvePlace, medians);
@@ -158,10 +149,7 @@ function assertOrdered(
 }
 
 describe('GET /searches/{id}/properties', () => {
-  const search = async (members: object = {}): Promise<string> => {
-    const { body } = await api.call('POST', '/searches', { title: 'x', withCoherentPrice: null, ...members });
-    return body['@id'];
-  };
+  const search = (members: object = {}) => createSearch({ withCoherentPrice: null, ...members });
 
   it('answers documents with the time when they began to satisfy the search, and their match if any', async () => {
     const id = await search({ notificationEnabled: true, endpointRecipient: 'https://example.com/hook' });

@@ -22,7 +22,7 @@ const flat = (propertyUuid: Uuid, price: number, minute = 0) =>
 
 /** A recipient with one search, and a property whose changes are recorded when they are published. */
 async function openReader(scene: MailScene) {
-  const search = await scene.newSearch(await scene.newClient('a'), 'jo@example.org');
+  const search = await scene.newSearch('jo@example.org');
   const property = timeOrderedUuid(new Date());
   return {
     search,
@@ -113,12 +113,11 @@ const numbersIn = (html: string): readonly number[] =>
 
 test('150 properties are one e-mail below 90 KiB: twenty are shown, the others counted with a link, all delivered', async (t) => {
   const scene = await openMailScene(t);
-  const client = await scene.newClient('a');
   for (const [name, notificationFrequency] of [
     ['jo', 'instant'],
     ['al', 'daily'],
   ] as const) {
-    const search = await scene.newSearch(client, `${name}@example.org`, { notificationFrequency });
+    const search = await scene.newSearch(`${name}@example.org`, { notificationFrequency });
     const now = new Date(Date.now() - 3 * 86_400_000);
     const url = `https://portal.example/${'a'.repeat(1_900)}`;
     await scene.record(search, 150, { now, title: `Appartement ${'é'.repeat(60)}`, url });
@@ -139,7 +138,7 @@ test('150 properties are one e-mail below 90 KiB: twenty are shown, the others c
 
 test('matches come first, then price cuts by percent, and properties that do not fit are counted', async (t) => {
   const scene = await openMailScene(t);
-  const search = await scene.newSearch(await scene.newClient('a'), 'jo@example.org');
+  const search = await scene.newSearch('jo@example.org');
   const now = new Date();
   const reasons = [
     ...Array.from({ length: 10 }, (_, at) => cut(100_000, 99_000 - 1_000 * at)),

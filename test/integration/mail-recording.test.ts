@@ -15,11 +15,10 @@ import { openMailScene } from '../support/mail-scene.ts';
 
 test('nothing is recorded for an address that is off, refused, unsubscribed, or without a mail server', async (t) => {
   const { database, ...scene } = await openMailScene(t);
-  const client = await scene.newClient('a');
   const names = ['active', 'daily', 'refused', 'unsubscribed'];
   const searches = await Promise.all(
     names.map((name) =>
-      scene.newSearch(client, `${name}@example.org`, { notificationFrequency: name === 'daily' ? 'daily' : 'instant' }),
+      scene.newSearch(`${name}@example.org`, { notificationFrequency: name === 'daily' ? 'daily' : 'instant' }),
     ),
   );
   const [active, daily, refused] = searches;
@@ -27,7 +26,7 @@ test('nothing is recorded for an address that is off, refused, unsubscribed, or 
   await database.query(
     `insert into mail_choices (recipient_key, client_id, kind, scope, value, at)
      values (mail_key_of($1, 'Unsubscribed@example.org'), $1, 'unsubscription', 'sender', 'true', now())`,
-    [client],
+    [scene.client],
   );
   const numbers = searches.map(({ number }) => number);
   const mailOf = async (withMail: boolean) => {
@@ -47,7 +46,6 @@ test('nothing is recorded for an address that is off, refused, unsubscribed, or 
 
 test('an item waits for seven o’clock in Paris, even on days of a clock change, and joins no earlier e-mail', async (t) => {
   const scene = await openMailScene(t);
-  const client = await scene.newClient('a');
   const mornings = {
     daily: [
       ['2027-01-15T05:59:59.999Z', '2027-01-15T06:00:00.000Z'],
@@ -69,7 +67,7 @@ test('an item waits for seven o’clock in Paris, even on days of a clock change
     ],
   } as const;
   for (const frequency of ['daily', 'weekly'] as const) {
-    const search = await scene.newSearch(client, 'jo@example.org', { notificationFrequency: frequency });
+    const search = await scene.newSearch('jo@example.org', { notificationFrequency: frequency });
     for (const [now, morning] of mornings[frequency]) {
       const [id] = await scene.record(search, 1, { now: new Date(now) });
       const { rows } = await scene.database.query('select due_at, gathers_from from mail_items where id = $1', [id]);
@@ -82,8 +80,7 @@ test('an item waits for seven o’clock in Paris, even on days of a clock change
 test('an operator’s retry gathers a failed item again, and makes a whole waiting e-mail due', async (t) => {
   const scene = await openMailScene(t);
   const { database } = scene;
-  const client = await scene.newClient('a');
-  const search = await scene.newSearch(client, 'jo@example.org');
+  const search = await scene.newSearch('jo@example.org');
   const [failed, first, second] = await scene.record(search, 3, { gatherMs: 60_000 });
   assert.ok(failed && first && second);
   await database.query("update mail_items set state = 'failed', attempt_count = 6, finished_at = now() where id = $1", [
@@ -105,17 +102,16 @@ test('an operator’s retry gathers a failed item again, and makes a whole waiti
 test('expired items are removed, but neither unsubscriptions nor waiting items', async (t) => {
   const scene = await openMailScene(t);
   const { database } = scene;
-  const client = await scene.newClient('a');
   const old = new Date(Date.now() - 40 * 86_400_000);
-  const search = await scene.newSearch(client, 'jo@example.org');
-  const leaving = await scene.newSearch(client, 'leaving@example.org');
+  const search = await scene.newSearch('jo@example.org');
+  const leaving = await scene.newSearch('leaving@example.org');
   for (const each of [search, leaving]) await scene.record(each, 1, { now: old });
   for (const _ of [search, leaving]) assert.ok(await scene.claim({ leaseMs: 1, now: old }));
   await database.query(`update mail_items set state = 'delivered', finished_at = $1`, [old]);
   const [waiting] = await scene.record(search, 1, { now: old, gatherMs: 60_000 });
   await database.query("insert into mail_choices values ($1, $2, 'unsubscription', 'sender', 'true', now())", [
     leaving.mail.key,
-    client,
+    scene.client,
   ]);
   const sweep = async (...batches: AsyncGenerator[]) => {
     for (const each of batches) for await (const _ of each);

@@ -22,8 +22,7 @@ const JO = 'jo@example.org';
 
 test('items recorded within the gathering time form one e-mail, with all searches of the recipient', async (t) => {
   const scene = await openMailScene(t);
-  const client = await scene.newClient('a');
-  const [one, two] = [await scene.newSearch(client, JO), await scene.newSearch(client, JO, { publicTitle: 'Hyères' })];
+  const [one, two] = [await scene.newSearch(JO), await scene.newSearch(JO, { publicTitle: 'Hyères' })];
   await scene.record(one, 2, { gatherMs: 60_000, title: 'waiting' });
   await scene.record(two, 1, { title: 'due' });
   // Another item of the same recipient, which waits for the daily e-mail of the morning.
@@ -43,13 +42,13 @@ test('items recorded within the gathering time form one e-mail, with all searche
   assert.equal(new Set(delivered.map(({ mail_id }) => mail_id)).size, 1);
   assert.ok(mail?.parsed.messageId?.includes(String(delivered[0]?.mail_id)));
   assert.deepEqual(await scene.attempts(), ['1 250', '1 250', '1 250']);
-  assert.ok((await readSearch(scene.database, client, one.id))?.lastAlertAt instanceof Date);
+  assert.ok((await readSearch(scene.database, scene.client, one.id))?.lastAlertAt instanceof Date);
 });
 
 test('a property that is hidden in a search is left out of its e-mails, and a retried e-mail is written again', async (t) => {
   const scene = await openMailScene(t);
   const { database } = scene;
-  const search = await scene.newSearch(await scene.newClient('a'), JO);
+  const search = await scene.newSearch(JO);
   const [hidden, later, shown] = (await scene.record(search, 3)).sort();
   const hide = (item: Uuid | undefined) =>
     database.query(
@@ -77,7 +76,7 @@ test('two instances send each recipient one e-mail', async (t) => {
   for (const name of ['a', 'b', 'c']) {
     const client = await scene.newClient(name);
     for (let number = 0; number < 12; number++) {
-      await scene.record(await scene.newSearch(client, `r${number}@${name}.example`), 4);
+      await scene.record(await scene.newSearch(`r${number}@${name}.example`, {}, client), 4);
     }
   }
   scene.start();
@@ -89,7 +88,7 @@ test('two instances send each recipient one e-mail', async (t) => {
 
 test('no e-mail waits for a locked recipient, for example during an erasure', { timeout: 60_000 }, async (t) => {
   const scene = await openMailScene(t);
-  await scene.record(await scene.newSearch(await scene.newClient('a'), JO), 1);
+  await scene.record(await scene.newSearch(JO), 1);
   await giveBackMail(scene.database, (await scene.claim()) ?? assert.fail());
   await transaction(scene.database, async (stored) => {
     await stored.query('select from mail_recipients for update');
@@ -100,11 +99,10 @@ test('no e-mail waits for a locked recipient, for example during an erasure', { 
 
 test('a 4yz answer is tried again with the same Message-ID, and six times at most', async (t) => {
   const scene = await openMailScene(t);
-  const client = await scene.newClient('a');
   scene.smtp.scriptRecipient('later@example.org', { code: 450 }, { code: 451 }, 'accept');
   scene.smtp.scriptRecipient('never@example.org', { code: 450 });
-  await scene.record(await scene.newSearch(client, 'later@example.org'), 2);
-  const never = await scene.newSearch(client, 'never@example.org');
+  await scene.record(await scene.newSearch('later@example.org'), 2);
+  const never = await scene.newSearch('never@example.org');
   await scene.record(never, 1);
   scene.start();
   assert.deepEqual(await scene.ended(), ['delivered 3', 'delivered 3', `failed ${ATTEMPTS_MAX}`]);
@@ -116,41 +114,38 @@ test('a 4yz answer is tried again with the same Message-ID, and six times at mos
     ['6 450'],
   );
   assert.equal(scene.settled.at(-1)?.outcome.reason, 'the mail server answered 450 to RCPT TO');
-  assert.equal((await readSearch(scene.database, client, never.id))?.mail.isRefused, false);
+  assert.equal((await readSearch(scene.database, scene.client, never.id))?.mail.isRefused, false);
 });
 
 test('a 5yz answer is final, and if it is about the recipient, the address is refused for all searches of the client', async (t) => {
   const scene = await openMailScene(t);
-  const [client, neighbour] = [await scene.newClient('a'), await scene.newClient('b')];
-  const searches = [
-    await scene.newSearch(client, 'gone@example.org'),
-    await scene.newSearch(client, 'Gone@example.org'),
-  ];
-  const theirs = await scene.newSearch(neighbour, 'gone@example.org');
+  const neighbour = await scene.newClient('b');
+  const searches = [await scene.newSearch('gone@example.org'), await scene.newSearch('Gone@example.org')];
+  const theirs = await scene.newSearch('gone@example.org', {}, neighbour);
   scene.smtp.scriptRecipient('gone@example.org', { code: 550, text: '5.1.1 <gone@example.org> is unknown' });
   await scene.record(searches[0] as (typeof searches)[number], 1);
   scene.start();
   assert.deepEqual(await scene.ended(), ['failed 1']);
-  for (const { id } of searches) assert.equal((await readSearch(scene.database, client, id))?.mail.isRefused, true);
+  for (const { id } of searches)
+    assert.equal((await readSearch(scene.database, scene.client, id))?.mail.isRefused, true);
   assert.equal((await readSearch(scene.database, neighbour, theirs.id))?.mail.isRefused, false);
   assert.ok(scene.settled.every(({ outcome }) => !String(outcome.reason).includes('@')));
-  const spam = await scene.newSearch(client, 'spam@example.org');
+  const spam = await scene.newSearch('spam@example.org');
   scene.smtp.scriptMessage({ code: 554, text: '5.7.1 looks like spam' });
   await scene.record(spam, 1);
   await scene.untilAllEnded();
-  assert.equal((await readSearch(scene.database, client, spam.id))?.mail.isRefused, false);
-  const late = await scene.newSearch(client, 'late@example.org');
+  assert.equal((await readSearch(scene.database, scene.client, spam.id))?.mail.isRefused, false);
+  const late = await scene.newSearch('late@example.org');
   scene.smtp.scriptMessage({ code: 550, text: '5.1.1 no such mailbox' });
   await scene.record(late, 1);
   assert.deepEqual(await scene.ended(), ['failed 1', 'failed 1', 'failed 1']);
-  assert.equal((await readSearch(scene.database, client, late.id))?.mail.isRefused, true);
+  assert.equal((await readSearch(scene.database, scene.client, late.id))?.mail.isRefused, true);
 });
 
 test('a mail server that is unavailable, silent or disconnects costs an attempt, and nothing is lost', async (t) => {
   const scene = await openMailScene(t);
-  const client = await scene.newClient('a');
   scene.smtp.scriptMessage({ code: 421, text: 'closing' }, 'hang', 'accept');
-  await scene.record(await scene.newSearch(client, JO), 1);
+  await scene.record(await scene.newSearch(JO), 1);
   const first = scene.start({ attemptTimeoutMs: 1_000 });
   await until(scene.rows, ([row]) => row?.state === 'delivered');
   await first.drain();
@@ -159,7 +154,7 @@ test('a mail server that is unavailable, silent or disconnects costs an attempt,
     ['status', 'timeout', null],
   );
   await scene.smtp.close();
-  await scene.record(await scene.newSearch(client, 'other@example.org'), 1);
+  await scene.record(await scene.newSearch('other@example.org'), 1);
   const away = scene.start({ retryDelayMs: 60_000 });
   await until(scene.rows, (rows) => rows.at(-1)?.state === 'retry_wait');
   await away.drain();
@@ -178,8 +173,7 @@ test('a mail server that is unavailable, silent or disconnects costs an attempt,
 
 test('an e-mail whose process died counts as aborted, and is sent again under the same Message-ID', async (t) => {
   const scene = await openMailScene(t);
-  const client = await scene.newClient('a');
-  await scene.record(await scene.newSearch(client, JO), 2);
+  await scene.record(await scene.newSearch(JO), 2);
   const dying = await scene.claim({ leaseMs: 1 });
   scene.start();
   await scene.untilAllEnded();
@@ -190,8 +184,7 @@ test('an e-mail whose process died counts as aborted, and is sent again under th
 
 test('an e-mail that a stall has delayed is sent immediately, without another attempt or count', async (t) => {
   const scene = await openMailScene(t);
-  const client = await scene.newClient('a');
-  const search = await scene.newSearch(client, JO);
+  const search = await scene.newSearch(JO);
   await scene.record(search, 2);
   const warned: string[] = [];
   let stalls = 3;
@@ -219,14 +212,14 @@ test('an e-mail that a stall has delayed is sent immediately, without another at
 
 test('an e-mail is returned with all its items, even if its claim took more than a millisecond', async (t) => {
   const scene = await openMailScene(t);
-  await scene.record(await scene.newSearch(await scene.newClient('a'), JO), 100);
+  await scene.record(await scene.newSearch(JO), 100);
   await giveBackMail(scene.database, (await scene.claim()) ?? assert.fail());
   assert.deepEqual(new Set(await scene.states()), new Set(['queued 0']));
 });
 
 test('a returned new e-mail includes later items, a retried one keeps its bytes, and an ended one is unchanged', async (t) => {
   const scene = await openMailScene(t);
-  const search = await scene.newSearch(await scene.newClient('a'), JO);
+  const search = await scene.newSearch(JO);
   const claim = async () => (await scene.claim()) ?? assert.fail();
   const keep = (mail: ClaimedMail, bytes: Buffer) => {
     const items = mail.items.map(({ id }) => id);
@@ -266,22 +259,21 @@ test('a returned new e-mail includes later items, a retried one keeps its bytes,
 test('a search that is deleted, with its client or alone, silenced or without an address sends no waiting e-mail', async (t) => {
   const scene = await openMailScene(t);
   const { database } = scene;
-  const client = await scene.newClient('a');
-  const searches = await Promise.all([1, 2, 3, 4].map((n) => scene.newSearch(client, `r${n}@example.org`)));
+  const searches = await Promise.all([1, 2, 3, 4].map((n) => scene.newSearch(`r${n}@example.org`)));
   const [deleted, silenced, removed, again] = searches;
   assert.ok(deleted && silenced && removed && again);
   for (const search of searches) await scene.record(search, 2);
   const silence = (id: Uuid, notificationEnabled: boolean) =>
-    updateSearch(database, client, id, { merge: ({ members }) => ({ ...members, notificationEnabled }) });
-  await deleteSearch(database, client, deleted.id);
+    updateSearch(database, scene.client, id, { merge: ({ members }) => ({ ...members, notificationEnabled }) });
+  await deleteSearch(database, scene.client, deleted.id);
   await silence(silenced.id, false);
-  await updateSearch(database, client, removed.id, {
+  await updateSearch(database, scene.client, removed.id, {
     merge: ({ members }) => ({ ...members, notificationRecipient: null }),
   });
   await silence(again.id, false);
   await silence(again.id, true);
   const gone = await scene.newClient('b');
-  await scene.record(await scene.newSearch(gone, 'r5@example.org'), 2);
+  await scene.record(await scene.newSearch('r5@example.org', {}, gone), 2);
   await deleteClient(database, gone);
   scene.start();
   assert.deepEqual(new Set(await scene.ended()), new Set(['cancelled 0']));
@@ -290,11 +282,7 @@ test('a search that is deleted, with its client or alone, silenced or without an
 
 test('waiting items follow a change of the address, whether tried before or not', async (t) => {
   const scene = await openMailScene(t);
-  const client = await scene.newClient('a');
-  const [search, tried] = [
-    await scene.newSearch(client, 'tpyo@example.org'),
-    await scene.newSearch(client, 'full@example.org'),
-  ];
+  const [search, tried] = [await scene.newSearch('tpyo@example.org'), await scene.newSearch('full@example.org')];
   scene.smtp.scriptRecipient('full@example.org', { code: 452 });
   await scene.record(tried, 1);
   const first = scene.start({ retryDelayMs: 60_000 });
@@ -302,7 +290,7 @@ test('waiting items follow a change of the address, whether tried before or not'
   await first.drain();
   await scene.record(search, 2);
   for (const { id } of [search, tried]) {
-    await updateSearch(scene.database, client, id, {
+    await updateSearch(scene.database, scene.client, id, {
       merge: ({ members }) => ({ ...members, notificationRecipient: JO }),
     });
   }
@@ -322,8 +310,7 @@ test('waiting items follow a change of the address, whether tried before or not'
 
 test('beyond twenty e-mails a day, further items are gathered into one e-mail the next morning', async (t) => {
   const scene = await openMailScene(t);
-  const client = await scene.newClient('a');
-  const search = await scene.newSearch(client, JO);
+  const search = await scene.newSearch(JO);
   // This clock makes their next morning a time in the past.
   const daysAgo = new Date(Date.now() - 3 * 86_400_000);
   const past = scene.start({ clock: () => daysAgo });
@@ -347,9 +334,9 @@ test('beyond twenty e-mails a day, further items are gathered into one e-mail th
 
 test('an address with a plus part or dots counts for its mailbox, even if it is another recipient', async (t) => {
   const scene = await openMailScene(t);
-  const [client, neighbour] = [await scene.newClient('a'), await scene.newClient('b')];
-  const claims = async (address: string, of = client) => {
-    await scene.record(await scene.newSearch(of, address), 1);
+  const neighbour = await scene.newClient('b');
+  const claims = async (address: string, of = scene.client) => {
+    await scene.record(await scene.newSearch(address, {}, of), 1);
     const mail = await scene.claim();
     return mail?.address === address;
   };
@@ -366,13 +353,12 @@ test('an address with a plus part or dots counts for its mailbox, even if it is 
 
 test('items redirected to another address do not wait for the morning of the former one', async (t) => {
   const scene = await openMailScene(t);
-  const client = await scene.newClient('a');
-  const search = await scene.newSearch(client, 'former@example.org');
+  const search = await scene.newSearch('former@example.org');
   await scene.record(search, 1);
   assert.ok(await scene.claim());
   await scene.database.query('update mail_mailboxes set mails = $1', [MAILBOX_MAILS_MAX]);
   await scene.record(search, 1);
-  await updateSearch(scene.database, client, search.id, {
+  await updateSearch(scene.database, scene.client, search.id, {
     merge: ({ members }) => ({ ...members, notificationRecipient: JO }),
   });
   assert.equal(await scene.claim(), null);
@@ -381,25 +367,28 @@ test('items redirected to another address do not wait for the morning of the for
 
 test('a client beyond its daily number of e-mails waits for the next morning, and another client does not', async (t) => {
   const scene = await openMailScene(t);
-  const [client, neighbour] = [await scene.newClient('a'), await scene.newClient('b')];
+  const neighbour = await scene.newClient('b');
   const now = new Date();
-  await scene.record(await scene.newSearch(client, 'first@example.org'), 1);
+  await scene.record(await scene.newSearch('first@example.org'), 1);
   assert.ok(await scene.claim({ now }));
-  await scene.database.query('update mail_clients set mails = $1 where client_id = $2', [CLIENT_MAILS_MAX, client]);
-  await scene.record(await scene.newSearch(client, 'second@example.org'), 1);
-  await scene.record(await scene.newSearch(neighbour, 'second@example.org'), 1);
+  await scene.database.query('update mail_clients set mails = $1 where client_id = $2', [
+    CLIENT_MAILS_MAX,
+    scene.client,
+  ]);
+  await scene.record(await scene.newSearch('second@example.org'), 1);
+  await scene.record(await scene.newSearch('second@example.org', {}, neighbour), 1);
   const claimed = new Map<Uuid, boolean>();
   for (const turn of await readMailTurns(scene.database, 10)) {
     claimed.set(turn.clientId, (await claimMail(scene.database, turn, { leaseMs: 60_000, now })) !== null);
   }
-  assert.deepEqual([claimed.get(client), claimed.get(neighbour)], [false, true]);
+  assert.deepEqual([claimed.get(scene.client), claimed.get(neighbour)], [false, true]);
 });
 
 test('clients take turns, however many recipients one has', async (t) => {
   const scene = await openMailScene(t);
   const [many, few] = [await scene.newClient('many'), await scene.newClient('few')];
-  for (let n = 0; n < 30; n++) await scene.record(await scene.newSearch(many, `r${n}@example.org`), 3);
-  await scene.record(await scene.newSearch(few, JO), 1);
+  for (let n = 0; n < 30; n++) await scene.record(await scene.newSearch(`r${n}@example.org`, {}, many), 3);
+  await scene.record(await scene.newSearch(JO, {}, few), 1);
   const turns = await readMailTurns(scene.database, 20);
   assert.ok(turns.slice(0, 2).some(({ clientId }) => clientId === few));
   assert.equal(new Set(turns.map(({ key }) => key)).size, turns.length);
@@ -407,7 +396,6 @@ test('clients take turns, however many recipients one has', async (t) => {
 
 test('a paused stage sends nothing, and a drain completes work in progress', async (t) => {
   const scene = await openMailScene(t);
-  const client = await scene.newClient('a');
   const gate = createPauseGate();
   gate.close();
   let looks = 0;
@@ -417,7 +405,7 @@ test('a paused stage sends nothing, and a drain completes work in progress', asy
       return gate.isOpen;
     },
   };
-  await scene.record(await scene.newSearch(client, JO), 1);
+  await scene.record(await scene.newSearch(JO), 1);
   const mailing = scene.start({ gate: watched });
   await until(
     async () => looks,
@@ -439,9 +427,8 @@ test('an outcome that PostgreSQL cannot store is recorded when it is available a
     await migrate(server.url);
     return server.url;
   });
-  const client = await scene.newClient('a');
   scene.smtp.scriptMessage('hang');
-  await scene.record(await scene.newSearch(client, JO), 1);
+  await scene.record(await scene.newSearch(JO), 1);
   scene.start({ attemptTimeoutMs: 3_000, retryDelayMs: 600_000 });
   await untilIs(() => scene.smtp.recipients.length, 1);
   for (const server of servers) {

@@ -6,13 +6,11 @@ import type { AdvertContent } from '../../src/engine/domain/advert.ts';
 import { endpointKeyOf } from '../../src/engine/domain/endpoint.ts';
 import { randomUuid, type Uuid } from '../../src/engine/domain/ids.ts';
 import { recentFlat } from '../support/adverts.ts';
-import { startTestApi } from '../support/api.ts';
-import { openRecording } from '../support/question-scene.ts';
-import { lastFirst } from '../support/servers.ts';
+import { startRecordedApi } from '../support/recorded-api.ts';
 
-const cleanup = lastFirst({ after });
-const api = await startTestApi(cleanup, { settings: { retentionDays: { events: 90, deliveries: 30, expired: 90 } } });
-const scene = await openRecording(cleanup, api.database, api.reference.resolvePlace);
+const retentionDays = { events: 90, deliveries: 30, expired: 90 };
+const recorded = await startRecordedApi({ after }, { overrides: { settings: { retentionDays } } });
+const { api, scene, createSearch, explain } = recorded;
 
 const ENDPOINT = 'https://hooks.example.com/matches';
 const SEARCH = {
@@ -26,11 +24,7 @@ const SEARCH = {
 };
 const SILENT = { notificationEnabled: false };
 
-async function create(body: object = {}): Promise<string> {
-  const { status, body: search } = await api.call('POST', '/searches', { ...SEARCH, ...body });
-  assert.equal(status, 201);
-  return search['@id'];
-}
+const create = (members: object = {}) => createSearch({ ...SEARCH, ...members });
 
 async function change(search: string, members: object): Promise<void> {
   assert.equal((await api.call('PUT', search, members)).status, 200);
@@ -43,8 +37,7 @@ interface Reason {
 }
 
 async function reasonsOf(search: string, property: Uuid): Promise<readonly Reason[]> {
-  const headers = { 'Accept-Language': 'en' };
-  const { status, body } = await api.call('GET', `${search}/explanation?property=${property}`, undefined, { headers });
+  const { status, body } = await explain(search, `property=${property}`);
   assert.equal(status, 200);
   for (const { code, reason } of body.matchReasons) {
     assert.doesNotMatch(reason, /null|undefined|NaN/, code);
@@ -134,13 +127,6 @@ describe('reasons for silence', () => {
       [search.split('/').at(-1)],
     );
     assert.deepEqual(await codesOf(search, property), ['began-with-advert', 'unsubscribed']);
-  });
-
-  it('a price that is not coherent', async () => {
-    const { property, record } = newFlat();
-    const search = await create({ withCoherentPrice: true });
-    await record({ price: 100 });
-    assert.deepEqual(await codesOf(search, property), ['price-incoherent', 'not-notified']);
   });
 });
 

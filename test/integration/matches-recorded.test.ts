@@ -4,22 +4,12 @@ import assert from 'node:assert/strict';
 import { after, it } from 'node:test';
 import { randomUuid, type Uuid } from '../../src/engine/domain/ids.ts';
 import { upsertAt } from '../support/adverts.ts';
-import { startTestApi } from '../support/api.ts';
 import { valuesOf } from '../support/lists.ts';
-import { openRecording } from '../support/question-scene.ts';
-import { lastFirst } from '../support/servers.ts';
+import { startRecordedApi } from '../support/recorded-api.ts';
 
-const cleanup = lastFirst({ after });
 let minutes = 0;
-
-const api = await startTestApi(cleanup);
-const scene = await openRecording(cleanup, api.database, (place) => api.reference.resolvePlace(place));
-
-async function search(members: object): Promise<string> {
-  const { status, body } = await api.call('POST', '/searches', { title: 't', withCoherentPrice: null, ...members });
-  assert.equal(status, 201, JSON.stringify(body));
-  return body['@id'];
-}
+const { api, scene, createSearch } = await startRecordedApi({ after });
+const search = (members: object) => createSearch({ withCoherentPrice: null, ...members });
 
 const priced = (property: Uuid, price: number) =>
   upsertAt((minutes += 1), { propertyUuid: property, advertUuid: property, advert: { price, surface: 50 } });

@@ -6,14 +6,11 @@ import type { AdvertContent } from '../../src/engine/domain/advert.ts';
 import { randomUuid, type Uuid } from '../../src/engine/domain/ids.ts';
 import { sweep } from '../../src/engine/maintenance/retention.ts';
 import { resolveToulon, upsertAt } from '../support/adverts.ts';
-import { startTestApi } from '../support/api.ts';
-import { openRecording } from '../support/question-scene.ts';
-import { lastFirst } from '../support/servers.ts';
+import { startRecordedApi } from '../support/recorded-api.ts';
 
-const cleanup = lastFirst({ after });
-const api = await startTestApi(cleanup);
 let now = new Date();
-const scene = await openRecording(cleanup, api.database, resolveToulon, () => now);
+const options = { resolvePlace: resolveToulon, clock: () => now };
+const { api, scene, createSearch, explain } = await startRecordedApi({ after }, options);
 
 interface Names {
   readonly name?: string | null;
@@ -35,15 +32,9 @@ async function publish(propertyUuid: Uuid, advertUuid: Uuid, names: Names): Prom
   await scene.record([upsertAt(minutes, { propertyUuid, advertUuid, property, advert: contentOf(names) })]);
 }
 
-async function created(members: object): Promise<string> {
-  const { status, body, text } = await api.call('POST', '/searches', { title: 'x', ...members });
-  assert.equal(status, 201, text);
-  return body['@id'];
-}
-
 describe('publishers in a search', () => {
   it('are refused if both lists name them, also by a change, and cleared with their acceptance of unknown values', async () => {
-    const iri = await created({ includedPublishers: ['Foncia'], orMissing: ['includedPublishers'] });
+    const iri = await createSearch({ includedPublishers: ['Foncia'], orMissing: ['includedPublishers'] });
     const { status, body } = await api.call('PATCH', iri, { excludedPublishers: ['FONCIA'] });
     const [{ propertyPath, code }] = body.violations;
     assert.deepEqual([status, propertyPath, code], [422, 'excludedPublishers[0]', 'in_both_lists']);
@@ -51,45 +42,12 @@ describe('publishers in a search', () => {
     assert.deepEqual([cleared.includedPublishers, cleared.orMissing], [[], []]);
   });
 
-  it('decide alerts: a match, its end without values, and its return', async () => {
-    const events = { notificationEnabled: true, subscribedEvents: ['property.match.end', 'property.match.resume'] };
-    const included = await created({ ...events, includedPublishers: ['Étude Martin'] });
-    const excluded = await created({ ...events, excludedPublishers: ['Étude Martin'] });
-    const [uuid, one, other] = [randomUuid(), randomUuid(), randomUuid()];
-    await publish(uuid, one, { name: 'SARL Etude Martin', type: 1 });
-    await publish(uuid, one, { name: 'Foncia', type: 1 });
-    await publish(uuid, one, { name: 'Foncia', agency: 'étude martin' });
-    await publish(uuid, other, { name: null });
-    const { body } = await api.call('GET', '/feed');
-    const told = (search: string) =>
-      body.items
-        .filter((item: { search: string }) => item.search === search)
-        .map(
-          ({ body: { event, adEvent } }: { body: { event: string; adEvent?: Readonly<Record<string, unknown>> } }) =>
-            adEvent?.fieldName === undefined || adEvent.fieldName === null
-              ? [event]
-              : [event, adEvent.fieldName, adEvent.fieldOldValue, adEvent.fieldNewValue],
-        );
-    assert.deepEqual(told(included), [
-      ['property.ad.create'],
-      ['property.match.end', 'includedPublishers', null, null],
-      ['property.match.resume'],
-    ]);
-    assert.deepEqual(told(excluded), [
-      ['property.ad.update'],
-      ['property.match.end', 'liveAdvert', '1', '0'],
-      ['property.match.resume'],
-    ]);
-  });
-
   it('are explained, listed and previewed; the names of contacts are withheld where contacts are', async () => {
     const [uuid, advert] = [randomUuid(), randomUuid()];
     await publish(uuid, advert, { name: 'Cabinet Noël', type: 1, agency: 'Agence du Port' });
-    const explained = async (members: object) => {
-      const iri = await created(members);
-      const { body } = await api.call('GET', `${iri}/explanation?property=${uuid}`, undefined, {
-        headers: { 'Accept-Language': 'en' },
-      });
+    const explained = async (members: Readonly<Record<string, unknown>>) => {
+      const iri = await createSearch(members);
+      const { body } = await explain(iri, `property=${uuid}`);
       const { body: list } = await api.call('GET', `${iri}/properties`);
       const isListed = list['hydra:member'].some((one: { uuid: Uuid }) => one.uuid === uuid);
       assert.equal(isListed, body.satisfied);

@@ -14,8 +14,8 @@ import { dayInParis, previewFigures } from '../../src/features/explanations/prev
 import { sampleStartAt } from '../../src/features/explanations/property-scans.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { valuesOf } from '../support/lists.ts';
-import { knownProperties, openRecording, randomMembers, sampleMessages } from '../support/question-scene.ts';
-import { lastFirst } from '../support/servers.ts';
+import { knownProperties, randomMembers, sampleMessages } from '../support/question-scene.ts';
+import { startRecordedApi } from '../support/recorded-api.ts';
 import { until, untilIs } from '../support/until.ts';
 
 /** The long tests increase both numbers. */
@@ -25,9 +25,7 @@ const START = new Date('2026-03-01T08:00:00Z');
 const NOW = new Date('2026-03-11T08:00:00Z');
 const FIRST = new Date('2026-03-01T20:00:00Z');
 
-const cleanup = lastFirst({ after });
-const api = await startTestApi(cleanup, { now: () => NOW });
-const scene = await openRecording(cleanup, api.database, api.reference.resolvePlace);
+const { api, scene } = await startRecordedApi({ after }, { overrides: { now: () => NOW } });
 await scene.record(sampleMessages(7, api.reference, ADVERTS, START).map(withGaps));
 const medians = await scene.computeMedians();
 const properties = await knownProperties(api.database, api.reference.resolvePlace, medians);

@@ -14,6 +14,7 @@ import { startTestApi } from '../support/api.ts';
 import { openDeliveryStage } from '../support/courier.ts';
 import { assertNone, valuesOf } from '../support/lists.ts';
 import { putInState, type SeededSearch, seedDeliveries, seedSearch } from '../support/seeded-deliveries.ts';
+import { lastFirst } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 import { type Behaviour, startWebhookReceiver } from '../support/webhook-receiver.ts';
 
@@ -26,14 +27,17 @@ const ANSWERS = Array.from({ length: 12 }, (_, n) => ({ type: 'answer', status: 
 const api = await startTestApi({ after });
 
 async function openScene(t: TestContext, count: number) {
-  const receiver = await startWebhookReceiver(t);
-  const stage = await openDeliveryStage(t, { retryDelayMs: 3_600_000, attemptsInFlightMax: SLOTS });
+  const cleanup = lastFirst(t);
+  const receiver = await startWebhookReceiver(cleanup);
+  const stage = await openDeliveryStage(cleanup, { retryDelayMs: 3_600_000, attemptsInFlightMax: SLOTS });
   const { database, announcer } = stage;
   const search = await seedSearch(database);
-  await database.query('update searches set endpoint_recipient = $2 where id = $1', [
-    search.id,
-    receiver.urlOf('/hook'),
-  ]);
+  const pointTo = ({ id }: SeededSearch, path: string) =>
+    database.query('update searches set endpoint_recipient = $2 where id = $1', [id, receiver.urlOf(path)]);
+  await pointTo(search, '/hook');
+  const key = endpointKeyOf(search.clientId, receiver.urlOf('/hook'));
+  const pause = () => pauseEndpoint(database, key, receiver.urlOf('/hook'));
+  const resume = () => resumeEndpoint(database, key, 'operator');
   const seed = async (path: string, of: SeededSearch, states: readonly DeliveryState[]) => {
     const addresses = await seedDeliveries(database, of, Array<string>(states.length).fill(receiver.urlOf(path)));
     for (const state of new Set(states)) {
@@ -54,14 +58,10 @@ async function openScene(t: TestContext, count: number) {
   );
   const ids = await seed('/hook', search, states);
   await stage.start();
-  const work = () => {
-    const worker = startRecoveries({
-      database,
-      announcer,
-      attemptsInFlightMax: SLOTS,
-      onTransientError: () => undefined,
-    });
-    t.after(() => worker.stop());
+  /** Starts the work of a process. It stops at the end of the test at the latest. */
+  const work = (over = database, onTransientError: (what: string) => void = () => undefined) => {
+    const worker = startRecoveries({ database: over, announcer, attemptsInFlightMax: SLOTS, onTransientError });
+    cleanup.after(() => worker.stop());
     return worker;
   };
   const ask = (includesDelivered = false, of: SeededSearch = search) =>
@@ -79,21 +79,8 @@ async function openScene(t: TestContext, count: number) {
       () => database.query('select from open_deliveries where recovery_id is not null'),
       ({ rowCount }) => rowCount === wanted,
     );
-  return {
-    receiver,
-    stage,
-    database,
-    announcer,
-    search,
-    seed,
-    seedMatch,
-    untilDue,
-    ids,
-    states,
-    work,
-    ask,
-    untilState,
-  };
+  const seeds = { search, seed, seedMatch, ids, states, pointTo };
+  return { receiver, database, announcer, ...seeds, untilDue, work, ask, untilState, pause, resume };
 }
 
 describe('a recovery', () => {
@@ -131,9 +118,8 @@ describe('a recovery', () => {
     const { id } = await ask();
     await receiver.until((posts) => posts.length >= 20);
     await first.stop();
-    const second = work();
+    work();
     const done = await untilState(id, 'finished');
-    await second.stop();
     assert.deepEqual([done?.sent, done?.delivered, receiver.posts.length], [200, 200, 200]);
     assert.equal((await database.query('select from open_deliveries where recovery_id is not null')).rowCount, 0);
     assert.equal((await readRecovery(database, search.clientId, id))?.finishedAt === null, false);
@@ -149,46 +135,36 @@ describe('a recovery', () => {
       ...{ id, clientId: search.clientId, searchNumber: null, endpoint: null, includesDelivered: false },
       ...{ since: createdAt, until: createdAt },
     });
-    const worker = work();
+    work();
     const done = await untilState(id, 'finished');
-    await worker.stop();
     assert.deepEqual([done?.matched, done?.delivered, receiver.posts.length], [2, 2, 2]);
   });
 
   it('ends, although there are always new deliveries between two of its steps', async (t) => {
-    const { receiver, stage, search, seed, ask, untilState } = await openScene(t, 40);
-    const busy = Object.create(stage.database, {
+    const { receiver, database, search, seed, work, ask, untilState } = await openScene(t, 40);
+    const busy = Object.create(database, {
       connect: {
         async value() {
           await seed('/fresh', search, ['delivered']);
-          return stage.database.connect();
+          return database.connect();
         },
       },
     });
     const { id } = await ask();
-    const worker = startRecoveries({
-      database: busy,
-      announcer: stage.announcer,
-      attemptsInFlightMax: SLOTS,
-      onTransientError: assert.fail,
-    });
+    work(busy, assert.fail);
     const done = await untilState(id, 'finished');
-    await worker.stop();
     assert.deepEqual([done?.matched, done?.delivered, receiver.posts.length], [20, 20, 20]);
   });
 
   it('uses at most a quarter of the slots, and does not delay others if its endpoint hangs', async (t) => {
-    const { receiver, database, work, ask, untilState, seed, announcer } = await openScene(t, 80);
+    const { receiver, database, work, ask, untilState, seed, pointTo, announcer } = await openScene(t, 80);
     receiver.script('/hanging', { type: 'hang' });
     const stuck = await seedSearch(database);
-    await database.query('update searches set endpoint_recipient = $2 where id = $1', [
-      stuck.id,
-      receiver.urlOf('/hanging'),
-    ]);
+    await pointTo(stuck, '/hanging');
     await seed('/hanging', stuck, Array<DeliveryState>(40).fill('failed'));
     await ask(false, stuck);
     const { id } = await ask();
-    const worker = work();
+    work();
     const fresh = await seedSearch(database);
     const addresses = await seedDeliveries(database, fresh, Array<string>(20).fill(receiver.urlOf('/fresh')));
     announcer.announce(addresses);
@@ -198,7 +174,6 @@ describe('a recovery', () => {
       `select count(*)::integer from open_deliveries where recovery_id is not null`,
     );
     assert.ok(rows[0].count <= SLOTS / 4, `${rows[0].count} due`);
-    await worker.stop();
   });
 
   it('sends the deliveries of a match one after the other, each once, even if some fail again', async (t) => {
@@ -206,9 +181,8 @@ describe('a recovery', () => {
     receiver.script('/hook', ...ANSWERS);
     const matches = [await seedMatch('/hook', 4), await seedMatch('/hook', 4), await seedMatch('/hook', 4)];
     const { id } = await ask();
-    const workers = [work(), work()];
+    for (const _ of ['one process', 'another']) work();
     const done = await untilState(id, 'finished');
-    await Promise.all(workers.map((worker) => worker.stop()));
     for (const match of matches) {
       const posts = receiver.posts.filter((post) => match.some((one) => one === post.id));
       assert.deepEqual(valuesOf(posts, 'id'), match);
@@ -228,9 +202,8 @@ describe('a recovery', () => {
       [match[0], others.at(-1)],
     );
     const { id } = await ask();
-    const worker = work();
+    work();
     await untilState(id, 'finished');
-    await worker.stop();
     const ordered = [...match, others.at(-1)];
     assert.deepEqual(
       valuesOf(receiver.posts, 'id').filter((one) => ordered.includes(one as Uuid)),
@@ -240,44 +213,39 @@ describe('a recovery', () => {
   });
 
   it('makes no more deliveries due once it is stopped, and still sends those that are due', async (t) => {
-    const { receiver, database, search, work, ask, untilDue, seedMatch } = await openScene(t, 0);
-    const key = endpointKeyOf(search.clientId, receiver.urlOf('/hook'));
-    await pauseEndpoint(database, key, receiver.urlOf('/hook'));
+    const { receiver, database, search, work, ask, untilDue, untilState, pause, resume, seedMatch } = await openScene(
+      t,
+      0,
+    );
+    await pause();
     const [first, ...others] = await seedMatch('/hook', 3);
     const { id } = await ask();
-    const worker = work();
+    work();
     await untilDue(1);
     assert.equal(await stopRecovery(database, search.clientId, id), true);
-    await resumeEndpoint(database, key, 'operator');
+    await resume();
     await receiver.until((posts) => posts.length === 1);
     const { id: next } = await ask();
-    await until(
-      () => readRecovery(database, search.clientId, next),
-      (recovery) => recovery?.state === 'finished',
-    );
-    await worker.stop();
+    await untilState(next, 'finished');
     assert.deepEqual(valuesOf(receiver.posts, 'id'), [first, ...others], 'the others are sent by another recovery');
   });
 
   it('does not count deliveries that are cancelled before their attempt as sent', async (t) => {
-    const { receiver, database, search, work, ask, untilDue, untilState } = await openScene(t, 8);
-    const key = endpointKeyOf(search.clientId, receiver.urlOf('/hook'));
-    await pauseEndpoint(database, key, receiver.urlOf('/hook'));
+    const { receiver, database, search, work, ask, untilDue, untilState, pause, resume } = await openScene(t, 8);
+    await pause();
     const { id } = await ask();
-    const worker = work();
+    work();
     await untilDue(4);
     await database.query(`update searches set ${SILENCE} where id = $1`, [search.id]);
-    await resumeEndpoint(database, key, 'operator');
+    await resume();
     const done = await untilState(id, 'finished');
-    await worker.stop();
     assert.deepEqual([done?.sent, done?.skipped, receiver.posts.length], [0, 4, 0]);
   });
 
   it('is reported as paused while its endpoint is paused, and continues afterwards', async (t) => {
-    const { receiver, database, search, work, ask, untilState } = await openScene(t, 8);
-    const key = endpointKeyOf(search.clientId, receiver.urlOf('/hook'));
-    await pauseEndpoint(database, key, receiver.urlOf('/hook'));
-    const worker = work();
+    const { receiver, database, search, work, ask, untilState, pause, resume } = await openScene(t, 8);
+    await pause();
+    work();
     const { id } = await ask();
     const paused = await until(
       () => readRecovery(database, search.clientId, id),
@@ -285,10 +253,9 @@ describe('a recovery', () => {
     );
     assert.equal(recoveryDocument(paused ?? assert.fail()).state, 'paused');
     assert.equal(receiver.posts.length, 0);
-    await resumeEndpoint(database, key, 'operator');
+    await resume();
     const done = await untilState(id, 'finished');
     assert.deepEqual([done?.delivered, done?.isPaused], [4, false]);
-    await worker.stop();
   });
 });
 

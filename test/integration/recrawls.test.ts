@@ -7,15 +7,11 @@ import { randomUuid, type Uuid } from '../../src/engine/domain/ids.ts';
 import type { IntakeMessage } from '../../src/engine/domain/intake-message.ts';
 import { lockProperties } from '../../src/engine/store/properties.ts';
 import { ADVERT, nextOrigin, OTHER_ADVERT, upsertAt } from '../support/adverts.ts';
-import { startTestApi } from '../support/api.ts';
-import { openRecording } from '../support/question-scene.ts';
 import { runsOf } from '../support/random-runs.ts';
+import { startRecordedApi } from '../support/recorded-api.ts';
 import { recrawlHistory, type SentMessage } from '../support/recrawl-histories.ts';
-import { lastFirst } from '../support/servers.ts';
 
-const cleanup = lastFirst({ after });
-const api = await startTestApi(cleanup);
-const scene = await openRecording(cleanup, api.database, (place) => api.reference.resolvePlace(place));
+const { api, scene, createSearch } = await startRecordedApi({ after });
 
 async function rowOf(property: Uuid) {
   const { rows } = await api.database.query(
@@ -51,8 +47,8 @@ async function recordedOf(property: Uuid) {
 it('random histories of re-crawls leave the same rows, events and matches as if each message read the state', async () => {
   const kinds = ['ad.update.price', 'ad.update.expired', 'property.ad.update', 'property.ad.create'];
   for (const members of [{ budgetMax: 110_000 }, { budgetMin: 110_000 }, {}]) {
-    const search = { title: 't', withCoherentPrice: null, notificationEnabled: true, subscribedEvents: kinds };
-    assert.equal((await api.call('POST', '/searches', { ...search, ...members })).status, 201);
+    const search = { withCoherentPrice: null, notificationEnabled: true, subscribedEvents: kinds };
+    await createSearch({ ...search, ...members });
   }
   await scene.matcher.refresh();
   const histories = fc.tuple(

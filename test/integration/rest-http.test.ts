@@ -210,14 +210,6 @@ describe('answers', () => {
     }
   });
 
-  it('are compressed for clients that accept it', async () => {
-    const plain = await rawRequest(`GET ${iri} HTTP/1.1`);
-    const zipped = await rawRequest(`GET ${iri} HTTP/1.1\r\nAccept-Encoding: gzip`);
-    assert.doesNotMatch(plain, /content-encoding/i);
-    assert.match(zipped, /content-encoding: gzip/i);
-    assert.ok(zipped.length < plain.length);
-  });
-
   it('to a wrong method are a 405 that names the right ones', async () => {
     for (const [method, path, allow] of [
       ['DELETE', '/searches', 'GET'],

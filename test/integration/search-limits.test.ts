@@ -121,16 +121,20 @@ describe('the totals', () => {
       title: 'x',
       ...changes,
     });
+    const expressions =
+      'expressions[0][0][word]=%5Bincludes%5D%3Dfalse&expressions[0][0][options][includes]=false' +
+      '&expressions[0][0][options][strict]=false&expressions[1][0][word]=x&expressions[1][0][options][includes]=true';
     const all = [
       members({}),
       members({ geoShapes: [square, [...square, ...square]], excludedGeoShapes: [square] }),
       members({ excludedGeoShapes: [square] }),
+      members({ expressions }),
       members({
-        expressions:
-          'expressions[0][0][word]=%5Bincludes%5D%3Dfalse&expressions[0][0][options][includes]=false' +
-          '&expressions[0][0][options][strict]=false&expressions[1][0][word]=x&expressions[1][0][options][includes]=true',
+        excludedGeoShapes: [square],
+        alternatives: [{ geoShapes: [square] }, { geoShapes: [square], expressions }],
       }),
     ];
+    assert.deepEqual(all.map(weightOf).at(-1), { polygonCorners: 15, excludedWords: 1 });
     for (const one of all) await createSearch(api.database, id, one);
     // Inserts many searches with one statement.
     await api.database.query(

@@ -51,8 +51,10 @@ export interface MailScene {
   readonly database: Database;
   readonly smtp: SmtpReceiver;
   readonly settled: readonly SettledMail[];
+  readonly client: Uuid;
   newClient(name: string): Promise<Uuid>;
-  newSearch(clientId: Uuid, address: string, members?: Partial<SearchMembers>): Promise<Search>;
+  /** Creates a search of a client, by default `client`. */
+  newSearch(address: string, members?: Partial<SearchMembers>, clientId?: Uuid): Promise<Search>;
   /** Records items of the search, each for another property by default; resolves with their ids. */
   record(
     search: Search,
@@ -99,6 +101,8 @@ export async function openMailScene(
     return found;
   }
 
+  const newClient = async (name: string) => (await createClient(database, { name })).id;
+  const client = await newClient('default');
   const untilAllEnded = () => until(rows, (found) => found.every(({ state }) => ENDED.has(state)));
 
   return {
@@ -106,17 +110,12 @@ export async function openMailScene(
     smtp,
     settled,
     rows,
-    newClient: async (name) => (await createClient(database, { name })).id,
-    newSearch: (clientId, notificationRecipient, members = {}) =>
+    client,
+    newClient,
+    newSearch: (notificationRecipient, members = {}, clientId = client) =>
       createSearch(database, clientId, {
-        ...{
-          ...SEARCH_DEFAULTS,
-          title: 'private',
-          publicTitle: 'Toulon',
-          notificationEnabled: true,
-          notificationRecipient,
-        },
-        ...members,
+        ...{ ...SEARCH_DEFAULTS, title: 'private', publicTitle: 'Toulon' },
+        ...{ notificationEnabled: true, notificationRecipient, ...members },
       }),
     async record(search, count, { gatherMs = 0, now = new Date(), title = 'T3 vue mer', url } = {}) {
       const items: NewMailItem[] = [];
