@@ -28,7 +28,6 @@
 
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { singleFlight } from '../src/engine/actor/waiting.ts';
 import type { ResolvePlace } from '../src/engine/domain/city.ts';
 import { loadReference } from '../src/engine/reference/communes.ts';
 import { createApiKey } from '../test/support/daemon.ts';
@@ -273,10 +272,15 @@ function byKind(found: readonly string[]): readonly (readonly [kind: string, fau
   return [...kinds];
 }
 
+let closing: Promise<void> = Promise.resolve();
+
 /** Also closes what is opened while it runs. */
-const closeAll = singleFlight(async (): Promise<void> => {
-  for (let close = closers.pop(); close !== undefined; close = closers.pop()) await close();
-});
+function closeAll(): Promise<void> {
+  closing = closing.then(async () => {
+    for (let close = closers.pop(); close !== undefined; close = closers.pop()) await close();
+  });
+  return closing;
+}
 
 /** Waits until no work is left. Work that remains after the timeout is a violation. */
 async function untilQuiet({ instances, broker, database }: Scene, deliveries: number): Promise<readonly string[]> {

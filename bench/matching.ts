@@ -15,7 +15,7 @@ import { parseArgs } from 'node:util';
 import type { Criteria } from '../src/engine/domain/criteria.ts';
 import { searchNumberOf } from '../src/engine/domain/ids.ts';
 import type { PropertyFacts } from '../src/engine/domain/property-facts.ts';
-import { createSearchIndex, type SearchIndex } from '../src/engine/matching/search-index.ts';
+import { SearchIndex } from '../src/engine/matching/search-index.ts';
 import { type Churn, churn, measureUpdates, type Updates } from './matching/churn.ts';
 import { withHomeAsked, withHomeStated } from './matching/homes.ts';
 import { measureHostile } from './matching/hostile.ts';
@@ -82,7 +82,7 @@ function residentBytes(): number {
 function build(searchAt: SearchAt): Built {
   for (let position = 0; position < WARM_UP_SEARCHES; position++) searchAt(position);
   const before = residentBytes();
-  const index = createSearchIndex();
+  const index = new SearchIndex();
   let buildMs = 0;
   let longestStepMs = 0;
   for (let start = 0; start < searchCount; start += BATCH) {

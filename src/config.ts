@@ -158,7 +158,7 @@ const MEBIBYTE = 1_048_576;
 const FIXED = Object.freeze({
   /** An attempt uses about 50 kB, so all of them use 13 MB. More attempts would only make receivers slower. */
   attemptsInFlightMax: 256,
-  /** For single explanations, and as many for the worker thread. Leaves two cores of PostgreSQL for the pipeline. */
+  /** For clients' short queries, and as many for the worker thread. Leaves two cores of PostgreSQL for the pipeline. */
   questionConnectionsMax: 2,
   /** Changes in one transaction. More would cost more than the round trips that they save. */
   recordBatchMax: 256,
@@ -266,11 +266,7 @@ export function readConfig(environment: Environment = process.env, defaults: Env
   const values = { ...file, ...definedOnly(defaults), ...definedOnly(environment) };
   const parsed = settings.safeParse(values);
   const issues = parsed.error?.issues ?? [];
-  const problems = [
-    ...issues.map(({ path, message }) => `${path.join('.')} ${message}`),
-    ...mailProblems(values),
-    ...renamedProblems(environment),
-  ];
+  const problems = [...issues.map(({ path, message }) => `${path.join('.')} ${message}`), ...mailProblems(values)];
   if (!parsed.success || problems.length > 0) {
     throw ConfigError.of(problems);
   }
@@ -318,11 +314,6 @@ export function readConfig(environment: Environment = process.env, defaults: Env
     /** Unknown names with our prefix, for a warning. They are misspelt, or an orchestrator sets them. */
     unknownNames: Object.keys(environment).filter((name) => name.startsWith('VIGIE_') && !(name in settings.shape)),
   });
-}
-
-/** Otherwise the daemon would use the consumer and the retries of an unnamed installation. */
-function renamedProblems({ VIGIE_CELL: namespace }: Environment): readonly string[] {
-  return namespace ? ['VIGIE_CELL was renamed. Set VIGIE_NAMESPACE to the same value, and unset VIGIE_CELL'] : [];
 }
 
 const ANY_CERTIFICATE = 'any';

@@ -136,7 +136,7 @@ function intakeMetrics({ counter, histogram }: Maker) {
     ),
     events: counter('vigie_events_total', 'Events recorded'),
     matches: counter('vigie_matches_total', 'Matches that began'),
-    deliveries: counter('vigie_deliveries_total', 'Deliveries created'),
+    deliveries: counter('vigie_deliveries_total', 'Webhook deliveries created'),
     intakeSeconds: histogram(
       'vigie_intake_seconds',
       'Time from the arrival of a message in the stream to its commit in PostgreSQL',
@@ -153,7 +153,7 @@ function deliveryMetrics({ counter, histogram }: Maker) {
   return {
     attempts: counter(
       'vigie_delivery_attempts_total',
-      'Attempts made, by result: delivered or the class of the error',
+      'Attempts at webhooks, by result: delivered or the class of the error',
       ['result'],
       RESULTS,
     ),
@@ -164,9 +164,9 @@ function deliveryMetrics({ counter, histogram }: Maker) {
       ['missing', 'aborted'],
     ),
     removed: counter('vigie_rows_removed_total', 'Rows that retention has removed', ['table'], RETAINED_TABLES),
-    exhausted: counter('vigie_deliveries_exhausted_total', 'Deliveries that failed with their last attempt'),
-    attemptSeconds: histogram('vigie_delivery_attempt_seconds', 'Duration of attempts', ATTEMPT_SECONDS),
-    alertSeconds: histogram('vigie_alert_seconds', 'Time from recording a change to its delivery', ALERT_SECONDS),
+    exhausted: counter('vigie_deliveries_exhausted_total', 'Webhooks that failed with their last attempt'),
+    attemptSeconds: histogram('vigie_delivery_attempt_seconds', 'Duration of attempts at webhooks', ATTEMPT_SECONDS),
+    alertSeconds: histogram('vigie_alert_seconds', 'Time from recording a change to its webhook', ALERT_SECONDS),
     mailAttempts: counter(
       'vigie_mail_attempts_total',
       'Attempts at e-mails, by result: delivered or the class of the error',

@@ -31,7 +31,7 @@ export function createObservers(metrics: Metrics, log: Log, feed: ActivityFeed) 
         metrics.deadLetters.inc({ cause: failedKey === null ? 'rejected' : 'bug' });
       metrics.recordSeconds.observe(seconds);
       const nowMs = Date.now();
-      for (const { storedAtMs = nowMs } of understood) {
+      for (const { storedAtMs } of understood) {
         metrics.intakeSeconds.observe(Math.max(0, nowMs - storedAtMs) / 1_000);
       }
       logDeadLetters(log, deadLettered);

@@ -8,7 +8,7 @@ import type { StoredAlternative } from '../src/engine/domain/criterion-kinds.ts'
 import { searchNumberOf } from '../src/engine/domain/ids.ts';
 import { NOTHING_KNOWN, NOTHING_KNOWN_OF_ADVERT, type PropertyFacts } from '../src/engine/domain/property-facts.ts';
 import { criteriaOf, SEARCH_DEFAULTS, type SearchMembers } from '../src/engine/domain/search.ts';
-import { createSearchIndex } from '../src/engine/matching/search-index.ts';
+import { SearchIndex } from '../src/engine/matching/search-index.ts';
 import { namedSearch, searchWords } from '../src/features/mail/search-words.ts';
 import { runsOf } from './support/random-runs.ts';
 
@@ -89,7 +89,7 @@ function randomFacts(): PropertyFacts {
 }
 
 test('definition, index and an oracle of their own agree, while searches change', () => {
-  const index = createSearchIndex();
+  const index = new SearchIndex();
   const searches = new Map<number, Asked>();
   let found = 0;
   for (let round = 0; round < runsOf(40); round++) {
@@ -113,8 +113,8 @@ test('definition, index and an oracle of their own agree, while searches change'
   }
   assert.ok(found > 5_000, `${found} pairs`);
   for (const number of searches.keys()) index.delete(searchNumberOf(number));
-  const { rows, blocks, places, expressions } = index.stats();
-  assert.deepEqual({ rows, blocks, places, expressions }, { rows: 0, blocks: 0, places: 0, expressions: 0 });
+  const { blocks, expressions } = index.stats();
+  assert.deepEqual({ blocks, expressions }, { blocks: 0, expressions: 0 });
 });
 
 const LYON_OR_TOULON: Asked = {
@@ -144,6 +144,24 @@ test('an evaluation lists the criteria that fail in each alternative, and its re
   );
   assert.equal(criterionReason(failing, 'en'), 'None of the 2 alternatives holds.');
   assert.equal(criterionReason(last(['83137'], 3), 'fr'), "L'alternative 2 convient.");
+  const only = evaluate(criteriaFrom({ alternatives: [{ roomMin: 3 }] }), home).at(-1) as Evaluation;
+  assert.equal(criterionReason(only, 'en'), 'The alternative does not hold.');
+});
+
+test('the alternatives of a search share its polygons in the index', () => {
+  const corners = Array.from({ length: 1_000 }, (_, i) => [5 + Math.cos(i / 160), 43 + Math.sin(i / 160)]);
+  const bytesWith = (count: number) => {
+    const index = new SearchIndex();
+    const alternatives = Array.from({ length: count }, (_, i) => ({ roomMin: i + 1 }));
+    const polygons = { geoShapes: [[[...corners, corners[0]]]], excludedGeoShapes: [[[...corners, corners[0]]]] };
+    index.upsert(searchNumberOf(1), criteriaFrom({ ...polygons, alternatives }));
+    const { bytes } = index.stats();
+    index.delete(searchNumberOf(1));
+    index.upsert(searchNumberOf(2), criteriaFrom({ ...polygons, alternatives }));
+    assert.equal(index.stats().bytes, bytes);
+    return bytes;
+  };
+  assert.ok(bytesWith(10) < 1.5 * bytesWith(1));
 });
 
 test('recipients read the alternatives in words', () => {
@@ -158,4 +176,7 @@ test('recipients read the alternatives in words', () => {
   assert.match(lines.at(-1) ?? '', /^Alternative 2 : Lieu : Toulon/);
   const { name } = namedSearch(members, names, 'fr');
   assert.match(plain(name), /à Lyon, .*200 000 € ou à Toulon/);
+  const wordless = [...(LYON_OR_TOULON.alternatives ?? []), { expressions: 'expressions[0][0][word]=balcon' }];
+  const { name: wider } = namedSearch(membersFrom({ alternatives: wordless }), names, 'fr');
+  assert.match(plain(wider), /^Alternative 1 : Lieu : Lyon ; /);
 });

@@ -90,7 +90,6 @@ const FAULTS: readonly [name: string, values: readonly string[], problem: RegExp
     ['West', 'west.1', '-west', 'we--st', 'île', 'a b', '*', 'x'.repeat(33)],
     /must be 1 to 32 lower-case letters, digits and inner hyphens/,
   ],
-  ['VIGIE_CELL', ['west', 'default'], /was renamed. Set VIGIE_NAMESPACE/],
   ['VIGIE_LOG_LEVEL', ['', 'verbose'], /must be fatal, error, warn/],
   [
     'DATABASE_URL',

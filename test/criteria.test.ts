@@ -20,7 +20,7 @@ import { criteriaOf, SEARCH_DEFAULTS, type SearchMembers } from '../src/engine/d
 import { criterionSetOf } from '../src/engine/domain/unknown-criteria.ts';
 import type { EvaluatedChange } from '../src/engine/intake/evaluated-change.ts';
 import { endOf } from '../src/engine/intake/match-ends.ts';
-import { createSearchIndex } from '../src/engine/matching/search-index.ts';
+import { SearchIndex } from '../src/engine/matching/search-index.ts';
 import { criteria, facts } from './support/criteria-arbitrary.ts';
 
 const EVERYWHERE: Criteria['areas'] = { circle: null, inseeCodes: [], departmentCodes: [], zipcodes: [], polygons: [] };
@@ -57,7 +57,7 @@ const FLAT: PropertyFacts = {
   isPriceCoherent: true,
 };
 
-const index = createSearchIndex();
+const index = new SearchIndex();
 
 /** True if `FLAT` with `property` satisfies a search with `criteria` by definition. Asserts that the index agrees. */
 function matches(criteria: Partial<Criteria>, property: Partial<PropertyFacts> = {}): boolean {

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type ImportFile, ImportFileError } from '../src/cli/import/import-file.ts';
-import { ImportTally, type PointFormat, readPointFile } from '../src/cli/import/point-formats.ts';
+import { createTally, type PointFormat, readPointFile } from '../src/cli/import/point-formats.ts';
 
 const CHUNK_BYTES = 256 * 1_024;
 const MEBIBYTE = 1_024 * 1_024;
@@ -26,8 +26,7 @@ function endlessFile(begin: string, again: string, bytesMax = 64 * MEBIBYTE): Im
 
 async function readPoints(file: ImportFile, format: PointFormat): Promise<number> {
   let points = 0;
-  const batches = readPointFile(file, format, new ImportTally());
-  for await (const batch of batches) points += batch.length;
+  for await (const _ of readPointFile(file, format, createTally(format))) points += 1;
   return points;
 }
 

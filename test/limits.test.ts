@@ -132,7 +132,7 @@ test('waiting clients take turns, reads and writes of one alternate, and a disco
 });
 
 /** The limits of decisions, section 7. */
-const SETTINGS = { readLimit: { perSecond: 1_000, burst: 2_000 }, writeLimit: { perSecond: 50, burst: 200 } };
+const SETTINGS = { rateLimit: { perSecond: 1_000, burst: 2_000 }, writeLimit: { perSecond: 50, burst: 200 } };
 
 test('a key has rates for reads and writes, its client may have others, and a large body costs more', async () => {
   let nowMs = 0;
@@ -174,7 +174,7 @@ test('a key has rates for reads and writes, its client may have others, and a la
 });
 
 test('queries run two at once per client and eight in total, cheap ones twenty, and slow ones lower the limit', async () => {
-  const limiter = createQueryLimiter({ database: {} as never });
+  const limiter = createQueryLimiter({} as never);
   const run = (client: string) => limiter.run(requestOf(client).ctx, noEnd);
   for (let i = 0; i < 8; i++) void run(`client ${i >> 1}`);
   assert.match((await refusalOf(() => run('client 0'))).detail, /2 per client/);
@@ -186,7 +186,7 @@ test('queries run two at once per client and eight in total, cheap ones twenty, 
   const slow = () => limiter.runSingle(requestOf(B).ctx, () => Promise.reject(timeout));
   const tooLong = { detail: 'The query takes too long. Make it narrower, or try again later.', seconds: 5 };
   assert.deepEqual(await refusalOf(slow), tooLong);
-  const impatient = createQueryLimiter({ database: {} as never }, 50);
+  const impatient = createQueryLimiter({} as never, 50);
   const late = () =>
     impatient.run(requestOf(B).ctx, async (ending) => {
       // A garbage collection must not remove the deadline.

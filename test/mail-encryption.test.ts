@@ -4,12 +4,15 @@
  */
 
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { before, type TestContext, test } from 'node:test';
+import { join } from 'node:path';
+import { after, before, type TestContext, test } from 'node:test';
 import { type GenerateResult, generate } from 'selfsigned';
 import type { SMTPServerOptions } from 'smtp-server';
 import { createMailSender, MAIL_ATTEMPT_TIMEOUT_MS } from '../src/features/mail/mail-sender.ts';
 import { listenOnLoopback } from './support/loopback.ts';
+import { emptyDirectory } from './support/servers.ts';
 import { type SmtpReceiver, startSmtpReceiver } from './support/smtp-receiver.ts';
 
 const PASSWORD = 'p@ss/wörd';
@@ -28,6 +31,14 @@ before(async () => {
   ofAnother = await certificateOf('192.0.2.1');
   unknown = await certificateOf('127.0.0.1');
 });
+
+const directory = await emptyDirectory({ after }, 'mail-encryption');
+
+function fileOf(pem: string): string {
+  const path = join(directory, 'authorities.pem');
+  writeFileSync(path, pem);
+  return path;
+}
 
 function certificateOf(ip: string): Promise<GenerateResult> {
   return generate([{ name: 'commonName', value: ip }], {
@@ -67,7 +78,10 @@ async function encryptingServer(
 function send(port: number, { scheme = 'smtp', login = true, authorities = `${right.cert}\n${ofAnother.cert}` } = {}) {
   const user = login ? `me:${encodeURIComponent(PASSWORD)}@` : '';
   const url = `${scheme}://${user}127.0.0.1:${port}`;
-  return createMailSender({ url, timeoutMs: TIMEOUT_MS, authorities }).send(LETTER, new Date());
+  return createMailSender({ url, timeoutMs: TIMEOUT_MS, authoritiesFile: fileOf(authorities) }).send(
+    LETTER,
+    new Date(),
+  );
 }
 
 test('a server that offers STARTTLS gets everything encrypted, and one without it gets a message without a password', async (t) => {
@@ -81,7 +95,7 @@ test('a server that offers STARTTLS gets everything encrypted, and one without i
   assert.deepEqual(clear.letters, [false]);
   const stranger = await encryptingServer(t, unknown);
   const url = `smtp://127.0.0.1:${stranger.port}`;
-  const any = createMailSender({ url, authorities: right.cert, isInsecure: true });
+  const any = createMailSender({ url, authoritiesFile: fileOf(right.cert), isTlsInsecure: true });
   assert.equal((await any.send(LETTER, new Date())).error, null, 'any certificate, where that is asked for');
   assert.deepEqual(stranger.letters, [true]);
 });

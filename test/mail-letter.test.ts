@@ -278,6 +278,10 @@ test('a search without a public title is named by its criteria in words', () => 
     "Tous les biens à louer au Havre, Var, à partir de 60 m², jusqu'à 900 € par mois",
   );
   assert.equal(nameOf({}), 'Tous les biens');
+  assert.equal(
+    nameOf({ pointsOfInterest: [{ facility: 'school', within: 1 }], excludedPublishers: ['Nexity'] }),
+    'À proximité : école (au plus 1 km) ; Sauf les annonces de : Nexity',
+  );
   assert.equal(nameOf({ publicTitle: 'Vue\nmer' }), 'Vue mer: Tous les biens');
   assert.equal(nameOf({ publicTitle: '\u202e' }), 'Tous les biens');
 });

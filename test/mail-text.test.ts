@@ -6,9 +6,9 @@ import { simpleParser } from 'mailparser';
 import { timeOrderedUuid, uuidOf } from '../src/engine/domain/ids.ts';
 import { marketKey, NO_MARKETS } from '../src/engine/domain/market-prices.ts';
 import { SEARCH_DEFAULTS } from '../src/engine/domain/search.ts';
-import { presentFit } from '../src/features/mail/mail-alternatives.ts';
 import { newMailItems } from '../src/features/mail/mail-items.ts';
 import { messageBytes } from '../src/features/mail/mail-letter.ts';
+import { presentFit } from '../src/features/mail/present-fit.ts';
 import { searchWords } from '../src/features/mail/search-words.ts';
 import { changesOf, expireAt, heldAfter, OTHER_ADVERT, PROPERTY, resolveToulon, upsertAt } from './support/adverts.ts';
 import { valuesOf } from './support/lists.ts';
@@ -79,6 +79,9 @@ test('an e-mail says how far the price is from the market, if the search compare
   // A median that has moved since the match ends nothing.
   assert.equal(reasonAt(310_000, cheap), french);
   assert.equal(reasonAt(267_000, {}), french);
+  const members = { ...SEARCH_DEFAULTS, title: '', ...cheap };
+  const requested = searchWords(members, { ...CITY_NAMES, siteCategory: () => null }, 'fr').map(spaced);
+  assert.ok(requested.includes('Écart avec le prix du marché : au plus -10 %'), requested.join());
 });
 
 test('an e-mail names the accepted distances to points of interest, and the requested ones', () => {

@@ -6,7 +6,7 @@ import { setImmediate as nextLook } from 'node:timers/promises';
 import { searchNumberOf } from '../src/engine/domain/ids.ts';
 import { SEARCH_DEFAULTS } from '../src/engine/domain/search.ts';
 import { startMatcher } from '../src/engine/intake/matcher.ts';
-import { createSearchIndex } from '../src/engine/matching/search-index.ts';
+import { SearchIndex } from '../src/engine/matching/search-index.ts';
 import { warmUp } from '../src/engine/matching/warm-up.ts';
 import type { OnSearch } from '../src/engine/store/search-feed.ts';
 import { quietSupervisor } from './support/supervisor.ts';
@@ -23,7 +23,6 @@ test('sockets are served during the slow indexing of searches', async (t) => {
     for (; !isOver; look++) await nextLook();
   })();
   const matcher = await startMatcher({
-    createIndex: createSearchIndex,
     clock: () => new Date(),
     changedSince: (horizon, onSearch) =>
       horizon === null ? page(onSearch, looks, () => look) : Promise.resolve('2:2:'),
@@ -39,11 +38,11 @@ test('sockets are served during the slow indexing of searches', async (t) => {
 });
 
 test('warming up leaves nothing in the index', () => {
-  const index = createSearchIndex();
+  const index = new SearchIndex();
   let searches = 0;
   for (const _ of warmUp(index)) searches = Math.max(searches, index.size);
   assert.ok(searches > 0);
-  assert.deepEqual([index.size, index.stats().rows, index.stats().areas], [0, 0, 0]);
+  assert.deepEqual([index.size, index.stats().blocks], [0, 0]);
 });
 
 /** Passes on rows as the feed does for a page. */

@@ -17,7 +17,8 @@ test('lists every route that the router serves to clients, and no other', async 
   const listed = Object.entries(paths).flatMap(([path, operations]) =>
     Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`),
   );
-  const served = createRoutes({ settings: {} } as never).router.stack.flatMap(({ path, methods }) =>
+  const unused = { onFeed: () => undefined, onKeyChange: () => undefined, ending: new AbortController().signal };
+  const served = createRoutes({ settings: {}, ...unused } as never).router.stack.flatMap(({ path, methods }) =>
     methods
       .filter((method) => method !== 'HEAD')
       .map((method) => `${method} ${String(path).replace(/:(\w+)/g, '{$1}')}`),

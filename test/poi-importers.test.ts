@@ -10,9 +10,8 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { createRandom } from '../bench/adverts/seeded-random.ts';
-import { type ImportProgress, importPointsOfInterest, type PointImportResult } from '../src/cli/import/import.ts';
 import { ImportFileError } from '../src/cli/import/import-file.ts';
-import type { PointFormat } from '../src/cli/import/point-formats.ts';
+import { createTally, type ImportTally, readPoints } from '../src/cli/import/point-formats.ts';
 import type { PointOfInterest } from '../src/engine/domain/point-of-interest.ts';
 import { SHARED_DATA } from './support/checkout.ts';
 import { tuplesOf, valuesOf } from './support/lists.ts';
@@ -28,25 +27,16 @@ const unlessOsmium = { skip: !HAS_OSMIUM && 'osmium is not installed (Debian: os
 
 const directory = await emptyDirectory({ after }, 'import');
 
-interface Imported extends PointImportResult {
+interface Imported extends ImportTally {
   readonly points: readonly PointOfInterest[];
 }
 
 /** Imports into a list, which is discarded if the file fails, as the transaction would be. */
-async function importFile(
-  path: string,
-  format?: PointFormat,
-  onProgress?: (progress: ImportProgress) => void,
-): Promise<Imported> {
+async function importFile(path: string, onProgress = (_tally: ImportTally): void => undefined): Promise<Imported> {
+  const tally = createTally('');
   const points: PointOfInterest[] = [];
-  const replaceSource = async (_source: string, batches: AsyncIterable<readonly PointOfInterest[]>) => {
-    for await (const batch of batches) points.push(...batch);
-    return points.length;
-  };
-  const options = { path, ...(format === undefined ? {} : { format }) };
-  const result = await importPointsOfInterest(options, { replaceSource, ...(onProgress ? { onProgress } : {}) });
-  assert.equal(result.imported, points.length);
-  return { ...result, points };
+  for await (const batch of readPoints(path, tally, () => onProgress(tally))) points.push(...batch);
+  return { ...tally, points };
 }
 
 async function importText(name: string, content: string | Buffer): Promise<Imported> {
@@ -63,9 +53,8 @@ describe('real files', unlessReal, () => {
     await run('osmium', ['tags-filter', '-o', amenities, real('monaco_2021-11.osm.pbf'), 'nwr/amenity']);
     const exported = ['export', '-f', 'geojsonseq', '--geometry-types=point,polygon', amenities];
     const { stdout } = await run('osmium', exported, { maxBuffer: 16 * 1_024 * 1_024 });
-    const { kept, format, points, source } = await importText('monaco.geojsonseq', stdout);
+    const { kept, format, points } = await importText('monaco.geojsonseq', stdout);
     assert.equal(format, 'geojson-seq');
-    assert.equal(source, 'monaco');
     assert.deepEqual(kept, {
       kindergarten: 1,
       school: 8 + 2 + 1,
@@ -104,11 +93,9 @@ describe('real files', unlessReal, () => {
   });
 
   it('report their progress', async () => {
-    const heard: ImportProgress[] = [];
-    await importFile(real('annuaire_education_35_2023.csv.gz'), undefined, (progress) => heard.push(progress));
-    const last = heard.at(-1);
-    assert.ok(last);
-    assert.equal(last.share, 1);
+    const shares: (number | null)[] = [];
+    await importFile(real('annuaire_education_35_2023.csv.gz'), ({ share }) => shares.push(share));
+    assert.equal(shares.at(-1), 1);
   });
 
   it('give an error or all points, never a crash, if they are truncated anywhere or have changed bytes', async () => {

@@ -15,7 +15,7 @@ import {
 } from '../src/engine/domain/property-facts.ts';
 import { publisherKey } from '../src/engine/domain/publisher-criteria.ts';
 import { criterionSetOf } from '../src/engine/domain/unknown-criteria.ts';
-import { createSearchIndex } from '../src/engine/matching/search-index.ts';
+import { SearchIndex } from '../src/engine/matching/search-index.ts';
 import { runsOf } from './support/random-runs.ts';
 
 const SAME = [
@@ -155,7 +155,7 @@ function criteriaOf(random: Random, search: ModelSearch): Criteria {
 
 test('definition and index find the same as an oracle, alone and with other criteria, as searches come and go', () => {
   const random = createRandom(75);
-  const index = createSearchIndex();
+  const index = new SearchIndex();
   const searches = new Map<number, ModelSearch & { readonly criteria: Criteria }>();
   let [pairs, found] = [0, 0];
   while (pairs < runsOf(200_000)) {
@@ -188,7 +188,7 @@ test('definition and index find the same as an oracle, alone and with other crit
 });
 
 test('the publishers of a property are read once, however many searches list them', () => {
-  const index = createSearchIndex();
+  const index = new SearchIndex();
   const names = (from: number) => Array.from({ length: 50 }, (_, i) => `Agence ${(from + i) % 2_000}`);
   for (let i = 0; i < 2_000; i++) {
     const lists = { includedPublishers: names(i), excludedPublishers: names(i + 50) };

@@ -6,7 +6,7 @@ import type { Context } from 'koa';
 import { valueOf } from '../src/grpc/names.ts';
 import { Problem, VIOLATION_CODES, type Violation } from '../src/rest/problem.ts';
 import { PAGING, readQuery } from '../src/rest/query.ts';
-import { type InputRules, readPreviewedSearch } from '../src/rest/search-input.ts';
+import { type InputRules, readNewSearch } from '../src/rest/search-input.ts';
 import { SEARCH_MEMBERS } from '../src/rest/search-schema.ts';
 import { decimalOf, integer } from '../src/values.ts';
 
@@ -23,7 +23,7 @@ const EXPRESSIONS = ['expressions[0][0][options][strict]=true', 'expressions[a]=
 
 async function violationsOf(body: object): Promise<readonly Violation[]> {
   try {
-    await readPreviewedSearch(body, RULES);
+    await readNewSearch(body, RULES, false);
     return [];
   } catch (error) {
     if (error instanceof Problem) return error.violations;
@@ -75,7 +75,7 @@ describe('the code of a violation', () => {
 
   it('is absent for a number in a text, which keeps its digits', async () => {
     const written = { lat: '4.31e1', lon: '+6.0e0', radius: '12345e-3' };
-    const { lat, lon, radius } = await readPreviewedSearch(written, RULES);
+    const { lat, lon, radius } = await readNewSearch(written, RULES, false);
     assert.deepEqual([lat, lon, radius].map(String), ['43.1', '6', '12.345']);
     assert.equal(decimalOf('-4.3100000000000000001e1'), '-43.100000000000000001');
     assert.equal(decimalOf('1e-25'), '0');

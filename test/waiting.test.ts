@@ -8,16 +8,7 @@ import {
   retryUntilDone,
   transientErrorWatch,
 } from '../src/engine/actor/supervisor.ts';
-import {
-  endsWithin,
-  InFlight,
-  inTime,
-  oncePerTick,
-  pause,
-  rested,
-  Signal,
-  singleFlight,
-} from '../src/engine/actor/waiting.ts';
+import { endsWithin, InFlight, inTime, oncePerTick, pause, rested, Signal } from '../src/engine/actor/waiting.ts';
 
 /** Longer than any test. */
 const LONG_MS = 2 ** 30;
@@ -102,24 +93,6 @@ test('work that ended in time counts as ended, whether it succeeded or failed', 
     inTime(promised().promise, 1, () => new Error('late')),
     /late/,
   );
-});
-
-test('several callers share work in progress', async () => {
-  const runs: ReturnType<typeof promised<string>>[] = [];
-  const share = singleFlight(() => {
-    const run = promised<string>();
-    runs.push(run);
-    return run.promise;
-  });
-  const both = Promise.all([share(), share()]);
-  assert.equal(runs.length, 1);
-  runs[0]?.resolve('one');
-  assert.deepEqual(await both, ['one', 'one']);
-  const failed = share();
-  runs[1]?.reject(new Error('gone'));
-  await assert.rejects(failed, /gone/);
-  void share();
-  assert.equal(runs.length, 3);
 });
 
 test('waiting for work in progress includes work that is added in the meantime', async () => {

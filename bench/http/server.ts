@@ -18,7 +18,6 @@ import { readFrenchForms } from '../../src/engine/domain/inflection/lemmas.ts';
 import { decodeIntakeMessage } from '../../src/engine/domain/intake-message.ts';
 import { startMatcher } from '../../src/engine/intake/matcher.ts';
 import { buildPointIndex } from '../../src/engine/matching/points/poi-index.ts';
-import { createSearchIndex } from '../../src/engine/matching/search-index.ts';
 import { loadReference, type Reference, sortPlaces } from '../../src/engine/reference/communes.ts';
 import { type Database, openDatabase } from '../../src/engine/store/database.ts';
 import { changedSince } from '../../src/engine/store/search-feed.ts';
@@ -37,7 +36,6 @@ const STATEMENT_MAX_MS = sized(2_000, 25_000);
 /** Like the daemon's, but without site categories: no search of the benchmark names one. */
 function openMatcher(database: Database) {
   return startMatcher({
-    createIndex: createSearchIndex,
     clock: () => new Date(),
     changedSince: (horizon, onSearch) => changedSince(database, horizon, onSearch),
     readSiteCategoryNames: async () => () => null,
@@ -74,7 +72,9 @@ async function openApiOn(databaseUrl: string, withMatcher: boolean, withRecorder
   // The daemon also loads these before it is ready.
   sortPlaces(reference);
   readFrenchForms();
-  const index = await buildPointIndex(samplePointsOfInterest({ seed: 1, reference, count: Number(pointCount) }));
+  const index = await buildPointIndex((add) =>
+    add(samplePointsOfInterest({ seed: 1, reference, count: Number(pointCount) })),
+  );
   const database = openDatabase({ url: databaseUrl, connectionsMax: 10, onConnectionLost: () => undefined });
   const threads = createWorkerThreads({
     settings: { databaseUrl, connectionsMax: 2, statementTimeoutMs: STATEMENT_MAX_MS },
@@ -87,19 +87,29 @@ async function openApiOn(databaseUrl: string, withMatcher: boolean, withRecorder
   const app = createApi({
     database,
     askThread: threads.ask,
+    publicDatabase: database,
+    queryDatabase: database,
+    onAuthenticated: () => true,
+    isStoreFull: () => false,
     prepareEstimate: createMatchEstimator(database),
     reference,
     // The daemon's own log at level info, written to the null device.
     logger: createLog('info', openSync(devNull, 'w')),
     now: () => new Date(),
     searchChanged: async () => matcher?.refresh(),
+    onKeyChange: () => undefined,
     pointsOfInterest: () => index,
+    onFeed: () => undefined,
+    ending: new AbortController().signal,
+    announceDue: () => undefined,
+    secretsChanged: () => undefined,
+    deliverOnce: async () => null,
     settings: {
       publicUrl: null,
       proxies: new BlockList(),
       allowPrivateEndpoints: false,
       endpointPorts: [],
-      readLimit: { perSecond: 1_000_000, burst: 1_000_000 },
+      rateLimit: { perSecond: 1_000_000, burst: 1_000_000 },
       writeLimit: { perSecond: 1_000_000, burst: 1_000_000 },
       databaseConnectionsMax: 10,
       searchLimits: {
@@ -111,7 +121,7 @@ async function openApiOn(databaseUrl: string, withMatcher: boolean, withRecorder
       isMailAvailable: false,
       isConsentRequired: false,
       connectionsMax: 1_000,
-      deliveriesKeptDays: 30,
+      retentionDays: { events: 0, deliveries: 30, expired: 0 },
       mailLanguage: 'fr',
       console: null,
       version: 'bench',

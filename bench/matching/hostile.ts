@@ -11,7 +11,7 @@ import type { Polygon, Position } from '../../src/engine/domain/geo.ts';
 import { searchNumberOf } from '../../src/engine/domain/ids.ts';
 import type { PropertyFacts } from '../../src/engine/domain/property-facts.ts';
 import { ALL_CRITERIA } from '../../src/engine/domain/unknown-criteria.ts';
-import { createSearchIndex } from '../../src/engine/matching/search-index.ts';
+import { SearchIndex } from '../../src/engine/matching/search-index.ts';
 import { sized } from '../smoke.ts';
 import { type Latencies, measureMatches } from './latency.ts';
 import { randomOf } from './random.ts';
@@ -38,7 +38,7 @@ export function measureHostile(adverts: readonly PropertyFacts[]): HostileFindin
   return Object.entries(KINDS).map(([name, { searches: asked, criteriaOf }]) => {
     const searches = sized(asked, asked / 50);
     const all = Array.from({ length: searches }, (_, i) => criteriaOf(i));
-    const index = createSearchIndex();
+    const index = new SearchIndex();
     for (const [i, criteria] of all.entries()) index.upsert(searchNumberOf(i + 1), criteria);
     const latencies = measureMatches(
       adverts,

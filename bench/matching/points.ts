@@ -9,8 +9,9 @@ import KDBush from 'kdbush';
 import { distanceKm } from '../../src/engine/domain/geo.ts';
 import { FACILITIES, type Facility, type PointOfInterest } from '../../src/engine/domain/point-of-interest.ts';
 import {
-  createPointsOfInterest,
-  type PointIndexBuilder,
+  type AddPoints,
+  buildPointIndex,
+  NO_POINTS,
   type PointQuery,
 } from '../../src/engine/matching/points/poi-index.ts';
 import { type Summary, summarise } from './latency.ts';
@@ -44,8 +45,10 @@ export interface PointsReport {
 }
 
 export async function measurePoints(towns: Towns, seed: number, pointCount: number): Promise<PointsReport> {
-  const index = createPointsOfInterest();
-  const replace = () => index.replace((builder) => addInBatches(builder, (i) => pointOf(towns, seed, i), pointCount));
+  let index = NO_POINTS;
+  const replace = async () => {
+    index = await buildPointIndex((add) => addInBatches(add, (i) => pointOf(towns, seed, i), pointCount));
+  };
   globalThis.gc?.();
   const first = await timedReplace(replace);
   const second = await timedReplace(replace);
@@ -53,7 +56,7 @@ export async function measurePoints(towns: Towns, seed: number, pointCount: numb
   const findings = RADII_KM.flatMap((radiusKm) =>
     [1, 2, 5].map((facilities): PointsFinding => {
       const queries = Array.from({ length: QUERY_COUNT }, (_, i) => queryOf(towns, seed, i, radiusKm, facilities));
-      const within = (query: PointQuery) => index.current.within(query);
+      const within = (query: PointQuery) => index.within(query);
       const ways = [(query: PointQuery) => trees.filtered(query), (query: PointQuery) => trees.several(query)];
       const [filtered, several] = ways.map((way) => timed(queries, way)) as [Summary, Summary];
       const ours = timed(queries, within);
@@ -75,9 +78,9 @@ export async function measurePoints(towns: Towns, seed: number, pointCount: numb
 }
 
 /** Adds points in batches, like rows from a cursor. A batch can be collected once it has been added. */
-async function addInBatches(builder: PointIndexBuilder, pointAt: (i: number) => PointOfInterest, count: number) {
+async function addInBatches(add: AddPoints, pointAt: (i: number) => PointOfInterest, count: number) {
   for (let start = 0; start < count; start += BATCH) {
-    await builder.add(Array.from({ length: Math.min(BATCH, count - start) }, (_, i) => pointAt(start + i)));
+    await add(Array.from({ length: Math.min(BATCH, count - start) }, (_, i) => pointAt(start + i)));
     await setImmediate();
   }
 }

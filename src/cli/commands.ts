@@ -102,7 +102,7 @@ export const COMMANDS: CommandTable = {
       words: 'publish',
       args: '[FILE]',
       summary: 'publish intake messages, one JSON object per line, from FILE or standard input',
-      details: 'Publishing a file twice changes nothing: a line that is already in the stream is not published again.',
+      details: 'Publishing a file twice changes nothing: NATS drops repeated lines, and after two minutes Vigie does.',
       options: { strict: flag('refuse lines with members that the contract does not define') },
       example: 'vigie publish --strict adverts.ndjson',
       async run({ args: [file = null], flag: isSet }) {
@@ -115,8 +115,8 @@ export const COMMANDS: CommandTable = {
       args: 'NAME [FILE]',
       summary: 'read the adverts of an agency’s FILE: publish new and changed ones, expire missing ones',
       details:
-        'NAME identifies the source, and is the same for all its files. A file that is truncated, empty, or lacks ' +
-        'over three tenths of the known adverts changes nothing. The exit code is 2 if some rows could not be read.',
+        'NAME identifies the source, and is the same for all its files. A suspicious file (such as a truncated one) ' +
+        'changes nothing. The exit code is 2 if rows could not be read, or if many adverts have lost a member.',
       options: {
         format: valued('NAME', 'poliris (Annonces.csv, or a ZIP with it) or mapping'),
         mapping: valued('PATH', 'the mapping of a CSV, NDJSON, JSON or XML file'),
@@ -151,32 +151,22 @@ export const COMMANDS: CommandTable = {
       example: 'KEY=$(vigie keys create --client acme)',
       async run({ text }) {
         if (text('client').trim() === '') throw new UsageError('keys create needs --client NAME.');
-        const [{ withDatabase }, { createKey }] = await Promise.all([import('./connect.ts'), import('./keys.ts')]);
-        await withDatabase(await settings(), (database) =>
-          createKey(database, text('client'), text('name') || 'default'),
-        );
+        const { createKey } = await import('./keys.ts');
+        await createKey(await settings(), text('client'), text('name') || 'default');
       },
     },
     {
       words: 'keys list',
       summary: 'list clients and keys',
       example: 'vigie keys list',
-      async run() {
-        const [{ withDatabase }, { listKeys }] = await Promise.all([import('./connect.ts'), import('./keys.ts')]);
-        await withDatabase(await settings(), listKeys);
-      },
+      run: async () => (await import('./keys.ts')).listKeys(await settings()),
     },
     {
       words: 'keys revoke',
       args: 'ID',
       summary: 'revoke a key',
       example: 'vigie keys revoke 0198c5d2-7a51-7c3e-9b1d-3f2a86c1e0b4',
-      async run({ args: [id = ''] }) {
-        const [connect, { revokeKey }] = await Promise.all([import('./connect.ts'), import('./keys.ts')]);
-        const config = await settings();
-        await connect.withDatabase(config, (database) => revokeKey(database, id));
-        await connect.notifyDaemons(config, 'keys');
-      },
+      run: async ({ args: [id = ''] }) => (await import('./keys.ts')).revokeKey(await settings(), id),
     },
     {
       words: 'import points-of-interest',

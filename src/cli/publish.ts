@@ -33,8 +33,8 @@ const WARNINGS_MAX = 50;
 
 /**
  * `file` is null for standard input. `isStrict` refuses lines with undefined members. Throws `InterruptedError` if
- * `stopping` is aborted, `CommandError` if the file cannot be read, and errors of NATS. Even then it prints how many
- * messages the stream has confirmed.
+ * `stopping` is aborted, `CommandError` if the file cannot be read or NATS is not configured or full, and errors of
+ * NATS. Once it is connected to NATS, it always prints how many messages the stream has confirmed.
  */
 export async function publishFile(
   config: Config,

@@ -5,6 +5,7 @@
 
 import { once } from 'node:events';
 import { Metadata, type ServerWritableStream } from '@grpc/grpc-js';
+import { Signal } from '../engine/actor/waiting.ts';
 import type { Activity } from '../engine/domain/activity.ts';
 import type { SearchNumber, Uuid } from '../engine/domain/ids.ts';
 import { readAnySearch, readSearchIds } from '../engine/store/pairs.ts';
@@ -52,8 +53,8 @@ async function watchOne(
   const fits = await filterOf(call.request, dependencies);
   const queue: Activity[] = [];
   let skippedCount = 0;
-  let wake: () => void = () => undefined;
-  signal.addEventListener('abort', () => wake(), { once: true });
+  const wakeUp = new Signal();
+  signal.addEventListener('abort', () => wakeUp.notify(), { once: true });
   const end = await dependencies.watch((activities) => {
     for (const activity of activities) {
       if (!fits(activity)) continue;
@@ -63,15 +64,13 @@ async function watchOne(
       }
       queue.push(activity);
     }
-    if (queue.length > 0) wake();
+    if (queue.length > 0) wakeUp.notify();
   });
   try {
     call.sendMetadata(new Metadata());
     while (!signal.aborted) {
       if (queue.length === 0) {
-        await new Promise<void>((proceed) => {
-          wake = proceed;
-        });
+        await wakeUp.wait();
         continue;
       }
       const batch = queue.splice(0, BATCH_MAX);

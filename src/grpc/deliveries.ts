@@ -66,7 +66,7 @@ export const DELIVERY_RPCS = {
     if (outcome === null) throw failedPrecondition('SEARCH_DELETED', name, 'Its search is deleted.');
     if (outcome.type === 'refused') {
       const reason = outcome.refusal.toUpperCase().replaceAll(/[^A-Z]/g, '_');
-      throw failedPrecondition(reason, name, RESEND_REFUSALS[outcome.refusal].en);
+      throw failedPrecondition(reason, name, `Nothing is sent again: ${RESEND_REFUSALS[outcome.refusal].en}.`);
     }
     announceDue(outcome.due);
     return deliveryAnswer((await readAdminDelivery(database, id)) ?? stored);
@@ -77,7 +77,7 @@ export const DELIVERY_RPCS = {
 const NOT_RETRIABLE: Readonly<Record<string, readonly [reason: string, description: string]>> = {
   sending: ['BEING_SENT', 'An attempt is in progress. Try again when it has ended.'],
   delivered: ['ALREADY_DELIVERED', 'It has already been delivered.'],
-  cancelled: ['CANCELLED', 'It was cancelled with its search.'],
+  cancelled: ['CANCELLED', 'It was cancelled, so it is not sent.'],
 };
 
 async function retryMailItem(
@@ -85,7 +85,7 @@ async function retryMailItem(
   name: string,
   { database, requeueMail }: AdminDependencies,
 ): Promise<Delivery> {
-  if (!isWanted) throw failedPrecondition('SEARCH_SILENT', name, 'Its search is deleted or its notifications are off.');
+  if (!isWanted) throw failedPrecondition('SEARCH_SILENT', name, 'Its search was deleted or stopped notifying.');
   const requeued = await requeueMail(id);
   if (requeued === null) throw notFound('Delivery', name);
   // A queued delivery is due, so its next attempt starts now anyway.

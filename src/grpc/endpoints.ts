@@ -40,18 +40,16 @@ async function readNamed(name: string, database: Database): Promise<AdminEndpoin
 }
 
 function endpointMessage(endpoint: AdminEndpoint): Endpoint {
-  const { lastSuccessAt, lastFailureAt } = endpoint;
-  const hasFailedLast = (lastFailureAt?.getTime() ?? 0) > (lastSuccessAt?.getTime() ?? 0);
   return {
     name: nameOf.endpoint(endpoint.key),
     url: endpoint.url,
     pauseTime: endpoint.pausedAt ?? undefined,
     pauseReason: endpoint.pauseReason ?? '',
-    openCount: endpoint.openCount ?? 0,
-    failedCount: endpoint.failedCount ?? 0,
+    openCount: endpoint.openCount,
+    failedCount: endpoint.failedCount,
     oldestDueTime: endpoint.oldestDueAt ?? undefined,
     failureStreak: endpoint.failureStreak,
-    lastError: hasFailedLast ? (endpoint.lastError ?? '') : '',
-    lastAttemptTime: (hasFailedLast ? lastFailureAt : lastSuccessAt) ?? undefined,
+    lastError: endpoint.lastError ?? '',
+    lastAttemptTime: endpoint.lastAttemptAt ?? undefined,
   };
 }

@@ -96,7 +96,7 @@ export const STATUS_RPCS = {
   /** Resolves when every living instance has reached the new generation. */
   async rebuildIndex(_, { database, controlsChanged }, { signal }) {
     if ((await readIndex(database)).instances.length === 0) {
-      throw failedPrecondition('NO_INDEX', 'index', 'No instance with the role intake is running.');
+      throw failedPrecondition('NO_INDEX', 'index', 'No instance with the role intake is running. Start one.');
     }
     const generation = await nextGeneration(database, 'index');
     await controlsChanged();

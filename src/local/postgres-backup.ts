@@ -2,8 +2,8 @@
  * Creates the file of a base backup of the embedded PostgreSQL, and restores it (PostgreSQL manual, "Making a Base
  * Backup Using the Low-Level API"). A backup is one file with two concatenated tar archives, each compressed with gzip.
  * Any tar unpacks it with `--gzip --ignore-zeros`. The first archive contains the cluster, copied while the server
- * changes it. The second contains the write-ahead log that makes the copy consistent. Its last entry is `backup_label`,
- * without which the file is incomplete.
+ * changes it, and the files with recipients' choices. The second contains the write-ahead log that makes the copy
+ * consistent. Its last entry is `backup_label`, without which the file is incomplete.
  */
 
 import { execFile, spawn } from 'node:child_process';
@@ -26,6 +26,7 @@ import {
   dropPasswords,
   findPostgresBinaries,
   isThere,
+  KEPT_CLUSTER,
   POSTGRES_DATABASE,
   runSingleUser,
   syncDirectory,
@@ -140,8 +141,9 @@ async function appendArchive(
 }
 
 /**
- * Replaces the cluster by the one in the backup, and keeps the former cluster next to it. The replacement is complete
- * or does not happen: the backup is unpacked in another directory, and PostgreSQL replays its log there first. The
+ * Replaces the cluster by the one in the backup, and keeps the former cluster next to it. The backup is unpacked in
+ * another directory, and PostgreSQL replays its log there first. If a crash separates the two renames that follow, the
+ * next start says what to do. The
  * statement `markCopied` runs in the restored database, and records that it is older than its original. The next start
  * creates new passwords. Resolves with the path of the former cluster, or null if there was none. Throws
  * `DataDirectoryError` if the service is running.
@@ -169,7 +171,7 @@ export async function restoreCluster(file: string, dataDir: string | null, markC
     await run('sync', ['--file-system', staging.path]);
     await secureHome(home.path, home.user);
     // In milliseconds, because two restores within a second replace different databases.
-    const former = `${clusterOf(home)}-before-${new Date().toISOString()}`;
+    const former = join(home.path, `${KEPT_CLUSTER}${new Date().toISOString()}`);
     const hadFormer = await isThere(clusterOf(home));
     if (hadFormer) await rename(clusterOf(home), former);
     await dropPasswords(home);

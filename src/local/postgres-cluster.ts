@@ -49,6 +49,7 @@ export async function ensureCluster(
     await giveTree(clusterOf(home), home.user);
     return (await readPasswords(home)) ?? setRoles(home, binaries, isDurable);
   }
+  await assertNoneKept(home);
   const staging = { ...home, path: `${home.path}.new` };
   // A program of the interrupted attempt may still be writing its last files.
   await rm(staging.path, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
@@ -57,6 +58,17 @@ export async function ensureCluster(
   await rename(staging.path, home.path);
   if (isDurable) await syncDirectory(dirname(home.path));
   return passwords;
+}
+
+/** Throws `ServerStartError` if a restore was interrupted after it had set the former cluster aside. */
+async function assertNoneKept(home: PostgresHome): Promise<void> {
+  const names = (await succeeds(access(home.path))) ? await readdir(home.path) : [];
+  const kept = names.sort().findLast((name) => name.startsWith(KEPT_CLUSTER));
+  if (kept === undefined) return;
+  throw new ServerStartError(
+    `Embedded PostgreSQL: a restore was interrupted, so ${home.path} has no database. Restore the backup again. Or, ` +
+      `to keep the former database, rename ${kept} to ${basename(clusterOf(home))} in this directory.`,
+  );
 }
 
 /**
@@ -102,6 +114,9 @@ async function initialise(
   await runSingleUser(home, binaries, 'postgres', [`create database ${POSTGRES_DATABASE}`], isDurable);
   return setRoles(home, binaries, isDurable);
 }
+
+/** A restore keeps the former cluster beside the new one, under this name with the time. */
+export const KEPT_CLUSTER = 'cluster-before-';
 
 export function clusterOf(home: PostgresHome): string {
   return join(home.path, 'cluster');

@@ -31,7 +31,7 @@ import { REFUSALS } from './sentences.ts';
 import { webhookTestRoutes } from './webhook-tester.ts';
 
 export function createApi(dependencies: ApiDependencies): Koa {
-  const { database, publicDatabase = database, logger, settings } = dependencies;
+  const { publicDatabase, logger, settings } = dependencies;
   const nowMs = () => performance.now();
   const app = new Koa();
   app.use(logRequests(logger, nowMs));
@@ -43,10 +43,10 @@ export function createApi(dependencies: ApiDependencies): Koa {
   app.use(openToOrigins(router));
   app.use(compressed);
   const keys = apiKeyVerifier(publicDatabase, nowMs);
-  dependencies.onKeyChange?.(keys.forget);
+  dependencies.onKeyChange(keys.forget);
   app.use(authenticate(keys.verify, dependencies.onAuthenticated));
   app.use(limitRate(settings, nowMs));
-  app.use(refuseWritesWhile(dependencies.isStoreFull ?? (() => false)));
+  app.use(refuseWritesWhile(dependencies.isStoreFull));
   app.use(shortCut);
   app.use(createTurns(settings.databaseConnectionsMax));
   app.use(router.routes());
@@ -64,7 +64,7 @@ export function createRoutes(dependencies: ApiDependencies): {
   readonly shortCut: Middleware;
 } {
   const router = new Router({ sensitive: true });
-  const limiter = createQueryLimiter(dependencies);
+  const limiter = createQueryLimiter(dependencies.queryDatabase);
   const shortCut = pointRoutes(router, dependencies);
   documentationRoutes(router, dependencies);
   consoleRoutes(router, dependencies);
@@ -105,8 +105,8 @@ function refuseMethod(router: Router): Middleware {
 
 /**
  * Answers belong to one client: a shared cache, which does not know that the key is a secret, must not store them for
- * others (RFC 9111, section 5.2.2.7). The other headers are those of helmet that apply to JSON. CORS lets other origins
- * read the answers.
+ * others (RFC 9111, section 5.2.2.7). The other headers except `Vary` are those of helmet that apply to JSON. CORS lets
+ * other origins read the answers.
  */
 const STANDING_HEADERS = Object.entries({
   'Cache-Control': 'private, no-cache',
@@ -120,7 +120,7 @@ const STANDING_HEADERS = Object.entries({
 
 const API_DOCUMENTATION = 'http://www.w3.org/ns/hydra/core#apiDocumentation';
 
-/** Sets security headers, the link by which Hydra clients find the documentation, and `ctx.state.baseUrl`. */
+/** Sets `STANDING_HEADERS`, the link by which Hydra clients find the documentation, and `ctx.state.baseUrl`. */
 function standingHeaders(publicUrl: string | null): Middleware {
   let host: string | undefined;
   let forwarded: unknown;
@@ -227,8 +227,9 @@ const SLOW_MS = 1_000;
 
 /**
  * Logs one structured line per request, without its query, body or key: endpoints, contacts and secrets stay out of the
- * logs because they are never read here. A failed request is logged as a warning, and so is a slow one unless it waited
- * for another party (`waitsForOthers`). The client gets the same request id in `X-Request-Id` and in error bodies.
+ * logs because they are never read here. A request that the service failed (status 500 and above) is logged as a
+ * warning, and so is a slow one unless it waited for another party (`waitsForOthers`). The client gets the same request
+ * id in `X-Request-Id` and in error bodies.
  */
 function logRequests(logger: ApiLogger, nowMs: () => number): Middleware {
   return async (ctx, next) => {

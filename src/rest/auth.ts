@@ -19,8 +19,8 @@ export function principalOf(ctx: Context): Principal {
   return ctx.state.principal as Principal;
 }
 
-/** Requires a key for every path, even one that does not exist, except the documentation and the console's page. */
-export function authenticate(verify: VerifyApiKey, onAuthenticated: OnAuthenticated = () => true): Middleware {
+/** Requires a key for every path that `PUBLIC_PATH` does not match, even for one that does not exist. */
+export function authenticate(verify: VerifyApiKey, onAuthenticated: OnAuthenticated): Middleware {
   return (ctx, next) => {
     if (PUBLIC_PATH.test(ctx.path)) return next();
     ctx.state.verifyKey = verify;
@@ -33,7 +33,7 @@ export function authenticate(verify: VerifyApiKey, onAuthenticated: OnAuthentica
   };
 }
 
-type OnAuthenticated = NonNullable<ApiDependencies['onAuthenticated']>;
+type OnAuthenticated = ApiDependencies['onAuthenticated'];
 
 function admit(
   ctx: Context,

@@ -14,7 +14,7 @@ import { Problem } from './problem.ts';
 import { type Direction, orderParameter } from './query.ts';
 import { LIMITED, REFUSALS } from './sentences.ts';
 
-/** One list per client at a time; seven more may wait. */
+/** At a time, one list per client and eight in total. Seven more of each client may wait. */
 const LISTS = new ConcurrencyLimit(LIMITED.lists, { perClientMax: 1, allMax: 8, waitingMax: 7 });
 
 /** Ids are created in time order, so both orders are the same. */

@@ -1,8 +1,8 @@
 /**
- * `/console` (decisions, section 14): the page, its script and style, and the files of the base map. All files are
- * static, and are created and compressed once, at the first request. Their names change with their content, except for
- * the communes of a department, which caches keep for a day. The page uses the REST interface like any client, and may
- * load only from this server and the configured tile server.
+ * `/console` (decisions, section 14): the page, its script and style, and the files of the base map. Each file is
+ * created and compressed once, when it is first needed. The names of scripts, styles and outlines change with their
+ * content; caches keep the communes of a department for a day. The page uses the REST interface like any client. It may
+ * load only from this server and the configured tile server; if pictures are shown, these come from any https server.
  */
 
 import { hash } from 'node:crypto';
@@ -13,7 +13,7 @@ import { brotliCompress, gzip, constants as zlib } from 'node:zlib';
 import type Router from '@koa/router';
 import type { Context, Middleware } from 'koa';
 import type { Reference } from '../engine/reference/communes.ts';
-import { answerBytes, escapeHtml, etagOf, securedPage } from './content.ts';
+import { answerBytes, escapeHtml, etagOf, ownSources, securedPage } from './content.ts';
 import type { ApiDependencies, ApiSettings, ConsoleSettings } from './dependencies.ts';
 import { notFound } from './problem.ts';
 import { WHOLE_CITIES } from './reference.ts';
@@ -62,15 +62,12 @@ export function consoleRoutes(router: Router, { settings, reference }: ApiDepend
     const code = String(ctx.params.department);
     const outlines = departments.has(code) ? null : reference.outlinesOf(code);
     if (outlines !== null) departments.set(code, assetOf('communes', 'json', JSON_TYPE, JSON.stringify(outlines), 10));
-    const asset = await departments.get(code);
-    if (asset === undefined) throw notFound(THINGS.consoleFile);
-    answerAsset(ctx, asset, FOR_A_DAY);
+    answerAsset(ctx, (await departments.get(code)) ?? notFound(THINGS.consoleFile), FOR_A_DAY);
   });
 
   router.get('/console/:asset', async (ctx) => {
     const asset = (await ready()).assets.get(String(ctx.params.asset));
-    if (asset === undefined) throw notFound(THINGS.consoleFile);
-    answerAsset(ctx, asset, FOR_EVER);
+    answerAsset(ctx, asset ?? notFound(THINGS.consoleFile), FOR_EVER);
   });
 }
 
@@ -86,7 +83,7 @@ function answerAsset(ctx: Context, { type, etag, plain, gzip, brotli }: ConsoleA
 
 function secured({ showsPictures, tilesUrl }: ConsoleSettings): Middleware {
   const tiles = tilesUrl === null ? [] : [new URL(tilesUrl).origin];
-  return securedPage([...tiles, ...(showsPictures ? ['https:'] : [])]);
+  return securedPage(ownSources([...tiles, ...(showsPictures ? ['https:'] : [])]));
 }
 
 type ConsoleAsset = Awaited<ReturnType<typeof assetOf>>;
@@ -107,14 +104,12 @@ async function makeConsoleFiles(
     assetOf('places', 'json', JSON_TYPE, JSON.stringify(placesOf(reference))),
   ]);
   const settings = {
-    showsPictures: shown.showsPictures,
-    tilesUrl: shown.tilesUrl,
+    ...shown,
     version,
     sendsMail,
     requiresConsent,
     outlines: base.name,
     places: names.name,
-    tilesAttribution: shown.tilesAttribution,
   };
   /** Keyed by name. */
   const assets: ReadonlyMap<string, ConsoleAsset> = new Map(

@@ -22,17 +22,12 @@ export function answer(ctx: Context, body: object, status = 200): void {
 /** Like `answer`; the tag also contains the version of `state`, which `requireMeant` compares. */
 export function answerVersion(ctx: Context, body: object, state: object, status: number): void {
   const json = JSON.stringify(body);
-  answerBytes(ctx, negotiated(ctx), json, status, etagOf(json).replace(/"$/, `.${versionOf(state)}"`));
+  answerJson(ctx, json, status, etagOf(json).replace(/"$/, `.${versionOf(state)}"`));
 }
 
-/** Like `answer`, for a body that is already JSON. */
-export function answerJson(ctx: Context, json: string, status = 200): void {
-  answerBytes(ctx, negotiated(ctx), json, status);
-}
-
-/** Like `answer`, for JSON that has been serialised and tagged earlier. */
-export function answerAgain(ctx: Context, json: Buffer, etag: string): void {
-  answerBytes(ctx, negotiated(ctx), json, 200, etag);
+/** Like `answer`, for JSON. `etag`: its tag if it is known; null for no tag, which would be computed from every byte. */
+export function answerJson(ctx: Context, json: string | Buffer, status = 200, etag?: string | null): void {
+  answerBytes(ctx, negotiated(ctx), json, status, etag);
 }
 
 /**
@@ -53,11 +48,6 @@ export function answerBytes(
   // `ctx.type` would look the type up in a table, after Koa has guessed one.
   if (known === null) ctx.res.setHeader('Content-Type', type);
   ctx.body = known === null ? body : null;
-}
-
-/** Writes JSON that differs each time, without a tag, because a tag would be computed from every byte. */
-export function answerUntagged(ctx: Context, json: string): void {
-  answerBytes(ctx, negotiated(ctx), json, 200, null);
 }
 
 /** Streams JSON that is still being written. */
@@ -112,7 +102,7 @@ export function goneOf(ctx: Context): AbortSignal {
   return gone.signal;
 }
 
-/** Without a trailing slash; empty when the Host header is invalid. */
+/** Without a trailing slash; empty when there is no public URL and the host of the request is invalid. */
 export function baseUrlOf(ctx: Context, publicUrl: string | null): string {
   if (publicUrl !== null) return publicUrl.replace(/(?<!\/)\/+$/, '');
   // Not `ctx.origin`: here it is the Origin header, the address of a page instead of the service's.
@@ -149,28 +139,20 @@ export function isListed(list: BlockList, remoteAddress: string): boolean {
   return address !== '' && list.check(address, isIPv6(address) ? 'ipv6' : 'ipv4');
 }
 
-/**
- * Sets all headers of helmet for a page that loads only from this server, with images also from `imageSources`. Icons
- * use data: URLs.
- */
-export function securedPage(imageSources: readonly string[] = []): Middleware {
-  const own = ["'self'"];
+/** Where a page may load from, by directive of its Content-Security-Policy. */
+type PageSources = Readonly<Record<string, readonly string[]>>;
+
+/** Sets all headers of helmet for a page that loads only from `sources`, and sends its forms only to `formAction`. */
+export function securedPage(sources: PageSources = ownSources(), formAction = "'none'"): Middleware {
   const none = ["'none'"];
-  return helmet({
-    contentSecurityPolicy: {
-      useDefaults: false,
-      directives: {
-        defaultSrc: none,
-        scriptSrc: own,
-        styleSrc: own,
-        imgSrc: [...own, 'data:', ...imageSources],
-        connectSrc: own,
-        baseUri: none,
-        formAction: none,
-        frameAncestors: none,
-      },
-    },
-  });
+  const directives = { defaultSrc: none, ...sources, baseUri: none, formAction: [formAction], frameAncestors: none };
+  return helmet({ contentSecurityPolicy: { useDefaults: false, directives } });
+}
+
+/** This server, with images also from `imageSources`. Icons use data: URLs. */
+export function ownSources(imageSources: readonly string[] = []): PageSources {
+  const own = ["'self'"];
+  return { scriptSrc: own, styleSrc: own, imgSrc: [...own, 'data:', ...imageSources], connectSrc: own };
 }
 
 const ENTITIES: Readonly<Record<string, string>> = {

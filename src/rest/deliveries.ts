@@ -34,6 +34,7 @@ import { collection, identityOf, type Paging } from './hydra.ts';
 import type { QueryLimiter } from './limits.ts';
 import { notFound, Problem } from './problem.ts';
 import {
+  ADVERT_URL,
   CREATED_AT,
   choiceParameter,
   PAGING,
@@ -48,21 +49,19 @@ import { idOf, ownSearch } from './searches.ts';
 import { REFUSALS, THINGS } from './sentences.ts';
 
 export const SEARCH_DELIVERY_PARAMETERS = {
-  status: choiceParameter('State of the delivery; failed: all retries are exhausted.', DELIVERY_STATES),
+  status: choiceParameter('State of the delivery; failed: no attempt follows.', DELIVERY_STATES),
   ...TIME_ORDERS,
   ...PAGING,
 } as const;
 
 const ENDPOINT_LENGTH_MAX = 2_048;
-/** Below the limit of Node.js for the request line and headers, 16 KiB in total. */
-const URL_LENGTH_MAX = 15_000;
 
 export const DELIVERY_LIST_PARAMETERS = {
   search: referenceParameter('The search whose deliveries are listed; without it, those of all searches.', 'searches'),
   match: referenceParameter('The match of the deliveries.', 'matches'),
   property: referenceParameter('The property of the deliveries.', 'documents/properties'),
   advert: referenceParameter('UUID of an advert of the property.', 'adverts'),
-  url: textParameter('The URL of one of its adverts on the portal; the part after # is ignored.', URL_LENGTH_MAX),
+  url: ADVERT_URL,
   endpoint: textParameter('Destination: a URL, or a `mailto:` address for an e-mail.', ENDPOINT_LENGTH_MAX),
   event: choiceParameter('Kind of event.', EVENT_KINDS),
   channel: choiceParameter('Channel.', DELIVERY_CHANNELS),
@@ -74,14 +73,14 @@ export function deliveryRoutes(router: Router, dependencies: ApiDependencies, li
   const { database } = dependencies;
 
   /** Adds the health of the endpoints. */
-  const describe = async (ctx: Context, deliveries: readonly DeliveryRead[]): Promise<object[]> => {
+  const describe = async (deliveries: readonly DeliveryRead[]): Promise<object[]> => {
     const healths = await readEndpointHealth(database, [...new Set(deliveries.map(({ endpointKey }) => endpointKey))]);
     const healthOf = new Map(healths.map((health) => [health.key, health]));
     return deliveries.map((delivery) => deliveryDocument(delivery, healthOf.get(delivery.endpointKey) ?? null));
   };
 
   const answerPage = async (ctx: Context, page: DeliveryPage, paging: Paging, parameters: Rules): Promise<void> => {
-    const members = await describe(ctx, page.deliveries);
+    const members = await describe(page.deliveries);
     const extent = { totalItems: page.total, estimated: page.isCut };
     answer(ctx, collection(ctx, { context: 'Delivery', members, ...extent, paging, parameters }));
   };
@@ -115,16 +114,16 @@ export function deliveryRoutes(router: Router, dependencies: ApiDependencies, li
 
   router.get('/deliveries/:id', acceptable, async (ctx) => {
     const delivery = await readDelivery(database, principalOf(ctx).clientId, idOf(ctx, THINGS.delivery));
-    if (delivery === null) throw notFound(THINGS.delivery);
-    const [document] = await describe(ctx, [delivery]);
+    if (delivery === null) notFound(THINGS.delivery);
+    const [document] = await describe([delivery]);
     const content = delivery.channel === 'email' ? null : await readSentContent(database, delivery.id);
     answerJson(ctx, `${JSON.stringify(document).slice(0, -1)},${contentMembers(delivery, content)}}`);
   });
 }
 
 /**
- * The bytes of the webhook, and the recorded headers of its last attempt without the signature: its secrets may have
- * expired. Contacts are left out if the search now hides them.
+ * The body of the webhook, and the headers of its last attempt without the signature: its secrets may have expired.
+ * Contacts are left out if the search now hides them.
  */
 function contentMembers({ id, attempts }: DeliveryRead, content: SentContent | null): string {
   if (content === null) return '"headers":null,"withheld":false,"body":null';
@@ -151,7 +150,7 @@ interface NamedDeliveries extends WantedProperty {
   readonly match: Uuid | null;
 }
 
-/** Null for all searches of the client. Throws a 404 `Problem` for a search of another client. */
+/** Null for all searches of the client. Throws a 404 `Problem` for a search that the client does not have. */
 async function targetsOf(
   ctx: Context,
   named: NamedDeliveries,
@@ -190,18 +189,16 @@ async function propertiesOf(
 function resendRoute(
   router: Router,
   { database, announceDue }: ApiDependencies,
-  describe: (ctx: Context, deliveries: readonly DeliveryRead[]) => Promise<readonly object[]>,
+  describe: (deliveries: readonly DeliveryRead[]) => Promise<readonly object[]>,
 ): void {
   router.post('/deliveries/:id/resend', acceptable, async (ctx) => {
     const { clientId } = principalOf(ctx);
     const id = idOf(ctx, THINGS.delivery);
-    const outcome = await resendDelivery(database, clientId, id);
-    if (outcome === null) throw notFound(THINGS.delivery);
+    const outcome = (await resendDelivery(database, clientId, id)) ?? notFound(THINGS.delivery);
     if (outcome.type === 'refused') throw new Problem(409, REFUSALS.notResent(RESEND_REFUSALS[outcome.refusal]));
-    announceDue?.(outcome.due);
-    const delivery = await readDelivery(database, clientId, id);
-    if (delivery === null) throw notFound(THINGS.delivery);
-    const [document] = await describe(ctx, [delivery]);
+    announceDue(outcome.due);
+    const delivery = (await readDelivery(database, clientId, id)) ?? notFound(THINGS.delivery);
+    const [document] = await describe([delivery]);
     answer(ctx, document as object, 202);
   });
 }

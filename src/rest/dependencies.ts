@@ -18,7 +18,7 @@ export type ApiLogger = Readonly<Record<'debug' | 'info' | 'warn' | 'error', Wri
 type WriteLine = (fields: Readonly<Record<string, unknown>>, message: string) => void;
 
 /** Both ports are included. */
-export interface PortRange {
+interface PortRange {
   readonly from: number;
   readonly to: number;
 }
@@ -43,13 +43,14 @@ export interface ConsoleSettings {
   readonly tilesAttribution: string;
 }
 
+/** Named as in the configuration, so that it can be passed without copying it. */
 export interface ApiSettings extends EndpointRules, MailRules {
   /** The public URL of the API, for absolute links; when null, they use the protocol and host of the request. */
   readonly publicUrl: string | null;
   /** The proxies whose `X-Forwarded-Proto` and `X-Forwarded-Host` are trusted. */
   readonly proxies: BlockList;
   /** Per API key, unless its client has its own limits; separate for reads and writes. */
-  readonly readLimit: RateLimit;
+  readonly rateLimit: RateLimit;
   readonly writeLimit: RateLimit;
   /** Connections of `database`. */
   readonly databaseConnectionsMax: number;
@@ -57,8 +58,7 @@ export interface ApiSettings extends EndpointRules, MailRules {
   readonly searchLimits: SearchLimits;
   /** Concurrent connections of clients. */
   readonly connectionsMax: number;
-  /** Retention of final deliveries in days; 0 keeps them for ever. */
-  readonly deliveriesKeptDays: number;
+  readonly retentionDays: RetentionDays;
   readonly mailLanguage: MailLanguage;
   /** Null when the console is disabled. */
   readonly console: ConsoleSettings | null;
@@ -85,18 +85,16 @@ export type KeepChoice = (client: Queryable, choice: RecipientChoice) => Promise
 
 export interface ApiDependencies {
   readonly database: Database;
-  /** A separate connection for requests without a key, key look-ups and unsubscribe links. Default: `database`. */
-  readonly publicDatabase?: Database;
-  /** Called for each authenticated request; returns false when the client has too many connections. */
-  readonly onAuthenticated?: (socket: Socket, clientId: Uuid) => boolean;
-  /** True while the disk of PostgreSQL is full: writes are refused. */
-  readonly isStoreFull?: () => boolean;
-  /** Separate connections for single explanations. Their statements have a time limit. */
-  readonly queryDatabase?: Database;
+  /** A separate connection for requests without a key, key look-ups and unsubscribe links. */
+  readonly publicDatabase: Database;
+  /** Separate connections for the queries of `QueryLimiter.runSingle`. Their statements have a time limit. */
+  readonly queryDatabase: Database;
   /** Sends a query to a feature's worker thread, which has its own connections. */
   readonly askThread: AskThread;
-  /** How long the rows that explanations read are kept; for ever when absent. */
-  readonly retentionDays?: RetentionDays;
+  /** Called for each authenticated request; returns false when the client has too many connections. */
+  readonly onAuthenticated: (socket: Socket, clientId: Uuid) => boolean;
+  /** True while the disk of PostgreSQL is full: writes are refused. */
+  readonly isStoreFull: () => boolean;
   /** When absent, the estimated matches of a search are 0. */
   readonly prepareEstimate?: (() => Promise<EstimateMatches>) | undefined;
   readonly reference: Reference;
@@ -107,21 +105,17 @@ export interface ApiDependencies {
   readonly now: () => Date;
   /** Awaited after each committed write of a search: the matcher reads the search before the client gets its answer. */
   readonly searchChanged: () => Promise<void>;
-  /** Calls the listener when a key or a client's limits change. When absent, a change takes effect within seconds. */
-  readonly onKeyChange?: (listener: () => void) => void;
-  /** The current index: each import creates a new one. When absent, there are no points of interest. */
-  readonly pointsOfInterest?: () => PointIndex;
-  /**
-   * Calls the listener with the clients whose feeds have new rows (null means all clients). When absent, polling finds
-   * them.
-   */
-  readonly onFeed?: (listener: (clientIds: readonly Uuid[] | null) => void) => void;
+  /** Calls the listener when a key or a client's limits change. */
+  readonly onKeyChange: (listener: () => void) => void;
+  /** The current index: each import creates a new one. */
+  readonly pointsOfInterest: () => PointIndex;
+  /** Calls the listener with the clients whose feeds have new rows (null means all clients). */
+  readonly onFeed: (listener: (clientIds: readonly Uuid[] | null) => void) => void;
   /** Aborted when the process begins to end, so that waiting requests are answered. */
-  readonly ending?: AbortSignal;
+  readonly ending: AbortSignal;
   /** Announces due deliveries to the couriers. */
-  readonly announceDue?: (due: readonly DueDelivery[]) => void;
+  readonly announceDue: (due: readonly DueDelivery[]) => void;
   /** Called after each committed change of a client's webhook secrets. */
-  readonly secretsChanged?: () => void;
-  /** When absent, the webhook tester answers 503. */
-  readonly deliverOnce?: DeliverOnce;
+  readonly secretsChanged: () => void;
+  readonly deliverOnce: DeliverOnce;
 }

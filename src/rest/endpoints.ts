@@ -7,7 +7,7 @@ import type Router from '@koa/router';
 import type { Context } from 'koa';
 import { z } from 'zod';
 import { WEBHOOK_CHANNELS } from '../engine/domain/delivery.ts';
-import { type EndpointHealth, PAUSE_CAUSES } from '../engine/domain/endpoint.ts';
+import { ENDPOINT_STATES, type EndpointHealth, PAUSE_CAUSES } from '../engine/domain/endpoint.ts';
 import {
   countOwnPauses,
   listOwnEndpoints,
@@ -58,9 +58,7 @@ export function endpointRoutes(router: Router, dependencies: ApiDependencies, li
   const find = async (ctx: Context): Promise<OwnEndpoint> => {
     const url = urlOfId(String(ctx.params.id));
     const { clientId } = principalOf(ctx);
-    const found = url === null ? null : await readOwnEndpoint(limiter.database, clientId, url);
-    if (found === null) throw notFound(THINGS.endpoint);
-    return found;
+    return (url === null ? null : await readOwnEndpoint(limiter.database, clientId, url)) ?? notFound(THINGS.endpoint);
   };
 
   const read = async (ctx: Context): Promise<EndpointDocument> =>
@@ -134,12 +132,12 @@ const EndpointSchema = z.strictObject({
   channels: z.array(z.enum(WEBHOOK_CHANNELS)).meta({
     description: 'match: the endpointRecipient of a search; event: the eventEndpoint of a search.',
   }),
-  state: z.enum(['healthy', 'failing', 'paused']).meta({
+  state: z.enum(ENDPOINT_STATES).meta({
     description:
       'failing: at least its last three attempts failed; paused: nothing is sent to it, and nothing is lost.',
   }),
   pausedBy: z.enum(PAUSE_CAUSES).nullable().meta({
-    description: 'Cause of the pause. If there are several, the first of: an operator, you, or only failures for days.',
+    description: 'Cause of the pause. If there are several, the first of: an operator, you (client), failures.',
   }),
   since: dateTimeOrNull('When the pause began or, for a failing endpoint, the series of failures.'),
   failingSince: dateTimeOrNull('When the current series of failures began, or the one before a pause after failures.'),
@@ -154,8 +152,8 @@ export const ENDPOINT_CONTRACT: Contract = {
       parameters: ENDPOINT_LIST_PARAMETERS,
       details:
         'The URLs that your searches name, and those for which your webhooks still wait, each with its health. An ' +
-        'endpoint that fails for days without a success, or answers 410 for an hour, is paused: nothing is sent to ' +
-        'it, new webhooks wait in order, and nothing is lost.',
+        'endpoint that fails for days without a success, or gave its last three answers, all 410, over at least an ' +
+        'hour, is paused: nothing is sent to it, new webhooks wait in order, and nothing is lost.',
     }),
     route('get /endpoints/{id}', 'Endpoint', 'item', 'Reads an endpoint', {
       details: 'One of your endpoints. The id is its URL in base64url.',
@@ -166,8 +164,8 @@ export const ENDPOINT_CONTRACT: Contract = {
       details:
         'Pauses an endpoint for all your searches, or ends your pause and a pause after failures. When a pause ends, ' +
         'waiting webhooks are sent one at a time until the first 200. To send webhooks again that had failed before, ' +
-        'start a recovery (`POST /recoveries` since `failingSince`). The answer is 409 while an operator’s pause ' +
-        'lasts.',
+        'start a recovery (`POST /recoveries`, with a `since` some hours before `failingSince`). While an operator’s ' +
+        'pause lasts, resuming is answered with 409.',
     }),
   ],
   resources: { Endpoint: EndpointSchema },

@@ -15,7 +15,7 @@ import {
   type MadeOnce,
 } from '../engine/store/idempotency-keys.ts';
 import { principalOf } from './auth.ts';
-import { Problem } from './problem.ts';
+import { invalid, Problem } from './problem.ts';
 import { FAULTS, ofParameter, REFUSALS } from './sentences.ts';
 
 const KEY_LENGTH_MAX = 255;
@@ -80,11 +80,7 @@ async function formerOf<T>(
   }
   if (former === 'another body') {
     const message = ofParameter('Idempotency-Key', FAULTS.anotherBody);
-    const violations = [{ propertyPath: '', message, code: 'idempotency_key_reused' as const }];
-    throw new Problem(422, REFUSALS.thisIdempotencyKey(FAULTS.anotherBody), {
-      violations,
-      members: { violationCount: 1 },
-    });
+    throw invalid([], message, 'idempotency_key_reused', REFUSALS.thisIdempotencyKey(FAULTS.anotherBody));
   }
   const made = await readAgain(former.resourceId);
   if (made === null) throw new Problem(410, REFUSALS.idempotencyGone);

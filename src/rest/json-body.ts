@@ -9,7 +9,7 @@ import { createBrotliDecompress, createUnzip } from 'node:zlib';
 import type { Context, Middleware } from 'koa';
 import readAll from 'raw-body';
 import { yieldToOthers } from '../engine/actor/waiting.ts';
-import { Problem } from './problem.ts';
+import { invalid, Problem } from './problem.ts';
 import { FAULTS, REFUSALS } from './sentences.ts';
 
 declare module 'koa' {
@@ -162,20 +162,15 @@ function excessOf(bytes: Buffer): 'depth' | 'parts' | null {
   return null;
 }
 
-function tooManyParts(): Problem {
-  const message = FAULTS.parts(PARTS_MAX);
-  const violations = [{ propertyPath: '', message, code: 'too_many_parts' as const }];
-  return new Problem(422, REFUSALS.body(message), { violations, members: { violationCount: 1 } });
-}
-
 function parse(bytes: Buffer): unknown {
   const excess = excessOf(bytes);
   if (excess === 'depth') throw new Problem(400, REFUSALS.bodyDepth(DEPTH_MAX));
-  if (excess === 'parts') throw tooManyParts();
+  const parts = FAULTS.parts(PARTS_MAX);
+  if (excess === 'parts') throw invalid([], parts, 'too_many_parts', REFUSALS.body(parts));
   try {
     return JSON.parse(UTF_8.decode(bytes));
   } catch (error) {
     if (error instanceof SyntaxError) throw new Problem(400, REFUSALS.notJson(error.message));
-    throw new Problem(400, REFUSALS.notUtf8);
+    throw new Problem(400, REFUSALS.sendUtf8);
   }
 }

@@ -14,7 +14,7 @@ import type { Database } from '../engine/store/database.ts';
 import { isNoConnectionLeft, isStatementTimeout } from '../engine/store/outage.ts';
 import { isWrite, principalOf } from './auth.ts';
 import { goneOf } from './content.ts';
-import type { ApiDependencies, ApiSettings, RateLimit } from './dependencies.ts';
+import type { ApiSettings, RateLimit } from './dependencies.ts';
 import { BODY_BYTES_MAX, receiveBody, reservedBytes } from './json-body.ts';
 import { Problem, storeFull } from './problem.ts';
 import { LIMITED, REFUSALS, type Sentence } from './sentences.ts';
@@ -153,7 +153,8 @@ function add(counts: Map<string, number>, key: string, by: number): void {
   else counts.set(key, count);
 }
 
-function refuse(detail: Sentence, seconds: number, headers: Readonly<Record<string, string>> = {}): never {
+/** Throws a 429 `Problem`. */
+export function refuse(detail: Sentence, seconds: number, headers: Readonly<Record<string, string>> = {}): never {
   throw new Problem(429, detail, { headers: { 'Retry-After': String(seconds), ...headers } });
 }
 
@@ -204,7 +205,7 @@ const BYTES_PER_TOKEN = 64 * 1_024;
 
 /**
  * Limits the rate per key and process, separately for reads and writes. Answers 429 with `Retry-After` before the body
- * of the request is read, and sets `RateLimit-*` (IETF draft, third version) on every answer.
+ * of the request is read, and sets `RateLimit-*` (IETF draft, third version) on every answer to a key.
  */
 export function limitRate(settings: ApiSettings, nowMs: () => number): Middleware {
   const [reads, writes] = [new RateLimiter(nowMs), new RateLimiter(nowMs)];
@@ -234,7 +235,7 @@ export function refuseWritesWhile(isStoreFull: () => boolean): Middleware {
 }
 
 function limitOf(client: Principal, isWriting: boolean, settings: ApiSettings): RateLimit {
-  const limit = isWriting ? settings.writeLimit : settings.readLimit;
+  const limit = isWriting ? settings.writeLimit : settings.rateLimit;
   const perSecond = (isWriting ? client.writeLimitPerSecond : client.rateLimitPerSecond) ?? limit.perSecond;
   const burst = isWriting ? client.writeLimitBurst : client.rateLimitBurst;
   return { perSecond, burst: burst ?? Math.max(limit.burst, perSecond) };
@@ -292,7 +293,7 @@ function leaveTurn(ctx: Context): void {
 }
 
 export interface QueryLimiter {
-  /** For single explanations. Its statements have a time limit. */
+  /** For the work of `runSingle` and `runPublic`. Its statements have a time limit. */
   readonly database: Database;
   /** `gone`: aborted when the client disconnects. Throws a 429 `Problem` when too many queries run, or on a timeout. */
   run<T>(ctx: Context, work: (gone: AbortSignal) => Promise<T>): Promise<T>;
@@ -314,15 +315,12 @@ const DEADLINE_MS = 30_000;
  * Limits the queries of clients that read more than single rows. Queries over many properties or searches may take a
  * second, so a few at once run in a worker thread. Statements end after two seconds, or when the client leaves.
  */
-export function createQueryLimiter(
-  { database: shared, queryDatabase }: Pick<ApiDependencies, 'database' | 'queryDatabase'>,
-  deadlineMs = DEADLINE_MS,
-): QueryLimiter {
+export function createQueryLimiter(database: Database, deadlineMs = DEADLINE_MS): QueryLimiter {
   const queries = new ConcurrencyLimit(LIMITED.queries, QUERIES);
   const singleQueries = new ConcurrencyLimit(LIMITED.singleQueries, SINGLE_QUERIES);
   const publicQueries = new ConcurrencyLimit(LIMITED.publicQueries, PUBLIC_QUERIES);
   return {
-    database: queryDatabase ?? shared,
+    database,
     run(ctx, work) {
       leaveTurn(ctx);
       return queries.run(principalOf(ctx).clientId, () => {
@@ -345,7 +343,7 @@ export function createQueryLimiter(
 
 function refuseQuery(error: unknown, gone?: AbortSignal, ending?: AbortSignal): never {
   // The client has disconnected, and will not read this answer.
-  if (gone?.aborted) throw new Problem(400, REFUSALS.clientLeft);
+  if (gone?.aborted) throw new Problem(400, REFUSALS.clientGone);
   if (error instanceof WorkerLostError) {
     throw new Problem(503, REFUSALS.questionFailed, { headers: { 'Retry-After': '1' } });
   }

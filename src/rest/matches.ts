@@ -70,8 +70,7 @@ export function matchRoutes(router: Router, dependencies: ApiDependencies): void
 
   router.get('/matches/:id', acceptable, async (ctx) => {
     const match = await readMatch(database, principalOf(ctx).clientId, idOf(ctx, THINGS.match));
-    if (match === null) throw notFound(THINGS.match);
-    answer(ctx, matchDocument(match, reference));
+    answer(ctx, matchDocument(match ?? notFound(THINGS.match), reference));
   });
 }
 

@@ -6,7 +6,7 @@
 import type { Context } from 'koa';
 import { z } from 'zod';
 import { both, count, Fault, type JsonSchema, type ValueRule } from '../values.ts';
-import { type Path, Violations } from './problem.ts';
+import { invalid, type Path, Violations } from './problem.ts';
 import { FAULTS, OF_OBJECT, type Sentence } from './sentences.ts';
 
 /** The context in which a value is read. */
@@ -140,7 +140,7 @@ export function bodySchema(members: Members): z.ZodObject {
   return z.strictObject(Object.fromEntries(shape));
 }
 
-/** Members of answers that are ignored in requests. */
+/** Members without an effect in requests. Most are members of answers, which clients send back. */
 export const READ_ONLY_MEMBERS: readonly string[] = [
   ...['@context', '@id', '@type', 'token', 'user', 'createdAt', 'updatedAt', 'lastAlertAt'],
   ...['emailStatus', 'emailFrequencyChosen', 'seenAt', 'newSinceSeen', 'matchedLast7Days', 'id', 'originId'],
@@ -159,9 +159,8 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
 export function readBody<M extends Members>(ctx: Context, members: M, what: Sentence): ValuesOf<M> {
   const violations = new Violations();
   const { body } = ctx.request;
-  if (!isRecord(body)) violations.add([], FAULTS.objectBody, 'invalid_type');
-  violations.throwAny();
-  const sent = Object.entries(body as object).filter(([name]) => Object.hasOwn(members, name) || !isIgnored(name));
+  if (!isRecord(body)) throw invalid([], FAULTS.objectBody, 'invalid_type');
+  const sent = Object.entries(body).filter(([name]) => Object.hasOwn(members, name) || !isIgnored(name));
   const reading = { baseUrl: String(ctx.state.baseUrl ?? ''), violations, path: [] };
   const values = readMembers(Object.fromEntries(sent), members, what, reading);
   violations.throwAny();

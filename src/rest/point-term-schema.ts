@@ -15,7 +15,8 @@ const WITH_ATTRIBUTES: readonly Facility[] = ['kindergarten', 'school'];
 function choice<const Choice extends string>(choices: readonly Choice[], description: string): MemberRule<Choice> {
   const { schema, read } = oneOf(choices);
   const nearest = (value: unknown): Choice | Fault => {
-    const chosen = read(value);
+    // Some systems decompose accents.
+    const chosen = read(typeof value === 'string' ? value.normalize() : value);
     const name = typeof value === 'string' && chosen instanceof Fault ? nearestName(value, choices) : null;
     return name === null ? chosen : new Fault(FAULTS.unknownNear(ONE_OF(choices.join(', ')), name));
   };

@@ -10,7 +10,7 @@ import { LRUCache } from 'lru-cache';
 import { FACILITIES, type PointOfInterest } from '../engine/domain/point-of-interest.ts';
 import { NO_POINTS } from '../engine/matching/points/poi-index.ts';
 import { number } from '../values.ts';
-import { acceptable, answerAgain, etagOf } from './content.ts';
+import { acceptable, answerJson, etagOf } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { viewId } from './hydra.ts';
 import { choicesParameter, numberParameter, readQuery } from './query.ts';
@@ -46,7 +46,7 @@ export function pointRoutes(router: Router, dependencies: ApiDependencies): Midd
   };
 }
 
-function pointHandler({ pointsOfInterest = () => NO_POINTS }: ApiDependencies): (ctx: Context) => void {
+function pointHandler({ pointsOfInterest }: ApiDependencies): (ctx: Context) => void {
   const remembered = new LRUCache<string, RememberedAnswer>({
     max: ANSWERS_MAX,
     maxSize: ANSWERS_BYTES_MAX,
@@ -60,7 +60,7 @@ function pointHandler({ pointsOfInterest = () => NO_POINTS }: ApiDependencies): 
     if (index !== rememberedOf) remembered.clear();
     rememberedOf = index;
     const known = remembered.get(ctx.url);
-    if (known !== undefined) return answerAgain(ctx, known.body, known.etag);
+    if (known !== undefined) return answerJson(ctx, known.body, 200, known.etag);
     const { 'facilities[]': facilities, lat, lon, radius: radiusKm } = readQuery(ctx, POINT_PARAMETERS);
     const points = index.within({ facilities, lat, lon, radiusKm, limit: POINTS_MAX });
     const envelope = JSON.stringify({
@@ -73,7 +73,7 @@ function pointHandler({ pointsOfInterest = () => NO_POINTS }: ApiDependencies): 
     const body = Buffer.from(`${envelope.slice(0, -1)},"hydra:member":[${points.map(jsonOf).join(',')}]}`);
     const answer = { body, etag: etagOf(body) };
     remembered.set(ctx.url, answer);
-    answerAgain(ctx, body, answer.etag);
+    answerJson(ctx, body, 200, answer.etag);
   };
 }
 

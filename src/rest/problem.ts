@@ -61,8 +61,9 @@ export class Problem extends Error {
   }
 }
 
-export function notFound(what: Thing): Problem {
-  return new Problem(404, REFUSALS.notFound(what));
+/** Throws a 404 `Problem`. */
+export function notFound(what: Thing): never {
+  throw new Problem(404, REFUSALS.notFound(what));
 }
 
 export function problemBody(problem: Problem, requestId: string, language: Language): Record<string, unknown> {
@@ -137,8 +138,8 @@ function readError(error: unknown): { status: unknown; message: string; expose: 
 export const VIOLATION_CODES = {
   required: { en: 'The member is required.', fr: 'Ce champ est obligatoire.' },
   unknown_member: {
-    en: 'The member does not exist. The message names the nearest one.',
-    fr: 'Ce champ n’existe pas ; le message nomme le plus proche.',
+    en: 'The member does not exist. The message names the nearest one, if any.',
+    fr: 'Ce champ n’existe pas ; le message nomme le plus proche, s’il y en a un.',
   },
   invalid_type: {
     en: 'The value has the wrong type: text, number, list or object.',
@@ -159,7 +160,7 @@ export const VIOLATION_CODES = {
   too_long: { en: 'The text, list or JSON is too long.', fr: 'Le texte, la liste ou le JSON est trop long.' },
   too_old: { en: 'The time is before the oldest kept data.', fr: 'La date précède les données conservées.' },
   too_many_parts: { en: 'The body has too many objects and members.', fr: 'Le corps a trop d’objets et de champs.' },
-  min_above_max: { en: 'A minimum is above its maximum.', fr: 'Un minimum dépasse son maximum.' },
+  min_above_max: { en: 'A minimum or a start is too high.', fr: 'Un minimum ou un début est trop élevé.' },
   in_both_lists: { en: 'The value is both included and excluded.', fr: 'La valeur est à la fois demandée et exclue.' },
   criterion_not_set: {
     en: '`orMissing` names a criterion that the search does not set.',
@@ -229,7 +230,7 @@ export class Violations {
     this.#count += count;
   }
 
-  /** `what`: the resource in the message; the name is the last step of the path. */
+  /** `what`: the kind of member in the message. The last step of the path is the unknown name. */
   addUnknown(path: Path, what: Sentence, known: readonly string[]): void {
     if (this.#first.length === VIOLATIONS_MAX) return this.addMore(1);
     const isCompared = this.#nearestNames < NEAREST_NAMES_MAX;
@@ -247,6 +248,13 @@ export class Violations {
     const members = { violationCount: this.#count };
     throw new Problem(422, joinSentences(detail, '\n'), { violations: this.#first, members });
   }
+}
+
+/** A 422 `Problem` with one error; `detail`: the sentence for it, if it is not the message with its path. */
+export function invalid(path: Path, message: Sentence, code: ViolationCode, detail?: Sentence): Problem {
+  const propertyPath = textOf(path);
+  const extra = { violations: [{ propertyPath, message, code }], members: { violationCount: 1 } };
+  return new Problem(422, detail ?? ofMember(propertyPath, message), extra);
 }
 
 /** `includedCities[2]`, `expressions[0][0].options.include`; a long path is cut, with an ellipsis. */

@@ -70,8 +70,7 @@ export function propertyRoutes(router: Router, { database, reference }: ApiDepen
   router.get('/documents/properties/:uuid', acceptable, async (ctx) => {
     const uuid = parseUuid(String(ctx.params.uuid));
     const [document] = uuid === null ? [] : await documents([uuid]);
-    if (document === undefined) throw notFound(THINGS.property);
-    answer(ctx, document);
+    answer(ctx, document ?? notFound(THINGS.property));
   });
 }
 

@@ -32,8 +32,8 @@ export type ParsedQuery<R extends Rules> = {
 };
 
 /**
- * Reads the query; the rule of an absent parameter gets an empty list of values. Throws a 400 `Problem` that names
- * every error and carries the `hydra:search` template of the collection, which lists the known parameters.
+ * Reads the query; the rule of an absent parameter gets an empty list of values. Throws a 400 `Problem` that names the
+ * first unknown parameter and all other errors, and carries the `hydra:search` template of the collection.
  */
 export function readQuery<R extends Rules>(ctx: Context, rules: R): ParsedQuery<R> {
   const found = new Map<string, string[]>();
@@ -103,6 +103,12 @@ export function textParameter(description: string, lengthMax = 255): ParameterRu
   return unlessEmpty(parameter(description, text(lengthMax), null));
 }
 
+/** The longest text is below the limit of Node.js for the request line and headers, 16 KiB in total. */
+export const ADVERT_URL = textParameter(
+  'The URL of one of its adverts on the portal; the part after # is ignored.',
+  15_000,
+);
+
 /** The same rule, accepted but left out of the documentation. */
 export function undocumented<Value>(rule: ParameterRule<Value>): ParameterRule<Value> {
   return { ...rule, isUndocumented: true };
@@ -157,7 +163,13 @@ export function referenceParameter(description: string, collection: string): Par
 /** The id of a resource, alone or in its IRI; null when absent. */
 export function idParameter(description: string, collection: string): ParameterRule<number | null> {
   const valueOf = (value: string) => (value.includes('/') ? value : `/${collection}/${value}`);
-  return parameter(description, idIn(collection), null, valueOf);
+  const { schema, read } = idIn(collection);
+  const fault = new Fault(FAULTS.idOrIri(collection), 'invalid_iri');
+  const named = (value: unknown, baseUrl?: string): number | Fault => {
+    const id = read(value, baseUrl);
+    return id instanceof Fault ? fault : id;
+  };
+  return parameter(description, { schema, read: named }, null, valueOf);
 }
 
 /** A code of a criterion; required. */

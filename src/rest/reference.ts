@@ -117,8 +117,7 @@ function cityRoutes(router: Router, { reference }: ApiDependencies): void {
   router.get('/cities/:id', acceptable, (ctx) => {
     const id = numberOf(ctx);
     const city = id === null ? null : reference.cityById(id);
-    if (city === null) throw notFound(THINGS.city);
-    answer(ctx, cityDocument(city));
+    answer(ctx, cityDocument(city ?? notFound(THINGS.city)));
   });
 }
 
@@ -168,7 +167,7 @@ interface NamedResource<Item extends Named> {
   readonly documentOf: (item: Item) => object;
 }
 
-/** Routes for the pages and the items of a list that is completely in memory. */
+/** Routes for the pages and the items of a list that each request reads completely. */
 function namedRoutes<Item extends Named>(
   router: Router,
   path: string,
@@ -185,8 +184,7 @@ function namedRoutes<Item extends Named>(
 
   router.get(`${path}/:id`, acceptable, async (ctx) => {
     const item = (await list(ctx)).find((one) => isNamed(one, String(ctx.params.id)));
-    if (item === undefined) throw notFound(thing);
-    answer(ctx, documentOf(item));
+    answer(ctx, documentOf(item ?? notFound(thing)));
   });
 }
 

@@ -54,11 +54,11 @@ export const ROUTES: readonly Route[] = [
   }),
   route('get /searches/{id}/matches', 'Match', 'collection', 'Lists the matches of a search, newest first', {
     parameters: SEARCH_MATCH_PARAMETERS,
-    details: 'The properties that began to satisfy the search, the newest match first.',
+    details: 'The properties of which the search was notified, the newest match first.',
   }),
   route('get /matches', 'Match', 'collection', 'Lists your matches, newest first', {
     parameters: MATCH_LIST_PARAMETERS,
-    details: `The properties that began to satisfy any of your searches, or the search that you name. ${FILTERED}`,
+    details: `The properties of which your searches were notified, or the search that you name. ${FILTERED}`,
   }),
   route('get /matches/{id}', 'Match', 'item', 'Reads a match', {
     details: 'A match with the property document as it is now.',
@@ -71,8 +71,8 @@ export const ROUTES: readonly Route[] = [
     parameters: DELIVERY_LIST_PARAMETERS,
     details:
       'The deliveries of all your searches, sent or pending, with every attempt. With `search`, `match`, `property`, ' +
-      '`advert` or `url`, all its deliveries are listed. Otherwise the list has the newest 10,000, to which the ' +
-      'other filters apply. ' +
+      '`advert` or `url`, all its deliveries are listed. Otherwise the list has the first 10,000 that meet the other ' +
+      'filters, and `status` selects among these. ' +
       FILTERED,
   }),
   route('get /deliveries/{id}', 'Delivery', 'item', 'Reads a delivery with its attempts', {
@@ -84,8 +84,8 @@ export const ROUTES: readonly Route[] = [
     details:
       'Sends a webhook again, whatever its state. It keeps its id, bytes and sequence number, and is sent to the ' +
       'current endpoint of its search. A webhook that was delivered, failed or was cancelled gets six new attempts. ' +
-      'A webhook that waits for a retry makes its next attempt now. The answer is 409 if the search has no endpoint ' +
-      'for it, or no longer wants it.',
+      'A webhook that waits for a retry makes its next attempt now. The answer is 409 for an e-mail, or if the ' +
+      'search has no endpoint for the webhook, no longer wants it, or now hides contacts that it contains.',
   }),
   route('get /documents/properties', 'PropertyDocument', 'collection', 'Lists the properties of your matches', {
     parameters: PROPERTY_LIST_PARAMETERS,
@@ -139,15 +139,15 @@ export const ROUTES: readonly Route[] = [
   route('get /public/location-autocomplete', 'Location', 'collection', 'Completes the name of a place', {
     parameters: LOCATION_PARAMETERS,
     details:
-      'The cities, departments and zip codes that match the typed text, most populated first, each with the member ' +
-      'of a search that accepts it.',
+      'The cities, departments and zip codes that match the typed text, best match first, each with the member of a ' +
+      'search that accepts it.',
   }),
   route('get /markets', 'Market', 'item', 'Reads the median price of a market', {
     parameters: MARKET_PARAMETERS,
     refusals: [404],
     details:
-      'The market with which `marketDifferenceMin` and `marketDifferenceMax` compare a property: in a city with fewer ' +
-      'than 50 prices, that of its department.',
+      'The market with which `marketDifferenceMin` and `marketDifferenceMax` compare a property: with fewer than 50 ' +
+      'prices, that of its city or, for a city, of its department.',
   }),
   route('get /publishers', 'PublisherName', 'collection', 'Completes the name of a publisher', {
     parameters: PUBLISHER_PARAMETERS,
@@ -159,8 +159,8 @@ export const ROUTES: readonly Route[] = [
     parameters: WEBHOOK_TEST_PARAMETERS,
     details:
       'Sends one signed webhook with an example match to an endpoint, immediately and without retries. The answer ' +
-      'has what was sent and the endpoint’s response. With `search`, it is signed with the token of that search; ' +
-      'otherwise with a token that the answer contains.',
+      'has what was sent and the endpoint’s response. It is signed with the token of `search` or, without it, with ' +
+      'one that the answer contains, and with your secrets.',
   }),
   ...ROUTED_RESOURCES.flatMap(({ contract }) => contract?.routes ?? []),
 ];

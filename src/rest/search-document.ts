@@ -1,4 +1,4 @@
-/** A search as its owner reads it (specification, sections 2.1, 2.2): keys become embedded references, numbers text. */
+/** A search as its owner reads it (specification, 2.1, 2.2): keys become embedded references, a single code text. */
 
 import type { City } from '../engine/domain/city.ts';
 import type { Forms, StoredAlternative } from '../engine/domain/criterion-kinds.ts';
@@ -45,7 +45,7 @@ export function searchDocument(
   };
 }
 
-/** The members of `stored`: codes as text, places and site categories as embedded references. */
+/** The members of `stored`: a single code as text, cities, departments and site categories as embedded references. */
 function shownCriteria(
   stored: StoredAlternative,
   { reference, siteCategories }: Pick<Lookups, 'reference' | 'siteCategories'>,
@@ -102,7 +102,7 @@ export function siteCategoryDocument(category: SiteCategory): object {
 
 export function cityReference(city: City) {
   return {
-    /** `Le`, `La`, `Les`, `L'` or empty. */
+    /** For example `Le` or `L'`; empty if the name has no article. */
     article: articleOf(city.originalName),
     insee: city.insee,
     /** The full official name. */

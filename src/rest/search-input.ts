@@ -21,9 +21,9 @@ import { impliedFeature } from '../engine/domain/features.ts';
 import { publisherKey } from '../engine/domain/publisher-criteria.ts';
 import { criteriaOf, SEARCH_DEFAULTS, type SearchMembers } from '../engine/domain/search.ts';
 import type { Reference } from '../engine/reference/communes.ts';
-import type { EndpointRules, PortRange } from './dependencies.ts';
+import type { EndpointRules } from './dependencies.ts';
 import { isIgnored, isRecord, REFUSED } from './member-rules.ts';
-import { type Path, Violations } from './problem.ts';
+import { invalid, type Path, Violations } from './problem.ts';
 import { SEARCH_MEMBERS, type SearchInput, type SearchMemberName } from './search-schema.ts';
 import { FAULTS, KINDS_OF_MEMBER, type Sentence } from './sentences.ts';
 
@@ -41,18 +41,11 @@ export interface PresentSearch {
   readonly document: Readonly<Record<string, unknown>>;
 }
 
-/** The members of a new search. Throws a 422 `Problem`. */
-export async function readNewSearch(body: unknown, rules: InputRules): Promise<SearchMembers> {
+/** The members of a new search, or of the search of a preview, which needs no title. Throws a 422 `Problem`. */
+export async function readNewSearch(body: unknown, rules: InputRules, needsTitle = true): Promise<SearchMembers> {
   const violations = new Violations();
   const changes = await readChanges(body, null, rules, violations);
-  if (isRecord(body) && !Object.hasOwn(body, 'title')) violations.add(['title'], FAULTS.required, 'required');
-  return finish({ title: '', ...SEARCH_DEFAULTS, ...changes }, changes, violations);
-}
-
-/** The members of the search of a preview, which needs no title. Throws a 422 `Problem`. */
-export async function readPreviewedSearch(body: unknown, rules: InputRules): Promise<SearchMembers> {
-  const violations = new Violations();
-  const changes = await readChanges(body, null, rules, violations);
+  if (needsTitle && !Object.hasOwn(body as object, 'title')) violations.add(['title'], FAULTS.required, 'required');
   return finish({ title: '', ...SEARCH_DEFAULTS, ...changes }, changes, violations);
 }
 
@@ -146,7 +139,7 @@ function finish(
   return unset.size === 0 ? members : { ...members, orMissing: members.orMissing.filter((name) => !unset.has(name)) };
 }
 
-/** Reports what is wrong with alternatives by themselves, or beside the search's own criteria. */
+/** Reports faults of alternatives, alone and in combination with the search's own criteria. */
 function findAlternativeFaults(members: SearchMembers, violations: Violations): void {
   if (members.alternatives.length === 0) return;
   const criteria = criteriaOf(members, String);
@@ -188,11 +181,7 @@ async function readChanges(
   rules: InputRules,
   violations: Violations,
 ): Promise<Partial<SearchMembers>> {
-  if (!isRecord(body)) {
-    violations.add([], FAULTS.objectBody, 'invalid_type');
-    violations.throwAny();
-    return {};
-  }
+  if (!isRecord(body)) throw invalid([], FAULTS.objectBody, 'invalid_type');
   const input: Record<string, unknown> = {};
   const kept: Record<string, unknown> = {};
   for (const name of Object.keys(body)) {
@@ -273,7 +262,7 @@ function findUnknownCodes(input: SearchInput, { reference }: InputRules, violati
 
 const RANGES = plainCriteria('range');
 
-/** Reports contradictions between members. A maximum of 0 means no limit. */
+/** Reports contradictions between members. In most ranges a maximum of 0 means no limit (`requestedRange`). */
 function findConflicts(members: CriterionMembers, violations: Violations, path: Path = []): void {
   for (const row of RANGES) {
     const { minName } = row;
@@ -339,7 +328,7 @@ export function endpointFault(text: string, { allowPrivateEndpoints, endpointPor
   return null;
 }
 
-function nameOf({ from, to }: PortRange): string {
+function nameOf({ from, to }: EndpointRules['endpointPorts'][number]): string {
   return from === to ? String(from) : `${from} to ${to}`;
 }
 

@@ -214,7 +214,7 @@ const context: MemberRule<unknown> = {
   },
 };
 
-/** The value of a member after reading: ids, where the stored form has codes. */
+/** The value of a member after reading: ids for cities and departments, and the stored form for all other members. */
 type Read<F extends Form> = F extends 'cities' | 'departments' ? readonly number[] : Forms[F];
 type Rules = { readonly [F in Form]: (member: Member<F>) => MemberRule<Read<F>> };
 
@@ -295,7 +295,7 @@ export const SEARCH_MEMBERS = {
     null,
   ),
   ...CRITERION_RULES,
-  hidePropertyContact: nullable(single(FLAG), 'Removes contacts from the webhooks and e-mails of this search.', false),
+  hidePropertyContact: nullable(single(FLAG), 'Removes contacts from webhooks, feed, e-mails and explanations.', false),
   notificationEnabled: nullable(single(FLAG), 'Must be true for any delivery to be sent.', false),
   notificationRecipient: address('E-mail address that receives matches, and events of the subscribed kinds.'),
   notificationConsent,
@@ -305,9 +305,9 @@ export const SEARCH_MEMBERS = {
   eventEndpoint: endpoint('Absolute https URL that receives events.'),
   subscribedEvents: names<EventKind>(
     EVENT_KINDS,
-    'Kinds of event that are sent to eventEndpoint. An end (property.match.end) is a change, other than an expiry, ' +
-      'after which a live property of a match no longer satisfies the search. A return (property.match.resume) is the ' +
-      'first later change after which it satisfies the search again.',
+    'Kinds of event that eventEndpoint, the feed and e-mails receive. An end (property.match.end) is a change, other ' +
+      'than an expiry, after which a live property of a match no longer satisfies the search. A return ' +
+      '(property.match.resume) is the first later change after which it satisfies the search again.',
   ),
   eventThresholds: EVENT_THRESHOLDS,
   context,

@@ -5,11 +5,13 @@
 import { Readable } from 'node:stream';
 import type Router from '@koa/router';
 import type { Context } from 'koa';
+import { alternativesOf } from '../engine/domain/alternatives.ts';
 import { parseUuid, type Uuid } from '../engine/domain/ids.ts';
 import { EMAIL_STATUSES } from '../engine/domain/mail.ts';
 import { COMBINATIONS_MAX } from '../engine/domain/points-criterion.ts';
 import type { Search } from '../engine/domain/search.ts';
 import type { SearchLimits } from '../engine/domain/search-limits.ts';
+import type { ClientLimits } from '../engine/store/clients.ts';
 import type { Queryable } from '../engine/store/database.ts';
 import { listSearches, readSearchesOf } from '../engine/store/search-listing.ts';
 import { CombinationLimitError, SearchLimitError } from '../engine/store/search-totals.ts';
@@ -17,12 +19,12 @@ import { createSearch, createSearchOnce, deleteSearch, readSearch, updateSearch 
 import { listSiteCategories, type SiteCategory } from '../engine/store/site-categories.ts';
 import { principalOf } from './auth.ts';
 import { acceptable, answer, answerStream, answerVersion, isConditional, requireMeant } from './content.ts';
-import type { ApiDependencies } from './dependencies.ts';
+import type { ApiDependencies, EndpointRules } from './dependencies.ts';
 import { collection, offsetOf } from './hydra.ts';
 import { once } from './idempotency.ts';
 import { jsonBody } from './json-body.ts';
-import { ConcurrencyLimit, type QueryLimiter } from './limits.ts';
-import { notFound, Problem, Violations } from './problem.ts';
+import { ConcurrencyLimit, type QueryLimiter, refuse } from './limits.ts';
+import { invalid, notFound, Problem } from './problem.ts';
 import { booleanParameter, choiceParameter, orderParameter, PAGING, readQuery, textParameter } from './query.ts';
 import { type Lookups, searchDocument, searchIri } from './search-document.ts';
 import { type InputRules, readNewSearch, readSearchChange } from './search-input.ts';
@@ -54,10 +56,10 @@ export function searchRoutes(router: Router, dependencies: ApiDependencies, limi
 
   router.post('/searches', acceptable, jsonBody, async (ctx) => {
     const { clientId } = principalOf(ctx);
-    const limits = limitsOf(ctx, dependencies);
+    const limits = limitsOf(principalOf(ctx), dependencies.settings.searchLimits);
     const { made: search, isNew } = await once(ctx, database, {
       async prepare() {
-        const members = await readNewSearch(ctx.request.body, inputRules(ctx, dependencies));
+        const members = await readNewSearch(ctx.request.body, inputRules(ctx.state.baseUrl, dependencies));
         const estimate = await prepareEstimate?.();
         return { members, matchesPerMille: (await estimate?.(members)) ?? 0, limits };
       },
@@ -80,18 +82,18 @@ export function searchRoutes(router: Router, dependencies: ApiDependencies, limi
     const stored = await ownSearch(ctx, dependencies);
     const [document = {}] = await searchDocuments([stored], dependencies);
     const present = { members: stored.members, document, isPatch: ctx.method === 'PATCH' };
-    const { merge } = await readSearchChange(ctx.request.body, present, inputRules(ctx, dependencies));
+    const { merge } = await readSearchChange(ctx.request.body, present, inputRules(ctx.state.baseUrl, dependencies));
     const requirePresent = await precondition(ctx, dependencies);
     const search = await updateSearch(database, principalOf(ctx).clientId, id, {
       merge(present) {
         requirePresent(present);
         return merge(present.members);
       },
-      limits: limitsOf(ctx, dependencies),
+      limits: limitsOf(principalOf(ctx), dependencies.settings.searchLimits),
       isConsentRequired: dependencies.settings.isConsentRequired,
       ...(prepareEstimate && { estimate: await prepareEstimate() }),
     }).catch(refuseBeyond);
-    if (search === null) throw notFound(THINGS.search);
+    if (search === null) notFound(THINGS.search);
     await searchChanged();
     await answerSearch(ctx, search, dependencies);
   };
@@ -102,7 +104,7 @@ export function searchRoutes(router: Router, dependencies: ApiDependencies, limi
     const id = searchIdOf(ctx);
     const requirePresent = await precondition(ctx, dependencies);
     const isDeleted = await deleteSearch(database, principalOf(ctx).clientId, id, requirePresent);
-    if (!isDeleted) throw notFound(THINGS.search);
+    if (!isDeleted) notFound(THINGS.search);
     await searchChanged();
     ctx.status = 204;
   });
@@ -139,7 +141,7 @@ async function* documentsOf(searches: AsyncIterable<Search>, dependencies: ApiDe
   for await (const search of searches) yield searchDocument(search, lookups);
 }
 
-/** The members of a search that matches, visits and recipients change. */
+/** The members of a search that deliveries, matches, visits, recipients and mail servers change. */
 const CHANGED_BY_OTHERS: ReadonlySet<string> = new Set([
   'lastAlertAt',
   'seenAt',
@@ -149,22 +151,20 @@ const CHANGED_BY_OTHERS: ReadonlySet<string> = new Set([
   'emailFrequencyChosen',
 ]);
 
-function limitsOf(ctx: Context, { settings: { searchLimits } }: ApiDependencies): SearchLimits {
-  const { searchesMax, polygonCornersMax, excludedWordsMax, matchesPerAdvertMax } = principalOf(ctx);
+/** The client's own limits, or the defaults. */
+export function limitsOf(client: ClientLimits, defaults: SearchLimits): SearchLimits {
   return {
-    searches: searchesMax ?? searchLimits.searches,
-    polygonCorners: polygonCornersMax ?? searchLimits.polygonCorners,
-    excludedWords: excludedWordsMax ?? searchLimits.excludedWords,
-    matchesPerAdvert: matchesPerAdvertMax ?? searchLimits.matchesPerAdvert,
+    searches: client.searchesMax ?? defaults.searches,
+    polygonCorners: client.polygonCornersMax ?? defaults.polygonCorners,
+    excludedWords: client.excludedWordsMax ?? defaults.excludedWords,
+    matchesPerAdvert: client.matchesPerAdvertMax ?? defaults.matchesPerAdvert,
   };
 }
 
-function refuseBeyond(error: unknown): never {
-  if (error instanceof CombinationLimitError) {
-    const violations = new Violations();
-    violations.add(error.path, FAULTS.combinations(COMBINATIONS_MAX), 'too_long');
-    violations.throwAny();
-  }
+/** Throws a `Problem` for an exceeded limit, and any other error unchanged. */
+export function refuseBeyond(error: unknown): never {
+  if (error instanceof CombinationLimitError)
+    throw invalid(error.path, FAULTS.combinations(COMBINATIONS_MAX), 'too_long');
   if (!(error instanceof SearchLimitError)) throw error;
   const { limit, maximum, used, added } = error;
   const detail = REFUSALS.beyond(limit, maximum, used, added);
@@ -187,9 +187,7 @@ export async function ownSearch(
   { database }: Pick<ApiDependencies, 'database'>,
   id: Uuid = searchIdOf(ctx),
 ): Promise<Search> {
-  const search = await readSearch(database, principalOf(ctx).clientId, id);
-  if (search === null) throw notFound(THINGS.search);
-  return search;
+  return (await readSearch(database, principalOf(ctx).clientId, id)) ?? notFound(THINGS.search);
 }
 
 function searchIdOf(ctx: Context): Uuid {
@@ -198,9 +196,7 @@ function searchIdOf(ctx: Context): Uuid {
 
 /** The UUID in the path. Throws a 404 `Problem` for a malformed one: there is no such resource. */
 export function idOf(ctx: Context, what: Thing): Uuid {
-  const id = parseUuid(String(ctx.params.id));
-  if (id === null) throw notFound(what);
-  return id;
+  return parseUuid(String(ctx.params.id)) ?? notFound(what);
 }
 
 export async function answerSearch(
@@ -222,8 +218,10 @@ async function searchDocuments(
   searches: readonly Search[],
   dependencies: ApiDependencies,
 ): Promise<Readonly<Record<string, unknown>>[]> {
-  const needsCategories = searches.some(
-    ({ members }) => members.includedSiteCategories.length + members.excludedSiteCategories.length > 0,
+  const needsCategories = searches.some(({ members }) =>
+    [members, ...alternativesOf(members)].some(
+      (one) => one.includedSiteCategories.length + one.excludedSiteCategories.length > 0,
+    ),
   );
   const lookups = needsCategories ? await lookupsOf(dependencies) : lookupsWith([], dependencies);
   return searches.map((search) => searchDocument(search, lookups));
@@ -238,10 +236,13 @@ function lookupsWith(categories: readonly SiteCategory[], { reference, settings 
   return { reference, siteCategories, mailRules: settings };
 }
 
-export function inputRules(ctx: Context, { database, reference, settings }: ApiDependencies): InputRules {
+type RuleSources = Pick<ApiDependencies, 'database' | 'reference'> & { readonly settings: EndpointRules };
+
+/** `baseUrl`: the URL of this service that the client uses. */
+export function inputRules(baseUrl: string, { database, reference, settings }: RuleSources): InputRules {
   return {
     reference,
-    baseUrl: String(ctx.state.baseUrl ?? ''),
+    baseUrl,
     allowPrivateEndpoints: settings.allowPrivateEndpoints,
     endpointPorts: settings.endpointPorts,
     siteCategoryIds: async () => new Set((await listSiteCategories(database)).map(({ id }) => id)),
@@ -262,7 +263,7 @@ function createLargeAnswers(): AnswerPage {
   const pages = new ConcurrencyLimit(LIMITED.largePages, LARGE_PAGES);
   return (ctx, envelope, members) => {
     const leave = pages.tryEnter(principalOf(ctx).clientId);
-    if (leave === null) throw new Problem(429, REFUSALS.largePage, { headers: { 'Retry-After': '1' } });
+    if (leave === null) refuse(REFUSALS.largePage, 1);
     ctx.res.once('close', leave);
     answerStream(ctx, Readable.from(textOf(envelope, members)));
   };

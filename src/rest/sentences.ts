@@ -1,5 +1,5 @@
 /**
- * Every sentence that refuses a request, in both languages: English unless `Accept-Language` prefers French (decisions,
+ * Sentences that refuse a request, in both languages: English unless `Accept-Language` prefers French (decisions,
  * section 7). A sentence about a member or a parameter follows its name.
  */
 
@@ -13,7 +13,7 @@ export type { Sentence };
 export const verbatim = (text: string): Sentence => both(text, text);
 
 export const joinSentences = (sentences: readonly Sentence[], separator: string): Sentence =>
-  both(sentences.map(({ en }) => en).join(separator), sentences.map(({ fr }) => fr).join(separator));
+  both(sentences.map(({ en }) => en).join(separator), sentences.map(({ fr }) => fr).join(separator.replace(';', ' ;')));
 
 /** `budgetMin: must be an integer`, `budgetMin : doit être un nombre entier`; without a name only the sentence. */
 export const ofMember = (name: string, { en, fr }: Sentence): Sentence =>
@@ -41,7 +41,7 @@ export const FAULTS = {
     const [en, fr] = unit === 'year' ? [most, most] : [most.toLocaleString('en'), count(most)];
     return both(`must not be above the maximum, which is ${en}`, `ne doit pas dépasser le maximum, qui est de ${fr}`);
   },
-  unsetCriterion: both('is a criterion that the search does not set', 'est un critère que la recherche ne fixe pas'),
+  unsetCriterion: both('is a criterion that is not set here', 'est un critère qui n’est pas fixé ici'),
   includedToo: (list: string) => both(`is in ${list} too`, `est aussi dans ${list}`),
   publisherName: both('must have a letter or a digit', 'doit avoir une lettre ou un chiffre'),
   point: both(
@@ -99,6 +99,8 @@ export const FAULTS = {
   ),
   zipcode: both('must be five digits', 'doit avoir cinq chiffres'),
   insee: both('must be an INSEE code, such as 83137', 'doit être un code INSEE, tel que 83137'),
+  idOrIri: (collection: string) =>
+    both(`must be an id, or an IRI such as /${collection}/1`, `doit être un id, ou une IRI telle que /${collection}/1`),
   uuids: both('must be UUIDs', 'doit être une liste d’UUID'),
   uuidsMost: (most: number) => both(`must be at most ${most} UUIDs`, `doit être une liste de ${most} UUID au plus`),
   twice: both('was sent more than once', 'a été envoyé plusieurs fois'),
@@ -135,7 +137,7 @@ export const FAULTS = {
   anotherBody: both('was already sent with another body', 'a déjà été envoyé avec un autre corps'),
 } as const;
 
-/** The resource in the message about an unknown member. */
+/** The kind of member in the message about an unknown member of a body. */
 export const KINDS_OF_MEMBER = {
   search: both('a member of a search', 'un membre d’une recherche'),
   recovery: both('a member of a recovery', 'un membre d’un rattrapage'),
@@ -204,7 +206,6 @@ const LIMITS = {
 export const REFUSALS = {
   notFound: ({ en, fr }: Thing) => both(`${en} was not found.`, `${fr} est introuvable.`),
   noPath: both('This path does not exist.', 'Ce chemin n’existe pas.'),
-  noSearch: both('This search was not found.', 'Cette recherche est introuvable.'),
   notHeld: both(
     'This property is unknown: it was never received, or it expired too long ago.',
     'Ce bien est inconnu : il n’a jamais été reçu, ou a expiré depuis trop longtemps.',
@@ -219,19 +220,18 @@ export const REFUSALS = {
     'The disk of the service is full, and nothing can be saved. Its operator must free space. Try again later.',
     'Le disque du service est plein, et rien ne peut être enregistré. Son exploitant doit libérer de l’espace. Réessayez plus tard.',
   ),
-  bug: both('Internal error, logged under the request id.', 'Erreur interne, consignée sous l’id de la requête.'),
+  bug: both('Internal error. Tell your operator the request id.', 'Erreur interne. Donnez son id à votre exploitant.'),
   clientGone: both('The client has disconnected.', 'Le client s’est déconnecté.'),
-  clientLeft: both('The client disconnected before the answer.', 'Le client s’est déconnecté avant la réponse.'),
   noKey: both('Send your API key in the header X-API-KEY.', 'Envoyez votre clé d’API dans l’en-tête X-API-KEY.'),
-  unknownKey: both('This API key is unknown or revoked.', 'Cette clé d’API est inconnue ou révoquée.'),
-  connections: both('This client has too many connections.', 'Ce client a trop de connexions.'),
+  unknownKey: both('This API key is unknown or revoked. Use another.', 'Clé d’API inconnue ou révoquée. Remplacez-la.'),
+  connections: both('You have too many connections. Close some.', 'Vous avez trop de connexions. Fermez-en.'),
   rate: (perSecond: number, isWriting: boolean) =>
     both(
       `At most ${perSecond} ${isWriting ? 'write ' : ''}requests per second. Try again in a moment.`,
       `Au plus ${count(perSecond)} requêtes${isWriting ? ' d’écriture' : ''} par seconde. Réessayez dans un instant.`,
     ),
   testRate: (perSecond: number) =>
-    both(`At most ${perSecond} webhook tests per second.`, `Au plus ${perSecond} essais de webhook par seconde.`),
+    both(`At most ${perSecond} tests per second. Try again.`, `Au plus ${perSecond} essais par seconde. Réessayez.`),
   tooManyAtOnce: ({ en, fr }: Sentence, most: number) =>
     both(
       `Too many requests at once (${en}: at most ${most} per client). Try again in a moment.`,
@@ -281,8 +281,8 @@ export const REFUSALS = {
       `Moins de ${fewest} prix sont connus pour ce type de bien dans ce lieu.`,
     ),
   noCursor: both(
-    'after is not a cursor of this feed, or belongs to another client or filter.',
-    'after n’est pas un curseur de ce flux, ou vient d’un autre client ou filtre.',
+    'after is no cursor of this feed, client and filter. Send the `next` of an answer, or omit after.',
+    'after n’est pas un curseur de ce flux, client et filtre. Envoyez le `next` d’une réponse, ou omettez after.',
   ),
   beginAgain: ({ en, fr }: Sentence) =>
     both(
@@ -296,20 +296,20 @@ export const REFUSALS = {
   cursorOld: both('after is older than the items kept', 'after est plus ancien que les éléments conservés'),
   bodyNeeded: both('A JSON body is required.', 'Un corps JSON est obligatoire.'),
   sendOneOf: (types: string) => both(`Send one of ${types}.`, `Envoyez l’un de ces types : ${types}.`),
-  sendUtf8: both('Send the body in UTF-8.', 'Envoyez le corps en UTF-8.'),
-  notUtf8: both('The body is not UTF-8.', 'Le corps n’est pas en UTF-8.'),
-  encoding: both('This Content-Encoding is not supported.', 'Ce Content-Encoding n’est pas accepté.'),
+  sendUtf8: both('The body is not UTF-8. Send it in UTF-8.', 'Le corps n’est pas en UTF-8. Envoyez-le en UTF-8.'),
+  encoding: both('Content-Encoding must be gzip, deflate or br.', 'Content-Encoding doit être gzip, deflate ou br.'),
   notEncoded: both(
     'The body does not match its Content-Encoding.',
     'Le corps ne correspond pas à son Content-Encoding.',
   ),
-  bodySize: (most: number) => both(`The body is larger than ${most} bytes.`, `Le corps dépasse ${count(most)} octets.`),
+  bodySize: (most: number) =>
+    both(`The body exceeds ${most} bytes. Send a smaller one.`, `Le corps dépasse ${count(most)} octets. Réduisez-le.`),
   body: ({ en, fr }: Sentence) => both(`the body ${en}`, `le corps ${fr}`),
   bodyDepth: (most: number) =>
-    both(`The body is nested more than ${most} levels deep.`, `Le corps a plus de ${most} niveaux d’imbrication.`),
+    both(`Nest the body at most ${most} levels deep.`, `Imbriquez le corps sur ${most} niveaux au plus.`),
   notJson: (message: string) =>
     both(`The body is not valid JSON: ${message}`, `Le corps n’est pas du JSON valide : ${message}`),
-  servedAs: (types: string) => both(`This resource is served as ${types}.`, `Cette ressource est servie en ${types}.`),
+  servedAs: (types: string) => both(`Accept must allow ${types}.`, `Accept doit permettre ${types}.`),
   changedSince: both(
     'The resource has changed since the version that If-Match names. Read it again.',
     'La ressource a changé depuis la version qu’indique If-Match. Relisez-la.',
@@ -318,8 +318,8 @@ export const REFUSALS = {
   idempotencyKeyLength: (most: number) =>
     both(`Idempotency-Key must have 1 to ${most} characters.`, `Idempotency-Key doit avoir de 1 à ${most} caractères.`),
   idempotencyUnderWay: both(
-    'A request with this Idempotency-Key is in progress.',
-    'Une requête avec cette Idempotency-Key est en cours.',
+    'A request with this Idempotency-Key is in progress. Try again in a moment.',
+    'Une requête avec cette Idempotency-Key est en cours. Réessayez dans un instant.',
   ),
   idempotencyGone: both(
     'The resource that the first request with this Idempotency-Key created no longer exists.',
@@ -328,10 +328,9 @@ export const REFUSALS = {
   thisIdempotencyKey: ({ en, fr }: Sentence) => both(`this Idempotency-Key ${en}`, `cette Idempotency-Key ${fr}`),
   andMore: (more: number) => both(`and ${more} more`, `et ${count(more)} de plus`),
   endpoint: ({ en, fr }: Sentence) => both(`The endpoint ${en}.`, `L’adresse ${fr}.`),
-  deliversNot: both('This process does not send webhooks.', 'Ce processus n’envoie pas de webhooks.'),
   eventType: (kinds: string) =>
     both(`eventType is required: one of ${kinds}.`, `eventType est obligatoire, l’un de : ${kinds}.`),
-  eventTypes: both('eventType and type contradict each other.', 'eventType et type se contredisent.'),
+  eventTypes: both('eventType and type differ. Send only one.', 'eventType et type diffèrent. N’en envoyez qu’un.'),
   notResent: ({ en, fr }: Sentence) => both(`Nothing is sent again: ${en}.`, `Rien n’est renvoyé : ${fr}.`),
   recoveryOpen: both(
     'Another recovery is in progress. Wait until it ends, or stop it.',

@@ -59,20 +59,19 @@ export function secretRoutes(router: Router, { database, secretsChanged }: ApiDe
     const { clientId } = principalOf(ctx);
     const created = await createWebhookSecret(database, clientId, overlapHours);
     if (created === null) throw new Problem(409, REFUSALS.secrets(WEBHOOK_SECRETS_MAX));
-    secretsChanged?.();
+    secretsChanged();
     answerSecret(ctx, created.secret, created.value);
   });
 
   router.get('/webhook-secrets/:id', acceptable, async (ctx) => {
     const secret = await readWebhookSecret(database, principalOf(ctx).clientId, idOf(ctx, WHAT));
-    if (secret === null) throw notFound(WHAT);
-    answer(ctx, webhookSecretDocument(secret));
+    answer(ctx, webhookSecretDocument(secret ?? notFound(WHAT)));
   });
 
   router.delete('/webhook-secrets/:id', async (ctx) => {
     const isDeleted = await deleteWebhookSecret(database, principalOf(ctx).clientId, idOf(ctx, WHAT));
-    if (!isDeleted) throw notFound(WHAT);
-    secretsChanged?.();
+    if (!isDeleted) notFound(WHAT);
+    secretsChanged();
     ctx.status = 204;
   });
 }

@@ -23,7 +23,7 @@ import { principalOf } from './auth.ts';
 import { acceptable, answer } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import { identityOf } from './hydra.ts';
-import { ConcurrencyLimit, RateLimiter, waitForOthers } from './limits.ts';
+import { ConcurrencyLimit, RateLimiter, refuse, waitForOthers } from './limits.ts';
 import { Problem } from './problem.ts';
 import { choiceParameter, type ParameterRule, readQuery, referenceParameter, undocumented } from './query.ts';
 import { endpointFault } from './search-input.ts';
@@ -62,7 +62,6 @@ export function webhookTestRoutes(router: Router, dependencies: ApiDependencies)
     const isSaved = search !== null && namesEndpoint(search.members, query.endpoint);
     const fault = isSaved ? null : endpointFault(query.endpoint, settings);
     if (fault !== null) throw new Problem(400, REFUSALS.endpoint(fault));
-    if (deliverOnce === undefined) throw new Problem(503, REFUSALS.deliversNot);
     const token = search?.token ?? `whsec_${randomBytes(32).toString('base64')}`;
     const startedAt = now();
     const { clientId } = principalOf(ctx);
@@ -71,18 +70,12 @@ export function webhookTestRoutes(router: Router, dependencies: ApiDependencies)
     const body = sampleBody(kind, search?.id ?? randomUuid(), dependencies);
     const id = randomUuid();
     const { retryAfterSeconds } = rates.consume(clientId, TEST_RATE);
-    if (retryAfterSeconds > 0) {
-      const headers = { 'Retry-After': String(retryAfterSeconds) };
-      throw new Problem(429, REFUSALS.testRate(TEST_RATE.perSecond), { headers });
-    }
+    if (retryAfterSeconds > 0) refuse(REFUSALS.testRate(TEST_RATE.perSecond), retryAfterSeconds);
     waitForOthers(ctx);
     const outcome = await limit.run(clientId, () =>
       deliverOnce({ id, endpoint: query.endpoint, clientId, body, token, secrets, context, startedAt }),
     );
-    if (outcome === null) {
-      const { retryAfterSeconds: seconds } = TESTS_AT_ONCE;
-      throw new Problem(429, REFUSALS.busy(seconds), { headers: { 'Retry-After': String(seconds) } });
-    }
+    if (outcome === null) refuse(REFUSALS.busy(TESTS_AT_ONCE.retryAfterSeconds), TESTS_AT_ONCE.retryAfterSeconds);
     answerTest(ctx, id, body, outcome, search === null ? token : null);
   });
 }

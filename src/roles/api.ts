@@ -1,19 +1,17 @@
 /** Opens the REST API of clients. This is the only part of the composition root that imports `rest/`. */
 
 import { type BlockList, isIPv6, type Socket } from 'node:net';
-import type { Config } from '../config.ts';
 import { announceChange, onChange, onFeed } from '../engine/broker/announcements.ts';
 import type { Uuid } from '../engine/domain/ids.ts';
 import type { Matcher } from '../engine/intake/matcher.ts';
 import { keepPoints } from '../engine/maintenance/imported-points.ts';
-import { createPointsOfInterest } from '../engine/matching/points/poi-index.ts';
 import { sortPlaces } from '../engine/reference/communes.ts';
 import { type Database, openDatabase } from '../engine/store/database.ts';
 import { isDatabaseOutage } from '../engine/store/outage.ts';
 import { FEATURES } from '../features.ts';
 import { createApi } from '../rest/api.ts';
 import { isListed } from '../rest/content.ts';
-import type { ApiLogger, ApiSettings } from '../rest/dependencies.ts';
+import type { ApiLogger } from '../rest/dependencies.ts';
 import { ConcurrencyLimit, type Leave } from '../rest/limits.ts';
 import { LIMITED } from '../rest/sentences.ts';
 import { VERSION } from '../version.ts';
@@ -26,9 +24,8 @@ import type { Parts } from './parts.ts';
 export async function openApi(parts: Parts, databaseUrl: string, matcher: Matcher | null): Promise<string> {
   const { config, database, broker, announcer, reference, observers, onTransientError } = parts;
   const { ending, announced, draining, closing } = parts;
-  const points = createPointsOfInterest();
-  const keeper = await keepPoints(database, points, onTransientError);
-  closing('points of interest', () => keeper.stop());
+  const points = await keepPoints(database, onTransientError);
+  closing('points of interest', () => points.stop());
   const sender = openSender(parts);
   const queryDatabase = openQuestionDatabase(parts, databaseUrl);
   const publicDatabase = openPublicDatabase(parts, databaseUrl);
@@ -43,13 +40,17 @@ export async function openApi(parts: Parts, databaseUrl: string, matcher: Matche
       publicDatabase,
       isStoreFull: () => parts.fullServers.isFull('PostgreSQL'),
       onAuthenticated: connectionLimits.noteAuthenticated,
-      retentionDays: config.retentionDays,
       reference,
-      settings: settingsOf(config),
+      settings: {
+        ...{ ...config, ...config.api },
+        isMailAvailable: config.mail !== null,
+        isConsentRequired: config.isMailConsentRequired,
+        version: VERSION,
+      },
       keepChoice: FEATURES.find(({ keepChoice }) => keepChoice)?.keepChoice?.(parts),
       logger: loggerOf(parts),
       now: () => new Date(),
-      pointsOfInterest: () => points.current,
+      pointsOfInterest: points.current,
       onFeed: (listener) => onFeed(broker, listener),
       ending,
       announceDue: announcer.announce,
@@ -107,26 +108,6 @@ function openPublicDatabase({ onTransientError, closing }: Parts, databaseUrl: s
   });
   closing('public database', () => database.end());
   return database;
-}
-
-function settingsOf(config: Config): ApiSettings {
-  return {
-    publicUrl: config.api.publicUrl,
-    proxies: config.api.proxies,
-    allowPrivateEndpoints: config.allowPrivateEndpoints,
-    endpointPorts: config.endpointPorts,
-    readLimit: config.rateLimit,
-    writeLimit: config.writeLimit,
-    databaseConnectionsMax: config.databaseConnectionsMax,
-    searchLimits: config.searchLimits,
-    isMailAvailable: config.mail !== null,
-    isConsentRequired: config.isMailConsentRequired,
-    connectionsMax: config.api.connectionsMax,
-    deliveriesKeptDays: config.retentionDays.deliveries,
-    mailLanguage: config.mailLanguage,
-    console: config.console,
-    version: VERSION,
-  };
 }
 
 /** Enough for the pages of twenty browsers behind one address. */

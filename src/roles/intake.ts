@@ -18,7 +18,6 @@ import { createRecorder, type RecorderDependencies } from '../engine/intake/reco
 import { startTrimming } from '../engine/intake/trimming.ts';
 import { followPoints } from '../engine/maintenance/followed-points.ts';
 import { startRetention } from '../engine/maintenance/retention.ts';
-import { createSearchIndex } from '../engine/matching/search-index.ts';
 import { readFailedKeys } from '../engine/store/dead-letters.ts';
 import type { IndexFigures } from '../engine/store/instances.ts';
 import { openLeaderSession, type Term } from '../engine/store/intake-leader.ts';
@@ -105,7 +104,6 @@ async function openMatcher(parts: Parts): Promise<Matcher> {
   const startedAt = performance.now();
   let noteProgress = (): void => undefined;
   const matcher = await startMatcher({
-    createIndex: createSearchIndex,
     clock: () => new Date(),
     async changedSince(horizon, onSearch) {
       // Repeated here, because the database may have been restored while this process was running.

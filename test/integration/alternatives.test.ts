@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
 import { randomUuid, type Uuid } from '../../src/engine/domain/ids.ts';
+import { SiteCategoryInUseError, setSiteCategories } from '../../src/engine/store/site-categories.ts';
 import type { Violation } from '../../src/rest/problem.ts';
 import { recentFlat } from '../support/adverts.ts';
 import { startTestApi } from '../support/api.ts';
@@ -58,6 +59,17 @@ describe('alternatives', () => {
     assert.deepEqual(same.alternatives, search.alternatives);
     const { body: cleared } = await api.call('PATCH', path, { alternatives: null });
     assert.deepEqual(cleared.alternatives, []);
+  });
+
+  it('are answered with their site categories, which remain, and with a tag that a change accepts', async () => {
+    const [category] = await setSiteCategories(api.database, ['Agence']);
+    const iri = `/site_categories/${category?.id}`;
+    const path = await createSearch({ alternatives: [{ includedSiteCategories: [iri] }] });
+    const { body, headers } = await api.call('GET', path);
+    assert.equal(body.alternatives[0].includedSiteCategories[0]?.['@id'], iri);
+    const ifMatch = { 'If-Match': headers.get('ETag') as string };
+    assert.equal((await api.call('PUT', path, { title: 'y' }, { headers: ifMatch })).status, 200);
+    await assert.rejects(setSiteCategories(api.database, []), SiteCategoryInUseError);
   });
 
   it('are refused with the path of each fault', async () => {

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { access, chmod, chown, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { access, chmod, chown, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -126,6 +126,19 @@ test('an interrupted first start is restarted', async (t) => {
   t.after(() => server.stop());
   await query(server.url, 'select 1');
   assert.equal(await exists(join(dataDir, 'postgres.new')), false);
+});
+
+test('a start after an interrupted restore keeps the former database and says what to do', async (t) => {
+  const dataDir = await dataDirectory(t);
+  const cluster = join(dataDir, 'postgres/cluster');
+  await (await startPostgres({ dataDir, cacheDir })).stop();
+  await rename(cluster, `${cluster}-before-2026-11-30T12:00:00.000Z`);
+  await assert.rejects(
+    startPostgres({ dataDir, cacheDir }),
+    /restore was interrupted.*Restore the backup again.*rename cluster-before-2026-11-30T12:00:00.000Z to cluster in/,
+  );
+  await rename(`${cluster}-before-2026-11-30T12:00:00.000Z`, cluster);
+  await (await startPostgres({ dataDir, cacheDir })).stop();
 });
 
 test('an ordinary user without a home or a locale can start both servers', async (t) => {

@@ -436,5 +436,11 @@ describe('GET /markets', () => {
       `city=${TOULON}&${kind}&page=1`,
     ])
       assert.equal((await read(query)).status, 400, query);
+    const french = { headers: { 'Accept-Language': 'fr' } };
+    const { body } = await api.call('GET', '/markets?city=Toulon&propertyType=0', undefined, french);
+    assert.equal(
+      body.detail,
+      'city doit être un id, ou une IRI telle que /cities/1\u202f; transactionType est obligatoire',
+    );
   });
 });

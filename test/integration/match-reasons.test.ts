@@ -11,7 +11,7 @@ import { openRecording } from '../support/question-scene.ts';
 import { lastFirst } from '../support/servers.ts';
 
 const cleanup = lastFirst({ after });
-const api = await startTestApi(cleanup, { retentionDays: { events: 90, deliveries: 30, expired: 90 } });
+const api = await startTestApi(cleanup, { settings: { retentionDays: { events: 90, deliveries: 30, expired: 90 } } });
 const scene = await openRecording(cleanup, api.database, api.reference.resolvePlace);
 
 const ENDPOINT = 'https://hooks.example.com/matches';

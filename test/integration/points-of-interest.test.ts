@@ -68,7 +68,7 @@ async function importPoints(source: string, points: readonly PointOfInterest[]):
     })(),
   );
   measured.clear();
-  index = await buildPointIndex([...sources.values()].flat());
+  index = await buildPointIndex((add) => add([...sources.values()].flat()));
 }
 
 function unitVector({ lat, lon }: Place): readonly [number, number, number] {
@@ -349,7 +349,7 @@ describe('an import of points, or a new combination', () => {
     assert.deepEqual(actual, [{ facility: 'restaurant', meters: 420, name: 'Chez Léa' }]);
     await removePointSource(api.database, 'near');
     sources.delete('near');
-    index = await buildPointIndex([...sources.values()].flat());
+    index = await buildPointIndex((add) => add([...sources.values()].flat()));
     await publish(randomUuid(), null);
     const kept = await explanationOf(search, property, 'fr');
     assert.equal(kept.reason, "Points d'intérêt aux distances demandées : restaurant à 420 m.");
@@ -369,8 +369,9 @@ describe('an import of points, or a new combination', () => {
     const [still, moving] = [randomUuid(), randomUuid()];
     await publish(still, place);
     await publish(moving, north(50_000));
+    const decomposed = { schoolType: 'collège'.normalize('NFD') };
     const fresh = await createSearch({
-      pointsOfInterest: [{ facility: 'school', attributes: { schoolType: 'collège' }, beyond: 50 }],
+      pointsOfInterest: [{ facility: 'school', attributes: decomposed, beyond: 50 }],
     });
     assert.equal((await explanationOf(fresh, still)).satisfied, true);
     await importPoints('college', [pointAt(north(50_000), 'school', { schoolType: 'collège' })]);

@@ -34,6 +34,10 @@ const MEMBERS: readonly (readonly [members: object, path: string, message?: RegE
   [{ marketDifferenceMax: 500.5 }, 'marketDifferenceMax'],
   [{ marketDifferenceMin: 0, marketDifferenceMax: -1 }, 'marketDifferenceMin'],
   [{ marketDifferenceMax: null, orMissing: ['marketDifference'] }, 'orMissing[0]'],
+  [
+    { budgetMax: 1, alternatives: [{ roomMin: 1, orMissing: ['budget'] }] },
+    ...(['alternatives[0].orMissing[0]', /^is a criterion that is not set here$/] as const),
+  ],
   [{ includedPublishers: Array.from({ length: 51 }, (_, i) => `Agence ${i}`) }, 'includedPublishers'],
   [{ excludedPublishers: ['a', 'b'.repeat(201)] }, 'excludedPublishers[1]'],
   [{ excludedPublishers: ['a', '…'] }, 'excludedPublishers[1]'],

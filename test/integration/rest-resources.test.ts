@@ -38,7 +38,7 @@ const OUTCOME: AttemptOutcome = {
   responseHead: 'merci',
 };
 let outcome = OUTCOME;
-const index = await buildPointIndex(POINTS);
+const index = await buildPointIndex((add) => add(POINTS));
 const api = await startTestApi(
   { after },
   {

@@ -12,6 +12,11 @@ const SEARCHES = [
   { title: 'Toulon', includedCities: ['/cities/83137'], budgetMax: 300_000, transactionType: 0, context: { a: [1] } },
   { title: 'Twice', surfaceMin: 40, propertyTypes: [0, 1] },
   { title: 'Twice', surfaceMin: 40, propertyTypes: [0, 1] },
+  {
+    title: 'Either',
+    ...{ excludedZipcodes: ['83000'], excludedPublishers: ['Foncia'], marketDifferenceMax: -10 },
+    alternatives: [{ includedCities: ['/cities/83137'] }, { pointsOfInterest: [{ facility: 'school', within: 0.5 }] }],
+  },
   { title: 'Endpoint', roomMin: 2, notificationEnabled: true, endpointRecipient: 'https://client.example/hook' },
 ];
 
@@ -44,11 +49,11 @@ test('searches answered by GET /searches are imported into another client, once'
   const imported = await runVigie(command, servers);
   assert.deepEqual(imported, {
     code: 0,
-    stdout: 'second: 4 searches created, 0 already existed, 0 refused.\n',
+    stdout: 'second: 5 searches created, 0 already existed, 0 refused.\n',
     stderr: '',
   });
   const again = await runVigie(command, servers);
-  assert.equal(again.stdout, 'second: 0 searches created, 4 already existed, 0 refused.\n');
+  assert.equal(again.stdout, 'second: 0 searches created, 5 already existed, 0 refused.\n');
   const [source, target] = [await ask(first, '/searches'), await ask(await keyOf('second'), '/searches')];
   assert.deepEqual(target['hydra:member'].map(plain), source['hydra:member'].map(plain));
 
@@ -86,6 +91,14 @@ test('searches answered by GET /searches are imported into another client, once'
     const { stdout } = await runVigie([...command, '--ignore', ignore], servers);
     assert.match(stdout, new RegExp(`^second: ${counts}\\.$`, 'm'));
   }
+
+  const levels = ['maternelle', 'élémentaire', 'primaire', 'collège', 'lycée'];
+  const pointsOfInterest = ['kindergarten', 'school'].flatMap((facility) =>
+    levels.map((schoolType) => ({ facility, attributes: { schoolType }, within: 1 })),
+  );
+  await writeFile(file, JSON.stringify({ title: 'Schools', pointsOfInterest }));
+  const { stdout: crowded } = await runVigie(command, servers);
+  assert.match(crowded, /^Refused: Schools: pointsOfInterest\[7\]: would make more than 8 combinations/m);
 
   // A search without criteria matches every advert, and the client has a limit of matches per advert.
   const few = ['admin', 'clients', 'create', 'few', '--matches-per-advert', '2', '--address', daemon.adminAddress];

@@ -27,6 +27,9 @@ test('changes in the console take effect in the service', { timeout: 600_000 }, 
   await t.test('map and list show the chosen search, kind and period', () => filterMatches(scene));
   await t.test('a property shows its price history and its deliveries', () => readProperty(scene));
   await t.test('the time until the next attempt counts down', () => countDown(scene));
+  await t.test('a resumed endpoint offers to resend all webhooks that have failed, including the first', () =>
+    resendFailed(scene),
+  );
   await t.test('a webhook that is refused is shown with its answer', () => testWebhook(scene));
 });
 
@@ -461,6 +464,22 @@ async function countDown({ page, receiver, publish, go, picture }: ConsoleScene)
   await page.do('evaluate', { expression: ahead(61 * 60_000) });
   await page.do('until', { expression: `${told} === 'due now'` });
   await page.do('evaluate', { expression: ahead(0) });
+}
+
+/** After `countDown`, in which one webhook failed. */
+async function resendFailed({ page, rest, go }: ConsoleScene): Promise<void> {
+  await go('endpoints');
+  for (const label of ['Pause', 'Resume', 'Send failed webhooks again']) {
+    const button = `[...document.querySelectorAll('.cards .card')].find((card) => card.innerText.includes('/ventes'))
+      ?.querySelectorAll('button').values().find(({ innerText }) => innerText === '${label}')`;
+    await page.do('until', { expression: `(${button}) !== undefined` });
+    await page.do('evaluate', { expression: `(${button}).click()` });
+  }
+  const matched = await until(
+    async () => (await rest.request<{ 'hydra:member': { matched: number }[] }>('GET', '/recoveries')).body,
+    ({ 'hydra:member': [recovery] }) => (recovery?.matched ?? 0) > 0,
+  );
+  assert.equal(matched['hydra:member'][0]?.matched, 1);
 }
 
 async function testWebhook({ page, receiver, go }: ConsoleScene): Promise<void> {

@@ -83,7 +83,7 @@ test('/docs is accessible in each language, and its search works without a mouse
     await page.do('look', { width, height: 800, scheme });
     await page.do('goto', { url: `${api.baseUrl}/docs?language=fr` });
     await says('#operations-Search-getSearches .opblock-summary-description', 'Liste vos recherches');
-    await says('#operations-tag-Recovery', 'Les renvois groupés des webhooks en échec depuis une date donnée.');
+    await says('#operations-tag-Recovery', 'Les renvois groupés des webhooks en échec d’une période.');
     assert.deepEqual(await page.do('axe'), [], `${width} ${scheme}`);
     assert.equal(await page.do('evaluate', { expression: `document.documentElement.scrollWidth - innerWidth` }), 0);
   }

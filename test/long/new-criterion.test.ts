@@ -4,8 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { copySources, type SourceCopy } from '../support/source-copy.ts';
 
-const FLAG =
-  "  hasSwimmingPool: { described: 'Has a pool.', label: { fr: 'Piscine', en: 'Swimming pool' }, isCompared: true },\n";
+const FLAG = "  hasSwimmingPool: { described: 'Has a pool.', label: { fr: 'Piscine', en: 'Swimming pool' } },\n";
 const ROW = `
   flag('hasSwimmingPool', ofProperty('hasSwimmingPool'), {
     ...{ requested: 'With a pool or without; null accepts both.', answered: 'With a pool or without.' },

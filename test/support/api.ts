@@ -10,6 +10,7 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { createWorkerThreads } from '../../src/engine/actor/worker-thread.ts';
 import type { Uuid } from '../../src/engine/domain/ids.ts';
+import { NO_POINTS } from '../../src/engine/matching/points/poi-index.ts';
 import { loadReference, type Reference } from '../../src/engine/reference/communes.ts';
 import { type ClientLimits, createApiKey, createClient } from '../../src/engine/store/clients.ts';
 import { type Database, openDatabase } from '../../src/engine/store/database.ts';
@@ -86,6 +87,16 @@ export async function startTestApi(
     database,
     askThread: threads.ask,
     publicDatabase: overrides.database ?? publicDatabase,
+    queryDatabase: overrides.database ?? database,
+    onAuthenticated: () => true,
+    isStoreFull: () => false,
+    onKeyChange: () => undefined,
+    pointsOfInterest: () => NO_POINTS,
+    onFeed: () => undefined,
+    ending: new AbortController().signal,
+    announceDue: () => undefined,
+    secretsChanged: () => undefined,
+    deliverOnce: async () => null,
     reference: places,
     logger: { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') },
     now: () => new Date(),
@@ -100,14 +111,14 @@ export async function startTestApi(
         { from: 443, to: 443 },
         { from: 1_024, to: 65_535 },
       ],
-      readLimit: { perSecond: 100_000, burst: 200_000 },
+      rateLimit: { perSecond: 100_000, burst: 200_000 },
       writeLimit: { perSecond: 100_000, burst: 200_000 },
       databaseConnectionsMax: CONNECTIONS_MAX,
       searchLimits: NO_LIMITS,
       isMailAvailable: true,
       isConsentRequired: false,
       connectionsMax: 1_000,
-      deliveriesKeptDays: 30,
+      retentionDays: { events: 0, deliveries: 30, expired: 0 },
       mailLanguage: 'fr',
       console: null,
       version: '0.0.0-test',

@@ -16,7 +16,6 @@ import type { PairFeature } from '../../src/engine/intake/alerts.ts';
 import { type Matcher, startMatcher } from '../../src/engine/intake/matcher.ts';
 import { createRecorder, type Recorder } from '../../src/engine/intake/recorder.ts';
 import { followPoints } from '../../src/engine/maintenance/followed-points.ts';
-import { createSearchIndex } from '../../src/engine/matching/search-index.ts';
 import type { Reference } from '../../src/engine/reference/communes.ts';
 import type { Database } from '../../src/engine/store/database.ts';
 import { computeMedians, followMedians } from '../../src/engine/store/market-medians.ts';
@@ -54,7 +53,6 @@ export async function openRecording(
   const medians = followMedians(database);
   const points = followPoints(database);
   const matcher = await startMatcher({
-    createIndex: createSearchIndex,
     clock,
     changedSince: (horizon, onSearch) => changedSince(database, horizon, onSearch),
     async readSiteCategoryNames() {

@@ -11,7 +11,6 @@ import { NO_MEDIANS } from '../../src/engine/domain/market-prices.ts';
 import { SEARCH_DEFAULTS } from '../../src/engine/domain/search.ts';
 import { type Matcher, startMatcher } from '../../src/engine/intake/matcher.ts';
 import { createRecorder } from '../../src/engine/intake/recorder.ts';
-import { createSearchIndex } from '../../src/engine/matching/search-index.ts';
 import { recordAttempts, type SettledAttempt } from '../../src/engine/store/attempts.ts';
 import type { Database } from '../../src/engine/store/database.ts';
 import { type ClaimedDelivery, claimDeliveries } from '../../src/engine/store/delivery-claims.ts';
@@ -176,7 +175,6 @@ function membersOf({ endpoint, searches }: SimulatedMarketOptions, number: numbe
 
 function startMatcherOf(database: Database, clock: SimulatedClock): Promise<Matcher> {
   return startMatcher({
-    createIndex: createSearchIndex,
     clock: () => clock.now(),
     changedSince: (horizon, onSearch) => changedSince(database, horizon, onSearch),
     readSiteCategoryNames: async () => () => null,

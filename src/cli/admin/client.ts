@@ -61,7 +61,7 @@ function wordsOf({ code, details, metadata }: ServiceError, address: string): st
 
 const SECOND_MS = 1_000;
 
-/** Throws `CommandError` if a file cannot be read, or the token would be sent in plaintext. */
+/** Throws `CommandError` if a file cannot be read, or plaintext would leave the loopback interface. */
 export async function connectAdmin(config: Config, flags: ConnectionFlags) {
   const address = flags.address ?? addressOf(config);
   const authority = flags.ca ?? config.admin.certificate;

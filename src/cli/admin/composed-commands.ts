@@ -145,11 +145,11 @@ function show(recovery: JsonObject, isJson: boolean): void {
 
 const START: Command = {
   words: 'recoveries start',
-  summary: 'resends the deliveries that a client has not received since a given time',
+  summary: 'resends the failed webhooks of a client that were created since a given time',
   details:
-    'Sends failed and waiting webhooks again, oldest first, with their original ids and bytes, at a pace that leaves ' +
-    'slots for new ones. The recovery runs in the daemon. A client has at most one at a time. To send an item of an ' +
-    'e-mail again, use `deliveries resend`.',
+    'Sends webhooks that failed or wait for a retry, oldest first, with their original ids and bytes, at a pace that ' +
+    'leaves slots for new ones. The recovery runs in the daemon. A client has at most one at a time. To send an item ' +
+    'of an e-mail again, use `deliveries resend`.',
   options: {
     ...optionsOf(START_FIELDS),
     watch: flag('show the progress until the recovery ends'),

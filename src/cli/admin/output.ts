@@ -80,7 +80,7 @@ export function listOf(value: JsonValue | undefined): readonly JsonObject[] {
   return (value ?? []) as JsonObject[];
 }
 
-/** Removes empty members (null, `[]`, and objects with only such members) from JSON. Returns other text unchanged. */
+/** Removes empty members (null, `[]`, objects of such) from JSON; `anything` if none is left. Keeps other text. */
 export function withoutBlanks(text: string): string {
   try {
     return JSON.stringify(pruned(JSON.parse(text))) ?? 'anything';

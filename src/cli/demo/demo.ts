@@ -3,7 +3,7 @@
  * searches, publishes a recorded market, and prints what a client receives. Its data is separate from `vigie serve`'s.
  */
 
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import { pause } from '../../engine/actor/waiting.ts';
 import type { Broker } from '../../engine/broker/connection.ts';
@@ -19,6 +19,7 @@ import {
   DEMO_SEARCHES,
   type DemoSearch,
   EVERYTHING,
+  listenLocally,
   type ReceivedDelivery,
   setUpDemo,
   startDemoReceiver,
@@ -49,7 +50,7 @@ const FIRST_MATCH_MS_MAX = 60_000;
 const LONG_MS = 2 ** 31 - 1;
 
 /**
- * Throws `CommandError` if a signature was invalid, or if nothing was delivered without an interruption. Throws
+ * Throws `CommandError` if a signature was invalid or if, without an interruption, nothing was delivered. Throws
  * `InterruptedError` if interrupted before the demonstration began.
  */
 export async function runDemo({ seconds, feed }: DemoOptions): Promise<void> {
@@ -258,23 +259,13 @@ interface DemoMail {
 
 /** The mail server of the demonstration accepts and reports every message (a minimal part of RFC 5321). */
 async function startDemoMailServer(onMail: (mail: DemoMail) => void) {
-  const sockets = new Set<Socket>();
   const server = createServer((socket) => {
-    sockets.add(socket);
-    socket.on('close', () => sockets.delete(socket));
     // An error only means that the client has disconnected.
     socket.on('error', () => socket.destroy());
     converse(socket, onMail);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return {
-    url: `smtp://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    close: () =>
-      new Promise<void>((resolve) => {
-        server.close(() => resolve());
-        for (const socket of sockets) socket.destroy();
-      }),
-  };
+  const { address, close } = await listenLocally(server);
+  return { url: `smtp://${address}`, close };
 }
 
 function converse(socket: Socket, onMail: (mail: DemoMail) => void): void {

@@ -1,7 +1,8 @@
 /** Sets up the demonstration: the daemon, a client with its key and searches, and points of interest. */
 
+import { once } from 'node:events';
 import { createServer as createHttpServer, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Server, Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { Webhook } from 'standardwebhooks';
 import { type Config, readConfig } from '../../config.ts';
@@ -243,18 +244,24 @@ export async function startDemoReceiver(options: DemoReceiverOptions) {
       response.writeHead(400).end((error as Error).message);
     }
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { address, close } = await listenLocally(server);
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://${address}`,
     /** Stores the secret for the verification of webhooks, as a client would. */
     remember(secret: string) {
       webhook = new Webhook(secret);
     },
-    close: () =>
-      new Promise<void>((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    close,
+  };
+}
+
+/** The connections come from the daemon, and do not keep this process alive after it. */
+export async function listenLocally(server: Server) {
+  server.on('connection', (socket: Socket) => socket.unref());
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return {
+    address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close: async () => void server.close(),
   };
 }
 

@@ -18,7 +18,7 @@ export async function checkBroker(broker: Broker, embeddedIn: string | null): Pr
   const { faults, cautions, foreign } = await inspectTopology(broker);
   const streams = [
     ...(foreign === null ? [] : [wrong(foreign)]),
-    ...faults.map((fault) => wrong(fault, 'Edit this with the nats CLI, or stop the daemons and delete it.')),
+    ...faults.map((fault) => wrong(fault, 'Edit it with the nats CLI, or delete it if it has no messages.')),
     ...cautions.map((caution) => lookAt(caution)),
   ];
   return [

@@ -3,8 +3,8 @@
 import { dirname } from 'node:path';
 import type { Config } from '../../config.ts';
 import type { Database } from '../../engine/store/database.ts';
-import { readNewestMigration } from '../../engine/store/installation.ts';
 import { listInstances } from '../../engine/store/instances.ts';
+import { readNewestMigration } from '../../engine/store/schema.ts';
 import { bytesText } from '../../local/disk-space.ts';
 import { readLastBackup } from '../../local/postgres-backup.ts';
 import { diskFinding, type Finding, findingsAbout } from './finding.ts';
@@ -88,7 +88,7 @@ function settingFindings(settings: Settings, { config, embeddedIn }: DatabaseSce
     [autovacuum === 'off', wrong('autovacuum is off, so tables only grow.', 'Set autovacuum = on.')],
     [
       isSeveral && standbys === '',
-      lookAt('No standby confirms commits, so a promotion loses the last commits.', 'Set synchronous_standby_names.'),
+      lookAt('No standby confirms commits, so a promotion may lose commits.', 'Set synchronous_standby_names.'),
     ],
     [
       embeddedIn === null && maxWalBytes < MAX_WAL_LEAST,
@@ -132,5 +132,5 @@ async function backupFinding(embeddedIn: string, now: Date): Promise<Finding> {
   if (at === null) return lookAt('There is no backup.', remedy);
   const hours = Math.floor((now.getTime() - at.getTime()) / HOUR_MS);
   const text = `The last backup is ${hours} hours old`;
-  return hours < BACKUP_HOURS_MAX ? fine(`${text}.`) : lookAt(`${text}. NATS keeps adverts for 24 hours.`, remedy);
+  return hours < BACKUP_HOURS_MAX ? fine(`${text}.`) : lookAt(`${text}. NATS may keep adverts for a day.`, remedy);
 }

@@ -3,7 +3,7 @@
  * file is faulty, an `ImportFileError` tells the operator what to do.
  */
 
-import { createReadStream } from 'node:fs';
+import { createReadStream, type ReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { pipeline, Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
@@ -39,14 +39,15 @@ const HEAD_BYTES_MIN = 4 * 1024;
 export const STANDARD_INPUT = '-';
 
 /** Called with the share of the file that has been read; null for standard input. */
-export type OnShare = (share: number | null) => void;
+type OnShare = (share: number | null) => void;
 
 /** Throws `ImportFileError` if the file is missing, empty, unreadable or not a regular file. */
 export async function openImportFile(path: string, onShare: OnShare): Promise<ImportFile> {
   try {
     const sizeBytes = path === STANDARD_INPUT ? null : await sizeOf(path);
     const stream = path === STANDARD_INPUT ? process.stdin : createReadStream(path, { highWaterMark: CHUNK_BYTES });
-    const chunks = readChunks(path, stream, countShare(stream, sizeBytes, onShare));
+    const shareRead = () => (sizeBytes === null ? null : (stream as ReadStream).bytesRead / sizeBytes);
+    const chunks = readChunks(path, stream, () => onShare(shareRead()));
     const first = await readHead(chunks);
     if (first.length === 0) throw new ImportFileError(`${path} is empty. Name a file with points of interest.`);
     return { path, head: Buffer.concat(first).subarray(0, HEAD_BYTES), chunks: concatenate(first, chunks) };
@@ -68,9 +69,10 @@ export function asImportFileError(path: string, error: unknown): ImportFileError
   return new ImportFileError(`Cannot read ${path}: ${reason}.`, { cause: error });
 }
 
-/** Yields the decompressed bytes. `stored` yields the bytes of `stream`. */
-async function* readChunks(path: string, stream: Readable, stored: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
+/** Yields the decompressed bytes of `stream`. */
+async function* readChunks(path: string, stream: Readable, onRead: () => void): AsyncGenerator<Buffer> {
   try {
+    const stored = stream.iterator() as AsyncIterableIterator<Buffer>;
     const first = await stored.next();
     if (first.done === true) return;
     const whole = Readable.from(concatenate([first.value], stored));
@@ -78,7 +80,10 @@ async function* readChunks(path: string, stream: Readable, stored: AsyncGenerato
     const chunks = isGzip(first.value)
       ? pipeline(whole, createGunzip({ chunkSize: CHUNK_BYTES }), () => undefined)
       : whole;
-    for await (const chunk of chunks) yield chunk as Buffer;
+    for await (const chunk of chunks) {
+      onRead();
+      yield chunk as Buffer;
+    }
   } catch (error) {
     throw asImportFileError(path, error);
   } finally {
@@ -94,15 +99,6 @@ function isGzip(bytes: Buffer): boolean {
 async function* concatenate(first: readonly Buffer[], rest: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   yield* first;
   yield* rest;
-}
-
-async function* countShare(stream: Readable, sizeBytes: number | null, onShare: OnShare): AsyncGenerator<Buffer> {
-  let readBytes = 0;
-  for await (const chunk of stream as AsyncIterable<Buffer>) {
-    readBytes += chunk.length;
-    onShare(sizeBytes === null ? null : readBytes / sizeBytes);
-    yield chunk;
-  }
 }
 
 /** Reads up to the end of a line, or until enough bytes have arrived, because a pipe may deliver small pieces. */
@@ -128,13 +124,15 @@ const ROW_LENGTH_MAX = 1_000_000;
  * `columns` (in lower case) is missing, and at a row that has more or fewer values than the header.
  */
 export async function* readCsvRows(file: ImportFile, columns: readonly string[]): AsyncGenerator<CsvRow> {
-  const header = csvColumns(file);
-  const missing = columns.filter((column) => !header.includes(column));
-  if (missing.length > 0) throw new ImportFileError(`${file.path} has no column ${missing.join(', ')}.`);
   const parser = parse({
     bom: true,
     delimiter: delimiterOf(file),
-    columns: (names: readonly string[]) => names.map((name) => name.trim().toLowerCase()),
+    columns(names: readonly string[]) {
+      const header = names.map((name) => name.trim().toLowerCase());
+      const missing = columns.filter((column) => !header.includes(column));
+      if (missing.length > 0) throw new ImportFileError(`${file.path} has no column ${missing.join(', ')}.`);
+      return header;
+    },
     max_record_size: ROW_LENGTH_MAX,
     skip_empty_lines: true,
   });
@@ -146,25 +144,14 @@ export async function* readCsvRows(file: ImportFile, columns: readonly string[])
   }
 }
 
-/** The column names of the header, in lower case. */
-export function csvColumns(file: ImportFile): readonly string[] {
-  return headerOf(file)
-    .split(delimiterOf(file))
-    .map((name) =>
-      name
-        .trim()
-        .replace(/^"(.*)"$/, '$1')
-        .toLowerCase(),
-    );
-}
-
 /** The delimiter that occurs more often in the header. */
 function delimiterOf(file: ImportFile): ',' | ';' {
   const header = headerOf(file);
   return header.split(';').length > header.split(',').length ? ';' : ',';
 }
 
-function headerOf({ head }: ImportFile): string {
+/** The first line. */
+export function headerOf({ head }: ImportFile): string {
   const text = head.toString('utf8').replace(/^\uFEFF/, '');
   return text.slice(0, text.search(/\r|\n|$/));
 }
@@ -184,14 +171,11 @@ export const JSON_SEQUENCE = '$';
  * memory. The parser's work grows with the depth of values, and its memory with their length. Both have limits far
  * above any map. Throws `ImportFileError` if the file is not JSON, ends early or exceeds a limit.
  */
-export async function* readJsonValues(
-  file: ImportFile,
-  path: string,
-  onValue: (value: unknown) => void,
-): AsyncGenerator<void> {
+export async function* readJsonValues(file: ImportFile, path: string): AsyncGenerator {
   const isSequence = path === JSON_SEQUENCE;
   const parser = new JSONParser({ paths: [path], keepStack: false, ...(isSequence && { separator: '' }) });
   const depthBetweenValues = path.split('.').length - 1;
+  const found: unknown[] = [];
   let depth = 0;
   let valueBytes = 0;
   parser.onToken = ({ token }) => {
@@ -200,7 +184,7 @@ export async function* readJsonValues(
     if (depth > DEPTH_MAX) throw new Error(`it is nested more than ${DEPTH_MAX} levels deep`);
     if (depth <= depthBetweenValues) valueBytes = 0;
   };
-  parser.onValue = ({ value }) => onValue(value);
+  parser.onValue = ({ value }) => void found.push(value);
   try {
     let isFirst = true;
     for await (const chunk of file.chunks) {
@@ -209,9 +193,10 @@ export async function* readJsonValues(
       const bytes = isFirst ? withoutByteOrderMark(chunk) : chunk;
       parser.write(isSequence ? withoutSeparators(bytes) : bytes);
       isFirst = false;
-      yield;
+      yield* found.splice(0);
     }
     if (!parser.isEnded) parser.end();
+    yield* found;
   } catch (error) {
     throw asImportFileError(file.path, error);
   }

@@ -10,10 +10,11 @@ import {
 import { foldText } from '../../engine/domain/text.ts';
 import {
   type CsvRow,
-  csvColumns,
+  headerOf,
   type ImportFile,
   ImportFileError,
   JSON_SEQUENCE,
+  openImportFile,
   RECORD_SEPARATOR,
   readCsvRows,
   readJsonValues,
@@ -23,8 +24,63 @@ import { describeTags, facilitiesOf, type Tags, tidyName } from './osm-tags.ts';
 export const POINT_FORMATS = ['geojson', 'geojson-seq', 'annuaire-education'] as const;
 export type PointFormat = (typeof POINT_FORMATS)[number];
 
+const BATCH_SIZE = 1_000;
+
+/** What an import has read, kept and omitted so far. */
+export interface ImportTally {
+  /** If empty, the format is detected from the first bytes. */
+  format: PointFormat | '';
+  /** The share of the file that has been read; null for standard input. */
+  share: number | null;
+  /** Number of rows or features. */
+  read: number;
+  readonly kept: Record<Facility, number>;
+  /** The number of rows or features that were omitted, by reason. */
+  readonly skipped: Record<string, number>;
+}
+
+export function createTally(format: PointFormat | ''): ImportTally {
+  const kept = Object.fromEntries(FACILITIES.map((facility) => [facility, 0])) as Record<Facility, number>;
+  return { format, share: null, read: 0, kept, skipped: {} };
+}
+
+/** `reason` must be one of a few texts, because it is a key of the summary. */
+function skip({ skipped }: ImportTally, reason: string): void {
+  skipped[reason] = (skipped[reason] ?? 0) + 1;
+}
+
+/**
+ * Yields the points of interest of the file in batches, and counts them in `tally`. `onProgress` is called for every few
+ * hundred kilobytes, and when the last batch is stored, before the transaction ends; it may throw. Throws
+ * `ImportFileError` also for a file without points, because this is more likely a wrong file than a request to remove
+ * all points of the source.
+ */
+export async function* readPoints(
+  path: string,
+  tally: ImportTally,
+  onProgress: () => void,
+): AsyncGenerator<readonly PointOfInterest[]> {
+  const file = await openImportFile(path, (share) => {
+    tally.share = share;
+    onProgress();
+  });
+  tally.format ||= detectPointFormat(file);
+  let batch: PointOfInterest[] = [];
+  for await (const point of readPointFile(file, tally.format, tally)) {
+    tally.kept[point.facility] += 1;
+    batch.push(point);
+    if (batch.length < BATCH_SIZE) continue;
+    yield batch;
+    batch = [];
+  }
+  if (batch.length > 0) yield batch;
+  if (Object.values(tally.kept).every((count) => count === 0))
+    throw new ImportFileError(`${path} contains no point of interest. The former points remain.`);
+  onProgress();
+}
+
 /** Throws `ImportFileError` for a file in another format. */
-export function detectPointFormat(file: ImportFile): PointFormat {
+function detectPointFormat(file: ImportFile): PointFormat {
   const { head, path } = file;
   const text = head.toString('utf8').replace(/^\uFEFF/, '');
   // oxlint-disable-next-line eslint/no-control-regex -- exactly that one separates records
@@ -42,17 +98,17 @@ export function detectPointFormat(file: ImportFile): PointFormat {
   if (json.startsWith('<') || json.startsWith('{')) {
     throw new ImportFileError(`${path} is not GeoJSON. Convert answers of Overpass with osmtogeojson.`);
   }
-  const columns = csvColumns(file);
-  if (DIRECTORY_COLUMNS.every((column) => columns.includes(column))) return 'annuaire-education';
-  throw new ImportFileError(`${path} is in none of the formats ${POINT_FORMATS.join(', ')}.`);
+  const header = headerOf(file).toLowerCase();
+  if (DIRECTORY_COLUMNS.every((column) => header.includes(column))) return 'annuaire-education';
+  throw new ImportFileError(`${path} is in none of the formats ${POINT_FORMATS.join(', ')}. Convert it.`);
 }
 
-/** Yields the points of interest of the file in batches. Throws `ImportFileError` during the iteration. */
+/** Throws `ImportFileError` during the iteration. */
 export function readPointFile(
   file: ImportFile,
   format: PointFormat,
   tally: ImportTally,
-): AsyncIterable<readonly PointOfInterest[]> {
+): AsyncIterable<PointOfInterest> {
   switch (format) {
     case 'geojson':
       return readFeatures(file, '$.features.*', tally);
@@ -65,37 +121,26 @@ export function readPointFile(
 
 const DIRECTORY_COLUMNS = ['nom_etablissement', 'type_etablissement', 'latitude', 'longitude'] as const;
 
-const BATCH_SIZE = 1_000;
-
 /**
  * Reads schools from the "annuaire de l'éducation" of the French ministry (data.education.gouv.fr), as CSV with commas
  * or semicolons. The flags `Ecole_maternelle` and `Ecole_elementaire` determine the type of a primary school. The
  * directory also lists inspectorates, rectorates and guidance centres, which are imported as schools without a type.
  */
-async function* readEducationDirectory(
-  file: ImportFile,
-  tally: ImportTally,
-): AsyncGenerator<readonly PointOfInterest[]> {
-  let batch: PointOfInterest[] = [];
+async function* readEducationDirectory(file: ImportFile, tally: ImportTally): AsyncGenerator<PointOfInterest> {
   for await (const row of readCsvRows(file, DIRECTORY_COLUMNS)) {
     tally.read++;
     const school = schoolOf(row, tally);
-    if (school !== null) batch.push(school);
-    if (batch.length < BATCH_SIZE) continue;
-    yield batch;
-    batch = [];
+    if (school !== null) yield school;
   }
-  yield batch;
 }
 
 function schoolOf(row: CsvRow, tally: ImportTally): PointOfInterest | null {
   const lat = coordinate(row.latitude);
   const lon = coordinate(row.longitude);
   if (lat === null || lon === null || Math.abs(lat) > 90 || Math.abs(lon) > 180) {
-    tally.skip(lat === null || lon === null ? 'no coordinates' : 'coordinates out of range');
+    skip(tally, lat === null || lon === null ? 'no coordinates' : 'coordinates out of range');
     return null;
   }
-  tally.keep('school');
   return { facility: 'school', lat, lon, name: tidyName(row.nom_etablissement), attributes: attributesOf(row) };
 }
 
@@ -138,36 +183,23 @@ function schoolTypeOf(row: CsvRow): SchoolType | null {
  * flat or under `tags` (as from overpass-turbo and osmtogeojson), or our own names: `facility` (or `type`), `name`,
  * `schoolType`, `operatorType`. A geometry other than a point is replaced by the centre of its bounding box.
  */
-async function* readFeatures(
-  file: ImportFile,
-  path: string,
-  tally: ImportTally,
-): AsyncGenerator<readonly PointOfInterest[]> {
-  let batch: PointOfInterest[] = [];
-  const take = (feature: unknown) => {
+async function* readFeatures(file: ImportFile, path: string, tally: ImportTally): AsyncGenerator<PointOfInterest> {
+  for await (const feature of readJsonValues(file, path)) {
     tally.read++;
-    for (const point of pointsOf(feature, tally)) {
-      tally.keep(point.facility);
-      batch.push(point);
-    }
-  };
-  for await (const _ of readJsonValues(file, path, take)) {
-    if (batch.length > 0) yield batch;
-    batch = [];
+    yield* pointsOf(feature, tally);
   }
-  yield batch;
 }
 
 function pointsOf(feature: unknown, tally: ImportTally): readonly PointOfInterest[] {
   const { properties, geometry } = record(feature);
   const described = describeTags(tagsOf(properties));
   if (described.length === 0) {
-    tally.skip('another kind of place');
+    skip(tally, 'another kind of place');
     return [];
   }
   const centre = boxCentre(positionsOf(geometry));
   if (centre === null || !(Math.abs(centre.lat) <= 90 && Math.abs(centre.lon) <= 180)) {
-    tally.skip(centre === null ? 'no coordinates' : 'coordinates out of range');
+    skip(tally, centre === null ? 'no coordinates' : 'coordinates out of range');
     return [];
   }
   return described.map((one) => ({ ...one, ...centre }));
@@ -224,32 +256,4 @@ function boxCentre(places: Iterable<Place>): Place | null {
     east = Math.max(east, lon);
   }
   return south <= north ? { lat: (south + north) / 2, lon: (west + east) / 2 } : null;
-}
-
-export interface PointImportSummary {
-  /** Number of rows or features. */
-  readonly read: number;
-  readonly kept: Readonly<Record<Facility, number>>;
-  /** The number of rows or features that were omitted, by reason. */
-  readonly skipped: Readonly<Record<string, number>>;
-}
-
-/** Counts what an import of points reads, keeps and omits. */
-export class ImportTally {
-  read = 0;
-  readonly #kept = Object.fromEntries(FACILITIES.map((facility) => [facility, 0])) as Record<Facility, number>;
-  readonly #skipped = new Map<string, number>();
-
-  keep(facility: Facility): void {
-    this.#kept[facility]++;
-  }
-
-  /** `reason` must be one of a few texts, because it is a key of the summary. */
-  skip(reason: string): void {
-    this.#skipped.set(reason, (this.#skipped.get(reason) ?? 0) + 1);
-  }
-
-  summary(): PointImportSummary {
-    return { read: this.read, kept: { ...this.#kept }, skipped: Object.fromEntries(this.#skipped) };
-  }
 }

@@ -11,13 +11,11 @@ import { loadReference } from '../../engine/reference/communes.ts';
 import { type Client, createClient, findClientByName } from '../../engine/store/clients.ts';
 import type { Database } from '../../engine/store/database.ts';
 import { listSearches, readSearchesOf } from '../../engine/store/search-listing.ts';
-import { CombinationLimitError, SearchLimitError } from '../../engine/store/search-totals.ts';
 import { createSearch } from '../../engine/store/searches.ts';
-import { listSiteCategories } from '../../engine/store/site-categories.ts';
 import { FEATURES } from '../../features.ts';
 import { Problem, type Violation } from '../../rest/problem.ts';
 import { type InputRules, readNewSearch } from '../../rest/search-input.ts';
-import { REFUSALS } from '../../rest/sentences.ts';
+import { inputRules, limitsOf, refuseBeyond } from '../../rest/searches.ts';
 import { CommandError, cannotRead, print, printable } from '../terminal.ts';
 
 type Document = Readonly<Record<string, unknown>>;
@@ -52,13 +50,8 @@ export async function importSearches(
   if (documents === null)
     throw new CommandError(`${path} contains no searches. Name a file with answers to GET /searches, as JSON.`);
   const client = (await findClientByName(database, clientName)) ?? (await createClient(database, { name: clientName }));
-  const rules: InputRules = {
-    reference: await loadReference(),
-    baseUrl: config.api.publicUrl ?? '',
-    allowPrivateEndpoints: config.allowPrivateEndpoints,
-    endpointPorts: config.endpointPorts,
-    siteCategoryIds: async () => new Set((await listSiteCategories(database)).map(({ id }) => id)),
-  };
+  const sources = { database, reference: await loadReference(), settings: config };
+  const rules = inputRules(config.api.publicUrl ?? '', sources);
   const stored = await readStoredMembers(database, client);
   const estimate = await FEATURES.find((feature) => feature.estimate)?.estimate?.(database)();
   const counts = { created: 0, present: 0, refused: 0, lines: 0, matchesPerMille: 0 };
@@ -169,23 +162,13 @@ async function create(
   { searchLimits }: Config,
   report: (line: string) => void,
 ): Promise<boolean> {
-  const limits = {
-    searches: client.searchesMax ?? searchLimits.searches,
-    polygonCorners: client.polygonCornersMax ?? searchLimits.polygonCorners,
-    excludedWords: client.excludedWordsMax ?? searchLimits.excludedWords,
-    matchesPerAdvert: client.matchesPerAdvertMax ?? searchLimits.matchesPerAdvert,
-  };
+  const limits = limitsOf(client, searchLimits);
   try {
-    await createSearch(database, client.id, members, { limits, matchesPerMille });
+    await createSearch(database, client.id, members, { limits, matchesPerMille }).catch(refuseBeyond);
     return true;
   } catch (error) {
-    if (error instanceof CombinationLimitError) {
-      report(`Refused: ${members.title}: ${error.message}`);
-      return false;
-    }
-    if (!(error instanceof SearchLimitError)) throw error;
-    const { limit, maximum, used, added } = error;
-    report(`Refused: ${members.title}: ${REFUSALS.beyond(limit, maximum, used, added).en}`);
+    if (!(error instanceof Problem)) throw error;
+    report(`Refused: ${members.title}: ${error.detail.en}`);
     return false;
   }
 }

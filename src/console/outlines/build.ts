@@ -12,7 +12,7 @@ import { feature } from 'topojson-client';
 import { topology } from 'topojson-server';
 import type { GeometryCollection, Topology } from 'topojson-specification';
 
-/** Over the extent of all departments, including overseas ones, so a step is a hundred metres or more. */
+/** Over the whole extent, including overseas departments, so a step is about a hundred metres. */
 const STEPS = 100_000;
 /** Square degrees: a tenth of a square kilometre. */
 const AREA_MIN = 1e-5;

@@ -165,7 +165,7 @@ interface CopyButtonProps {
   readonly beside: RefObject<HTMLElement | null>;
 }
 
-/** Copies the text of `beside`. Without TLS, where browsers forbid copying, it selects the text. */
+/** Copies `text`. If the browser forbids that, as it does without TLS, it selects the text in `beside`. */
 export function CopyButton({ label, text, beside }: CopyButtonProps) {
   const words = useWords();
   const [done, setDone] = useState<{ readonly text: string; readonly said: 'copied' | 'selected' } | null>(null);

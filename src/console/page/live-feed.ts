@@ -47,7 +47,7 @@ export async function followFeed({ rest, signal, onItems, onConnection }: Follow
   }
 }
 
-/** Null if the feed cannot continue. Throws errors that are not refusals. `pauseMs`: null for a growing pause. */
+/** Null if the service rejects the key. Throws errors that are bugs. `pauseMs`: null for a growing pause. */
 function nextOf(error: unknown) {
   if (error instanceof Unreachable) return { after: null, isLost: true, pauseMs: null };
   if (!(error instanceof Refusal)) throw error;

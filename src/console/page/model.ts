@@ -266,7 +266,7 @@ function createMatchReader(rest: Rest, signal: AbortSignal) {
 
 const AGAIN_MS = 2_000;
 
-/** Retries while the service is unreachable or busy. Resolves with null when the signal is aborted. */
+/** Retries while the service is unreachable or busy. Null if the signal is aborted or the key is rejected. */
 async function tolerant<Done>(signal: AbortSignal, work: () => Promise<Done>): Promise<Done | null> {
   while (!signal.aborted) {
     try {

@@ -1,6 +1,6 @@
 /**
- * A client of the REST interface: paths and IRIs in, JSON out. A refused request throws a `Refusal` with its violations; an
- * unreachable service throws `Unreachable`, and the request may be retried.
+ * A client of the REST interface: paths and IRIs in, JSON out. A refused request throws a `Refusal` with its
+ * violations; an unreachable service throws `Unreachable`, and the request may be retried.
  */
 
 import { BASE } from './session.ts';
@@ -14,7 +14,7 @@ export interface Violation {
 export class Refusal extends Error {
   readonly status: number;
   readonly violations: readonly Violation[];
-  /** Null if a retry is useless. */
+  /** From `Retry-After`; null without it. */
   readonly retryAfterMs: number | null;
   /** Where to restart the feed after a 410. */
   readonly oldest: string | null;

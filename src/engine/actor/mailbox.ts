@@ -1,7 +1,9 @@
 /**
  * A limited first-in, first-out queue between senders and one receiver. A full mailbox makes its senders wait, in
- * order, instead of growing or dropping messages. This is the only back-pressure in the service.
+ * order, instead of growing or dropping messages. This is the back-pressure between actors.
  */
+
+import { Signal } from './waiting.ts';
 
 interface Waiting<T> {
   readonly message: T;
@@ -23,7 +25,7 @@ export class Mailbox<T> {
   readonly #admitted: T[] = [];
   readonly #waiting: Waiting<T>[] = [];
   #weight = 0;
-  #wake: (() => void) | null = null;
+  readonly #wakeUp = new Signal();
   #closed: Error | null = null;
 
   /** At most `max` messages are admitted; `max` is at least 1. A message above the weight limit is admitted alone. */
@@ -49,11 +51,7 @@ export class Mailbox<T> {
 
   /** Resolves when there is a message to take, or the mailbox is closed. */
   async arrival(): Promise<void> {
-    while (this.#admitted.length === 0 && this.#closed === null) {
-      await new Promise<void>((wake) => {
-        this.#wake = wake;
-      });
-    }
+    while (this.#admitted.length === 0 && this.#closed === null) await this.#wakeUp.wait();
   }
 
   /** Takes up to `max` admitted messages, and at least one if there is any. */
@@ -81,7 +79,7 @@ export class Mailbox<T> {
     if (this.#closed !== null) return;
     this.#closed = reason;
     for (const { refuse } of this.#waiting.splice(0)) refuse(reason);
-    this.#wakeReceiver();
+    this.#wakeUp.notify();
   }
 
   #hasRoomFor(message: T): boolean {
@@ -93,12 +91,6 @@ export class Mailbox<T> {
   #admit(message: T): void {
     this.#admitted.push(message);
     this.#weight += this.#weighing.weigh(message);
-    this.#wakeReceiver();
-  }
-
-  #wakeReceiver(): void {
-    const wake = this.#wake;
-    this.#wake = null;
-    wake?.();
+    this.#wakeUp.notify();
   }
 }

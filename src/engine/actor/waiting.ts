@@ -1,6 +1,6 @@
 /**
- * All ways to wait: for a time, for a signal, for other work of the event loop, and for work with a time limit. No
- * other module implements its own.
+ * Ways to wait that the modules share: for a time, for a signal, for other work of the event loop, and for work with a
+ * time limit.
  */
 
 /** Resolves after `durationMs`, or as soon as `stopping` is aborted. Never rejects. */
@@ -224,15 +224,4 @@ export class Turns {
     if (count === 0) this.#underWay.delete(key);
     else this.#underWay.set(key, count);
   }
-}
-
-/** Returns a function that starts `work`, or shares the call in progress. */
-export function singleFlight<A extends unknown[], T>(work: (...given: A) => Promise<T>): (...given: A) => Promise<T> {
-  let underWay: Promise<T> | null = null;
-  return (...given) => {
-    underWay ??= work(...given).finally(() => {
-      underWay = null;
-    });
-    return underWay;
-  };
 }

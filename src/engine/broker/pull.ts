@@ -27,8 +27,8 @@ export interface PulledMessage {
   readonly headers: Readonly<Record<string, string>>;
   readonly bytes: Uint8Array;
   /** When the stream stored the message, in milliseconds since the epoch. */
-  readonly storedAtMs?: number;
-  readonly isFirstDelivery?: boolean;
+  readonly storedAtMs: number;
+  readonly isFirstDelivery: boolean;
   /**
    * Resolves when the server has recorded the disposition or cannot be reached. In the latter case the message is
    * redelivered, and the database shows what was done. Does nothing if the consumer has been deleted.

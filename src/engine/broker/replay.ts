@@ -87,7 +87,7 @@ export async function startInOrder(broker: Broker, options: InOrderOptions): Pro
     },
     async admit(message) {
       await caughtUp;
-      if (message.sequence < next && message.isFirstDelivery === true) options.onOtherStream();
+      if (message.sequence < next && message.isFirstDelivery) options.onOtherStream();
       if (message.sequence > next) await readUpTo(message.sequence - 1);
       if (signal.aborted) return;
       next = Math.max(next, message.sequence + 1);
@@ -147,6 +147,7 @@ async function* storedMessages(
           subject,
           bytes,
           storedAtMs,
+          isFirstDelivery: false,
           headers: headersOf(message),
           settle: async () => undefined,
         };

@@ -3,7 +3,7 @@
 import { AckPolicy, type ConsumerInfo, DeliverPolicy, nanos, type StreamConfig } from 'nats';
 import { type Broker, onceElected } from './connection.ts';
 import { hasMajority } from './jetstream-watch.ts';
-import { isMissing } from './topology.ts';
+import { nullIfMissing } from './topology.ts';
 
 export interface ConsumerPosition {
   /** When the stream was created. Distinguishes the stream from a later stream with the same name. */
@@ -110,23 +110,14 @@ export async function readSince(
 
 /** In the server's format, with nanoseconds; null if the stream does not have the message. */
 export async function readStoredAt(broker: Broker, stream: string, sequence: number): Promise<string | null> {
-  try {
-    return (await broker.manager.streams.getMessage(stream, { seq: sequence })).timestamp;
-  } catch (error) {
-    if (isMissing(error)) return null;
-    throw error;
-  }
+  const message = await broker.manager.streams.getMessage(stream, { seq: sequence }).catch(nullIfMissing);
+  return message?.timestamp ?? null;
 }
 
 /** The sequence of the first message at or after `sequence`, by the stream's leader; null if there is none. */
 export async function readNextStored({ manager }: Broker, stream: string, sequence: number): Promise<number | null> {
   const query = { seq: sequence, next_by_subj: '>' };
-  try {
-    return (await manager.streams.getMessage(stream, query)).seq;
-  } catch (error) {
-    if (isMissing(error)) return null;
-    throw error;
-  }
+  return (await manager.streams.getMessage(stream, query).catch(nullIfMissing))?.seq ?? null;
 }
 
 interface TrimLimits {

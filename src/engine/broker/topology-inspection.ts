@@ -20,6 +20,7 @@ import {
   consumersOf,
   isMissing,
   labelling,
+  nullIfMissing,
   ownerOf,
   streamsOf,
   type WantedConsumer,
@@ -34,6 +35,9 @@ export interface Inspection extends Differences {
 interface Found extends Differences {
   readonly name: string;
   readonly owner: DatabaseLabel | null;
+  readonly waiting: string;
+  /** Makes this database the owner. */
+  readonly adopt: () => Promise<unknown>;
 }
 
 /** A missing stream or consumer is not a fault, because it is created when needed. Rejects if NATS is unavailable. */
@@ -52,18 +56,31 @@ async function findAll(broker: Broker): Promise<readonly Found[]> {
   let advertsBytesMax = 0;
   for (const wanted of streamsOf(broker)) {
     const { name } = wanted;
-    const info = await unlessMissing(streams.info(name));
+    const info = await streams.info(name).catch(nullIfMissing);
     if (name === ADVERTS_STREAM && info !== null) advertsBytesMax = info.config.max_bytes;
     if (name === REJECTED.name && info === null && advertsBytesMax > 0) found.push(noRejections(advertsBytesMax));
     if (info === null) continue;
     const { config } = info;
-    found.push({ name: `stream ${name}`, owner: ownerOf(config), ...streamDifferences(wanted, config) });
+    found.push({
+      name: `stream ${name}`,
+      owner: ownerOf(config),
+      waiting: `${info.state.messages} messages`,
+      adopt: () => streams.update(name, { ...config, ...labelling(broker) }),
+      ...streamDifferences(wanted, config),
+    });
   }
   for (const wanted of consumersOf(broker)) {
-    const info = await unlessMissing(consumers.info(wanted.stream, wanted.durable_name));
+    const { stream, durable_name } = wanted;
+    const info = await consumers.info(stream, durable_name).catch(nullIfMissing);
     if (info === null) continue;
-    const name = `consumer ${wanted.durable_name} of ${wanted.stream}`;
-    found.push({ name, owner: ownerOf(info.config), ...consumerDifferences(wanted, info.config) });
+    const { config, num_pending, num_ack_pending } = info;
+    found.push({
+      name: `consumer ${durable_name} of ${stream}`,
+      owner: ownerOf(config),
+      waiting: `${num_pending + num_ack_pending} messages wait`,
+      adopt: () => consumers.update(stream, durable_name, { ...config, ...labelling(broker) }),
+      ...consumerDifferences(wanted, config),
+    });
   }
   return found;
 }
@@ -80,16 +97,18 @@ function noRejections(advertsBytesMax: number): Found {
   const caution =
     `The ${name} is missing because ${ADVERTS_STREAM} leaves no room for it, so crawlers do not learn of rejections. ` +
     `Run \`nats stream edit ${ADVERTS_STREAM} --max-bytes=${bytes}\`.`;
-  return { name, owner: null, faults: [], cautions: [caution] };
+  return { name, owner: null, waiting: '', adopt: async () => undefined, faults: [], cautions: [caution] };
 }
 
-function foreignOf({ database }: Broker, found: readonly Found[]): string | null {
-  if (database === null) return null;
-  const foreign = found.flatMap(({ name, owner }) =>
-    owner === null || owner.id === database.id ? [] : { name, owner },
-  );
+function foreignIn({ database }: Broker, found: readonly Found[]) {
+  return found.flatMap(({ owner, ...one }) => (owner === null || owner.id === database?.id ? [] : { ...one, owner }));
+}
+
+function foreignOf(broker: Broker, found: readonly Found[]): string | null {
+  const { database } = broker;
+  const foreign = foreignIn(broker, found);
   const [first] = foreign;
-  if (first === undefined) return null;
+  if (first === undefined || database === null) return null;
   const others = foreign.length > 1 ? ` and ${foreign.length - 1} more belong` : ' belongs';
   return (
     `The ${first.name}${others} to the database ${labelText(first.owner)}, but this service uses ${labelText(database)}. ` +
@@ -103,35 +122,9 @@ function foreignOf({ database }: Broker, found: readonly Found[]): string | null
  * with their names. If `isTrial`, nothing is changed.
  */
 export async function adoptTopology(broker: Broker, isTrial: boolean): Promise<readonly string[]> {
-  const { streams, consumers } = broker.manager;
-  const adopted: string[] = [];
-  const isForeign = (owner: DatabaseLabel | null): owner is DatabaseLabel =>
-    owner !== null && owner.id !== broker.database?.id;
-  for (const { name } of streamsOf(broker)) {
-    const info = await unlessMissing(streams.info(name));
-    const owner = info === null ? null : ownerOf(info.config);
-    if (info === null || !isForeign(owner)) continue;
-    if (!isTrial) await streams.update(name, { ...info.config, ...labelling(broker) });
-    adopted.push(`stream ${name} (${info.state.messages} messages) of ${labelText(owner)}`);
-  }
-  for (const { stream, durable_name: name } of consumersOf(broker)) {
-    const info = await unlessMissing(consumers.info(stream, name));
-    const owner = info === null ? null : ownerOf(info.config);
-    if (info === null || !isForeign(owner)) continue;
-    if (!isTrial) await consumers.update(stream, name, { ...info.config, ...labelling(broker) });
-    const { num_pending, num_ack_pending } = info;
-    adopted.push(
-      `consumer ${name} of ${stream} (${num_pending + num_ack_pending} messages wait) of ${labelText(owner)}`,
-    );
-  }
-  return adopted;
-}
-
-function unlessMissing<T>(requested: Promise<T>): Promise<T | null> {
-  return requested.catch((error: Error) => {
-    if (isMissing(error)) return null;
-    throw error;
-  });
+  const foreign = foreignIn(broker, await findAll(broker));
+  if (!isTrial) for (const { adopt } of foreign) await adopt();
+  return foreign.map(({ name, waiting, owner }) => `${name} (${waiting}) of ${labelText(owner)}`);
 }
 
 interface Differences {
@@ -336,17 +329,13 @@ export interface Backlog {
 
 /** Null if there is no consumer of intake: no instance has led yet. Rejects if NATS is unavailable. */
 export async function readBacklog({ manager, names }: Broker): Promise<Backlog | null> {
-  const orNone = (error: unknown): null => {
-    if (!isMissing(error)) throw error;
-    return null;
-  };
-  const consumer = await manager.consumers.info(ADVERTS_STREAM, names.intakeConsumer).catch(orNone);
+  const consumer = await manager.consumers.info(ADVERTS_STREAM, names.intakeConsumer).catch(nullIfMissing);
   if (consumer === null) return null;
   const waiting = consumer.num_pending + consumer.num_ack_pending;
   const recorded = consumer.ack_floor.stream_seq;
   if (waiting === 0) return { waiting, oldestAt: null, recorded };
   const { state } = await manager.streams.info(ADVERTS_STREAM);
   const oldest = Math.max(recorded + 1, state.first_seq);
-  const message = await manager.streams.getMessage(ADVERTS_STREAM, { seq: oldest }).catch(orNone);
+  const message = await manager.streams.getMessage(ADVERTS_STREAM, { seq: oldest }).catch(nullIfMissing);
   return { waiting, oldestAt: message?.time ?? null, recorded };
 }

@@ -174,14 +174,9 @@ async function ensureConsumers(broker: Broker, ofStream: string): Promise<void> 
 
 /** Resolves with true if it was missing. */
 async function createIfMissing(info: () => Promise<unknown>, create: () => Promise<unknown>): Promise<boolean> {
-  try {
-    await info();
-    return false;
-  } catch (error) {
-    if (!isMissing(error)) throw error;
-    await onceElected(create);
-    return true;
-  }
+  if ((await info().catch(nullIfMissing)) !== null) return false;
+  await onceElected(create);
+  return true;
 }
 
 /**
@@ -207,6 +202,11 @@ export async function untilElected({ manager, names }: Broker, onWaiting: (error
 /** JetStream answers 404 for a stream or consumer that does not exist. */
 export function isMissing(error: unknown): boolean {
   return error instanceof NatsError && error.api_error?.code === 404;
+}
+
+export function nullIfMissing(error: unknown): null {
+  if (isMissing(error)) return null;
+  throw error;
 }
 
 /** The share of JetStream's room for `ADVERTS`. The rest is for retries, rejections, and JetStream's own files. */

@@ -10,7 +10,7 @@ import { type EndpointObservation, observed, partiesOf, type RememberedEndpoint 
 import { createdAtOf, firstUuidAt, type Uuid } from '../domain/ids.ts';
 
 /** `unknown`: it has not answered yet. `slow`: its last answers took a second or more, or an answer is overdue. */
-export type EndpointHealth = 'healthy' | 'unknown' | 'slow';
+export type EndpointClass = 'healthy' | 'unknown' | 'slow';
 
 export interface EndpointQueueSettings {
   /** Maximum concurrent attempts. */
@@ -62,7 +62,7 @@ export class EndpointQueue<T> {
   readonly #startedAt = new Set<{ readonly at: number }>();
   #turn = 0;
   #concurrency = 1;
-  #class: EndpointHealth = 'unknown';
+  #class: EndpointClass = 'unknown';
   #typicalMs: number | null = null;
   #observation: ReturnType<typeof observed> = null;
   #hasAnswered = false;
@@ -167,11 +167,11 @@ export class EndpointQueue<T> {
   }
 
   /** Based on the last answers alone. `classAt` also considers overdue answers. */
-  get endpointHealth(): EndpointHealth {
+  get endpointClass(): EndpointClass {
     return this.#class;
   }
 
-  classAt(now: number): EndpointHealth {
+  classAt(now: number): EndpointClass {
     return this.#isStalled(now) ? 'slow' : this.#class;
   }
 

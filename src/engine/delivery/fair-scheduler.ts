@@ -21,7 +21,7 @@ import { TurnRing } from '../actor/turn-ring.ts';
 import { type AttemptOutcome, LANES, type Lane } from '../domain/delivery.ts';
 import type { RememberedEndpoint } from '../domain/endpoint.ts';
 import type { Uuid } from '../domain/ids.ts';
-import { type EndpointHealth, EndpointQueue, type EndpointQueueSettings } from './endpoint-queue.ts';
+import { type EndpointClass, EndpointQueue, type EndpointQueueSettings } from './endpoint-queue.ts';
 import { UnansweredLimit } from './unanswered-limit.ts';
 
 export interface FairSchedulerOptions extends EndpointQueueSettings {
@@ -55,7 +55,7 @@ const CLIENTS_MAX = 10_000;
 const FETCHABLE = 0;
 
 /** The kind of a queue is its class, plus `RETRIES_ONLY` if no first attempt waits in it. */
-const CLASSES: readonly EndpointHealth[] = ['healthy', 'unknown', 'slow'];
+const CLASSES: readonly EndpointClass[] = ['healthy', 'unknown', 'slow'];
 const RETRIES_ONLY = CLASSES.length;
 
 /** The next page of an endpoint's backlog in the table. */
@@ -75,14 +75,14 @@ interface SlotsInUse {
 
 const NOTHING_HELD = { all: 0, unsure: 0 } as const;
 
-function hold(inUse: SlotsInUse, client: string, endpointHealth: EndpointHealth, count: number): void {
+function hold(inUse: SlotsInUse, client: string, endpointClass: EndpointClass, count: number): void {
   const own = inUse.byClient.get(client) ?? { ...NOTHING_HELD };
   inUse.byClient.set(client, own);
   own.all += count;
-  if (endpointHealth === 'healthy') return;
+  if (endpointClass === 'healthy') return;
   own.unsure += count;
   inUse.unsure += count;
-  if (endpointHealth === 'slow') inUse.slow += count;
+  if (endpointClass === 'slow') inUse.slow += count;
 }
 
 export class FairScheduler<T> {
@@ -245,13 +245,13 @@ export class FairScheduler<T> {
     if (this.#unrecorded.roomFor(client) <= 0) return false;
     const own = inUse.byClient.get(client) ?? NOTHING_HELD;
     if (own.all >= SHARE_OF_FREE * this.free) return false;
-    const endpointHealth = CLASSES[kind % RETRIES_ONLY];
-    if (endpointHealth === 'healthy') return true;
+    const endpointClass = CLASSES[kind % RETRIES_ONLY];
+    if (endpointClass === 'healthy') return true;
     const crowd = this.#crowds.get(client);
     if (crowd && now - crowd.at < CROWDED_MS && own.unsure >= crowd.unsureMax) return false;
     // A client may always try one of its endpoints, even if endpoints of other clients hang.
     if (own.unsure === 0 && inUse.unsure < Math.ceil(slots * FIRSTS_SHARE)) return true;
-    if (endpointHealth === 'slow' && inUse.slow >= Math.ceil(slots * SLOW_SHARE)) return false;
+    if (endpointClass === 'slow' && inUse.slow >= Math.ceil(slots * SLOW_SHARE)) return false;
     return inUse.unsure < Math.ceil(slots * UNSURE_SHARE);
   }
 
@@ -282,7 +282,7 @@ export class FairScheduler<T> {
   #place(queue: EndpointQueue<T>): void {
     this.#fetchable.place(queue, LANES.some((lane) => queue.nextPage(lane) !== null) ? FETCHABLE : null);
     if (queue.isPaused || !queue.hasWork(true)) return this.#ring.place(queue, null);
-    this.#ring.place(queue, CLASSES.indexOf(queue.endpointHealth) + (queue.hasWork(false) ? 0 : RETRIES_ONLY));
+    this.#ring.place(queue, CLASSES.indexOf(queue.endpointClass) + (queue.hasWork(false) ? 0 : RETRIES_ONLY));
   }
 
   /** Ends a turn without an attempt, because the row refused it. */

@@ -6,7 +6,7 @@
  * seems overdue; so a row whose attempt began less than one delay ago keeps waiting.
  */
 
-import { type Actor, spawn, startGrace } from '../actor/actor.ts';
+import { type Actor, spawn } from '../actor/actor.ts';
 import { startTask, type Task } from '../actor/task.ts';
 import { inTime } from '../actor/waiting.ts';
 import { BrokerUnavailableError } from '../broker/outage.ts';
@@ -73,9 +73,7 @@ export function startRetries(dependencies: CourierDependencies): Pick<Task, 'sto
     async stop() {
       await overdueCheck.stop();
       await Promise.all((await pulls).map((pull) => pull.stop()));
-      const grace = startGrace();
-      await actor.drain(grace);
-      grace.end();
+      await actor.drain();
     },
   };
 }

@@ -40,10 +40,7 @@ export interface SendRequest {
 export interface Sender {
   /** Number of attempts in progress. */
   readonly inFlight: number;
-  /**
-   * Resolves with null if no attempt was made, because too many DNS lookups are in progress. An endpoint never causes a
-   * rejection.
-   */
+  /** Null, without an attempt, if too many DNS lookups are in progress. An endpoint never causes a rejection. */
   send(request: SendRequest): Promise<AttemptOutcome | null>;
   /** Resolves when the attempts in progress have ended, within the time limit of an attempt. */
   close(): Promise<void>;

@@ -31,8 +31,8 @@ export const ALTERNATIVES = {
     const number = firstMet(evaluated);
     const count = evaluated.actual.length;
     const fails = {
-      fr: `Aucune des ${count} alternatives ne convient.`,
-      en: `None of the ${count} alternatives holds.`,
+      fr: count === 1 ? "L'alternative ne convient pas." : `Aucune des ${count} alternatives ne convient.`,
+      en: count === 1 ? 'The alternative does not hold.' : `None of the ${count} alternatives holds.`,
     };
     const holds = { fr: `L'alternative ${number} convient.`, en: `Alternative ${number} holds.` };
     return (number === 0 ? fails : holds)[language];

@@ -73,8 +73,7 @@ const MEMBERS = {
   geoShapes: member(
     'polygons',
     [],
-    'Polygons, longitude first, rings closed: nested arrays, GeoJSON Polygon or MultiPolygon, either of them as text, ' +
-      'or lon,lat;lon,lat;… for a ring; one or several.',
+    'Polygons, longitude first, rings closed: nested arrays, GeoJSON Polygon or MultiPolygon; one or several.',
     'Polygons to search in, longitude first.',
   ),
 } as const;

@@ -49,7 +49,7 @@ export interface ResolvedPlace {
 }
 
 /**
- * Looks up the commune by INSEE code, then by zip code and name, then by the outline that contains the coordinates
- * (decisions, section 5). Returns null if nothing is known.
+ * Looks up the commune of a stated location by the rules of decisions, section 5 (reference/resolve-place.ts). Returns
+ * null if nothing is known.
  */
 export type ResolvePlace = (place: StatedPlace) => ResolvedPlace | null;

@@ -1,7 +1,7 @@
 /**
  * Functions that make the rows of `criterion-table.ts`, one for each kind of criterion. A row defines which members of
- * a search set the criterion, which fact it compares, and how it is explained. Areas, expressions, features, publishers
- * and site categories have their own modules.
+ * a search set the criterion, which fact it compares, and how it is explained. Criteria of other kinds, such as areas
+ * and expressions, have their own modules.
  */
 
 import { type InLanguages, type Language, rangeReason, type Unit } from './criterion-words.ts';
@@ -69,7 +69,7 @@ export function member<F extends Exclude<Form, 'code' | 'codes' | 'letters'>>(
   return { form, unset, requested, answered } as Member<F>;
 }
 
-/** Inclusive limits; null is no limit. Except for floors, a limit of 0 has become null (decisions, section 2). */
+/** Inclusive limits; null is no limit. In most ranges a limit of 0 has become null (`rangeOf`, `signedRangeOf`). */
 export interface Range {
   readonly min: number | null;
   readonly max: number | null;
@@ -114,8 +114,11 @@ function isMet<Value>(source: Source<Value>, { facts, adverts }: Considered, tes
   return source.of === 'property' ? test(source.read(facts)) : adverts.some((advert) => test(source.read(advert)));
 }
 
-function actualOf<Value>(source: Source<Value>, { facts, adverts }: Considered): Value | Value[] {
-  return source.of === 'property' ? source.read(facts) : adverts.map(source.read);
+/** The members that are the same for all kinds. */
+function comparing<Name extends string, const S extends Source<unknown>>(name: Name, source: S) {
+  const actual = ({ facts, adverts }: Considered): unknown =>
+    source.of === 'property' ? source.read(facts) : adverts.map(source.read);
+  return { name, key: name, source, actual };
 }
 
 /** The sentences that people read if a criterion holds and if it fails. */
@@ -139,7 +142,7 @@ interface RangeWords {
 
 type MemberForm = 'bound' | 'floor' | 'percent';
 
-/** Requires a value within the limits of the members `…Min` and `…Max`. In the forms `floor` and `percent`, 0 is a limit. */
+/** Requires a value within the limits `…Min` and `…Max`. In the forms `floor` and `percent`, 0 is a limit. */
 export function range<Name extends string, const S extends Source<number | null>, F extends MemberForm>(
   name: Name,
   source: S,
@@ -182,9 +185,7 @@ function within<Name extends string, const S extends Source<number | null>>(
   type Requested = Readonly<Record<Name, Range>>;
   return {
     kind: 'range' as const,
-    name,
-    key: name,
-    source,
+    ...comparing(name, source),
     words,
     unset: keyed(name, UNBOUNDED),
     isSet: (criteria: Requested) => criteria[name].min !== null || criteria[name].max !== null,
@@ -238,9 +239,7 @@ export function code<Name extends string, const S extends Source<number | null>>
   type Requested = Readonly<Record<Name, number | null>>;
   return {
     kind: 'code' as const,
-    name,
-    key: name,
-    source,
+    ...comparing(name, source),
     names,
     unset: keyed<Name, number | null>(name, null),
     members: keyed(name, { form: 'code', unset: null, ...legendOf(names), names } satisfies Member<'code'>),
@@ -248,7 +247,6 @@ export function code<Name extends string, const S extends Source<number | null>>
     holds: (criteria: Requested, considered: Considered) =>
       isMet(source, considered, (value) => value === criteria[name]),
     expected: (criteria: Requested) => criteria[name],
-    actual: (considered: Considered) => actualOf(source, considered),
     reason: codeReason(words),
   };
 }
@@ -262,9 +260,7 @@ export function codes<Name extends string, const S extends Source<number | null>
   type Requested = Readonly<Record<Name, readonly number[]>>;
   return {
     kind: 'codes' as const,
-    name,
-    key: name,
-    source,
+    ...comparing(name, source),
     names,
     unset: keyed<Name, readonly number[]>(name, []),
     members: keyed(name, { form: 'codes', unset: null, ...legendOf(names), names } satisfies Member<'codes'>),
@@ -272,7 +268,6 @@ export function codes<Name extends string, const S extends Source<number | null>
     holds: (criteria: Requested, considered: Considered) =>
       isMet(source, considered, (value) => value !== null && criteria[name].includes(value)),
     expected: (criteria: Requested) => criteria[name],
-    actual: (considered: Considered) => actualOf(source, considered),
     reason: codeReason(words),
   };
 }
@@ -292,9 +287,7 @@ export function letters<Name extends string, MemberName extends string, const S 
   type Requested = Readonly<Record<Name, readonly string[]>>;
   return {
     kind: 'letters' as const,
-    name,
-    key: name,
-    source,
+    ...comparing(name, source),
     names,
     memberName,
     unset: keyed<Name, readonly string[]>(name, []),
@@ -309,7 +302,6 @@ export function letters<Name extends string, MemberName extends string, const S 
     holds: (criteria: Requested, considered: Considered) =>
       isMet(source, considered, (value) => value !== null && criteria[name].includes(value)),
     expected: (criteria: Requested) => criteria[name],
-    actual: (considered: Considered) => actualOf(source, considered),
     reason: codeReason(words),
   };
 }
@@ -346,9 +338,7 @@ export function flag<Name extends string, const S extends Source<boolean | null>
   type Requested = Readonly<Record<Name, boolean | null>>;
   return {
     kind: 'flag' as const,
-    name,
-    key: name,
-    source,
+    ...comparing(name, source),
     words,
     unset: keyed<Name, boolean | null>(name, null),
     members: keyed(name, member('flag', null, requested, answered)),
@@ -356,7 +346,6 @@ export function flag<Name extends string, const S extends Source<boolean | null>
     holds: (criteria: Requested, considered: Considered) =>
       isMet(source, considered, (value) => value === criteria[name]),
     expected: (criteria: Requested) => criteria[name],
-    actual: (considered: Considered) => actualOf(source, considered),
     reason: ({ holds, expected, actual }: Evaluated, language: Language) => {
       const { yes, no, unknown, asRequested } = words[language];
       if (holds) return `${expected === true ? yes : no}${asRequested}.`;
@@ -382,16 +371,13 @@ export function requirement<Name extends string, const S extends Source<boolean 
   const verdict = verdictReason(words);
   return {
     kind: 'requirement' as const,
-    name,
-    key: name,
-    source,
+    ...comparing(name, source),
     isAlwaysKnown: unknown === undefined,
     unset: keyed<Name, boolean>(name, false),
     members: keyed(name, member('flag', unset, requested, answered)),
     isSet: (criteria: Requested) => criteria[name],
     holds: (_: Requested, considered: Considered) => isMet(source, considered, (value) => value === true),
     expected: () => true,
-    actual: (considered: Considered) => actualOf(source, considered),
     reason: (evaluated: Evaluated, language: Language) =>
       unknown !== undefined && evaluated.actual === null ? unknown[language] : verdict(evaluated, language),
   };

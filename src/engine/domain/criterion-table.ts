@@ -178,7 +178,7 @@ const EVALUATED = [
     answered: 'Floor; 0 is the ground floor.',
   }),
   requirement('lastFloor', ofProperty('isOnLastFloor'), {
-    requested: 'True requires the last floor, or the floor below if sources count the ground floor.',
+    requested: 'True requires the last floor or the one below it, as some sources count the ground floor.',
     answered: 'On the last floor.',
     words: {
       fr: ['Le bien est au dernier étage.', "Le bien n'est pas au dernier étage."],

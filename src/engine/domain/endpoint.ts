@@ -133,7 +133,8 @@ export interface RememberedEndpoint {
 export const PAUSE_CAUSES = ['operator', 'client', 'failures'] as const;
 export type PauseCause = (typeof PAUSE_CAUSES)[number];
 
-export type EndpointState = 'healthy' | 'failing' | 'paused';
+export const ENDPOINT_STATES = ['healthy', 'failing', 'paused'] as const;
+type EndpointState = (typeof ENDPOINT_STATES)[number];
 
 /** Number of consecutive failures from which an endpoint counts as failing. */
 export const FAILING_FROM = 3;

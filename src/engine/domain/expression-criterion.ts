@@ -142,7 +142,7 @@ interface FoundWords {
   readonly words: readonly string[];
 }
 
-/** A full stop ends a sentence before white space, or between two lower-case letters and a capital. */
+/** A sentence ends at a new line, and at a stop before white space or between two lower-case letters and a capital. */
 const SENTENCE_END = /(?<=[.!?])(?=\s)|(?<=\p{Ll}{2}[.!?])(?=\p{Lu})|(?<=\n)/u;
 /** The sentence is searched for within this many characters around the words found. */
 const SOUGHT_LENGTH = 1_000;

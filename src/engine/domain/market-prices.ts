@@ -1,6 +1,6 @@
 /**
- * The markets with which a search compares the price of a property (decisions, section 3, *Market difference*): the live
- * properties of one place, transaction and type. Properties carry the stored rows, and a criterion looks its market up.
+ * The markets with which a search compares a property's price (decisions, section 3, *Market difference*): the live
+ * properties of one place, transaction and type. Properties carry the stored rows; a criterion looks its market up.
  */
 
 import { comparablePrice, type Market, type PricedProperty } from './price-coherence.ts';

@@ -23,7 +23,7 @@ import {
   type StoredAdvert,
 } from './property.ts';
 import type { AdvertFacts, PropertyFacts } from './property-facts.ts';
-import { eachComparedFlag, eachFlag } from './property-flags.ts';
+import { eachFlag } from './property-flags.ts';
 import { publisherNameIn } from './publisher-criteria.ts';
 
 /** Can be serialised as JSON. */
@@ -68,8 +68,8 @@ export function propertyDocument(
     floor: values.floor,
     ...eachFlag((name) => values[name]),
     expired: isExpired,
-    expiredAt: isExpired ? latest(expiries) : null,
-    createdAt: earliest(state.adverts.map(creationOf)),
+    expiredAt: isExpired ? (expiries.sort().at(-1) ?? null) : null,
+    createdAt: state.adverts.map(creationOf).sort()[0] ?? null,
     updatedAt: changedAtOf(state),
     lastCrawledAt: lastLiveCrawl(last, crawls),
     lastCrawledAdvert: last.uuid,
@@ -118,7 +118,7 @@ export function propertyFacts(
     landSurface: values.landSurface,
     room: values.room,
     bedroom: values.bedroom,
-    ...eachComparedFlag((name) => values[name]),
+    ...eachFlag((name) => values[name]),
     elevator: home.elevator,
     floor: home.floor,
     isOnLastFloor: home.isOnLastFloor,
@@ -256,12 +256,4 @@ function eventDocument(event: AdvertEvent): Record<string, unknown> {
     fieldNewValue: event.field?.fieldNewValue ?? null,
     percentVariation: event.field?.percentVariation ?? null,
   };
-}
-
-function latest(instants: readonly string[]): string | null {
-  return instants.reduce<string | null>((best, instant) => (best === null || instant > best ? instant : best), null);
-}
-
-function earliest(instants: readonly string[]): string | null {
-  return instants.reduce<string | null>((best, instant) => (best === null || instant < best ? instant : best), null);
 }

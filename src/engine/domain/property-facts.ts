@@ -6,7 +6,7 @@
 import type { FeatureSet } from './features.ts';
 import { type MarketPrices, marketPercent, NO_MARKETS } from './market-prices.ts';
 import { areSameDistances, type PointDistances } from './point-distances.ts';
-import { type ComparedFlags, eachComparedFlag } from './property-flags.ts';
+import { eachFlag, type StatedFlags } from './property-flags.ts';
 
 /** A live advert. A property without one matches no search. */
 export interface AdvertFacts {
@@ -32,7 +32,7 @@ export interface AdvertFacts {
   readonly texts: readonly string[];
 }
 
-export interface PropertyFacts extends ComparedFlags {
+export interface PropertyFacts extends StatedFlags {
   readonly transactionType: number | null;
   readonly propertyType: number | null;
   readonly price: number | null;
@@ -76,7 +76,7 @@ export const NOTHING_KNOWN: PropertyFacts = {
   bedroom: null,
   floor: null,
   isOnLastFloor: null,
-  ...eachComparedFlag(() => null),
+  ...eachFlag(() => null),
   departmentCode: null,
   isPriceCoherent: true,
   markets: NO_MARKETS,

@@ -12,7 +12,7 @@ import { isPriceCoherent, marketOf } from './price-coherence.ts';
 import { type Crawls, creationOf, isLive, type PropertyState, representativeAdvert } from './property.ts';
 import { type Compared, type PropertyReading, pricePerMeterOf, propertyFacts } from './property-document.ts';
 import { type AdvertFacts, NOTHING_KNOWN, NOTHING_KNOWN_OF_ADVERT, type PropertyFacts } from './property-facts.ts';
-import { eachComparedFlag } from './property-flags.ts';
+import { eachFlag } from './property-flags.ts';
 import { pack, shapeOf, unpack } from './stored-property.ts';
 
 type SummarizedAdvert = Omit<AdvertFacts, 'texts'> & { readonly uuid: Uuid };
@@ -130,7 +130,7 @@ export function beforeLastChange(summary: PropertySummary): PropertySummary | nu
 }
 
 /** Flags that were added later are stored after all others. */
-const { furnished, ...laterFlags } = eachComparedFlag(() => 'value' as const);
+const { furnished, ...laterFlags } = eachFlag(() => 'value' as const);
 
 /** Read `Shape` before you add a member. Rarely known members come last. */
 const SUMMARY = shapeOf<PropertySummary>({

@@ -24,7 +24,8 @@
  * | each secret that signs webhooks | `webhook_secrets` | when it has expired, or with its client |
  * | each process | `instances` | an hour after its last heartbeat |
  *
- * The queue empties itself. All other tables contain data that people entered. Recipients' choices are kept for ever.
+ * The queue empties itself. All other tables contain data that people entered, or rows whose number does not grow with
+ * time. Recipients' choices are kept for ever.
  */
 
 export const RETAINED_TABLES = [

@@ -13,8 +13,8 @@ const LIGATURES = /[œæßłøđ]/g;
 const LIGATURE_LETTERS: Readonly<Record<string, string>> = { œ: 'oe', æ: 'ae', ß: 'ss', ł: 'l', ø: 'o', đ: 'd' };
 
 /**
- * The words of `text`, folded: lower case, without diacritics and invisible characters, `œ` as `oe`. All other
- * characters separate words.
+ * The words of `text`, folded: lower case, without diacritics and invisible characters, `œ` as `oe`. A word consists of
+ * letters and digits, and all other characters separate words.
  */
 export function foldWords(text: string): readonly string[] {
   return fold(text).match(WORDS) ?? [];

@@ -39,7 +39,7 @@ export interface Leadership {
 
 const CHECK_EVERY_MS = 500;
 
-/** Resolves when this instance leads, or waits for another instance to end. */
+/** Resolves after the first attempt to lead, successful or not. */
 export async function startLeadership(dependencies: LeadershipDependencies): Promise<Leadership> {
   const { openSession, isFit, lead, onTerm, supervisor } = dependencies;
   const watch = supervisor.watch('leadership');

@@ -1,6 +1,6 @@
 /**
- * Counts the searches that match one in a hundred evaluated properties. The counts correct the estimates of how many
- * adverts match each search.
+ * Samples one in a hundred evaluated properties, and counts how many of them match each search. The counts correct the
+ * estimates of how many adverts match each search.
  */
 
 import type { SearchNumber } from '../domain/ids.ts';

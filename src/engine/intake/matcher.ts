@@ -10,13 +10,11 @@ import type { SearchNumber } from '../domain/ids.ts';
 import type { PropertyFacts } from '../domain/property-facts.ts';
 import { criteriaOf, type SiteCategoryName } from '../domain/search.ts';
 import { NumberBits } from '../matching/number-bits.ts';
-import type { SearchIndex, SearchIndexStats } from '../matching/search-index.ts';
+import { SearchIndex, type SearchIndexStats } from '../matching/search-index.ts';
 import { warmUp } from '../matching/warm-up.ts';
 import { isSetBack, type OnSearch, type SearchChange, type SearchHorizon } from '../store/search-feed.ts';
 
 export interface MatcherDependencies {
-  /** Creates an empty index, at the start and for each rebuild. */
-  readonly createIndex: () => SearchIndex;
   readonly clock: () => Date;
   readonly changedSince: (horizon: SearchHorizon | null, onSearch: OnSearch) => Promise<SearchHorizon>;
   readonly readSiteCategoryNames: () => Promise<SiteCategoryName>;
@@ -101,13 +99,13 @@ export async function startMatcher(dependencies: MatcherDependencies): Promise<M
 /** The index and its position in the changes of saved searches. Its methods must not run concurrently. */
 class LiveIndex implements NotifyingSearches {
   readonly #dependencies: MatcherDependencies;
-  #index: SearchIndex;
+  index = new SearchIndex();
+  builtAt: Date;
+  horizon: SearchHorizon | null = null;
   #notifying = new NumberBits();
-  #builtAt: Date;
-  #horizon: SearchHorizon | null = null;
 
   static async build(dependencies: MatcherDependencies): Promise<LiveIndex> {
-    await inSlices(warmUp(dependencies.createIndex()));
+    await inSlices(warmUp(new SearchIndex()));
     const followed = new LiveIndex(dependencies);
     await followed.rebuild();
     return followed;
@@ -115,20 +113,7 @@ class LiveIndex implements NotifyingSearches {
 
   private constructor(dependencies: MatcherDependencies) {
     this.#dependencies = dependencies;
-    this.#index = dependencies.createIndex();
-    this.#builtAt = dependencies.clock();
-  }
-
-  get index(): SearchIndex {
-    return this.#index;
-  }
-
-  get builtAt(): Date {
-    return this.#builtAt;
-  }
-
-  get horizon(): SearchHorizon | null {
-    return this.#horizon;
+    this.builtAt = dependencies.clock();
   }
 
   has(number: SearchNumber): boolean {
@@ -137,20 +122,20 @@ class LiveIndex implements NotifyingSearches {
 
   /** Reads the changes since the last poll. */
   async catchUp(): Promise<void> {
-    const horizon = await this.#follow(this.#horizon, this.#index, this.#notifying);
-    if (isSetBack(horizon, this.#horizon)) await this.rebuild();
-    else this.#horizon = horizon;
+    const horizon = await this.#follow(this.horizon, this.index, this.#notifying);
+    if (isSetBack(horizon, this.horizon)) await this.rebuild();
+    else this.horizon = horizon;
   }
 
   /** Reads all searches into another index, which replaces the current one when it is complete. */
   async rebuild(): Promise<void> {
-    const fresh = this.#dependencies.createIndex();
+    const fresh = new SearchIndex();
     const notifying = new NumberBits();
     const horizon = await this.#follow(null, fresh, notifying);
-    this.#index = fresh;
+    this.index = fresh;
     this.#notifying = notifying;
-    this.#horizon = horizon;
-    this.#builtAt = this.#dependencies.clock();
+    this.horizon = horizon;
+    this.builtAt = this.#dependencies.clock();
   }
 
   async #follow(horizon: SearchHorizon | null, index: SearchIndex, notifying: NumberBits): Promise<SearchHorizon> {

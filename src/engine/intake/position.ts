@@ -6,7 +6,7 @@
  */
 
 import { startTask } from '../actor/task.ts';
-import { pause, singleFlight } from '../actor/waiting.ts';
+import { pause } from '../actor/waiting.ts';
 import type { Broker } from '../broker/connection.ts';
 import { BrokerSilentError } from '../broker/outage.ts';
 import {
@@ -283,6 +283,7 @@ export function createRestoreDetector(
     onRestored,
   }: { readonly database: Database; readonly onRestored: (news: readonly number[], start: IntakeStart) => void },
 ): RestoreDetector {
+  let raising: Promise<void> | null = null;
   let evidenceUpTo = start.isRestored ? 0 : start.handedOutUpTo;
   async function note(news: readonly number[]): Promise<void> {
     if (evidenceUpTo === 0) return;
@@ -294,6 +295,11 @@ export function createRestoreDetector(
     get evidenceUpTo() {
       return evidenceUpTo;
     },
-    raiseNumbers: singleFlight(note),
+    raiseNumbers(news) {
+      raising ??= note(news).finally(() => {
+        raising = null;
+      });
+      return raising;
+    },
   };
 }

@@ -35,7 +35,7 @@ export function createPublisherNames(): PublisherNames {
   };
 }
 
-/** Of an individual's advert, not even the agency: crawlers may put the person there. */
+/** Leaves out even the agency of an individual's advert, because crawlers may put the person there. */
 function professionalsIn({ publisher, contact }: AdvertContent): readonly string[] {
   if (publisher?.type === INDIVIDUAL) return [];
   const stated = [publisher?.type === PROFESSIONAL ? publisher.name : null, contact?.agency].map(publisherNameIn);

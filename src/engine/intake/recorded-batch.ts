@@ -1,7 +1,6 @@
 /** The parts of a recorded batch that are handled after the commit. */
 
 import type { PulledMessage } from '../broker/pull.ts';
-import type { DueDelivery } from '../domain/delivery.ts';
 import type { Uuid } from '../domain/ids.ts';
 import type { IntakeViolation } from '../domain/intake-schema.ts';
 import type { DeadLetter } from '../store/dead-letters.ts';
@@ -10,13 +9,11 @@ import type { DeadLetter } from '../store/dead-letters.ts';
 export type DeadLetteredMessage = PulledMessage &
   Pick<DeadLetter, 'reason' | 'failedKey'> & {
     readonly violations: readonly IntakeViolation[];
-    readonly storedAtMs: number;
     /** Null if the property is unknown. */
     readonly propertyUuid: Uuid | null;
   };
 
 export interface RecordedBatch {
-  readonly deliveries: readonly Pick<DueDelivery, 'id' | 'endpointKey'>[];
   readonly understood: readonly PulledMessage[];
   readonly deadLettered: readonly DeadLetteredMessage[];
 }

@@ -241,9 +241,7 @@ function deadLetterOf({ pulled, message, failedKey }: Decoded, error: RejectedMe
   const { violations } = error;
   const stated = message instanceof Error ? error.propertyUuid : message.propertyUuid;
   const propertyUuid = propertyOf(stated, pulled.subject);
-  // The default is never used, because every message of a stream has a time of storage.
-  const { storedAtMs = Date.now() } = pulled;
-  return { ...pulled, storedAtMs, reason: error.message, failedKey, violations, propertyUuid };
+  return { ...pulled, reason: error.message, failedKey, violations, propertyUuid };
 }
 
 /** Throws the bug of the decoder if there was one. Rejected messages become dead letters. */
@@ -288,7 +286,7 @@ async function recordDecoded(
     if (reason !== undefined) deadLettered.push(deadLetterOf(from, new RejectedMessageError(reason)));
     else if (!left.has(position)) understood.push(from.pulled);
   }
-  const batch = { deliveries: recorded.deliveries, understood, deadLettered };
+  const batch = { understood, deadLettered };
   try {
     announceDue(recorded.deliveries.map(({ id, endpointKey }) => ({ id, endpointKey, lane: 'first' })));
     onRecorded(recorded, batch, (performance.now() - startedAt) / 1_000);

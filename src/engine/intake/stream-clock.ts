@@ -30,12 +30,10 @@ export function createStreamClock(
   { database, clocks }: { readonly database: Queryable; readonly clocks: ClockComparison },
 ): StreamClock {
   let newestMs = storedUpToMs;
-  // The default is never used, because every message of a stream has a timestamp.
-  const storedAtMsOf = ({ storedAtMs = Date.now() }: PulledMessage): number => storedAtMs;
   const allowedMs = ({ sequence }: PulledMessage): number => (sequence <= clockBehind.upTo ? clockBehind.ms : 0);
   return {
     latestOf(message) {
-      const storedAtMs = storedAtMsOf(message);
+      const { storedAtMs } = message;
       // Limited by the current time, because the clock may also have been ahead.
       newestMs = Math.min(Math.max(newestMs, storedAtMs), Date.now());
       return storedAtMs + allowedMs(message);
@@ -43,7 +41,7 @@ export function createStreamClock(
     async wasBehind(messages) {
       await clocks.check();
       const unknownMs = messages.map((message) => {
-        const behindMs = newestMs - storedAtMsOf(message);
+        const behindMs = newestMs - message.storedAtMs;
         return behindMs > allowedMs(message) ? behindMs : 0;
       });
       const behindMs = Math.max(clocks.brokerBehindMs, ...unknownMs);

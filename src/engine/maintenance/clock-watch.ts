@@ -1,12 +1,13 @@
 /**
  * Checks whether the clocks of this daemon, PostgreSQL and NATS agree, to within half a round trip. Displayed times
  * depend on this. `/readyz` and an alarm report a difference, but the service continues. Intake alone pauses while the
- * clock of NATS is behind both others, because that clock decides which messages come from the future.
+ * clock of NATS is over a minute behind both others, because that clock decides which messages come from the future.
  */
 
 import { startTask } from '../actor/task.ts';
 import { BROKER_BEHIND_MAX_MS, type Broker, brokerClock } from '../broker/connection.ts';
 import type { Database } from '../store/database.ts';
+import { readClock } from '../store/retention.ts';
 
 export interface ClockWatchOptions {
   readonly broker: Broker;
@@ -57,12 +58,7 @@ export async function startClockWatch(options: ClockWatchOptions): Promise<Clock
 
   async function checkAll(): Promise<void> {
     await Promise.all([
-      check('PostgreSQL', async () => {
-        const { rows } = await database.query<{ atMs: number }>(
-          'select extract(epoch from clock_timestamp())::float8 * 1000 as "atMs"',
-        );
-        return (rows[0] as { atMs: number }).atMs;
-      }),
+      check('PostgreSQL', async () => (await readClock(database)).getTime()),
       check('NATS', readNats),
     ]);
     checkedAtMs = performance.now();

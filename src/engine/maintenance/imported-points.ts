@@ -3,8 +3,8 @@
  * current set still answers queries, so a query sees either the old set or the new set.
  */
 
-import { startTask, type Task } from '../actor/task.ts';
-import type { PointsOfInterest } from '../matching/points/poi-index.ts';
+import { startTask } from '../actor/task.ts';
+import { buildPointIndex, NO_POINTS } from '../matching/points/poi-index.ts';
 import type { Database } from '../store/database.ts';
 import { pointsRevision, readPoints } from '../store/points-of-interest.ts';
 
@@ -12,18 +12,18 @@ import { pointsRevision, readPoints } from '../store/points-of-interest.ts';
 const POLL_MS = 2_000;
 
 /** Resolves when the points imported earlier are loaded. */
-export async function keepPoints(
-  database: Database,
-  index: PointsOfInterest,
-  onTransientError: (what: string, error: Error) => void,
-): Promise<Task> {
+export async function keepPoints(database: Database, onTransientError: (what: string, error: Error) => void) {
   let loaded = '';
+  let current = NO_POINTS;
   async function refresh(): Promise<void> {
     if ((await pointsRevision(database)) === loaded) return;
-    await index.replace(async (builder) => {
-      loaded = await readPoints(database, (points) => builder.add(points));
+    let revision = '';
+    current = await buildPointIndex(async (add) => {
+      revision = await readPoints(database, add);
     });
+    loaded = revision;
   }
   await refresh();
-  return startTask({ what: 'points of interest', everyMs: POLL_MS, work: refresh, onTransientError });
+  const { stop } = startTask({ what: 'points of interest', everyMs: POLL_MS, work: refresh, onTransientError });
+  return { current: () => current, stop };
 }

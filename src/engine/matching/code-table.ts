@@ -1,4 +1,7 @@
-/** Assigns small integer codes, with use counts, to strings that many searches share, such as zip codes and words. */
+/**
+ * Assigns small integer codes, with use counts, to strings that many searches share: zip codes, words, or the contents
+ * of lists and expressions.
+ */
 
 export class CodeTable {
   readonly #codes = new Map<string, number>();
@@ -27,15 +30,21 @@ export class CodeTable {
     return code;
   }
 
-  /** Decrements the use count. If it becomes 0, another text may get the code. */
-  release(code: number): void {
+  /** Decrements the use count. True if it becomes 0; another text may then get the code. */
+  release(code: number): boolean {
     const uses = (this.#uses[code] as number) - 1;
     this.#uses[code] = uses;
-    if (uses > 0) return;
+    if (uses > 0) return false;
     this.#codes.delete(this.#texts[code] as string);
     this.#texts[code] = null;
     this.#free.push(code);
     this.#revision += 1;
+    return true;
+  }
+
+  /** Number of texts in use. */
+  get size(): number {
+    return this.#codes.size;
   }
 
   /** One more than the largest code. */

@@ -8,22 +8,14 @@ import type { AdvertFacts } from '../domain/property-facts.ts';
 import { publisherKey, publisherKeysOf } from '../domain/publisher-criteria.ts';
 import { CodeTable } from './code-table.ts';
 
-interface PublisherList {
-  /** Without duplicates. */
-  readonly codes: readonly number[];
-  readonly content: string;
-  uses: number;
-}
-
 /** With the sets of one property, an integer of 32 bits holds it. */
 const BASE_MAX = 2 ** 30;
 
 export class PublisherLists {
   readonly #table = new CodeTable();
-  readonly #lists: PublisherList[] = [];
-  /** Ids by content. */
-  readonly #ids = new Map<string, number>();
-  readonly #free: number[] = [];
+  readonly #contents = new CodeTable();
+  /** The publishers of each list, by the code of its content. */
+  readonly #lists: (readonly number[] | undefined)[] = [];
   /** The ids of the lists that contain a code. */
   readonly #listsWith: number[][] = [];
   /** Known publishers of the property's adverts; null before the first query about the property. */
@@ -40,16 +32,12 @@ export class PublisherLists {
   use(names: readonly string[]): number {
     if (names.length === 0) return 0;
     const codes = [...new Set(names.map(publisherKey))].map((key) => this.#table.use(key)).sort((a, b) => a - b);
-    const content = codes.join();
-    const known = this.#ids.get(content);
-    if (known !== undefined) {
+    const id = this.#contents.use(codes.join());
+    if (this.#lists[id] !== undefined) {
       for (const code of codes) this.#table.release(code);
-      (this.#lists[known] as PublisherList).uses += 1;
-      return known;
+      return id;
     }
-    const id = this.#free.pop() ?? this.#ids.size + 1;
-    this.#ids.set(content, id);
-    this.#lists[id] = { codes, content, uses: 1 };
+    this.#lists[id] = codes;
     if (id >= this.#setOf.length) this.#setOf = resized(this.#setOf);
     for (const code of codes) {
       this.#listsWith[code] ??= [];
@@ -59,18 +47,14 @@ export class PublisherLists {
   }
 
   release(id: number): void {
-    if (id === 0) return;
-    const list = this.#lists[id] as PublisherList;
-    list.uses -= 1;
-    if (list.uses > 0) return;
-    this.#ids.delete(list.content);
-    this.#free.push(id);
-    for (const code of list.codes) {
+    if (id === 0 || !this.#contents.release(id)) return;
+    for (const code of this.#lists[id] as readonly number[]) {
       const lists = this.#listsWith[code] as number[];
       const last = lists.pop() as number;
       if (last !== id) lists[lists.indexOf(id)] = last;
       this.#table.release(code);
     }
+    this.#lists[id] = undefined;
   }
 
   /** Sets the property for the next queries. */

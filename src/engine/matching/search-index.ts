@@ -45,14 +45,8 @@ import { ExpressionTable } from './text/expression-table.ts';
 
 export interface SearchIndexStats {
   readonly searches: number;
-  /** Number of rows of searches. */
-  readonly rows: number;
   /** Number of groups of sixteen rows that are in use. */
   readonly blocks: number;
-  /** Number of leaves with circles and polygons in the R-tree. */
-  readonly areas: number;
-  /** Number of communes, departments, zip codes and terms by which searches are found. */
-  readonly places: number;
   readonly expressions: number;
   /** Number of different conditions. */
   readonly conditions: number;
@@ -62,25 +56,7 @@ export interface SearchIndexStats {
   readonly bytes: number;
 }
 
-export interface SearchIndex {
-  readonly size: number;
-  /** Keys of the combinations of points of interest that searches name. */
-  readonly combinations: readonly string[];
-  has(number: SearchNumber): boolean;
-  /** Adds a search, or replaces its criteria. */
-  upsert(number: SearchNumber, criteria: Criteria): void;
-  /** Removes a search. False if it is not in the index. */
-  delete(number: SearchNumber): boolean;
-  /** The searches that the property satisfies, without duplicates and in no particular order. */
-  match(facts: PropertyFacts): SearchNumber[];
-  stats(): SearchIndexStats;
-}
-
-export function createSearchIndex(): SearchIndex {
-  return new ColumnarSearchIndex();
-}
-
-class ColumnarSearchIndex implements SearchIndex {
+export class SearchIndex {
   readonly #expressions = new ExpressionTable();
   readonly #shapes = new PolygonShapes();
   readonly #categories = new CategoryBits();
@@ -118,6 +94,7 @@ class ColumnarSearchIndex implements SearchIndex {
     return this.#addresses.size;
   }
 
+  /** Keys of the combinations of points of interest that searches name. */
   get combinations(): readonly string[] {
     const unusual = [...this.#unusual.values()].flatMap(requestedCombinations);
     return [...new Set([...this.#conditions.combinations, ...unusual])];
@@ -127,20 +104,23 @@ class ColumnarSearchIndex implements SearchIndex {
     return this.#addresses.get(number) !== null;
   }
 
+  /** Adds a search, or replaces its criteria. */
   upsert(number: SearchNumber, criteria: Criteria): void {
     this.delete(number);
     this.#lastFacts = null;
     const branches = branchesOf(criteria);
+    this.#shapes.startSearch();
     const addresses = branches.map((branch) => writeRecord(branch, this.#records, this.#tables));
     if (addresses.some((address) => isPartial(address, this.#records))) this.#unusual.set(number, criteria);
     this.#addresses.add(number, addresses[0] as number);
     if (addresses.length > 1) this.#others.set(number, addresses.slice(1));
     for (const address of addresses) {
       this.#searchRows.read(number, address, addresses.length > 1);
-      this.#rows.insert(this.#searchRows);
+      this.#rows.change(this.#searchRows, 'insert');
     }
   }
 
+  /** Removes a search. False if it is not in the index. */
   delete(number: SearchNumber): boolean {
     const address = this.#addresses.get(number);
     if (address === null) return false;
@@ -156,10 +136,11 @@ class ColumnarSearchIndex implements SearchIndex {
 
   #remove(number: SearchNumber, address: number, isOneOfSeveral: boolean): void {
     this.#searchRows.read(number, address, isOneOfSeveral);
-    this.#rows.remove(this.#searchRows);
+    this.#rows.change(this.#searchRows, 'remove');
     freeRecord(address, this.#records, this.#tables);
   }
 
+  /** The searches that the property satisfies, without duplicates and in no particular order. */
   match(facts: PropertyFacts): SearchNumber[] {
     if (facts.adverts.length === 0) return [];
     if (this.#lastFacts !== null && sameFacts(facts, this.#lastFacts)) return this.#matched.toArray();
@@ -177,14 +158,10 @@ class ColumnarSearchIndex implements SearchIndex {
   }
 
   stats(): SearchIndexStats {
-    const { rows, places, areaLeaves, testedGroups } = this.#rows.counts;
-    const { memory } = this.#rows;
+    const { memory, testedGroups } = this.#rows;
     return {
       searches: this.size,
-      rows,
       blocks: memory.groupsInUse,
-      areas: areaLeaves,
-      places,
       expressions: this.#expressions.size,
       conditions: this.#conditions.size,
       testedRows: testedGroups * LANES,

@@ -158,15 +158,7 @@ class Choice {
 }
 
 async function assertPrimary(url: string): Promise<ServerAddress> {
-  const socket = new Socket();
-  const client = new pg.Client({
-    connectionString: url,
-    stream: () => socket,
-    connectionTimeoutMillis: ANSWER_MAX_MS,
-    query_timeout: ANSWER_MAX_MS,
-    application_name: 'vigie',
-  });
-  client.on('error', () => undefined);
+  const { client, end } = createSession({ url, openSocket: () => new Socket() }, 'vigie', ANSWER_MAX_MS);
   try {
     await client.connect();
     const { rows } = await client.query<{ isReadOnly: boolean }>(
@@ -175,13 +167,34 @@ async function assertPrimary(url: string): Promise<ServerAddress> {
     if (rows[0]?.isReadOnly === true) throw Object.assign(new Error('it is read-only'), { code: READ_ONLY });
     return serverAddressOf(url);
   } finally {
-    void endSession(client, socket, ANSWER_MAX_MS);
+    void end();
   }
 }
 
-/** Ends the session, or destroys the connection if the server does not answer within `timeoutMs`. Never rejects. */
-export async function endSession(client: pg.Client, socket: Socket | undefined, timeoutMs: number): Promise<void> {
-  if (!(await endsWithin(client.end(), timeoutMs))) socket?.destroy();
+/**
+ * A session outside a pool, before its client connects. All answers must arrive within `answerMaxMs`. `end` destroys
+ * the connection if the server does not answer, and never rejects.
+ */
+export function createSession({ url, openSocket }: DatabaseServers, name: string, answerMaxMs: number) {
+  let socket: Socket | undefined;
+  const client = new pg.Client({
+    connectionString: url,
+    stream(options?: { readonly ssl?: unknown }) {
+      socket = openSocket(options);
+      return socket;
+    },
+    connectionTimeoutMillis: answerMaxMs,
+    query_timeout: answerMaxMs,
+    application_name: name,
+  });
+  // The statement that fails reports a broken connection.
+  client.on('error', () => undefined);
+  return {
+    client,
+    async end(): Promise<void> {
+      if (!(await endsWithin(client.end(), answerMaxMs))) socket?.destroy();
+    },
+  };
 }
 
 /** A socket that connects to the chosen server, not to the address that its client names. */

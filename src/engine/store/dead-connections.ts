@@ -10,7 +10,7 @@ import type { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import pg from 'pg';
 import { startTask, type Task } from '../actor/task.ts';
-import { type DatabaseServers, endSession } from './database-servers.ts';
+import { createSession, type DatabaseServers } from './database-servers.ts';
 
 /** A client that is monitored from its creation to its end. */
 interface WatchedClient {
@@ -154,18 +154,7 @@ function processIdOf({ client }: WatchedClient): number {
 
 /** Rejects if PostgreSQL does not answer in time. */
 async function readSessions(pids: readonly number[], servers: DatabaseServers): Promise<readonly SessionState[]> {
-  let socket: Socket | undefined;
-  const client = new pg.Client({
-    connectionString: servers.url,
-    stream(options?: { readonly ssl?: unknown }) {
-      socket = servers.openSocket(options);
-      return socket;
-    },
-    connectionTimeoutMillis: ANSWER_MAX_MS,
-    query_timeout: ANSWER_MAX_MS,
-    application_name: 'vigie watch',
-  });
-  client.on('error', () => undefined);
+  const { client, end } = createSession(servers, 'vigie watch', ANSWER_MAX_MS);
   try {
     await client.connect();
     // No index: PostgreSQL builds the view from its few sessions. A session that waits for its client is not working.
@@ -176,6 +165,6 @@ async function readSessions(pids: readonly number[], servers: DatabaseServers): 
     });
     return rows;
   } finally {
-    void endSession(client, socket, ANSWER_MAX_MS);
+    void end();
   }
 }

@@ -13,14 +13,15 @@ export interface AdminEndpoint {
   readonly failedCount: number;
   readonly oldestDueAt: Date | null;
   readonly failureStreak: number;
+  /** The error of the last attempt; null if it succeeded. */
   readonly lastError: string | null;
-  readonly lastSuccessAt: Date | null;
-  readonly lastFailureAt: Date | null;
+  readonly lastAttemptAt: Date | null;
 }
 
 const COLUMNS = `key, url, paused_at as "pausedAt", pause_reason as "pauseReason", "openCount",
-  "failedCount", "oldestDueAt", failure_streak as "failureStreak", last_error as "lastError",
-  last_success_at as "lastSuccessAt", last_failure_at as "lastFailureAt"`;
+  "failedCount", "oldestDueAt", failure_streak as "failureStreak",
+  case when last_failure_at > coalesce(last_success_at, '-infinity') then last_error end as "lastError",
+  greatest(last_success_at, last_failure_at) as "lastAttemptAt"`;
 
 /** For the key of a URL, counts all clients' deliveries. Served by open_endpoint and final_outcomes_failed. */
 const COUNTS = `left join lateral (
@@ -41,8 +42,8 @@ const PAUSE = `left join lateral (
   ) as pause on true`;
 
 /**
- * Lists endpoints that have had an attempt, as `readAdminEndpoint` returns them, those with the most open deliveries
- * first. `pausedOnly` omits those that are not paused themselves. Reads every endpoint, at most thousands.
+ * Lists endpoints that have had an attempt or a pause, as `readAdminEndpoint` returns them, those with the most open
+ * deliveries first. `pausedOnly` omits those that are not paused themselves. Reads every endpoint, at most thousands.
  */
 export async function listAdminEndpoints(
   database: Queryable,

@@ -99,10 +99,10 @@ export interface DeadEndpoint {
 }
 
 /**
- * Pauses the dead endpoints among `keys` (decisions, section 6). A series of failures pauses an endpoint after `days`
- * days; 0 means never. If other endpoints were tried since then and none has answered, the fault is in our own network,
- * and none is paused. Deliveries that wait for a paused endpoint are released when their waiting time is over. Served
- * by the primary key. All endpoints are read only if one of `keys` seems dead.
+ * Pauses the dead endpoints among `keys` (decisions, section 6): after a series of failures that lasts `days` days (0:
+ * never), or after three 410s in a row that span an hour. If others were tried since the first failure and none has
+ * answered, the fault is in our own network, and none is paused. Deliveries that wait for a paused endpoint are
+ * released after their waiting time. Served by the primary key. Reads all endpoints only if one of `keys` seems dead.
  */
 export async function pauseDeadEndpoints(
   client: Queryable,
@@ -131,17 +131,19 @@ export async function pauseDeadEndpoints(
 }
 
 /** SQL: whether an endpoint's failures have a cause other than our network. `row` has `key` and `failing_since`. */
-export function isFaultOfItsOwn(row: string): string {
+function isFaultOfItsOwn(row: string): string {
   return `(exists (select from endpoints o where o.last_success_at >= ${row}.failing_since)
     or not exists (
       select from endpoints o
       where o.key <> ${row}.key and greatest(o.last_success_at, o.last_failure_at) >= ${row}.failing_since))`;
 }
 
-/** SQL: whether an endpoint has half of the failures that would pause it, over half of the time. */
+/** SQL: whether an endpoint is not paused, but has half of the failures that would pause it, over half of the time. */
 export function isHalfDead(endpoint: string, days: string): string {
-  return `(${days}::integer > 0 and ${endpoint}.failure_streak >= ${DEAD_FROM_FAILURES / 2}
-    and ${endpoint}.last_failure_at - ${endpoint}.failing_since >= ${days}::integer * interval '12 hours')`;
+  return `(${endpoint}.paused_at is null and ${days}::integer > 0
+    and ${endpoint}.failure_streak >= ${DEAD_FROM_FAILURES / 2}
+    and ${endpoint}.last_failure_at - ${endpoint}.failing_since >= ${days}::integer * interval '12 hours'
+    and ${isFaultOfItsOwn(endpoint)})`;
 }
 
 /** Served by index `endpoints_paused`. */

@@ -5,42 +5,29 @@
 
 import { LRUCache } from 'lru-cache';
 
-interface Request<T> {
-  readonly answer: Promise<T | null>;
-  readonly resolve: (found: T | null) => void;
-  readonly reject: (error: Error) => void;
-}
-
 const KEYS_MAX = 256;
 
 /** `read` returns a map without the missing keys. It is never called again before the previous call has settled. */
 export function gatherReads<T>(
   read: (keys: readonly string[]) => Promise<ReadonlyMap<string, T>>,
 ): (key: string) => Promise<T | null> {
-  const waiting = new Map<string, Request<T>>();
-  let hasReader = false;
+  let next: { readonly keys: Set<string>; readonly found: Promise<ReadonlyMap<string, T>> } | null = null;
+  let last: Promise<unknown> = Promise.resolve();
 
-  async function readWaiting(): Promise<void> {
-    hasReader = true;
-    await Promise.resolve();
-    while (waiting.size > 0) {
-      const batch = new Map([...waiting].slice(0, KEYS_MAX));
-      for (const key of batch.keys()) waiting.delete(key);
-      try {
-        const found = await read([...batch.keys()]);
-        for (const [key, { resolve }] of batch) resolve(found.get(key) ?? null);
-      } catch (error) {
-        for (const { reject } of batch.values()) reject(error as Error);
-      }
-    }
-    hasReader = false;
+  function begin() {
+    const keys = new Set<string>();
+    const found = last.then(() => {
+      if (next?.keys === keys) next = null;
+      return read([...keys]);
+    });
+    last = found.catch(() => undefined);
+    return { keys, found };
   }
 
-  return (key) => {
-    const request = waiting.get(key) ?? newRequest<T>();
-    waiting.set(key, request);
-    if (!hasReader) void readWaiting();
-    return request.answer;
+  return async (key) => {
+    if (next === null || next.keys.size === KEYS_MAX) next = begin();
+    next.keys.add(key);
+    return (await next.found).get(key) ?? null;
   };
 }
 
@@ -84,13 +71,4 @@ export function rememberReads<T>(
       remembered.clear();
     },
   };
-}
-
-function newRequest<T>(): Request<T> {
-  let resolve: Request<T>['resolve'] = () => undefined;
-  let reject: Request<T>['reject'] = () => undefined;
-  const answer = new Promise<T | null>((resolved, rejected) => {
-    [resolve, reject] = [resolved, rejected];
-  });
-  return { answer, resolve, reject };
 }

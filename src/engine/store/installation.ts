@@ -1,4 +1,4 @@
-/** How a database is identified on NATS, and its newest migration. */
+/** How a database is identified on NATS. */
 
 import type { Uuid } from '../domain/ids.ts';
 import { type DatabaseLabel, NO_NAMESPACE } from '../domain/namespace.ts';
@@ -20,16 +20,4 @@ export async function recordNamespace(database: Queryable, namespace: string | n
 export async function readDatabaseLabel(database: Queryable, url: string): Promise<DatabaseLabel> {
   const { rows } = await database.query<{ id: Uuid }>('select database_id as id from installation');
   return { id: (rows[0] as { id: Uuid }).id, address: addressOf(url) };
-}
-
-/** The number of the newest applied migration; 0 if there is none or the database is not Vigie's. Reads few rows. */
-export async function readNewestMigration(database: Queryable): Promise<number> {
-  const { rows } = await database.query<{ isOurs: boolean }>(
-    `select to_regclass('schema_migrations') is not null as "isOurs"`,
-  );
-  if (rows[0]?.isOurs !== true) return 0;
-  const newest = await database.query<{ name: string }>(
-    'select name from schema_migrations order by name desc limit 1',
-  );
-  return Number.parseInt(newest.rows[0]?.name ?? '0', 10);
 }

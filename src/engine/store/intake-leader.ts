@@ -13,11 +13,10 @@
  * first verifies its term, which also prevents the next term from beginning before the transaction has ended.
  */
 
-import type { Socket } from 'node:net';
 import pg from 'pg';
 import { startTask, type Task } from '../actor/task.ts';
 import type { Queryable } from './database.ts';
-import { databaseServers, endSession } from './database-servers.ts';
+import { createSession, databaseServers } from './database-servers.ts';
 import { IS_LIVING } from './instances.ts';
 import { beginSession, TRANSACTION_IDLE_MAX_MS } from './session-settings.ts';
 
@@ -74,18 +73,7 @@ export async function openLeaderSession(
   url: string,
   onTransientError: (what: string, error: Error) => void = () => undefined,
 ): Promise<LeaderSession> {
-  const servers = databaseServers(url);
-  let socket: Socket | undefined;
-  const client = new pg.Client({
-    stream: (options?: { readonly ssl?: unknown }) => {
-      socket = servers.openSocket(options);
-      return socket;
-    },
-    connectionString: servers.url,
-    connectionTimeoutMillis: ANSWER_MAX_MS,
-    query_timeout: ANSWER_MAX_MS,
-    application_name: 'vigie leader',
-  });
+  const { client, end } = createSession(databaseServers(url), 'vigie leader', ANSWER_MAX_MS);
   let isLost = false;
   const lose = (): void => {
     isLost = true;
@@ -97,7 +85,7 @@ export async function openLeaderSession(
     // Heartbeats do not wait for the disk, because losing one in a crash of PostgreSQL does no harm.
     await beginSession(client, { idle_session_timeout: SILENCE_ALONE_MAX_MS, synchronous_commit: 'off' });
   } catch (error) {
-    socket?.destroy();
+    void end();
     throw error;
   }
   return {
@@ -123,7 +111,7 @@ export async function openLeaderSession(
     async close() {
       heartbeat.stop();
       lose();
-      await endSession(client, socket, ANSWER_MAX_MS);
+      await end();
     },
   };
 }

@@ -1,5 +1,4 @@
 /**
-/**
  * The median prices of markets (decisions, section 3), for `withCoherentPrice` and for `marketDifference`. PostgreSQL
  * computes them from the summaries of properties. Alerts, explanations and previews keep the few thousand rows in
  * memory.
@@ -31,7 +30,7 @@ const PLACED = ['insee_code', WHOLE_CITY, 'department_code']
   .join(' union all ');
 
 /**
- * /** A market that no longer has a median keeps its row, because explanations show since when. The statement scans all
+ * A market that no longer has a median keeps its row, because explanations show since when. The statement scans all
  * summaries once, which takes a second for 200,000. An index on prices would cost more, because every change would
  * update it.
  */

@@ -103,7 +103,7 @@ function refusalOf(
 
 /**
  * Makes the next attempt of each delivery due now, and resolves with the due deliveries. The candidates must be locked
- * and may be sent. A first attempt keeps its position. At a new endpoint other deliveries may hold it back, so the next
+ * and not refused. A first attempt keeps its position. At a new endpoint other deliveries may hold it back, so the next
  * claim decides about it and about the deliveries that waited for it. If a delivery is being sent, the new series
  * begins after the current attempt, and the row keeps its endpoint until then. With `recoveryId`, the rows name that
  * recovery until it has counted the outcomes, and wait behind the endpoint's other retries. Served by the primary keys.

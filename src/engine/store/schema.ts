@@ -78,6 +78,11 @@ export async function assertNotFormer(database: Pick<pg.Client, 'query'>): Promi
   assertFirst(await readRun(database));
 }
 
+/** The number of the newest applied migration; 0 if there is none or the database is not Vigie's. */
+export async function readNewestMigration(database: Pick<pg.Client, 'query'>): Promise<number> {
+  return numberOf((await readRun(database)).at(-1) ?? '0');
+}
+
 /**
  * Until the first release, the initial migration is edited in place, so its name ends with a hash of its statements.
  * After the release it never changes.

@@ -1,8 +1,8 @@
 /**
- * Saved searches for their owner. Every statement names the client, so no client can see or change the searches of
- * another. The column `members` has only members that differ from their defaults. This saves two thirds of the bytes,
- * which determine how long the matcher takes to load a million searches. Therefore a default may change only together
- * with a migration that stores its old value in each search.
+ * Saved searches for their owner. A search is found only by its id and its client, so no client can see or change the
+ * searches of another. The column `members` has only members that differ from their defaults. This saves two thirds of
+ * the bytes, which determine how long the matcher takes to load a million searches. Therefore a default may change only
+ * together with a migration that stores its old value in each search.
  */
 
 import { randomBytes } from 'node:crypto';

@@ -56,10 +56,11 @@ async function findUsed(client: Queryable, categories: readonly SiteCategory[]):
   const { rows } = await client.query<{ readonly id: number }>(
     `select category.id from unnest($1::int[]) as category (id)
      where exists (
-       select from searches
+       select from searches,
+         lateral (select members union all select json_array_elements(members -> 'alternatives')) criteria (own)
        where deleted_at is null
-         and ((members -> 'includedSiteCategories')::jsonb @> to_jsonb(category.id)
-           or (members -> 'excludedSiteCategories')::jsonb @> to_jsonb(category.id)))`,
+         and ((own -> 'includedSiteCategories')::jsonb @> to_jsonb(category.id)
+           or (own -> 'excludedSiteCategories')::jsonb @> to_jsonb(category.id)))`,
     [categories.map(({ id }) => id)],
   );
   const used = new Set(rows.map(({ id }) => id));

@@ -103,8 +103,8 @@ export async function readWebhookSecret(database: Queryable, clientId: Uuid, id:
 }
 
 /**
- * Only this call returns the value of the secret. The older secrets expire `overlapHours` from now, or earlier. If the
- * client has the maximum number, nothing is changed, and the answer is null. Served by webhook_secrets_client.
+ * Only this call returns the value of the secret. The older secrets expire `overlapHours` from now, or earlier. With
+ * an overlap, a client that has the maximum number gets null, and nothing changes. Served by webhook_secrets_client.
  */
 export async function createWebhookSecret(
   database: Database,

@@ -1,50 +1,47 @@
 /** `/searches/{id}/explanation` and `/explanations` (decisions, section 11): why a property is or is not a match. */
 
 import type Router from '@koa/router';
-import { criterionReason, type Evaluation, shortValues } from '../../engine/domain/criteria.ts';
+import { criterionReason, shortValues } from '../../engine/domain/criteria.ts';
 import type { Language } from '../../engine/domain/criterion-words.ts';
-import type { SearchNumber, Uuid } from '../../engine/domain/ids.ts';
+import type { SearchNumber } from '../../engine/domain/ids.ts';
 import { propertyIri } from '../../engine/domain/property-document.ts';
-import type { RetentionDays } from '../../engine/domain/retention.ts';
-import { followPoints } from '../../engine/maintenance/followed-points.ts';
-import { NO_POINTS } from '../../engine/matching/points/poi-index.ts';
-import { followMedians } from '../../engine/store/market-medians.ts';
 import { findStoredProperty, type WantedProperty } from '../../engine/store/property-summaries.ts';
 import { principalOf } from '../../rest/auth.ts';
 import { acceptable, answer } from '../../rest/content.ts';
 import type { ApiDependencies } from '../../rest/dependencies.ts';
 import { collection, identityOf, offsetOf } from '../../rest/hydra.ts';
 import type { QueryLimiter } from '../../rest/limits.ts';
-import { Problem } from '../../rest/problem.ts';
-import { PAGING, readQuery, referenceParameter, textParameter } from '../../rest/query.ts';
+import { notFound, Problem } from '../../rest/problem.ts';
+import { ADVERT_URL, PAGING, readQuery, referenceParameter } from '../../rest/query.ts';
 import { searchIri } from '../../rest/search-document.ts';
 import { ownSearch } from '../../rest/searches.ts';
-import { languageOf, REFUSALS } from '../../rest/sentences.ts';
-import { type Explaining, explainPair, matchReasonOf, reasonSentence, type Subject, subjectOf } from './explanation.ts';
-import type { PairReason } from './pair-history.ts';
+import { languageOf, REFUSALS, THINGS } from '../../rest/sentences.ts';
+import {
+  type Explaining,
+  type Explanation,
+  explainingOf,
+  explainPair,
+  matchReasonOf,
+  reasonSentence,
+  type Subject,
+  subjectOf,
+} from './explanation.ts';
 import { queriesOf } from './queries.ts';
-
-/** Below the limit of Node.js for the request line and headers, 16 KiB in total. */
-const URL_LENGTH_MAX = 15_000;
 
 export const EXPLANATION_PARAMETERS = {
   property: referenceParameter('The property: its UUID or IRI.', 'documents/properties'),
   advert: referenceParameter('One of its adverts: the UUID.', 'adverts'),
-  url: textParameter('The URL of one of its adverts on the portal; the part after # is ignored.', URL_LENGTH_MAX),
+  url: ADVERT_URL,
 } as const;
 
 export const EXPLANATION_LIST_PARAMETERS = { ...EXPLANATION_PARAMETERS, ...PAGING } as const;
 
-const KEPT_FOR_EVER: RetentionDays = { events: 0, deliveries: 0, expired: 0 };
-
 export function explanationRoutes(router: Router, dependencies: ApiDependencies, limiter: QueryLimiter): void {
-  const { settings, reference, retentionDays = KEPT_FOR_EVER, now } = dependencies;
+  const { settings, reference, now } = dependencies;
   const { database } = limiter;
+  const { retentionDays } = settings;
   const askQuery = queriesOf(dependencies.askThread);
-  const medians = followMedians(database, (code) => reference.nameOf(code)).renew;
-  const followedPoints = followPoints(database);
-  const { pointsOfInterest: points = () => NO_POINTS } = dependencies;
-  const explaining: Explaining = { database, reference, retentionDays, now, medians, followedPoints, points };
+  const explaining = explainingOf({ database, reference, retentionDays, now }, dependencies.pointsOfInterest);
 
   router.get('/searches/:id/explanation', acceptable, async (ctx) => {
     const query = readQuery(ctx, EXPLANATION_PARAMETERS);
@@ -54,7 +51,7 @@ export function explanationRoutes(router: Router, dependencies: ApiDependencies,
       const { number } = await ownSearch(ctx, limiter);
       return explain(number, await findSubject(query, explaining), language, explaining);
     });
-    if (explanation === null) throw new Problem(404, REFUSALS.noSearch);
+    if (explanation === null) throw notFound(THINGS.search);
     answer(ctx, explanation);
   });
 
@@ -99,26 +96,12 @@ export async function explain(
   language: Language,
   explaining: Explaining,
 ): Promise<object | null> {
-  const explained = await explainPair(number, subject, explaining);
-  if (explained === null) return null;
-  const { match, deliveries } = explained;
-  const propertyUuid = subject.stored.state.uuid;
-  const found = { matchId: match?.matchId ?? null, deliveryIds: deliveries.map(({ id }) => id) };
-  const shown = { ...explained, ...found, propertyUuid };
-  return explanationDocument(shown, language);
+  const explanation = await explainPair(number, subject, explaining);
+  return explanation && explanationDocument(explanation, language);
 }
 
-export interface Explained {
-  readonly searchId: Uuid;
-  readonly propertyUuid: Uuid;
-  readonly evaluations: readonly Evaluation[];
-  readonly matchId: Uuid | null;
-  readonly reasons: readonly PairReason[];
-  readonly deliveryIds: readonly Uuid[];
-}
-
-export function explanationDocument(explained: Explained, language: Language): object {
-  const { searchId, propertyUuid, evaluations, matchId, reasons, deliveryIds } = explained;
+export function explanationDocument(explanation: Explanation, language: Language): object {
+  const { searchId, propertyUuid, evaluations, match, reasons, deliveries } = explanation;
   return {
     ...identityOf('Explanation', `${searchIri(searchId)}/explanation?property=${propertyUuid}`),
     search: searchIri(searchId),
@@ -130,13 +113,13 @@ export function explanationDocument(explained: Explained, language: Language): o
       holds: evaluation.holds,
       reason: criterionReason(evaluation, language),
     })),
-    match: matchId === null ? null : `/matches/${matchId}`,
+    match: match && `/matches/${match.matchId}`,
     matchReason: matchReasonOf(reasons, evaluations, language),
     matchReasons: reasons.map((reason) => ({
       code: reason.code,
       at: reason.at?.toISOString() ?? null,
       reason: reasonSentence(reason, language),
     })),
-    deliveries: deliveryIds.map((id) => `/deliveries/${id}`),
+    deliveries: deliveries.map(({ id }) => `/deliveries/${id}`),
   };
 }

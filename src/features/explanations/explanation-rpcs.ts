@@ -1,15 +1,12 @@
 /** Explanations for operators, as in REST: of one search, or of every search of a client that a property satisfies. */
 
-import { followPoints } from '../../engine/maintenance/followed-points.ts';
 import { NO_POINTS } from '../../engine/matching/points/poi-index.ts';
-import { followMedians } from '../../engine/store/market-medians.ts';
 import { readAnySearch } from '../../engine/store/pairs.ts';
 import type { Rpcs } from '../../grpc/call.ts';
-import type { AdminDependencies } from '../../grpc/dependencies.ts';
 import { notFound } from '../../grpc/errors.ts';
 import { clientIdOf, findNamedProperty, uuidOfName } from '../../grpc/names.ts';
 import { pageOfList } from '../../grpc/paging.ts';
-import { type Explaining, subjectOf } from './explanation.ts';
+import { explainingOf, subjectOf } from './explanation.ts';
 import { explain } from './explanation-routes.ts';
 import { queriesOf } from './queries.ts';
 
@@ -22,7 +19,7 @@ export const EXPLANATION_RPCS = {
     const { database } = dependencies;
     const search = await readAnySearch(database, uuidOfName('search', 'searches', request.search));
     if (search === null) throw notFound('Search', request.search);
-    const explaining = explainingOf(dependencies);
+    const explaining = explainingOf(dependencies, () => NO_POINTS);
     const subject = await subjectOf(await findNamedProperty(request, database), explaining);
     const explanation = await explain(search.number, subject, LANGUAGE, explaining);
     if (explanation === null) throw notFound('Search', request.search);
@@ -31,7 +28,7 @@ export const EXPLANATION_RPCS = {
   async explainProperty(request, dependencies) {
     const { database } = dependencies;
     const clientId = await clientIdOf('client', request.client, database);
-    const explaining = explainingOf(dependencies);
+    const explaining = explainingOf(dependencies, () => NO_POINTS);
     const subject = await subjectOf(await findNamedProperty(request, database), explaining);
     const askQuery = queriesOf(dependencies.askThread);
     const { markets: _, ...facts } = subject.facts;
@@ -46,9 +43,3 @@ export const EXPLANATION_RPCS = {
     return { explanationsJson, nextPageToken, totalSize: satisfied.length };
   },
 } satisfies Rpcs;
-
-function explainingOf({ database, reference, retentionDays, now }: AdminDependencies): Explaining {
-  const medians = followMedians(database, reference.nameOf).renew;
-  const followedPoints = followPoints(database);
-  return { database, reference, retentionDays, now, medians, followedPoints, points: () => NO_POINTS };
-}

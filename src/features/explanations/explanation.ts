@@ -17,12 +17,14 @@ import type { PropertyFacts } from '../../engine/domain/property-facts.ts';
 import { factsOf, summaryOf } from '../../engine/domain/property-summary.ts';
 import { horizonsOf, type RetentionDays } from '../../engine/domain/retention.ts';
 import { criteriaOf, type SiteCategoryName } from '../../engine/domain/search.ts';
-import type { FollowedPoints } from '../../engine/maintenance/followed-points.ts';
+import { type FollowedPoints, followPoints } from '../../engine/maintenance/followed-points.ts';
 import type { PointIndex } from '../../engine/matching/points/poi-index.ts';
 import type { Reference } from '../../engine/reference/communes.ts';
 import type { Queryable } from '../../engine/store/database.ts';
 import { type AdminDelivery, listPairDeliveries } from '../../engine/store/delivery-admin.ts';
+import { followMedians } from '../../engine/store/market-medians.ts';
 import { siteCategoryNames } from '../../engine/store/site-categories.ts';
+import type { ApiDependencies } from '../../rest/dependencies.ts';
 import { withDistances, withNames } from './nearby-points.ts';
 import { type PairReason, type PairReasonCode, pairReasons, type SearchVersion } from './pair-history.ts';
 import {
@@ -44,6 +46,16 @@ export interface Explaining {
   readonly points: () => PointIndex;
   readonly retentionDays: RetentionDays;
   readonly now: () => Date;
+}
+
+/** Follows the medians and the points of interest from now on. `points`: those with names. */
+export function explainingOf(
+  sources: Pick<ApiDependencies, 'database' | 'reference' | 'now'> & Pick<Explaining, 'retentionDays'>,
+  points: () => PointIndex,
+): Explaining {
+  const { database, reference, retentionDays, now } = sources;
+  const medians = followMedians(database, (code) => reference.nameOf(code)).renew;
+  return { database, reference, retentionDays, now, medians, followedPoints: followPoints(database), points };
 }
 
 /** A property with the data that all its explanations share. */
@@ -70,9 +82,10 @@ export async function subjectOf(stored: StoredProperty, explaining: Explaining):
 
 export interface Explanation {
   readonly searchId: Uuid;
+  readonly propertyUuid: Uuid;
   readonly evaluations: readonly Evaluation[];
-  readonly match: PairRow | null;
-  readonly deliveries: readonly AdminDelivery[];
+  readonly match: Pick<PairRow, 'matchId'> | null;
+  readonly deliveries: readonly Pick<AdminDelivery, 'id'>[];
   readonly reasons: readonly PairReason[];
 }
 
@@ -111,7 +124,7 @@ export async function explainPair(
     areDeliveriesKept:
       match === null || deliveries.length > 0 || kept.deliveries === null || match.updatedAt >= kept.deliveries,
   });
-  return { searchId: search.id, evaluations, match, deliveries, reasons };
+  return { searchId: search.id, propertyUuid: stored.state.uuid, evaluations, match, deliveries, reasons };
 }
 
 function pastOf({ stored, reading, facts, medians, recorded }: Subject, horizon: Date | null) {

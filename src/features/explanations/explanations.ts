@@ -92,7 +92,7 @@ const margin = z.int().meta({
 
 const WiderSearch = z.strictObject({
   criterion: z.enum(CRITERION_NAMES).meta({
-    description: 'The criterion that is left out; `liveAdvert` stands for the excluded site categories.',
+    description: 'The criterion that is left out; `liveAdvert`: the excluded site categories and publishers.',
   }),
   satisfiedNow: z.int().meta({ description: 'Number of properties that satisfy the other criteria.' }),
   margin,
@@ -124,7 +124,7 @@ const FoundProperty = z.strictObject({
   ...PropertyDocument.shape,
   ...identity('FoundProperty'),
   match: link('Match', 'The match; null if there is no match.').nullable(),
-  matchedAt: dateTimeOrNull('When the match began; null if there is no match.'),
+  matchedAt: dateTimeOrNull('When the match began or was first notified; null if there is no match.'),
   satisfiedSince: dateTimeOrNull(
     'Time of its creation, or of the last price or surface change that made it satisfy the search; null while it ' +
       'does not.',
@@ -139,8 +139,8 @@ const EXPLANATION_CONTRACT: Contract = {
       parameters: PREVIEW_PARAMETERS,
       status: 200,
       details:
-        'What a search would find, without saving it: how many properties satisfy it now, how many began to satisfy ' +
-        'it on each of the last days, the newest of them, and how many would satisfy it without each criterion. ' +
+        'What a search would find, without saving it: how many properties satisfy it now, how many of these began ' +
+        'on each of the last days, the newest of them, and how many would satisfy it without each criterion. ' +
         'Exact for up to 20,000 candidate properties; above that, the figures come from a sample, and `estimated` is ' +
         'true. At most two queries of a client run at a time.',
     }),
@@ -205,8 +205,8 @@ function examples({ at, ids, property, reference }: Samples): Readonly<Record<st
       {
         searchId: ids.search,
         propertyUuid: property,
-        matchId: ids.match,
-        deliveryIds: [ids.delivery],
+        match: { matchId: ids.match },
+        deliveries: [{ id: ids.delivery }],
         evaluations,
         reasons: [
           { code: 'began-with-advert', at },
@@ -252,7 +252,7 @@ export const explanations: Feature = {
   estimate: createMatchEstimator,
 };
 
-/** Size of the sample. Also the estimate for a search without criteria if no property is stored. */
+/** Maximum size of the sample. Also the estimate for every search without criteria. */
 const SAMPLE_MAX = 1_000;
 /** Number of properties whose texts are read: folding a text costs more than evaluating all other criteria. */
 const TEXTS_MAX = 100;
@@ -272,10 +272,10 @@ interface Sample {
 }
 
 /**
- * Estimates how many of 1,000 adverts a new search will match, by evaluating it against the first thousand properties
- * of the sample. Distances to points of interest that are not stored with them count as unknown. The leader corrects a
- * client's totals with a sample of adverts (store/search-totals.ts). Resolves when the sample is in memory; the sample
- * is read again after a minute.
+ * Estimates how many of 1,000 adverts a new search will match, by evaluating it against the first properties in sample
+ * order, at most 1,000. Distances to points of interest that are not stored with them count as unknown. The leader
+ * corrects a client's totals with a sample of adverts (store/search-totals.ts). Resolves when the sample is in memory;
+ * the sample is read again after a minute.
  */
 export function createMatchEstimator(
   database: Queryable,

@@ -35,7 +35,7 @@ export interface FoundOrder {
 
 /** Parameters of a client's request. */
 export interface AskedProperties extends FoundOrder {
-  /** Lists the properties with this mark, whether they satisfy the search or not; null lists those that are not hidden. */
+  /** Lists the properties with this mark, whether they satisfy the search or not; null: those that are not hidden. */
   readonly mark: MarkState | null;
   /** Words that the texts must contain, each in any of its forms; null for no condition. */
   readonly text: string | null;

@@ -69,7 +69,7 @@ export async function previewFigures(
   const anywhere = isPlaced ? await countAnywhere(withoutCriterion(criteria, placing), tools) : null;
   const here = estimate(tally.counts.satisfied, weight);
   const dates = lastDays(now, days);
-  // Retention may have removed the first events, so the tally may contain an earlier day than the first remaining event.
+  // Retention may have removed the first events, so the tally may contain an earlier day than the first kept event.
   const firstDay = dayInParis((await readFirstEventAt(tools.database)) ?? now);
   const knownSince = [firstDay, ...tally.startedOn.keys()].reduce((one, other) => (one < other ? one : other));
   const isCut = knownSince > (dates[0] as string);

@@ -1,8 +1,8 @@
 /**
  * Reads the summaries of live properties that satisfy a search or nearly do. PostgreSQL selects by location and
- * excludes properties that fail two of the criteria that have columns; it may return too many properties, never too
- * few, and `domain/criteria` evaluates them. Results are in sample order, so that a part is a fair sample of the whole.
- * Sample order is a circle of hashes whose start changes every hour, so that later queries sample other properties.
+ * excludes properties that fail too many of the criteria that have columns; it may return too many properties, never
+ * too few, and `domain/criteria` evaluates them. Results are in sample order, except for `scanChanged`: a part is a
+ * fair sample. Sample order is a circle of hashes whose start changes every hour, so that later queries sample others.
  */
 
 import { hasAreas, NOWHERE_CODE } from '../../engine/domain/areas.ts';
@@ -54,7 +54,7 @@ const WORDS_COMPARED_MAX = 4_000_000;
 const PORTION_ROWS = 500;
 
 const EVENTS_AT_ONCE = 1_000;
-/** Maximum number of events read to find them, because a few properties may change all the time. */
+/** Maximum number of events read to find changed properties, because a few properties may change all the time. */
 const EVENTS_MAX = 100_000;
 /** The largest bigint of PostgreSQL. */
 const LAST_EVENT_ID = String(2n ** 63n - 1n);
@@ -100,9 +100,9 @@ export function namesAreas({ areas, alternatives }: Criteria): boolean {
 
 /**
  * Candidates in the areas (`namesAreas`) that may fail at most `failuresMax` criteria, or a sample if there are very
- * many. Only keys are sorted. Summaries are fetched by portion, because they are wide and many are never needed. Sorting
- * by an expression keeps PostgreSQL from scanning all properties in sample order. Served by property_summaries_keys
- * (communes, departments, zip codes) and property_summaries_location (circles, polygons).
+ * many. Only keys are sorted. Summaries are fetched by portion, because they are wide and many are never needed. To
+ * sort by an expression keeps PostgreSQL from scanning all properties in sample order. Served by
+ * property_summaries_keys (communes, departments, zip codes) and property_summaries_location (circles, polygons).
  */
 export async function scanAreas(
   { database, sampleStart }: SampledDatabase,
@@ -235,7 +235,7 @@ async function readSummaries(
 const KEYS = 2 ** 32;
 
 const HOUR_MS = 3_600_000;
-/** Odd, so that consecutive hours start far apart and no start repeats within 2³² hours (Knuth, The Art, 6.4). */
+/** 2³² by the golden ratio: consecutive hours start far apart. Odd: no start repeats within 2³² hours (Knuth, 6.4). */
 const HOUR_STEP = 2_654_435_769;
 
 /** Sample key at which the samples of an hour start. */

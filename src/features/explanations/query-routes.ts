@@ -28,7 +28,7 @@ import {
   readQuery,
   textParameter,
 } from '../../rest/query.ts';
-import { readPreviewedSearch } from '../../rest/search-input.ts';
+import { readNewSearch } from '../../rest/search-input.ts';
 import { idOf, inputRules } from '../../rest/searches.ts';
 import { THINGS } from '../../rest/sentences.ts';
 import { integer } from '../../values.ts';
@@ -57,8 +57,7 @@ export function foundPropertyRoutes(
     const search = { clientId: principalOf(ctx).clientId, searchId: idOf(ctx, THINGS.search) };
     const requested = { ...search, ...orderOf(query), ...offsetOf(query), mark: query.mark, text: query.text };
     const { found, members } = await limiter.run(ctx, async (gone) => {
-      const listed = await askQuery('foundProperties', requested, gone);
-      if (listed === null) throw notFound(THINGS.search);
+      const listed = (await askQuery('foundProperties', requested, gone)) ?? notFound(THINGS.search);
       return { found: listed, members: await documentsOf(listed, { database, reference }) };
     });
     const parameters = FOUND_PROPERTY_PARAMETERS;
@@ -159,7 +158,7 @@ export function previewRoutes(router: Router, dependencies: ApiDependencies, lim
   router.post('/searches/preview', acceptable, jsonBody, async (ctx) => {
     const { days, sample, places } = readQuery(ctx, PREVIEW_PARAMETERS);
     const figures = await limiter.run(ctx, async (gone) => {
-      const members = await readPreviewedSearch(ctx.request.body, inputRules(ctx, dependencies));
+      const members = await readNewSearch(ctx.request.body, inputRules(ctx.state.baseUrl, dependencies), false);
       const most = { sampleMax: sample, placesMax: places };
       return askQuery('preview', { members, days, ...most, now: dependencies.now() }, gone);
     });

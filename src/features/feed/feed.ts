@@ -13,7 +13,7 @@ import { bodyOf, hasContacts } from '../../engine/domain/routing.ts';
 import type { Feature } from '../../feature.ts';
 import { keptForScrapes } from '../../metrics.ts';
 import { principalOf, requireKeyStill } from '../../rest/auth.ts';
-import { acceptable, answerUntagged, goneOf } from '../../rest/content.ts';
+import { acceptable, answerJson, goneOf } from '../../rest/content.ts';
 import type { ApiDependencies } from '../../rest/dependencies.ts';
 import { dateTime, identity, integer, link, list, text, uuid } from '../../rest/description/field-schemas.ts';
 import { linkNext } from '../../rest/hydra.ts';
@@ -84,9 +84,9 @@ interface FeedRequest {
 function feedRoute(router: Router, dependencies: ApiDependencies): void {
   const { database, settings, onFeed, onKeyChange, ending } = dependencies;
   const waits = createFeedWaits(ending);
-  onFeed?.(waits.wake);
+  onFeed(waits.wake);
   // The change may have revoked the client's last key.
-  onKeyChange?.(() => waits.wake(null));
+  onKeyChange(() => waits.wake(null));
   const polls = new ConcurrencyLimit(LIMITED.feedPolls, {
     perClientMax: WAITING_PER_CLIENT_MAX,
     allMax: Math.max(1, Math.floor(settings.connectionsMax / 2)),
@@ -172,7 +172,7 @@ function answerPage(ctx: Context, { scope, after }: FeedRequest, page: Page, key
   next.set('after', cursorAt(upTo));
   linkNext(ctx, `${ctx.path}?${next.toString()}`);
   ctx.set('Cache-Control', 'no-store');
-  answerUntagged(ctx, feedJson(items, cursorAt(upTo)));
+  answerJson(ctx, feedJson(items, cursorAt(upTo)), 200, null);
 }
 
 function outdated(why: Sentence, bounds: FeedBounds, scope: FeedScope, key: Buffer): Problem {
@@ -196,7 +196,7 @@ function feedItemJson(delivery: Omit<FedDelivery, 'position'>, cursor: string): 
   return `${members.slice(0, -1)},"context":${context ?? 'null'},${more.slice(1, -1)},"body":${body}}`;
 }
 
-/** Pause before the next read after an announcement, because earlier transactions may still run. The pause doubles. */
+/** First pause after the read that an announcement caused: earlier transactions may still run. The pause doubles. */
 const POLL_FIRST_MS = 20;
 /** Maximum pause, because an announcement may be lost. */
 const POLL_MAX_MS = 5_000;
@@ -209,7 +209,7 @@ interface Poll {
 }
 
 /** The waiting long polls by client, and functions that wake them. */
-function createFeedWaits(ending: AbortSignal = new AbortController().signal) {
+function createFeedWaits(ending: AbortSignal) {
   const polls = new Map<Uuid, Set<Poll>>();
   const notifyAll = (clientIds: Iterable<Uuid>): void => {
     for (const id of clientIds) {

@@ -6,7 +6,7 @@ const ISO = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?))?(Z|[+-]\d
 const TIME = '(?:(?:T| (?:à )?)(?<hour>\\d{1,2})[:h](?<minute>\\d\\d)(?::(?<second>\\d\\d))?)?';
 const DAY_FIRST = new RegExp(`^(?<dd>\\d{1,2})([/.-])(?<MM>\\d{1,2})\\2(?<yyyy>\\d{4})${TIME}$`);
 
-/** `written`: an order such as `MM/dd/yyyy`, optionally followed by a time. Null if it does not name day, month and year once each. */
+/** `written`: an order such as `MM/dd/yyyy`, with or without a time. Null unless it has day, month and year once. */
 export function dateForm(written: string): RegExp | null {
   const order = written.replace(/[T ]HH:mm(?::ss)?$/, '');
   const parts = order.match(/yyyy|MM|dd|[\p{L}\d]/gu) ?? [];
@@ -19,7 +19,7 @@ export function dateForm(written: string): RegExp | null {
   return new RegExp(`^${day}${TIME}$`);
 }
 
-/** A date without a time is midnight in UTC. An ISO 8601 time without an offset is in UTC; any other time is in Paris time. */
+/** A date without a time is midnight in UTC. ISO 8601 times without an offset are in UTC, other times in Paris time. */
 export function instantOf(text: string, form = DAY_FIRST): string | undefined {
   const [, date, time = '00:00:00', offset = 'Z'] = ISO.exec(text) ?? [];
   if (date !== undefined) return utcOf(date, time, offset)?.toISOString();

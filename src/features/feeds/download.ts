@@ -1,7 +1,7 @@
 /**
- * Downloads a source's file to disk, with limits on size, duration, rate and redirects. Every address, including those
- * of redirects, must be public: agencies supply the URLs and must not reach the internal network. User and password are
- * sent only to the named host and never appear in a message.
+ * Downloads a source's file to disk, with limits on size, duration, rate and redirects. Unless private networks are
+ * allowed, every address, including those of redirects, must be public: agencies supply the URLs and must not reach the
+ * internal network. User and password are sent only to the named host and never appear in a message.
  */
 
 import { createWriteStream } from 'node:fs';
@@ -41,7 +41,7 @@ const RATE_CHECK_EVERY_MS = 60_000;
 /** Minimum rate of the download, measured from the request on. */
 const BYTES_PER_SECOND_MIN = 1_024;
 
-/** Null if the server answers that the file still has `version`. Throws `SnapshotRefusedError` with the reason for a failure. */
+/** Null if the server answers that the file still has `version`. Throws `SnapshotRefusedError` with the reason. */
 export async function download(
   url: string,
   version: string | null,

@@ -1,7 +1,7 @@
 /** Derives the ids of an advert from its source and reference, and its content as the JSON of a message. */
 
 import { createHash } from 'node:crypto';
-import { type Uuid, uuidOf } from '../../engine/domain/ids.ts';
+import { type Uuid, uuidOfHex } from '../../engine/domain/ids.ts';
 import { type FeedContent, known } from './feed-row.ts';
 
 /** The same reference of the same source gives the same ids on any machine: version 5 UUIDs (RFC 9562, section 5.5). */
@@ -22,8 +22,7 @@ function nameBasedUuid(name: string): Uuid {
   const bytes = createHash('sha1').update(NAMESPACE).update(name).digest().subarray(0, 16);
   bytes[6] = ((bytes[6] as number) & 0x0f) | 0x50;
   bytes[8] = ((bytes[8] as number) & 0x3f) | 0x80;
-  const hex = bytes.toString('hex');
-  return uuidOf(`${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`);
+  return uuidOfHex(bytes.toString('hex'));
 }
 
 /** The first 132 bits of the text's SHA-256. */
@@ -31,13 +30,13 @@ export function hashOf(text: string): string {
   return createHash('sha256').update(text).digest('base64url').slice(0, 22);
 }
 
-/** The members of the message other than kind and time, as JSON. Equal adverts give equal JSON. */
+/** The members of the message other than kind and time: JSON without its opening brace, equal for equal adverts. */
 export function contentJson({ property, advert }: FeedIdentity, content: FeedContent): string {
   const halves = { property: { uuid: property, ...content.property }, advert: { uuid: advert, ...content.advert } };
   return JSON.stringify(halves).slice(1);
 }
 
-/** Removes features that earlier versions did not read if the rest equals what was published, so that an upgrade causes no change. */
+/** Drops features that earlier versions did not read if the rest was published so: an upgrade causes no change. */
 export function asPublished(
   content: FeedContent,
   laterFeatures: readonly string[] | undefined,

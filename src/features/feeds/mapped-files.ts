@@ -87,7 +87,7 @@ function createStrayQuotes() {
       yield* rows.values();
       rows.clear();
     },
-    /** Rethrows errors in the header and errors of another kind. Throws `SnapshotRefusedError` if a line has too many. */
+    /** Rethrows errors of the header and of other kinds. Throws `SnapshotRefusedError` if a line has too many. */
     skip(error: CsvError | undefined): undefined {
       const isStray = error?.code === 'INVALID_OPENING_QUOTE' || error?.code === 'CSV_INVALID_CLOSING_QUOTE';
       if (!isStray || error.records === 0) throw error;

@@ -14,7 +14,7 @@ export function featuresOf(record: StatingRecord): readonly string[] {
   return [...FEATURES].filter(([field]) => record.has(field)).map(([, feature]) => feature);
 }
 
-/** Features that earlier versions did not read: terraces, fitted kitchens, and those denied by `NON` or 0 (`cave : non`). */
+/** Features that earlier versions did not read: terraces, fitted kitchens, and denials by `NON` or 0 (`cave : non`). */
 export function laterFeaturesOf(record: StatingRecord, stated: readonly string[]): readonly string[] {
   const terraces = record.has(NUMBER_OF_TERRACES) && !stated.includes('terrasse') ? ['terrasse'] : [];
   const kitchens = FITTED_KITCHENS.has(record.word(TYPE_OF_KITCHEN)) ? ['cuisine équipée'] : [];

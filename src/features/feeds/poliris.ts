@@ -1,4 +1,4 @@
-/** Poliris 4, the format of nearly all French portals: converts the fields of a record to members of the intake contract. */
+/** Poliris 4, the format of nearly all French portals: converts a record's fields to members of the intake contract. */
 
 import { isUtf8 } from 'node:buffer';
 import {
@@ -232,9 +232,9 @@ interface PolirisRecord {
 
 /**
  * Splits a Poliris file (`"value"!#"value"!#…`, one record per line) into records. Values may contain line breaks, so a
- * record ends once it has all its fields. The encoding is detected per record: programs write Windows-1252 or UTF-8, and
- * Windows-1252 text is hardly ever valid UTF-8. Throws `SnapshotRefusedError` if the file has another format or is cut
- * off.
+ * record ends once it has all its fields. The encoding is detected per record: programs write Windows-1252 or UTF-8,
+ * and Windows-1252 text is hardly ever valid UTF-8. Throws `SnapshotRefusedError` if the file has another format or is
+ * cut off.
  */
 async function* polirisRecords(bytes: AsyncIterable<Buffer>): AsyncGenerator<PolirisRecord> {
   let open: Line[] = [];

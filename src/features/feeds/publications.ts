@@ -70,8 +70,8 @@ export class SourceBusyError extends Error {
 }
 
 /**
- * Runs `work` while no other process reads the source. The lock belongs to the session, so it ends with the process, and
- * no transaction stays open.
+ * Runs `work` while no other process reads the source. The lock belongs to the session, so it ends with the process,
+ * and no transaction stays open.
  */
 export async function withSource<T>(database: Database, source: string, work: () => Promise<T>): Promise<T> {
   const client = await database.connect();

@@ -8,7 +8,7 @@ import { isUtf8 } from 'node:buffer';
 import { decodeHTMLStrict } from 'entities';
 import { SnapshotRefusedError } from './feed-row.ts';
 
-/** Noncharacters of Unicode: `DAMAGED` replaces undecodable bytes, `UNREADABLE` replaces characters that XML does not allow. */
+/** Noncharacters of Unicode: `DAMAGED` for undecodable bytes, `UNREADABLE` for characters that XML does not allow. */
 const DAMAGED = '\ufdd0';
 const UNREADABLE = '\ufdd1';
 export const DAMAGED_REASON = 'the advert contains bytes that are not valid in the encoding';

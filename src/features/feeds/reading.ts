@@ -1,4 +1,4 @@
-/** Reads a source once: parses its file into a snapshot, publishes it, and stores the results in the source's report. */
+/** Reads a source once: parses its file into a snapshot, publishes it, and stores the results in its report. */
 
 import { readFile, stat } from 'node:fs/promises';
 import { type FeedFormat, SnapshotRefusedError } from './feed-row.ts';

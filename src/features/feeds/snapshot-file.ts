@@ -65,7 +65,7 @@ function versionOf(stats: { readonly ino: bigint; readonly size: bigint; readonl
   return `${stats.ino}-${stats.size}-${stats.mtimeNs}`;
 }
 
-/** The file itself, or the newest file of a folder. Links, pipes and hidden files are ignored. Null if there is none. */
+/** The file itself, or the newest file of a folder, where links, pipes and hidden files are ignored; null if none. */
 export async function newestFile(path: string): Promise<{ readonly path: string; readonly version: string } | null> {
   const stats = await lstat(path, { bigint: true });
   if (!stats.isDirectory()) return { path, version: versionOf(stats) };

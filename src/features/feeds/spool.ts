@@ -1,4 +1,4 @@
-/** Planned messages of a snapshot, kept on disk until the whole snapshot has been read, so that a bad file publishes nothing. */
+/** Planned messages of a snapshot, kept on disk until all of it has been read, so that a bad file publishes nothing. */
 
 import { mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

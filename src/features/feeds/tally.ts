@@ -66,7 +66,7 @@ export function createTally() {
       const known = new Set(now.members.split(' '));
       for (const member of before.members.split(' ')) if (member !== '' && !known.has(member)) increase(missed, member);
     },
-    /** A sentence if most adverts of the source or of an agency have changed their price by more than a fifth; otherwise null. */
+    /** A sentence if most adverts of the source or an agency, at least three, change their price by over a fifth. */
     priceJumps(): string | null {
       const found = [...jumps].find(([, { of, count }]) => count >= JUMPS_REFUSED_FROM && count * 2 > of);
       if (found === undefined) return null;

@@ -1,8 +1,8 @@
 /**
  * E-mails to a client's notice address. They report endpoints that have been paused, or that have failed for half the
- * time that leads to a pause (decisions, section 6). One e-mail names all such endpoints of a client. A client gets at
- * most one an hour. Each notice is sent at least once, because endpoints are marked as notified afterwards. A failed
- * attempt is repeated an hour later.
+ * time that leads to a pause (decisions, section 6). One e-mail covers such endpoints of a client: it names the first
+ * 20 and counts the others. A client gets at most one an hour. Each notice is sent at least once, because endpoints are
+ * marked as notified afterwards. A failed attempt is repeated an hour later.
  */
 
 import { startTask } from '../../engine/actor/task.ts';
@@ -12,7 +12,7 @@ import { timeOrderedUuid, type Uuid } from '../../engine/domain/ids.ts';
 import type { MailLanguage } from '../../engine/domain/mail.ts';
 import { arrayLiteral } from '../../engine/store/array-literal.ts';
 import type { Queryable } from '../../engine/store/database.ts';
-import { isFaultOfItsOwn, isHalfDead } from '../../engine/store/endpoints.ts';
+import { isHalfDead } from '../../engine/store/endpoints.ts';
 import type { FeatureTask } from '../../feature.ts';
 import { both, inLanguage } from '../../languages.ts';
 import { messageBytes } from './mail-letter.ts';
@@ -29,7 +29,7 @@ export interface NoticeDependencies extends Pick<MailingDependencies, Shared> {
 }
 
 const CHECK_EVERY_MS = 60_000;
-/** The next e-mail, an hour later, names further endpoints. */
+/** Per check, over all clients. Later checks read the others: those of a client that got an e-mail, after an hour. */
 const ENDPOINTS_MAX = 1_000;
 const SHOWN_MAX = 20;
 const URL_LENGTH_MAX = 200;
@@ -92,7 +92,7 @@ interface DueNotice {
 const IS_NOTICE_DUE = `notice_address is not null
   and coalesce(notice_tried_at, '-infinity') < statement_timestamp() - interval '1 hour'`;
 
-/** Reads all endpoints if a notice of any client is due. */
+/** Scans all endpoints if a notice of any client is due. */
 async function readDueNotices(database: Queryable, pauseDays: number): Promise<readonly DueNotice[]> {
   const { rows } = await database.query<DueNotice>(
     `select c.id as "clientId", c.name as "clientName", c.notice_address as address, e.key, e.url,
@@ -101,8 +101,7 @@ async function readDueNotices(database: Queryable, pauseDays: number): Promise<r
      from clients c join endpoints e on length(e.key) = 32 and substr(e.key, 17, 8) = right(c.id::text, 8)
      where ${IS_NOTICE_DUE}
        and (e.failures_paused_at > coalesce(e.noticed_at, '-infinity')
-         or e.paused_at is null and e.failing_since > coalesce(e.noticed_at, '-infinity')
-           and ${isHalfDead('e', '$1')} and ${isFaultOfItsOwn('e')})
+         or e.failing_since > coalesce(e.noticed_at, '-infinity') and ${isHalfDead('e', '$1')})
      order by c.id, e.url limit ${ENDPOINTS_MAX}`,
     [pauseDays],
   );

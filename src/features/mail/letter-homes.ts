@@ -31,7 +31,7 @@ interface LetterHome {
 export interface LetterHomes {
   /** The homes of this page, in the order of the e-mail. */
   readonly homes: readonly LetterHome[];
-  /** The number of homes in the e-mail; 0 if they are no longer kept. */
+  /** The number of homes in the e-mail that the client has not hidden; 0 if they are no longer kept. */
   readonly count: number;
   /** From 1. */
   readonly page: number;

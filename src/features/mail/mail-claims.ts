@@ -53,8 +53,8 @@ const ITEMS_MAX = 5_000;
 const TOKEN_BYTES = 16;
 
 /**
- * Null if there is nothing to send: another instance has the e-mail, its items were cancelled, or the e-mail is
- * postponed to the next morning because the recipient or the client has reached the daily limit.
+ * Null if there is nothing to send: another process has the recipient, the items were cancelled, or the e-mail is
+ * postponed to the next morning because the mailbox or the client has reached the daily limit.
  */
 export async function claimMail(
   database: Database,
@@ -172,8 +172,8 @@ const OPEN = {
 
 /**
  * Decides each item. It is cancelled if its search or client is gone; if the search does not notify, was silenced after
- * the recording, sends no e-mails, or lacks a required consent; if the client has hidden the property; or if the
- * recipient wants no e-mails of the search. Otherwise the item is redirected to the search's current address, postponed
+ * the recording, sends no e-mails, has a refused address, or lacks a required consent; if the client has hidden the
+ * property; or if the recipient wants no e-mails of it. Otherwise the item is redirected to its new address, postponed
  * (also until the morning that the recipient chose), or claimed. The searches stay locked, so no attempt that
  * contradicts a change begins after the change was answered. A redirection also deletes a mail server's answers about
  * the former address. Served by the primary keys and `OPEN`.

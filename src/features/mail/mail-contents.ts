@@ -21,9 +21,9 @@ import type { MailLanguage } from '../../engine/domain/mail.ts';
 import { isLive, type StoredAdvert } from '../../engine/domain/property.ts';
 import { pricePerMeterOf, propertyDocument } from '../../engine/domain/property-document.ts';
 import type { SearchMembers } from '../../engine/domain/search.ts';
-import { type FitSources, type PresentFit, presentFit } from './mail-alternatives.ts';
 import { cut, type MailReason, NAME_LENGTH_MAX } from './mail-items.ts';
 import { cleanText } from './mail-words.ts';
+import { type FitSources, type PresentFit, presentFit } from './present-fit.ts';
 import { chargesOf } from './rental-charges.ts';
 
 /** A live advert of a property, as an e-mail shows it. */

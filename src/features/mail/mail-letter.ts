@@ -14,10 +14,10 @@ import { readStoredProperties } from '../../engine/store/properties.ts';
 import { siteCategoryNames } from '../../engine/store/site-categories.ts';
 import { type ClaimedItem, type ClaimedMail, uncountMail } from './mail-claims.ts';
 import { type MailEntry, type MailSources, mailEntry, type Notified, news } from './mail-contents.ts';
-import { comparesMarkets } from './mail-markets.ts';
 import { inOrder, type NewsKind } from './mail-order.ts';
 import { keepMail, type Leaves, readNotified } from './mail-outcomes.ts';
 import { entryBytes, type MailText, mailText, roomFor } from './mail-text.ts';
+import { comparesMarkets } from './present-fit.ts';
 import { type CityNames, namedSearch } from './search-words.ts';
 
 /** Runs work in the database, and repeats it until it succeeds. */

@@ -17,7 +17,7 @@ export interface MailNews<Item extends MailItem> {
   readonly kind: NewsKind;
 }
 
-/** Within each kind, the property that changed last comes first. Properties without news come last. */
+/** Price cuts: the largest comes first. Within other kinds: the last change. Properties without news come last. */
 export function inOrder<Item extends MailItem>(items: readonly Item[]): readonly MailNews<Item>[] {
   return [...itemsByProperty(items)]
     .map(([uuid, ofProperty]) => {

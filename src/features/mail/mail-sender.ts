@@ -5,6 +5,7 @@
  * the message is final. A refused login or sender is retried too, because an operator can correct it.
  */
 
+import { readFileSync } from 'node:fs';
 import SMTPConnection, { type SMTPConnectionAuth, type SMTPConnectionOptions } from 'nodemailer/lib/smtp-connection';
 import type { AttemptError, AttemptOutcome } from '../../engine/domain/delivery.ts';
 import { storable } from '../../engine/domain/text.ts';
@@ -14,10 +15,10 @@ export interface MailSenderOptions {
   readonly url: string;
   /** Milliseconds for a whole attempt; `MAIL_ATTEMPT_TIMEOUT_MS` when absent. */
   readonly timeoutMs?: number;
-  /** PEM of the only accepted authorities. If set, even a server on the loopback is verified. */
-  readonly authorities?: string;
+  /** PEM of the only accepted authorities. If set, STARTTLS is used even on the loopback. */
+  readonly authoritiesFile?: string | null;
   /** True to accept any certificate. */
-  readonly isInsecure?: boolean;
+  readonly isTlsInsecure?: boolean;
 }
 
 const MINUTE_MS = 60_000;
@@ -51,6 +52,7 @@ export interface MailSender {
 const CLOSE_TIMEOUT_MS = 1_000;
 const RESPONSE_HEAD_MAX = 2_048;
 
+/** Throws if the file of authorities cannot be read. */
 export function createMailSender(server: MailSenderOptions): MailSender {
   const { timeoutMs = MAIL_ATTEMPT_TIMEOUT_MS } = server;
   const { options, auth } = connectionOf(server, timeoutMs);
@@ -74,12 +76,12 @@ export async function checkMailServer(server: MailSenderOptions): Promise<string
   );
 }
 
-/** Certificates on the loopback are not verified: it cannot be intercepted, and they are often self-signed. */
-function connectionOf({ url, authorities, isInsecure = false }: MailSenderOptions, timeoutMs: number) {
+/** STARTTLS is not used on the loopback: it cannot be intercepted, and certificates there are often self-signed. */
+function connectionOf({ url, authoritiesFile, isTlsInsecure = false }: MailSenderOptions, timeoutMs: number) {
   const { protocol, hostname, port, username, password } = new URL(url);
   const host = hostname.replace(/^\[|\]$/g, '');
   const isLoopback = host === 'localhost' || host === '::1' || host.startsWith('127.');
-  const isUnverified = isLoopback && authorities === undefined;
+  const isUnverified = isLoopback && !authoritiesFile;
   const secure = protocol === 'smtps:';
   const auth: SMTPConnectionAuth | null =
     username === '' ? null : { user: decodeURIComponent(username), pass: decodeURIComponent(password) };
@@ -93,7 +95,7 @@ function connectionOf({ url, authorities, isInsecure = false }: MailSenderOption
     greetingTimeout: Math.min(timeoutMs, GREETING_TIMEOUT_MS),
     socketTimeout: Math.min(timeoutMs, SILENCE_TIMEOUT_MS),
     socketCloseTimeout: CLOSE_TIMEOUT_MS,
-    tls: { ...(authorities === undefined ? {} : { ca: authorities }), rejectUnauthorized: !isInsecure },
+    tls: { ...(authoritiesFile && { ca: readFileSync(authoritiesFile, 'utf8') }), rejectUnauthorized: !isTlsInsecure },
   };
   return { options, auth };
 }

@@ -134,8 +134,8 @@ export type MailWords = ReturnType<typeof wordsIn>;
 export const MAIL_WORDS: Readonly<Record<MailLanguage, MailWords>> = { fr: wordsIn('fr'), en: wordsIn('en') };
 
 /**
- * Removes characters that end a line, control a terminal, change the direction, or are half of a surrogate pair.
- * Returns an empty text if no visible character remains.
+ * Replaces characters that end a line, control a terminal, change the direction, or are half of a surrogate pair with
+ * spaces. Returns an empty text if no visible character remains.
  */
 export function cleanText(text: string): string {
   const clean = text

@@ -1,6 +1,5 @@
 /** Deliveries by e-mail. The engine decides which pairs are notified; this folder does everything else. */
 
-import { readFileSync } from 'node:fs';
 import { firstUuidAt, type Uuid } from '../../engine/domain/ids.ts';
 import type { MailLanguage } from '../../engine/domain/mail.ts';
 import { horizonsOf } from '../../engine/domain/retention.ts';
@@ -17,7 +16,7 @@ import { startEndpointNotices } from './endpoint-notices.ts';
 import { readOldestDue } from './mail-claims.ts';
 import { mailReasonsOf, type NewMailItem, newMailItems } from './mail-items.ts';
 import type { SettledMail } from './mail-outcomes.ts';
-import { checkMailServer, createMailSender, MAIL_ATTEMPT_TIMEOUT_MS, type MailSenderOptions } from './mail-sender.ts';
+import { checkMailServer, createMailSender, MAIL_ATTEMPT_TIMEOUT_MS } from './mail-sender.ts';
 import { startMailing } from './mailing.ts';
 import { morningAfter } from './mornings.ts';
 import { cityNamesOf } from './search-words.ts';
@@ -48,14 +47,14 @@ export const mail: Feature = {
   routes: unsubscribeRoutes,
   requeue: requeueMailItem,
   async checkServer({ mail }) {
-    return mail === null ? null : checkMailServer({ ...serverOf(mail), timeoutMs: CHECK_TIMEOUT_MS });
+    return mail === null ? null : checkMailServer({ ...mail, timeoutMs: CHECK_TIMEOUT_MS });
   },
   start(parts, gate) {
     const { config, log, metrics, pipelineDatabase, reference, supervisor, onTransientError } = parts;
     if (config.mail === null) return null;
     const { from, publicUrl } = config.mail;
     const language: MailLanguage = config.mailLanguage;
-    const sender = createMailSender(serverOf(config.mail));
+    const sender = createMailSender(config.mail);
     const drainTimeoutMs = config.attemptTimeoutMs;
     const shared = { database: pipelineDatabase, sender, from, language, drainTimeoutMs, gate, onTransientError };
     const medians = followMedians(pipelineDatabase);
@@ -91,21 +90,6 @@ export const mail: Feature = {
 };
 
 const CHECK_TIMEOUT_MS = 15_000;
-
-interface ServerSettings {
-  readonly url: string;
-  readonly authoritiesFile: string | null;
-  readonly isTlsInsecure: boolean;
-}
-
-/** Throws if the file of certificate authorities cannot be read. */
-function serverOf({ url, authoritiesFile, isTlsInsecure }: ServerSettings): MailSenderOptions {
-  return {
-    url,
-    ...(authoritiesFile === null ? {} : { authorities: readFileSync(authoritiesFile, 'utf8') }),
-    isInsecure: isTlsInsecure,
-  };
-}
 
 /** Every instance reports the same value: take the maximum over instances. */
 function measureMail(metrics: Metrics, database: Database): void {
@@ -195,8 +179,8 @@ export async function* removeMailItems(client: Queryable, before: Date): Batches
 }
 
 /**
- * Removes recipients without a link, except those with a choice. Reads each recipient and token; items by
- * mail_items_recipient.
+ * Removes recipients without a link, except those with a choice or a gathered item. Reads each recipient and token;
+ * items by mail_items_recipient.
  */
 export async function* removeMailRecipients(client: Queryable): Batches {
   const { rowCount } = await client.query(

@@ -2,7 +2,7 @@
 
 const MAIL_HOUR = 7;
 
-/** The first seven o'clock in Paris after the timestamp `at`: of any day, or of a Monday; null for an instant e-mail. */
+/** The first seven o'clock in Paris after the timestamp `at`, of any day or of a Monday; null for instant e-mails. */
 export function morningAfter(frequency: string, at: string): string {
   return `case ${frequency} when 'daily' then ${nextMorning('day', at)} when 'weekly' then ${nextMorning('week', at)} end`;
 }

@@ -63,6 +63,11 @@ const TEXTS = {
   quote: (text: string) => both(`“${text}”`, `« ${text} »`),
   from: (min: string) => both(`from ${min}`, `à partir de ${min}`),
   upTo: (max: string) => both(`up to ${max}`, `jusqu'à ${max}`),
+  /** For limits that may be negative. */
+  signed: {
+    from: (min: string) => both(`at least ${min}`, `au moins ${min}`),
+    upTo: (max: string) => both(`at most ${max}`, `au plus ${max}`),
+  },
   between: (min: string, max: string) => both(`${min} to ${max}`, `de ${min} à ${max}`),
   inCity,
   around: (km: string, place: string) =>
@@ -109,9 +114,9 @@ function criterionWords(members: CriterionMembers, names: PlaceNames, language: 
     labelled('areas', areasOf(members, 'included', names, words, list)),
     labelled('excludedAreas', areasOf(members, 'excluded', names, words, list)),
     ...plainCriteria('range').map((row) => {
-      const bounds = boundsOf(requestedRange(row, members), words, (value) =>
-        shownQuantity(value, row.words.unit, language),
-      );
+      const { unit } = row.words;
+      const phrases = unit === 'percent' ? { ...words, ...words.signed } : words;
+      const bounds = boundsOf(requestedRange(row, members), phrases, (value) => shownQuantity(value, unit, language));
       return bounds === '' ? '' : accepting(`${labelOf(row.words.what[language])}${colon}${bounds}`, row.name);
     }),
     ...plainCriteria('flag').map((row) => {
@@ -139,12 +144,19 @@ const SENTENCE_LENGTH_MAX = 120;
 /** Places that a sentence names. */
 const SENTENCE_PLACES_MAX = 3;
 
-/** `Appartement à Toulon, 3 pièces, jusqu'à 300 000 €`: the type, place, size and price that a search asks for. */
+/**
+ * `Appartement à Toulon, 3 pièces, jusqu'à 300 000 €`: the type, place, size and price that a search asks for. If it
+ * asks for none of these, its other criteria, so that recipients can tell their searches apart.
+ */
 function searchSentence(members: SearchMembers, names: CityNames, language: Language): string {
   const partsOf = (one: CriterionMembers) => sentenceParts(one, members, names, language);
   const either = alternativesOf(members).map((one) => partsOf(one).join(', '));
-  const parts = [...partsOf(members), either.filter((text) => text !== '').join(` ${WORDS[language].or} `)];
-  return cut(cleanText(parts.filter((part) => part !== '').join(', ')), SENTENCE_LENGTH_MAX);
+  // If one has no words here, a property may satisfy it without any of the others.
+  const parts = [...partsOf(members), either.includes('') ? '' : either.join(` ${WORDS[language].or} `)];
+  const named = parts.filter((part) => part !== '').join(', ');
+  const isGeneral = named === WORDS[language].anything;
+  const others = isGeneral ? searchWords(members, { ...names, siteCategory: () => null }, language).slice(1) : [];
+  return cut(cleanText(others.join(MAIL_WORDS[language].semicolon) || named), SENTENCE_LENGTH_MAX);
 }
 
 /** `members`: those of the search, or of an alternative. */

@@ -5,12 +5,11 @@
  */
 
 import type Router from '@koa/router';
-import type { Context, Middleware } from 'koa';
-import helmet from 'koa-helmet';
+import type { Context } from 'koa';
 import { parseUuid } from '../../engine/domain/ids.ts';
 import { gatherReads } from '../../engine/store/gathered-reads.ts';
 import { siteCategoryNames } from '../../engine/store/site-categories.ts';
-import { answerBytes } from '../../rest/content.ts';
+import { answerBytes, securedPage } from '../../rest/content.ts';
 import type { ApiDependencies } from '../../rest/dependencies.ts';
 import type { QueryLimiter } from '../../rest/limits.ts';
 import { readLetterHomes } from './letter-homes.ts';
@@ -25,14 +24,7 @@ const SEARCHES_MAX = 20;
 
 export function unsubscribeRoutes(
   router: Router,
-  {
-    database,
-    publicDatabase = database,
-    reference,
-    settings,
-    now,
-    keepChoice = async () => undefined,
-  }: ApiDependencies,
+  { database, publicDatabase, reference, settings, now, keepChoice = async () => undefined }: ApiDependencies,
   limiter: QueryLimiter,
 ): void {
   const find = gatherReads((tokens) => readLinks(publicDatabase, tokens));
@@ -92,18 +84,5 @@ function choiceOf({ query }: Context): Choice | null {
   return frequency === 'daily' || frequency === 'weekly' ? { kind: 'frequency', search: null, value: frequency } : null;
 }
 
-/** Forms may be sent only to the page's own origin, and the page loads nothing. */
-const secureForm: Middleware = helmet({
-  contentSecurityPolicy: {
-    useDefaults: false,
-    directives: {
-      defaultSrc: ["'none'"],
-      styleSrc: [STYLE_HASH],
-      // The empty icon is a data URL.
-      imgSrc: ['data:'],
-      baseUri: ["'none'"],
-      formAction: ["'self'"],
-      frameAncestors: ["'none'"],
-    },
-  },
-});
+/** Loads nothing but its own style and an empty icon, which is a data URL. */
+const secureForm = securedPage({ styleSrc: [STYLE_HASH], imgSrc: ['data:'] }, "'self'");

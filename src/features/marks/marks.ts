@@ -72,7 +72,7 @@ function markRoutes(router: Router, dependencies: ApiDependencies): void {
   router.put('/searches/:id/seen', optionalJsonBody, async (ctx) => {
     const id = idOf(ctx, THINGS.search);
     const { at = null } = readBody(ctx, SEARCH_VISIT, KINDS_OF_MEMBER.visit);
-    if (!(await recordVisit(database, principalOf(ctx).clientId, id, at))) throw notFound(THINGS.search);
+    if (!(await recordVisit(database, principalOf(ctx).clientId, id, at))) notFound(THINGS.search);
     ctx.status = 204;
   });
 
@@ -80,8 +80,7 @@ function markRoutes(router: Router, dependencies: ApiDependencies): void {
     const { id, number } = await ownSearch(ctx, dependencies);
     const uuid = propertyOf(ctx);
     const mark = await readMark(database, number, uuid);
-    if (mark === null) throw notFound(THINGS.property);
-    answer(ctx, markDocument(id, uuid, mark));
+    answer(ctx, markDocument(id, uuid, mark ?? notFound(THINGS.property)));
   });
 
   router.put('/searches/:id/properties/:uuid/mark', acceptable, jsonBody, async (ctx) => {
@@ -90,16 +89,14 @@ function markRoutes(router: Router, dependencies: ApiDependencies): void {
     const change = readBody(ctx, MARK_CHANGE, KINDS_OF_MEMBER.mark);
     const mark = await writeMark(database, number, uuid, change);
     if (mark !== null) return answer(ctx, markDocument(id, uuid, mark));
-    if ((await readMark(database, number, uuid)) === null) throw notFound(THINGS.property);
+    if ((await readMark(database, number, uuid)) === null) notFound(THINGS.property);
     throw new Problem(409, REFUSALS.marks(MARKS_MAX));
   });
 }
 
 /** Throws a 404 `Problem`. */
 function propertyOf(ctx: Context): Uuid {
-  const uuid = parseUuid(String(ctx.params.uuid));
-  if (uuid === null) throw notFound(THINGS.property);
-  return uuid;
+  return parseUuid(String(ctx.params.uuid)) ?? notFound(THINGS.property);
 }
 
 function markDocument(searchId: Uuid, propertyUuid: Uuid, mark: PropertyMark) {

@@ -117,7 +117,7 @@ function parsed(line: string): readonly (RecipientChoice | { readonly salt: stri
   }
 }
 
-/** Up to this many replaced lines are kept. */
+/** A file with fewer replaced lines is not rewritten. */
 const REPLACED_LINES_MIN = 1_000;
 
 function mayReplace(lineCount: number, choiceCount: number): boolean {
@@ -139,7 +139,7 @@ async function replace(database: Database, journal: Journal): Promise<void> {
   });
 }
 
-/** All choices of the recipients who have chosen since then. Served by mail_choices_at. */
+/** The latest choices made after `since`, or all of them if it is null. Served by mail_choices_at. */
 async function readStored(database: Queryable, since: Date | null): Promise<Choices> {
   const { rows } = await database.query<RecipientChoice>(
     `select recipient_key as key, client_id as "clientId", kind, scope, value, at from mail_choices

@@ -54,7 +54,7 @@ import {
 /** Throws a 404 `Problem` if the text is not an address: nothing is stored about it. */
 function recipientOf(ctx: Context): Recipient {
   const address = String(ctx.params.address);
-  if (!isAddress(address)) throw notFound(THINGS.recipient);
+  if (!isAddress(address)) notFound(THINGS.recipient);
   return { clientId: principalOf(ctx).clientId, address };
 }
 
@@ -68,14 +68,13 @@ function recipientRoutes(router: Router, dependencies: ApiDependencies, limiter:
   router.get('/recipients/:address', acceptable, async (ctx) => {
     const recipient = recipientOf(ctx);
     const document = await limiter.run(ctx, () => readRecipient(limiter.database, recipient));
-    if (document === null) throw notFound(THINGS.recipient);
-    answer(ctx, document);
+    answer(ctx, document ?? notFound(THINGS.recipient));
   });
 
   router.delete('/recipients/:address', async (ctx) => {
     const recipient = recipientOf(ctx);
     const erased = await limiter.run(ctx, () => eraseRecipient(database, recipient, keepChoice));
-    if (erased === null) throw notFound(THINGS.recipient);
+    if (erased === null) notFound(THINGS.recipient);
     ctx.status = 204;
   });
 }

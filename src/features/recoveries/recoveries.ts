@@ -97,8 +97,8 @@ async function startRecovery(request: StartRecoveryRequest, dependencies: AdminD
   const present = now();
   const { startTime: since, endTime: until = present } = request;
   if (since === undefined) throw invalidArgument('start_time', 'must be set');
-  if (since > until) throw invalidArgument('start_time', 'must not be after end_time');
   if (since > present) throw invalidArgument('start_time', FUTURE.en);
+  if (since > until) throw invalidArgument('start_time', 'must not be after end_time');
   if (!stored.isWithinKept(since, present, retentionDays.deliveries)) {
     throw invalidArgument('start_time', `must be within the ${retentionDays.deliveries} days that deliveries are kept`);
   }

@@ -39,12 +39,10 @@ const RECOVERY_PARAMETERS = { ...TIME_ORDERS, ...PAGING } as const;
 
 const RECOVERY_CREATION = {
   since: single(INSTANT, {
-    ...{
-      format: 'date-time',
-      description: 'Start of the period, ISO 8601 with an offset, within the days for which deliveries are kept.',
-    },
+    format: 'date-time',
+    description: 'Only webhooks created since this time, with an offset, within the days that deliveries are kept.',
   }),
-  until: unlessSaid(single(INSTANT, { format: 'date-time' }), 'End of the period; now by default.'),
+  until: unlessSaid(single(INSTANT, { format: 'date-time' }), 'Only webhooks created until this time; now by default.'),
   search: unlessSaid(single(uuidIn('searches')), 'The search whose webhooks are sent again; all by default.'),
   endpoint: unlessSaid(single(ENDPOINT_URL), 'The endpoint of the deliveries; all by default.'),
   includeDelivered: unlessSaid(single(FLAG), 'True if delivered webhooks are sent again too.'),
@@ -83,13 +81,12 @@ export function recoveryRoutes(router: Router, dependencies: ApiDependencies): v
 
   router.get('/recoveries/:id', acceptable, async (ctx) => {
     const recovery = await readRecovery(database, principalOf(ctx).clientId, idOf(ctx, WHAT));
-    if (recovery === null) throw notFound(WHAT);
-    answer(ctx, recoveryDocument(recovery));
+    answer(ctx, recoveryDocument(recovery ?? notFound(WHAT)));
   });
 
   router.delete('/recoveries/:id', async (ctx) => {
     const isKnown = await stopRecovery(database, principalOf(ctx).clientId, idOf(ctx, WHAT));
-    if (!isKnown) throw notFound(WHAT);
+    if (!isKnown) notFound(WHAT);
     ctx.status = 204;
   });
 }
@@ -98,16 +95,15 @@ export function recoveryRoutes(router: Router, dependencies: ApiDependencies): v
 async function readNewRecovery(ctx: Context, dependencies: ApiDependencies): Promise<NewRecovery> {
   const body = readBody(ctx, RECOVERY_CREATION, KINDS_OF_MEMBER.recovery);
   const { now, settings } = dependencies;
-  const { deliveriesKeptDays } = settings;
+  const keptDays = settings.retentionDays.deliveries;
   const present = now();
   const { since, endpoint = null } = body;
   const until = body.until ?? present;
   const violations = new Violations();
-  if (!isWithinKept(since, present, deliveriesKeptDays))
-    violations.add(['since'], FAULTS.withinKept(deliveriesKeptDays), 'too_old');
-  if (since > until) violations.add(['since'], FAULTS.afterUntil, 'min_above_max');
+  if (!isWithinKept(since, present, keptDays)) violations.add(['since'], FAULTS.withinKept(keptDays), 'too_old');
   // An end in the future is moved to the present.
-  else if (since > present) violations.add(['since'], FUTURE, 'min_above_max');
+  if (since > present) violations.add(['since'], FUTURE, 'above_maximum');
+  else if (since > until) violations.add(['since'], FAULTS.afterUntil, 'min_above_max');
   const { clientId } = principalOf(ctx);
   const isKnown =
     endpoint === null || (await isEndpointKnown(dependencies.database, endpointKeyOf(clientId, endpoint)));
@@ -150,15 +146,15 @@ const count = (description: string) => z.int().min(0).meta({ description });
 
 const RecoverySchema = z.strictObject({
   ...identity('Recovery'),
-  since: dateTime('Start of the period.'),
-  until: dateTime('End of the period.'),
+  since: dateTime('Only webhooks created at this time or later.'),
+  until: dateTime('Only webhooks created at this time or earlier.'),
   search: link('Search', 'The search whose webhooks are sent again; null means all searches.').nullable(),
   endpoint: textOrNull('The endpoint of the deliveries; null means all endpoints.'),
   includeDelivered: z.boolean().meta({ description: 'True if delivered webhooks are sent again too.' }),
   state: z.enum([...RECOVERY_STATES, 'paused']).meta({
     description:
-      'counting, then running, then finished when every webhook was attempted; or stopped. paused: all remaining ' +
-      'webhooks wait for a paused endpoint.',
+      'counting, then running, then finished when no webhook is left to send; or stopped. paused: all webhooks that ' +
+      'are due for it wait for a paused endpoint.',
   }),
   matched: count('Number of matching webhooks; grows while they are counted.'),
   sent: count('Number of these that were attempted for the recovery.'),
@@ -183,10 +179,10 @@ export const RECOVERY_CONTRACT: Contract = {
       isIdempotent: true,
       refusals: [404, 409, 410],
       details:
-        'Sends all webhooks again that have failed or wait for a retry since a given time and, on request, those ' +
-        'that were delivered. The oldest are sent first, in parallel with new webhooks, with the same ids, bytes and ' +
-        'sequence numbers. E-mails are not sent again, nor webhooks that their search no longer wants. Only one ' +
-        'recovery can run at a time.',
+        'Sends the webhooks again that were created since a given time and have failed or wait for a retry. On ' +
+        'request, delivered ones are sent again too. The oldest are sent first, in parallel with new webhooks, with ' +
+        'the same ids, bytes and sequence numbers. E-mails are not sent again, nor webhooks that their search no ' +
+        'longer wants. Only one recovery of yours can run at a time.',
     }),
     route('get /recoveries/{id}', 'Recovery', 'item', 'Reads the progress of a recovery', {
       details: 'The progress of a recovery.',
@@ -196,7 +192,7 @@ export const RECOVERY_CONTRACT: Contract = {
     }),
   ],
   resources: { Recovery: RecoverySchema },
-  groups: { Recovery: 'Bulk resends of the webhooks that failed since a given time.' },
+  groups: { Recovery: 'Bulk resends of failed webhooks of a period.' },
   bodies: {
     RecoveryCreation: {
       schema: bodySchema(RECOVERY_CREATION),

@@ -114,7 +114,7 @@ export async function readRecovery(database: Queryable, clientId: Uuid | null, i
   return recovery;
 }
 
-/** Newest first. Served by recoveries_client. */
+/** In the order of their creation, or newest first, as `direction` says. Served by recoveries_client. */
 export async function listRecoveries(
   database: Queryable,
   clientId: Uuid,

@@ -97,11 +97,13 @@ export const ALERT_KINDS: Readonly<Record<EventKind, AlertWords>> = {
 export const CHANNELS: Readonly<Record<WebhookChannel, { readonly member: string; readonly when: string }>> = {
   match: {
     member: 'endpointRecipient',
-    when: 'Sent to endpointRecipient when a property starts to satisfy a search whose notificationEnabled is true.',
+    when: 'If notificationEnabled is true, sent to endpointRecipient once a property starts to satisfy the search.',
   },
   event: {
     member: 'eventEndpoint',
-    when: 'Sent to eventEndpoint of a search that the property satisfied before or after the change, if notificationEnabled is true and subscribedEvents lists the event.',
+    when:
+      'If notificationEnabled is true and subscribedEvents lists the event, sent to eventEndpoint when the property ' +
+      'satisfied the search before or after the change. eventThresholds may hold the event back.',
   },
 };
 

@@ -5,19 +5,10 @@
 
 import { readFile } from 'node:fs/promises';
 import type Router from '@koa/router';
-import type { Context, Middleware } from 'koa';
+import type { Middleware } from 'koa';
 import { EVENT_KINDS } from '../../engine/domain/codes.ts';
 import { typeset } from '../../values.ts';
-import {
-  acceptable,
-  answer,
-  answerBytes,
-  answerJson,
-  baseUrlOf,
-  escapeHtml,
-  prefersPage,
-  securedPage,
-} from '../content.ts';
+import { acceptable, answer, answerBytes, answerJson, escapeHtml, prefersPage, securedPage } from '../content.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { identityOf } from '../hydra.ts';
 import { notFound, PROBLEM_TYPES, VIOLATION_CODES } from '../problem.ts';
@@ -122,20 +113,16 @@ function inline(text: string): string {
 }
 
 export function documentationRoutes(router: Router, dependencies: ApiDependencies): void {
-  const { settings } = dependencies;
-  const baseUrl = (ctx: Context): string => baseUrlOf(ctx, settings.publicUrl);
   const hydra = standingDocument(hydraDocumentation);
 
-  router.get('/', welcome(Boolean(settings.console)), acceptable, (ctx) => {
+  router.get('/', welcome(Boolean(dependencies.settings.console)), acceptable, (ctx) => {
     answer(ctx, { ...identityOf('Entrypoint', '/'), ...ENTRYPOINT_MEMBERS });
   });
 
-  router.get('/docs.jsonld', acceptable, (ctx) => answerJson(ctx, hydra(baseUrl(ctx))));
+  router.get('/docs.jsonld', acceptable, (ctx) => answerJson(ctx, hydra(ctx.state.baseUrl)));
 
   router.get('/contexts/:name', acceptable, (ctx) => {
-    const context = jsonLdContext(String(ctx.params.name), baseUrl(ctx));
-    if (context === null) throw notFound(THINGS.context);
-    answer(ctx, context);
+    answer(ctx, jsonLdContext(String(ctx.params.name), ctx.state.baseUrl) ?? notFound(THINGS.context));
   });
 
   contractRoutes(router, dependencies);
@@ -146,18 +133,16 @@ const JSON_TYPE = 'application/json; charset=utf-8';
 const SCHEMA_TYPE = 'application/schema+json; charset=utf-8';
 
 function contractRoutes(router: Router, { settings, reference }: ApiDependencies): void {
-  const { publicUrl, version } = settings;
-  const baseUrl = (ctx: Context): string => baseUrlOf(ctx, publicUrl);
   const openApi = standingDocument((url) => ({
-    ...openApiDocument(version, contractExamples(reference)),
+    ...openApiDocument(settings.version, contractExamples(reference)),
     servers: [{ url: url === '' ? '/' : url }],
   }));
   const intake = standingDocument(intakeSchema);
   const webhook = standingDocument(webhookSchema);
 
-  router.get('/openapi.json', (ctx) => answerBytes(ctx, JSON_TYPE, openApi(baseUrl(ctx))));
-  router.get(INTAKE_SCHEMA_PATH, (ctx) => answerBytes(ctx, SCHEMA_TYPE, intake(baseUrl(ctx))));
-  router.get(WEBHOOK_SCHEMA_PATH, (ctx) => answerBytes(ctx, SCHEMA_TYPE, webhook(baseUrl(ctx))));
+  router.get('/openapi.json', (ctx) => answerBytes(ctx, JSON_TYPE, openApi(ctx.state.baseUrl)));
+  router.get(INTAKE_SCHEMA_PATH, (ctx) => answerBytes(ctx, SCHEMA_TYPE, intake(ctx.state.baseUrl)));
+  router.get(WEBHOOK_SCHEMA_PATH, (ctx) => answerBytes(ctx, SCHEMA_TYPE, webhook(ctx.state.baseUrl)));
 }
 
 const welcomeTo = (hasConsole: boolean): string => `<!doctype html>
@@ -266,15 +251,15 @@ ${guides.replaceAll('http://127.0.0.1:8080', () => escapeHtml(baseUrl || 'http:/
 }
 
 /** Values that differ between installations, by placeholder. */
-function factsOf({ readLimit, writeLimit, searchLimits, deliveriesKeptDays }: ApiDependencies['settings']) {
+function factsOf({ rateLimit, writeLimit, searchLimits, retentionDays }: ApiDependencies['settings']) {
   return {
-    readPerSecond: readLimit.perSecond,
+    readPerSecond: rateLimit.perSecond,
     writePerSecond: writeLimit.perSecond,
     searches: searchLimits.searches,
     corners: searchLimits.polygonCorners,
     excludedWords: searchLimits.excludedWords,
     matchesPerAdvert: searchLimits.matchesPerAdvert,
-    keptDays: deliveriesKeptDays,
+    keptDays: retentionDays.deliveries,
   };
 }
 
@@ -308,14 +293,12 @@ function pageRoutes(router: Router, { settings, reference }: ApiDependencies): v
     ctx.set('Content-Language', language);
     const shown = guides.get(language) ?? guidePage(language, factsOf(settings), contractExamples(reference));
     guides.set(language, shown);
-    answerBytes(ctx, 'text/html; charset=utf-8', docsPage(language, shown, baseUrlOf(ctx, settings.publicUrl)));
+    answerBytes(ctx, 'text/html; charset=utf-8', docsPage(language, shown, ctx.state.baseUrl));
   });
 
   router.get('/docs/:asset', async (ctx) => {
     const asset = String(ctx.params.asset);
-    const known = Object.hasOwn(ASSETS, asset) ? ASSETS[asset] : undefined;
-    if (known === undefined) throw notFound(THINGS.page);
-    const [type, folder] = known;
+    const [type, folder] = (Object.hasOwn(ASSETS, asset) ? ASSETS[asset] : undefined) ?? notFound(THINGS.page);
     const content = read.get(asset) ?? readFile(new URL(asset, folder));
     read.set(asset, content);
     answerBytes(ctx, type, await content);

@@ -14,6 +14,7 @@ import {
   REQUESTED_CRITERION_NAMES,
 } from '../../engine/domain/criterion-table.ts';
 import { ATTEMPT_ERRORS, DELIVERY_CHANNELS, DELIVERY_STATES } from '../../engine/domain/delivery.ts';
+import { ENDPOINT_STATES } from '../../engine/domain/endpoint.ts';
 import { FEATURE_NAMES } from '../../engine/domain/features.ts';
 import { EMAIL_STATUSES, MAIL_FREQUENCIES } from '../../engine/domain/mail.ts';
 import { NEW_MATCHES_MAX } from '../../engine/domain/search.ts';
@@ -193,7 +194,9 @@ const Search = z.strictObject({
   }),
   emailFrequencyChosen,
   ...criteria,
-  hidePropertyContact: z.boolean().meta({ description: 'Removes contacts from its webhooks and e-mails.' }),
+  hidePropertyContact: z
+    .boolean()
+    .meta({ description: 'Removes contacts from webhooks, feed, e-mails and explanations.' }),
   notificationEnabled: z.boolean().meta({ description: 'True if matches and events are delivered.' }),
   notificationRecipient: textOrNull('E-mail address.'),
   notificationConsent: consentOrNull,
@@ -201,7 +204,7 @@ const Search = z.strictObject({
   notificationFrequency: z.enum(MAIL_FREQUENCIES).meta({ description: 'How often e-mails are sent.' }),
   endpointRecipient: textOrNull('URL that receives matches.'),
   eventEndpoint: textOrNull('URL that receives events.'),
-  subscribedEvents: list(z.enum(EVENT_KINDS), 'Kinds of event that are sent to eventEndpoint.'),
+  subscribedEvents: list(z.enum(EVENT_KINDS), 'Kinds of event that eventEndpoint, the feed and e-mails receive.'),
   eventThresholds: EVENT_THRESHOLDS.schema,
   context: z.unknown().meta({ description: 'Your own JSON; its webhooks carry it in Vigie-Context.' }),
 });
@@ -220,13 +223,13 @@ const Match = z.strictObject({
   ...identity('Match'),
   property: link('PropertyDocument', 'The property.'),
   search: link('Search', 'The search.'),
-  createdAt: dateTime('When the match began.'),
-  updatedAt: dateTime('Time of its last event.'),
+  createdAt: dateTime('When the match began or, if it has not, when it was first notified.'),
+  updatedAt: dateTime('When it was last notified.'),
   propertyDocument: PropertyDocument.nullable(),
 });
 
 const Attempt = z.strictObject({
-  number: z.int().meta({ description: 'From 1; at most 6.' }),
+  number: z.int().meta({ description: 'From 1; a delivery that is sent again continues the count.' }),
   startedAt: dateTime('When it started.'),
   durationMs: integer('Milliseconds.'),
   statusCode: integer('HTTP status of the answer; for an e-mail, the SMTP code.'),
@@ -235,9 +238,9 @@ const Attempt = z.strictObject({
   responseHead: textOrNull('First 2 KiB of the answer.'),
 });
 
-/** The health of the URL itself, for all clients. */
+/** The health of the endpoint for this client. Other clients with the same URL have a state of their own. */
 const EndpointHealth = z.strictObject({
-  state: z.enum(['healthy', 'failing', 'paused']).meta({ description: 'State of the endpoint.' }),
+  state: z.enum(ENDPOINT_STATES).meta({ description: 'State of the endpoint.' }),
   failureStreak: z.int().meta({ description: 'Failed attempts since the last success.' }),
   backlog: z.int().meta({ description: 'Number of deliveries that wait for the endpoint.' }),
   oldestDueAt: dateTimeOrNull('When the oldest of these deliveries is or was due.'),
@@ -259,13 +262,13 @@ const Delivery = z.strictObject({
     description: 'Health of the endpoint. Null if no attempt to it is recorded and it is not paused.',
   }),
   status: z.enum(DELIVERY_STATES).meta({ description: 'State of the delivery.' }),
-  exhausted: z.boolean().meta({ description: 'True if all retries have failed.' }),
+  exhausted: z.boolean().meta({ description: 'True if it failed and no attempt follows.' }),
   attemptCount: z.int().meta({ description: 'Number of attempts so far.' }),
   dueAt: dateTimeOrNull('When the next attempt is due; null if there is none.'),
   createdAt: dateTime('When the change was recorded.'),
   finishedAt: dateTimeOrNull('When it was delivered, failed or cancelled.'),
   deliveredAt: dateTimeOrNull(
-    'When it was first answered with 200. It stays delivered, even if it is sent again and fails.',
+    'When it was first answered with 200 or, for an e-mail, accepted. It stays delivered, even if a resend fails.',
   ),
   attempts: list(Attempt, 'Oldest first.'),
   body: z.unknown().optional().meta({
@@ -318,14 +321,14 @@ const CONTRACTS: readonly Contract[] = ROUTED_RESOURCES.flatMap(({ contract }) =
 /** The description of each group. */
 const OWN_GROUPS: Readonly<Record<keyof typeof OWN, string>> = {
   Search: 'The criteria of a saved search, and where its alerts are sent.',
-  Match: 'Properties that began to satisfy a search.',
+  Match: 'Properties of which a search was notified.',
   PropertyDocument: 'Properties with all their adverts, as they are now.',
   Delivery: 'Deliveries, sent or pending, with every attempt.',
   City: 'Communes and arrondissements, by INSEE code.',
   Department: 'Departments of France.',
   SiteCategory: 'Categories of the sites that publish adverts.',
   Feature: 'Features of homes, recognised by the words of adverts.',
-  Location: 'Places whose names begin with the typed text.',
+  Location: 'Places with the typed words or code, complete or not.',
   PublisherName: 'Publishers whose names begin with the typed text.',
   PointOfInterest: 'Schools, restaurants, hospitals and other points of interest near a location.',
   Market: 'Median prices of properties of one type in a place.',

@@ -171,7 +171,7 @@ function Publishers({
         label={words.members[member]}
         places={names.map((name) => ({ value: name, label: name }))}
         violation={violations.of(member)}
-        onChange={(kept) => change({ [member]: kept.map(({ value }) => value) })}
+        onRemove={(value) => change({ [member]: names.filter((name) => name !== value) })}
       />
     </>
   );
@@ -199,11 +199,7 @@ function FoldedCriteria({ draft, change, violations, title, members, children }:
           value: member,
           label: words.ofMember(memberName(member, words), memberText(draft, member, { words, siteCategories })),
         }))}
-        violation={undefined}
-        onChange={(left) => {
-          const [cleared] = set.filter((member) => left.every(({ value }) => value !== member));
-          if (cleared !== undefined) change({ [cleared]: NEW_DRAFT[cleared] });
-        }}
+        onRemove={(member) => change({ [member]: NEW_DRAFT[member as keyof Draft] })}
       />
     </>
   );
@@ -286,7 +282,10 @@ function Range({ name, ...fields }: FieldsProps & { readonly name: RangeCriterio
         {membersOf([name]).map((member, at) => {
           const end = member.endsWith('Min') ? words.min : words.max;
           const label = at === 0 ? `${title}, ${end}` : end;
-          return <MemberField key={member} {...fields} member={member} label={label} inputMode="numeric" />;
+          // Numeric keyboards of phones have no minus sign.
+          const mayBeNegative = name === 'floor' || name === 'marketDifference';
+          const keyboard = mayBeNegative ? {} : ({ inputMode: 'numeric' } as const);
+          return <MemberField key={member} {...fields} {...keyboard} member={member} label={label} />;
         })}
       </div>
       {home !== undefined && <OrMissing {...fields} criterion={home} />}

@@ -70,28 +70,23 @@ function NamedPlaces({
           label={words.members[member]}
           places={draft[member]}
           violation={violations.of(member)}
-          onChange={(places) => change({ [member]: places })}
+          onRemove={(value) => change({ [member]: draft[member].filter((one) => one.value !== value) })}
         />
       ))}
     </>
   );
 }
 
-interface ChosenProps<Place> {
+interface ChosenProps {
   readonly label: string;
-  readonly places: readonly Place[];
-  readonly violation: string | undefined;
-  onChange(places: readonly Place[]): void;
+  readonly places: readonly Pick<ChosenPlace, 'value' | 'label'>[];
+  readonly violation?: string | undefined;
+  onRemove(value: string): void;
 }
 
 const CHOSEN_SHOWN_MAX = 50;
 
-export function Chosen<Place extends Pick<ChosenPlace, 'value' | 'label'>>({
-  label,
-  places,
-  violation,
-  onChange,
-}: ChosenProps<Place>) {
+export function Chosen({ label, places, violation, onRemove }: ChosenProps) {
   const words = useWords();
   if (places.length === 0) return null;
   return (
@@ -106,7 +101,7 @@ export function Chosen<Place extends Pick<ChosenPlace, 'value' | 'label'>>({
             onClick={({ currentTarget, detail }) => {
               // After a press with the keyboard (`detail` 0), the focus would disappear with the button.
               if (detail === 0) goOnBeside(currentTarget);
-              onChange(places.filter((one) => one.value !== value));
+              onRemove(value);
             }}
           >
             ×
@@ -119,7 +114,7 @@ export function Chosen<Place extends Pick<ChosenPlace, 'value' | 'label'>>({
   );
 }
 
-/** Moves the focus to the next chosen place, the previous one, the field that adds places, or the fold. */
+/** Moves the focus to the next chosen value, else to the previous one, the nearest field above, or the fold. */
 function goOnBeside(button: HTMLButtonElement): void {
   const chip = button.parentElement;
   const [next, previous] = [chip?.nextElementSibling, chip?.previousElementSibling];
@@ -175,20 +170,16 @@ function Shapes({ draft, change, violations, ...tools }: ToolsProps) {
       <Chosen
         label={words.drawOnMap}
         places={drawn}
-        violation={undefined}
-        onChange={(kept) => {
-          const isKept = (value: string): boolean => kept.some((one) => one.value === value);
-          change({
-            ...(isKept('circle') ? {} : { lat: '', lon: '', radius: '' }),
-            shapes: draft.shapes.filter((_, at) => isKept(String(at))),
-          });
+        onRemove={(value) => {
+          if (value === 'circle') change({ lat: '', lon: '', radius: '' });
+          else change({ shapes: draft.shapes.filter((_, at) => String(at) !== value) });
         }}
       />
       {/* For readers without a mouse, or with known coordinates. */}
       <Fold title={words.coordinates} isNeeded={violations.ofAny(CIRCLE)}>
         <div class="pair three">
           {CIRCLE.map((member) => (
-            <MemberField key={member} {...{ draft, change, violations, member }} inputMode="decimal" />
+            <MemberField key={member} {...{ draft, change, violations, member }} />
           ))}
         </div>
         <PolygonFields shapes={draft.shapes} onChange={(shapes) => change({ shapes })} />
@@ -208,7 +199,7 @@ function ExcludedShapes({ draft, change, violations, ...tools }: ToolsProps) {
         label={words.members.excludedGeoShapes}
         places={excludedShapes.map((_, at) => ({ value: String(at), label: words.polygon(at + 1, 0) }))}
         violation={violations.of('excludedGeoShapes')}
-        onChange={(kept) => change({ excludedShapes: kept.map(({ value }) => excludedShapes[Number(value)] ?? []) })}
+        onRemove={(value) => change({ excludedShapes: excludedShapes.filter((_, at) => String(at) !== value) })}
       />
       <PolygonFields shapes={excludedShapes} onChange={(shapes) => change({ excludedShapes: shapes })} />
     </>

@@ -88,7 +88,7 @@ function stamp(fill: string, radius: number, rim: string, rimPixels: number): HT
   return canvas;
 }
 
-/** Pins within `reach` pixels of a point, the nearest first. */
+/** Pins within `reach` of a point, the nearest first. All lengths are in world coordinates. */
 export function pinsNear(pins: readonly Pin[], x: number, y: number, reach: number): readonly Pin[] {
   const near: { readonly pin: Pin; readonly distance: number }[] = [];
   for (const pin of pins) {

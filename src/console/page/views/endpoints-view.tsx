@@ -58,12 +58,15 @@ function endpointsOf(searches: readonly SearchDocument[]): readonly string[] {
   return [...new Set(named.filter((endpoint) => endpoint !== null))].sort();
 }
 
+/** A webhook that has failed since a moment was created up to this long before it: five retries, an hour apart. */
+const CREATED_BEFORE_MS = 6 * 3_600_000;
+
 interface EndpointProps {
   readonly endpoint: EndpointDocument;
   onChange(): void;
 }
 
-/** The state of an endpoint, and a button to pause or resume it. Afterwards, failed deliveries can be sent again. */
+/** An endpoint's state, and a button to pause or resume it. After it resumes, failed deliveries can be sent again. */
 function Endpoint({ endpoint, onChange }: EndpointProps) {
   const words = useWords();
   const { rest } = useModel();
@@ -80,7 +83,8 @@ function Endpoint({ endpoint, onChange }: EndpointProps) {
   const recover = (): void =>
     mutation.run(async () => {
       const headers = { 'Idempotency-Key': randomId() };
-      await rest.ask('POST', '/recoveries', { body: { since: failedSince, endpoint: url }, headers });
+      const since = new Date(Date.parse(failedSince ?? '') - CREATED_BEFORE_MS).toISOString();
+      await rest.ask('POST', '/recoveries', { body: { since, endpoint: url }, headers });
       setFailedSince(null);
     });
   return (

@@ -86,7 +86,7 @@ function Summary({ search }: { readonly search: SearchDocument }) {
   );
 }
 
-/** `Sale · Apartment · Toulon` */
+/** `Sale · Apartment · Toulon (83000)` */
 function kindAndPlace(search: SearchDocument, words: Words): string {
   const types = codesOf(search.propertyTypes).map((code) => words.propertyTypes[code]);
   const places = [
@@ -99,7 +99,10 @@ function kindAndPlace(search: SearchDocument, words: Words): string {
   ];
   const shown = places.length > 3 ? [...places.slice(0, 3), `+${places.length - 3}`] : places;
   const transaction = search.transactionType === null ? [] : [words.transactions[Number(search.transactionType)]];
-  return [...transaction, ...types, shown.length === 0 ? words.everywhere : shown.join(', ')].join(' · ');
+  const { length: count } = search.alternatives;
+  const where = shown.length === 0 && count === 0 ? words.everywhere : shown.join(', ');
+  const either = count === 0 ? '' : words.ofMember(words.members.alternatives, words.number(count));
+  return [...transaction, ...types, where, either].filter((part) => part !== '').join(' · ');
 }
 
 /** `≤ €300,000`, `3 – 4`; null without a limit. A limit of 0 does not count. */

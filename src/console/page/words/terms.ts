@@ -148,7 +148,7 @@ export const terms = {
   channels: { match: both('new property', 'nouveau bien'), event: both('event', 'événement'), email: 'e-mail' },
   criteria: {
     ...CRITERIA,
-    liveAdvert: both('Live advert, outside excluded categories', 'Annonce en ligne, hors catégories exclues'),
+    liveAdvert: both('Live advert that is not excluded', 'Annonce en ligne qui n’est pas exclue'),
     ...FLAG_LABELS,
     withVirtualTour: both('Virtual tour', 'Visite virtuelle'),
     withCoherentPrice: both('Coherent price', 'Prix cohérent'),

@@ -49,7 +49,7 @@ export const words = {
     'It stays in this tab, and is sent only to this service.',
     'Elle reste dans cet onglet, et n’est envoyée qu’à ce service.',
   ),
-  wrongKey: both('This key is unknown or revoked.', 'Cette clé est inconnue ou révoquée.'),
+  wrongKey: both('This key is unknown or revoked. Enter another.', 'Clé inconnue ou révoquée. Entrez-en une autre.'),
   lost: both(
     'The service does not answer. The page resumes as soon as it is available.',
     'Le service ne répond pas. La page reprend dès qu’il est disponible.',
@@ -150,8 +150,8 @@ export const words = {
   deliveriesOf: both('Its deliveries', 'Ses envois'),
   sentWhere: both('What was sent, and where', 'Ce qui est parti, et où'),
   nothingSent: both(
-    'Nothing was sent: notifications are off, or the search has no endpoint.',
-    'Rien n’a été envoyé : les notifications sont désactivées, ou la recherche n’a pas d’adresse.',
+    'No delivery is stored: the search had no endpoint and no e-mail address, or its deliveries are too old.',
+    'Aucun envoi n’est conservé : la recherche n’avait ni webhook ni adresse e-mail, ou ses envois sont trop anciens.',
   ),
   attempts: counted(['attempt', 'attempts'], ['tentative', 'tentatives']),
 

@@ -1,6 +1,5 @@
 /**
- * Points of interest in memory: one kd-tree (kdbush) per facility. An index never changes after it was built: a new one
- * is built separately and then replaces the current index at once (`createPointsOfInterest`).
+ * Points of interest in memory: one kd-tree (kdbush) per facility. An index never changes after it was built.
  */
 
 import { around } from 'geokdbush';
@@ -23,6 +22,7 @@ export interface PointQuery {
   readonly limit: number;
 }
 
+/** Every change of the points creates a new object, which can therefore be a key for cached values. */
 export interface PointIndex {
   readonly size: number;
   /** The nearest `limit` points within the radius, nearest first. Ties are ordered by `FACILITIES`, then by import. */
@@ -36,72 +36,40 @@ export interface NearestPoint {
   readonly distanceM: number;
 }
 
+export type AddPoints = (points: Iterable<PointOfInterest>) => Promise<void>;
+
 export const NO_POINTS: PointIndex = { size: 0, within: () => [], nearest: () => null };
 
-/** Builds an index. Points are added in steps and sorted in a thread, so that the event loop is not blocked. */
-export interface PointIndexBuilder {
-  add(points: Iterable<PointOfInterest>): Promise<void>;
-  finish(): Promise<PointIndex>;
-}
-
-export interface PointsOfInterest {
-  /** The current index. Every change creates a new object, which can therefore be a key for cached values. */
-  readonly current: PointIndex;
-  /** Lets `fill` add points to a builder, and then makes the built index current. Queries continue during the build. */
-  replace(fill: (builder: PointIndexBuilder) => Promise<void>): Promise<void>;
-}
-
-export function createPointsOfInterest(): PointsOfInterest {
-  let current = NO_POINTS;
-  return {
-    get current() {
-      return current;
-    },
-    async replace(fill) {
-      const builder = createPointIndexBuilder();
-      await fill(builder);
-      current = await builder.finish();
-    },
-  };
-}
-
-export async function buildPointIndex(points: Iterable<PointOfInterest>): Promise<PointIndex> {
-  const builder = createPointIndexBuilder();
-  await builder.add(points);
-  return builder.finish();
-}
-
-/** Building an index of five million points takes a few seconds. */
-export function createPointIndexBuilder(): PointIndexBuilder {
+/**
+ * Builds an index of the points that `fill` adds. Points are added in steps and sorted in a thread, so that the event
+ * loop is not blocked. Building an index of five million points takes a few seconds.
+ */
+export async function buildPointIndex(fill: (add: AddPoints) => Promise<void>): Promise<PointIndex> {
   const groups = FACILITIES.map((facility) => ({
     facility,
     coordinates: new Coordinates(),
     details: new PointDetails(),
   }));
   let size = 0;
+  await fill(async (points) => {
+    for (const { facility, lat, lon, name, attributes } of points) {
+      const { coordinates, details } = groups[FACILITIES.indexOf(facility)] as (typeof groups)[number];
+      coordinates.add(lat, lon);
+      details.add(name, attributes);
+      size += 1;
+      if (size % STEP_POINTS === 0) await yieldToOthers();
+    }
+  });
+  const trees: FacilityTree[] = [];
+  for (const { facility, coordinates, details } of groups) {
+    if (coordinates.length > 0) trees.push(await treeOf(facility, coordinates, details));
+  }
   return {
-    async add(points) {
-      for (const { facility, lat, lon, name, attributes } of points) {
-        const { coordinates, details } = groups[FACILITIES.indexOf(facility)] as (typeof groups)[number];
-        coordinates.add(lat, lon);
-        details.add(name, attributes);
-        size += 1;
-        if (size % STEP_POINTS === 0) await yieldToOthers();
-      }
-    },
-    async finish() {
-      const trees: FacilityTree[] = [];
-      for (const { facility, coordinates, details } of groups) {
-        if (coordinates.length > 0) trees.push(await treeOf(facility, coordinates, details));
-      }
-      return {
-        size,
-        within: (query) => findWithin(trees, query),
-        nearest(combination, lat, lon) {
-          const from = trees.find(({ facility }) => facility === combination.facility);
-          return from === undefined ? null : nearestIn(from, combination, lat, lon);
-        },
-      };
+    size,
+    within: (query) => findWithin(trees, query),
+    nearest(combination, lat, lon) {
+      const from = trees.find(({ facility }) => facility === combination.facility);
+      return from === undefined ? null : nearestIn(from, combination, lat, lon);
     },
   };
 }

@@ -1,4 +1,4 @@
-/** The thread that sorts a tree of points (poi-index.ts). A million points take half a second. */
+/** The thread that sorts a tree of points (point-tree.ts). A million points take half a second. */
 
 import KDBush from 'kdbush';
 import { answerRequests } from '../../actor/worker-thread.ts';

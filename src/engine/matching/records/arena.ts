@@ -1,5 +1,5 @@
 /**
- * Stores records of variable size in pages. An address counts words. The space of a freed record is kept in a list of
+ * Stores records of variable size in pages. An address counts words and is never 0. The space of a freed record is kept in a list of
  * its size, and reused for a record of that size. Records never move, so no change of the index waits for a
  * reorganisation. Pages are shared buffers, for the reason that `shared-memory` gives.
  */

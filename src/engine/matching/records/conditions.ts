@@ -10,6 +10,7 @@ import { EXPRESSIONS } from '../../domain/expression-criterion.ts';
 import { excludesAdverts } from '../../domain/site-category-criteria.ts';
 import { bitOfCriterion } from '../../domain/unknown-criteria.ts';
 import { type CategoryBits, UNKNOWN_CATEGORY } from '../category-bits.ts';
+import { CodeTable } from '../code-table.ts';
 import { NEEDS_OF_ADVERTS, needsAmong, needsOf } from '../needs.ts';
 import { TermLists } from '../points/term-lists.ts';
 import { type PropertyView, readTexts } from '../property-view.ts';
@@ -20,9 +21,9 @@ import { RecordArena } from './arena.ts';
 import { isRecorded, RANGE_CRITERIA, RANGES } from './layout.ts';
 import { bytesSet, isInRow, SET_CRITERIA, setOf, UNKNOWN_IN_SET } from './value-sets.ts';
 
-/** Integers before the limits. The first has the last verdict and its property's number, the second the use count. */
+/** Integers before the limits. The first has the last verdict and its property, the second the code of the content. */
 const VERDICT = 0;
-const USES = 1;
+const CONTENT = 1;
 /** A bit for each limit that is set, in the order of `RANGES`, each minimum before its maximum. */
 const BOUNDS = 2;
 /**
@@ -72,8 +73,10 @@ const shorts = new Uint16Array(scratch.buffer);
 
 export class Conditions {
   readonly #arena = new RecordArena(WORDS_MAX);
-  /** Addresses of conditions by their content (see `keyOf`). */
-  readonly #addresses = new Map<string, number>();
+  /** The contents of conditions, as strings. */
+  readonly #contents = new CodeTable();
+  /** Addresses by the code of the content. */
+  readonly #addresses: (number | undefined)[] = [];
   readonly #categories: CategoryBits;
   readonly #expressions: ExpressionTable;
   readonly #publishers = new PublisherLists();
@@ -91,7 +94,7 @@ export class Conditions {
   }
 
   get size(): number {
-    return this.#addresses.size;
+    return this.#contents.size;
   }
 
   get combinations(): Iterable<string> {
@@ -117,7 +120,7 @@ export class Conditions {
     const listed = this.#includedPublishers.length + this.#excludedPublishers.length + this.#pointTerms.length;
     const acceptsNoCategory = included !== 0 && (orMissing & CATEGORIES_CRITERION) !== 0;
     const needsAccepted = needsAmong(needs, orMissing);
-    integers[VERDICT] = integers[USES] = 0;
+    integers[VERDICT] = 0;
     integers[BOUNDS] = bounds;
     integers[OR_MISSING] = orMissing & OWN_OR_MISSING;
     integers[NEEDS] = needsAccepted;
@@ -142,17 +145,14 @@ export class Conditions {
     integers[EXCLUDED_PUBLISHERS] = this.#publishers.use(this.#excludedPublishers);
     integers[POINTS] = this.#points.use(this.#pointTerms);
     const words = wordsOf(integers[BOUNDS] as number);
-    const key = keyOf(words);
-    let address = this.#addresses.get(key);
-    if (address === undefined) {
-      address = this.#arena.allocate(words);
-      this.#addresses.set(key, address);
-      const first = this.#arena.numberOffset(address);
-      this.#arena.numbersAt(address).set(scratch.subarray(0, words), first);
-    }
-    const uses = this.#arena.integerOffset(address) + USES;
-    const page = this.#arena.integersAt(address);
-    page[uses] = (page[uses] as number) + 1;
+    // All but the verdict and the code.
+    const content = this.#contents.use(String.fromCharCode(...shorts.subarray(4, 4 * words)));
+    const known = this.#addresses[content];
+    if (known !== undefined) return known;
+    integers[CONTENT] = content;
+    const address = this.#arena.allocate(words);
+    this.#addresses[content] = address;
+    this.#arena.numbersAt(address).set(scratch.subarray(0, words), this.#arena.numberOffset(address));
     return address;
   }
 
@@ -162,14 +162,10 @@ export class Conditions {
     this.#publishers.release(page[head + INCLUDED_PUBLISHERS] as number);
     this.#publishers.release(page[head + EXCLUDED_PUBLISHERS] as number);
     this.#points.release(page[head + POINTS] as number);
-    const uses = (page[head + USES] as number) - 1;
-    page[head + USES] = uses;
-    if (uses > 0) return;
-    const words = wordsOf(page[head + BOUNDS] as number);
-    const first = this.#arena.numberOffset(address);
-    scratch.set(this.#arena.numbersAt(address).subarray(first, first + words));
-    this.#addresses.delete(keyOf(words));
-    this.#arena.free(address, words);
+    const content = page[head + CONTENT] as number;
+    if (!this.#contents.release(content)) return;
+    this.#addresses[content] = undefined;
+    this.#arena.free(address, wordsOf(page[head + BOUNDS] as number));
   }
 
   /** Sets the property of the next verdicts. */
@@ -179,7 +175,8 @@ export class Conditions {
     this.#property += 1;
     if (this.#property <= PROPERTIES_MAX) return;
     this.#property = 1;
-    for (const address of this.#addresses.values()) {
+    for (const address of this.#addresses) {
+      if (address === undefined) continue;
       this.#arena.integersAt(address)[this.#arena.integerOffset(address) + VERDICT] = 0;
     }
   }
@@ -307,9 +304,4 @@ function wordsOf(bounds: number): number {
   let words = HEAD_WORDS;
   for (let rest = bounds; rest !== 0; rest &= rest - 1) words += 1;
   return words;
-}
-
-/** The content of the scratch conditions as a string, without the verdict and the use count. */
-function keyOf(words: number): string {
-  return String.fromCharCode(...shorts.subarray(4, 4 * words));
 }

@@ -9,6 +9,7 @@
  */
 
 import { ON_EDGE, sideOfEdge, WEST_OF_EDGE } from '../../domain/geo.ts';
+import type { PolygonBox } from '../rows/area-geometry.ts';
 import { NumberList } from './number-list.ts';
 
 /** Minimum number of positions for which a grid pays. Rings are closed, so each first position counts twice. */
@@ -35,13 +36,6 @@ export const CELL_OUTSIDE = -1;
 export const CELL_INSIDE = -2;
 
 const LIST_HEAD_SHORTS = 2;
-
-export interface PolygonBox {
-  readonly west: number;
-  readonly south: number;
-  readonly east: number;
-  readonly north: number;
-}
 
 /** The rings of a polygon: the longitude and latitude of all positions, and where each ring ends. */
 export interface Rings {

@@ -1,10 +1,10 @@
 /**
- * The polygons of searches, with one record per search: boxes, rings, and a grid for each polygon with many corners
+ * The polygons of searches, with one record per list that a search or its alternatives name: boxes, rings, and a grid for each polygon with many corners
  * (`polygon-grid`). The answers are those of `isInPolygon` in `domain/geo`.
  */
 
 import { EDGE_TOLERANCE_DEGREES, type Polygon, type Position } from '../../domain/geo.ts';
-import { type CircleRow, polygonRow } from '../rows/area-geometry.ts';
+import { boxOf, type CircleRow, type PolygonBox, polygonRow } from '../rows/area-geometry.ts';
 import { LINE_WORDS as CACHE_LINE_WORDS, RecordArena } from './arena.ts';
 import {
   CELL_INSIDE,
@@ -17,7 +17,6 @@ import {
   type Grid,
   GridBuilder,
   isInMixedCell,
-  type PolygonBox,
   type Rings,
 } from './polygon-grid.ts';
 
@@ -58,6 +57,15 @@ export class PolygonShapes {
   readonly #arena = new RecordArena(WORDS_MAX);
   readonly #grids = new GridBuilder();
   readonly #corners = new Corners();
+  /** The records of the search that is being written, which its alternatives share. */
+  readonly #written = new Map<readonly Polygon[], number>();
+  /** By address: how many more records of the index name it than the first. */
+  readonly #sharers = new Map<number, number>();
+
+  /** To be called before the polygons of another search are written. */
+  startSearch(): void {
+    this.#written.clear();
+  }
 
   get bytes(): number {
     return this.#arena.bytes;
@@ -65,6 +73,11 @@ export class PolygonShapes {
 
   /** Writes a record and returns its address; null if it would be too large or a coordinate is not finite. */
   write(polygons: readonly Polygon[]): number | null {
+    const known = this.#written.get(polygons);
+    if (known !== undefined) {
+      this.#sharers.set(known, (this.#sharers.get(known) ?? 0) + 1);
+      return known;
+    }
     const all: Prepared[] = [];
     let words = HEAD_WORDS + LINE_WORDS * polygons.length;
     for (const polygon of polygons) {
@@ -92,6 +105,7 @@ export class PolygonShapes {
       this.#writeBody(address, body, prepared);
       body += prepared.words;
     }
+    this.#written.set(polygons, address);
     return address;
   }
 
@@ -110,6 +124,11 @@ export class PolygonShapes {
   }
 
   free(address: number): void {
+    const sharers = this.#sharers.get(address) ?? 0;
+    if (sharers > 1) this.#sharers.set(address, sharers - 1);
+    else this.#sharers.delete(address);
+    if (sharers > 0) return;
+    this.#written.clear();
     const words = this.#arena.integersAt(address)[this.#arena.integerOffset(address) + WORDS] as number;
     this.#arena.free(address, words);
   }
@@ -194,10 +213,6 @@ function coordinatesOffset(body: number, ringCount: number): number {
 }
 
 function prepare(polygon: Polygon, wordsMax: number, grids: GridBuilder): Prepared | null {
-  let west = Infinity;
-  let south = Infinity;
-  let east = -Infinity;
-  let north = -Infinity;
   let positions = 0;
   const ends = polygon.map((ring) => (positions += ring.length));
   const isClosed = polygon.every((ring) => isSame(ring[0], ring.at(-1)));
@@ -207,15 +222,11 @@ function prepare(polygon: Polygon, wordsMax: number, grids: GridBuilder): Prepar
   for (const ring of polygon) {
     for (const [lon, lat] of ring) {
       if (!Number.isFinite(lon) || !Number.isFinite(lat)) return null;
-      if (lon < west) west = lon;
-      if (lon > east) east = lon;
-      if (lat < south) south = lat;
-      if (lat > north) north = lat;
       coordinates[top++] = lon;
       coordinates[top++] = lat;
     }
   }
-  const box = { west, south, east, north };
+  const box = boxOf(polygon);
   const rings = { coordinates, ends };
   const hasGrid = isClosed && positions >= GRID_POSITIONS_MIN && positions <= GRID_POSITIONS_MAX;
   const grid = hasGrid ? grids.build(rings, box) : null;

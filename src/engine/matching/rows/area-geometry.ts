@@ -59,20 +59,29 @@ export function circleRow({ lat, lon, radiusKm }: Circle): CircleRow | null {
   return rowOf(lat, lon, reach * (1 + (isDecisive ? SURE_MARGIN : WIDE_MARGIN)), isDecisive);
 }
 
-/** A row that covers a polygon; null if the polygon is empty, too large, beyond latitude 80° or centred beyond 180°. */
-export function polygonRow(polygon: Polygon): CircleRow | null {
-  let west = Infinity;
-  let south = Infinity;
-  let east = -Infinity;
-  let north = -Infinity;
+export interface PolygonBox {
+  readonly west: number;
+  readonly south: number;
+  readonly east: number;
+  readonly north: number;
+}
+
+export function boxOf(polygon: Polygon): PolygonBox {
+  const box = { west: Infinity, south: Infinity, east: -Infinity, north: -Infinity };
   for (const ring of polygon) {
-    for (const position of ring) {
-      west = Math.min(west, position[0]);
-      east = Math.max(east, position[0]);
-      south = Math.min(south, position[1]);
-      north = Math.max(north, position[1]);
+    for (const [lon, lat] of ring) {
+      box.west = Math.min(box.west, lon);
+      box.east = Math.max(box.east, lon);
+      box.south = Math.min(box.south, lat);
+      box.north = Math.max(box.north, lat);
     }
   }
+  return box;
+}
+
+/** A row that covers a polygon; null if the polygon is empty, too large, beyond latitude 80° or centred beyond 180°. */
+export function polygonRow(polygon: Polygon): CircleRow | null {
+  const { west, south, east, north } = boxOf(polygon);
   const halfWidth = (east - west) / 2 + BOX_MARGIN;
   const halfHeight = (north - south) / 2 + BOX_MARGIN;
   const isRegular = west <= east && halfWidth <= POLYGON_HALF_MAX && halfHeight <= POLYGON_HALF_MAX;

@@ -79,7 +79,6 @@ export class AreaTree {
   /** The nodes that have tables, in the order of the tables. */
   readonly #copied: BoxNode[] = [];
   #revision = 0;
-  #leafCount = 0;
   /** True if a box has ever exceeded [-180, 180] on that side. Locations are then also looked up 360° away. */
   #leavesWest = false;
   #leavesEast = false;
@@ -91,10 +90,6 @@ export class AreaTree {
       update: (leaf) => this.#writeLine(leaf),
       forget: (leaf) => this.#forget(leaf),
     });
-  }
-
-  get leafCount(): number {
-    return this.#leafCount;
   }
 
   /** The longitudes at which a location must be looked up: its own and, if needed, others 360° away. */
@@ -229,7 +224,6 @@ export class AreaTree {
     const box: LeafBox = { minX: 0, minY: 0, maxX: 0, maxY: 0, leaf };
     this.#leafBoxes[number] = box;
     this.#memory.integers[leaf + BOX_NUMBER] = number;
-    this.#leafCount += 1;
     return box;
   }
 
@@ -239,7 +233,6 @@ export class AreaTree {
     this.#boxes.remove(this.#leafBoxes[number] as LeafBox);
     this.#leafBoxes[number] = null;
     this.#freeBoxes.push(number);
-    this.#leafCount -= 1;
     this.#dropTables();
   }
 }

@@ -52,7 +52,6 @@ export class CandidateRows implements RowList {
   /** For each place, the rows of the searches that exclude the place. */
   readonly #excluded = new PlaceTables(this.#trees);
   readonly #areas = new AreaTree(this.memory);
-  #rowCount = 0;
   /** The property that is being matched; null between two calls. */
   #view: PropertyView | null = null;
   #take: TakeAnswers | null = null;
@@ -62,22 +61,12 @@ export class CandidateRows implements RowList {
   /** Number of groups that were tested for the last property. */
   #tested = 0;
 
-  get counts(): { rows: number; areaLeaves: number; places: number; testedGroups: number } {
-    const places = this.#places.size + this.#terms.size;
-    return { rows: this.#rowCount, areaLeaves: this.#areas.leafCount, places, testedGroups: this.#tested };
+  get testedGroups(): number {
+    return this.#tested;
   }
 
-  insert(rows: SearchRows): void {
-    this.#forEachRow(rows, 'insert');
-    this.#rowCount += rows.count;
-  }
-
-  remove(rows: SearchRows): void {
-    this.#forEachRow(rows, 'remove');
-    this.#rowCount -= rows.count;
-  }
-
-  #forEachRow(rows: SearchRows, act: RowAct): void {
+  /** Inserts or removes the rows of a search. */
+  change(rows: SearchRows, act: RowAct): void {
     const { row, places, terms, excluded, circles } = rows;
     this.#places.forEach(places, row, act);
     this.#excluded.forEach(excluded, row, act);
@@ -180,10 +169,6 @@ class PlaceTables {
     this.insee = new PlaceTable(trees);
     this.departments = new PlaceTable(trees);
     this.zipcodes = new PlaceTable(trees);
-  }
-
-  get size(): number {
-    return this.insee.size + this.departments.size + this.zipcodes.size;
   }
 
   forEach({ inseeCodes, departments, zipcodes }: PlaceCodes, row: Row, act: RowAct): void {

@@ -91,18 +91,9 @@ export class SearchRows {
     this.#shapes = shapes;
   }
 
-  /** The number of rows, at least one. */
-  get count(): number {
-    return Math.max(1, this.#placeCount);
-  }
-
   /** Whether the search has a single row, which is tested for every property. */
   get isEverywhere(): boolean {
-    return this.#placeCount === 0;
-  }
-
-  get #placeCount(): number {
-    return this.places.count + this.terms.length + this.circles.length;
+    return this.places.count + this.terms.length + this.circles.length === 0;
   }
 
   /** `isOneOfSeveral`: the search has several records, and may be found repeatedly. */

@@ -3,20 +3,12 @@
  * for all other candidates with the same expressions, because thousands of searches have the expression "balcon".
  */
 
-import { randomInt } from 'node:crypto';
-import {
-  EXPRESSION_ENTRIES_MAX,
-  EXPRESSION_GROUPS_MAX,
-  EXPRESSION_WORD_LENGTH_MAX,
-  type ExpressionEntry,
-  type Expressions,
-} from '../../domain/expressions.ts';
+import type { ExpressionEntry, Expressions } from '../../domain/expressions.ts';
 import { lemmasOf } from '../../domain/inflection/lemmas.ts';
 import { foldWords } from '../../domain/text.ts';
 import { type Phrase, phrasesOf } from '../../domain/word-phrases.ts';
 import { CodeTable } from '../code-table.ts';
 import { RecordArena } from '../records/arena.ts';
-import { RecordChains } from '../records/record-chains.ts';
 import { AdvertText } from './advert-text.ts';
 import { LoosePhraseTable } from './loose-phrase-table.ts';
 import { PhraseTable } from './phrase-table.ts';
@@ -24,15 +16,11 @@ import { TermTable } from './term-table.ts';
 
 /**
  * The record of expressions. Its first word is twice the generation of the verdict, plus one if the expressions hold.
- * Then there are integers: the use count, the hash, the next record in the chain, the offset of the spelling and the
- * program.
+ * Then there are integers: the code of the spelling and the program.
  */
 const VERDICT = 0;
-const USES = 2;
-const HASH = 3;
-const NEXT = 4;
-const SPELLING = 5;
-const PROGRAM = 6;
+const SPELLING = 2;
+const PROGRAM = 3;
 /** Maximum size of a record: 256 kB, which is enough for two hundred entries of a hundred words each. */
 const WORDS_MAX = 1 << 15;
 
@@ -64,13 +52,13 @@ export class ExpressionTable {
   /** The one of `text` and `#part` that was read last. */
   #current = this.text;
   readonly #records = new RecordArena(WORDS_MAX);
-  readonly #chains = new RecordChains(this.#records, HASH, NEXT);
-  /** The spelling of the expressions that are being looked up or added. */
-  readonly #spelling = new ExpressionSpelling();
+  readonly #spellings = new CodeTable();
+  /** Ids by the code of the spelling. */
+  readonly #ids: number[] = [];
   #generation = 1;
 
   get size(): number {
-    return this.#chains.size;
+    return this.#spellings.size;
   }
 
   get bytes(): number {
@@ -80,23 +68,19 @@ export class ExpressionTable {
   /** Returns the id of the expressions and increments their use count. 0 if there are none. */
   use(expressions: Expressions): number {
     if (expressions.length === 0) return 0;
-    this.#spelling.write(expressions);
-    const id = idOf(this.#chains.find(this.#spelling.hash, this.#isSpelled) ?? this.#create(expressions));
-    this.#integersOf(id)[this.#startOf(id) + USES] = this.#usesOf(id) + 1;
-    return id;
+    const spelling = this.#spellings.use(JSON.stringify(expressions));
+    this.#ids[spelling] ||= this.#create(expressions, spelling);
+    return this.#ids[spelling];
   }
 
   release(id: number): void {
     if (id === 0) return;
-    const uses = this.#usesOf(id) - 1;
-    this.#integersOf(id)[this.#startOf(id) + USES] = uses;
-    if (uses > 0) return;
-    const address = addressOf(id);
-    this.#chains.remove(address);
-    this.#releaseCodes(id);
-    const spelling = this.#spellingAt(address);
-    const units = spelling + spellingLengthAt(this.#records.shortsAt(address), spelling);
-    this.#records.free(address, wordsFor(units - 2 * this.#startOf(id)));
+    const start = this.#records.integerOffset(id);
+    const spelling = this.#records.integersAt(id)[start + SPELLING] as number;
+    if (!this.#spellings.release(spelling)) return;
+    this.#ids[spelling] = 0;
+    const end = this.#releaseCodes(id);
+    this.#records.free(id, wordsFor(end - start));
   }
 
   /**
@@ -105,8 +89,8 @@ export class ExpressionTable {
    */
   requiredOf(id: number): readonly number[] | null {
     if (id === 0) return null;
-    const program = this.#integersOf(id);
-    const start = this.#startOf(id) + PROGRAM;
+    const program = this.#records.integersAt(id);
+    const start = this.#records.integerOffset(id) + PROGRAM;
     const required: number[] = [];
     const end = start + 1 + (program[start] as number);
     // Omits duplicates, because two groups may require forms of the same word.
@@ -135,9 +119,8 @@ export class ExpressionTable {
   /** Whether the last read texts satisfy the expressions. */
   holds(id: number): boolean {
     if (id === 0) return true;
-    const address = addressOf(id);
-    const numbers = this.#records.numbersAt(address);
-    const verdict = this.#records.numberOffset(address) + VERDICT;
+    const numbers = this.#records.numbersAt(id);
+    const verdict = this.#records.numberOffset(id) + VERDICT;
     const known = numbers[verdict] as number;
     if (known >= 2 * this.#generation) return known !== 2 * this.#generation;
     const holds = this.#run(id, this.#current);
@@ -147,14 +130,11 @@ export class ExpressionTable {
 
   /** Prefetches what `holds` will read. */
   touch(id: number): number {
-    return this.#records.touch(addressOf(id));
+    return this.#records.touch(id);
   }
 
-  readonly #isSpelled = (address: number): boolean =>
-    this.#spelling.isAt(this.#records.shortsAt(address), this.#spellingAt(address));
-
-  /** Writes a record of the expressions in `#spelling` with use count 0, and returns its address. */
-  #create(expressions: Expressions): number {
+  /** Writes a record of the expressions and returns its id, which is its address. */
+  #create(expressions: Expressions, spelling: number): number {
     const groups = expressions.map((group) => group.flatMap((entry) => this.#compileEntry(entry)));
     const required = requiredWords(expressions).map((word) => this.#terms.use(word));
     const program = [required.length, ...required, groups.length];
@@ -164,16 +144,12 @@ export class ExpressionTable {
         program.push(4 * codes.length + (strict ? IS_STRICT : 0) + (includes ? INCLUDES : 0), ...codes);
       }
     }
-    const spelling = PROGRAM + program.length;
-    const address = this.#records.allocate(wordsFor(2 * spelling + this.#spelling.length));
+    const address = this.#records.allocate(wordsFor(PROGRAM + program.length));
     const integers = this.#records.integersAt(address);
     const start = this.#records.integerOffset(address);
     this.#records.numbersAt(address)[this.#records.numberOffset(address) + VERDICT] = 0;
-    integers[start + USES] = 0;
     integers[start + SPELLING] = spelling;
     integers.set(program, start + PROGRAM);
-    this.#spelling.copyTo(this.#records.shortsAt(address), 2 * (start + spelling));
-    this.#chains.add(address, this.#spelling.hash);
     return address;
   }
 
@@ -194,10 +170,10 @@ export class ExpressionTable {
       : ~this.#loosePhrases.use({ steps, isNegation: phrase.isNegation });
   }
 
-  /** Decrements the use counts of the codes in the program. */
-  #releaseCodes(id: number): void {
-    const program = this.#integersOf(id);
-    let at = this.#startOf(id) + PROGRAM;
+  /** Decrements the use counts of the codes in the program. Returns where the program ends. */
+  #releaseCodes(id: number): number {
+    const program = this.#records.integersAt(id);
+    let at = this.#records.integerOffset(id) + PROGRAM;
     for (let required = program[at++] as number; required > 0; required--) this.#terms.release(program[at++] as number);
     for (let groups = program[at++] as number; groups > 0; groups--) {
       for (let entries = program[at++] as number; entries > 0; entries--) {
@@ -211,6 +187,7 @@ export class ExpressionTable {
         }
       }
     }
+    return at;
   }
 
   #releasePhrase(code: number): void {
@@ -223,28 +200,9 @@ export class ExpressionTable {
     this.#loosePhrases.release(code);
   }
 
-  #integersOf(id: number): Int32Array {
-    return this.#records.integersAt(addressOf(id));
-  }
-
-  /** The offset of the record in `#integersOf`. */
-  #startOf(id: number): number {
-    return this.#records.integerOffset(addressOf(id));
-  }
-
-  #usesOf(id: number): number {
-    return this.#integersOf(id)[this.#startOf(id) + USES] as number;
-  }
-
-  /** The offset of the spelling in the shorts of the record's page. */
-  #spellingAt(address: number): number {
-    const start = this.#records.integerOffset(address);
-    return 2 * (start + (this.#records.integersAt(address)[start + SPELLING] as number));
-  }
-
   #run(id: number, text: AdvertText): boolean {
-    const program = this.#integersOf(id);
-    let at = this.#startOf(id) + PROGRAM;
+    const program = this.#records.integersAt(id);
+    let at = this.#records.integerOffset(id) + PROGRAM;
     at += 1 + (program[at] as number);
     for (let groups = program[at++] as number; groups > 0; groups--) {
       let holds = true;
@@ -269,18 +227,9 @@ function occurs(text: AdvertText, program: Int32Array, start: number, end: numbe
   return false;
 }
 
-/** An id must be positive, but an address may be 0. */
-function idOf(address: number): number {
-  return address + 1;
-}
-
-function addressOf(id: number): number {
-  return id - 1;
-}
-
-/** The number of words that this number of 16-bit units needs. */
-function wordsFor(units: number): number {
-  return Math.ceil(units / 4);
+/** The number of words that this number of integers needs. */
+function wordsFor(integers: number): number {
+  return Math.ceil(integers / 2);
 }
 
 /** Words that most adverts contain. Any other required word is rarer, so it excludes more adverts. */
@@ -330,56 +279,4 @@ function commonness(word: string): number {
 function isCommon(word: string): boolean {
   const common = (commonLemmas ??= new Set(foldWords(COMMON_WORDS).flatMap(lemmasOf)));
   return lemmasOf(word).some((lemma) => common.has(lemma));
-}
-
-const UNITS_MAX = 1 + EXPRESSION_GROUPS_MAX + EXPRESSION_ENTRIES_MAX * (1 + EXPRESSION_WORD_LENGTH_MAX);
-/** Random in each process, because an attacker who knew them could create thousands of expressions in one chain. */
-const HASH_START = randomInt(2 ** 32) | 0;
-const HASH_FACTOR = (2 * randomInt(2 ** 31) + 1) | 0;
-
-/** Expressions as 16-bit units. Only equal expressions have equal units, so comparing them creates no strings. */
-export class ExpressionSpelling {
-  /** The number of units; for each group its number of entries; for each entry its length and flags, and its text. */
-  readonly #units = new Uint16Array(UNITS_MAX);
-  #hash = 0;
-
-  get length(): number {
-    return this.#units[0] as number;
-  }
-
-  get hash(): number {
-    return this.#hash;
-  }
-
-  /** `expressions` must be within the limits of `readExpressions`. */
-  write(expressions: Expressions): void {
-    const units = this.#units;
-    let end = 1;
-    for (const group of expressions) {
-      units[end++] = group.length;
-      for (const { word, includes, strict } of group) {
-        units[end++] = 4 * word.length + (strict ? 2 : 0) + (includes ? 1 : 0);
-        for (let i = 0; i < word.length; i++) units[end++] = word.charCodeAt(i);
-      }
-    }
-    units[0] = end;
-    let hash = HASH_START;
-    for (let i = 0; i < end; i++) hash = Math.imul(hash ^ (units[i] as number), HASH_FACTOR);
-    this.#hash = hash ^ (hash >>> 15);
-  }
-
-  copyTo(units: Uint16Array, start: number): void {
-    for (let i = 0; i < this.length; i++) units[start + i] = this.#units[i] as number;
-  }
-
-  /** Whether the spelling at `start` is equal to this one. */
-  isAt(units: Uint16Array, start: number): boolean {
-    for (let i = 0; i < this.length; i++) if (units[start + i] !== this.#units[i]) return false;
-    return true;
-  }
-}
-
-/** The length of the spelling at `start`, in units. */
-function spellingLengthAt(units: Uint16Array, start: number): number {
-  return units[start] as number;
 }

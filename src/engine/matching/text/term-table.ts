@@ -36,9 +36,7 @@ export class TermTable {
   /** Decrements the use count. If it becomes 0, another term may get the code. */
   release(code: number): void {
     const lemmas = this.#codes.textOf(code);
-    const { revision } = this.#codes;
-    this.#codes.release(code);
-    if (this.#codes.revision === revision) return;
+    if (!this.#codes.release(code)) return;
     for (const lemma of lemmas.split(' ')) {
       const others = (this.#codesOfLemma.get(lemma) ?? NONE).filter((other) => other !== code);
       if (others.length === 0) this.#codesOfLemma.delete(lemma);

@@ -136,8 +136,8 @@ export const AdminServiceService = {
     responseDeserialize: (value: Buffer): Status => Status.decode(value),
   },
   /**
-   * Pauses a stage on every instance. Work in progress ends; waiting work stays in JetStream. Nothing is lost. Pausing
-   * a paused stage changes nothing. The pause outlives restarts.
+   * Pauses a stage on every instance. Work in progress ends; adverts wait in JetStream, deliveries in PostgreSQL.
+   * Nothing is lost. Pausing a paused stage changes nothing. The pause outlives restarts.
    */
   pauseStage: {
     path: "/vigie.admin.v1.AdminService/PauseStage" as const,
@@ -278,8 +278,9 @@ export const AdminServiceService = {
     responseDeserialize: (value: Buffer): Delivery => Delivery.decode(value),
   },
   /**
-   * Resends the deliveries that a client has not received since a given time, in the background, oldest first.
-   * `validate_only` only counts them. FAILED_PRECONDITION if the client has an unfinished recovery.
+   * Resends the webhooks of a client that were created in a period and have failed or wait for a retry, in the
+   * background, oldest first. `validate_only` only counts them. FAILED_PRECONDITION if the client has an unfinished
+   * recovery.
    */
   startRecovery: {
     path: "/vigie.admin.v1.AdminService/StartRecovery" as const,
@@ -436,7 +437,7 @@ export const AdminServiceService = {
     responseSerialize: (value: Endpoint): Buffer => Buffer.from(Endpoint.encode(value).finish()),
     responseDeserialize: (value: Buffer): Endpoint => Endpoint.decode(value),
   },
-  /** Resumes an endpoint: its deliveries continue. */
+  /** Ends the pauses of an endpoint by an operator and after failures. A pause by its client remains. */
   resumeEndpoint: {
     path: "/vigie.admin.v1.AdminService/ResumeEndpoint" as const,
     requestStream: false as const,
@@ -637,8 +638,8 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   /** Shows an overview of the service: instances, stages, streams, waiting deliveries, dead letters, index. */
   getStatus: handleUnaryCall<GetStatusRequest, Status>;
   /**
-   * Pauses a stage on every instance. Work in progress ends; waiting work stays in JetStream. Nothing is lost. Pausing
-   * a paused stage changes nothing. The pause outlives restarts.
+   * Pauses a stage on every instance. Work in progress ends; adverts wait in JetStream, deliveries in PostgreSQL.
+   * Nothing is lost. Pausing a paused stage changes nothing. The pause outlives restarts.
    */
   pauseStage: handleUnaryCall<PauseStageRequest, Stage>;
   /** Resumes a stage on every instance. */
@@ -675,8 +676,9 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
    */
   resendDelivery: handleUnaryCall<ResendDeliveryRequest, Delivery>;
   /**
-   * Resends the deliveries that a client has not received since a given time, in the background, oldest first.
-   * `validate_only` only counts them. FAILED_PRECONDITION if the client has an unfinished recovery.
+   * Resends the webhooks of a client that were created in a period and have failed or wait for a retry, in the
+   * background, oldest first. `validate_only` only counts them. FAILED_PRECONDITION if the client has an unfinished
+   * recovery.
    */
   startRecovery: handleUnaryCall<StartRecoveryRequest, Recovery>;
   /** Shows a recovery and its progress. */
@@ -712,7 +714,7 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   getEndpoint: handleUnaryCall<GetEndpointRequest, Endpoint>;
   /** Pauses an endpoint: no attempt begins from now on. Nothing is lost. The pause outlives restarts. */
   pauseEndpoint: handleUnaryCall<PauseEndpointRequest, Endpoint>;
-  /** Resumes an endpoint: its deliveries continue. */
+  /** Ends the pauses of an endpoint by an operator and after failures. A pause by its client remains. */
   resumeEndpoint: handleUnaryCall<ResumeEndpointRequest, Endpoint>;
   /**
    * Shows the data that clients store about a recipient of e-mails: searches, consent, objections, e-mails with

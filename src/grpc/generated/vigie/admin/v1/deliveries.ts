@@ -20,7 +20,7 @@ export interface Delivery {
   match: string;
   /** `properties/{property}`. */
   property: string;
-  /** `match` or `event`. */
+  /** `match`, `event` or `email`. */
   channel: string;
   /** For example `property.ad.create`. */
   kind: string;
@@ -44,7 +44,7 @@ export interface Delivery {
   finishTime:
     | Date
     | undefined;
-  /** Number of resends by operators. */
+  /** How often a resend has begun a new series of attempts. */
   replayCount: number;
   /** Every attempt, oldest first. Only in GetDelivery. */
   attempts: Attempt[];
@@ -70,11 +70,11 @@ export const Delivery_State = {
   STATE_SENDING: "STATE_SENDING",
   /** STATE_RETRY_WAIT - Failed, and due for a retry at `due_time`. */
   STATE_RETRY_WAIT: "STATE_RETRY_WAIT",
-  /** STATE_DELIVERED - Answered with 200. Final. */
+  /** STATE_DELIVERED - Answered with 200, or accepted as an e-mail. Final. */
   STATE_DELIVERED: "STATE_DELIVERED",
-  /** STATE_FAILED - Its attempts are used up. Final until it is resent. */
+  /** STATE_FAILED - Failed, without a further attempt. Final until it is resent. */
   STATE_FAILED: "STATE_FAILED",
-  /** STATE_CANCELLED - Its search was deleted or silenced. Final. */
+  /** STATE_CANCELLED - No longer wanted, e.g. because its search was deleted or silenced. Final until it is resent. */
   STATE_CANCELLED: "STATE_CANCELLED",
   UNRECOGNIZED: "UNRECOGNIZED",
 } as const;

@@ -16,11 +16,11 @@ export interface Endpoint {
   name: string;
   /** The URL. */
   url: string;
-  /** When an operator paused it; absent if not paused. */
+  /** When it was paused; absent if not paused. */
   pauseTime:
     | Date
     | undefined;
-  /** The operator's reason. */
+  /** The operator's reason; otherwise `by its client` or `after failures`. */
   pauseReason: string;
   /** Deliveries that are not final. */
   openCount: number;
@@ -44,7 +44,7 @@ export interface ListEndpointsRequest {
   pageSize: number;
   /** `next_page_token` of the previous page. */
   pageToken: string;
-  /** Only endpoints that an operator has paused. */
+  /** Only paused endpoints, whoever paused them. */
   pausedOnly: boolean;
 }
 

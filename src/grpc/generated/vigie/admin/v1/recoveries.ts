@@ -9,8 +9,8 @@ import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 import { Timestamp } from "../../../google/protobuf/timestamp.ts";
 
 /**
- * Recoveries: they resend everything that a client should have received since a given time, and leave slots for new
- * deliveries. Clients can also start them themselves (`POST /recoveries`).
+ * Recoveries: they resend failed webhooks of a period, and leave slots for new deliveries. Clients can also start them
+ * themselves (`POST /recoveries`).
  */
 
 /** One recovery and its progress. */
@@ -61,7 +61,7 @@ export const Recovery_State = {
   STATE_COUNTING: "STATE_COUNTING",
   /** STATE_RUNNING - Sends deliveries. */
   STATE_RUNNING: "STATE_RUNNING",
-  /** STATE_FINISHED - All deliveries were attempted. Final. */
+  /** STATE_FINISHED - No delivery is left to send. Final. */
   STATE_FINISHED: "STATE_FINISHED",
   /** STATE_STOPPED - Stopped before its end. Final. */
   STATE_STOPPED: "STATE_STOPPED",

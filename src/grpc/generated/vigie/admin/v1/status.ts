@@ -27,7 +27,7 @@ export interface Status {
   streams: Stream[];
   /** Deliveries that are not final, by state. */
   openDeliveries: DeliveryStateCount[];
-  /** Deliveries whose attempts are used up, until they are resent. */
+  /** Deliveries that have failed for good, until they are resent. */
   failedDeliveryCount: number;
   /** When the most overdue delivery should have been attempted; absent if none waits. */
   oldestDueTime:
@@ -35,7 +35,7 @@ export interface Status {
     | undefined;
   /** Dead letters. */
   deadLetterCount: number;
-  /** Endpoints that an operator has paused. */
+  /** Endpoints that are paused by an operator, by a client or after failures. */
   pausedEndpointCount: number;
   /** The search index. */
   index:
@@ -65,7 +65,7 @@ export interface Instance {
   host: string;
   /** Its process id. */
   processId: number;
-  /** `intake`, `deliver`, `api`, `admin`. */
+  /** `intake`, `deliver`, `api`, `admin`, `feeds`. */
   roles: string[];
   /** Its version. */
   version: string;
@@ -184,7 +184,7 @@ export function stage_StateToNumber(object: Stage_State): number {
 
 /** One JetStream stream. */
 export interface Stream {
-  /** `streams/ADVERTS`, `streams/RETRIES`. */
+  /** `streams/ADVERTS`, `streams/RETRIES`, `streams/REJECTED`. */
   name: string;
   /** Its messages. */
   messageCount: number;
