@@ -11,7 +11,6 @@
  */
 
 import { type ChildProcess, fork } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import autocannon from 'autocannon';
 import type { PoolClient, QueryConfig } from 'pg';
@@ -23,6 +22,7 @@ import { type Database, migrate, openDatabase, type Queryable } from '../src/eng
 import { changedSince } from '../src/engine/store/search-feed.ts';
 import { listSearches } from '../src/engine/store/search-listing.ts';
 import { createSearch } from '../src/engine/store/searches.ts';
+import { LOADER, moduleUrl } from '../test/support/checkout.ts';
 import { startTestPostgres } from '../test/support/servers.ts';
 import { samplePointsOfInterest } from './adverts/sample-places.ts';
 import { endOf, messageOf } from './child.ts';
@@ -63,9 +63,8 @@ interface Served {
 }
 
 async function serve(...args: readonly string[]): Promise<Served> {
-  const script = fileURLToPath(new URL('http/server.ts', import.meta.url));
   const smoke = options.smoke ? ['--smoke'] : [];
-  const child: ChildProcess = fork(script, [...args, ...smoke], { execArgv: ['--import', 'tsx'] });
+  const child = fork(moduleUrl('bench/http/server'), [...args, ...smoke], { execArgv: [...LOADER] });
   const { port } = await messageOf<{ readonly port: number }>(child);
   return {
     url: `http://127.0.0.1:${port}`,

@@ -9,8 +9,8 @@ export function sized(usual: string | number, tiny: string | number): string | n
   return isSmoke ? tiny : usual;
 }
 
-/** Several times the duration of the longest benchmark on two cores. */
-const SMOKE_MAX_MS = 300_000;
+/** Several times the duration of the longest benchmark on two busy cores. */
+const SMOKE_MAX_MS = 900_000;
 if (isSmoke) setTimeout(giveUp, SMOKE_MAX_MS).unref();
 
 /** Reports open resources when a wait without its own timeout does not end. */

@@ -97,7 +97,7 @@ async function takeRound(scene: Scene, name: string, folder: string, count: numb
   const execPath = join(folder, `node_modules/node-linux-${process.arch}/bin/node`);
   const module = pathToFileURL(join(folder, `node_modules/${name}/dist/index.js`)).href;
   const start = (...mode: readonly string[]): Promise<ChildProcess> =>
-    startWorker(new URL('peer.ts', import.meta.url), [name, module, databaseUrl, ...mode], { execPath });
+    startWorker('peer', [name, module, databaseUrl, ...mode], { execPath });
   if (name !== 'vigie') {
     const { rows } = await database.query<Job>('select id, endpoint, head from deliveries where id = any($1)', [ids]);
     await database.query('truncate open_deliveries');

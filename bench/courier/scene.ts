@@ -5,7 +5,6 @@ import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { createDueAnnouncer } from '../../src/engine/broker/announcements.ts';
 import { type Broker, connectBroker } from '../../src/engine/broker/connection.ts';
 import { ensureRetries } from '../../src/engine/broker/topology.ts';
@@ -13,6 +12,7 @@ import type { DueDelivery } from '../../src/engine/domain/delivery.ts';
 import { type Database, migrate, openDatabase } from '../../src/engine/store/database.ts';
 import { cacheDirectory } from '../../src/local/data-directory.ts';
 import { startNatsServer } from '../../src/local/nats-server.ts';
+import { LOADER, moduleUrl } from '../../test/support/checkout.ts';
 import { startExternalPostgres } from '../../test/support/external-postgres.ts';
 import { type SeededSearch, seedSearch } from '../../test/support/seeded-deliveries.ts';
 import { startTestPostgres } from '../../test/support/servers.ts';
@@ -80,7 +80,7 @@ export async function openScene(isExternal: boolean, settings: Readonly<Record<s
   const database = openDatabase({ url: postgres.url, connectionsMax: 4, onConnectionLost: () => undefined });
   closers.push(() => database.end());
   const nats = await openNats();
-  const receiver = child(new URL('receiver.ts', import.meta.url));
+  const receiver = child('receiver');
   const receivedAt = new Map<string, number>();
   const successes = new Map<string, number>();
   const { port } = await messageOf<{ readonly port: number }>(receiver);
@@ -107,11 +107,11 @@ export async function openScene(isExternal: boolean, settings: Readonly<Record<s
 }
 
 function child(
-  script: URL,
+  name: string,
   args: readonly string[] = [],
   { flags = [], execPath = process.execPath }: Running = {},
 ): ChildProcess {
-  return fork(fileURLToPath(script), args, { execPath, execArgv: ['--import', 'tsx', ...flags] });
+  return fork(moduleUrl(`bench/courier/${name}`), args, { execPath, execArgv: [...LOADER, ...flags] });
 }
 
 interface Running {
@@ -135,16 +135,16 @@ export function startStage(
 ): Promise<ChildProcess> {
   const flags = profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`];
   const args = [databaseUrl, nats.url, String(retryDelayMs)];
-  return startWorker(new URL('stage.ts', import.meta.url), args, { flags, ...running });
+  return startWorker('stage', args, { flags, ...running });
 }
 
 /** Starts a worker; resolves when it reports that it accepts deliveries. */
 export async function startWorker(
-  script: URL,
+  name: string,
   args: readonly string[],
   { flags = [], ...running }: Running,
 ): Promise<ChildProcess> {
-  const worker = child(script, args, { flags: ['--max-semi-space-size=64', ...flags], ...running });
+  const worker = child(name, args, { flags: ['--max-semi-space-size=64', ...flags], ...running });
   closers.push(() => end(worker));
   await messageOf(worker);
   return worker;

@@ -3,10 +3,10 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { LOADER, moduleUrl } from '../../test/support/checkout.ts';
 
-const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 /** The arguments that `npm start` passes to Node.js. */
-export const SERVE = ['--max-semi-space-size=64', '--import', 'tsx', MAIN, 'serve'];
+export const SERVE = ['--max-semi-space-size=64', ...LOADER, fileURLToPath(moduleUrl('src/main')), 'serve'];
 
 export interface Daemon {
   /** By the name of the process in the figures. */

@@ -5,8 +5,9 @@ import { randomUUID } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { test } from 'node:test';
 import { drive } from '../support/browser.ts';
-import { createApiKey, runVigie, startDaemon, warningsIn } from '../support/daemon.ts';
+import { createApiKey, startDaemon, warningsIn } from '../support/daemon.ts';
 import { serveAdmin } from '../support/hydra-clients.ts';
+import { connectCrawler } from '../support/intake.ts';
 import { restClient } from '../support/rest-client.ts';
 import { startTestServers } from '../support/servers.ts';
 import { until } from '../support/until.ts';
@@ -69,7 +70,7 @@ test('API Platform Admin lists, filters, sorts, opens, creates, edits and delete
     return body['hydra:member'][0] ?? {};
   };
   const before = await searchOf('Maison');
-  assert.equal((await runVigie(['publish'], servers, { input: JSON.stringify(message) })).code, 0);
+  await (await connectCrawler(t, servers.nats.url)).publish(message);
   await until(
     async () => (await rest.request<{ 'hydra:totalItems': number }>('GET', '/deliveries?status=delivered')).body,
     (body) => body['hydra:totalItems'] === TITLES.length,

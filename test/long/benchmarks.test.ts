@@ -1,12 +1,16 @@
-/** Every benchmark of package.json completes with a load of a few seconds (`--smoke`), and prints its figures. */
+/**
+ * Every benchmark of package.json completes with a load of a few seconds (`--smoke`), and prints its figures. Here they
+ * run compiled, because each of their processes then starts in half the time.
+ */
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { ROOT } from '../support/checkout.ts';
+import { LOADER, moduleUrl, ROOT } from '../support/checkout.ts';
 
 /** Figures of the first and the last part of each benchmark. */
 const FIGURES: Readonly<Record<string, readonly RegExp[]>> = {
@@ -27,17 +31,18 @@ test('every benchmark is among those that this test runs', () => {
 });
 
 for (const [name, figures] of Object.entries(FIGURES)) {
-  test(`${name} --smoke prints its figures`, { timeout: 600_000 }, () => assertPrints(name, [], figures));
+  test(`${name} --smoke prints its figures`, { timeout: 1_200_000 }, () => assertPrints(name, [], figures));
 }
 
-test('bench:courier --smoke compares the courier with each peer', { timeout: 600_000 }, async () => {
+test('bench:courier --smoke compares the courier with each peer', { timeout: 1_200_000 }, async () => {
   const figures = ['pg-boss', 'graphile-worker'].map((peer) => new RegExp(`^${peer} held perSecond +[1-9]`, 'm'));
   await assertPrints('bench:courier', ['--peer', 'pg-boss', '--peer', 'graphile-worker', '--snapshot'], figures);
 });
 
 async function assertPrints(name: string, options: readonly string[], figures: readonly RegExp[]): Promise<void> {
-  const args = ['run', '--silent', name, '--', '--smoke', ...options];
-  const running = promisify(execFile)('npm', args, { cwd: ROOT, maxBuffer: 1e8 });
+  const [, flags = '', script = ''] = /^node (.*)--import tsx (\S+)\.ts$/.exec(scripts[name]) ?? [];
+  const program = [...flags.split(' ').filter(Boolean), ...LOADER, fileURLToPath(moduleUrl(script))];
+  const running = promisify(execFile)(process.execPath, [...program, '--smoke', ...options], { maxBuffer: 1e8 });
   const { stdout } = await running.catch(({ message, stdout }) => assert.fail(`${message}\n${stdout}`));
   for (const figure of figures) assert.match(stdout, figure);
 }

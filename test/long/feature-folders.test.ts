@@ -4,20 +4,17 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { cp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { after, test } from 'node:test';
 import { promisify } from 'node:util';
 import { FEATURES } from '../../src/features.ts';
+import { ROOT } from '../support/checkout.ts';
 import { startDaemon } from '../support/daemon.ts';
 import { startTestServers } from '../support/servers.ts';
 import { copySources } from '../support/source-copy.ts';
 
 /** Tests of the engine: effects of a change, an advert's way to a webhook, searches, no routes of removed features. */
-const ENGINE_TESTS = [
-  'test/alerts.test.ts',
-  'test/openapi-routes.test.ts',
-  'test/integration/intake-journey.test.ts',
-  'test/integration/rest-searches.test.ts',
-];
+const ENGINE_TESTS = ['alerts', 'openapi-routes', 'integration/intake-journey', 'integration/rest-searches'];
+const COURIER_TEST = 'integration/webhook-courier';
 
 test('without the folder of the console the service compiles, is built and serves everything else', async (t) => {
   const copy = await copySources(t);
@@ -25,7 +22,7 @@ test('without the folder of the console the service compiles, is built and serve
   for (const script of ['types', 'build']) await promisify(execFile)('npm', ['run', '-s', script], { cwd: copy.path });
   assert.equal(await copy.failureOf('dist/src/main.js', '--version'), null);
   const servers = await startTestServers(t);
-  const { apiUrl, errors } = await startDaemon(t, servers, {}, { root: copy.path });
+  const { apiUrl, errors } = await startDaemon(t, servers, {}, { root: join(copy.path, 'dist') });
   const statuses = ['/console', '/console/console.js', '/docs', '/searches'].map(
     async (path) => (await fetch(apiUrl + path)).status,
   );
@@ -35,11 +32,35 @@ test('without the folder of the console the service compiles, is built and serve
 
 const NAMES = FEATURES.map(({ name }) => name);
 
-async function deleteFeatures(t: TestContext, gone: readonly string[], engineTests: readonly string[]): Promise<void> {
-  const copy = await copySources(t);
-  for (const name of gone) await rm(join(copy.path, 'src/features', name), { recursive: true });
+/** One copy for all features, because the compiler then checks again only what depends on a deleted feature. */
+const shared = await copySources({ after });
+// In one process, the tests load the program once.
+await shared.change('test/support/groups.ts', (text) =>
+  text.replace('export const GROUPS = {', `$& engine: ${JSON.stringify(ENGINE_TESTS)},`),
+);
+const together = `import { runTogether } from '../support/together.ts';\nrunTogether('engine');\n`;
+await writeFile(join(shared.path, 'test/groups/engine.test.ts'), together);
+const compiled = [...ENGINE_TESTS, 'groups/engine', COURIER_TEST].map((name) => `test/${name}.test.ts`);
+const only = {
+  extends: './tsconfig.json',
+  compilerOptions: { noEmit: false, outDir: 'dist', rootDir: '.', incremental: true },
+  include: ['src', ...compiled],
+  exclude: ['src/console/page'],
+};
+await writeFile(join(shared.path, 'tsconfig.only.json'), JSON.stringify(only));
+for (const each of ['config', 'package.json'])
+  await cp(join(shared.path, each), join(shared.path, 'dist', each), { recursive: true });
+
+async function deleteFeatures(gone: readonly string[], ...tests: readonly string[]): Promise<void> {
+  const { path, change, failureOf } = shared;
+  for (const each of ['src/features', 'src/features.ts'])
+    await cp(join(ROOT, each), join(path, each), { recursive: true });
+  for (const name of gone) {
+    for (const folder of ['src/features', 'dist/src/features'])
+      await rm(join(path, folder, name), { recursive: true, force: true });
+  }
   const others = NAMES.filter((name) => !gone.includes(name));
-  await copy.change('src/features.ts', (text) =>
+  await change('src/features.ts', (text) =>
     gone
       .reduce(
         (left, name) =>
@@ -48,29 +69,17 @@ async function deleteFeatures(t: TestContext, gone: readonly string[], engineTes
       )
       .replace(/= \[[^\]]*\];/, `= [${others.join(', ')}];`),
   );
-  // Compiled, the tests load in half the time.
-  const only = {
-    extends: './tsconfig.json',
-    compilerOptions: { noEmit: false, outDir: 'dist', rootDir: '.' },
-    include: ['src', ...engineTests],
-    exclude: ['src/console/page'],
-  };
-  await writeFile(join(copy.path, 'tsconfig.only.json'), JSON.stringify(only));
-  assert.equal(await copy.failureOf('node_modules/typescript/bin/tsc', '-p', 'tsconfig.only.json'), null);
-  for (const each of ['src', 'config', 'package.json']) {
-    await cp(join(copy.path, each), join(copy.path, 'dist', each), {
-      recursive: true,
-      filter: (path) => !path.endsWith('.ts'),
-    });
-  }
-  const compiled = engineTests.map((path) => join('dist', path.replace(/ts$/, 'js')));
-  assert.equal(await copy.failureOf('--test', '--test-concurrency=1', ...compiled), null);
+  assert.equal(await failureOf('node_modules/typescript/bin/tsc', '-p', 'tsconfig.only.json'), null);
+  const filter = (name: string) => !name.endsWith('.ts');
+  await cp(join(path, 'src'), join(path, 'dist/src'), { recursive: true, filter });
+  const files = tests.map((name) => join('dist/test', `${name}.test.js`));
+  assert.equal(await failureOf('--test', '--test-concurrency=1', ...files), null);
 }
 
 for (const name of NAMES) {
-  test(`without the folder and the name of ${name} everything else compiles and the engine works`, (t) =>
-    deleteFeatures(t, [name], ENGINE_TESTS));
+  test(`without the folder and the name of ${name} everything else compiles and the engine works`, () =>
+    deleteFeatures([name], 'groups/engine'));
 }
 
-test('without any feature everything else compiles and the engine works', (t) =>
-  deleteFeatures(t, NAMES, [...ENGINE_TESTS, 'test/integration/webhook-courier.test.ts']));
+test('without any feature everything else compiles and the engine works', () =>
+  deleteFeatures(NAMES, 'groups/engine', COURIER_TEST));

@@ -7,13 +7,13 @@ import assert from 'node:assert/strict';
 import { execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { signatureHeaders } from '../../src/engine/delivery/signature.ts';
 import { requestsOf, VERIFIERS } from '../../src/rest/description/code-samples.ts';
 import { ROOT } from '../support/checkout.ts';
-import { createApiKey, runVigie, startDaemon } from '../support/daemon.ts';
+import { createApiKey, startDaemon } from '../support/daemon.ts';
+import { connectCrawler } from '../support/intake.ts';
 import { restClient } from '../support/rest-client.ts';
 import { emptyDirectory, startTestServers } from '../support/servers.ts';
 import { type ReceivedPost, startWebhookReceiver } from '../support/webhook-receiver.ts';
@@ -56,8 +56,7 @@ const ADVERT = {
   price: 250_000,
 };
 const message = { kind: 'upsert', crawledAt: new Date().toISOString(), property: PROPERTY, advert: ADVERT };
-const published = await runVigie(['publish'], servers, { input: JSON.stringify(message) });
-assert.equal(published.code, 0, published.stderr);
+await (await connectCrawler({ after }, servers.nats.url)).publish(message);
 await receiver.until((posts) => posts.length === 1);
 
 /** Sends the webhook of a match again, because on a slow machine the first one may be minutes old. */
@@ -78,7 +77,7 @@ function judge(command: string, args: readonly string[], directory: string, head
     ...Object.fromEntries(
       Object.entries(headers).map(([name, value]) => [name.toUpperCase().replace('-', '_'), value]),
     ),
-    ...{ GOCACHE: join(tmpdir(), 'vigie-go-cache'), GO111MODULE: 'off' },
+    GO111MODULE: 'off',
   };
   return new Promise<boolean>((resolve, reject) => {
     const child = execFile(command, args, { env, cwd: directory }, (error, _, complaints) => {
@@ -128,7 +127,7 @@ describe('the requests of the guides', () => {
       for (const curl of commands) {
         const [, code = ''] = requestsOf(curl).find(([name]) => name === language) ?? [];
         await writeFile(path, code.replaceAll('$KEY', key).replaceAll('$SEARCH', search.id));
-        const env = { ...process.env, GOCACHE: join(tmpdir(), 'vigie-go-cache'), GO111MODULE: 'off' };
+        const env = { ...process.env, GO111MODULE: 'off' };
         const printed = execFileSync(command, args(path), { cwd: directory, encoding: 'utf8', env });
         assert.match(printed, /^(20[012] )?\{/, curl);
         assert.doesNotMatch(printed, /"violations"/);

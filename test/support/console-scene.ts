@@ -4,7 +4,8 @@ import { randomUUID } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { freePort } from '../../src/local/child-server.ts';
 import { openPage, type RemotePage } from './browser.ts';
-import { createApiKey, type Daemon, runVigie, type Settings, startDaemon } from './daemon.ts';
+import { createApiKey, type Daemon, type Settings, startDaemon } from './daemon.ts';
+import { connectCrawler } from './intake.ts';
 import { type RestClient, restClient } from './rest-client.ts';
 import { type Cleanup, startTestServers, type TestServers } from './servers.ts';
 import { startWebhookReceiver, type WebhookReceiver } from './webhook-receiver.ts';
@@ -53,6 +54,7 @@ export async function openConsole(cleanup: Cleanup, more: Settings = {}): Promis
   ]);
   const settings = { VIGIE_API_ADDRESS: `127.0.0.1:${port}`, ...more };
   let daemon = await startDaemon(cleanup, servers, settings);
+  const crawler = await connectCrawler(cleanup, servers.nats.url);
   const key = await createApiKey(servers);
   const pictures = process.env.VIGIE_TEST_PICTURES;
   if (pictures !== undefined) await mkdir(pictures, { recursive: true });
@@ -66,10 +68,7 @@ export async function openConsole(cleanup: Cleanup, more: Settings = {}): Promis
     receiver,
     page,
     address: `${daemon.apiUrl}/console`,
-    async publish(...samples) {
-      const { code, stderr } = await runVigie(['publish'], servers, { input: samples.map(lineOf).join('\n') });
-      if (code !== 0) throw new Error(stderr);
-    },
+    publish: (...samples) => crawler.publish(...samples.map(messageOf)),
     async enter() {
       await page.do('goto', { url: 'about:blank' });
       await page.do('goto', { url: `${daemon.apiUrl}/console#key=${key}` });
@@ -100,7 +99,7 @@ export async function openConsole(cleanup: Cleanup, more: Settings = {}): Promis
 }
 
 /** An apartment for sale in Toulon, with one advert. */
-function lineOf({
+function messageOf({
   property = randomUUID(),
   title,
   price,
@@ -110,8 +109,8 @@ function lineOf({
   lon = 5.9306,
   url,
   crawledAt,
-}: Sample): string {
-  return JSON.stringify({
+}: Sample) {
+  return {
     kind: 'upsert',
     crawledAt: crawledAt ?? new Date().toISOString(),
     property: {
@@ -124,5 +123,5 @@ function lineOf({
       description: 'Vue mer <b onclick="x">dégagée</b>, proche du port.',
       publisher: { category: 'portal', name: 'Agence du Port', type: 1 },
     },
-  });
+  };
 }

@@ -5,13 +5,14 @@
 
 import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { createClient, findClientByName, createApiKey as insertApiKey } from '../../src/engine/store/clients.ts';
 import { migrate, openDatabase } from '../../src/engine/store/database.ts';
-import { LOADER, moduleUrl, ROOT } from './checkout.ts';
+import { moduleUrl, ROOT } from './checkout.ts';
 import type { Cleanup } from './servers.ts';
 import { TUNING, type Tuning } from './tuning.ts';
 
@@ -56,7 +57,7 @@ export interface Daemon extends RunningService {
 export interface DaemonOptions {
   /** Called when its first log line is written. */
   readonly onStarting?: (daemon: ChildProcess) => void;
-  /** Directory of another version. */
+  /** Directory of another version, with its sources or compiled. */
   readonly root?: string;
   /** Limit of open files, as `ulimit -n` sets it. */
   readonly descriptorsMax?: number;
@@ -152,8 +153,9 @@ export function spawnVigie(
 ): ChildProcessWithoutNullStreams {
   const options = { cwd: root, env: environmentOf(servers, settings) };
   const main = TUNING in settings ? 'test/support/tuned-daemon' : 'src/main';
-  const program =
-    root === ROOT ? [...LOADER, fileURLToPath(moduleUrl(main))] : ['--import=tsx', join(root, `${main}.ts`)];
+  const ending = existsSync(join(root, `${main}.js`)) ? '.js' : '.ts';
+  const file = root === ROOT ? fileURLToPath(moduleUrl(main)) : join(root, main + ending);
+  const program = file.endsWith('.js') ? [file] : ['--import=tsx', file];
   if (descriptorsMax === undefined) return spawn(process.execPath, [...program, ...args], options);
   const limited = `ulimit -n ${descriptorsMax} && exec "$0" "$@"`;
   return spawn('sh', ['-c', limited, process.execPath, ...program, ...args], options);

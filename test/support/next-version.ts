@@ -9,7 +9,7 @@ import { pathToFileURL } from 'node:url';
 import { tsImport } from 'tsx/esm/api';
 import type { migrate } from '../../src/engine/store/database.ts';
 import { NEWEST_MIGRATION } from '../../src/engine/store/schema.ts';
-import { ROOT } from './checkout.ts';
+import { IS_COMPILED, PROGRAM, ROOT } from './checkout.ts';
 import { type Cleanup, emptyDirectory } from './servers.ts';
 
 export const NEXT = NEWEST_MIGRATION + 1;
@@ -18,18 +18,18 @@ const NEXT_MIGRATION = `alter table searches add column next_version text;
 alter table deliveries add column next_version integer not null default 1;
 `;
 
-/** Returns the directory from which it can be started. */
+/** Returns the directory from which it can be started, compiled if the tests are. */
 export async function nextVersion(cleanup: Cleanup): Promise<string> {
   const root = await emptyDirectory(cleanup, 'next');
-  for (const name of ['src', 'proto', 'config', 'package.json', 'tsconfig.json']) {
-    await cp(join(ROOT, name), join(root, name), { recursive: true });
-  }
+  for (const name of ['src', 'config', 'package.json'])
+    await cp(join(PROGRAM, name), join(root, name), { recursive: true });
   await symlink(join(ROOT, 'node_modules'), join(root, 'node_modules'));
   await writeFile(join(root, 'src/engine/store/migrations', `${NEXT_NAME}.sql`), NEXT_MIGRATION);
   return root;
 }
 
 export async function migrateOf(root: string): Promise<typeof migrate> {
-  const url = pathToFileURL(join(root, 'src/engine/store/database.ts')).href;
-  return ((await tsImport(url, import.meta.url)) as { readonly migrate: typeof migrate }).migrate;
+  const { href } = pathToFileURL(join(root, 'src/engine/store/database'));
+  const loaded = IS_COMPILED ? import(`${href}.js`) : tsImport(`${href}.ts`, import.meta.url);
+  return ((await loaded) as { readonly migrate: typeof migrate }).migrate;
 }

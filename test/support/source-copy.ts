@@ -3,10 +3,9 @@
 import { execFile } from 'node:child_process';
 import { cp, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { ROOT } from './checkout.ts';
-import { emptyDirectory } from './servers.ts';
+import { type Cleanup, emptyDirectory } from './servers.ts';
 
 const execute = promisify(execFile);
 
@@ -18,8 +17,8 @@ export interface SourceCopy {
   failureOf(...args: readonly string[]): Promise<string | null>;
 }
 
-export async function copySources(t: TestContext): Promise<SourceCopy> {
-  const path = await emptyDirectory(t, 'copy');
+export async function copySources(cleanup: Cleanup): Promise<SourceCopy> {
+  const path = await emptyDirectory(cleanup, 'copy');
   for (const each of ['src', 'test', 'bench', 'config', 'proto', 'package.json', 'tsconfig.json']) {
     await cp(join(ROOT, each), join(path, each), { recursive: true });
   }

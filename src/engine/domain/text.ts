@@ -7,6 +7,7 @@ import { LRUCache } from 'lru-cache';
 
 const MARKS = /[\p{M}\p{Default_Ignorable_Code_Point}]+/gu;
 const WORDS = /[\p{L}\p{N}]+/gu;
+const NOT_ASCII = /[\u0080-\uffff]/;
 /** Letters that Unicode does not decompose. */
 const LIGATURES = /[œæßłøđ]/g;
 const LIGATURE_LETTERS: Readonly<Record<string, string>> = { œ: 'oe', æ: 'ae', ß: 'ss', ł: 'l', ø: 'o', đ: 'd' };
@@ -21,6 +22,7 @@ export function foldWords(text: string): readonly string[] {
 
 /** Drops marks even before normalization, which would take quadratic time to order a long run of them. */
 function fold(text: string): string {
+  if (!NOT_ASCII.test(text)) return text.toLowerCase();
   return text
     .replace(MARKS, '')
     .normalize('NFKD')

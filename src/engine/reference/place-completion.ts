@@ -58,9 +58,10 @@ export function createPlaceCompletion(source: PlaceSource): CompletePlaces {
 
 /** A place under one of its names. */
 interface WordedPlace {
-  readonly place: CompletedPlace;
   /** The place under its own name. */
-  readonly owner: CompletedPlace;
+  readonly place: CompletedPlace;
+  /** Null for the place's own name. */
+  readonly otherName: string | null;
   readonly keyed: ReturnType<typeof keyedName>;
   readonly kind: NameMatch['kind'];
   readonly words: readonly string[];
@@ -78,7 +79,7 @@ class PlaceIndex {
   readonly #isMet: Uint8Array;
 
   constructor(places: readonly WordedPlace[], names: CommuneNames) {
-    this.#places = places.toSorted((a, b) => compareRank(a.place, b.place));
+    this.#places = places.toSorted((a, b) => compareRank(a, b));
     this.#names = names;
     for (const [rank, { words }] of this.#places.entries()) {
       for (const word of words) {
@@ -140,15 +141,18 @@ class PlaceIndex {
   #onceEach(found: readonly number[]): readonly number[] {
     const met = new Set<CompletedPlace>();
     return found.filter((rank) => {
-      const { owner } = this.#places[rank] as WordedPlace;
-      if (met.has(owner)) return false;
-      met.add(owner);
+      const { place } = this.#places[rank] as WordedPlace;
+      if (met.has(place)) return false;
+      met.add(place);
       return true;
     });
   }
 
   placesAt(ranks: readonly number[]): readonly CompletedPlace[] {
-    return ranks.map((rank) => (this.#places[rank] as WordedPlace).place);
+    return ranks.map((rank) => {
+      const { place, otherName } = this.#places[rank] as WordedPlace;
+      return otherName === null ? place : { ...place, matchedName: nameForPeople(otherName) };
+    });
   }
 
   #meet(beginning: string): void {
@@ -168,10 +172,10 @@ class PlaceIndex {
   }
 }
 
-function matchOf({ place, owner, kind, keyed }: WordedPlace, typed: readonly string[]): NameMatch {
+function matchOf({ place, kind, keyed }: WordedPlace, typed: readonly string[]): NameMatch {
   const fit = nameFit(keyed, typed);
   const population = place.type === 'city' ? place.population : null;
-  const isRenamed = kind === 'former' && fit === 'whole' && placeKey(owner.name).startsWith(`${keyed.key} `);
+  const isRenamed = kind === 'former' && fit === 'whole' && placeKey(place.name).startsWith(`${keyed.key} `);
   return { fit, population, kind, isRenamed };
 }
 
@@ -184,8 +188,8 @@ function beginningsOf(word: string): readonly string[] {
 const TYPES: readonly PlaceType[] = ['zipcode', 'city', 'department'];
 
 /** Own names come first, then places with more inhabitants; the city of Paris precedes the department. */
-function compareRank(a: CompletedPlace, b: CompletedPlace): number {
-  const byName = Number(a.matchedName !== null) - Number(b.matchedName !== null);
+function compareRank({ kind, place: a }: WordedPlace, { kind: otherKind, place: b }: WordedPlace): number {
+  const byName = Number(kind !== 'own') - Number(otherKind !== 'own');
   return (
     byName || b.population - a.population || TYPES.indexOf(a.type) - TYPES.indexOf(b.type) || (a.code < b.code ? -1 : 1)
   );
@@ -203,23 +207,24 @@ function placesOf({ communes, departments, names, byZipcode, nameOf }: PlaceSour
       const { insee: code, zipcodes, departmentCode, population } = commune;
       const name = nameOf(commune);
       const zipcode = zipcodes[0] ?? null;
-      const owner = { type: 'city', name, code, id: cityIdOf(code), zipcode, population, ...none } as const;
+      const place = { type: 'city', name, code, id: cityIdOf(code), zipcode, population, ...none } as const;
       const keys = names.keys(commune);
       const ownZipcodes = isDividedCity(keys.own.key) ? [] : zipcodes;
       const codes = [code, departmentCode, ...ownZipcodes].map((one) => one.toLowerCase());
-      const others = keys.others.map((keyed): Omit<WordedPlace, 'owner' | 'words'> => {
-        const place = { ...owner, matchedName: nameForPeople(keyed.name) };
-        return { place, keyed, kind: keyed.isFormer ? 'former' : 'locality' };
-      });
-      return [{ place: owner, keyed: keys.own, kind: 'own' } as const, ...others].map((named) => {
-        return { ...named, owner, words: [...named.keyed.key.split(' '), ...codes] };
-      });
+      const wordsOf = ({ key }: WordedPlace['keyed']) => [...key.split(' '), ...codes];
+      return [
+        { place, otherName: null, keyed: keys.own, kind: 'own', words: wordsOf(keys.own) },
+        ...keys.others.map((keyed): WordedPlace => {
+          const kind = keyed.isFormer ? 'former' : 'locality';
+          return { place, otherName: keyed.name, keyed, kind, words: wordsOf(keyed) };
+        }),
+      ];
     }),
     ...departments.map(({ code, id, name }): WordedPlace => {
       const population = inhabitants.get(code) ?? 0;
       const place = { type: 'department', name, code, id, zipcode: null, population, ...none } as const;
       const keyed = keyedName(name);
-      return { place, owner: place, keyed, kind: 'own', words: [...keyed.key.split(' '), code.toLowerCase()] };
+      return { place, otherName: null, keyed, kind: 'own', words: [...keyed.key.split(' '), code.toLowerCase()] };
     }),
     ...[...byZipcode].map(([zipcode, holders]): WordedPlace => {
       const population = holders.reduce((sum, commune) => sum + commune.population, 0);
@@ -234,7 +239,7 @@ function placesOf({ communes, departments, names, byZipcode, nameOf }: PlaceSour
         ...cities,
         matchedName: null,
       } as const;
-      return { place, owner: place, keyed: { key: zipcode, bare: zipcode }, kind: 'own', words: [zipcode] };
+      return { place, otherName: null, keyed: { key: zipcode, bare: zipcode }, kind: 'own', words: [zipcode] };
     }),
   ];
 }
