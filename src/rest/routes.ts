@@ -84,8 +84,8 @@ export const ROUTES: readonly Route[] = [
     details:
       'Sends a webhook again, whatever its state. It keeps its id, bytes and sequence number, and is sent to the ' +
       'current endpoint of its search. A webhook that was delivered, failed or was cancelled gets six new attempts. ' +
-      'A webhook that waits for a retry makes its next attempt now. The answer is 409 for an e-mail, or if the ' +
-      'search has no endpoint for the webhook, no longer wants it, or now hides contacts that it contains.',
+      'A webhook that waits for a retry makes its next attempt now. The answer is 409 for an e-mail. It is ' +
+      'also 409 if the search has no endpoint for the webhook, no longer wants it, or now hides contacts in it.',
   }),
   route('get /documents/properties', 'PropertyDocument', 'collection', 'Lists the properties of your matches', {
     parameters: PROPERTY_LIST_PARAMETERS,

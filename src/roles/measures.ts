@@ -79,7 +79,7 @@ export function measureLead(metrics: Metrics, database: Database): void {
 export function measureTopology(metrics: Metrics, topology: Pick<TopologyWatch, 'found'>): void {
   metrics.labelledGauge(
     'vigie_stream_differences',
-    'Problems of streams and consumers that stop them (fault), may stop them later (caution), or come from another owner (foreign)',
+    'Problems of streams and consumers: must be corrected (fault) or should be (caution); 1 if another database owns some (foreign)',
     'kind',
     async () => {
       const { faults, cautions, foreign } = topology.found ?? { faults: [], cautions: [], foreign: null };

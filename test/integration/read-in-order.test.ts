@@ -128,7 +128,7 @@ test('messages that a lagging server of a cluster lacks are read again', async (
     read,
     Array.from({ length: COUNT }, (_, position) => position + 1),
   );
-  const lacks = `the server that reads ${ADVERTS_STREAM} lacks messages up to ${COUNT}`;
+  const lacks = `the NATS server that was read lacks messages of ${ADVERTS_STREAM} up to ${COUNT}`;
   assert.deepEqual(lacked, [lacks, lacks]);
 });
 

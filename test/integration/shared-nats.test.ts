@@ -27,7 +27,7 @@ function advertsFrom(first: number, count: number) {
   return Array.from({ length: count }, (_, at) => numberedFlat(first + at, 200_000, crawledAt));
 }
 
-/** Namespaces share the stream `ADVERTS`; other objects belong to one database. Older servers have no metadata. */
+/** Namespaces share the streams `ADVERTS` and `REJECTED`; other objects belong to one database. */
 async function assertLabelled(url: string): Promise<void> {
   const broker = await connectBroker({ url, name: 'test', onStatus: () => undefined });
   const { config } = await broker.manager.streams.info('RETRIES');

@@ -31,7 +31,7 @@ export interface PostgresPair extends TestServer {
   detach(): Promise<void>;
   /** After `kill`: makes the standby the primary. */
   promote(): Promise<void>;
-  /** After `promote`: the former primary returns as a standby, as a copy of the new one. */
+  /** After `promote`: restores the former primary as a standby, from a copy of the new primary. */
   rejoin(): Promise<void>;
 }
 

@@ -112,7 +112,7 @@ async function assertGone(
   const { state } = await broker.manager.streams.info(stream);
   const stored = await readNextStored(broker, stream, first);
   const isGone = stored === null ? state.last_seq >= last || !mayBeBehind() : stored > last;
-  if (!isGone) throw new Error(`the server that reads ${stream} lacks messages up to ${last}`);
+  if (!isGone) throw new Error(`the NATS server that was read lacks messages of ${stream} up to ${last}`);
 }
 
 /** Reads the messages from `first` to `last` that the connected server has; does not wait for others. */

@@ -97,7 +97,7 @@ export class PublisherLists {
   /** Adds the publisher to the sets of the lists that contain it. */
   #add(code: number): void {
     const [sets, setOf, base] = [this.#sets, this.#setOf, this.#base];
-    /** The set with it, by the set without it; 0 if no list needed it yet. */
+    /** For each position in `sets`, that of the set that also contains the publisher; 0 until a list needs it. */
     const extended = new Int32Array(sets.length);
     for (const id of this.#listsWith[code] as number[]) {
       const set = Math.max(0, (setOf[id] as number) - base);

@@ -58,7 +58,7 @@ export function insertFeedBatches(entries: readonly FeedEntry[], epoch: number):
   ];
 }
 
-/** Clients whose oldest batch is older than `before`. A loose scan of the primary key, with one descent per client. */
+/** Clients whose oldest batch is older than `before`. A loose scan of the primary key, with two descents per client. */
 export async function readForgetfulClients(client: Queryable, before: Date): Promise<readonly Uuid[]> {
   const { rows } = await client.query<{ id: Uuid }>(
     `with recursive fed as (

@@ -201,7 +201,7 @@ const RECIPIENT_CONTRACT: Contract = {
   resources: { RecipientSummary, Recipient: RecipientSchema },
   parts: { RecipientSearch, RecipientMark, RecipientEmail, RecipientAttempt, SearchUnsubscription },
   groups: {
-    RecipientSummary: 'The list of the people who receive e-mails.',
+    RecipientSummary: 'The addresses to which your searches send e-mails, with their status.',
     Recipient: 'Your data about recipients of e-mails, and its erasure.',
   },
   examples: ({ at, ids }) => ({

@@ -18,7 +18,7 @@ export function acceptsOf(types: number, needs: number): number {
 
 /** Shares of French adverts by the code of the type. The last share is that of an unknown type. */
 const TYPE_SHARES = [0.5, 0.3, 0.02, 0.04, 0.03, 0.07, 0.03, 0.01];
-/** For every set of types, the share of properties that have one of the types. */
+/** For every set of types, the share of adverts whose type is in the set. */
 const SET_SHARES = Float64Array.from({ length: 1 << TYPE_SHARES.length }, (_, set) =>
   TYPE_SHARES.reduce((sum, share, code) => sum + ((set >> code) & 1) * share, 0),
 );
