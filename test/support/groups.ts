@@ -99,7 +99,6 @@ export const GROUPS = {
     'explanations',
     'external-text',
     'features',
-    'expression-spelling',
     'expressions',
     'geo',
     'ids',
