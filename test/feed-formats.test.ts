@@ -436,6 +436,8 @@ test('a mapping reads a JSON root list, XML attributes and the encodings that it
   const [row] = advertsOf(await mapped(latin, xml));
   assert.deepEqual([row?.reference, row?.content.advert.title], ['7', 'été']);
   await assert.rejects(mapped(latin, { ...xml, encoding: undefined }), /not utf-8 throughout \(1 of 1 adverts\)/);
+  const utf8 = Buffer.from(latin.toString('latin1'));
+  await assert.rejects(mapped(utf8, xml), /^Error: The file is UTF-8, not windows-1252\. /);
 });
 
 test('values become members of the contract: codes, flags, dates, lists', async () => {

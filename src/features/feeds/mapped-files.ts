@@ -14,8 +14,10 @@ import {
   decoded,
   refuseWrongEncoding,
   textFault,
+  UTF8,
   utf8Text,
   wholeTags,
+  withoutUtf8,
   xmlText,
 } from './readable-text.ts';
 
@@ -36,7 +38,9 @@ export async function* readMapped(
   const names = new Set<string>();
   let count = 0;
   let damaged = 0;
-  for await (const record of READERS[mapping.format](bytes, mapping)) {
+  const { encoding = UTF8 } = mapping;
+  const readable = encoding === UTF8 ? bytes : withoutUtf8(bytes, encoding);
+  for await (const record of READERS[mapping.format](readable, mapping)) {
     if ('kind' in record) {
       yield record;
       continue;
@@ -48,7 +52,7 @@ export async function* readMapped(
     yield mappedRow(record, mapping, numbers);
   }
   if (missing.size > 0 && names.size > 0) throw wrongPaths(missing, names);
-  if (damaged > 0) refuseWrongEncoding(damaged, count, mapping.encoding);
+  if (damaged > 0) refuseWrongEncoding(damaged, count, encoding);
 }
 
 function wrongPaths(missing: Iterable<string>, names: Iterable<string>): SnapshotRefusedError {

@@ -4,7 +4,7 @@
  * read as a browser shows them.
  */
 
-import { isUtf8 } from 'node:buffer';
+import { isAscii, isUtf8 } from 'node:buffer';
 import { decodeHTMLStrict } from 'entities';
 import { SnapshotRefusedError } from './feed-row.ts';
 
@@ -20,7 +20,7 @@ export function textFault(text: string): string | null {
   return text.includes(UNREADABLE) ? UNREADABLE_REASON : null;
 }
 
-const UTF8 = 'utf-8';
+export const UTF8 = 'utf-8';
 
 /** Throws `SnapshotRefusedError` if the text ends within a character. */
 export async function* decoded(bytes: AsyncIterable<Buffer>, encoding = UTF8): AsyncGenerator<string> {
@@ -44,6 +44,23 @@ export async function* decoded(bytes: AsyncIterable<Buffer>, encoding = UTF8): A
     throw new SnapshotRefusedError(`The file is not ${encoding} throughout: it is cut off within a character.`);
 }
 
+/** Passes bytes on, and throws `SnapshotRefusedError` at their end if they are UTF-8, unlike other encodings' text. */
+export async function* withoutUtf8(bytes: AsyncIterable<Buffer>, encoding: string): AsyncGenerator<Buffer> {
+  let open: Buffer = Buffer.alloc(0);
+  let [isPlain, isUtf] = [true, true];
+  for await (const chunk of bytes) {
+    yield chunk;
+    isPlain &&= isAscii(chunk);
+    if (!isUtf) continue;
+    const whole = Buffer.concat([open, chunk]);
+    const end = whole.length - openLength(whole);
+    isUtf = isUtf8(whole.subarray(0, end));
+    open = whole.subarray(end);
+  }
+  if (isUtf && !isPlain && open.length === 0)
+    throw new SnapshotRefusedError(`The file is UTF-8, not ${encoding}. Correct "encoding" in the mapping.`);
+}
+
 /** Number of bytes at the end that begin an incomplete character. */
 function openLength(bytes: Buffer): number {
   for (let length = 1; length <= Math.min(3, bytes.length); length++) {
@@ -60,7 +77,7 @@ export function utf8Text(bytes: Buffer): string {
 }
 
 /** With a wrong encoding, most adverts contain damaged characters. */
-export function refuseWrongEncoding(damaged: number, all: number, encoding = UTF8): void {
+export function refuseWrongEncoding(damaged: number, all: number, encoding: string): void {
   if (damaged * 2 > all)
     throw new SnapshotRefusedError(
       `The file is not ${encoding} throughout (${damaged} of ${all} adverts). It is damaged, or the mapping's "encoding" is wrong.`,
