@@ -166,3 +166,18 @@ test('a counted property is not announced again, and a later price cut names the
   await reader.publish([reader.flat(100_000), reader.flat(90_000, 1)], cut(100_000, 90_000));
   assert.match((await mailed(scene)).join(), /100 000 € → 90 000 € \(−10 %\)[^]*: Le prix a changé/);
 });
+
+test('counted properties that have gone are neither new properties nor changes', async (t) => {
+  const scene = await openMailScene(t);
+  const reader = await openReader(scene);
+  await reader.publish([reader.flat(100_000)], NEW_MATCH);
+  await mailed(scene);
+  const unannounced = timeOrderedUuid(new Date());
+  await holdProperty(scene.database, flat(unannounced, 1), expireAt(1, { propertyUuid: unannounced }));
+  const item = mailItemOf(reader.search, unannounced, new Date());
+  await runStatements(scene.database, insertMailItems([item], new Date(), 0));
+  await reader.publish([reader.flat(100_000), reader.gone(1)], GONE);
+  await scene.record(reader.search, 22);
+  const [text] = await mailed(scene);
+  assert.match(text ?? '', /^22 nouveautés et 1 bien qui n'est plus en ligne – Toulon\n[^]*Et 3 autres biens\./);
+});

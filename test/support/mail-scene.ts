@@ -4,6 +4,7 @@ import { createPauseGate } from '../../src/engine/broker/pause-gate.ts';
 import { timeOrderedUuid, type Uuid } from '../../src/engine/domain/ids.ts';
 import type { IntakeMessage } from '../../src/engine/domain/intake-message.ts';
 import { NO_MARKETS } from '../../src/engine/domain/market-prices.ts';
+import { isLive } from '../../src/engine/domain/property.ts';
 import { SEARCH_DEFAULTS, type Search, type SearchMembers } from '../../src/engine/domain/search.ts';
 import { createClient } from '../../src/engine/store/clients.ts';
 import { type Database, openDatabase } from '../../src/engine/store/database.ts';
@@ -209,5 +210,7 @@ export function mailItemOf(
 export async function holdProperty(database: Database, ...messages: IntakeMessage[]): Promise<void> {
   const stored = heldAfter(...messages);
   await database.query('delete from properties where uuid = $1', [stored.state.uuid]);
-  await runStatements(database, insertProperties([{ stored, expiredAt: null }]));
+  const { adverts } = stored.state;
+  const expiredAt = adverts.some(isLive) ? null : (adverts[0]?.expiredAt ?? null);
+  await runStatements(database, insertProperties([{ stored, expiredAt }]));
 }

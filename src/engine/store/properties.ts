@@ -174,6 +174,16 @@ export async function readStoredProperties(
   return rows.map(storedPropertyOf);
 }
 
+/** The properties that have expired or are no longer stored. Served by the primary key. */
+export async function readGone(database: Queryable, uuids: readonly Uuid[]): Promise<readonly Uuid[]> {
+  const { rows } = await database.query<{ uuid: Uuid }>(
+    `select uuid from unnest($1::uuid[]) as wanted(uuid)
+     where not exists (select from properties where properties.uuid = wanted.uuid and expired_at is null)`,
+    [uuids],
+  );
+  return rows.map(({ uuid }) => uuid);
+}
+
 /** The `updatedAt` of the properties' documents, in milliseconds since the epoch. Served by the primary key. */
 export async function readChangeTimes(
   database: Queryable,

@@ -10,7 +10,7 @@ import type { MailLanguage } from '../../engine/domain/mail.ts';
 import { type MarketPrices, NO_MARKETS } from '../../engine/domain/market-prices.ts';
 import type { Database } from '../../engine/store/database.ts';
 import { readMembers } from '../../engine/store/pairs.ts';
-import { readStoredProperties } from '../../engine/store/properties.ts';
+import { readGone, readStoredProperties } from '../../engine/store/properties.ts';
 import { siteCategoryNames } from '../../engine/store/site-categories.ts';
 import { type ClaimedItem, type ClaimedMail, uncountMail } from './mail-claims.ts';
 import { type MailEntry, type MailSources, mailEntry, type Notified, news } from './mail-contents.ts';
@@ -101,7 +101,7 @@ async function fill(
   dependencies: LetterDependencies,
   retrying: Retrying,
 ) {
-  const { language, resolvePlace, keptSince } = dependencies;
+  const { database, language, resolvePlace, keptSince } = dependencies;
   const isOld = ({ matchId }: ClaimedItem): boolean => createdAtOf(matchId) < (keptSince() ?? new Date(0));
   const entries: MailEntry[] = [];
   const shown: ClaimedItem[] = [];
@@ -135,8 +135,22 @@ async function fill(
     }
     rest = rest.slice(taken);
   }
-  for (const { items } of rest) if (news(items).length === 0) leave(items, 'settled');
-  const counted = rest.filter(({ items }) => news(items).length > 0);
+  const gone = new Set(
+    await retrying(() =>
+      readGone(
+        database,
+        rest.map(({ uuid }) => uuid),
+      ),
+    ),
+  );
+  const announced = await retrying(() => readNotified(database, mail, [...gone]));
+  const counted = rest.flatMap((each) => {
+    const { uuid, items } = each;
+    const isUnannounced = gone.has(uuid) && !announced.has(uuid) && !items.some(isOld);
+    const why = news(items).length === 0 ? 'settled' : isUnannounced ? 'obsolete' : null;
+    if (why !== null) leave(items, why);
+    return why !== null ? [] : [gone.has(uuid) ? { ...each, kind: 'gone' as const } : each];
+  });
   return { entries, shown, rest: counted, contactSearches: [...contactSearches], notified, leaving };
 }
 
