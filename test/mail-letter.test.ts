@@ -67,6 +67,7 @@ test('subject and first line state what is new, with numbers and places', () => 
     text,
     /^30 nouveautés.*\n\nVar\n\nRépondez à cet e-mail pour visiter\.\n\nN'est plus en ligne : Studio\n\nEt 30 autres biens\./,
   );
+  assert.doesNotMatch(mailOf([gone], { canReply: true }).text, /Répondez/);
 });
 
 const CONTACT = {

@@ -67,7 +67,7 @@ export function mailText(contents: MailContents, foot: MailFoot, language: MailL
     searches: contents.searches.slice(0, SEARCHES_MAX),
     remarks: [
       ...(contents.searches.length > SEARCHES_MAX ? [words.moreSearches(contents.searches.length - SEARCHES_MAX)] : []),
-      ...(contents.canReply ? [words.reply] : []),
+      ...(contents.canReply && live.length + count > 0 ? [words.reply] : []),
     ],
     entries: live.map((entry) => linesOf(entry, words)),
     notes: [
