@@ -99,6 +99,8 @@ test('a home without a link has the contact of the shown advert, unless one of i
   );
   const odd = published({ contact: { ...CONTACT, phone: 'appelez-moi', email: 'a@a.example?bcc=b@b.example' } }).html;
   assert.match(odd, /<br>appelez-moi<br>a@a\.example\?bcc=b@b\.example<br>/);
+  const two = published({ contact: { ...CONTACT, phone: '04.94.00.00.00/06.00.00.00.00' } }).html;
+  assert.match(two, /<br>04\.94\.00\.00\.00\/06\.00\.00\.00\.00<br>/);
   const linked = published({ url: 'https://portal.example/1' });
   const hidden = published({}, {}, { hidePropertyContact: true });
   const none = published({

@@ -155,7 +155,8 @@ function htmlButton(link: string, text: string): string {
   return `<table ${TABLE} style="margin:14px 0 0"><tr><td width="200" align="center" style="background-color:${BUTTON};border-radius:8px;${FONT};line-height:44px"><a href="${escapeHtml(link)}" style="display:block;color:#ffffff;font-weight:bold;text-decoration:none">${escapeHtml(text)}</a></td></tr></table>`;
 }
 
-const PHONE = /^\+?[\d ().\-/]{6,30}$/;
+/** One number, at most 15 digits (ITU-T E.164): two numbers in the same text are one wrong number as a link. */
+const PHONE = /^(?=(?:\D*\d){6,15}\D*$)\+?[\d ().\-/]{6,30}$/;
 /** Excludes characters that would begin a parameter of the link. */
 const EMAIL = /^[^\s@?&=%#/"'<>]+@[^\s@?&=%#/"'<>]+$/;
 
