@@ -12,7 +12,8 @@ const PERCENT = range('marketDifference', SOURCE, 'percent', {
   unit: 'percent',
   min:
     'Lowest difference of the price per m² from the median of its market, per cent: -20 is 20 % below it. The market ' +
-    'has at least 50 priced live properties of its transaction and type: in its arrondissement, city or department.',
+    'has at least 50 priced live properties of its transaction and type: in its commune or arrondissement, else in ' +
+    'its department.',
   max: 'Highest difference, per cent; see marketDifferenceMin.',
   answered: 'Per cent from the median price per m² of its market.',
 });
