@@ -593,7 +593,7 @@ test('truncated files of every format are refused', async () => {
   await assert.rejects(mapped('id,t\n1,x\n2', { format: 'csv', ...mapping }), /cut off\. Line 3: .* 1 values for 2/);
   await assert.rejects(mapped('id,t\n1,x\n2,"abc', { format: 'csv', ...mapping }), /Cannot read the CSV/);
   await assert.rejects(mapped('{"id":1}\n{"id":', { format: 'ndjson', ...mapping }), /The last line, 2, is cut off/);
-  await assert.rejects(mapped('[{"id":1},{"id"', { format: 'json', ...mapping }), /Cannot read the JSON/);
+  await assert.rejects(mapped('[{"id":1},{"id"', { format: 'json', ...mapping }), /Cannot read the JSON.*[^.]\.$/);
   await assert.rejects(
     mapped('<a><b><id>1</id></b><b>', { format: 'xml', adverts: 'a/b', ...mapping }),
     /Cannot read the XML/,

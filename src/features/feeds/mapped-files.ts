@@ -303,5 +303,6 @@ function asRefused(error: unknown, format: string): unknown {
   if (error instanceof SnapshotRefusedError) return error;
   const isParsers = error instanceof Error && !('errno' in error) && !('syscall' in error);
   if (!isParsers) return error;
-  return new SnapshotRefusedError(`Cannot read the ${format}: ${error.message.split('\n')[0]}.`, { cause: error });
+  const [reason = ''] = error.message.split('\n');
+  return new SnapshotRefusedError(`Cannot read the ${format}: ${reason.replace(/\.$/, '')}.`, { cause: error });
 }
