@@ -80,7 +80,9 @@ test('status, stages and index are reported', async () => {
   const paused = await succeed('PauseStage', { name: 'stages/deliver', reason: 'a look' });
   assert.match(paused.state, /PAUS/);
   assert.equal(paused.pauseReason, 'a look');
-  assert.equal((await succeed('DrainStage', { name: 'stages/deliver' })).state, 'STATE_PAUSED');
+  const drained = await succeed('DrainStage', { name: 'stages/deliver' });
+  assert.equal(drained.state, 'STATE_PAUSED');
+  assert.equal(drained.pauseReason, 'a look');
   assert.equal((await succeed('ResumeStage', { name: 'stages/deliver' })).state, 'STATE_RUNNING');
   await missing('PauseStage', { name: 'stages/nonsense' });
   await invalid('PauseStage', { name: 'deliver' });

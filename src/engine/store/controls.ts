@@ -20,11 +20,12 @@ export async function readControls(database: Queryable): Promise<ReadonlyMap<str
   return new Map(rows.map((control) => [control.name, control]));
 }
 
-/** Pauses a stage. If it is already paused, the time of the pause stays. Served by the primary key. */
+/** Pauses a stage. If it is already paused, time and, without a new one, reason stay. Served by the primary key. */
 export async function pauseControl(database: Queryable, name: string, reason: string | null): Promise<void> {
   await database.query(
     `insert into controls (name, paused_at, reason) values ($1, clock_timestamp(), $2)
-     on conflict (name) do update set paused_at = coalesce(controls.paused_at, excluded.paused_at), reason = $2`,
+     on conflict (name) do update set paused_at = coalesce(controls.paused_at, excluded.paused_at),
+       reason = coalesce($2, controls.reason)`,
     [name, reason],
   );
 }
