@@ -12,7 +12,9 @@ import { isNamespace, NO_NAMESPACE } from './engine/domain/namespace.ts';
 /** A rule for URLs. Its message does not repeat the value, which may contain a password. */
 function url(...protocols: string[]) {
   const message = `must be a URL that starts with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`;
-  return z.string().refine((value) => URL.canParse(value) && protocols.includes(new URL(value).protocol), message);
+  const isValid = (value: string) => URL.canParse(value) && protocols.includes(new URL(value).protocol);
+  // `URL` also accepts `postgres:user:password@host`, as a path that errors would quote.
+  return z.string().refine((value) => /^\w+:\/\//.test(value) && isValid(value), message);
 }
 
 /** One or more servers: `postgres://user@host1:5432,host2:5432/name`. The store parses them. */

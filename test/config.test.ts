@@ -93,10 +93,14 @@ const FAULTS: readonly [name: string, values: readonly string[], problem: RegExp
   ['VIGIE_LOG_LEVEL', ['', 'verbose'], /must be fatal, error, warn/],
   [
     'DATABASE_URL',
-    ['mysql://h/d', 'localhost', 'postgres://h:1,h:x/d'],
+    ['mysql://h/d', 'localhost', 'postgres:me:pass@h/d', 'postgres://h:1,h:x/d'],
     /must be a URL that starts with postgres:\/\/ or postgresql:\/\//,
   ],
-  ['NATS_URL', ['http://h', 'h:4222', 'nats://h,', 'nats://h,x'], /must be URLs that start with nats:\/\//],
+  [
+    'NATS_URL',
+    ['http://h', 'h:4222', 'nats:me:pass@h', 'nats://h,', 'nats://h,x'],
+    /must be URLs that start with nats:\/\//,
+  ],
   ['NATS_URL', ['nats://a:b@h,nats://a:c@i'], /must name the same user for all servers/],
   ['NATS_URL', ['nats://h,tls://i'], /must not mix/],
   ['VIGIE_NATS_REPLICAS', ['', '0', '2', '4', '6'], /must be 1, 3 or 5, because an even number of copies tolerates/],
