@@ -22,7 +22,7 @@ import {
 } from '../local/postgres-backup.ts';
 import { withDatabaseUrl } from './connect.ts';
 import { startProgress } from './progress.ts';
-import { CommandError, commandLine, InterruptedError, print } from './terminal.ts';
+import { CommandError, cannotRead, commandLine, InterruptedError, print } from './terminal.ts';
 
 const OWN_SERVER = `DATABASE_URL names an external PostgreSQL server. Use its own tools:
   pg_dump --format=custom --file=FILE "$DATABASE_URL"             # while the service runs
@@ -44,7 +44,9 @@ export async function backUp(config: Config, file: string, stopping: AbortSignal
   const abort = (error: Error): void => ending.abort(error);
   stopping.addEventListener('abort', () => abort(new InterruptedError(stopping, 'No backup was written.')));
   const work = () => abortWhenFull([home, dirname(draft)], abort);
-  const watch = startTask({ what: 'free disk', everyMs: CHECK_EVERY_MS, isDueAtOnce: true, work, keepsProcess: false });
+  const onTransientError = (_: string, error: Error): void => abort(error);
+  const options = { everyMs: CHECK_EVERY_MS, isDueAtOnce: true, keepsProcess: false };
+  const watch = startTask({ what: 'free disk', work, onTransientError, ...options });
   try {
     await rm(draft, { force: true });
     await withDatabaseUrl(config, async (url) => copyAs(await superuserUrl(home, url), { home, draft, ending }));
@@ -115,7 +117,10 @@ async function copyAs(url: string, { ending, ...paths }: Drafting): Promise<void
 
 async function abortWhenFull(directories: readonly string[], abort: (error: Error) => void): Promise<void> {
   for (const directory of directories) {
-    if ((await readDiskSpace(directory)).isLow)
+    const { isLow } = await readDiskSpace(directory).catch((error: unknown) => {
+      throw cannotRead(directory, error);
+    });
+    if (isLow)
       abort(new CommandError(`No backup was written: less than 5 % of the disk of ${directory} is free. Make room.`));
   }
 }
