@@ -187,7 +187,7 @@ function createTermStart(
         }
         if (isRestored)
           noteRestored('The database is a copy, or it does not know this stream.', { isKnownStream, ...start });
-        if (behind > 0) log.info({ messages: behind }, 'Messages that this database lacks are recorded again.');
+        if (behind > 0) log.info({ messages: behind }, 'The database may lack messages, which are taken in again.');
       },
       announceDue: announcer.announce,
       onRecorded(recorded, batch, seconds) {

@@ -133,6 +133,7 @@ test('a restore keeps the former database, creates new passwords, and changes no
 
   const { code, said } = await run('restore', file);
   assert.equal(code, 0, said);
+  assert.match(said, /API keys .* are valid again/);
   const [, former = ''] = /The former database is kept in (.*)\. Remove it/.exec(said) ?? [];
   assert.equal(dirname(former), home);
   await access(join(former, 'PG_VERSION'));
