@@ -11,7 +11,12 @@ import { type Config, ConfigError } from './config.ts';
 
 /** Throws a `ConfigError` that names every conflict. */
 export function assertServable(config: Config): void {
-  const problems = [...replicaProblems(config), ...portProblems(config), ...mailProblems(config)];
+  const problems = [
+    ...replicaProblems(config),
+    ...portProblems(config),
+    ...mailProblems(config),
+    ...drainProblems(config),
+  ];
   if (config.roles.includes('admin')) problems.push(...adminProblems(config.admin));
   if (problems.length > 0) throw ConfigError.of(problems);
 }
@@ -43,6 +48,13 @@ function portProblems(config: Config): readonly string[] {
       .filter((other) => port !== 0 && other.port === port && overlap(host, other.host))
       .map((other) => `${setting} and ${other.setting} both have port ${port}. Give one of them another port`),
   );
+}
+
+function drainProblems({ drainAnnounceMs, drainTimeoutMs }: Config): readonly string[] {
+  if (drainAnnounceMs < drainTimeoutMs) return [];
+  return [
+    `VIGIE_DRAIN_ANNOUNCE_MS is ${drainAnnounceMs}, so no stop ends in time. Set it below VIGIE_DRAIN_TIMEOUT_MS`,
+  ];
 }
 
 function mailProblems({ mail }: Config): readonly string[] {

@@ -88,6 +88,10 @@ test('the embedded NATS server keeps one replica', () => {
   assert.deepEqual(problemsOf({ VIGIE_NATS_REPLICAS: '3', NATS_URL: 'nats://n.example' }), []);
 });
 
+test('the announcement of a stop is shorter than the whole stop', () => {
+  assert.match(problemsOf({ VIGIE_DRAIN_ANNOUNCE_MS: '30000' }).join(), /Set it below VIGIE_DRAIN_TIMEOUT_MS/);
+});
+
 test('the mail server’s authority is a readable PEM file', () => {
   const mail = {
     VIGIE_SMTP_URL: 'smtps://h',
