@@ -3,6 +3,7 @@
  * date, and the pipeline from the stream to the database, which only the leader runs.
  */
 
+import { isDeepStrictEqual } from 'node:util';
 import { startTask } from '../engine/actor/task.ts';
 import { announceFeed, onChange } from '../engine/broker/announcements.ts';
 import { BROKER_BEHIND_MAX_MS } from '../engine/broker/connection.ts';
@@ -14,6 +15,7 @@ import { type Intake, startIntake } from '../engine/intake/intake.ts';
 import { type LeaderTask, startLeadership } from '../engine/intake/leadership.ts';
 import { type MatchSampling, sampleMatches } from '../engine/intake/match-sampling.ts';
 import { type Matcher, startMatcher } from '../engine/intake/matcher.ts';
+import type { IntakeStart, LostTail } from '../engine/intake/position.ts';
 import { createRecorder, type RecorderDependencies } from '../engine/intake/recorder.ts';
 import { startTrimming } from '../engine/intake/trimming.ts';
 import { followPoints } from '../engine/maintenance/followed-points.ts';
@@ -26,6 +28,7 @@ import { changedSince, renumberRestored } from '../engine/store/search-feed.ts';
 import { correctMatchTotals } from '../engine/store/search-totals.ts';
 import { siteCategoryNames } from '../engine/store/site-categories.ts';
 import { FEATURES } from '../features.ts';
+import type { Log } from '../log.ts';
 import { measureLead, measureStage } from './measures.ts';
 import type { Parts } from './parts.ts';
 
@@ -140,9 +143,31 @@ interface IntakeControls {
   readonly renew: () => Promise<unknown>;
 }
 
+const LOST = 'The stream of adverts has lost its last messages. Crawlers should publish them again.';
 const RESTORED =
   'The database was restored, or the stream of adverts was replaced. `Vigie-Sequence` continues far above the earlier ' +
   'numbers, so that receivers accept new webhooks.';
+
+function noteRestored(log: Log, reason: string, shown: object): void {
+  log.info({ reason, ...shown }, RESTORED);
+}
+
+/** Logs what the start of a term has found. A loss is found again if the start fails before it restarts the consumer. */
+function createStartLog(log: Log): (start: IntakeStart) => void {
+  let saidLoss: LostTail | null = null;
+  return ({ behind, isKnownStream, isRestored, lost, ...start }) => {
+    if (lost !== null) {
+      if (!isDeepStrictEqual(lost, saidLoss)) log.warn(lost, LOST);
+      saidLoss = lost;
+    } else if (!isKnownStream) {
+      log.warn('The stream of adverts is new or an older copy. The intake finds its position by time.');
+    }
+    if (isRestored) {
+      noteRestored(log, 'The database is a copy, or it does not know this stream.', { isKnownStream, ...start });
+    }
+    if (behind > 0) log.info({ messages: behind }, 'The database may lack messages, which are taken in again.');
+  };
+}
 
 /** A term begins with the stored medians and points, because another instance may have stored new ones. */
 function createTermStart(
@@ -161,7 +186,7 @@ function createTermStart(
     clock: () => new Date(),
     features,
   });
-  const noteRestored = (reason: string, shown: object): void => log.info({ reason, ...shown }, RESTORED);
+  const logStart = createStartLog(log);
   return async (term) => {
     breaker.recall(await readFailedKeys(database, config.breaker.windowMs));
     await renew();
@@ -175,20 +200,11 @@ function createTermStart(
       breaker,
       clocks,
       onRestored: (news, start) =>
-        noteRestored('The database lacks a message that was acknowledged.', {
+        noteRestored(log, 'The database lacks a message that was acknowledged.', {
           news: news.slice(0, NEWS_TOLD_MAX),
           ...start,
         }),
-      onStart({ behind, isKnownStream, isRestored, lost, ...start }) {
-        if (lost !== null) {
-          log.warn(lost, 'The stream of adverts has lost its last messages. Crawlers should publish them again.');
-        } else if (!isKnownStream) {
-          log.warn('The stream of adverts is new or an older copy. The intake finds its position by time.');
-        }
-        if (isRestored)
-          noteRestored('The database is a copy, or it does not know this stream.', { isKnownStream, ...start });
-        if (behind > 0) log.info({ messages: behind }, 'The database may lack messages, which are taken in again.');
-      },
+      onStart: logStart,
       announceDue: announcer.announce,
       onRecorded(recorded, batch, seconds) {
         noteProgress();
