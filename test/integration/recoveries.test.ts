@@ -6,10 +6,12 @@ import type { DeliveryState } from '../../src/engine/domain/delivery.ts';
 import { endpointKeyOf } from '../../src/engine/domain/endpoint.ts';
 import { timeOrderedUuid, type Uuid } from '../../src/engine/domain/ids.ts';
 import { SILENCE } from '../../src/engine/store/cancellations.ts';
+import { transaction } from '../../src/engine/store/database.ts';
 import { pauseEndpoint, resumeEndpoint } from '../../src/engine/store/endpoints.ts';
 import { startRecoveries } from '../../src/features/recoveries/recoveries.ts';
 import { recoveryDocument } from '../../src/features/recoveries/recovery-routes.ts';
 import { createRecovery, readRecovery, stopRecovery } from '../../src/features/recoveries/recovery-rows.ts';
+import { countPage, lockNextRecovery, sendNext } from '../../src/features/recoveries/recovery-steps.ts';
 import { startTestApi } from '../support/api.ts';
 import { openDeliveryStage } from '../support/courier.ts';
 import { assertNone, valuesOf } from '../support/lists.ts';
@@ -228,6 +230,31 @@ describe('a recovery', () => {
     const { id: next } = await ask();
     await untilState(next, 'finished');
     assert.deepEqual(valuesOf(receiver.posts, 'id'), [first, ...others], 'the others are sent by another recovery');
+  });
+
+  it('ends after its last attempt, even if the process that records its end was frozen before that attempt', async (t) => {
+    const { receiver, database, ask, untilDue, untilState, pause, resume } = await openScene(t, 8);
+    await pause();
+    const { id } = await ask();
+    await transaction(database, async (connection) =>
+      countPage(connection, (await lockNextRecovery(connection, null)) ?? assert.fail()),
+    );
+    const step = (meanwhile: () => Promise<unknown>) =>
+      transaction(database, async (connection) => {
+        const recovery = (await lockNextRecovery(connection, null)) ?? assert.fail();
+        await meanwhile();
+        await sendNext(connection, recovery, SLOTS);
+      });
+    await step(async () => undefined);
+    await step(async () => {
+      await untilDue(4);
+      await resume();
+      await receiver.until((posts) => posts.length === 4);
+      await untilDue(0);
+    });
+    const done = await untilState(id, 'finished');
+    const { rows } = await database.query<{ last: Date }>('select max(started_at) as last from attempts');
+    assert.ok(Number(done?.finishedAt) >= Number(rows[0]?.last), `${done?.finishedAt} is before ${rows[0]?.last}`);
   });
 
   it('does not count deliveries that are cancelled before their attempt as sent', async (t) => {

@@ -165,7 +165,7 @@ export async function sendNext(
   if (due.length >= dueMax) return [];
   const { last, isLastPage, ids, matchIds } = await readRecoveryPage(connection, recovery, position);
   if (isLastPage && ids.length === 0) {
-    const finish = `update recoveries set state = 'finished', finished_at = now() where id = $1`;
+    const finish = `update recoveries set state = 'finished', finished_at = clock_timestamp() where id = $1`;
     if (due.length === 0) await connection.query(finish, [id]);
     return [];
   }
