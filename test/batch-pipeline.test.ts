@@ -166,7 +166,16 @@ test('while a large state is recorded, all items of other keys are, and the item
   });
   const receive = (messages: readonly Item[]) => pipeline.receive(messages);
   const settle = (arrival: Promise<void>) => pipeline.settle(arrival);
-  const recorder = spawn<Item>({ name: 'recorder', mailboxMax: 8, batchMax: 8, supervisor, receive, settle });
+  const deadLetter = ({ number }: Item) => assert.fail(`${number} is dead-lettered`);
+  const recorder = spawn<Item>({
+    name: 'recorder',
+    mailboxMax: 8,
+    batchMax: 8,
+    supervisor,
+    receive,
+    settle,
+    deadLetter,
+  });
   const items = Array.from({ length: 400 }, (_, number) => ({ key: number % 2 === 0 ? 5 : 7, number, isBad: false }));
   for (const item of items) await recorder.tell(item);
   await small.gate;

@@ -9,8 +9,8 @@
  *
  * If `receive` throws, the class of the error decides (supervisor.ts). After a transient error of a server, the same
  * batch is retried with growing pauses. After any other error, the batch is halved until the failing message is alone.
- * That message is retried while the others continue, and becomes a dead letter if the retries fail. An actor without
- * `deadLetter` may have wrong state: it stops after the same retries and notifies its supervisor.
+ * That message is retried while the others continue, and becomes a dead letter if the retries fail. If a bug prevents
+ * even this, the actor stops and notifies its supervisor.
  */
 
 import { Mailbox, type Weighing } from './mailbox.ts';
@@ -39,8 +39,8 @@ export interface ActorOptions<M> {
    * message has its own key.
    */
   readonly keyOf?: (message: M) => unknown;
-  /** Called with a message that fails alone because of a bug. Without this function, such a bug stops the actor. */
-  readonly deadLetter?: (message: M, error: Error) => Promise<void>;
+  /** Called with a message that fails alone because of a bug. */
+  readonly deadLetter: (message: M, error: Error) => Promise<void>;
   readonly supervisor: Pick<Supervisor, 'watch'>;
 }
 
@@ -151,10 +151,10 @@ function createHandling<M>(
     const messages = suspects.holdBack(admitted);
     if (messages.length === 0) return [];
     try {
-      return (await retryUntilDone(() => receive(messages), watch, budget, deadLetter && [])) ?? [];
+      return (await retryUntilDone(() => receive(messages), watch, budget, [])) ?? [];
     } catch (error) {
-      if (error instanceof RetryAbandonedError || deadLetter === undefined) throw error;
-      if (messages.length === 1) return fail(suspects.suspect(messages[0] as M), error as Error, deadLetter);
+      if (error instanceof RetryAbandonedError) throw error;
+      if (messages.length === 1) return fail(suspects.suspect(messages[0] as M), error as Error);
       const middle = messages.length >> 1;
       const left = await handle(messages.slice(0, middle));
       return handle([...left, ...messages.slice(middle)]);
@@ -167,23 +167,19 @@ function createHandling<M>(
       const again = await retryUntilDone(() => receive([suspect.message]), watch, budget, []);
       return [...(again ?? []), ...left, ...suspects.release(suspect, null)];
     } catch (error) {
-      if (error instanceof RetryAbandonedError || deadLetter === undefined) throw error;
-      return [...left, ...(await fail(suspect, error as Error, deadLetter))];
+      if (error instanceof RetryAbandonedError) throw error;
+      return [...left, ...(await fail(suspect, error as Error))];
     }
   }
 
   /** Resolves with the messages held back behind the suspect if it is abandoned, otherwise with none. */
-  async function fail(
-    suspect: Suspect<M>,
-    error: Error,
-    giveUp: NonNullable<ActorOptions<M>['deadLetter']>,
-  ): Promise<readonly M[]> {
+  async function fail(suspect: Suspect<M>, error: Error): Promise<readonly M[]> {
     const retryInMs = suspects.retryInMs(suspect, error);
     watch.failed({ error, isBug: retryInMs === null, isFinal: false, retryInMs });
     // Clears the failure, because the actor continues with other messages.
     watch.recovered();
     if (retryInMs === null) {
-      await retryUntilDone(() => giveUp(suspect.message, error), watch, budget);
+      await retryUntilDone(() => deadLetter(suspect.message, error), watch, budget);
       return suspects.release(suspect, error);
     }
     suspects.scheduleRetry(suspect, retryInMs);
