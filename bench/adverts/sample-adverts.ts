@@ -4,13 +4,15 @@
  * benchmarks measure with them. A call changes only the state of the crawler, and does not read the clock.
  */
 
-import type { AdvertContent, Publisher } from '../../src/engine/domain/advert.ts';
+import type { AdvertContent } from '../../src/engine/domain/advert.ts';
 import { ENERGY_CATEGORIES, LAND, RENT, SALE } from '../../src/engine/domain/codes.ts';
 import type { Uuid } from '../../src/engine/domain/ids.ts';
 import type { StatedProperty } from '../../src/engine/domain/property.ts';
 import type { Reference } from '../../src/engine/reference/communes.ts';
 import { createPlaceSampler, type SamplePlace, scatterPoint } from './sample-places.ts';
 import { createRandom, type Random } from './seeded-random.ts';
+
+type Publisher = NonNullable<AdvertContent['publisher']>;
 
 interface UpsertJson {
   readonly kind: 'upsert';

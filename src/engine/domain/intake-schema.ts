@@ -1,11 +1,11 @@
 /**
  * The intake contract (decisions, section 8) as JSON Schema, compiled because every message is validated. Validation
- * sets absent members to null. `/schemas/intake.json` publishes the same schema to crawlers.
+ * sets absent members to null. `/schemas/intake.json` publishes the same schema to crawlers. The types of adverts and
+ * properties (advert.ts, property.ts) are derived from it. Units are euros and m², and null is unknown.
  */
 
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import { z } from 'zod';
-import type { AdvertContent, Contact, EnergyRating, Publisher } from './advert.ts';
 import {
   ENERGY_CATEGORIES,
   FEES_RESPONSIBILITIES,
@@ -13,35 +13,8 @@ import {
   PUBLISHER_TYPES,
   TRANSACTION_TYPES,
 } from './codes.ts';
-import type { StatedProperty, Station, StationLine } from './property.ts';
 import { eachFlag } from './property-flags.ts';
 import { isStorable } from './text.ts';
-
-type ListMember = 'features' | 'pictures' | 'picturesRemote';
-
-/** A message as the crawler sent it. UUIDs may have upper case, times may have any offset, unknown lists are null. */
-export interface SentUpsert {
-  readonly kind: 'upsert';
-  readonly crawledAt: string;
-  readonly property: Omit<StatedProperty, 'locations' | 'stations'> & {
-    readonly uuid: string;
-    readonly locations: { readonly lat: number | null; readonly lon: number | null } | null;
-    readonly stations: readonly (Omit<Station, 'lines'> & { readonly lines: readonly StationLine[] | null })[] | null;
-  };
-  readonly advert: Omit<AdvertContent, ListMember> & {
-    readonly [member in ListMember]: readonly string[] | null;
-  } & { readonly uuid: string };
-}
-
-export interface SentExpire {
-  readonly kind: 'expire';
-  readonly crawledAt: string;
-  readonly property: { readonly uuid: string };
-  readonly advert: { readonly uuid: string };
-  readonly expiredAt: string | null;
-}
-
-export type SentMessage = SentUpsert | SentExpire;
 
 /** Higher than the price of any building in euros and the surface of any estate in m². */
 const AMOUNT_MAX = 1e11;
@@ -53,7 +26,11 @@ const YEAR_MAX = 9_999;
 
 const DATE_TIME = z.regexes.datetime({ offset: true });
 
-type Schema = Readonly<Record<string, unknown>>;
+declare const accepted: unique symbol;
+/** A JSON Schema. `Value` is the type of the values that it accepts, after absent members were set to null. */
+type Schema<Value = unknown> = Readonly<Record<string, unknown>> & { readonly [accepted]?: Value };
+type Members = Readonly<Record<string, Schema>>;
+type Accepted<M extends Members> = { readonly [Name in keyof M]: M[Name] extends Schema<infer Value> ? Value : never };
 
 interface Format<Value> {
   readonly isMet: (value: Value) => boolean;
@@ -101,14 +78,12 @@ function isShort(text: string): boolean {
   return text.length <= 2 * TEXT_LENGTH_MAX && Array.from(text).length <= TEXT_LENGTH_MAX;
 }
 
-type Members<Type> = Readonly<Record<keyof Type, Schema>>;
-
 const unknownAsNull = { default: null };
-const uuid = { type: 'string', format: 'uuid' };
-const text = { type: ['string', 'null'], format: 'text', ...unknownAsNull };
-const flag = { type: ['boolean', 'null'], ...unknownAsNull };
-const amount = { type: ['number', 'null'], format: 'amount', ...unknownAsNull };
-const integer = (minimum: number, maximum: number): Schema => ({
+const uuid: Schema<string> = { type: 'string', format: 'uuid' };
+const text: Schema<string | null> = { type: ['string', 'null'], format: 'text', ...unknownAsNull };
+const flag: Schema<boolean | null> = { type: ['boolean', 'null'], ...unknownAsNull };
+const amount: Schema<number | null> = { type: ['number', 'null'], format: 'amount', ...unknownAsNull };
+const integer = (minimum: number, maximum: number): Schema<number | null> => ({
   type: ['integer', 'null'],
   minimum,
   maximum,
@@ -118,39 +93,47 @@ const count = integer(0, 100_000);
 const floor = integer(-100, 1_000);
 /** An identifier in the crawler's source. */
 const sourceId = integer(0, Number.MAX_SAFE_INTEGER);
-const instant = { type: 'string', format: 'instant' };
-const unknownInstant = { type: ['string', 'null'], format: 'instant', ...unknownAsNull };
-const code = (codes: readonly (number | string)[]): Schema => ({ enum: [...codes, null], ...unknownAsNull });
+const degrees = (max: number): Schema<number | null> => ({ type: ['number', 'null'], minimum: -max, maximum: max });
+const instant: Schema<string> = { type: 'string', format: 'instant' };
+const unknownInstant: Schema<string | null> = { type: ['string', 'null'], format: 'instant', ...unknownAsNull };
+const code = <Code extends number | string>(codes: readonly Code[]): Schema<Code | null> => ({
+  enum: [...codes, null],
+  ...unknownAsNull,
+});
 /** A list that is too long causes one error. Its items are not checked. */
-const list = (items: Schema): Schema => ({
+const list = <Item>(items: Schema<Item>): Schema<readonly Item[] | null> => ({
   type: ['array', 'null'],
   maxItems: LIST_LENGTH_MAX,
   if: { minItems: LIST_LENGTH_MAX + 1 },
   else: { items },
   ...unknownAsNull,
 });
-const texts = list({ type: 'string', format: 'text' });
-const record = (properties: Readonly<Record<string, Schema>>, required: readonly string[] = []): Schema => ({
+const texts = list<string>({ type: 'string', format: 'text' });
+const record = <M extends Members>(properties: M, required: readonly string[] = []): Schema<Accepted<M>> => ({
   type: 'object',
   properties,
   required,
 });
-const unknownRecord = <Type>(properties: Members<Type>, required: readonly (keyof Type & string)[] = []): Schema => ({
+const unknownRecord = <M extends Members>(
+  properties: M,
+  required: readonly string[] = [],
+): Schema<Accepted<M> | null> => ({
   ...record(properties, required),
   type: ['object', 'null'],
   ...unknownAsNull,
 });
 
-const energy = unknownRecord<EnergyRating>({ category: code(ENERGY_CATEGORIES), value: amount });
+const energy = unknownRecord({ category: code<string>(ENERGY_CATEGORIES), value: amount });
 
-const ADVERT: Members<SentUpsert['advert']> = {
+const ADVERT = {
   uuid,
   title: text,
   description: text,
   url: text,
   virtualTour: text,
-  contact: unknownRecord<Contact>({ agency: text, email: text, fax: text, name: text, phone: text, reference: text }),
-  publisher: unknownRecord<Publisher>({ category: text, name: text, type: code(PUBLISHER_TYPES) }),
+  contact: unknownRecord({ agency: text, email: text, fax: text, name: text, phone: text, reference: text }),
+  /** The category is the name of a site category. */
+  publisher: unknownRecord({ category: text, name: text, type: code(PUBLISHER_TYPES) }),
   createdAt: unknownInstant,
   updatedAt: unknownInstant,
   features: texts,
@@ -168,7 +151,7 @@ const ADVERT: Members<SentUpsert['advert']> = {
   rentalCharges: amount,
   feesPercentage: amount,
   condominiumFees: amount,
-  feesResponsibility: code(FEES_RESPONSIBILITIES),
+  feesResponsibility: code<number>(FEES_RESPONSIBILITIES),
   surface: amount,
   landSurface: amount,
   ...eachFlag(() => flag),
@@ -176,10 +159,10 @@ const ADVERT: Members<SentUpsert['advert']> = {
   picturesRemote: texts,
 };
 
-const LINE: Members<StationLine> = { id: sourceId, name: text, number: text, color: text, routeName: text };
-const STATION: Members<Station> = { id: sourceId, name: text, lines: list(record(LINE)) };
+const LINE = { id: sourceId, name: text, number: text, color: text, routeName: text };
+const STATION = { id: sourceId, name: text, lines: list(record(LINE)) };
 
-const PROPERTY: Members<SentUpsert['property']> = {
+const PROPERTY = {
   uuid,
   title: text,
   description: text,
@@ -195,15 +178,27 @@ const PROPERTY: Members<SentUpsert['property']> = {
   createdAt: unknownInstant,
   pictures: texts,
   stations: list(record(STATION)),
-  locations: unknownRecord<NonNullable<StatedProperty['locations']>>(
-    {
-      lat: { type: ['number', 'null'], minimum: -90, maximum: 90 },
-      lon: { type: ['number', 'null'], minimum: -180, maximum: 180 },
-    },
-    ['lat', 'lon'],
-  ),
-  city: unknownRecord<NonNullable<StatedProperty['city']>>({ insee: text, zipcode: text, name: text }),
+  locations: unknownRecord({ lat: degrees(90), lon: degrees(180) }, ['lat', 'lon']),
+  city: unknownRecord({ insee: text, zipcode: text, name: text }),
 };
+
+/** A message as the crawler sent it. UUIDs may have upper case, times may have any offset, unknown lists are null. */
+export interface SentUpsert {
+  readonly kind: 'upsert';
+  readonly crawledAt: string;
+  readonly property: Accepted<typeof PROPERTY>;
+  readonly advert: Accepted<typeof ADVERT>;
+}
+
+export interface SentExpire {
+  readonly kind: 'expire';
+  readonly crawledAt: string;
+  readonly property: { readonly uuid: string };
+  readonly advert: { readonly uuid: string };
+  readonly expiredAt: string | null;
+}
+
+export type SentMessage = SentUpsert | SentExpire;
 
 const compiler = new Ajv({ allErrors: true, allowUnionTypes: true, useDefaults: true });
 for (const [name, { isMet }] of Object.entries(TEXT_FORMATS)) compiler.addFormat(name, { validate: isMet });
@@ -212,7 +207,7 @@ for (const [name, { isMet }] of Object.entries(NUMBER_FORMATS)) {
 }
 
 const identified = record({ uuid }, ['uuid']);
-const message = (kind: string, members: Readonly<Record<string, Schema>>): Schema =>
+const message = (kind: string, members: Members): Schema =>
   record({ kind: { const: kind }, crawledAt: instant, ...members }, ['kind', 'crawledAt', 'property', 'advert']);
 
 /** Schemas by kind of message. `format` is the name of one of `TEXT_FORMATS` or `NUMBER_FORMATS`. */

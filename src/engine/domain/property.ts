@@ -5,45 +5,20 @@
 
 import type { AdvertContent, AdvertEvent } from './advert.ts';
 import type { Uuid } from './ids.ts';
+import type { SentUpsert } from './intake-schema.ts';
 import type { PointDistances } from './point-distances.ts';
-import type { StatedFlags } from './property-flags.ts';
+
+type SentProperty = SentUpsert['property'];
 
 /** The property's values in an intake message. The advert's value replaces a null, if the advert has the member. */
-export interface StatedProperty extends StatedFlags {
-  readonly title: string | null;
-  readonly description: string | null;
-  readonly transactionType: number | null;
-  readonly propertyType: number | null;
-  readonly price: number | null;
-  readonly surface: number | null;
-  readonly landSurface: number | null;
-  readonly room: number | null;
-  readonly bedroom: number | null;
-  readonly floor: number | null;
-  readonly createdAt: string | null;
-  readonly pictures: readonly string[] | null;
+export type StatedProperty = Omit<SentProperty, 'uuid' | 'locations' | 'stations'> & {
   readonly stations: readonly Station[] | null;
   readonly locations: { readonly lat: number; readonly lon: number } | null;
-  readonly city: {
-    readonly insee: string | null;
-    readonly zipcode: string | null;
-    readonly name: string | null;
-  } | null;
-}
+};
 
-export interface Station {
-  readonly id: number | null;
-  readonly name: string | null;
-  readonly lines: readonly StationLine[];
-}
-
-export interface StationLine {
-  readonly id: number | null;
-  readonly name: string | null;
-  readonly number: string | null;
-  readonly color: string | null;
-  readonly routeName: string | null;
-}
+type SentStation = NonNullable<SentProperty['stations']>[number];
+export type StationLine = NonNullable<SentStation['lines']>[number];
+export type Station = Omit<SentStation, 'lines'> & { readonly lines: readonly StationLine[] };
 
 export interface StoredAdvert {
   readonly uuid: Uuid;

@@ -1,6 +1,6 @@
 /** Converts the state of a property to text and back. Read `Shape` before you add a member. */
 
-import type { AdvertContent, AdvertEvent, Contact, EnergyRating, FieldChange, Publisher } from './advert.ts';
+import type { AdvertContent, AdvertEvent, FieldChange } from './advert.ts';
 import type { Uuid } from './ids.ts';
 import type { PropertyState, StatedProperty, Station, StationLine, StoredAdvert } from './property.ts';
 import { eachFlag } from './property-flags.ts';
@@ -71,7 +71,9 @@ function isShape(kind: Kind): kind is Shape<never> {
   return 'names' in (kind as object);
 }
 
-const ENERGY = shapeOf<EnergyRating>({ category: 'value', value: 'value' });
+type Known<Name extends keyof AdvertContent> = NonNullable<AdvertContent[Name]>;
+
+const ENERGY = shapeOf<Known<'energy'>>({ category: 'value', value: 'value' });
 
 /** Flags that were added later are stored after all others. */
 const { elevator, furnished, ...laterFlags } = eachFlag(() => 'value' as const);
@@ -84,7 +86,7 @@ const CONTENT = shapeOf<AdvertContent>({
   price: 'value',
   surface: 'value',
   pictures: 'list',
-  contact: shapeOf<Contact>({
+  contact: shapeOf<Known<'contact'>>({
     agency: 'value',
     email: 'value',
     name: 'value',
@@ -92,7 +94,7 @@ const CONTENT = shapeOf<AdvertContent>({
     reference: 'value',
     fax: 'value',
   }),
-  publisher: shapeOf<Publisher>({ category: 'value', name: 'value', type: 'value' }),
+  publisher: shapeOf<Known<'publisher'>>({ category: 'value', name: 'value', type: 'value' }),
   createdAt: 'value',
   updatedAt: 'value',
   energy: ENERGY,

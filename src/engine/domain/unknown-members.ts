@@ -33,11 +33,11 @@ const shapeOf = ({ properties, else: longer }: Schema): Shape | null => {
   return new Map(Object.entries(properties).map(([name, schema]) => [name, shapeOf(schema)]));
 };
 
-const UPSERT = shapeOf(MESSAGE_SCHEMAS.upsert) as Shape;
+const UPSERT = shapeOf(MESSAGE_SCHEMAS.upsert as Schema) as Shape;
 /** A message that expires an advert may also have all members of other messages. */
 const SHAPES: Readonly<Record<SentMessage['kind'], Shape>> = {
   upsert: UPSERT,
-  expire: new Map([...(shapeOf(MESSAGE_SCHEMAS.expire) as Shape), ...UPSERT]),
+  expire: new Map([...(shapeOf(MESSAGE_SCHEMAS.expire as Schema) as Shape), ...UPSERT]),
 };
 
 /** Removes the undefined members from `sent`, at any depth at which the contract defines objects and lists. */
