@@ -4,104 +4,74 @@
  */
 
 import type { FeatureSet } from './features.ts';
-import { type MarketPrices, marketPercent, NO_MARKETS } from './market-prices.ts';
+import { marketPercent, NO_MARKETS } from './market-prices.ts';
 import { areSameDistances, type PointDistances } from './point-distances.ts';
-import { eachFlag, type StatedFlags } from './property-flags.ts';
+import { eachFlag } from './property-flags.ts';
+
+const unknownNumber = null as number | null;
+const unknownText = null as string | null;
+const unknownFlag = null as boolean | null;
+
+/** A live advert of which nothing is known. `sameFacts` compares the members in this order. */
+export const NOTHING_KNOWN_OF_ADVERT = {
+  price: unknownNumber,
+  hasVirtualTour: false,
+  constructionYear: unknownNumber,
+  /** Euros a year. */
+  condominiumFees: unknownNumber,
+  /** Euros a month. */
+  rentalCharges: unknownNumber,
+  /** Classes, A to G. */
+  energy: unknownText,
+  greenHouseGas: unknownText,
+  /** Features that the advert names; `deniedFeatures`: those that it denies. */
+  features: 0 as FeatureSet,
+  deniedFeatures: 0 as FeatureSet,
+  publisherType: unknownNumber,
+  /** `publisher.name` and, if it is another one, `contact.agency`, as written. */
+  publisherName: unknownText,
+  agency: unknownText,
+  siteCategory: unknownText,
+  /** Title and description as written. */
+  texts: [] as readonly string[],
+};
 
 /** A live advert. A property without one matches no search. */
-export interface AdvertFacts {
-  readonly siteCategory: string | null;
-  readonly publisherType: number | null;
-  /** `publisher.name` and, if it is another one, `contact.agency`, as written. */
-  readonly publisherName: string | null;
-  readonly agency: string | null;
-  readonly price: number | null;
-  readonly hasVirtualTour: boolean;
-  readonly constructionYear: number | null;
-  /** Euros a year. */
-  readonly condominiumFees: number | null;
-  /** Euros a month. */
-  readonly rentalCharges: number | null;
-  /** Classes, A to G. */
-  readonly energy: string | null;
-  readonly greenHouseGas: string | null;
-  /** Features that the advert names; `deniedFeatures`: those that it denies. */
-  readonly features: FeatureSet;
-  readonly deniedFeatures: FeatureSet;
-  /** Title and description as written. */
-  readonly texts: readonly string[];
-}
-
-export interface PropertyFacts extends StatedFlags {
-  readonly transactionType: number | null;
-  readonly propertyType: number | null;
-  readonly price: number | null;
-  readonly pricePerMeter: number | null;
-  readonly surface: number | null;
-  readonly landSurface: number | null;
-  readonly room: number | null;
-  readonly bedroom: number | null;
-  /** 0 is the ground floor. */
-  readonly floor: number | null;
-  readonly isOnLastFloor: boolean | null;
-  /** Degrees, WGS 84. `lat` and `lon` are either both known or both null. */
-  readonly lat: number | null;
-  readonly lon: number | null;
-  /** INSEE codes by which a search can include this location. For an arrondissement, also the code of its commune. */
-  readonly inseeCodes: readonly string[];
-  readonly departmentCode: string | null;
-  readonly zipcodes: readonly string[];
-  /** Title and description of the property itself, as written. */
-  readonly texts: readonly string[];
-  readonly adverts: readonly AdvertFacts[];
-  /** False if the price is known to be incoherent (decisions, section 3). */
-  readonly isPriceCoherent: boolean;
-  /** The stored markets with which searches compare the property's price. */
-  readonly markets: MarketPrices;
-  /** Distances to the combinations that searches name; null if there are none, or the coordinates are unknown. */
-  readonly distances: PointDistances | null;
-}
+export type AdvertFacts = Readonly<typeof NOTHING_KNOWN_OF_ADVERT>;
 
 /** A property without known facts. `sameFacts` compares the members in this order. */
-export const NOTHING_KNOWN: PropertyFacts = {
-  price: null,
-  pricePerMeter: null,
-  surface: null,
-  lat: null,
-  lon: null,
-  transactionType: null,
-  propertyType: null,
-  landSurface: null,
-  room: null,
-  bedroom: null,
-  floor: null,
-  isOnLastFloor: null,
-  ...eachFlag(() => null),
-  departmentCode: null,
+export const NOTHING_KNOWN = {
+  price: unknownNumber,
+  pricePerMeter: unknownNumber,
+  surface: unknownNumber,
+  /** Degrees, WGS 84. `lat` and `lon` are either both known or both null. */
+  lat: unknownNumber,
+  lon: unknownNumber,
+  transactionType: unknownNumber,
+  propertyType: unknownNumber,
+  landSurface: unknownNumber,
+  room: unknownNumber,
+  bedroom: unknownNumber,
+  /** 0 is the ground floor. */
+  floor: unknownNumber,
+  isOnLastFloor: unknownFlag,
+  ...eachFlag(() => unknownFlag),
+  departmentCode: unknownText,
+  /** False if the price is known to be incoherent (decisions, section 3). */
   isPriceCoherent: true,
+  /** The stored markets with which searches compare the property's price. */
   markets: NO_MARKETS,
-  distances: null,
-  inseeCodes: [],
-  zipcodes: [],
-  texts: [],
-  adverts: [],
+  /** Distances to the combinations that searches name; null if there are none, or the coordinates are unknown. */
+  distances: null as PointDistances | null,
+  /** INSEE codes by which a search can include this location. For an arrondissement, also the code of its commune. */
+  inseeCodes: [] as readonly string[],
+  zipcodes: [] as readonly string[],
+  /** Title and description of the property itself, as written. */
+  texts: [] as readonly string[],
+  adverts: [] as readonly AdvertFacts[],
 };
-export const NOTHING_KNOWN_OF_ADVERT: AdvertFacts = {
-  price: null,
-  hasVirtualTour: false,
-  constructionYear: null,
-  condominiumFees: null,
-  rentalCharges: null,
-  energy: null,
-  greenHouseGas: null,
-  features: 0,
-  deniedFeatures: 0,
-  publisherType: null,
-  publisherName: null,
-  agency: null,
-  siteCategory: null,
-  texts: [],
-};
+
+export type PropertyFacts = Readonly<typeof NOTHING_KNOWN>;
 
 const { adverts: _, markets: __, distances: ___, ...OWN } = NOTHING_KNOWN;
 const OWN_FACTS = namesOf(OWN);

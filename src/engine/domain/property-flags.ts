@@ -18,7 +18,6 @@ export const PROPERTY_FLAGS = {
 } as const satisfies Readonly<Record<string, FlagRow>>;
 
 export type PropertyFlag = keyof typeof PROPERTY_FLAGS;
-export type StatedFlags = Readonly<Record<PropertyFlag, boolean | null>>;
 
 export const FLAG_NAMES = Object.keys(PROPERTY_FLAGS) as readonly PropertyFlag[];
 
