@@ -15,6 +15,7 @@ import type {
 import { status } from '@grpc/grpc-js';
 import { orAborted } from '../engine/actor/waiting.ts';
 import type { AskThread } from '../engine/actor/worker-thread.ts';
+import { snakeCase } from '../engine/domain/text.ts';
 import { cancellable } from '../engine/store/cancellable.ts';
 import { isDatabaseOutage } from '../engine/store/outage.ts';
 import type { AdminDependencies } from './dependencies.ts';
@@ -29,7 +30,6 @@ import {
   unavailable,
 } from './errors.ts';
 import type { AdminServiceServer, AdminServiceService } from './generated/vigie/admin/v1/admin.ts';
-import { snakeCase } from './names.ts';
 
 export interface CallContext {
   /** Aborted at the deadline and when the caller cancels. Its reason is the `AdminError` with which the call ends. */

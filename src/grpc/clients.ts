@@ -1,22 +1,14 @@
 /** Clients of the REST API and their keys. */
 
 import { CLIENT_LIMIT_RANGES, type SearchLimits } from '../engine/domain/search-limits.ts';
+import { snakeCase } from '../engine/domain/text.ts';
 import * as stored from '../engine/store/clients.ts';
 import { readAllSearchTotals, readSearchTotals } from '../engine/store/search-totals.ts';
 import { emailAddress, integer } from '../values.ts';
 import type { Rpcs } from './call.ts';
 import { alreadyExists, invalidArgument, notFound, quoted } from './errors.ts';
 import type { ApiKey, Client } from './generated/vigie/admin/v1/clients.ts';
-import {
-  apiKeyOfName,
-  clientIdOf,
-  displayNameOf,
-  nameOf,
-  optionalValue,
-  snakeCase,
-  uuidOfName,
-  valueOf,
-} from './names.ts';
+import { apiKeyOfName, clientIdOf, displayNameOf, nameOf, optionalValue, uuidOfName, valueOf } from './names.ts';
 import { pageOfList } from './paging.ts';
 
 export const CLIENT_RPCS = {

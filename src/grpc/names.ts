@@ -27,10 +27,6 @@ export const nameOf = {
   stream: (name: string) => `streams/${name}`,
 };
 
-export function snakeCase(path: string): string {
-  return path.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-}
-
 /** `collection`: such as `clients`. Throws INVALID_ARGUMENT that names `field`. */
 export function uuidOfName(field: string, collection: string, name: string): Uuid {
   const id = parseUuid(idOfName(field, collection, name));

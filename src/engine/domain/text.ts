@@ -157,6 +157,11 @@ export function foldText(text: string): string {
   return foldWords(text).join(' ');
 }
 
+/** `rateLimitBurst` becomes `rate_limit_burst`. */
+export function snakeCase(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
 const VISIBLE = /[^\s\p{Default_Ignorable_Code_Point}]/u;
 
 /** Whether the text has only white space and invisible characters. */

@@ -6,21 +6,14 @@
 
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { randomUuid, type Uuid } from '../domain/ids.ts';
+import { CLIENT_LIMIT_RANGES } from '../domain/search-limits.ts';
+import { snakeCase } from '../domain/text.ts';
 import { passed } from './claim-fence.ts';
 import type { Queryable } from './database.ts';
 import { type RememberedReads, rememberReads } from './gathered-reads.ts';
 
 /** The limits of a client. If a limit is null, the configured default applies. */
-export interface ClientLimits {
-  readonly rateLimitPerSecond: number | null;
-  readonly rateLimitBurst: number | null;
-  readonly writeLimitPerSecond: number | null;
-  readonly writeLimitBurst: number | null;
-  readonly searchesMax: number | null;
-  readonly polygonCornersMax: number | null;
-  readonly excludedWordsMax: number | null;
-  readonly matchesPerAdvertMax: number | null;
-}
+export type ClientLimits = Readonly<Record<keyof typeof CLIENT_LIMIT_RANGES, number | null>>;
 
 export interface ClientSettings extends ClientLimits {
   /** The e-mail address to which notices of failing endpoints are sent; null if there is none. */
@@ -62,23 +55,12 @@ export class ClientUnknownError extends Error {
   readonly code = 'CLIENT_UNKNOWN';
 }
 
-const LIMIT_COLUMN_NAMES = {
-  rateLimitPerSecond: 'rate_limit_per_second',
-  rateLimitBurst: 'rate_limit_burst',
-  writeLimitPerSecond: 'write_limit_per_second',
-  writeLimitBurst: 'write_limit_burst',
-  searchesMax: 'searches_max',
-  polygonCornersMax: 'polygon_corners_max',
-  excludedWordsMax: 'excluded_words_max',
-  matchesPerAdvertMax: 'matches_per_advert_max',
-} as const satisfies Record<keyof ClientLimits, string>;
-const SETTING_COLUMN_NAMES = { ...LIMIT_COLUMN_NAMES, noticeAddress: 'notice_address', publicName: 'public_name' };
-const SETTINGS = Object.keys(SETTING_COLUMN_NAMES) as readonly (keyof ClientSettings)[];
-const LIMIT_COLUMNS = Object.entries(LIMIT_COLUMN_NAMES)
-  .map(([setting, column]) => `${column} as "${setting}"`)
-  .join(', ');
-const CLIENT_COLUMNS = `id, name, ${LIMIT_COLUMNS}, notice_address as "noticeAddress", public_name as "publicName",
-  created_at as "createdAt"`;
+/** Each setting has the column with its name in snake case. */
+const LIMITS = Object.keys(CLIENT_LIMIT_RANGES) as readonly (keyof ClientLimits)[];
+const SETTINGS: readonly (keyof ClientSettings)[] = [...LIMITS, 'noticeAddress', 'publicName'];
+const columnsOf = (settings: readonly string[]): string =>
+  settings.map((setting) => `${snakeCase(setting)} as "${setting}"`).join(', ');
+const CLIENT_COLUMNS = `id, name, ${columnsOf(SETTINGS)}, created_at as "createdAt"`;
 /** SQL for the name of a client in e-mails to recipients, for a row of `clients`. */
 export const PUBLIC_NAME = 'coalesce(clients.public_name, clients.name)';
 const KEY_COLUMNS = `id, client_id as "clientId", name, prefix, created_at as "createdAt", revoked_at as "revokedAt"`;
@@ -89,10 +71,10 @@ export type NewClient = Partial<ClientSettings> & { readonly name: string };
 export async function createClient(database: Queryable, { name, ...settings }: NewClient): Promise<Client> {
   // Served by the unique index on name.
   const { rows } = await database.query<Client>(
-    `insert into clients (id, name, ${Object.values(SETTING_COLUMN_NAMES).join(', ')})
+    `insert into clients (id, name, ${SETTINGS.map(snakeCase).join(', ')})
      values ($1, $2, ${SETTINGS.map((_, i) => `$${i + 3}`).join(', ')})
      on conflict (name) do nothing returning ${CLIENT_COLUMNS}`,
-    [randomUuid(), name, ...valuesOf(settings)],
+    [randomUuid(), name, ...SETTINGS.map((setting) => settings[setting] ?? null)],
   );
   const [created] = rows;
   if (created === undefined) throw new ClientNameTakenError(`a client named ${JSON.stringify(name)} already exists`);
@@ -107,16 +89,12 @@ export async function updateClientSettings(
 ): Promise<Client | null> {
   // An empty change sets the id to itself, so that the statement still returns the client.
   const changed = SETTINGS.filter((setting) => settings[setting] !== undefined);
-  const assignments = changed.map((setting, i) => `${SETTING_COLUMN_NAMES[setting]} = $${i + 2}`);
+  const assignments = changed.map((setting, i) => `${snakeCase(setting)} = $${i + 2}`);
   const { rows } = await database.query<Client>(
     `update clients set ${['id = id', ...assignments].join(', ')} where id = $1 returning ${CLIENT_COLUMNS}`,
     [id, ...changed.map((setting) => settings[setting])],
   );
   return rows[0] ?? null;
-}
-
-function valuesOf(settings: Partial<ClientSettings>): (number | string | null)[] {
-  return SETTINGS.map((setting) => settings[setting] ?? null);
 }
 
 /** All clients except deleted ones, ordered by name. A sequential scan, because there are only hundreds of clients. */
@@ -229,7 +207,7 @@ async function findPrincipals(
   const hashes = keyHashes.map((keyHash) => Buffer.from(keyHash, 'base64'));
   const { rows } = await database.query<Principal & { hash: Buffer }>(
     `select k.hash, k.id as "keyId", k.prefix as "keyPrefix", clients.id as "clientId", clients.name as "clientName",
-       ${PUBLIC_NAME} as "publicName", ${LIMIT_COLUMNS}
+       ${PUBLIC_NAME} as "publicName", ${columnsOf(LIMITS)}
      from api_keys k join clients on clients.id = k.client_id
      where k.hash = any($1::bytea[]) and k.revoked_at is null and clients.deleted_at is null`,
     [hashes],
