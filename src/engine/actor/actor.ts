@@ -44,25 +44,9 @@ export interface ActorOptions<M> {
   readonly supervisor: Pick<Supervisor, 'watch'>;
 }
 
-export interface Actor<M> {
-  readonly name: string;
-  /** Number of messages that are admitted but not yet taken. */
-  readonly depth: number;
-  /** Resolves when the message is admitted; rejects with `ActorStoppedError`. */
-  tell(message: M): Promise<void>;
-  /**
-   * Refuses new messages. Resolves when the admitted messages are handled or `grace` is over, and then drops the
-   * unhandled ones. By default the call starts its own grace period.
-   */
-  drain(grace?: Grace): Promise<void>;
-}
-
+export type Actor<M> = ReturnType<typeof spawn<M>>;
 /** A time limit that several calls of `drain` share. */
-export interface Grace {
-  readonly isOver: Promise<void>;
-  /** Cancels the timer: `isOver` then never resolves. */
-  end(): void;
-}
+export type Grace = ReturnType<typeof startGrace>;
 
 export class ActorStoppedError extends Error {
   readonly code = 'ACTOR_STOPPED';
@@ -76,15 +60,19 @@ const NEVER = new Promise<void>(() => undefined);
 /** No new messages are taken while the left-over messages fill this many batches. */
 const LEFT_BATCHES_MAX = 4;
 
-export function startGrace(durationMs: number = DRAIN_MAX_MS): Grace {
+export function startGrace(durationMs: number = DRAIN_MAX_MS) {
   let timer: NodeJS.Timeout | undefined;
   const isOver = new Promise<void>((resolve) => {
     timer = setTimeout(resolve, durationMs);
   });
-  return { isOver, end: () => clearTimeout(timer) };
+  return {
+    isOver,
+    /** Cancels the timer: `isOver` then never resolves. */
+    end: () => clearTimeout(timer),
+  };
 }
 
-export function spawn<M>(options: ActorOptions<M>): Actor<M> {
+export function spawn<M>(options: ActorOptions<M>) {
   const { name, settle = async () => [] } = options;
   const mailbox = new Mailbox<M>(options.mailboxMax, options.weighing);
   const watch = options.supervisor.watch(name);
@@ -122,11 +110,17 @@ export function spawn<M>(options: ActorOptions<M>): Actor<M> {
 
   return {
     name,
+    /** Number of messages that are admitted but not yet taken. */
     get depth() {
       return mailbox.depth;
     },
-    tell: (message) => mailbox.put(message),
-    async drain(grace) {
+    /** Resolves when the message is admitted; rejects with `ActorStoppedError`. */
+    tell: (message: M) => mailbox.put(message),
+    /**
+     * Refuses new messages. Resolves when the admitted messages are handled or `grace` is over, and then drops the
+     * unhandled ones. By default the call starts its own grace period.
+     */
+    async drain(grace?: Grace) {
       mailbox.close(new ActorStoppedError(`actor ${name} is draining`));
       const own = grace ?? startGrace();
       suspects.hurry();

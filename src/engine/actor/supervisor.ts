@@ -27,19 +27,9 @@ export interface FailingActor {
 /** An actor that has been failing for this long is reported. */
 export const FAILING_MS = 10_000;
 
-export interface Supervisor {
-  readonly isOperational: (error: Error) => boolean;
-  /** The pause before each retry after an error of unknown class. */
-  readonly retryPausesMs: readonly number[];
-  /** Watches one actor; several actors may share a name. */
-  watch(actor: string): Watch;
-  /** Actors that have been failing for at least `durationMs`, one entry per name, longest first. */
-  failing(durationMs: number): readonly FailingActor[];
-}
+export type Supervisor = ReturnType<typeof createSupervisor>;
 
-export interface Watch {
-  readonly isOperational: Supervisor['isOperational'];
-  readonly retryPausesMs: Supervisor['retryPausesMs'];
+export interface Watch extends Pick<SupervisorOptions, 'isOperational' | 'retryPausesMs'> {
   failed(failure: Omit<ActorFailure, 'actor'>): void;
   /** Call this when the actor works again or has ended. */
   recovered(): void;
@@ -50,6 +40,7 @@ export interface Watch {
 export interface SupervisorOptions {
   /** Whether a failure is a transient error of a server. */
   readonly isOperational: (error: Error) => boolean;
+  /** The pause before each retry after an error of unknown class. */
   readonly retryPausesMs: readonly number[];
   readonly onFailure: (failure: ActorFailure) => void;
   /** Returns the reason shown to operators. Default: the error's message. */
@@ -58,13 +49,14 @@ export interface SupervisorOptions {
   readonly nowMs: () => number;
 }
 
-export function createSupervisor(options: SupervisorOptions): Supervisor {
+export function createSupervisor(options: SupervisorOptions) {
   const { isOperational, retryPausesMs, onFailure, reasonOf = ({ message }) => message, nowMs } = options;
   const failing = new Map<object, { readonly actor: string; readonly sinceMs: number; reason: string }>();
   return {
     isOperational,
     retryPausesMs,
-    watch(actor) {
+    /** Watches one actor; several actors may share a name. */
+    watch(actor: string): Watch {
       const identity = {};
       let isDismissed = false;
       return {
@@ -83,7 +75,8 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
         },
       };
     },
-    failing(durationMs) {
+    /** Actors that have been failing for at least `durationMs`, one entry per name, longest first. */
+    failing(durationMs: number): readonly FailingActor[] {
       const longest = new Map<string, FailingActor>();
       for (const { actor, reason, sinceMs } of failing.values()) {
         const failingForMs = nowMs() - sinceMs;

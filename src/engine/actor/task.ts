@@ -24,14 +24,7 @@ export interface TaskOptions {
   readonly keepsProcess?: boolean;
 }
 
-export interface Task {
-  /** Requests a run. */
-  ask(): void;
-  /** Requests a run. Resolves when that run has ended or the task has stopped; rejects with the error of the run. */
-  run(): Promise<void>;
-  /** Starts no further run; resolves when the current run has ended. */
-  stop(): Promise<void>;
-}
+export type Task = ReturnType<typeof startTask>;
 
 interface Asking {
   readonly ended: () => void;
@@ -40,7 +33,7 @@ interface Asking {
 
 const UNHEARD: Asking = { ended: () => undefined, failed: () => undefined };
 
-export function startTask(options: TaskOptions): Task {
+export function startTask(options: TaskOptions) {
   const { what, everyMs, isDueAtOnce = false, work, onTransientError, keepsProcess } = options;
   const stopping = new AbortController();
   const wakeUp = new Signal();
@@ -79,14 +72,17 @@ export function startTask(options: TaskOptions): Task {
 
   const ended = runOn();
   return {
+    /** Requests a run. */
     ask() {
       // One pending request is enough.
       if (asking.length === 0) ask(UNHEARD);
     },
-    run: () =>
+    /** Requests a run. Resolves when that run has ended or the task has stopped; rejects with the error of the run. */
+    run: (): Promise<void> =>
       stopping.signal.aborted
         ? Promise.resolve()
         : new Promise((resolve, reject) => ask({ ended: resolve, failed: reject })),
+    /** Starts no further run; resolves when the current run has ended. */
     stop() {
       stopping.abort();
       wakeUp.notify();

@@ -11,13 +11,7 @@ import type { Broker } from './connection.ts';
 import { BrokerSilentError } from './outage.ts';
 import { ADVERTS_STREAM, isMissing } from './topology.ts';
 
-export interface JetStreamWatch {
-  /** Milliseconds without an answer of JetStream from any server; 0 while JetStream answers. */
-  readonly silentMs: number;
-  /** True if JetStream has been silent too long to pull here. Another instance may still be able to pull. */
-  readonly isSilent: boolean;
-  stop(): Promise<void>;
-}
+export type JetStreamWatch = ReturnType<typeof startJetStreamWatch>;
 
 export interface JetStreamWatchOptions {
   readonly broker: Broker;
@@ -39,7 +33,7 @@ const RECONNECT_CHECK_MS = 100;
 /** Pause between two rounds through all servers: if the cluster has no majority, JetStream answers at no server. */
 const ROUND_PAUSE_MS = 60_000;
 
-export function startJetStreamWatch({ broker, onMove }: JetStreamWatchOptions): JetStreamWatch {
+export function startJetStreamWatch({ broker, onMove }: JetStreamWatchOptions) {
   const rounds = createRounds(broker);
   let silentMs = 0;
   /** Milliseconds without an answer from the current server. */
@@ -72,9 +66,11 @@ export function startJetStreamWatch({ broker, onMove }: JetStreamWatchOptions): 
 
   const { stop } = startTask({ what: 'check JetStream', everyMs: CHECK_EVERY_MS, work: check });
   return {
+    /** Milliseconds without an answer of JetStream from any server; 0 while JetStream answers. */
     get silentMs() {
       return silentMs;
     },
+    /** True if JetStream has been silent too long to pull here. Another instance may still be able to pull. */
     get isSilent() {
       return silentMs >= SILENT_MS;
     },

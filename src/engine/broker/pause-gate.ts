@@ -5,21 +5,9 @@
 
 import { Signal } from '../actor/waiting.ts';
 
-export interface PauseGate {
-  readonly isOpen: boolean;
-  /** Number of pulls in progress. */
-  readonly busyCount: number;
-  open(): void;
-  close(): void;
-  /** Resolves at once if the gate is open, otherwise when it opens or `wake` is called. */
-  whenOpen(): Promise<void>;
-  /** Runs `pull` and counts it as busy. */
-  run<T>(pull: () => Promise<T>): Promise<T>;
-  /** Wakes every waiting task, so that it checks its other conditions. */
-  wake(): void;
-}
+export type PauseGate = ReturnType<typeof createPauseGate>;
 
-export function createPauseGate(): PauseGate {
+export function createPauseGate() {
   let isOpen = true;
   let busyCount = 0;
   const wakeUp = new Signal();
@@ -27,6 +15,7 @@ export function createPauseGate(): PauseGate {
     get isOpen() {
       return isOpen;
     },
+    /** Number of pulls in progress. */
     get busyCount() {
       return busyCount;
     },
@@ -37,8 +26,10 @@ export function createPauseGate(): PauseGate {
     close() {
       isOpen = false;
     },
-    whenOpen: () => (isOpen ? Promise.resolve() : wakeUp.wait()),
-    async run(pull) {
+    /** Resolves at once if the gate is open, otherwise when it opens or `wake` is called. */
+    whenOpen: (): Promise<void> => (isOpen ? Promise.resolve() : wakeUp.wait()),
+    /** Runs `pull` and counts it as busy. */
+    async run<T>(pull: () => Promise<T>) {
       busyCount += 1;
       try {
         return await pull();
@@ -46,6 +37,7 @@ export function createPauseGate(): PauseGate {
         busyCount -= 1;
       }
     },
+    /** Wakes every waiting task, so that it checks its other conditions. */
     wake: () => wakeUp.notify(),
   };
 }

@@ -56,10 +56,7 @@ export interface PullOptions {
   readonly extendsWait?: boolean;
 }
 
-export interface Pull {
-  /** Stops pulling; resolves when the last pulled message has been handed over. */
-  stop(): Promise<void>;
-}
+export type Pull = ReturnType<typeof startPull>;
 
 /** Long, because a waiting request costs the server nothing. */
 const PULL_EXPIRES_MS = 10_000;
@@ -94,7 +91,7 @@ interface Source {
 /** Extensions per `ack_wait`: several, because one may be lost or late. */
 const EXTENSIONS_PER_WAIT = 3;
 
-export function startPull(broker: Broker, options: PullOptions): Pull {
+export function startPull(broker: Broker, options: PullOptions) {
   const { gate } = options;
   let source: Source = { createdAt: null, isLost: false, ackWaitMs: 0, unsettled: new Set() };
 
@@ -140,6 +137,7 @@ export function startPull(broker: Broker, options: PullOptions): Pull {
       ? startTask({ what: 'extend', everyMs: CHECK_EVERY_MS, work: extend, onTransientError: options.onTransientError })
       : null;
   return {
+    /** Stops pulling; resolves when the last pulled message has been handed over. */
     async stop() {
       const ended = pulling.stop();
       gate?.wake();

@@ -13,15 +13,6 @@ import { readNextStored } from './stream-position.ts';
 
 type HandOn = (message: PulledMessage) => Promise<void>;
 
-export interface InOrder {
-  /** Hands on a pulled message, after any stored messages between it and the previous one. */
-  readonly admit: HandOn;
-  /** All messages read from the stream up to this sequence are settled; infinite if all messages are. */
-  readonly settledUpTo: number;
-  /** Stops handing on messages. The next reader handles the unsettled ones. */
-  stop(): void;
-}
-
 export interface InOrderOptions {
   readonly stream: string;
   readonly consumer: string;
@@ -47,7 +38,7 @@ const FORGOTTEN_AFTER_MS = 30_000;
  * wait until this is done. An interrupted read resumes at its position. There must be no other reader. Rejects if NATS
  * is unavailable.
  */
-export async function startInOrder(broker: Broker, options: InOrderOptions): Promise<InOrder> {
+export async function startInOrder(broker: Broker, options: InOrderOptions) {
   const { stream, consumer, handOn, onTransientError } = options;
   const unsettled = new Set<number>();
   const stopping = new AbortController();
@@ -80,12 +71,14 @@ export async function startInOrder(broker: Broker, options: InOrderOptions): Pro
     isCaughtUp = !signal.aborted;
   });
   return {
+    /** All messages read from the stream up to this sequence are settled; infinite if all messages are. */
     get settledUpTo() {
       const [oldest] = unsettled;
       if (oldest !== undefined) return oldest - 1;
       return isCaughtUp ? Number.POSITIVE_INFINITY : next - 1;
     },
-    async admit(message) {
+    /** Hands on a pulled message, after any stored messages between it and the previous one. */
+    async admit(message: PulledMessage) {
       await caughtUp;
       if (message.sequence < next && message.isFirstDelivery) options.onOtherStream();
       if (message.sequence > next) await readUpTo(message.sequence - 1);
@@ -93,6 +86,7 @@ export async function startInOrder(broker: Broker, options: InOrderOptions): Pro
       next = Math.max(next, message.sequence + 1);
       await handOn(message);
     },
+    /** Stops handing on messages. The next reader handles the unsettled ones. */
     stop() {
       stopping.abort();
     },

@@ -18,13 +18,7 @@ import { startRetries } from './retries.ts';
 import { Sending } from './send.ts';
 import { type CourierDependencies, type Settlement, startSettlement } from './settle.ts';
 
-export interface Courier {
-  /** Deliveries that are being sent or recorded. `waiting` counts due deliveries in memory that have no slot. */
-  inFlight(): number;
-  waiting(): number;
-  /** Stops claiming. Resolves when the attempts in progress are recorded, or after `RECORD_GRACE_MS`. */
-  drain(): Promise<void>;
-}
+export type Courier = Awaited<ReturnType<typeof startCourier>>;
 
 const WAITING_MAX = 16_384;
 /** Outcomes that wait for PostgreSQL use no slot. At this number of them, no further attempt starts. */
@@ -34,7 +28,7 @@ const ENDPOINT_SHARE = 1 / 8;
 /** Added to the longest attempt, this is less than the time that a process has to stop. */
 const RECORD_GRACE_MS = 10_000;
 
-export async function startCourier(dependencies: CourierDependencies): Promise<Courier> {
+export async function startCourier(dependencies: CourierDependencies) {
   const { announcer, onTransientError, broker } = dependencies;
   const scheduler = openScheduler(dependencies);
   const maintenance = await CourierMaintenance.open(dependencies, scheduler);
@@ -59,8 +53,10 @@ export async function startCourier(dependencies: CourierDependencies): Promise<C
   maintenance.start({ due, settlement, pump: sending.pump });
   const retries = startRetries(dependencies);
   return {
+    /** Deliveries that are being sent or recorded. `waiting` counts due deliveries in memory that have no slot. */
     inFlight: () => scheduler.inFlight + settlement.unrecorded,
     waiting: () => scheduler.waiting,
+    /** Stops claiming. Resolves when the attempts in progress are recorded, or after `RECORD_GRACE_MS`. */
     async drain() {
       endListening();
       await Promise.all([retries.stop(), due.stop()]);

@@ -37,14 +37,7 @@ export interface SendRequest {
   readonly trace?: { readonly traceparent?: string; readonly tracestate?: string };
 }
 
-export interface Sender {
-  /** Number of attempts in progress. */
-  readonly inFlight: number;
-  /** Null, without an attempt, if too many DNS lookups are in progress. An endpoint never causes a rejection. */
-  send(request: SendRequest): Promise<AttemptOutcome | null>;
-  /** Resolves when the attempts in progress have ended, within the time limit of an attempt. */
-  close(): Promise<void>;
-}
+export type Sender = ReturnType<typeof createSender>;
 
 export interface SenderOptions extends Omit<ConnectorOptions, 'answerBytesMax'> {
   /** The time from the call of `send` to the end of the answer. */
@@ -66,7 +59,7 @@ const CONNECTORS_MAX = 1_000;
 /** A connection of this age is closed, so that its name is resolved again. */
 const CONNECTION_LIFE_MS = 5 * 60_000;
 
-export function createSender(options: SenderOptions): Sender {
+export function createSender(options: SenderOptions) {
   const { resolveName = createNameLookups(options.allowPrivateNetworks) } = options;
   const connecting = { ...options, resolveName, answerBytesMax: ANSWER_BYTES_MAX };
   // Each connector caches the TLS sessions of its client's endpoints for later connections.
@@ -99,16 +92,19 @@ export function createSender(options: SenderOptions): Sender {
   const underWay = new InFlight();
 
   return {
+    /** Number of attempts in progress. */
     get inFlight() {
       return underWay.count;
     },
-    send(request) {
+    /** Null, without an attempt, if too many DNS lookups are in progress. An endpoint never causes a rejection. */
+    send(request: SendRequest) {
       const attempt = new Promise<AttemptOutcome | null>((settle) =>
         new Attempt(request, options, agents, settle).start(),
       );
       underWay.add(attempt);
       return attempt;
     },
+    /** Resolves when the attempts in progress have ended, within the time limit of an attempt. */
     async close() {
       await underWay.ended();
       await Promise.all([agents.kept.destroy(), agents.fresh.destroy()]);

@@ -16,16 +16,9 @@ export interface BreakerOptions {
   readonly onRepeated: (reason: string) => void;
 }
 
-export interface IntakeBreaker {
-  /** Why intake rests; null while it may lead. */
-  readonly restReason: string | null;
-  /** Adds the messages that any instance dead-lettered before this term, as ages in milliseconds by property. */
-  recall(agesMs: ReadonlyMap<string, number>): void;
-  /** True if a message of the property may be dead-lettered because of `error`; otherwise intake rests. */
-  admits(property: string, error: Error): boolean;
-}
+export type IntakeBreaker = ReturnType<typeof createIntakeBreaker>;
 
-export function createIntakeBreaker(options: BreakerOptions): IntakeBreaker {
+export function createIntakeBreaker(options: BreakerOptions) {
   const { propertiesMax, windowMs, restMs, nowMs, onRepeated } = options;
   const failedAtMs = new Map<string, number>();
   let rest: { readonly reason: string; readonly sinceMs: number } | null = null;
@@ -44,13 +37,16 @@ export function createIntakeBreaker(options: BreakerOptions): IntakeBreaker {
   }
 
   return {
+    /** Why intake rests; null while it may lead. */
     get restReason() {
       return rest !== null && nowMs() - rest.sinceMs < restMs ? rest.reason : null;
     },
-    recall(agesMs) {
+    /** Adds the messages that any instance dead-lettered before this term, as ages in milliseconds by property. */
+    recall(agesMs: ReadonlyMap<string, number>) {
       for (const [property, ageMs] of agesMs) failedAtMs.set(property, nowMs() - ageMs);
     },
-    admits(property, error) {
+    /** True if a message of the property may be dead-lettered because of `error`; otherwise intake rests. */
+    admits(property: string, error: Error) {
       forgetOld();
       if (!failedAtMs.has(property) && failedAtMs.size >= propertiesMax) {
         trip(error);

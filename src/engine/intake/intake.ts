@@ -12,20 +12,9 @@ import { recordStart } from '../store/intake-position.ts';
 import { findIntakeStart, startPositionMarks } from './position.ts';
 import { type IntakeDependencies, startRecording } from './recording.ts';
 
-export interface Intake {
-  /** Number of messages admitted but not yet recorded. */
-  readonly depth: number;
-  /** Number of messages pulled but not yet acknowledged. */
-  readonly inFlight: number;
-  /** False if intake must end: the term is over, messages were lost in transit, or the circuit breaker has opened. */
-  readonly isSound: boolean;
-  /** Stops pulling, then finishes the pulled messages. */
-  drain(): Promise<void>;
-  /** Stops pulling and drops unrecorded messages. The next term begins with these messages. */
-  abandon(): Promise<void>;
-}
+export type Intake = Awaited<ReturnType<typeof startIntake>>;
 
-export async function startIntake(term: Term, dependencies: IntakeDependencies): Promise<Intake> {
+export async function startIntake(term: Term, dependencies: IntakeDependencies) {
   const { broker, database, recordBatchMax, recordBatchBytesMax, gate, onStart, onTransientError } = dependencies;
   const { disconnections } = broker;
   await ensureIntake(broker);
@@ -59,16 +48,21 @@ export async function startIntake(term: Term, dependencies: IntakeDependencies):
       await recording.drain();
     };
     return {
+      /** Number of messages admitted but not yet recorded. */
       get depth() {
         return recording.depth;
       },
+      /** Number of messages pulled but not yet acknowledged. */
       get inFlight() {
         return recording.inFlight;
       },
+      /** False if intake must end: the term is over, messages were lost in transit, or the circuit breaker has opened. */
       get isSound() {
         return !recording.isOver && broker.disconnections === disconnections;
       },
+      /** Stops pulling, then finishes the pulled messages. */
       drain: () => end().then(marks.markLast),
+      /** Stops pulling and drops unrecorded messages. The next term begins with these messages. */
       abandon() {
         recording.forget();
         return end();

@@ -32,15 +32,10 @@ export interface LeaderTask {
   abandon(): Promise<void>;
 }
 
-export interface Leadership {
-  /** Finishes the work in progress, and lets another instance lead. */
-  stop(): Promise<void>;
-}
-
 const CHECK_EVERY_MS = 500;
 
 /** Resolves after the first attempt to lead, successful or not. */
-export async function startLeadership(dependencies: LeadershipDependencies): Promise<Leadership> {
+export async function startLeadership(dependencies: LeadershipDependencies) {
   const { openSession, isFit, lead, onTerm, supervisor } = dependencies;
   const watch = supervisor.watch('leadership');
   const firstCheck = createCompletion();
@@ -93,6 +88,7 @@ export async function startLeadership(dependencies: LeadershipDependencies): Pro
   const task = startTask({ what: 'leadership', ...times, work: campaign, onTransientError });
   await firstCheck.promise;
   return {
+    /** Finishes the work in progress, and lets another instance lead. */
     async stop() {
       await task.stop();
       watch.recovered();

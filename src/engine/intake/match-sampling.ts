@@ -4,6 +4,7 @@
  */
 
 import type { SearchNumber } from '../domain/ids.ts';
+import type { PropertyFacts } from '../domain/property-facts.ts';
 import type { MatchSample } from '../store/search-totals.ts';
 import type { Matcher } from './matcher.ts';
 
@@ -11,18 +12,14 @@ const EVALUATED_PER_SAMPLE = 100;
 /** Maximum number of different searches in a sample. At this number the sample ends early. */
 const SEARCHES_MAX = 100_000;
 
-export interface MatchSampling {
-  readonly match: Matcher['match'];
-  /** The counts since the last call. */
-  readonly flush: () => MatchSample;
-}
+export type MatchSampling = ReturnType<typeof sampleMatches>;
 
-export function sampleMatches(match: Matcher['match']): MatchSampling {
+export function sampleMatches(match: Matcher['match']) {
   let evaluated = 0;
   let adverts = 0;
   let matched = new Map<SearchNumber, number>();
   return {
-    match(facts) {
+    match(facts: PropertyFacts) {
       const numbers = match(facts);
       evaluated += 1;
       if (evaluated % EVALUATED_PER_SAMPLE === 0 && matched.size < SEARCHES_MAX) {
@@ -31,7 +28,8 @@ export function sampleMatches(match: Matcher['match']): MatchSampling {
       }
       return numbers;
     },
-    flush() {
+    /** The counts since the last call. */
+    flush(): MatchSample {
       const sample = { adverts, matched };
       adverts = 0;
       matched = new Map();

@@ -23,23 +23,7 @@ export interface MatcherDependencies {
   readonly onUnreadableSearch: (number: SearchNumber, error: Error) => void;
 }
 
-export interface Matcher {
-  readonly stats: SearchIndexStats;
-  /** When all searches were last read into an index. */
-  readonly builtAt: Date;
-  has(number: SearchNumber): boolean;
-  /** The numbers of the searches that the property satisfies. */
-  match(facts: PropertyFacts): readonly SearchNumber[];
-  /** Keys of the combinations of points of interest that searches name. */
-  readonly combinations: readonly string[];
-  /** Tells which searches have notifications, as of the last poll. */
-  readonly notifying: NotifyingSearches;
-  /** Resolves when the index contains every search committed before the call. */
-  refresh(): Promise<void>;
-  /** Reads all searches into a new index while the old one answers; resolves when the new one is in use. */
-  rebuild(): Promise<void>;
-  stop(): Promise<void>;
-}
+export type Matcher = Awaited<ReturnType<typeof startMatcher>>;
 
 /** Only a hint, because searches written since the last poll may differ. */
 export interface NotifyingSearches {
@@ -57,7 +41,7 @@ const REBUILD_TIMEOUT_MS = 10 * 60_000;
 const SLICE_MS = 2;
 
 /** Resolves when every search is loaded. */
-export async function startMatcher(dependencies: MatcherDependencies): Promise<Matcher> {
+export async function startMatcher(dependencies: MatcherDependencies) {
   const followed = await LiveIndex.build(dependencies);
   // Every failure is retried, because reading again is harmless and ending the process would not help.
   const watch = { ...dependencies.supervisor.watch('matcher'), isOperational: () => true };
@@ -75,19 +59,25 @@ export async function startMatcher(dependencies: MatcherDependencies): Promise<M
   const polled = (timeoutMs: number): Promise<void> =>
     inTime(polling.run(), timeoutMs, () => new Error(`the matcher has not read the searches within ${timeoutMs} ms`));
   return {
-    get stats() {
+    get stats(): SearchIndexStats {
       return followed.index.stats();
     },
+    /** When all searches were last read into an index. */
     get builtAt() {
       return followed.builtAt;
     },
-    has: (number) => followed.index.has(number),
-    match: (facts) => followed.index.match(facts),
-    get combinations() {
+    has: (number: SearchNumber) => followed.index.has(number),
+    /** The numbers of the searches that the property satisfies. */
+    match: (facts: PropertyFacts): readonly SearchNumber[] => followed.index.match(facts),
+    /** Keys of the combinations of points of interest that searches name. */
+    get combinations(): readonly string[] {
       return followed.index.combinations;
     },
-    notifying: followed,
+    /** Tells which searches have notifications, as of the last poll. */
+    notifying: followed as NotifyingSearches,
+    /** Resolves when the index contains every search committed before the call. */
     refresh: () => polled(REFRESH_TIMEOUT_MS),
+    /** Reads all searches into a new index while the old one answers; resolves when the new one is in use. */
     rebuild() {
       isRebuildRequested = true;
       return polled(REBUILD_TIMEOUT_MS);

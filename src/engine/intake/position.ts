@@ -57,14 +57,6 @@ export interface LostTail {
   readonly storedAt: string | null;
 }
 
-export interface PositionMarks {
-  /** Checks whether the stream is still that of the term. Call this when the stream may have been created again. */
-  check(): Promise<void>;
-  stop(): Promise<void>;
-  /** Stores the position at an orderly end, so that the next term takes in no message again. Never rejects. */
-  markLast(): Promise<void>;
-}
-
 const MARK_EVERY_MS = 1_000;
 /** Number of checks before another leader is requested: the number of seconds that broker/jetstream-watch.ts allows. */
 const SHORT_CHECKS = 10;
@@ -213,7 +205,7 @@ export function startPositionMarks(
   { recordedUpTo, handedOutUpTo, stream }: IntakeStart,
   settledUpTo: () => number,
   { broker, database, onOtherStream, onTransientError }: MarkOptions,
-): PositionMarks {
+) {
   let marked: Marked = { sequence: recordedUpTo, storedAt: null };
   /** Consecutive checks that found the consumer short of messages. */
   const short = { handedOutUpTo: 0, checks: 0 };
@@ -255,8 +247,10 @@ export function startPositionMarks(
   const what = 'intake position';
   const { stop } = startTask({ what, everyMs: MARK_EVERY_MS, work: mark, onTransientError });
   return {
+    /** Checks whether the stream is still that of the term. Call this when the stream may have been created again. */
     check: async () => void (await readPosition()),
     stop,
+    /** Stores the position at an orderly end, so that the next term takes in no message again. Never rejects. */
     markLast: () => mark().catch((error: Error) => onTransientError(what, error)),
   };
 }
@@ -265,16 +259,6 @@ export function startPositionMarks(
  * Detects that the database has lost recorded messages. Only then does a message that was acknowledged before change
  * it.
  */
-export interface RestoreDetector {
-  /** Messages up to this sequence show whether the database was restored; 0 once this is known. */
-  readonly evidenceUpTo: number;
-  /**
-   * Raises the numbers of later notifications, only once even if several batches detect the loss. `news` contains the
-   * sequences of the messages that show the loss.
-   */
-  raiseNumbers(news: readonly number[]): Promise<void>;
-}
-
 export function createRestoreDetector(
   term: Term,
   start: IntakeStart,
@@ -282,7 +266,7 @@ export function createRestoreDetector(
     database,
     onRestored,
   }: { readonly database: Database; readonly onRestored: (news: readonly number[], start: IntakeStart) => void },
-): RestoreDetector {
+) {
   let raising: Promise<void> | null = null;
   let evidenceUpTo = start.isRestored ? 0 : start.handedOutUpTo;
   async function note(news: readonly number[]): Promise<void> {
@@ -292,10 +276,15 @@ export function createRestoreDetector(
     onRestored(news, start);
   }
   return {
+    /** Messages up to this sequence show whether the database was restored; 0 once this is known. */
     get evidenceUpTo() {
       return evidenceUpTo;
     },
-    raiseNumbers(news) {
+    /**
+     * Raises the numbers of later notifications, only once even if several batches detect the loss. `news` contains the
+     * sequences of the messages that show the loss.
+     */
+    raiseNumbers(news: readonly number[]) {
       raising ??= note(news).finally(() => {
         raising = null;
       });

@@ -9,18 +9,12 @@ import { publisherKey, publisherNameIn } from '../domain/publisher-criteria.ts';
 /** All agencies of a country, in several spellings. Forgotten names are only recorded again. */
 const NAMES_MAX = 50_000;
 
-export interface PublisherNames {
-  /** Names that were not recorded on `day`, by key. */
-  newOn(day: string, messages: readonly IntakeMessage[]): ReadonlyMap<string, string>;
-  /** To be called once the names are committed. */
-  noteRecorded(day: string, names: ReadonlyMap<string, string>): void;
-}
-
-export function createPublisherNames(): PublisherNames {
+export function createPublisherNames() {
   /** The last day on which each was recorded. */
   const days = new LRUCache<string, string>({ max: NAMES_MAX });
   return {
-    newOn(day, messages) {
+    /** Names that were not recorded on `day`, by key. */
+    newOn(day: string, messages: readonly IntakeMessage[]): ReadonlyMap<string, string> {
       const found = new Map<string, string>();
       for (const message of messages) {
         const names = message.kind === 'upsert' ? professionalsIn(message.advert) : [];
@@ -29,7 +23,8 @@ export function createPublisherNames(): PublisherNames {
       found.delete('');
       return found;
     },
-    noteRecorded(day, names) {
+    /** To be called once the names are committed. */
+    noteRecorded(day: string, names: ReadonlyMap<string, string>) {
       for (const name of names.values()) days.set(name, day);
     },
   };

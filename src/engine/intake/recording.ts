@@ -60,20 +60,6 @@ export interface IntakeDependencies {
   readonly onTransientError: (what: string, error: Error) => void;
 }
 
-export interface Recording {
-  /** Number of messages admitted but not yet recorded. */
-  readonly depth: number;
-  /** Number of messages admitted but not yet acknowledged. */
-  readonly inFlight: number;
-  /** True once the term has ended or will record nothing further. */
-  readonly isOver: boolean;
-  readonly admit: (pulled: PulledMessage) => Promise<void>;
-  /** Ends recording: no further message is recorded. */
-  forget(): void;
-  /** Resolves when all admitted messages are recorded, or were dropped after one shared grace period. */
-  readonly drain: () => Promise<void>;
-}
-
 /** An `Error` other than `RejectedMessageError` is a bug of the decoder. */
 interface Decoded {
   readonly pulled: PulledMessage;
@@ -92,7 +78,7 @@ type RecordPart = (decoded: readonly Decoded[], options: RecordOptions<Decoded>)
 /** Maximum number of recorded batches that wait for their acknowledgement. */
 const ACKNOWLEDGER_MAILBOX_MAX = 4;
 
-export function startRecording(term: Term, start: IntakeStart, dependencies: IntakeDependencies): Recording {
+export function startRecording(term: Term, start: IntakeStart, dependencies: IntakeDependencies) {
   const { recordBatchMax, recordBatchBytesMax, supervisor } = dependencies;
   const clock = createStreamClock(start, dependencies);
   const recorded = startTerm(term, start, clock, dependencies);
@@ -127,27 +113,27 @@ export function startRecording(term: Term, start: IntakeStart, dependencies: Int
     },
   });
   return {
+    /** Number of messages admitted but not yet recorded. */
     get depth() {
       return recorder.depth;
     },
+    /** Number of messages admitted but not yet acknowledged. */
     get inFlight() {
       return inFlight + rejections.inFlight;
     },
+    /** True once the term has ended or will record nothing further. */
     get isOver() {
       return recorded.isOver;
     },
-    admit(pulled) {
+    admit(pulled: PulledMessage) {
       inFlight += 1;
       return recorder.tell({ pulled, message: decode(pulled, clock, dependencies.onUnknownMember), failedKey: null });
     },
-    forget() {
-      recorded.end();
-    },
+    forget: recorded.end,
+    /** Resolves when all admitted messages are recorded, or were dropped after one shared grace period. */
     async drain() {
       const grace = startGrace();
-      await recorder.drain(grace);
-      await acknowledger.drain(grace);
-      await rejections.drain(grace);
+      for (const stage of [recorder, acknowledger, rejections]) await stage.drain(grace);
       grace.end();
     },
   };
@@ -210,6 +196,7 @@ function startTerm(term: Term, start: IntakeStart, clock: StreamClock, dependenc
       if (!isOver && !breaker.admits(keyOf(decoded), error)) isOver = true;
       return !isOver;
     },
+    /** No further message is recorded after this call. */
     end() {
       isOver = true;
     },

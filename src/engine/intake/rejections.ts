@@ -24,21 +24,13 @@ export interface RejectionDependencies {
   readonly onTransientError: (what: string, error: Error) => void;
 }
 
-export interface Rejections {
-  /** Number of rejected messages that are not terminated yet. */
-  readonly inFlight: number;
-  /** Resolves when the messages are queued for publishing or terminated. Rejects once this actor drains. */
-  publish(rejected: readonly DeadLetteredMessage[]): Promise<void>;
-  drain(grace: Grace): Promise<void>;
-}
-
 const WAITING_MAX = 512;
 const WAITING_BYTES_MAX = 8 * 1_024 * 1_024;
 const BATCH_MAX = 256;
 /** Pause after a failure before publishing is retried. */
 const REST_MS = 5_000;
 
-export function startRejections(dependencies: RejectionDependencies): Rejections {
+export function startRejections(dependencies: RejectionDependencies) {
   const publisher = new Publisher(dependencies);
   const actor: Actor<DeadLetteredMessage> = spawn<DeadLetteredMessage>({
     name: 'rejections',
@@ -50,10 +42,12 @@ export function startRejections(dependencies: RejectionDependencies): Rejections
     deadLetter: (message) => publisher.drop([message]),
   });
   return {
+    /** Number of rejected messages that are not terminated yet. */
     get inFlight() {
       return publisher.inFlight;
     },
-    async publish(rejected) {
+    /** Resolves when the messages are queued for publishing or terminated. Rejects once this actor drains. */
+    async publish(rejected: readonly DeadLetteredMessage[]) {
       for (const message of rejected) {
         const { isHopeless } = publisher;
         publisher.inFlight += 1;
@@ -61,7 +55,7 @@ export function startRejections(dependencies: RejectionDependencies): Rejections
         else await actor.tell(message);
       }
     },
-    drain: (grace) => actor.drain(grace),
+    drain: (grace: Grace) => actor.drain(grace),
   };
 }
 

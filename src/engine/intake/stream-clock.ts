@@ -18,27 +18,24 @@ export interface ClockComparison {
   check(): Promise<void>;
 }
 
-export interface StreamClock {
-  /** The latest time of storage of a message, in milliseconds since the epoch. Call it in stream order. */
-  latestOf(message: PulledMessage): number;
-  /** Whether the clock was further behind than was known when it timestamped one of the messages. */
-  wasBehind(messages: readonly PulledMessage[]): Promise<boolean>;
-}
+export type StreamClock = ReturnType<typeof createStreamClock>;
 
 export function createStreamClock(
   { clockBehind, storedUpToMs }: Pick<IntakeStart, 'clockBehind' | 'storedUpToMs'>,
   { database, clocks }: { readonly database: Queryable; readonly clocks: ClockComparison },
-): StreamClock {
+) {
   let newestMs = storedUpToMs;
   const allowedMs = ({ sequence }: PulledMessage): number => (sequence <= clockBehind.upTo ? clockBehind.ms : 0);
   return {
-    latestOf(message) {
+    /** The latest time of storage of a message, in milliseconds since the epoch. Call it in stream order. */
+    latestOf(message: PulledMessage) {
       const { storedAtMs } = message;
       // Limited by the current time, because the clock may also have been ahead.
       newestMs = Math.min(Math.max(newestMs, storedAtMs), Date.now());
       return storedAtMs + allowedMs(message);
     },
-    async wasBehind(messages) {
+    /** Whether the clock was further behind than was known when it timestamped one of the messages. */
+    async wasBehind(messages: readonly PulledMessage[]) {
       await clocks.check();
       const unknownMs = messages.map((message) => {
         const behindMs = newestMs - message.storedAtMs;

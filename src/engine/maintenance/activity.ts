@@ -10,12 +10,7 @@ import type { Broker } from '../broker/connection.ts';
 import { BrokerSilentError } from '../broker/outage.ts';
 import type { Activity } from '../domain/activity.ts';
 
-export interface ActivityFeed {
-  /** Calls `build` only while there is a watcher. */
-  publish(build: () => readonly Activity[]): void;
-  /** Resolves with a function that ends the watch, once NATS knows the watcher. Rejects if NATS is unavailable. */
-  watch(onActivities: (activities: readonly Activity[]) => void): Promise<() => void>;
-}
+export type ActivityFeed = ReturnType<typeof createActivityFeed>;
 
 const WATCHER_FORGOTTEN_MS = 10_000;
 const WATCHER_SHOWN_EVERY_MS = 2_000;
@@ -23,13 +18,14 @@ const ANSWER_MAX_MS = 1_000;
 /** Keeps a message well below the server's limit of one megabyte. */
 const ACTIVITIES_PER_MESSAGE = 500;
 
-export function createActivityFeed(broker: Broker): ActivityFeed {
+export function createActivityFeed(broker: Broker) {
   let watchedUntilMs = Number.NEGATIVE_INFINITY;
   onChange(broker, 'watchers', () => {
     watchedUntilMs = performance.now() + WATCHER_FORGOTTEN_MS;
   });
   return {
-    publish(build) {
+    /** Calls `build` only while there is a watcher. */
+    publish(build: () => readonly Activity[]) {
       if (performance.now() >= watchedUntilMs) return;
       const activities = build();
       for (let start = 0; start < activities.length; start += ACTIVITIES_PER_MESSAGE) {
@@ -37,7 +33,8 @@ export function createActivityFeed(broker: Broker): ActivityFeed {
         publishActivity(broker, Buffer.from(JSON.stringify(part)));
       }
     },
-    async watch(onActivities) {
+    /** Resolves with a function that ends the watch, once NATS knows the watcher. Rejects if NATS is unavailable. */
+    async watch(onActivities: (activities: readonly Activity[]) => void) {
       const end = onActivity(broker, (bytes) => onActivities(JSON.parse(Buffer.from(bytes).toString('utf8'))));
       const work = (): void => announceChange(broker, 'watchers');
       const showing = startTask({ what: 'show a watcher', everyMs: WATCHER_SHOWN_EVERY_MS, work });

@@ -20,17 +20,7 @@ export interface ClockWatchOptions {
   readonly onBrokerBehind?: (ms: number) => Promise<void>;
 }
 
-export interface ClockWatch {
-  /** Seconds by which each readable clock is ahead of this daemon's clock. */
-  readonly aheadSeconds: ReadonlyMap<string, number>;
-  /** A sentence about the clocks that differ by more than allowed; null if they agree. */
-  readonly difference: string | null;
-  /** Milliseconds by which the clock of NATS is behind both others; 0 if it is not, or if one cannot be read. */
-  readonly brokerBehindMs: number;
-  /** Checks the clocks, unless they were checked within the last second. */
-  check(): Promise<void>;
-  stop(): Promise<void>;
-}
+export type ClockWatch = Awaited<ReturnType<typeof startClockWatch>>;
 
 const CHECK_EVERY_MS = 10_000;
 const CHECKED_FOR_MS = 1_000;
@@ -40,7 +30,7 @@ const ROUND_TRIP_MAX_MS = 2_000;
 const DAEMON = 'this daemon';
 
 /** Resolves after the first check. */
-export async function startClockWatch(options: ClockWatchOptions): Promise<ClockWatch> {
+export async function startClockWatch(options: ClockWatchOptions) {
   const { broker, database, nowMs, onChange, onBrokerBehind } = options;
   const aheadSeconds = new Map([[DAEMON, 0]]);
   let difference: string | null = null;
@@ -73,13 +63,17 @@ export async function startClockWatch(options: ClockWatchOptions): Promise<Clock
   await checkAll();
   const task = startTask({ what: 'clocks', everyMs: CHECK_EVERY_MS, work: checkAll });
   return {
-    aheadSeconds,
+    /** Seconds by which each readable clock is ahead of this daemon's clock. */
+    aheadSeconds: aheadSeconds as ReadonlyMap<string, number>,
+    /** A sentence about the clocks that differ by more than allowed; null if they agree. */
     get difference() {
       return difference;
     },
+    /** Milliseconds by which the clock of NATS is behind both others; 0 if it is not, or if one cannot be read. */
     get brokerBehindMs() {
       return brokerBehindMs(aheadSeconds);
     },
+    /** Checks the clocks, unless they were checked within the last second. */
     check: () => (performance.now() - checkedAtMs < CHECKED_FOR_MS ? Promise.resolve() : task.run()),
     stop: task.stop,
   };

@@ -5,15 +5,10 @@ import { type CombinationTrees, createTreesBuilder, nearestPointsOf } from '../m
 import type { Database } from '../store/database.ts';
 import { pointsRevision, readPoints } from '../store/points-of-interest.ts';
 
-export interface FollowedPoints {
-  /** The last result of `renew`; before the first, no combinations. */
-  readonly current: NearestPoints;
-  /** The stored points of exactly these combinations. Loads the trees that are missing, or all after an import. */
-  renew(keys: readonly string[]): Promise<NearestPoints>;
-}
+export type FollowedPoints = ReturnType<typeof followPoints>;
 
 /** Creates a cached reader, which all users in a process may share. Without combinations, it reads nothing. */
-export function followPoints(database: Database): FollowedPoints {
+export function followPoints(database: Database) {
   let loaded: { readonly revision: string; readonly trees: CombinationTrees } = { revision: '', trees: new Map() };
   let current: { readonly trees: CombinationTrees; readonly points: NearestPoints } = {
     trees: new Map(),
@@ -43,10 +38,12 @@ export function followPoints(database: Database): FollowedPoints {
   }
 
   return {
+    /** The last result of `renew`; before the first, no combinations. */
     get current() {
       return current.points;
     },
-    renew(keys) {
+    /** The stored points of exactly these combinations. Loads the trees that are missing, or all after an import. */
+    renew(keys: readonly string[]) {
       if (keys.length === 0) {
         current = { trees: new Map(), points: NO_COMBINATIONS };
         return Promise.resolve(NO_COMBINATIONS);

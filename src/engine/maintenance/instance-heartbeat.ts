@@ -52,22 +52,12 @@ export interface InstanceHeartbeatOptions {
   readonly onOutdated: (reason: string) => void;
 }
 
-export interface InstanceHeartbeat {
-  /** The instance's name is `instances/{id}`. */
-  readonly id: string;
-  readonly startedAt: Date;
-  /** Controls the stage from now on. The gate is closed at once if the stage is paused. */
-  addStage(stage: FollowedStage): Promise<void>;
-  setIndex(index: ShownIndex): void;
-  /** Polls the controls, applies them and stores the resulting state. */
-  refresh(): Promise<void>;
-  stop(): Promise<void>;
-}
+export type InstanceHeartbeat = Awaited<ReturnType<typeof startInstanceHeartbeat>>;
 
 const CHECK_EVERY_MS = 2_000;
 
 /** Resolves when the instance has stored its first heartbeat. */
-export async function startInstanceHeartbeat(options: InstanceHeartbeatOptions): Promise<InstanceHeartbeat> {
+export async function startInstanceHeartbeat(options: InstanceHeartbeatOptions) {
   const { broker, database, isHeld } = options;
   const identity = identityOf(options);
   const { id, startedAt } = identity;
@@ -104,15 +94,18 @@ export async function startInstanceHeartbeat(options: InstanceHeartbeatOptions):
   });
   onChange(broker, 'controls', task.ask);
   return {
+    /** The instance's name is `instances/{id}`. */
     id,
     startedAt,
-    async addStage(stage) {
+    /** Controls the stage from now on. The gate is closed at once if the stage is paused. */
+    async addStage(stage: FollowedStage) {
       stages.push(stage);
       follow(stage, await readControls(database), isHeld());
     },
-    setIndex(followed) {
+    setIndex(followed: ShownIndex) {
       index = followed;
     },
+    /** Polls the controls, applies them and stores the resulting state. */
     refresh: task.run,
     async stop() {
       await task.stop();

@@ -18,15 +18,7 @@ export interface TopologyWatchOptions {
   readonly onTransientError: (what: string, error: Error) => void;
 }
 
-export interface TopologyWatch {
-  /** The last result; null until NATS has answered for the first time. */
-  readonly found: Inspection | null;
-  /** Sentences about what cannot work; null if everything can. */
-  readonly reason: string | null;
-  /** Checks now, for an operator who has adopted another database's streams. Rejects if NATS is unavailable. */
-  check(): Promise<void>;
-  stop(): Promise<void>;
-}
+export type TopologyWatch = Awaited<ReturnType<typeof startTopologyWatch>>;
 
 const CHECK_EVERY_MS = 60_000;
 /** Pause until the next check while NATS has not answered yet. */
@@ -35,7 +27,7 @@ const LOOKS_UNTIL_GONE = 2;
 const IN_ORDER: Inspection = { faults: [], cautions: [], foreign: null };
 
 /** Resolves after the first check, successful or not. */
-export async function startTopologyWatch(options: TopologyWatchOptions): Promise<TopologyWatch> {
+export async function startTopologyWatch(options: TopologyWatchOptions) {
   const { broker, everyMs = CHECK_EVERY_MS, findOther, onFound, onTransientError } = options;
   let found: Inspection | null = null;
   let other: string | null = null;
@@ -70,14 +62,17 @@ export async function startTopologyWatch(options: TopologyWatchOptions): Promise
   await checkOnce();
   const task = startTask({ what: 'check streams', everyMs, work: checkOnce });
   return {
+    /** The last result; null until NATS has answered for the first time. */
     get found() {
       return found;
     },
+    /** Sentences about what cannot work; null if everything can. */
     get reason() {
       if (found === null) return 'not checked yet';
       const reasons = found.foreign === null ? found.faults : [found.foreign];
       return reasons.length === 0 ? null : reasons.join(' ');
     },
+    /** Checks now, for an operator who has adopted another database's streams. Rejects if NATS is unavailable. */
     check: () => check(true),
     stop: task.stop,
   };

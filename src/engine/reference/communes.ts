@@ -3,8 +3,8 @@
  * package and a table of places are read at start-up (250 ms). `City` objects are created at their first use.
  */
 
-import type { City, CodedPlace, ResolvePlace } from '../domain/city.ts';
-import { createCityFinder, type FindCities } from './city-finder.ts';
+import type { City, CodedPlace } from '../domain/city.ts';
+import { createCityFinder } from './city-finder.ts';
 import { type CommuneLocations, locateCommunes } from './commune-locations.ts';
 import { CommuneNames } from './commune-names.ts';
 import { readCommuneOutlines } from './commune-outlines.ts';
@@ -16,33 +16,10 @@ import {
   readCommuneRecords,
   readPlaceTable,
 } from './commune-records.ts';
-import type { DepartmentOutlines } from './department-outlines.ts';
-import { type CompletePlaces, createPlaceCompletion } from './place-completion.ts';
+import { createPlaceCompletion } from './place-completion.ts';
 import { createPlaceResolver } from './resolve-place.ts';
 
-export interface Reference {
-  /** The commune or arrondissement with this INSEE code; for a merged commune, the commune that it is now part of. */
-  city(insee: string): City | null;
-  cityById(id: number): City | null;
-  /** In order of INSEE code, including arrondissements. */
-  cities(): Iterable<City>;
-  /** Number of inhabitants by INSEE code. Paris, Lyon and Marseille are represented by their arrondissements. */
-  populations(): Iterable<readonly [insee: string, population: number]>;
-  department(code: string): Department | null;
-  departmentById(id: number): Department | null;
-  departments(): readonly Department[];
-  /** The name of the commune, arrondissement or department with this code. */
-  nameOf(code: string): string | null;
-  /** The outlines of the department's communes; null if the department or its outlines are unknown. */
-  outlinesOf(department: string): DepartmentOutlines | null;
-  /** Whether any commune has this zip code. */
-  isZipcode(zipcode: string): boolean;
-  readonly resolvePlace: ResolvePlace;
-  /** Finds communes that meet every given filter, ordered by relevance unless another order is requested. */
-  readonly findCities: FindCities;
-  /** Finds places that match the typed words; see `place-completion.ts` for their order. */
-  readonly completePlaces: CompletePlaces;
-}
+export type Reference = Awaited<ReturnType<typeof readReference>>;
 
 const FRANCE: CodedPlace = { code: 'FR', id: 250, name: 'France' };
 
@@ -56,7 +33,7 @@ export async function loadReference(): Promise<Reference> {
   return await loaded;
 }
 
-async function readReference(): Promise<Reference> {
+async function readReference() {
   const [places, outlines, within] = await Promise.all([
     readPlaceTable(),
     readCommuneOutlines(),
@@ -73,24 +50,30 @@ async function readReference(): Promise<Reference> {
   const cityOf = createCityBuilder(table, departmentsByCode, located.centresOf);
   const orNull = (commune: CommuneRecord | null | undefined) => (commune ? cityOf(commune) : null);
   return {
-    city: (insee) => orNull(communeOf(insee)),
-    cityById: (id) => orNull(table.byInsee.get(inseeOf(id))),
+    /** The commune or arrondissement with this INSEE code; for a merged commune, the commune that it is now part of. */
+    city: (insee: string) => orNull(communeOf(insee)),
+    cityById: (id: number) => orNull(table.byInsee.get(inseeOf(id))),
+    /** In order of INSEE code, including arrondissements. */
     *cities() {
       for (const commune of communes) yield cityOf(commune);
     },
-    *populations() {
+    /** Number of inhabitants by INSEE code. Paris, Lyon and Marseille are represented by their arrondissements. */
+    *populations(): Generator<readonly [insee: string, population: number]> {
       for (const { insee, population } of communes) if (!arrondissements.has(insee)) yield [insee, population];
     },
-    department: (code) => departmentsByCode.get(code) ?? null,
-    departmentById: (id) => departmentsById.get(id) ?? null,
+    department: (code: string) => departmentsByCode.get(code) ?? null,
+    departmentById: (id: number) => departmentsById.get(id) ?? null,
     departments: () => departments,
-    nameOf: (code) => orNull(communeOf(code))?.name ?? departmentsByCode.get(code)?.name ?? null,
-    outlinesOf: (department) =>
+    /** The name of the commune, arrondissement or department with this code. */
+    nameOf: (code: string) => orNull(communeOf(code))?.name ?? departmentsByCode.get(code)?.name ?? null,
+    /** The outlines of the department's communes; null if the department or its outlines are unknown. */
+    outlinesOf: (department: string) =>
       outlines.ofDepartment((insee) => {
         const commune = table.byInsee.get(insee);
         return commune?.departmentCode === department ? nameOf(commune) : null;
       }),
-    isZipcode: (zipcode) => table.byZipcode.has(zipcode),
+    /** Whether any commune has this zip code. */
+    isZipcode: (zipcode: string) => table.byZipcode.has(zipcode),
     resolvePlace: createPlaceResolver({
       names,
       communeOf,
@@ -100,7 +83,9 @@ async function readReference(): Promise<Reference> {
       distanceKm: located.distanceKm,
       cityOf,
     }),
+    /** Finds communes that meet every given filter, ordered by relevance unless another order is requested. */
     findCities: createCityFinder(communes, names, cityOf),
+    /** Finds places that match the typed words; see `place-completion.ts` for their order. */
     completePlaces: createPlaceCompletion({ communes, departments, names, byZipcode: table.byZipcode, nameOf }),
   };
 }

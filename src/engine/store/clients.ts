@@ -10,7 +10,7 @@ import { CLIENT_LIMIT_RANGES } from '../domain/search-limits.ts';
 import { snakeCase } from '../domain/text.ts';
 import { passed } from './claim-fence.ts';
 import type { Queryable } from './database.ts';
-import { type RememberedReads, rememberReads } from './gathered-reads.ts';
+import { rememberReads } from './gathered-reads.ts';
 
 /** The limits of a client. If a limit is null, the configured default applies. */
 export type ClientLimits = Readonly<Record<keyof typeof CLIENT_LIMIT_RANGES, number | null>>;
@@ -181,17 +181,13 @@ const KEY_PATTERN = /^vigie_[0-9a-f]{8}_[A-Za-z0-9_-]{43}$/;
 /** Null if the key is malformed, unknown or revoked. For a recently verified key, the result is no promise. */
 export type VerifyApiKey = (key: string) => Principal | null | Promise<Principal | null>;
 
-/** Call `forget` after a key was revoked or a client's limits changed. */
-export interface ApiKeyVerifier extends Pick<RememberedReads<Principal>, 'forget'> {
-  readonly verify: VerifyApiKey;
-}
-
 /** Unknown keys are not cached, because a key may be created a moment later. */
-export function apiKeyVerifier(database: Queryable, nowMs?: () => number): ApiKeyVerifier {
+export function apiKeyVerifier(database: Queryable, nowMs?: () => number) {
   const { read, forget } = rememberReads((keyHashes) => findPrincipals(database, keyHashes), nowMs);
   return {
     // The cache has hashes as keys, so that no usable API key stays in memory.
-    verify: (key) => (KEY_PATTERN.test(key) ? read(hash('sha256', key, 'base64')) : null),
+    verify: (key: string) => (KEY_PATTERN.test(key) ? read(hash('sha256', key, 'base64')) : null),
+    /** To be called after a key was revoked or a client's limits changed. */
     forget,
   };
 }

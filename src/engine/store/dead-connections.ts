@@ -23,10 +23,6 @@ interface WatchedClient {
   bytesAnswered: number;
 }
 
-export interface DeadConnectionDetector {
-  add(client: pg.Client, socket: Socket): void;
-}
-
 /** The session of one connection, as PostgreSQL reports it. */
 interface SessionState {
   readonly pid: number;
@@ -61,7 +57,7 @@ export function watchedClients(servers: DatabaseServers): new (options?: pg.Clie
   };
 }
 
-function createDeadConnectionDetector(servers: DatabaseServers): DeadConnectionDetector {
+function createDeadConnectionDetector(servers: DatabaseServers) {
   const watched = new Set<WatchedClient>();
   let checking: Task | null = null;
 
@@ -81,7 +77,7 @@ function createDeadConnectionDetector(servers: DatabaseServers): DeadConnectionD
   }
 
   return {
-    add(client, socket) {
+    add(client: pg.Client, socket: Socket) {
       const entry = {
         client,
         socket,

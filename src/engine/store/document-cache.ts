@@ -11,25 +11,22 @@ import { readDocuments, type Snapshot } from './snapshots.ts';
 
 const CACHED_BYTES_MAX = 32 * 1_024 * 1_024;
 
-export interface DocumentCache {
-  /** Adds snapshots, which must already be committed. */
-  keep(snapshots: readonly Snapshot[]): void;
-  /** Resolves with the documents of the snapshots `ids`, except those that do not exist. */
-  read(ids: readonly Uuid[]): Promise<ReadonlyMap<Uuid, string>>;
-}
+export type DocumentCache = ReturnType<typeof createDocumentCache>;
 
-export function createDocumentCache(database: Database): DocumentCache {
+export function createDocumentCache(database: Database) {
   const cache = new LRUCache<Uuid, string>({
     maxSize: CACHED_BYTES_MAX,
     // A single character such as the euro sign makes a string use two bytes for every character.
     sizeCalculation: (text) => 2 * (text.length + 1),
   });
-  const keep: DocumentCache['keep'] = (snapshots) => {
+  const keep = (snapshots: readonly Snapshot[]): void => {
     for (const { id, document } of snapshots) cache.set(id, document);
   };
   return {
+    /** Adds snapshots, which must already be committed. */
     keep,
-    async read(ids) {
+    /** Resolves with the documents of the snapshots `ids`, except those that do not exist. */
+    async read(ids: readonly Uuid[]): Promise<ReadonlyMap<Uuid, string>> {
       const documents = new Map<Uuid, string>();
       const missing = new Set<Uuid>();
       for (const id of ids) {

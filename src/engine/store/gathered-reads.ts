@@ -35,18 +35,11 @@ export function gatherReads<T>(
 export const STALENESS_MAX_MS = 5_000;
 const REMEMBERED_MAX = 10_000;
 
-export interface RememberedReads<T> {
-  /** Returns the cached value, or a promise of the value; null for a missing key, which is not cached. */
-  read(key: string): T | null | Promise<T | null>;
-  /** Drops the cache. */
-  forget(): void;
-}
-
 /** Like `gatherReads`, with a cache. Create one per process. `nowMs` is any monotonic clock. */
 export function rememberReads<T>(
   read: (keys: readonly string[]) => Promise<ReadonlyMap<string, T>>,
   nowMs: () => number = () => performance.now(),
-): RememberedReads<T> {
+) {
   const remembered = new LRUCache<string, { readonly found: T; readonly atMs: number }>({ max: REMEMBERED_MAX });
   const find = gatherReads(read);
   let forgotten = 0;
@@ -59,13 +52,15 @@ export function rememberReads<T>(
     return found;
   };
   return {
-    read(key) {
+    /** Returns the cached value, or a promise of the value; null for a missing key, which is not cached. */
+    read(key: string): T | null | Promise<T | null> {
       const requestedAtMs = nowMs();
       const known = remembered.get(key);
       return known !== undefined && requestedAtMs - known.atMs < STALENESS_MAX_MS
         ? known.found
         : ask(key, requestedAtMs);
     },
+    /** Drops the cache. */
     forget() {
       forgotten += 1;
       remembered.clear();

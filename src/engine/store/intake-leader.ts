@@ -23,16 +23,7 @@ import { beginSession, TRANSACTION_IDLE_MAX_MS } from './session-settings.ts';
 /** The number of a term, which increases with every change of the leader. */
 export type Term = string;
 
-export interface LeaderSession {
-  /** True after the session, and with it the term, has ended. */
-  readonly isLost: boolean;
-  /** Begins a term. Resolves with its number, or null if another instance leads. Rejects if the session is lost. */
-  campaign(): Promise<Term | null>;
-  /** Records that the work of the term has begun. From then on, heartbeats are recorded too. */
-  showLead(): Promise<void>;
-  /** Ends the session and its term, if any. Never rejects. */
-  close(): Promise<void>;
-}
+export type LeaderSession = Awaited<ReturnType<typeof openLeaderSession>>;
 
 /** The term of a recording transaction is over. Another instance leads and records the messages. */
 export class TermOverError extends Error {
@@ -72,7 +63,7 @@ const END_SILENT_LEADER = `
 export async function openLeaderSession(
   url: string,
   onTransientError: (what: string, error: Error) => void = () => undefined,
-): Promise<LeaderSession> {
+) {
   const { client, end } = createSession(databaseServers(url), 'vigie leader', ANSWER_MAX_MS);
   let isLost = false;
   const lose = (): void => {
@@ -89,10 +80,12 @@ export async function openLeaderSession(
     throw error;
   }
   return {
+    /** True after the session, and with it the term, has ended. */
     get isLost() {
       return isLost;
     },
-    async campaign() {
+    /** Begins a term. Resolves with its number, or null if another instance leads. Rejects if the session is lost. */
+    async campaign(): Promise<Term | null> {
       const { rows } = await client.query(`select pg_try_advisory_lock(${LEADER_LOCK}) as leads`);
       if (rows[0]?.leads !== true) {
         await client.query(END_SILENT_LEADER);
@@ -107,7 +100,9 @@ export async function openLeaderSession(
       heartbeat.start();
       return (begun.rows[0] as { term: Term }).term;
     },
+    /** Records that the work of the term has begun. From then on, heartbeats are recorded too. */
     showLead: () => heartbeat.showLead(),
+    /** Ends the session and its term, if any. Never rejects. */
     async close() {
       heartbeat.stop();
       lose();

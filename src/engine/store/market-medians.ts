@@ -9,13 +9,6 @@ import { type MarketPrice, type Medians, marketKey, NO_MEDIANS } from '../domain
 import { MARKET_SIZE_MIN, type Market } from '../domain/price-coherence.ts';
 import { type Database, type Queryable, transaction } from './database.ts';
 
-interface StoredMedians {
-  /** The medians at the last `renew`. Before the first `renew`, no market has a median. */
-  readonly current: Medians;
-  /** Reads the tables if they have changed since the last call. */
-  renew(): Promise<Medians>;
-}
-
 const COMPARED_SURFACE = `case when property_type = ${LAND} then land_surface else surface end`;
 
 /** The whole city of an arrondissement of Paris, Lyon or Marseille; null for other communes. */
@@ -105,15 +98,14 @@ const READ_CHANGED = `
   where newest is distinct from $1::text`;
 
 /** Creates a cached reader, which all users in a process may share. `nameOf`: the names of places, for explanations. */
-export function followMedians(
-  database: Queryable,
-  nameOf: (code: string) => string | null = () => null,
-): StoredMedians {
+export function followMedians(database: Queryable, nameOf: (code: string) => string | null = () => null) {
   let known: { readonly revision: string | null; readonly medians: Medians } = { revision: null, medians: NO_MEDIANS };
   return {
+    /** The medians at the last `renew`. Before the first `renew`, no market has a median. */
     get current() {
       return known.medians;
     },
+    /** Reads the tables if they have changed since the last call. */
     async renew() {
       const { revision, medians } = known;
       const { rows } = await database.query<MarketRow>(READ_CHANGED, [revision]);

@@ -20,18 +20,16 @@ interface StoredSecret {
 /** Returns the secrets that sign a client's webhooks at a given time, the oldest first. */
 export type SecretsAt = (sentAt: Date) => readonly string[];
 
-export interface WebhookSecrets {
-  /** The secrets of each client, from the cache if they were read recently. */
-  read(clientIds: readonly Uuid[]): Promise<readonly (readonly [Uuid, SecretsAt])[]>;
-  /** Drops the cache. */
-  forget(): void;
-}
+export type WebhookSecrets = ReturnType<typeof rememberWebhookSecrets>;
 
 /** Reads secrets with a cache. Create one per process. `nowMs` is any monotonic clock. */
-export function rememberWebhookSecrets(database: Queryable, nowMs?: () => number): WebhookSecrets {
+export function rememberWebhookSecrets(database: Queryable, nowMs?: () => number) {
   const { read, forget } = rememberReads((clientIds) => readSecrets(database, clientIds as readonly Uuid[]), nowMs);
   return {
-    read: (clientIds) => Promise.all(clientIds.map(async (id) => [id, (await read(id)) ?? NO_SECRETS] as const)),
+    /** The secrets of each client, from the cache if they were read recently. */
+    read: (clientIds: readonly Uuid[]) =>
+      Promise.all(clientIds.map(async (id) => [id, (await read(id)) ?? NO_SECRETS] as const)),
+    /** Drops the cache. */
     forget,
   };
 }
