@@ -32,11 +32,11 @@ const medians = await scene.computeMedians();
 const properties = await knownProperties(api.database, api.reference.resolvePlace, medians);
 const siteCategoryName = await siteCategoryNames(api.database);
 
-const tools = (throwIfCancelled = (): void => undefined): QueryTools => ({
+const tools = (cancelled = new AbortController().signal): QueryTools => ({
   database: api.database,
   sampleStart: 0,
   medians,
-  cancellation: { throwIfCancelled },
+  cancelled,
 });
 const NEWEST = {
   by: 'updatedAt',
@@ -127,11 +127,12 @@ describe('the current results of a search', () => {
 
   it('are cancelled between two slices', async () => {
     let calls = 0;
-    const cancelled = tools(() => {
+    const { signal } = new AbortController();
+    signal.throwIfAborted = () => {
       calls += 1;
       if (calls === 3) throw new Error('left');
-    });
-    await assert.rejects(foundProperties({ ...NEWEST, criteria: withText('balcon') }, cancelled), /^Error: left$/);
+    };
+    await assert.rejects(foundProperties({ ...NEWEST, criteria: withText('balcon') }, tools(signal)), /^Error: left$/);
     assert.equal(calls, 3);
   });
 });

@@ -52,7 +52,7 @@ const tools = (sampleStart = 0): QueryTools => ({
   database: api.database,
   sampleStart,
   medians,
-  cancellation: { throwIfCancelled: () => undefined },
+  cancelled: new AbortController().signal,
 });
 
 describe('a preview', () => {

@@ -1,8 +1,8 @@
 /**
  * A worker thread that answers requests, so that long work does not block other event loops. The first request starts
  * the thread. Each request has its own channel, which Node.js closes if the thread ends first. Cancelling a request
- * sets a flag in shared memory, which the work checks between two slices, and aborts a signal, which ends its waits. If
- * the thread fails, its current requests fail too, and the next request starts another thread.
+ * aborts a signal in the thread, which ends the waits of the work. The work must check it between two slices. If the
+ * thread fails, its current requests fail too, and the next request starts another thread.
  */
 
 import { MessageChannel, type MessagePort, parentPort, Worker, workerData } from 'node:worker_threads';
@@ -23,17 +23,11 @@ export interface WorkerThreadOptions {
   readonly onLost: (error: Error) => void;
 }
 
-export interface WorkerThread {
-  /** Rejects with the error of the work, with the signal's reason if cancelled, or with `WorkerLostError`. */
-  ask(request: unknown, signal?: AbortSignal): Promise<unknown>;
-  /** Ends the thread; its current requests are lost. */
-  stop(): Promise<void>;
-}
+export type WorkerThread = ReturnType<typeof createWorkerThread>;
 
 /** The thread answers over `port`. Any message that the thread receives on `port` cancels the request. */
 interface ToThread {
   readonly request: unknown;
-  readonly flag: Int32Array;
   readonly port: MessagePort;
 }
 
@@ -48,7 +42,7 @@ interface FromThread {
   };
 }
 
-export function createWorkerThread(options: WorkerThreadOptions): WorkerThread {
+export function createWorkerThread(options: WorkerThreadOptions) {
   let worker: Worker | null = null;
   let hasStopped = false;
 
@@ -68,16 +62,15 @@ export function createWorkerThread(options: WorkerThreadOptions): WorkerThread {
   }
 
   return {
-    ask: (request, signal) =>
+    /** Rejects with the error of the work, with the signal's reason if cancelled, or with `WorkerLostError`. */
+    ask: (request: unknown, signal?: AbortSignal): Promise<unknown> =>
       new Promise((resolve, reject) => {
         signal?.throwIfAborted();
         if (hasStopped) throw new WorkerLostError('the worker thread was stopped');
         worker ??= start();
         const current = worker;
-        const flag = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
         const { port1: own, port2: port } = new MessageChannel();
         const cancel = (): void => {
-          Atomics.store(flag, 0, 1);
           // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a port has no origin
           own.postMessage(null);
         };
@@ -96,8 +89,9 @@ export function createWorkerThread(options: WorkerThreadOptions): WorkerThread {
           reject(new WorkerLostError('the worker thread ended before it answered'));
         });
         signal?.addEventListener('abort', cancel, { once: true });
-        current.postMessage({ request, flag, port } satisfies ToThread, [port]);
+        current.postMessage({ request, port } satisfies ToThread, [port]);
       }),
+    /** Ends the thread; its current requests are lost. */
     async stop() {
       hasStopped = true;
       await worker?.terminate();
@@ -151,28 +145,23 @@ export function settingsOfThread(): unknown {
   return (workerData as { readonly settings: unknown }).settings;
 }
 
-/** For the thread: tells whether the request was cancelled. */
-export interface Cancellation {
-  readonly signal: AbortSignal;
-  /** Throws as soon as the request is cancelled, even if the event loop has not yet delivered the cancellation. */
-  throwIfCancelled(): void;
-}
-
 class CancelledError extends Error {
   readonly code = 'CANCELLED';
 }
 
-/** For the thread: answers requests concurrently. An error of `answer` fails only its own request. */
-export function answerRequests(answer: (request: unknown, cancellation: Cancellation) => Promise<unknown>): void {
+/**
+ * For the thread: answers requests concurrently. An error of `answer` fails only its own request. `cancelled` is aborted
+ * when the event loop delivers the cancellation of the request.
+ */
+export function answerRequests(answer: (request: unknown, cancelled: AbortSignal) => Promise<unknown>): void {
   if (parentPort === null) throw new Error('answerRequests must be called in a worker thread');
-  parentPort.on('message', async ({ request, flag, port }: ToThread) => {
+  parentPort.on('message', async ({ request, port }: ToThread) => {
     const controller = new AbortController();
     port.once('message', () => controller.abort(new CancelledError('cancelled')));
-    const throwIfCancelled = (): void => {
-      if (Atomics.load(flag, 0) === 1) throw new CancelledError('cancelled');
-    };
-    const answered = answer(request, { signal: controller.signal, throwIfCancelled });
-    const message: FromThread = await answered.then((given) => ({ answer: given }), failureOf);
+    const message: FromThread = await answer(request, controller.signal).then(
+      (given) => ({ answer: given }),
+      failureOf,
+    );
     port.postMessage(message);
     port.close();
   });

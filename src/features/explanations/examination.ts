@@ -5,7 +5,6 @@
  */
 
 import { yieldToOthers } from '../../engine/actor/waiting.ts';
-import type { Cancellation } from '../../engine/actor/worker-thread.ts';
 import { NOWHERE } from '../../engine/domain/areas.ts';
 import {
   allExpressions,
@@ -48,7 +47,7 @@ const TEXTS_AT_ONCE = 50;
 /** The resources of a query. Its database statements end when the query is cancelled. */
 export interface QueryTools extends SampledDatabase, WorkSlicesOptions {
   readonly medians: Medians & Compared;
-  readonly cancellation: Pick<Cancellation, 'throwIfCancelled'>;
+  readonly cancelled: AbortSignal;
 }
 
 /**
@@ -178,22 +177,19 @@ let lastInLine: Promise<void> = Promise.resolve();
 export interface WorkSlicesOptions {
   /** Clock in milliseconds; must be monotonic. */
   readonly nowMs?: () => number;
-  readonly cancellation?: Pick<Cancellation, 'throwIfCancelled'>;
+  readonly cancelled?: AbortSignal;
 }
 
 /**
  * Divides long work into slices of a millisecond, between which all other work of the thread runs. Several such tasks
  * take turns, and only one of them runs between two polls of the sockets.
  */
-export function createWorkSlices({
-  nowMs = () => performance.now(),
-  cancellation,
-}: WorkSlicesOptions = {}): WorkSlices {
+export function createWorkSlices({ nowMs = () => performance.now(), cancelled }: WorkSlicesOptions = {}): WorkSlices {
   let startMs = nowMs();
   return {
     yieldIfDue() {
       if (nowMs() - startMs < SLICE_MS) return undefined;
-      cancellation?.throwIfCancelled();
+      cancelled?.throwIfAborted();
       lastInLine = lastInLine.then(yieldToOthers);
       return lastInLine.then(() => {
         startMs = nowMs();

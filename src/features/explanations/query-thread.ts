@@ -1,7 +1,7 @@
 /** The thread that answers queries (queries.ts). It has its own connections, and reloads changed medians and points. */
 
 import { platform, setPriority } from 'node:os';
-import { answerRequests, type Cancellation, settingsOfThread } from '../../engine/actor/worker-thread.ts';
+import { answerRequests, settingsOfThread } from '../../engine/actor/worker-thread.ts';
 import { type Criteria, satisfies } from '../../engine/domain/criteria.ts';
 import type { SearchNumber, Uuid } from '../../engine/domain/ids.ts';
 import { readFrenchForms } from '../../engine/domain/inflection/lemmas.ts';
@@ -73,10 +73,10 @@ const ANSWERS = {
   /** The client's searches that the property satisfies, ordered by title. */
   async satisfiedSearches(
     { clientId, ...requested }: { readonly clientId: Uuid; readonly facts: Omit<PropertyFacts, 'markets'> },
-    { database, cancellation, medians }: QueryTools,
+    { database, cancelled, medians }: QueryTools,
   ): Promise<readonly SearchNumber[]> {
     const siteCategoryName = await siteCategoryNames(database);
-    const slices = createWorkSlices({ cancellation });
+    const slices = createWorkSlices({ cancelled });
     // Measured once for all searches: each measurement reads the revision of the points.
     let compared = { facts: { ...requested.facts, markets: medians.markets }, medians };
     const satisfied: SearchNumber[] = [];
@@ -99,12 +99,12 @@ interface Query {
   readonly requested: unknown;
 }
 
-answerRequests(async (query, cancellation: Cancellation) => {
+answerRequests(async (query, cancelled) => {
   const { kind, requested } = query as Query;
-  const database = cancellable(pool, cancellation.signal);
+  const database = cancellable(pool, cancelled);
   const tools: QueryTools = {
     database,
-    cancellation,
+    cancelled,
     sampleStart: sampleStartAt(new Date()),
     medians: await storedMedians.renew(),
   };
