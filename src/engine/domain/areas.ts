@@ -18,19 +18,12 @@ export interface Areas {
 export const NOWHERE: Areas = { circle: null, inseeCodes: [], departmentCodes: [], zipcodes: [], polygons: [] };
 
 export function hasAreas(areas: Areas): boolean {
-  return (
-    areas.circle !== null ||
-    areas.inseeCodes.length > 0 ||
-    areas.departmentCodes.length > 0 ||
-    areas.zipcodes.length > 0 ||
-    areas.polygons.length > 0
-  );
+  return placeCount(areas) > 0;
 }
 
 /** The number of places and areas. */
 export function placeCount({ circle, inseeCodes, departmentCodes, zipcodes, polygons }: Areas): number {
-  const lists = [inseeCodes, departmentCodes, zipcodes, polygons];
-  return lists.reduce((sum, { length }) => sum + length, circle === null ? 0 : 1);
+  return Number(circle !== null) + inseeCodes.length + departmentCodes.length + zipcodes.length + polygons.length;
 }
 
 export type Place = Pick<PropertyFacts, 'lat' | 'lon' | 'inseeCodes' | 'zipcodes' | 'departmentCode'>;

@@ -33,15 +33,6 @@ export function satisfies(criteria: Criteria, facts: PropertyFacts): boolean {
   return failuresOf(criteria, facts, 1).length === 0;
 }
 
-/** Like `satisfies`, for many properties: determines only once which criteria are set. */
-export function satisfier(criteria: Criteria): (facts: PropertyFacts) => boolean {
-  const requested = CRITERIA.filter((criterion) => criterion.isSet(criteria));
-  return (facts) => {
-    const considered = { facts, adverts: consideredAdverts(criteria, facts) };
-    return requested.every((criterion) => isMet(criterion, criteria, considered)) && hasMet(criteria, considered);
-  };
-}
-
 /** The first criteria that fail, in the order of evaluation, at most `max`. */
 export function failuresOf(criteria: Criteria, facts: PropertyFacts, max: number): readonly CriterionName[] {
   const considered = { facts, adverts: consideredAdverts(criteria, facts) };

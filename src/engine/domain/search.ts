@@ -16,24 +16,29 @@ import { criterionSetOf } from './unknown-criteria.ts';
 
 export type { SiteCategoryName };
 
+/** Defaults of decisions, section 2; only `title` is required. */
+export const SEARCH_DEFAULTS = {
+  ...UNASKED,
+  /** Title shown to recipients. If it is null, they see the criteria in words. */
+  publicTitle: null as string | null,
+  hidePropertyContact: false,
+  notificationEnabled: false,
+  notificationRecipient: null as string | null,
+  notificationConsent: null as MailConsent | null,
+  notificationReplyTo: null as string | null,
+  notificationFrequency: 'instant' as MailFrequency,
+  endpointRecipient: null as string | null,
+  eventEndpoint: null as string | null,
+  subscribedEvents: [] as readonly EventKind[],
+  eventThresholds: null as EventThresholds | null,
+  /** The client's own JSON, which its webhooks include; null if there is none. */
+  context: null as unknown,
+};
+
 /** Every writable member, validated and in its stored form. */
-export interface SearchMembers extends CriterionMembers {
+export interface SearchMembers extends Readonly<typeof SEARCH_DEFAULTS> {
   /** Shown only to the client, not to recipients. */
   readonly title: string;
-  /** Title shown to recipients. If it is null, they see the criteria in words. */
-  readonly publicTitle: string | null;
-  readonly hidePropertyContact: boolean;
-  readonly notificationEnabled: boolean;
-  readonly notificationRecipient: string | null;
-  readonly notificationConsent: MailConsent | null;
-  readonly notificationReplyTo: string | null;
-  readonly notificationFrequency: MailFrequency;
-  readonly endpointRecipient: string | null;
-  readonly eventEndpoint: string | null;
-  readonly subscribedEvents: readonly EventKind[];
-  readonly eventThresholds: EventThresholds | null;
-  /** The client's own JSON, which its webhooks include; null if there is none. */
-  readonly context: unknown;
 }
 
 export interface Search {
@@ -56,23 +61,6 @@ export interface Search {
 }
 
 export const NEW_MATCHES_MAX = 1_000;
-
-/** Defaults of decisions, section 2; only `title` is required. */
-export const SEARCH_DEFAULTS: Omit<SearchMembers, 'title'> = {
-  ...UNASKED,
-  publicTitle: null,
-  hidePropertyContact: false,
-  notificationEnabled: false,
-  notificationRecipient: null,
-  notificationConsent: null,
-  notificationReplyTo: null,
-  notificationFrequency: 'instant',
-  endpointRecipient: null,
-  eventEndpoint: null,
-  subscribedEvents: [],
-  eventThresholds: null,
-  context: null,
-};
 
 export type SearchTexts = Pick<SearchMembers, 'title' | 'publicTitle' | 'notificationRecipient' | 'context'>;
 

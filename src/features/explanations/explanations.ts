@@ -5,7 +5,7 @@
 
 import { z } from 'zod';
 import { keptFor } from '../../engine/actor/waiting.ts';
-import { allExpressions, evaluate, removableCriteria, satisfier, without } from '../../engine/domain/criteria.ts';
+import { allExpressions, evaluate, removableCriteria, satisfies, without } from '../../engine/domain/criteria.ts';
 import { CRITERION_NAMES, type RemovableCriterion } from '../../engine/domain/criterion-table.ts';
 import { NO_MEDIANS } from '../../engine/domain/market-prices.ts';
 import { propertyDocument, propertyFacts, readingOf } from '../../engine/domain/property-document.ts';
@@ -310,7 +310,7 @@ async function estimate(
 ): Promise<number> {
   const criteria = criteriaOf(members, siteCategoryName);
   if (removableCriteria(criteria).every((name) => name === DEFAULT_CRITERION)) return SAMPLE_MAX;
-  const [satisfies, satisfiesAll] = [satisfier(without(criteria, { expressions: [] })), satisfier(criteria)];
+  const textless = without(criteria, { expressions: [] });
   const slices = createWorkSlices();
   const evaluatedMax = Math.ceil(CORNERS_COMPARED_MAX / (weightOf(members).polygonCorners + 1));
   const words = allExpressions(criteria).flat().length;
@@ -318,11 +318,11 @@ async function estimate(
   let [evaluated, satisfied, read, worded] = [0, 0, 0, 0];
   for (const { facts, withTexts } of properties.slice(0, evaluatedMax)) {
     evaluated += 1;
-    if (satisfies(facts)) {
+    if (satisfies(textless, facts)) {
       satisfied += 1;
       if (withTexts !== null && read < readMax) {
         read += 1;
-        worded += Number(satisfiesAll(withTexts));
+        worded += Number(satisfies(criteria, withTexts));
       }
     }
     if (evaluated % EVALUATED_AT_ONCE === 0) await slices.yieldIfDue();
