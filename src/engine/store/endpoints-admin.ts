@@ -41,6 +41,14 @@ const PAUSE = `left join lateral (
     order by endpoints.key desc limit 1
   ) as pause on true`;
 
+/** Selects the rows `named` (key, url) as administered endpoints. */
+const shownOf = (named: string): string => `select ${COLUMNS} from (${named}) as named left join lateral (
+    select coalesce(max(failure_streak), 0) as failure_streak,
+      (array_agg(last_error order by last_failure_at desc nulls last))[1] as last_error,
+      max(last_success_at) as last_success_at, max(last_failure_at) as last_failure_at
+    from endpoints where endpoints.key >= named.key and endpoints.key < named.key || 'g'
+  ) as known on true ${PAUSE} ${COUNTS}`;
+
 /**
  * Lists endpoints that have had an attempt or a pause, as `readAdminEndpoint` returns them, those with the most open
  * deliveries first. `pausedOnly` omits those that are not paused themselves. Reads every endpoint, at most thousands.
@@ -50,14 +58,7 @@ export async function listAdminEndpoints(
   page: { readonly pausedOnly: boolean; readonly offset: number; readonly limit: number },
 ): Promise<readonly AdminEndpoint[]> {
   const { rows } = await database.query<AdminEndpoint>(
-    `select ${COLUMNS} from (
-       select key, url, paused_at is not null as "isPaused" from endpoints
-     ) as named left join lateral (
-       select coalesce(max(failure_streak), 0) as failure_streak,
-         (array_agg(last_error order by last_failure_at desc nulls last))[1] as last_error,
-         max(last_success_at) as last_success_at, max(last_failure_at) as last_failure_at
-       from endpoints where endpoints.key >= named.key and endpoints.key < named.key || 'g'
-     ) as known on true ${PAUSE} ${COUNTS} where not $1 or "isPaused"
+    `${shownOf('select key, url, paused_at is not null as "isPaused" from endpoints')} where not $1 or "isPaused"
      order by "openCount" desc, "failedCount" desc, key limit $2 offset $3`,
     [page.pausedOnly, page.limit, page.offset],
   );
@@ -70,21 +71,15 @@ export async function listAdminEndpoints(
  */
 export async function readAdminEndpoint(database: Queryable, key: string): Promise<AdminEndpoint | null> {
   const { rows } = await database.query<AdminEndpoint>(
-    `select ${COLUMNS} from (
-       select $1::text as key, min(url) as url, max(failure_streak) as failure_streak,
-         (array_agg(last_error order by last_failure_at desc nulls last))[1] as last_error,
-         max(last_success_at) as last_success_at, max(last_failure_at) as last_failure_at
-       from (
-         select url, failure_streak, last_error, last_success_at, last_failure_at
-         from endpoints where key >= $1 and key < $1 || 'g'
+    shownOf(`select $1::text as key, min(url) as url from (
+         select url from endpoints where key >= $1 and key < $1 || 'g'
          union all
-         (select endpoint, 0, null, null, null from open_deliveries o join deliveries d using (id)
+         (select endpoint from open_deliveries o join deliveries d using (id)
           where o.endpoint_key >= $1 and o.endpoint_key < $1 || 'g' and ${isInAnyLane('o')} limit 1)
          union all
-         (select endpoint, 0, null, null, null from final_outcomes e join deliveries d on d.id = e.delivery_id
+         (select endpoint from final_outcomes e join deliveries d on d.id = e.delivery_id
           where e.endpoint_key >= $1 and e.endpoint_key < $1 || 'g' and e.state = 'failed' limit 1)
-       ) as known having count(*) > 0
-     ) as named ${PAUSE} ${COUNTS}`,
+       ) as known having count(*) > 0`),
     [key],
   );
   return rows[0] ?? null;
