@@ -23,14 +23,10 @@ export const MESSAGE_ID_LENGTH_MAX = 1_024;
 /** Sent instead of the error that a bug causes, because only operators need that error. */
 const FAILED = 'could not be recorded because of a bug in the service; its operators are notified';
 
-export interface RejectedMessage {
-  readonly subject: string;
-  readonly sequence: number;
+export interface RejectedMessage extends Omit<Rejection, 'messageId' | 'receivedAt'> {
   readonly headers: Readonly<Record<string, string>>;
   /** Milliseconds since the epoch. */
   readonly storedAtMs: number;
-  readonly reason: string;
-  readonly violations: readonly IntakeViolation[];
   /** Set if a bug prevents the message from being recorded. */
   readonly failedKey: string | null;
 }

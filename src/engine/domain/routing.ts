@@ -8,19 +8,15 @@ import type { AdvertEvent, FieldChange } from './advert.ts';
 import type { EventKind } from './codes.ts';
 import type { WebhookChannel } from './delivery.ts';
 import type { EventThresholds } from './event-thresholds.ts';
-import type { SearchNumber, Uuid } from './ids.ts';
+import type { Uuid } from './ids.ts';
 import type { MailRoute } from './mail.ts';
 import { propertyIri } from './property-document.ts';
+import type { Search, SearchMembers } from './search.ts';
 
 /** The data of a search that routing needs. It is read in the transaction that records the change. */
-export interface SearchRoute {
-  readonly number: SearchNumber;
-  readonly id: Uuid;
-  readonly clientId: Uuid;
-  readonly endpointRecipient: string | null;
-  readonly eventEndpoint: string | null;
-  readonly subscribedEvents: readonly EventKind[];
-  readonly hidePropertyContact: boolean;
+export interface SearchRoute
+  extends Pick<Search, 'number' | 'id' | 'clientId'>,
+    Pick<SearchMembers, 'endpointRecipient' | 'eventEndpoint' | 'subscribedEvents' | 'hidePropertyContact'> {
   /** Incremented when the search is silenced. */
   readonly generation: number;
   /** Incremented by each change that is recorded in the search's history. */

@@ -6,10 +6,7 @@
  */
 
 import type { ChangeOutcome, StoredProperty } from '../domain/change.ts';
-import type { ResolvePlace } from '../domain/city.ts';
 import type { Uuid } from '../domain/ids.ts';
-import type { Medians } from '../domain/market-prices.ts';
-import type { NearestPoints } from '../domain/point-distances.ts';
 import { isLive } from '../domain/property.ts';
 import {
   type Database,
@@ -25,7 +22,7 @@ import { insertFeedBatches, insertFeedItems } from '../store/feed-batches.ts';
 import { holdTerm, type Term } from '../store/intake-leader.ts';
 import { recordHighWaterMark } from '../store/intake-position.ts';
 import { writeNotices } from '../store/match-notices.ts';
-import { beginMatches, insertMatches, type Match, readMatches, updateMatches } from '../store/matches.ts';
+import { beginMatches, insertMatches, readMatches, updateMatches } from '../store/matches.ts';
 import {
   insertProperties,
   type LockedProperty,
@@ -39,45 +36,32 @@ import {
 import { insertSummaries, updateSummaries } from '../store/property-summaries.ts';
 import { insertPublishers } from '../store/publishers.ts';
 import { readRoutes } from '../store/search-routes.ts';
-import { insertSnapshots, type Snapshot } from '../store/snapshots.ts';
-import {
-  type AddressedDelivery,
-  type Alerts,
-  deriveAlerts,
-  type NotifiedPair,
-  type PairFeature,
-  touchedBy,
-} from './alerts.ts';
+import { insertSnapshots } from '../store/snapshots.ts';
+import { type Alerts, deriveAlerts, type PairFeature, touchedBy } from './alerts.ts';
 import type { RecordOptions, Rest } from './batch-pipeline.ts';
-import { type EvaluatedBatch, evaluateBatch, type IntakeEntry, type RecordBounds, unreadStates } from './evaluation.ts';
-import type { Matcher } from './matcher.ts';
+import {
+  type EvaluatedBatch,
+  type EvaluationDependencies,
+  evaluateBatch,
+  type IntakeEntry,
+  type RecordBounds,
+  unreadStates,
+} from './evaluation.ts';
 import { readNotifiedBefore } from './notified-values.ts';
 import { createPublisherNames } from './publisher-names.ts';
 
-export interface RecorderDependencies {
+export interface RecorderDependencies extends EvaluationDependencies {
   readonly database: Database;
-  readonly matcher: Pick<Matcher, 'match' | 'notifying'>;
-  /** The medians as they are stored now. */
-  readonly medians: () => Medians;
-  /** The points of the combinations that searches name; none by default. */
-  readonly nearest?: () => NearestPoints;
-  readonly resolvePlace: ResolvePlace;
-  readonly bounds: RecordBounds;
   readonly clock: () => Date;
   /** Features that record their own rows for notified pairs. */
   readonly features?: readonly PairFeature[];
 }
 
-export interface Recorded {
-  readonly deliveries: readonly AddressedDelivery[];
+export interface Recorded extends Pick<Alerts, 'deliveries' | 'featurePairs' | 'snapshots' | 'began'> {
   /** Clients whose feeds have new entries. */
   readonly fedClients: ReadonlySet<Uuid>;
-  /** The pairs that each feature records, in the order of the features. */
-  readonly featurePairs: readonly (readonly NotifiedPair[])[];
   readonly outcomes: Readonly<Record<ChangeOutcome, number>>;
   readonly events: readonly PropertyEvent[];
-  readonly snapshots: readonly Snapshot[];
-  readonly began: readonly Match[];
   /** Why entries were rejected and became dead letters, by position. */
   readonly rejected: ReadonlyMap<number, string>;
   /** Positions of the entries that are not recorded yet; never all entries. */

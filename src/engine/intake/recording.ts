@@ -5,7 +5,6 @@
 
 import { type Actor, spawn, startGrace } from '../actor/actor.ts';
 import { RetryAbandonedError, type Supervisor } from '../actor/supervisor.ts';
-import type { Broker } from '../broker/connection.ts';
 import type { PauseGate } from '../broker/pause-gate.ts';
 import { acknowledgeAll, type PulledMessage } from '../broker/pull.ts';
 import { requeuedFrom } from '../broker/retry-messages.ts';
@@ -30,11 +29,10 @@ import { describe, type IntakeBreaker } from './breaker.ts';
 import { createRestoreDetector, type IntakeStart } from './position.ts';
 import type { DeadLetteredMessage, RecordedBatch } from './recorded-batch.ts';
 import { type Recorded, type RecordedEntry, type Recorder, RestoredError } from './recorder.ts';
-import { startRejections } from './rejections.ts';
+import { type RejectionDependencies, startRejections } from './rejections.ts';
 import { type ClockComparison, createStreamClock, type StreamClock } from './stream-clock.ts';
 
-export interface IntakeDependencies {
-  readonly broker: Broker;
+export interface IntakeDependencies extends RejectionDependencies {
   readonly database: Database;
   readonly recordBatch: Recorder;
   readonly recordBatchMax: number;
@@ -49,15 +47,10 @@ export interface IntakeDependencies {
   readonly announceDue: (due: readonly DueDelivery[]) => void;
   /** `seconds` is the duration of the recording. */
   readonly onRecorded: (recorded: Recorded, batch: RecordedBatch, seconds: number) => void;
-  readonly supervisor: Supervisor;
   readonly breaker: Pick<IntakeBreaker, 'admits'>;
   readonly clocks: ClockComparison;
   /** Called for members of messages that the contract does not define. */
   readonly onUnknownMember: ReportUnknown;
-  /** Called with the number of rejections that were published for their crawlers, or that could not be published. */
-  readonly onPublished: (count: number) => void;
-  readonly onUnpublished: (count: number) => void;
-  readonly onTransientError: (what: string, error: Error) => void;
 }
 
 /** An `Error` other than `RejectedMessageError` is a bug of the decoder. */

@@ -19,6 +19,7 @@ import type { DeadLetteredMessage } from './recorded-batch.ts';
 export interface RejectionDependencies {
   readonly broker: Broker;
   readonly supervisor: Supervisor;
+  /** Called with the number of rejections that were published for their crawlers, or that could not be published. */
   readonly onPublished: (count: number) => void;
   readonly onUnpublished: (count: number) => void;
   readonly onTransientError: (what: string, error: Error) => void;

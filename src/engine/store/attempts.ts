@@ -1,18 +1,13 @@
 /** The log of attempts, and the effect of each one on its delivery. */
 
-import type { AfterAttempt, AttemptOutcome, DueDelivery, Lane } from '../domain/delivery.ts';
+import type { AfterAttempt, AttemptOutcome, DueDelivery, Lane, NewDelivery } from '../domain/delivery.ts';
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import { arrayLiteral, joinedJson, jsonTexts, memberArrays } from './array-literal.ts';
 import { type Database, pipelinedTransaction, type Queryable, type Statement } from './database.ts';
 import { laneOf } from './deliveries.ts';
 import { isAtEndpoint, isUndecidedOf, LANE, NEVER_DELIVERED } from './delivery-states.ts';
 
-export interface SettledAttempt {
-  readonly id: Uuid;
-  readonly searchNumber: SearchNumber;
-  readonly matchId: Uuid;
-  readonly endpointKey: string;
-  readonly lane: Lane;
+export interface SettledAttempt extends DueDelivery, Pick<NewDelivery, 'searchNumber' | 'matchId'> {
   /** The courier that claimed the delivery. */
   readonly holder: number;
   readonly attemptCount: number;
@@ -217,14 +212,9 @@ export async function repairLastAlertTimes(client: Queryable): Promise<void> {
   );
 }
 
-export interface AttemptRead {
+export interface AttemptRead extends Omit<AttemptOutcome, 'durationMs'> {
   readonly number: number;
-  readonly startedAt: Date;
   readonly durationMs: number | null;
-  readonly statusCode: number | null;
-  readonly error: string | null;
-  readonly reason: string | null;
-  readonly responseHead: string | null;
 }
 
 /** The attempts of each delivery, oldest first. Served by the primary key. */

@@ -1,16 +1,12 @@
 /** Statements for operators, who list, requeue and purge dead letters. `dead-letters.ts` inserts dead letters. */
 
 import type { Queryable } from './database.ts';
+import type { DeadLetter } from './dead-letters.ts';
 
-export interface DeadLetterRead {
+export interface DeadLetterRead extends Omit<DeadLetter, 'bytes' | 'failedKey'> {
   readonly id: number;
-  readonly stream: string;
   /** The stream's number in `intake_position`. */
   readonly streamNumber: number;
-  readonly sequence: number;
-  readonly subject: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly reason: string;
   readonly receivedAt: Date;
   readonly bodyBytes: number;
 }

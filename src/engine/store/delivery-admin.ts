@@ -3,12 +3,12 @@
  * of the primary key is the order of creation.
  */
 
-import type { EventKind } from '../domain/codes.ts';
-import { type DeliveryChannel, type DeliveryState, isFinal, STEPS } from '../domain/delivery.ts';
+import { type DeliveryState, isFinal, STEPS } from '../domain/delivery.ts';
 import type { Uuid } from '../domain/ids.ts';
-import { FINISHED_AT, IS_WANTED, isInState, STATE } from './cancellations.ts';
+import { IS_WANTED, isInState } from './cancellations.ts';
 import type { Queryable } from './database.ts';
 import {
+  type DeliveryFilter,
   type DeliveryTarget,
   deliveriesOfTargets,
   readAnyTargets,
@@ -17,50 +17,35 @@ import {
   targetOfMatch,
   type WantedSearches,
 } from './delivery-filters.ts';
+import { DELIVERY_COLUMNS, type DeliveryRow } from './delivery-reads.ts';
 import { ALL_DELIVERIES, LANE } from './delivery-states.ts';
 
-export interface AdminDelivery {
-  readonly id: Uuid;
+export interface AdminDelivery extends DeliveryRow {
   readonly clientId: Uuid;
   readonly clientName: string;
-  readonly searchId: Uuid;
   readonly searchTitle: string;
   /** The error of the last attempt; null if it succeeded, or if there was no attempt. */
   readonly lastError: string | null;
-  readonly matchId: Uuid;
   readonly propertyUuid: Uuid | null;
-  readonly channel: DeliveryChannel;
-  readonly kind: EventKind;
-  readonly endpoint: string;
-  readonly endpointKey: string;
-  readonly state: DeliveryState;
   /** Number of attempts in the current series. */
   readonly attemptCount: number;
   readonly replayCount: number;
-  readonly createdAt: Date;
-  readonly dueAt: Date;
-  readonly finishedAt: Date | null;
   /** False if the search is deleted or silenced, so that the delivery would be cancelled instead of sent. */
   readonly isWanted: boolean;
 }
 
 /** A delivery must satisfy all conditions that are not null. The key of a URL selects that URL for all clients. */
-export interface AdminFilter extends WantedSearches {
-  readonly endpointKey: string | null;
-  readonly state: DeliveryState | null;
-  readonly kind: EventKind | null;
-  readonly channel: DeliveryChannel | null;
+export interface AdminFilter extends WantedSearches, DeliveryFilter {
   readonly from: Date | null;
   readonly before: Date | null;
 }
 
 /** Computed only for the returned rows. Served by the primary keys. */
-const COLUMNS = `d.id, s.client_id as "clientId", s.id as "searchId", s.title as "searchTitle",
+const COLUMNS = `${DELIVERY_COLUMNS}, s.client_id as "clientId", s.title as "searchTitle",
   (select name from clients where clients.id = s.client_id) as "clientName",
-  (select case when error is not null then coalesce(reason, error) end from attempts where delivery_id = d.id order by number desc limit 1) as "lastError", d.match_id as "matchId",
-  m.property_uuid as "propertyUuid", d.channel, d.kind, d.endpoint, d.endpoint_key as "endpointKey", ${STATE} as state,
-  d.attempt_count - d.attempts_spent as "attemptCount", d.replay_count as "replayCount", d.created_at as "createdAt",
-  d.due_at as "dueAt", ${FINISHED_AT} as "finishedAt", ${IS_WANTED} as "isWanted"`;
+  (select case when error is not null then coalesce(reason, error) end from attempts where delivery_id = d.id order by number desc limit 1) as "lastError",
+  m.property_uuid as "propertyUuid", d.attempt_count - d.attempts_spent as "attemptCount",
+  d.replay_count as "replayCount", ${IS_WANTED} as "isWanted"`;
 const FROM = `${ALL_DELIVERIES} d join searches s on s.number = d.search_number left join matches m on m.id = d.match_id`;
 
 /** The parameters of the condition begin with `$first`. */

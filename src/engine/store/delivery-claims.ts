@@ -5,8 +5,8 @@
  * the order is the same across instances.
  */
 
-import { HELD_BACK_MAX_MS, type Lane } from '../domain/delivery.ts';
-import { firstUuidAt, type SearchNumber, type Uuid } from '../domain/ids.ts';
+import { type DueDelivery, HELD_BACK_MAX_MS, type NewDelivery } from '../domain/delivery.ts';
+import { firstUuidAt, type Uuid } from '../domain/ids.ts';
 import { arrayLiteral } from './array-literal.ts';
 import { type Decided, releaseHeld } from './attempts.ts';
 import { CLAIM_USED_WITHIN_MS, passFence } from './claim-fence.ts';
@@ -15,27 +15,16 @@ import { type Database, pipelinedTransaction, type Statement, transaction } from
 import { laneOf } from './deliveries.ts';
 import { isAtEndpoint, isPaused, isUndecidedOf, LANE, NEVER_DELIVERED } from './delivery-states.ts';
 
-export interface ClaimedDelivery {
-  readonly id: Uuid;
-  readonly lane: Lane;
-  readonly searchNumber: SearchNumber;
-  readonly matchId: Uuid;
+export interface ClaimedDelivery extends DueDelivery, Omit<NewDelivery, 'generation' | 'channel' | 'kind'> {
   readonly clientId: Uuid;
-  readonly endpoint: string;
-  readonly endpointKey: string;
-  readonly head: string;
-  readonly snapshotId: Uuid;
   readonly token: string;
   /** The current context of the search, as JSON; null if there is none. */
   readonly context: string | null;
-  /** Position among the webhooks of the match, from 1. */
-  readonly sequence: number;
   /** The number of this attempt, from 1. Resends continue the count. */
   readonly attemptCount: number;
   /** Number of attempts before the current series. They do not reduce the number of retries. */
   readonly attemptsSpent: number;
   readonly startedAt: Date;
-  readonly traceparent: string | null;
 }
 
 /**

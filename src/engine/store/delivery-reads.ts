@@ -1,6 +1,7 @@
 /** Reads deliveries and their attempts for the owner of their search. */
 
-import type { DeliveryState } from '../domain/delivery.ts';
+import type { EventKind } from '../domain/codes.ts';
+import type { DeliveryChannel, DeliveryState } from '../domain/delivery.ts';
 import type { Uuid } from '../domain/ids.ts';
 import { type AttemptRead, readAttempts } from './attempts.ts';
 import { FINISHED_AT, STATE } from './cancellations.ts';
@@ -33,8 +34,8 @@ export interface DeliveryRead {
   readonly id: Uuid;
   readonly searchId: Uuid;
   readonly matchId: Uuid;
-  readonly channel: string;
-  readonly kind: string;
+  readonly channel: DeliveryChannel;
+  readonly kind: EventKind;
   readonly endpoint: string;
   readonly endpointKey: string;
   readonly state: DeliveryState;
@@ -45,11 +46,13 @@ export interface DeliveryRead {
   readonly attempts: readonly AttemptRead[];
 }
 
-type DeliveryRow = Omit<DeliveryRead, 'attempts'>;
+export type DeliveryRow = Omit<DeliveryRead, 'attempts'>;
 
-const COLUMNS = `d.id, s.id as "searchId", d.match_id as "matchId", d.channel, d.kind, d.endpoint,
-  d.endpoint_key as "endpointKey", ${STATE} as state,
-  d.attempt_count as "attemptCount", d.due_at as "dueAt", d.created_at as "createdAt", ${FINISHED_AT} as "finishedAt"`;
+/** The columns of a `DeliveryRow` without its number of attempts. */
+export const DELIVERY_COLUMNS = `d.id, s.id as "searchId", d.match_id as "matchId", d.channel, d.kind, d.endpoint,
+  d.endpoint_key as "endpointKey", ${STATE} as state, d.due_at as "dueAt", d.created_at as "createdAt",
+  ${FINISHED_AT} as "finishedAt"`;
+const COLUMNS = `${DELIVERY_COLUMNS}, d.attempt_count as "attemptCount"`;
 
 export interface DeliveryListQuery extends ListedPage {
   readonly filter: DeliveryFilter;

@@ -3,30 +3,18 @@
  * transaction. Notifications of searches without an endpoint have no deliveries, so they are stored as items.
  */
 
-import type { EventKind } from '../domain/codes.ts';
-import type { WebhookChannel } from '../domain/delivery.ts';
-import type { SearchNumber, Uuid } from '../domain/ids.ts';
+import type { NewDelivery } from '../domain/delivery.ts';
+import type { Uuid } from '../domain/ids.ts';
 import { memberArrays } from './array-literal.ts';
 import type { Queryable, Statement } from './database.ts';
 import { statementShares } from './statement-share.ts';
 
 /** The data of the webhook that would be sent if the search had an endpoint. */
-export interface FeedItem {
-  readonly id: Uuid;
-  readonly sequence: number;
-  readonly searchNumber: SearchNumber;
-  readonly matchId: Uuid;
-  readonly channel: WebhookChannel;
-  readonly kind: EventKind;
-  readonly head: string;
-  readonly snapshotId: Uuid;
-}
+export type FeedItem = Omit<NewDelivery, 'generation' | 'endpoint' | 'traceparent'>;
 
 /** A delivery or an item of the feed, with its client. */
-export interface FeedEntry {
+export interface FeedEntry extends Pick<FeedItem, 'id' | 'searchNumber'> {
   readonly clientId: Uuid;
-  readonly id: Uuid;
-  readonly searchNumber: SearchNumber;
 }
 
 /** Approximate size of an item in bytes, without its longest member. */

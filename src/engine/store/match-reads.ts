@@ -5,15 +5,12 @@ import type { SearchNumber, Uuid } from '../domain/ids.ts';
 import { LISTED_MATCHES, type ListedPage, listOfClient } from './client-listings.ts';
 import type { Queryable } from './database.ts';
 import { type TimeRange, timeCondition } from './delivery-filters.ts';
+import type { Match } from './matches.ts';
 import { type StoredRow, storedPropertyOf } from './properties.ts';
 import { isListed, type MarkState } from './search-marks.ts';
 
-export interface MatchRead {
-  readonly id: Uuid;
+export interface MatchRead extends Pick<Match, 'id' | 'propertyUuid' | 'createdAt' | 'updatedAt'> {
   readonly searchId: Uuid;
-  readonly propertyUuid: Uuid;
-  readonly createdAt: Date;
-  readonly updatedAt: Date;
   readonly hidePropertyContact: boolean;
   /** Null only if an operator has removed the property. */
   readonly stored: StoredProperty | null;

@@ -1,16 +1,11 @@
 /** Reads searches of any client, for operators and background work. */
 
 import type { SearchNumber, Uuid } from '../domain/ids.ts';
-import type { SearchMembers } from '../domain/search.ts';
+import type { Search, SearchMembers } from '../domain/search.ts';
 import type { Queryable } from './database.ts';
 import { membersOfStored, type StoredMembers } from './searches.ts';
 
-export interface AdminSearch {
-  readonly id: Uuid;
-  readonly number: SearchNumber;
-  readonly clientId: Uuid;
-  readonly members: SearchMembers;
-  readonly createdAt: Date;
+export interface AdminSearch extends Pick<Search, 'id' | 'number' | 'clientId' | 'members' | 'createdAt'> {
   readonly deletedAt: Date | null;
 }
 

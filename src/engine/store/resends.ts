@@ -9,11 +9,11 @@ import {
   type DeliveryState,
   type DueDelivery,
   isFinal,
+  type NewDelivery,
   type ResendRefusal,
-  type WebhookChannel,
 } from '../domain/delivery.ts';
 import { endpointKeyOf } from '../domain/endpoint.ts';
-import type { SearchNumber, Uuid } from '../domain/ids.ts';
+import type { Uuid } from '../domain/ids.ts';
 import { hasContacts } from '../domain/routing.ts';
 import { releaseHeld } from './attempts.ts';
 import { IS_WANTED, STATE } from './cancellations.ts';
@@ -28,12 +28,8 @@ export interface Requeued {
   readonly isChanged: boolean;
 }
 
-export interface ResendCandidate {
-  readonly id: Uuid;
+export interface ResendCandidate extends Pick<NewDelivery, 'id' | 'channel' | 'searchNumber' | 'matchId'> {
   readonly state: DeliveryState;
-  readonly channel: WebhookChannel;
-  readonly searchNumber: SearchNumber;
-  readonly matchId: Uuid;
   readonly attemptCount: number;
   /** The current endpoint of the search; null if it has none. */
   readonly endpoint: string | null;
