@@ -3,20 +3,15 @@
  * redelivered until that time. Only the row of the delivery decides whether the retry is still due.
  */
 
-import { parseUuid, type Uuid } from '../domain/ids.ts';
+import type { FailedAttempt } from '../domain/delivery.ts';
+import { parseUuid } from '../domain/ids.ts';
 import type { Broker } from './connection.ts';
 import { type Publication, publishAll } from './publish.ts';
 import type { PulledMessage } from './pull.ts';
 import { withholds } from './stream-position.ts';
 import { ensureRetries, isMissing, retryConsumer, retryPartition, retrySubject } from './topology.ts';
 
-export interface RetryMessage {
-  readonly id: Uuid;
-  readonly endpointKey: string;
-  /** The attempt that failed. */
-  readonly attemptCount: number;
-  /** When the failed attempt began. Needed because attempt numbers may be reused after the database is restored. */
-  readonly startedAt: Date;
+export interface RetryMessage extends FailedAttempt {
   /** When the retry is due, in milliseconds since the epoch, by the courier's clock. */
   readonly dueAtMs: number;
 }

@@ -13,7 +13,8 @@ import { BrokerUnavailableError } from '../broker/outage.ts';
 import { acknowledgeAll, type Pull, type PulledMessage, startPull } from '../broker/pull.ts';
 import { holdsRetry, type RetryMessage, retryOf } from '../broker/retry-messages.ts';
 import { ensureRetries, RETRY_PARTITIONS, retryConsumer } from '../broker/topology.ts';
-import { type OverdueRetry, readOverdueRetries, releaseRetries, type WaitingRetry } from '../store/retries.ts';
+import type { FailedAttempt } from '../domain/delivery.ts';
+import { type OverdueRetry, readOverdueRetries, releaseRetries } from '../store/retries.ts';
 import type { CourierDependencies } from './settle.ts';
 
 interface DueRetry {
@@ -78,7 +79,7 @@ export function startRetries(dependencies: CourierDependencies): Pick<Task, 'sto
   };
 }
 
-type Release = (retries: readonly WaitingRetry[]) => Promise<void>;
+type Release = (retries: readonly FailedAttempt[]) => Promise<void>;
 
 /** Returns the handler of a pulled message. */
 function taking({ clock }: CourierDependencies, actor: Actor<DueRetry>): (message: PulledMessage) => Promise<void> {

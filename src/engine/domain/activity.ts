@@ -1,7 +1,7 @@
 /** Activities that operators can watch: an advert changed, a match began, or an attempt of a delivery ended. */
 
 import type { EventKind } from './codes.ts';
-import type { AttemptError, DeliveryState } from './delivery.ts';
+import type { AttemptOutcome, DeliveryState } from './delivery.ts';
 import type { SearchNumber, Uuid } from './ids.ts';
 
 export type Activity = ChangeActivity | MatchActivity | AttemptActivity;
@@ -26,15 +26,12 @@ export interface MatchActivity {
   readonly propertyUuid: Uuid;
 }
 
-export interface AttemptActivity {
+export interface AttemptActivity extends Pick<AttemptOutcome, 'statusCode' | 'error' | 'durationMs'> {
   readonly type: 'attempt';
   readonly at: string;
   readonly deliveryId: Uuid;
   readonly searchNumber: SearchNumber;
   readonly endpointKey: string;
   readonly number: number;
-  readonly statusCode: number | null;
-  readonly error: AttemptError | null;
-  readonly durationMs: number;
   readonly state: DeliveryState;
 }

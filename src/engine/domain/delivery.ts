@@ -51,6 +51,13 @@ export interface DueDelivery {
   readonly lane: Lane;
 }
 
+/** A failed attempt of a delivery that waits for a retry. */
+export interface FailedAttempt extends Omit<DueDelivery, 'lane'> {
+  readonly attemptCount: number;
+  /** When the attempt began. Needed because attempt numbers may be reused after the database is restored. */
+  readonly startedAt: Date;
+}
+
 /** The first attempt and at most five retries (specification, section 6.3). */
 export const ATTEMPTS_MAX = 6;
 

@@ -120,11 +120,8 @@ export function observed(
 }
 
 /** State stored by an earlier process. */
-export interface RememberedEndpoint {
-  readonly key: string;
+export interface RememberedEndpoint extends Pick<EndpointObservation, 'key' | 'lastError' | 'concurrency'> {
   readonly failureStreak: number;
-  readonly lastError: AttemptError | null;
-  readonly concurrency: number;
   /** Whether the endpoint has ever answered 200. */
   readonly hasAnswered: boolean;
 }

@@ -210,12 +210,9 @@ export function shareLemma(a: string, b: string): boolean {
   return lemmasOf(a).some((lemma) => lemmas.includes(lemma));
 }
 
-interface FoldedPosition {
+interface FoldedPosition extends Pick<Place, 'first' | 'isNegated' | 'isDenied'> {
   /** Lemmas of all words read at this position. */
   readonly lemmas: readonly string[];
-  readonly first: number;
-  readonly isNegated: boolean;
-  readonly isDenied: boolean;
 }
 
 export interface FoldedText {

@@ -27,10 +27,7 @@ export interface CommuneRecord {
   readonly formerNames: readonly string[];
 }
 
-export interface Department {
-  readonly code: string;
-  readonly id: number;
-  readonly name: string;
+export interface Department extends CodedPlace {
   /** INSEE code of its prefecture. */
   readonly chefLieu: string;
   readonly region: CodedPlace;

@@ -5,12 +5,7 @@ import type { Outlines } from './outlines/packed-outlines.ts';
 /** Another department is beyond the line. `COAST` and `BORDER` mean the sea and another country. */
 const OTHER_DEPARTMENT = -3;
 
-export interface DepartmentOutlines {
-  readonly attribution: string;
-  /** Degrees per step of the grid, longitude first. */
-  readonly scale: readonly number[];
-  /** The grid's origin in degrees. */
-  readonly translate: readonly number[];
+export interface DepartmentOutlines extends Pick<Outlines, 'attribution' | 'scale' | 'translate'> {
   readonly communes: readonly (readonly [insee: string, name: string])[];
   /**
    * Each line is stored once: the index of the commune on one side, the other side (a commune or a negative code), then

@@ -1,20 +1,14 @@
 /** Reads endpoints for operators; `endpoints.ts` has the statements of couriers. */
 
-import type { PauseCause } from '../domain/endpoint.ts';
+import type { EndpointHealth, PauseCause } from '../domain/endpoint.ts';
 import type { Queryable } from './database.ts';
 import { isInAnyLane } from './delivery-states.ts';
 
-export interface AdminEndpoint {
-  readonly key: string;
-  readonly url: string;
-  readonly pausedAt: Date | null;
+export interface AdminEndpoint
+  extends Pick<EndpointHealth, 'key' | 'url' | 'pausedAt' | 'oldestDueAt' | 'failureStreak' | 'lastError'> {
   readonly pauseReason: string | null;
   readonly openCount: number;
   readonly failedCount: number;
-  readonly oldestDueAt: Date | null;
-  readonly failureStreak: number;
-  /** The error of the last attempt; null if it succeeded. */
-  readonly lastError: string | null;
   readonly lastAttemptAt: Date | null;
 }
 

@@ -1,23 +1,14 @@
 /** Deliveries that wait for a retry. */
 
-import type { DueDelivery } from '../domain/delivery.ts';
-import type { Uuid } from '../domain/ids.ts';
+import type { DueDelivery, FailedAttempt } from '../domain/delivery.ts';
 import { memberArrays } from './array-literal.ts';
 import type { Queryable } from './database.ts';
 import { isInLane, LANE } from './delivery-states.ts';
 
-export interface WaitingRetry {
-  readonly id: Uuid;
-  readonly endpointKey: string;
-  /** The number of the attempt that failed. */
-  readonly attemptCount: number;
-  readonly startedAt: Date;
-}
-
 /** Makes deliveries due whose last attempt is the given one, and resolves with them. Served by the primary key. */
 export async function releaseRetries(
   client: Queryable,
-  retries: readonly WaitingRetry[],
+  retries: readonly FailedAttempt[],
 ): Promise<readonly DueDelivery[]> {
   const { rows } = await client.query<Omit<DueDelivery, 'lane'>>({
     name: 'release-retries',
@@ -32,7 +23,7 @@ export async function releaseRetries(
   return rows.map((row) => ({ ...row, lane: 'retry' }));
 }
 
-export interface OverdueRetry extends WaitingRetry {
+export interface OverdueRetry extends FailedAttempt {
   /** The time as PostgreSQL's text, where the next page begins. A `Date` would lose the microseconds. */
   readonly dueAt: string;
   readonly dueAtMs: number;
