@@ -106,17 +106,15 @@ export type ThreadProgram = Pick<WorkerThreadOptions, 'entry' | 'heapMaxMb'>;
 export type AskThread = (program: ThreadProgram, request: unknown, signal?: AbortSignal) => Promise<unknown>;
 
 /** Manages one thread per module. The first request for a module starts its thread. */
-export function createWorkerThreads(common: Pick<WorkerThreadOptions, 'settings' | 'onLost'>): {
-  readonly ask: AskThread;
-  readonly stop: () => Promise<void>;
-} {
+export function createWorkerThreads(common: Pick<WorkerThreadOptions, 'settings' | 'onLost'>) {
   const threads = new Map<string, WorkerThread>();
+  const ask: AskThread = (program, request, signal) => {
+    const thread = threads.get(program.entry.href) ?? createWorkerThread({ ...common, ...program });
+    threads.set(program.entry.href, thread);
+    return thread.ask(request, signal);
+  };
   return {
-    ask(program, request, signal) {
-      const thread = threads.get(program.entry.href) ?? createWorkerThread({ ...common, ...program });
-      threads.set(program.entry.href, thread);
-      return thread.ask(request, signal);
-    },
+    ask,
     async stop() {
       await Promise.all([...threads.values()].map((thread) => thread.stop()));
     },

@@ -70,10 +70,7 @@ function joinOf(separators: string): number {
 }
 
 /** The words as returned by `foldWords`, each with the separator before it. */
-export function foldWordsJoined(text: string): {
-  readonly words: readonly string[];
-  readonly joins: readonly number[];
-} {
+export function foldWordsJoined(text: string) {
   const words: string[] = [];
   const joins: number[] = [];
   const folded = fold(text);

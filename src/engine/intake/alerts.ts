@@ -68,10 +68,7 @@ export interface Alerts {
 export function touchedBy(
   changes: readonly EvaluatedChange[],
   isNotifying: (number: SearchNumber) => boolean = () => true,
-): {
-  readonly propertyUuids: ReadonlySet<Uuid>;
-  readonly searchNumbers: ReadonlySet<SearchNumber>;
-} {
+) {
   const propertyUuids = new Set<Uuid>();
   const searchNumbers = new Set<SearchNumber>();
   for (const change of changes) {

@@ -137,10 +137,7 @@ export function listPairDeliveries(database: Queryable, match: SentMatch): Promi
  * Counts webhooks in each open state. Also resolves with the earliest due time of all endpoints that are not paused.
  * Reads every open row.
  */
-export async function countOpenDeliveries(database: Queryable): Promise<{
-  readonly counts: ReadonlyMap<DeliveryState, number>;
-  readonly oldestDueAt: Date | null;
-}> {
+export async function countOpenDeliveries(database: Queryable) {
   const { rows } = await database.query<{ state: DeliveryState; count: number; oldest: Date | null }>(
     `select case when claimed_by is not null then 'sending' when lane = ${LANE.waiting_retry} then 'retry_wait' else 'queued' end as state,
        count(*)::integer as count, min(due_at) filter (where claimed_by is null
