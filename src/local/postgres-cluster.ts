@@ -6,19 +6,7 @@
  */
 
 import { execFile, spawn } from 'node:child_process';
-import {
-  access,
-  chmod,
-  cp,
-  type FileHandle,
-  open,
-  readdir,
-  readFile,
-  realpath,
-  rename,
-  rm,
-  symlink,
-} from 'node:fs/promises';
+import { access, cp, open, readdir, readFile, realpath, rename, rm, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { userInfo } from 'node:os';
 import { basename, dirname, join } from 'node:path';
@@ -222,7 +210,7 @@ async function runTool(home: PostgresHome, command: string, args: readonly strin
     tool.once('error', reject).once('exit', ended);
     // A program that ends before it reads its input reports the reason in its output.
     tool.stdin?.on('error', () => undefined).end(input);
-  }).finally(() => closeAll(log, handle));
+  }).finally(() => Promise.all([log.close(), handle.close()]));
   if (exitCode === 0) return;
   const output = await tailOf(logFile, logStart);
   throw new ServerStartError(`Embedded PostgreSQL: ${command} ended with code ${exitCode}:\n${output}`);
@@ -253,10 +241,6 @@ export async function runSingleUser(
     database,
   ];
   await runTool(home, binaries.postgres, args, statements.map((each) => `${each};\n\n`).join(''));
-}
-
-async function closeAll(...handles: readonly FileHandle[]): Promise<void> {
-  for (const handle of handles) await handle.close();
 }
 
 const run = promisify(execFile);
@@ -349,14 +333,7 @@ async function copyTo(path: string, root: string): Promise<void> {
   const filter = (source: string) => !source.endsWith('.a');
   await cp(join(root, 'native'), join(path, 'native'), { recursive: true, verbatimSymlinks: true, filter });
   await completeLinks(path);
-  await openToAll(join(path, 'native'));
-}
-
-async function openToAll(directory: string): Promise<void> {
-  await chmod(directory, 0o755);
-  for (const entry of await readdir(directory, { withFileTypes: true })) {
-    const path = join(directory, entry.name);
-    if (entry.isDirectory()) await openToAll(path);
-    else if (entry.isFile()) await chmod(path, basename(directory) === 'bin' ? 0o755 : 0o644);
-  }
+  const { postgres, initdb } = binariesIn(path, '');
+  await run('chmod', ['--recursive', 'u=rwX,go=rX', join(path, 'native')]);
+  await run('chmod', ['a+x', postgres, initdb]);
 }
