@@ -381,12 +381,12 @@ async function filterMatches(scene: ConsoleScene): Promise<void> {
   // The period does not apply to the current results of one search.
   await chooseSearch('Ventes');
   await shows(['Vendu mardi', 'Vendu ce jour']);
-  await page.do('click', { selector: '.chip[data-kind=sale]' });
+  await page.do('click', { selector: '.chip:has([data-kind=sale])' });
   await shows([]);
   await chooseSearch('');
   await shows([]);
   await page.do('choose', { selector: period, value: '30' });
-  await page.do('click', { selector: '.chip[data-kind=sale]' });
+  await page.do('click', { selector: '.chip:has([data-kind=sale])' });
   await shows(['Vendu mardi', 'Vendu ce jour']);
 }
 

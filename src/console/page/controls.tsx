@@ -61,7 +61,7 @@ export function SelectField({ label, hint, violation, ...select }: Labelled & Se
 
 interface ChipsProps<Value extends string> {
   readonly label: string;
-  readonly choices: Choices<Value>;
+  readonly choices: readonly (readonly [value: Value, text: ComponentChildren])[];
   readonly chosen: readonly Value[];
   onPress(value: Value): void;
 }
