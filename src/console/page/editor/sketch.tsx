@@ -6,7 +6,7 @@ import { type CityDocument, type Collection, FIRST_ARRONDISSEMENTS, type Preview
 import { sketch } from '../filters.ts';
 import { NO_BASE_MAP } from '../map/base-map.ts';
 import { departmentOf } from '../map/commune-map.ts';
-import { latitudeOf, worldX, worldY } from '../map/projection.ts';
+import { worldX, worldY } from '../map/projection.ts';
 import {
   type AreaShape,
   boxOfShape,
@@ -42,7 +42,7 @@ export function Sketch({ sharedMap, draft, preview }: SketchProps) {
   useEffect(() => {
     const transactionType = draft.transactionType === '' ? null : Number(draft.transactionType);
     const dots = (preview?.places ?? []).map(([lon, lat]) => {
-      return { x: worldX(lon), y: worldY(latitudeOf(lat)), transactionType, isExpired: false };
+      return { x: worldX(lon), y: worldY(lat), transactionType, isExpired: false };
     });
     sketch.set({ shapes: [...present.current, ...excluded], dots });
   }, [shapes, excluded, preview]);

@@ -72,7 +72,7 @@ export function DeliveryRow({ delivery, onChange }: DeliveryRowProps) {
 
 /** `HTTP 200`, or `SMTP 250` for a mail server; without an answer, the reason. */
 function statusOf({ channel }: DeliveryDocument, { statusCode, error }: AttemptDocument, words: Words): string {
-  if (statusCode === null) return errorIn(words, error);
+  if (statusCode === null) return error === null ? words.underWay : errorIn(words, error);
   return `${channel === 'email' ? 'SMTP' : 'HTTP'} ${statusCode}`;
 }
 
@@ -140,8 +140,8 @@ function Countdown({ dueAt, isFirst }: { readonly dueAt: string; readonly isFirs
   return <span class="countdown">{leftMs <= 0 ? words.dueNow : countdown(words.clock(leftMs))}</span>;
 }
 
-function errorIn(words: Words, error: string | null): string {
-  return error === null ? words.underWay : (words.attemptErrors[error as keyof Words['attemptErrors']] ?? error);
+export function errorIn({ attemptErrors }: Words, error: string): string {
+  return attemptErrors[error as keyof typeof attemptErrors] ?? error;
 }
 
 function Attempts({ delivery }: Pick<DeliveryRowProps, 'delivery'>) {

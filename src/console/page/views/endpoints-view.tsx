@@ -10,7 +10,8 @@ import { useModel } from '../model-context.ts';
 import { useNow } from '../now.ts';
 import { useValue } from '../observable.ts';
 import { randomId } from '../random-id.ts';
-import { useWords, type Words } from '../words/language.ts';
+import { useWords } from '../words/language.ts';
+import { errorIn } from './delivery-row.tsx';
 import { WebhookTest } from './webhook-test.tsx';
 
 const CHECK_EVERY_MS = 10_000;
@@ -96,7 +97,9 @@ function Endpoint({ endpoint, onChange }: EndpointProps) {
         </span>{' '}
         {words.backlog(waiting)}
       </p>
-      {since !== null && <p class="hint">{words.sinceThen(words.moment(since), errorOf(lastError, words))}</p>}
+      {since !== null && (
+        <p class="hint">{words.sinceThen(words.moment(since), lastError === null ? '' : errorIn(words, lastError))}</p>
+      )}
       <div class="line">
         {pausedBy !== 'operator' && (
           <button type="button" disabled={mutation.isUnderWay} onClick={change}>
@@ -112,10 +115,6 @@ function Endpoint({ endpoint, onChange }: EndpointProps) {
       <Problem text={mutation.problem} />
     </li>
   );
-}
-
-function errorOf(lastError: string | null, { attemptErrors }: Words): string {
-  return lastError === null ? '' : (attemptErrors[lastError as keyof Words['attemptErrors']] ?? lastError);
 }
 
 const LANGUAGES = (Object.keys(VERIFIERS) as (keyof typeof VERIFIERS)[]).map((one) => [one, one] as const);
