@@ -2,6 +2,7 @@
 
 import { useState } from 'preact/hooks';
 import { useAnswer, useMutation } from '../answer.ts';
+import { SearchInput } from '../controls.tsx';
 import { type Collection, idOf, type RecipientDocument, type RecipientSummaryDocument } from '../documents.ts';
 import { Confirmation, Empty, Loading, Problem } from '../elements.tsx';
 import { useModel } from '../model-context.ts';
@@ -37,13 +38,7 @@ export function RecipientsView() {
     <div class="wide">
       <h1>{words.views.recipients}</h1>
       <div class="filters">
-        <input
-          type="search"
-          aria-label={words.members.notificationRecipient}
-          placeholder={words.members.notificationRecipient}
-          value={typed}
-          onInput={({ currentTarget }) => setTyped(currentTarget.value)}
-        />
+        <SearchInput label={words.members.notificationRecipient} value={typed} onText={setTyped} />
       </div>
       <Loading isShown={read.value === null && read.isLoading} />
       <Problem text={read.problem} again={read.again} />

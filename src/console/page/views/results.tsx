@@ -6,7 +6,7 @@
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { useMutation } from '../answer.ts';
-import { Select } from '../controls.tsx';
+import { SearchInput, Select } from '../controls.tsx';
 import { Problem } from '../elements.tsx';
 import { type Filters, filters, RESULT_ORDERS, type ResultOrder } from '../filters.ts';
 import type { FoundList } from '../found.ts';
@@ -137,14 +137,7 @@ function ResultTools({ chosen }: { readonly chosen: Filters }) {
   }, [text]);
   return (
     <div class="result-tools">
-      <input
-        type="search"
-        name="results"
-        aria-label={words.filterResults}
-        placeholder={words.filterResults}
-        value={text}
-        onInput={({ currentTarget }) => setText(currentTarget.value)}
-      />
+      <SearchInput label={words.filterResults} name="results" value={text} onText={setText} />
       <Select
         aria-label={words.order}
         value={chosen.order}
