@@ -13,7 +13,7 @@ import { topology } from 'topojson-server';
 import type { GeometryCollection, Topology } from 'topojson-specification';
 
 /** Over the whole extent, including overseas departments, so a step is about a hundred metres. */
-const STEPS = 100_000;
+const STEPS = 125_000;
 /** Square degrees: a tenth of a square kilometre. */
 const AREA_MIN = 1e-5;
 /** Square degrees: ten square kilometres, the size at which Monaco is drawn. */
@@ -43,27 +43,11 @@ const WINDOWS: readonly Window[] = [
 ];
 const BY_HAND = new URL('../../engine/reference/outlines/by-hand.geojson', import.meta.url);
 
-/** Clips the ring at each side of the window in turn (Sutherland and Hodgman, 1974). */
-function clipped(ring: Ring, [west, south, east, north]: Window): Ring {
-  const sides = [
-    { axis: 0, limit: west, sign: 1 },
-    { axis: 0, limit: east, sign: -1 },
-    { axis: 1, limit: south, sign: 1 },
-    { axis: 1, limit: north, sign: -1 },
-  ];
-  let corners = ring.slice(0, -1);
-  for (const { axis, limit, sign } of sides) {
-    const depth = (corner: GeoJSON.Position): number => ((corner[axis] ?? 0) - limit) * sign;
-    corners = corners.flatMap((corner, at) => {
-      const before = corners.at(at - 1) ?? corner;
-      const [inside, wasInside] = [depth(corner) >= 0, depth(before) >= 0];
-      if (inside === wasInside) return inside ? [corner] : [];
-      const share = depth(before) / (depth(before) - depth(corner));
-      const crossing = before.map((from, which) => from + ((corner[which] ?? from) - from) * share);
-      return inside ? [crossing, corner] : [crossing];
-    });
-  }
-  return corners.length < 3 ? [] : [...corners, corners[0] as GeoJSON.Position];
+/** True if a corner is in one of the windows. */
+function isSeen(ring: Ring): boolean {
+  return ring.some(([x = 0, y = 0]) =>
+    WINDOWS.some(([west, south, east, north]) => x >= west && x <= east && y >= south && y <= north),
+  );
 }
 
 /** Degrees: corners further from France are coarse. */
@@ -113,11 +97,10 @@ async function readAbroad(corners: readonly GeoJSON.Position[]): Promise<Record<
     countries
       .filter(({ properties }) => (properties.name === 'France') === isFrench)
       .flatMap(({ geometry }) => polygonsOf(geometry))
-      .flatMap((rings) => WINDOWS.map((window) => rings.map((ring) => clipped(ring, window))))
-      .filter(([shore = []]) => shore.length > 0 && areaOf(shore) >= NEIGHBOUR_AREA_MIN);
+      .filter(([shore = []]) => isSeen(shore) && areaOf(shore) >= NEIGHBOUR_AREA_MIN);
   const made = (all: readonly Ring[][], isNear: (corner: GeoJSON.Position) => boolean): GeoJSON.Geometry => ({
     type: 'MultiPolygon',
-    coordinates: all.map((rings) => rings.filter((ring) => ring.length > 0).map((ring) => coarse(ring, isNear))),
+    coordinates: all.map((rings) => rings.map((ring) => coarse(ring, isNear))),
   });
   const neighbours = [...polygons(false), ...ownOf('Monaco').flatMap(({ geometry }) => polygonsOf(geometry))];
   const lakes = ownOf('Lake Geneva').flatMap(({ geometry }) => polygonsOf(geometry));
