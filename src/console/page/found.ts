@@ -113,18 +113,11 @@ function followSearch({ search, query, list, until, rest, visit, reload }: Follo
     const read = await readPage({ ...ORDERS.newest, text, mark });
     const present = list.get();
     if (read === null || present === null) return;
-    const newest = pinsOf(search, read['hydra:member']);
-    const known = new Set(present.pins.map(({ property }) => property));
-    const fresh = newest.filter(({ property }) => !known.has(property));
-    set({
-      pins: merged(
-        present.pins,
-        newest.filter(({ property }) => known.has(property)),
-      ),
-      fresh,
-      total: read['hydra:totalItems'],
-    });
-    if (present.pins.length === 0 && fresh.length > 0) reload();
+    const newest = new Map(pinsOf(search, read['hydra:member']).map((pin) => [pin.property, pin]));
+    const pins = present.pins.map((pin) => newest.get(pin.property) ?? pin);
+    for (const { property } of pins) newest.delete(property);
+    set({ pins, fresh: [...newest.values()], total: read['hydra:totalItems'] });
+    if (pins.length === 0 && newest.size > 0) reload();
   };
   const follow = async (): Promise<void> => {
     await readOn();
