@@ -12,7 +12,7 @@ import { access, type FileHandle, link, mkdir, open, readFile, realpath, rm, sta
 import { homedir } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { nullIfMissing } from './ownership.ts';
+import { ignoreExisting, nullIfMissing } from './ownership.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -205,18 +205,10 @@ export async function readOrMakeToken(dataDir: string): Promise<string> {
   const known = await readToken(dataDir);
   if (known !== null) return known;
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
-  const token = randomBytes(32).toString('base64url');
   const draft = join(dataDir, `${FILE}.${process.pid}.${randomBytes(4).toString('hex')}`);
-  await writeFile(draft, `${token}\n`, { mode: 0o600, flag: 'wx' });
-  try {
-    // Creating a link is atomic, so no reader sees a partial token.
-    await link(draft, join(dataDir, FILE));
-    return token;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    // Another daemon created the token first.
-    return (await readFile(join(dataDir, FILE), 'utf8')).trim();
-  } finally {
-    await rm(draft, { force: true });
-  }
+  await writeFile(draft, `${randomBytes(32).toString('base64url')}\n`, { mode: 0o600, flag: 'wx' });
+  // Creating a link is atomic, so no reader sees a partial token. Another daemon may create the token first.
+  const linked = link(draft, join(dataDir, FILE)).catch(ignoreExisting);
+  await linked.finally(() => rm(draft, { force: true }));
+  return (await readFile(join(dataDir, FILE), 'utf8')).trim();
 }

@@ -17,6 +17,7 @@ import { openServerLog, ServerMissingError, ServerStartError, setprivArguments, 
 import {
   giveDirectory,
   giveTree,
+  ignoreExisting,
   randomSecret,
   readSecret,
   type ServerUser,
@@ -323,10 +324,6 @@ async function completeLinks(root: string): Promise<boolean> {
       await symlink(basename(source), join(root, target)).catch(ignoreExisting);
   });
   return succeeds(Promise.all(made));
-}
-
-function ignoreExisting(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'EEXIST') throw error;
 }
 
 async function copyTo(path: string, root: string): Promise<void> {
