@@ -6,6 +6,7 @@
  */
 
 import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { access, cp, open, readdir, readFile, realpath, rename, rm, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { userInfo } from 'node:os';
@@ -207,11 +208,10 @@ async function runTool(home: PostgresHome, command: string, args: readonly strin
     env: POSTGRES_ENVIRONMENT,
     stdio: ['pipe', log.fd, log.fd, handle.fd],
   });
-  const exitCode = await new Promise<number | null>((ended, reject) => {
-    tool.once('error', reject).once('exit', ended);
-    // A program that ends before it reads its input reports the reason in its output.
-    tool.stdin?.on('error', () => undefined).end(input);
-  }).finally(() => Promise.all([log.close(), handle.close()]));
+  const ended = once(tool, 'exit') as Promise<[number | null]>;
+  // A program that ends before it reads its input reports the reason in its output.
+  tool.stdin?.on('error', () => undefined).end(input);
+  const [exitCode] = await ended.finally(() => Promise.all([log.close(), handle.close()]));
   if (exitCode === 0) return;
   const output = await tailOf(logFile, logStart);
   throw new ServerStartError(`Embedded PostgreSQL: ${command} ended with code ${exitCode}:\n${output}`);
