@@ -76,7 +76,6 @@ export function Fold({ title, isNeeded, children }: FoldProps) {
 const PATHS = {
   yes: 'M3 8.5l3.5 3.5L13 4.5',
   no: 'M4 4l8 8M12 4l-8 8',
-  to: 'M2 8h11M9 4l4 4-4 4',
   back: 'M14 8H3M7 4L3 8l4 4',
 };
 

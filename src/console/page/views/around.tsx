@@ -11,7 +11,6 @@ import { useModel } from '../model-context.ts';
 import { useSharedMap } from '../shared-map.ts';
 import { useWords } from '../words/language.ts';
 
-const FACILITIES = ['kindergarten', 'school', 'restaurant', 'hospital', 'parking'] as const;
 const RADIUS_KM_MAX = 50;
 const NONE: readonly PointDocument[] = [];
 
@@ -42,14 +41,14 @@ export function Around({ place: { lat, lon } }: { readonly place: CoordinatesDoc
       <Loading isShown={requested.isLoading} />
       {requested.value !== null && <p class="hint">{words.pointCount(points.length)}</p>}
       <ul class="list">
-        {FACILITIES.map((facility) => {
+        {Object.entries(words.facilities).map(([facility, name]) => {
           // The answer has the nearest first.
           const [nearest, ...others] = points.filter(({ type }) => type === facility);
           if (nearest === undefined) return null;
           return (
             <li key={facility} class="row">
               <span class="dot" data-facility={facility} aria-hidden="true" />
-              <span class="row-title">{words.facilities[facility]}</span>
+              <span class="row-title">{name}</span>
               <span class="row-aside">{words.number(others.length + 1)}</span>
               <span class="row-more">
                 {`${nearest.name ?? words.unnamed} · ${words.number(distanceKm({ lat, lon }, nearest))} km`}

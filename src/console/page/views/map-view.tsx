@@ -61,8 +61,6 @@ function FirstSteps() {
   );
 }
 
-const PERIODS_DAYS = ['1', '7', '30', 'null'] as const;
-
 function FilterBar({ searches }: { readonly searches: SearchTable }) {
   const words = useWords();
   const model = useModel();
@@ -83,7 +81,7 @@ function FilterBar({ searches }: { readonly searches: SearchTable }) {
         <Select
           aria-label={words.period}
           value={String(days)}
-          choices={PERIODS_DAYS.map((one) => [one, words.periods[one]])}
+          choices={Object.entries(words.periods)}
           onChoose={(value) => model.days.set(value === 'null' ? null : Number(value))}
         />
       )}
