@@ -33,7 +33,9 @@ export interface EmbeddedServerOptions {
   readonly dataDir: string;
   /** Receives programs that must be copied or downloaded. Default: `cacheDirectory()`. */
   readonly cacheDir?: string;
+  /** Called for each line of the server's log. */
   readonly onLog?: (line: string) => void;
+  /** Called for each weakness in the server's protection. */
   readonly onWarning?: (warning: string) => void;
   /** A free port if absent; for NATS also if 0. */
   readonly port?: number;
