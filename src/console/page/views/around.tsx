@@ -2,12 +2,11 @@
 
 import { circle, circleMarker, layerGroup } from 'leaflet';
 import { useEffect, useState } from 'preact/hooks';
-import { useAnswer } from '../answer.ts';
+import { useRead } from '../answer.ts';
 import { TextField } from '../controls.tsx';
 import type { Collection, CoordinatesDocument, PointDocument } from '../documents.ts';
 import { Loading, Problem } from '../elements.tsx';
 import { distanceKm } from '../map/projection.ts';
-import { useModel } from '../model-context.ts';
 import { useSharedMap } from '../shared-map.ts';
 import { useWords } from '../words/language.ts';
 
@@ -16,13 +15,9 @@ const NONE: readonly PointDocument[] = [];
 
 export function Around({ place: { lat, lon } }: { readonly place: CoordinatesDocument }) {
   const words = useWords();
-  const { rest } = useModel();
   const [radiusKm, setRadiusKm] = useState(1);
-  const requested = useAnswer(
-    (signal) =>
-      rest.read<Collection<PointDocument>>('/indicators/points_of_interest', { lat, lon, radius: radiusKm }, signal),
-    [lat, lon, radiusKm],
-  );
+  const query = { lat, lon, radius: radiusKm };
+  const requested = useRead<Collection<PointDocument>>('/indicators/points_of_interest', query);
   const points = requested.value?.['hydra:member'] ?? NONE;
   usePointMarks(lat, lon, radiusKm, points);
   return (

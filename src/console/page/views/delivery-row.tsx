@@ -1,7 +1,7 @@
 /** One delivery: its state, endpoint, next attempt, and each attempt with its answer. */
 
 import { useState } from 'preact/hooks';
-import { useAnswer, useMutation } from '../answer.ts';
+import { useMutation, useRead } from '../answer.ts';
 import { type AttemptDocument, type DeliveryDocument, idOf } from '../documents.ts';
 import { Loading, Problem } from '../elements.tsx';
 import { useModel } from '../model-context.ts';
@@ -117,8 +117,7 @@ function Resending({ delivery, onChange }: DeliveryRowProps) {
 /** The payload, and its headers. */
 function Sent({ iri, attemptCount }: { readonly iri: string; readonly attemptCount: number }) {
   const words = useWords();
-  const { rest } = useModel();
-  const read = useAnswer((signal) => rest.read<DeliveryDocument>(iri, {}, signal), [iri, attemptCount]);
+  const read = useRead<DeliveryDocument>(iri, {}, [attemptCount]);
   const { headers = null, body = null, withheld = false } = read.value ?? {};
   const lines = Object.entries<string>(headers ?? {}).map(([name, value]) => `${name}: ${value}`);
   return (

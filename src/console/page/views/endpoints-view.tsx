@@ -1,7 +1,7 @@
 /** The endpoints of webhooks: their state and pauses, a test, and code that verifies signatures. */
 
 import { useMemo, useRef, useState } from 'preact/hooks';
-import { useAnswer, useMutation } from '../answer.ts';
+import { useAnswer, useMutation, useRead } from '../answer.ts';
 import { Chips, SelectField } from '../controls.tsx';
 import type { Collection, EndpointDocument, SearchDocument } from '../documents.ts';
 import { CopyButton, Empty, Problem } from '../elements.tsx';
@@ -19,15 +19,10 @@ const ENDPOINTS_MAX = 100;
 
 export function EndpointsView() {
   const words = useWords();
-  const { rest, searches } = useModel();
-  const { list } = useValue(searches);
+  const { list } = useValue(useModel().searches);
   const named = useMemo(() => endpointsOf(list), [list]);
   const now = useNow(CHECK_EVERY_MS);
-  const read = useAnswer(
-    (signal) => rest.read<Collection<EndpointDocument>>('/endpoints', { itemsPerPage: ENDPOINTS_MAX }, signal),
-    [],
-    [named, now],
-  );
+  const read = useRead<Collection<EndpointDocument>>('/endpoints', { itemsPerPage: ENDPOINTS_MAX }, [named, now]);
   const endpoints = read.value?.['hydra:member'] ?? [];
   const more = (read.value?.['hydra:totalItems'] ?? 0) - endpoints.length;
   return (

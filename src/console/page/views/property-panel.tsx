@@ -1,7 +1,7 @@
 /** A property: its facts, the history of its price, its adverts and its deliveries. */
 
 import { useEffect } from 'preact/hooks';
-import { useAnswer } from '../answer.ts';
+import { useAnswer, useRead } from '../answer.ts';
 import {
   type AdvertDocument,
   type Collection,
@@ -119,17 +119,9 @@ const FOR_WHOM_MAX = 30;
 function ForWhom({ document }: { readonly document: PropertyDocument }) {
   const words = useWords();
   const tag = useValue(language);
-  const { rest, searches } = useModel();
-  const { byIri } = useValue(searches);
-  const read = useAnswer(
-    (signal) =>
-      rest.read<Collection<ExplanationDocument>>(
-        '/explanations',
-        { property: document['@id'], itemsPerPage: FOR_WHOM_MAX },
-        signal,
-      ),
-    [document['@id'], document.updatedAt, tag],
-  );
+  const { byIri } = useValue(useModel().searches);
+  const query = { property: document['@id'], itemsPerPage: FOR_WHOM_MAX };
+  const read = useRead<Collection<ExplanationDocument>>('/explanations', query, [document.updatedAt, tag]);
   const list = read.value?.['hydra:member'].filter(({ satisfied }) => satisfied) ?? [];
   const others = (read.value?.['hydra:totalItems'] ?? 0) - (read.value?.['hydra:member'].length ?? 0);
   return (
@@ -274,13 +266,8 @@ function Advert({ advert }: { readonly advert: AdvertDocument }) {
 
 function Sent({ match }: { readonly match: string }) {
   const words = useWords();
-  const { rest, ...model } = useModel();
-  const latest = useValue(model.latest);
-  const sent = useAnswer(
-    (signal) => rest.read<Collection<DeliveryDocument>>('/deliveries', { match, itemsPerPage: 20 }, signal),
-    [match],
-    [latest],
-  );
+  const latest = useValue(useModel().latest);
+  const sent = useRead<Collection<DeliveryDocument>>('/deliveries', { match, itemsPerPage: 20 }, [latest]);
   const list = sent.value?.['hydra:member'] ?? [];
   return (
     <section class="sent">

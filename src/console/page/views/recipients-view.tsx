@@ -1,7 +1,7 @@
 /** People who receive the client's e-mails: the stored data of each, also as a file, and its erasure. */
 
 import { useState } from 'preact/hooks';
-import { useAnswer, useMutation } from '../answer.ts';
+import { useAnswer, useMutation, useRead } from '../answer.ts';
 import { SearchInput } from '../controls.tsx';
 import { type Collection, idOf, type RecipientDocument, type RecipientSummaryDocument } from '../documents.ts';
 import { Confirmation, Empty, Loading, Problem } from '../elements.tsx';
@@ -139,8 +139,7 @@ const CHOICES = ['unsubscribedAt', 'resubscribedAt', 'erasedAt', 'liftedAt'] as 
 /** The recipient's choices, searches and newest e-mails. The exported file has the rest. */
 function StoredData({ iri }: { readonly iri: string }) {
   const words = useWords();
-  const { rest } = useModel();
-  const read = useAnswer((signal) => rest.read<RecipientDocument>(iri, {}, signal), [iri]);
+  const read = useRead<RecipientDocument>(iri);
   const { searches = [], emails = [], emailCount = 0 } = read.value ?? {};
   const choices = CHOICES.flatMap((name) => {
     const at = read.value?.[name] ?? null;
