@@ -297,10 +297,10 @@ async function deleteSearch(scene: ConsoleScene): Promise<void> {
   assert.deepEqual(await page.do('axe'), []);
   await picture('question');
   await page.do('press', { key: 'Escape' });
-  await page.do('gone', { selector: 'dialog' });
+  await page.do('gone', { selector: 'dialog[open]' });
   await ask();
   await page.do('click', { selector: 'dialog button:not(.danger)' });
-  await page.do('gone', { selector: 'dialog' });
+  await page.do('gone', { selector: 'dialog[open]' });
   assert.equal((await savedSearches(scene)).length, 2);
   await ask();
   await page.do('click', { selector: 'dialog .danger' });

@@ -121,39 +121,41 @@ export function Empty({ title, children }: { readonly title: string; readonly ch
   );
 }
 
-export interface ConfirmationProps {
+interface ConfirmedButtonProps {
+  readonly label: string;
   readonly question: string;
-  readonly confirm: string;
+  readonly class: string;
+  readonly disabled: boolean;
   onConfirm(): void;
-  onLeave(): void;
 }
 
-/** The browser's own dialog: it keeps the focus, and Escape closes it. */
-export function Confirmation({ question, confirm, onConfirm, onLeave }: ConfirmationProps) {
+/** Asks before its action, in the browser's own dialog: it keeps the focus and returns it, and Escape closes it. */
+export function ConfirmedButton({ label, question, onConfirm, ...button }: ConfirmedButtonProps) {
   const words = useWords();
   const dialog = useRef<HTMLDialogElement>(null);
   const title = useId();
-  const isLeft = useRef(false);
-  // Without a delay, because the close event comes later, perhaps when another dialog is open.
-  const leave = (): void => {
-    if (isLeft.current) return;
-    isLeft.current = true;
-    dialog.current?.close();
-    onLeave();
+  const close = (): void => dialog.current?.close();
+  const confirm = (): void => {
+    close();
+    onConfirm();
   };
-  useEffect(() => dialog.current?.showModal(), []);
   return (
-    <dialog ref={dialog} aria-labelledby={title} onCancel={leave} onClose={leave}>
-      <p id={title}>{question}</p>
-      <div class="actions">
-        <button type="button" onClick={leave}>
-          {words.cancel}
-        </button>
-        <button type="button" class="danger" onClick={onConfirm}>
-          {confirm}
-        </button>
-      </div>
-    </dialog>
+    <>
+      <button type="button" {...button} onClick={() => dialog.current?.showModal()}>
+        {label}
+      </button>
+      <dialog ref={dialog} aria-labelledby={title}>
+        <p id={title}>{question}</p>
+        <div class="actions">
+          <button type="button" onClick={close}>
+            {words.cancel}
+          </button>
+          <button type="button" class="danger" onClick={confirm}>
+            {label}
+          </button>
+        </div>
+      </dialog>
+    </>
   );
 }
 

@@ -3,7 +3,7 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { useAnswer, useMutation } from '../answer.ts';
 import { idOf, type SearchDocument } from '../documents.ts';
-import { Confirmation, Icon, Loading, Problem } from '../elements.tsx';
+import { ConfirmedButton, Icon, Loading, Problem } from '../elements.tsx';
 import type { Model } from '../model.ts';
 import { useModel } from '../model-context.ts';
 import { outlookOf } from '../outlook.tsx';
@@ -269,16 +269,19 @@ function SaveBar(props: SaveBarProps) {
   const saved = stored?.search ?? null;
   const words = useWords();
   const { mutation, isSaved, save, copy, remove } = useSaving(props);
-  const [isAsking, setAsking] = useState(false);
   return (
     <div class="save-bar">
       <Problem text={mutation.problem} />
       <span role="status">{isSaved && saved !== null ? savedWords(saved, words) : ''}</span>
       {saved !== null && (
         <>
-          <button type="button" class="quiet danger" disabled={mutation.isUnderWay} onClick={() => setAsking(true)}>
-            {words.remove}
-          </button>
+          <ConfirmedButton
+            label={words.remove}
+            question={words.removeQuestion(saved.title)}
+            class="quiet danger"
+            disabled={mutation.isUnderWay}
+            onConfirm={remove}
+          />
           <button type="button" disabled={mutation.isUnderWay || body === null} onClick={copy}>
             {words.copy}
           </button>
@@ -292,17 +295,6 @@ function SaveBar(props: SaveBarProps) {
       <button type="button" class="primary" disabled={mutation.isUnderWay || body === null} onClick={save}>
         {words.save}
       </button>
-      {isAsking && (
-        <Confirmation
-          question={words.removeQuestion(saved?.title ?? '')}
-          confirm={words.remove}
-          onConfirm={() => {
-            setAsking(false);
-            remove();
-          }}
-          onLeave={() => setAsking(false)}
-        />
-      )}
     </div>
   );
 }
