@@ -75,6 +75,10 @@ function Property({ match, document }: Shown & { readonly document: PropertyDocu
   const chosen = useValue(filters).search;
   const search = match?.search ?? chosen;
   const place = placeOf(document);
+  const goToPlace = (): void => {
+    if (place === null || sharedMap === null) return;
+    sharedMap.map.setView({ lat: place.lat, lng: place.lon }, Math.max(sharedMap.map.getZoom(), 13));
+  };
   return (
     <>
       <h1>{document.title ?? words.untitled}</h1>
@@ -86,7 +90,7 @@ function Property({ match, document }: Shown & { readonly document: PropertyDocu
       <p class="hint">
         {city !== null && cityLabel(city)}
         {locations === null && ` – ${words.placedByCity}`}
-        <button type="button" class="quiet" onClick={() => goToPlace(sharedMap, document)}>
+        <button type="button" class="quiet" onClick={goToPlace}>
           {words.showOnMap}
         </button>
       </p>
@@ -141,11 +145,6 @@ function ForWhom({ document }: { readonly document: PropertyDocument }) {
       {others > 0 && <p class="hint">{words.andMore(others)}</p>}
     </section>
   );
-}
-
-function goToPlace(sharedMap: ReturnType<typeof useSharedMap>, document: PropertyDocument): void {
-  const place = placeOf(document);
-  if (place !== null) sharedMap?.map.setView({ lat: place.lat, lng: place.lon }, Math.max(sharedMap.map.getZoom(), 13));
 }
 
 const FLAG_NAMES = Object.keys(FLAG_LABELS) as readonly (keyof typeof FLAG_LABELS)[];

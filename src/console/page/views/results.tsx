@@ -13,7 +13,6 @@ import type { FoundList } from '../found.ts';
 import { kindOf } from '../map/pin-painter.ts';
 import type { SearchTable } from '../model.ts';
 import { useModel } from '../model-context.ts';
-import { pause } from '../now.ts';
 import { useValue } from '../observable.ts';
 import { type Pin, panelIdOf } from '../pins.ts';
 import { hrefOf } from '../route.ts';
@@ -129,11 +128,8 @@ function ResultTools({ chosen }: { readonly chosen: Filters }) {
   const [text, setText] = useState(chosen.text);
   useEffect(() => {
     if (text === filters.get().text) return;
-    const leaving = new AbortController();
-    void pause(TYPING_MS, leaving.signal).then(() => {
-      if (!leaving.signal.aborted) filters.set({ ...filters.get(), text });
-    });
-    return () => leaving.abort();
+    const timer = setTimeout(() => filters.set({ ...filters.get(), text }), TYPING_MS);
+    return () => clearTimeout(timer);
   }, [text]);
   return (
     <div class="result-tools">
