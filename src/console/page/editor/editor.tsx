@@ -185,7 +185,13 @@ function useSaving(props: SaveBarProps) {
   useEffect(() => {
     if (writing.isChanged) setDone(false);
   }, [writing.isChanged]);
-  const send = (work: () => Promise<void>): void => mutation.run(() => reporting(work, onRefused));
+  const send = (work: () => Promise<void>): void =>
+    mutation.run(() =>
+      work().catch((error: unknown) => {
+        if (!(error instanceof Refusal) || error.violations.length === 0) throw error;
+        onRefused(error.violations);
+      }),
+    );
   const create = async (made: Body): Promise<void> => {
     const options = { body: made, headers: { 'Idempotency-Key': newKey(made) } };
     const { body: search } = await model.rest.ask<SearchDocument>('POST', '/searches', options);
@@ -236,16 +242,6 @@ async function removeSeen({ stored, writing, onSaved }: SaveBarProps, model: Mod
   model.dropSearch(stored.search['@id']);
   writing.discard();
   open('searches');
-}
-
-/** Violations of a member are shown at its field. */
-async function reporting(work: () => Promise<void>, onRefused: SaveBarProps['onRefused']): Promise<void> {
-  try {
-    await work();
-  } catch (error) {
-    if (!(error instanceof Refusal) || error.violations.length === 0) throw error;
-    onRefused(error.violations);
-  }
 }
 
 /** Returns the same key for the same body, so that retrying without an answer creates only one search. */
