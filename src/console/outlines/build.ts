@@ -1,9 +1,9 @@
 /**
  * Creates the base map's outlines from GeoJSON files of the departments (`code`). Lines that two departments share are
- * written once, corners are rounded to a hundred metres, and islets too small to see are left out. Adds the
- * neighbouring countries, and France from the same source to close the gap along their borders (Natural Earth, public
- * domain). Outlines that this source lacks are drawn by hand. Arguments: the files of metropolitan and overseas France
- * (IGN Admin Express via france-geojson, Licence Ouverte). The result is written next to this file.
+ * written once, and corners are rounded to a hundred metres. Adds the neighbouring countries, and France from the same
+ * source to close the gap along their borders (Natural Earth, public domain). Outlines that this source lacks are drawn
+ * by hand. Arguments: the files of metropolitan and overseas France (IGN Admin Express via france-geojson, Licence
+ * Ouverte). The result is written next to this file.
  */
 
 import { readFile, writeFile } from 'node:fs/promises';
@@ -14,26 +14,8 @@ import type { GeometryCollection, Topology } from 'topojson-specification';
 
 /** Over the whole extent, including overseas departments, so a step is about a hundred metres. */
 const STEPS = 125_000;
-/** Square degrees: a tenth of a square kilometre. */
-const AREA_MIN = 1e-5;
-/** Square degrees: ten square kilometres, the size at which Monaco is drawn. */
-const NEIGHBOUR_AREA_MIN = 1e-3;
 
 type Ring = GeoJSON.Position[];
-
-function areaOf(ring: Ring): number {
-  let doubled = 0;
-  for (let at = 1; at < ring.length; at++) {
-    const [[x = 0, y = 0], [nextX = 0, nextY = 0]] = [ring[at - 1] ?? [], ring[at] ?? []];
-    doubled += x * nextY - nextX * y;
-  }
-  return Math.abs(doubled / 2);
-}
-
-function withoutIslets(geometry: GeoJSON.Geometry): GeoJSON.Geometry {
-  if (geometry.type !== 'MultiPolygon') return geometry;
-  return { ...geometry, coordinates: geometry.coordinates.filter(([shore = []]) => areaOf(shore) >= AREA_MIN) };
-}
 
 /** The extents of a map of metropolitan France and of one of Guyane. */
 type Window = readonly [west: number, south: number, east: number, north: number];
@@ -97,7 +79,7 @@ async function readAbroad(corners: readonly GeoJSON.Position[]): Promise<Record<
     countries
       .filter(({ properties }) => (properties.name === 'France') === isFrench)
       .flatMap(({ geometry }) => polygonsOf(geometry))
-      .filter(([shore = []]) => isSeen(shore) && areaOf(shore) >= NEIGHBOUR_AREA_MIN);
+      .filter(([shore = []]) => isSeen(shore));
   const made = (all: readonly Ring[][], isNear: (corner: GeoJSON.Position) => boolean): GeoJSON.Geometry => ({
     type: 'MultiPolygon',
     coordinates: all.map((rings) => rings.map((ring) => coarse(ring, isNear))),
@@ -116,7 +98,7 @@ const features: GeoJSON.Feature[] = [];
 for (const path of process.argv.slice(2)) {
   const file = JSON.parse(await readFile(path, 'utf8')) as GeoJSON.FeatureCollection;
   for (const { geometry, properties } of file.features) {
-    features.push({ type: 'Feature', geometry: withoutIslets(geometry), properties: { code: properties?.code } });
+    features.push({ type: 'Feature', geometry, properties: { code: properties?.code } });
   }
 }
 const departments: GeoJSON.FeatureCollection = { type: 'FeatureCollection', features };
