@@ -315,6 +315,7 @@ async function switchNotifications(scene: ConsoleScene): Promise<void> {
   const { page } = scene;
   const [before] = await savedSearches(scene);
   await scene.rest.request('PUT', before?.['@id'] ?? '', { budgetMax: 290_000 });
+  await page.do('evaluate', { expression: RECORD_CHANGES });
   for (const isOn of [false, true]) {
     await page.do('click', { selector: 'input[role=switch]' });
     const shown = `document.querySelector('input[role=switch]:enabled')?.checked === ${isOn}`;
@@ -322,6 +323,11 @@ async function switchNotifications(scene: ConsoleScene): Promise<void> {
     const [{ notificationEnabled, budgetMax } = assert.fail()] = await savedSearches(scene);
     assert.deepEqual([notificationEnabled, budgetMax], [isOn, 290_000]);
   }
+  const asked = await page.do<{ isConditional: boolean }[]>('evaluate', { expression: 'window.changes' });
+  assert.deepEqual(
+    asked.map(({ isConditional }) => isConditional),
+    [false, true, false, true],
+  );
 }
 
 async function seeSilentSearch({ page, rest, publish, enter, chooseSearch }: ConsoleScene): Promise<void> {

@@ -1,9 +1,9 @@
 /**
  * Creates the base map's outlines from GeoJSON files of the departments (`code`). Lines that two departments share are
- * written once, and corners are rounded to a hundred metres. Adds the neighbouring countries, and France from the same
- * source to close the gap along their borders (Natural Earth, public domain). Outlines that this source lacks are drawn
- * by hand. Arguments: the files of metropolitan and overseas France (IGN Admin Express via france-geojson, Licence
- * Ouverte). The result is written next to this file.
+ * written once, corners are rounded to a hundred metres, and islets too small to see are left out. Adds the
+ * neighbouring countries, and France from the same source to close the gap along their borders (Natural Earth, public
+ * domain). Outlines that this source lacks are drawn by hand. Arguments: the files of metropolitan and overseas France
+ * (IGN Admin Express via france-geojson, Licence Ouverte). The result is written next to this file.
  */
 
 import { readFile, writeFile } from 'node:fs/promises';
@@ -13,9 +13,27 @@ import { topology } from 'topojson-server';
 import type { GeometryCollection, Topology } from 'topojson-specification';
 
 /** Over the whole extent, including overseas departments, so a step is about a hundred metres. */
-const STEPS = 125_000;
+const STEPS = 100_000;
+/** Square degrees: a tenth of a square kilometre. */
+const AREA_MIN = 1e-5;
+/** Square degrees: ten square kilometres, the size at which Monaco is drawn. */
+const NEIGHBOUR_AREA_MIN = 1e-3;
 
 type Ring = GeoJSON.Position[];
+
+function areaOf(ring: Ring): number {
+  let doubled = 0;
+  for (let at = 1; at < ring.length; at++) {
+    const [[x = 0, y = 0], [nextX = 0, nextY = 0]] = [ring[at - 1] ?? [], ring[at] ?? []];
+    doubled += x * nextY - nextX * y;
+  }
+  return Math.abs(doubled / 2);
+}
+
+function withoutIslets(geometry: GeoJSON.Geometry): GeoJSON.Geometry {
+  if (geometry.type !== 'MultiPolygon') return geometry;
+  return { ...geometry, coordinates: geometry.coordinates.filter(([shore = []]) => areaOf(shore) >= AREA_MIN) };
+}
 
 /** The extents of a map of metropolitan France and of one of Guyane. */
 type Window = readonly [west: number, south: number, east: number, north: number];
@@ -25,11 +43,27 @@ const WINDOWS: readonly Window[] = [
 ];
 const BY_HAND = new URL('../../engine/reference/outlines/by-hand.geojson', import.meta.url);
 
-/** True if a corner is in one of the windows. */
-function isSeen(ring: Ring): boolean {
-  return ring.some(([x = 0, y = 0]) =>
-    WINDOWS.some(([west, south, east, north]) => x >= west && x <= east && y >= south && y <= north),
-  );
+/** Clips the ring at each side of the window in turn (Sutherland and Hodgman, 1974). */
+function clipped(ring: Ring, [west, south, east, north]: Window): Ring {
+  const sides = [
+    { axis: 0, limit: west, sign: 1 },
+    { axis: 0, limit: east, sign: -1 },
+    { axis: 1, limit: south, sign: 1 },
+    { axis: 1, limit: north, sign: -1 },
+  ];
+  let corners = ring.slice(0, -1);
+  for (const { axis, limit, sign } of sides) {
+    const depth = (corner: GeoJSON.Position): number => ((corner[axis] ?? 0) - limit) * sign;
+    corners = corners.flatMap((corner, at) => {
+      const before = corners.at(at - 1) ?? corner;
+      const [inside, wasInside] = [depth(corner) >= 0, depth(before) >= 0];
+      if (inside === wasInside) return inside ? [corner] : [];
+      const share = depth(before) / (depth(before) - depth(corner));
+      const crossing = before.map((from, which) => from + ((corner[which] ?? from) - from) * share);
+      return inside ? [crossing, corner] : [crossing];
+    });
+  }
+  return corners.length < 3 ? [] : [...corners, corners[0] as GeoJSON.Position];
 }
 
 /** Degrees: corners further from France are coarse. */
@@ -79,10 +113,11 @@ async function readAbroad(corners: readonly GeoJSON.Position[]): Promise<Record<
     countries
       .filter(({ properties }) => (properties.name === 'France') === isFrench)
       .flatMap(({ geometry }) => polygonsOf(geometry))
-      .filter(([shore = []]) => isSeen(shore));
+      .flatMap((rings) => WINDOWS.map((window) => rings.map((ring) => clipped(ring, window))))
+      .filter(([shore = []]) => shore.length > 0 && areaOf(shore) >= NEIGHBOUR_AREA_MIN);
   const made = (all: readonly Ring[][], isNear: (corner: GeoJSON.Position) => boolean): GeoJSON.Geometry => ({
     type: 'MultiPolygon',
-    coordinates: all.map((rings) => rings.map((ring) => coarse(ring, isNear))),
+    coordinates: all.map((rings) => rings.filter((ring) => ring.length > 0).map((ring) => coarse(ring, isNear))),
   });
   const neighbours = [...polygons(false), ...ownOf('Monaco').flatMap(({ geometry }) => polygonsOf(geometry))];
   const lakes = ownOf('Lake Geneva').flatMap(({ geometry }) => polygonsOf(geometry));
@@ -98,7 +133,7 @@ const features: GeoJSON.Feature[] = [];
 for (const path of process.argv.slice(2)) {
   const file = JSON.parse(await readFile(path, 'utf8')) as GeoJSON.FeatureCollection;
   for (const { geometry, properties } of file.features) {
-    features.push({ type: 'Feature', geometry, properties: { code: properties?.code } });
+    features.push({ type: 'Feature', geometry: withoutIslets(geometry), properties: { code: properties?.code } });
   }
 }
 const departments: GeoJSON.FeatureCollection = { type: 'FeatureCollection', features };

@@ -57,7 +57,9 @@ export function createPinTable() {
     /** Newest first. */
     list,
     get: (match: string): Pin | null => byMatch.get(match) ?? null,
-    put(match: Pinned): void {
+    /** Returns true if the match was new to the page. */
+    put(match: Pinned): boolean {
+      const isNew = !byMatch.has(match['@id']);
       byMatch.set(match['@id'], pinOf(match));
       sorted = null;
       // A tenth more than the maximum, so that not every new match sorts ten thousand.
@@ -65,6 +67,7 @@ export function createPinTable() {
         for (const { match: oldest } of list().slice(PINS_MAX)) byMatch.delete(oldest);
         sorted = null;
       }
+      return isNew;
     },
     /** `property`: only the pin of this property. */
     drop(search: string, property?: string): void {

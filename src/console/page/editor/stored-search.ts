@@ -24,31 +24,50 @@ export interface Saved {
 export function saveStored(rest: Rest, stored: StoredSearch, draft: Draft): Promise<Saved> {
   const body = changesOf(bodyOf(draftOf(stored.search)), bodyOf(draft));
   // A PATCH would merge objects, and keep the members that the draft has removed from one.
-  return changeStored(rest, stored, 'PUT', { body });
+  return changeStored(rest, stored, { method: 'PUT', body }, differingMembers);
+}
+
+/** Works even if the search's criteria have changed since it was read. */
+export async function switchNotifications(
+  rest: Rest,
+  iri: string,
+  notificationEnabled: boolean,
+): Promise<SearchDocument> {
+  const stored = await readStored(rest, iri);
+  return (await changeStored(rest, stored, { method: 'PATCH', body: { notificationEnabled } }, () => [])).present
+    .search;
 }
 
 /** Deletes `stored`, the version that the reader has seen, and no other. On success `present` is `stored`. */
 export function removeStored(rest: Rest, stored: StoredSearch): Promise<Saved> {
-  return changeStored(rest, stored, 'DELETE', {});
+  return changeStored(rest, stored, { method: 'DELETE' }, differingMembers);
+}
+
+interface Change {
+  readonly method: Method;
+  readonly body?: Body;
 }
 
 /** Members that only the service changes, such as the last alert, cause no conflict. */
 async function changeStored(
   rest: Rest,
   stored: StoredSearch,
-  method: Method,
-  options: { readonly body?: Body },
+  change: Change,
+  differences: typeof differingMembers,
 ): Promise<Saved> {
   const { '@id': iri } = stored.search;
   const headers: Readonly<Record<string, string>> = stored.etag === null ? {} : { 'If-Match': stored.etag };
   try {
-    const { body: search, etag } = await rest.ask<SearchDocument | undefined>(method, iri, { ...options, headers });
+    const { body: search, etag } = await rest.ask<SearchDocument | undefined>(change.method, iri, {
+      ...change,
+      headers,
+    });
     return { isRefused: false, present: search === undefined ? stored : { search, etag } };
   } catch (error) {
     if (!(error instanceof Refusal) || error.status !== 412) throw error;
     const present = await readStored(rest, iri);
-    const isOther = differingMembers(draftOf(stored.search), draftOf(present.search)).length > 0;
-    return isOther ? { isRefused: true, present } : changeStored(rest, present, method, options);
+    const isOther = differences(draftOf(stored.search), draftOf(present.search)).length > 0;
+    return isOther ? { isRefused: true, present } : changeStored(rest, present, change, differences);
   }
 }
 

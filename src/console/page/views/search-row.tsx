@@ -4,6 +4,7 @@ import { useMutation } from '../answer.ts';
 import { Check } from '../controls.tsx';
 import { cityLabel, idOf, type SearchDocument } from '../documents.ts';
 import { codesOf } from '../editor/draft.ts';
+import { switchNotifications } from '../editor/stored-search.ts';
 import { Problem } from '../elements.tsx';
 import { useModel } from '../model-context.ts';
 import { OutlookLines } from '../outlook.tsx';
@@ -17,8 +18,7 @@ export function SearchRow({ search }: { readonly search: SearchDocument }) {
   const { '@id': iri, title, notificationEnabled, newSinceSeen } = search;
   const toggle = (): void =>
     mutation.run(async () => {
-      const body = { notificationEnabled: !notificationEnabled };
-      model.putSearch((await model.rest.ask<SearchDocument>('PATCH', iri, { body })).body);
+      model.putSearch(await switchNotifications(model.rest, iri, !notificationEnabled));
     });
   return (
     <>
