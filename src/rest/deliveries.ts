@@ -74,8 +74,8 @@ export function deliveryRoutes(router: Router, dependencies: ApiDependencies, li
 
   /** Adds the health of the endpoints. */
   const describe = async (deliveries: readonly DeliveryRead[]): Promise<object[]> => {
-    const healths = await readEndpointHealth(database, [...new Set(deliveries.map(({ endpointKey }) => endpointKey))]);
-    const healthOf = new Map(healths.map((health) => [health.key, health]));
+    const keys = deliveries.map(({ endpointKey }) => endpointKey);
+    const healthOf = await readEndpointHealth(database, keys);
     return deliveries.map((delivery) => deliveryDocument(delivery, healthOf.get(delivery.endpointKey) ?? null));
   };
 

@@ -49,8 +49,8 @@ export function endpointRoutes(router: Router, dependencies: ApiDependencies, li
   const { database } = dependencies;
 
   const describe = async (endpoints: readonly OwnEndpoint[]): Promise<EndpointDocument[]> => {
-    const healths = await readEndpointHealth(limiter.database, [...new Set(endpoints.map(({ key }) => key))]);
-    const healthOf = new Map(healths.map((health) => [health.key, health]));
+    const keys = endpoints.map(({ key }) => key);
+    const healthOf = await readEndpointHealth(limiter.database, keys);
     return endpoints.map((endpoint) => endpointDocument(endpoint, healthOf.get(endpoint.key)));
   };
 

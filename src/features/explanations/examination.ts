@@ -163,14 +163,6 @@ export function satisfiedSince(
   }
 }
 
-export interface WorkSlices {
-  /**
-   * Called between small pieces of work. Returns undefined while the slice lasts, then a promise of the next slice.
-   * Throws if the work is cancelled.
-   */
-  yieldIfDue(): Promise<void> | undefined;
-}
-
 const SLICE_MS = 1;
 
 let lastInLine: Promise<void> = Promise.resolve();
@@ -185,13 +177,14 @@ export interface WorkSlicesOptions {
  * Divides long work into slices of a millisecond, between which all other work of the thread runs. Several such tasks
  * take turns, and only one of them runs between two polls of the sockets.
  */
-export function createWorkSlices({
-  nowMs = () => performance.now(),
-  cancellation,
-}: WorkSlicesOptions = {}): WorkSlices {
+export function createWorkSlices({ nowMs = () => performance.now(), cancellation }: WorkSlicesOptions = {}) {
   let startMs = nowMs();
   return {
-    yieldIfDue() {
+    /**
+     * Called between small pieces of work. Returns undefined while the slice lasts, then a promise of the next slice.
+     * Throws if the work is cancelled.
+     */
+    yieldIfDue(): Promise<void> | undefined {
       if (nowMs() - startMs < SLICE_MS) return undefined;
       cancellation?.throwIfCancelled();
       lastInLine = lastInLine.then(yieldToOthers);

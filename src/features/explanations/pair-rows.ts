@@ -1,7 +1,6 @@
 /** Reads the records of a search, a property and their pair, from which their history is computed. */
 
 import type { EventKind } from '../../engine/domain/codes.ts';
-import type { DeliveryState } from '../../engine/domain/delivery.ts';
 import type { SearchNumber, Uuid } from '../../engine/domain/ids.ts';
 import type { SearchMembers } from '../../engine/domain/search.ts';
 import type { Queryable } from '../../engine/store/database.ts';
@@ -103,21 +102,6 @@ export async function readPropertyHistory(database: Queryable, uuid: Uuid): Prom
   // Some events of the oldest message may be missing, so that message is left out.
   const readSince = rows.length === EVENTS_MAX ? (messages.pop()?.at ?? null) : null;
   return { heldSince: stored.rows[0]?.at ?? new Date(0), messages, readSince };
-}
-
-/** The deliveries among `deliveries` that wait for a paused endpoint. Served by the primary key of endpoints. */
-export async function readPausedOnes(
-  database: Queryable,
-  deliveries: readonly { readonly id: Uuid; readonly endpointKey: string; readonly state: DeliveryState }[],
-): Promise<ReadonlySet<Uuid>> {
-  const open = deliveries.filter(({ state }) => state === 'queued' || state === 'retry_wait');
-  if (open.length === 0) return new Set();
-  const { rows } = await database.query<{ id: Uuid }>(
-    `select id from unnest($1::uuid[], $2::text[]) as open(id, key)
-     where exists (select from endpoints e where e.key in (open.key, left(open.key, 16)) and paused_at is not null)`,
-    [open.map(({ id }) => id), open.map(({ endpointKey }) => endpointKey)],
-  );
-  return new Set(rows.map(({ id }) => id));
 }
 
 export interface PairRow extends PairMatch {
