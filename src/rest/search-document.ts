@@ -25,19 +25,19 @@ export function searchDocument(
   search: Search,
   { reference, siteCategories, mailRules }: Lookups,
 ): Record<string, unknown> {
-  const { members } = search;
+  const { members, createdAt, updatedAt, lastAlertAt, seenAt, newSinceSeen, matchedLast7Days } = search;
   const { title, ...criteria } = members;
   return {
     ...identityOf('Search', searchIri(search.id)),
     title,
     token: search.token,
     user: `/users/${search.clientId}`,
-    createdAt: search.createdAt.toISOString(),
-    updatedAt: search.updatedAt.toISOString(),
-    lastAlertAt: search.lastAlertAt?.toISOString() ?? null,
-    seenAt: search.seenAt?.toISOString() ?? null,
-    newSinceSeen: search.newSinceSeen,
-    matchedLast7Days: search.matchedLast7Days,
+    createdAt,
+    updatedAt,
+    lastAlertAt,
+    seenAt,
+    newSinceSeen,
+    matchedLast7Days,
     emailStatus: emailStatusOf(search.mail, members, mailRules),
     emailFrequencyChosen: search.mail.frequencyChosen,
     ...shownCriteria(criteria, { reference, siteCategories }),

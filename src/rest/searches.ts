@@ -129,8 +129,7 @@ function listRoute(router: Router, dependencies: ApiDependencies, limiter: Query
       ? await limiter.runSingle(ctx, () => list(limiter.database))
       : await list(database);
     const members = await searchDocuments(searches ?? [], dependencies);
-    const page = { context: 'Search', members, totalItems: total, paging: query };
-    const envelope = collection(ctx, { ...page, parameters: SEARCH_LIST_PARAMETERS });
+    const envelope = collection(ctx, { context: 'Search', members, totalItems: total });
     if (searches !== null) answer(ctx, envelope);
     else answerPage(ctx, envelope, documentsOf(readSearchesOf(database, clientId, numbers), dependencies));
   });
