@@ -7,6 +7,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { Context, Middleware, Next } from 'koa';
 import { nearestName } from '../engine/domain/nearest-name.ts';
+import { cut } from '../engine/domain/text.ts';
 import { isDatabaseFull, isDatabaseOutage } from '../engine/store/outage.ts';
 import { typeset } from '../values.ts';
 import type { ApiLogger } from './dependencies.ts';
@@ -262,7 +263,7 @@ function textOf(path: Path): string {
   let text = '';
   for (const step of path) {
     text += typeof step === 'number' ? `[${step}]` : `${text === '' ? '' : '.'}${String(step)}`;
-    if (text.length > PATH_LENGTH_MAX) return `${text.slice(0, PATH_LENGTH_MAX - 1).replace(/[\ud800-\udbff]$/, '')}…`;
+    if (text.length > PATH_LENGTH_MAX) break;
   }
-  return text;
+  return cut(text, PATH_LENGTH_MAX);
 }
