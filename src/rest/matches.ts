@@ -2,7 +2,7 @@
 
 import type Router from '@koa/router';
 import type { Context } from 'koa';
-import { type PropertyDocument, propertyDocument, propertyIri } from '../engine/domain/property-document.ts';
+import { propertyDocument, propertyIri } from '../engine/domain/property-document.ts';
 import type { Reference } from '../engine/reference/communes.ts';
 import { ANY_TIME } from '../engine/store/delivery-filters.ts';
 import {
@@ -71,18 +71,14 @@ export function matchRoutes(router: Router, dependencies: ApiDependencies): void
 }
 
 export function matchDocument(match: MatchRead, { resolvePlace }: Pick<Reference, 'resolvePlace'>): object {
+  const { stored, hidePropertyContact } = match;
+  const options = { withContacts: !hidePropertyContact };
   return {
     ...identityOf('Match', `/matches/${match.id}`),
     property: propertyIri(match.propertyUuid),
     search: searchIri(match.searchId),
     createdAt: match.createdAt,
     updatedAt: match.updatedAt,
-    propertyDocument: documentOf(match, resolvePlace),
+    propertyDocument: stored && propertyDocument(stored.state, stored.crawls, resolvePlace, options),
   };
-}
-
-function documentOf(match: MatchRead, resolvePlace: Reference['resolvePlace']): PropertyDocument | null {
-  if (match.stored === null) return null;
-  const { state, crawls } = match.stored;
-  return propertyDocument(state, crawls, resolvePlace, { withContacts: !match.hidePropertyContact });
 }
