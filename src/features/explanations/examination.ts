@@ -78,7 +78,10 @@ export async function evaluateCandidates(
       }
       await slices.yieldIfDue();
     }
-    await readOn(pending, criteria, tools, onProperty);
+    for await (const [{ uuid, summary }, adverts] of withTexts(pending, tools)) {
+      const one = evaluated(uuid, summary, textsOf(summary, adverts), criteria, tools.medians);
+      if (isRelevant(one)) onProperty(one);
+    }
     textsLeft -= pending.length;
     weight = portion.weight;
     return textsLeft > 0;
@@ -86,21 +89,19 @@ export async function evaluateCandidates(
   return weight;
 }
 
-/** Evaluates the properties again, with their texts. */
-async function readOn(
-  pending: readonly ExaminedProperty[],
-  criteria: Criteria,
+/** Each property with the texts of its adverts, or with none if `hasTexts` is false. Other work runs in between. */
+export async function* withTexts<Property extends { readonly uuid: Uuid }>(
+  properties: readonly Property[],
   tools: QueryTools,
-  onProperty: (one: ExaminedProperty) => void,
-): Promise<void> {
-  for (let from = 0; from < pending.length; from += TEXTS_AT_ONCE) {
-    const some = pending.slice(from, from + TEXTS_AT_ONCE);
+  hasTexts = true,
+) {
+  for (let from = 0; from < properties.length; from += TEXTS_AT_ONCE) {
+    const some = properties.slice(from, from + TEXTS_AT_ONCE);
     const uuids = some.map(({ uuid }) => uuid);
-    const texts = await readTexts(tools.database, uuids);
+    const texts = hasTexts ? await readTexts(tools.database, uuids) : null;
     const slices = createWorkSlices(tools);
-    for (const { uuid, summary } of some) {
-      const known = evaluated(uuid, summary, textsOf(summary, texts.get(uuid) ?? []), criteria, tools.medians);
-      if (isRelevant(known)) onProperty(known);
+    for (const one of some) {
+      yield [one, texts?.get(one.uuid) ?? []] as const;
       await slices.yieldIfDue();
     }
   }

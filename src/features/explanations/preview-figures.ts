@@ -67,7 +67,8 @@ export async function previewFigures(
     tally.take,
     candidates.isWhole ? Infinity : ESTIMATE_TEXTS_MAX,
   );
-  const anywhere = isPlaced ? await countAnywhere(withoutCriterion(criteria, placing), tools) : null;
+  const wider = withoutCriterion(criteria, placing);
+  const anywhere = isPlaced ? await countSatisfied(await scanAnywhere(tools, wider, 0), wider, tools) : null;
   const here = estimate(tally.counts.satisfied, weight);
   const dates = lastDays(now, days);
   // Retention may have removed the first events, so the tally may contain an earlier day than the first kept event.
@@ -91,11 +92,6 @@ export async function previewFigures(
       return { criterion, ...estimate(tally.countWithout(criterion), weight) };
     }),
   };
-}
-
-/** Counts the search without the criterion that names its areas. */
-async function countAnywhere(wider: Criteria, tools: QueryTools): Promise<Estimate> {
-  return countSatisfied(await scanAnywhere(tools, wider, 0), wider, tools);
 }
 
 export async function countSatisfied(
