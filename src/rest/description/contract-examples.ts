@@ -98,20 +98,21 @@ export function contractExamples(reference: Reference) {
   const items = itemExamples(reference);
   return {
     item: (resource: string) => items[resource] ?? {},
-    collection: ({ path, resource, parameters }: Route) => ({
-      '@context': `/contexts/${resource}`,
-      '@id': path.replace('{id}', ID.search),
-      '@type': 'hydra:Collection',
-      ...(resource === 'PointOfInterest' ? {} : { collectionType: collectionClassOf(resource) }),
-      'hydra:member': [items[resource]],
-      'hydra:totalItems': 1,
-      'hydra:view': { '@id': path.replace('{id}', ID.search), '@type': 'hydra:PartialCollectionView' },
-      ...(resource === 'PointOfInterest'
-        ? {}
-        : { 'hydra:search': searchTemplate(path.replace('{id}', ID.search), parameters) }),
-      ...(ESTIMATED_COLLECTIONS.has(resource) ? { estimated: false } : {}),
-      ...(COLLECTIONS_WITH_MARGIN.has(resource) ? { margin: 0 } : {}),
-    }),
+    collection({ path, resource, parameters }: Route) {
+      const iri = path.replace('{id}', ID.search);
+      const search = { collectionType: collectionClassOf(resource), 'hydra:search': searchTemplate(iri, parameters) };
+      return {
+        '@context': `/contexts/${resource}`,
+        '@id': iri,
+        '@type': 'hydra:Collection',
+        'hydra:member': [items[resource]],
+        'hydra:totalItems': 1,
+        'hydra:view': { '@id': iri, '@type': 'hydra:PartialCollectionView' },
+        ...(resource !== 'PointOfInterest' && search),
+        ...(ESTIMATED_COLLECTIONS.has(resource) && { estimated: false }),
+        ...(COLLECTIONS_WITH_MARGIN.has(resource) && { margin: 0 }),
+      };
+    },
     alert: (kind: EventKind, channel: WebhookChannel) => alertExample(kind, channel, reference),
   };
 }
