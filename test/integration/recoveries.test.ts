@@ -254,7 +254,8 @@ describe('a recovery', () => {
     });
     const done = await untilState(id, 'finished');
     const { rows } = await database.query<{ last: Date }>('select max(started_at) as last from attempts');
-    assert.ok(Number(done?.finishedAt) >= Number(rows[0]?.last), `${done?.finishedAt} is before ${rows[0]?.last}`);
+    const [finishedAt, lastAt] = [Number(done?.finishedAt), Number(rows[0]?.last)];
+    assert.ok(finishedAt >= lastAt, `${finishedAt} is before ${lastAt}`);
   });
 
   it('does not count deliveries that are cancelled before their attempt as sent', async (t) => {
