@@ -14,7 +14,7 @@ import { ADVERTS_STREAM, ensureAdvertsStream, ensureRejections } from '../../src
 import { connectTestBroker } from '../support/broker.ts';
 import { createApiKey, runVigie } from '../support/daemon.ts';
 import { connectCrawler, numberedFlat, numberedUuid } from '../support/intake.ts';
-import { restClient } from '../support/rest-client.ts';
+import { everythingTo, restClient } from '../support/rest-client.ts';
 import { type Cleanup, startTestNats, startTestPostgres } from '../support/servers.ts';
 import { startHere } from '../support/service.ts';
 import { until, untilIs } from '../support/until.ts';
@@ -138,12 +138,7 @@ test('recorded adverts are delivered while the whole store is full', async (t) =
   const broker = await connect(t, nats.url);
   // As an operator would do with `nats stream edit`.
   await broker.manager.streams.update(ADVERTS_STREAM, { max_bytes: 16 * MEGABYTE });
-  await restClient(daemon, await createApiKey(servers)).createSearch({
-    title: 'all of Toulon',
-    notificationEnabled: true,
-    withCoherentPrice: null,
-    endpointRecipient: receiver.urlOf('/matches'),
-  });
+  await restClient(daemon, await createApiKey(servers)).createSearch(everythingTo(receiver));
   const paused = await runVigie(['admin', 'stages', 'drain', 'intake', '--address', daemon.adminAddress], servers);
   assert.equal(paused.code, 0, paused.stderr);
   const crawler = await connectCrawler(t, nats.url);

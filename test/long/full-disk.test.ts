@@ -4,18 +4,23 @@
  */
 
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { readdir, rm } from 'node:fs/promises';
+import { chmod, open, readdir, rm, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { promisify } from 'node:util';
+import { succeeds } from '../../src/engine/actor/waiting.ts';
 import { freePort } from '../../src/local/child-server.ts';
 import { createApiKey, startDaemon } from '../support/daemon.ts';
 import { assertNone } from '../support/lists.ts';
 import { openPriceStory, STORY_SETTINGS } from '../support/price-story.ts';
-import { lastFirst, startTestNats, startTestPostgres } from '../support/servers.ts';
-import { mountSmallDisk } from '../support/small-disk.ts';
+import { type Cleanup, lastFirst, startTestNats, startTestPostgres, temporaryDirectory } from '../support/servers.ts';
 import { RECOVERY_MAX_MS, until } from '../support/until.ts';
 
+const run = promisify(execFile);
+
+const CHUNK = Buffer.alloc(64 * 1_024);
 const DISK_BYTES = 512 * 1_024 ** 2;
 const HEALED_WITHIN_MS = 10_000;
 
@@ -28,6 +33,46 @@ interface Readiness {
 async function readiness(operationsUrl: string): Promise<Readiness> {
   const answer = await fetch(`${operationsUrl}/readyz`).catch(() => null);
   return { status: answer?.status ?? 0, text: (await answer?.text()) ?? '' };
+}
+
+/** A file system in memory. Only root may mount one. */
+interface SmallDisk {
+  readonly path: string;
+  /** Uses every remaining byte; may be called again for freed space. Resolves with a function that frees the space. */
+  fill(): Promise<() => Promise<void>>;
+  /** For a cleanup that runs after all users of the disk have ended. */
+  unmount(): Promise<void>;
+}
+
+/** Null if mounting is not permitted. */
+async function mountSmallDisk(cleanup: Cleanup, bytes: number): Promise<SmallDisk | null> {
+  const path = await temporaryDirectory('disk');
+  if (!(await succeeds(run('mount', ['-t', 'tmpfs', '-o', `size=${bytes}`, 'vigie-test', path])))) {
+    cleanup.after(() => rm(path, { recursive: true, force: true }));
+    return null;
+  }
+  // The user of the servers must be able to pass through it.
+  await chmod(path, 0o711);
+  return {
+    path,
+    async fill() {
+      const ballast = join(path, 'ballast');
+      const file = await open(ballast, 'a');
+      try {
+        for (;;) await file.write(CHUNK);
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+      } finally {
+        await file.close();
+      }
+      if ((await statfs(path)).bavail !== 0) throw new Error('the disk is not full');
+      return () => rm(ballast);
+    },
+    async unmount() {
+      await run('umount', ['--lazy', path]);
+      await rm(path, { recursive: true, force: true });
+    },
+  };
 }
 
 test('a full disk of PostgreSQL is an outage for running and for starting daemons', async (t) => {

@@ -6,10 +6,11 @@ import { chmod, chown, copyFile, readlink, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
-import { startConfiguredNats } from '../support/configured-nats.ts';
+import { type ChildServer, freePort } from '../../src/local/child-server.ts';
 import { createApiKey, type Daemon, startDaemon } from '../support/daemon.ts';
 import { queryOnce } from '../support/database.ts';
 import { assertNone } from '../support/lists.ts';
+import { startWithConfiguration } from '../support/nats-cluster.ts';
 import { openPriceStory, type PriceStory, STORY_SETTINGS } from '../support/price-story.ts';
 import {
   type Cleanup,
@@ -166,6 +167,24 @@ async function serveTls(
   };
   await useCertificate('good');
   return useCertificate;
+}
+
+/** A nats-server with `first` in its configuration; `configure` restarts it with other lines. */
+async function startConfiguredNats(cleanup: Cleanup, first: readonly string[]) {
+  const directory = await temporaryDirectory('configured-nats');
+  const port = await freePort();
+  const base = ['host: "127.0.0.1"', `port: ${port}`, 'jetstream { store_dir: "store", max_file_store: 1073741824 }'];
+  let server: ChildServer | null = null;
+  cleanup.after(async () => {
+    await server?.stop();
+    await rm(directory, { recursive: true, force: true });
+  });
+  const configure = async (lines: readonly string[]): Promise<void> => {
+    await server?.stop();
+    server = await startWithConfiguration('nats', directory, port, [...base, ...lines, ''].join('\n'));
+  };
+  await configure(first);
+  return { port, configure };
 }
 
 const admitting = (password: string, permissions = ''): readonly string[] => [

@@ -16,11 +16,11 @@ import { createApiKey, type Daemon, runVigie, startDaemon } from '../support/dae
 import { connectDatabase } from '../support/database.ts';
 import { copyDatabase, restoreDatabase } from '../support/database-copy.ts';
 import { auditDeliveries } from '../support/delivery-auditor.ts';
-import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
+import { connectCrawler, roundOf } from '../support/intake.ts';
 import { metricOf } from '../support/operator-scene.ts';
 import { auditNumbers } from '../support/order-auditor.ts';
 import { auditRecords, deliveryKeyOf, type OracleSearch, replay } from '../support/replay-oracle.ts';
-import { restClient } from '../support/rest-client.ts';
+import { everythingTo, restClient } from '../support/rest-client.ts';
 import {
   copyTestCluster,
   lastFirst,
@@ -45,32 +45,22 @@ async function openScene(t: TestContext) {
   const servers = { postgres: await startTestPostgres(cleanup), nats: await startTestNats(cleanup, natsStore) };
   const receiver = await startWebhookReceiver(cleanup);
   const { resolvePlace } = await loadReference();
-  const messages: ReturnType<typeof upsert>[] = [];
+  const messages: ReturnType<typeof roundOf> = [];
   let rounds = 0;
 
   /** Every property changes its price in each round. */
   async function publishRounds({ nats }: TestServers, count: number): Promise<void> {
     const crawler = await connectCrawler(cleanup, nats.url);
     for (const last = rounds + count; rounds < last; rounds++) {
-      const crawledAt = new Date(Date.UTC(2026, 2, 10, 8, 0, rounds)).toISOString();
-      const batch = Array.from({ length: PROPERTIES }, (_, number) => {
-        const property = numberedUuid('property', number);
-        return upsert({ property, advert: numberedUuid('advert', number), crawledAt, price: 100_000 + rounds });
-      });
+      const batch = roundOf(PROPERTIES, rounds);
       await crawler.publish(...batch);
       messages.push(...batch);
     }
   }
 
   async function save(daemon: Daemon, key: string): Promise<OracleSearch> {
-    const members = {
-      endpointRecipient: receiver.urlOf('/matches'),
-      eventEndpoint: receiver.urlOf('/events'),
-      subscribedEvents: ['ad.update.price' as const],
-      notificationEnabled: true,
-      withCoherentPrice: null,
-    };
-    const { id } = await restClient(daemon, key).createSearch({ title: 'drill', ...members });
+    const members = everythingTo(receiver);
+    const { id } = await restClient(daemon, key).createSearch(members);
     await untilIs(() => metricOf(daemon, 'vigie_searches'), 1);
     return { id, members };
   }
