@@ -14,26 +14,16 @@ import { succeeds } from '../../src/engine/actor/waiting.ts';
 import { freePort } from '../../src/local/child-server.ts';
 import { createApiKey, startDaemon } from '../support/daemon.ts';
 import { assertNone } from '../support/lists.ts';
+import { readinessOf } from '../support/operator-scene.ts';
 import { openPriceStory, STORY_SETTINGS } from '../support/price-story.ts';
 import { type Cleanup, lastFirst, startTestNats, startTestPostgres, temporaryDirectory } from '../support/servers.ts';
-import { RECOVERY_MAX_MS, until } from '../support/until.ts';
+import { RECOVERY_MAX_MS, until, untilIs } from '../support/until.ts';
 
 const run = promisify(execFile);
 
 const CHUNK = Buffer.alloc(64 * 1_024);
 const DISK_BYTES = 512 * 1_024 ** 2;
 const HEALED_WITHIN_MS = 10_000;
-
-interface Readiness {
-  readonly status: number;
-  readonly text: string;
-}
-
-/** Status 0: no server listens. */
-async function readiness(operationsUrl: string): Promise<Readiness> {
-  const answer = await fetch(`${operationsUrl}/readyz`).catch(() => null);
-  return { status: answer?.status ?? 0, text: (await answer?.text()) ?? '' };
-}
 
 /** A file system in memory. Only root may mount one. */
 interface SmallDisk {
@@ -102,7 +92,7 @@ test('a full disk of PostgreSQL is an outage for running and for starting daemon
     async () => {
       await story.publishRound();
       statuses.add((await post(daemon.apiUrl))?.status ?? 0);
-      return readiness(daemon.operationsUrl);
+      return readinessOf(daemon);
     },
     ({ status, text }) => status === 503 && statuses.has(503) && /PostgreSQL has no room .*No space left/.test(text),
     RECOVERY_MAX_MS,
@@ -132,7 +122,7 @@ test('a full disk of PostgreSQL is an outage for running and for starting daemon
     VIGIE_OPERATIONS_ADDRESS: `127.0.0.1:${operations}`,
   });
   const late = await until(
-    () => readiness(`http://127.0.0.1:${operations}`),
+    () => readinessOf({ operationsUrl: `http://127.0.0.1:${operations}` }),
     ({ status, text }) => status === 503 && /PostgreSQL at .*(?:No space left|could not write)/.test(text),
     RECOVERY_MAX_MS,
   );
@@ -141,12 +131,8 @@ test('a full disk of PostgreSQL is an outage for running and for starting daemon
 
   await makeRoom();
   await postgres.restart();
-  for (const url of [daemon.operationsUrl, `http://127.0.0.1:${operations}`]) {
-    await until(
-      () => readiness(url),
-      ({ status }) => status === 200,
-      HEALED_WITHIN_MS,
-    );
+  for (const operationsUrl of [daemon.operationsUrl, `http://127.0.0.1:${operations}`]) {
+    await untilIs(async () => (await readinessOf({ operationsUrl })).status, 200, HEALED_WITHIN_MS);
   }
   const started = await starting;
   await story.tell(1);

@@ -11,6 +11,7 @@ import { createApiKey, type Daemon, startDaemon } from '../support/daemon.ts';
 import { queryOnce } from '../support/database.ts';
 import { assertNone } from '../support/lists.ts';
 import { startWithConfiguration } from '../support/nats-cluster.ts';
+import { type Readiness, readinessOf } from '../support/operator-scene.ts';
 import { openPriceStory, type PriceStory, STORY_SETTINGS } from '../support/price-story.ts';
 import {
   type Cleanup,
@@ -26,16 +27,6 @@ const run = promisify(execFile);
 const HEALED_WITHIN_MS = 10_000;
 /** Enough for every part of the daemon to be refused more than once. */
 const REFUSED_FOR_MS = 12_000;
-
-interface Readiness {
-  readonly status: number;
-  readonly checks: Readonly<Record<string, { readonly status: string; readonly reason?: string }>>;
-}
-
-async function readiness({ operationsUrl }: Daemon): Promise<Readiness> {
-  const answer = await fetch(`${operationsUrl}/readyz`);
-  return { ...((await answer.json()) as Readiness), status: answer.status };
-}
 
 const isFailing = ({ checks }: Readiness, check: string): boolean => checks[check]?.status === 'failed';
 
@@ -61,7 +52,7 @@ async function refuseAndHeal(
 ): Promise<void> {
   await refuse();
   const noticedAt = await until(
-    async () => (isNoticed(await readiness(daemon)) ? performance.now() : null),
+    async () => (isNoticed(await readinessOf(daemon)) ? performance.now() : null),
     (at) => at !== null,
     RECOVERY_MAX_MS,
   );
@@ -72,7 +63,7 @@ async function refuseAndHeal(
   );
   await heal();
   const healed = await until(
-    () => readiness(daemon),
+    () => readinessOf(daemon),
     ({ status }) => status === 200,
     HEALED_WITHIN_MS,
   );
