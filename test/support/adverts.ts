@@ -34,6 +34,8 @@ export const { content: UNKNOWN_CONTENT, property: UNSTATED_PROPERTY } = readSta
   JSON.stringify([PROPERTY, [[ADVERT, [], [], minute(0), minute(0), []]]]),
 ).adverts[0] as StoredAdvert;
 
+export const NO_CONTACT = { agency: null, email: null, fax: null, name: null, phone: null, reference: null };
+
 /** The route of a search that is notified of everything, at two endpoints. */
 export const ROUTE: SearchRoute = {
   number: searchNumberOf(7),
