@@ -47,16 +47,23 @@ async function fail(method: string, request: unknown, code: string, detail: stri
 const invalid = (method: string, request: unknown) => fail(method, request, 'invalid_argument', 'BadRequest');
 const missing = (method: string, request: unknown) => fail(method, request, 'not_found', 'ResourceInfo');
 
-test('a generic gRPC client that uses reflection gets the same answers', async () => {
+/** Calls a method with a client that learns it through reflection. */
+async function curl(method: string, request: unknown) {
   const child = spawn(join(ROOT, 'node_modules/.bin/buf'), [
     ...['curl', '--http2-prior-knowledge', '--protocol', 'grpc'],
     ...['--reflect-header', `authorization: Bearer ${ADMIN_TOKEN}`, '--header', `authorization: Bearer ${ADMIN_TOKEN}`],
-    ...['--data', JSON.stringify({ name: delivery, includeBody: true })],
-    `http://${scene.daemon.adminAddress}/vigie.admin.v1.AdminService/GetDelivery`,
+    ...['--data', JSON.stringify(request), `http://${scene.daemon.adminAddress}/${method}`],
   ]);
   const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
   assert.equal(stderr, '');
-  assert.deepEqual(JSON.parse(stdout), await succeed('GetDelivery', { name: delivery, includeBody: true }));
+  return JSON.parse(stdout);
+}
+
+test('a generic gRPC client that uses reflection gets the same answers', async () => {
+  const request = { name: delivery, includeBody: true };
+  const answer = await curl('vigie.admin.v1.AdminService/GetDelivery', request);
+  assert.deepEqual(answer, await succeed('GetDelivery', request));
+  assert.deepEqual(await curl('grpc.health.v1.Health/Check', {}), { status: 'SERVING' });
 });
 
 test('AdoptStreams changes nothing if there are no streams of another owner', async () => {
