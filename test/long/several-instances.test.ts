@@ -17,7 +17,7 @@ import { auditDeliveries } from '../support/delivery-auditor.ts';
 import { connectCrawler, roundOf } from '../support/intake.ts';
 import { assertNone } from '../support/lists.ts';
 import { metricOf } from '../support/operator-scene.ts';
-import { auditRecords, deliveryKeyOf, type OracleSearch, replay } from '../support/replay-oracle.ts';
+import { auditRecords, deliveryKeyOf, type OracleSearch, replay, untilRecorded } from '../support/replay-oracle.ts';
 import { everythingTo, restClient } from '../support/rest-client.ts';
 import { lastFirst, startTestServers } from '../support/servers.ts';
 import { RECOVERY_MAX_MS, until, untilIs } from '../support/until.ts';
@@ -68,12 +68,7 @@ async function openScene(t: TestContext) {
    */
   async function audit(): Promise<void> {
     const expected = replay(messages, searches, resolvePlace);
-    const events = [...expected.events.values()].flat().length;
-    await until(
-      async () => Number((await database.query('select count(*) from events')).rows[0].count),
-      (count) => count >= events,
-      RECOVERY_MAX_MS,
-    );
+    await untilRecorded(database, expected);
     assert.deepEqual(await auditRecords(database, expected), []);
     await untilIs(() => countOpen(database), 0, RECOVERY_MAX_MS);
     const { posts } = receiver;
