@@ -135,8 +135,8 @@ async function useIt(address: string): Promise<readonly Seen[]> {
     await page.do('wheel', { ...middle, deltaY: -240 });
     await page.do('drag', { from: { x: 650, y: 330 }, to: middle });
     await page.do('wheel', { ...middle, deltaY: 240 });
-    await page.do('click', { selector: '.chip[data-kind=sale]' });
-    await page.do('click', { selector: '.chip[data-kind=sale]' });
+    await page.do('click', { selector: '.chip:has([data-kind=sale])' });
+    await page.do('click', { selector: '.chip:has([data-kind=sale])' });
     await page.do('click', { selector: '[data-list=matches] a' });
     await page.do('wait', { selector: '.property .facts' });
     await page.do('click', { selector: '.back' });

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { recordMarket } from '../bench/adverts/market.ts';
-import { play, readRecording } from '../src/cli/demo/recording.ts';
+import { type Played, play, readRecording } from '../src/cli/demo/recording.ts';
 import { DEMO_SEARCHES } from '../src/cli/demo/set-up.ts';
 import { EVENT_KINDS, LAND, RENT, SALE } from '../src/engine/domain/codes.ts';
 import { decodeIntakeMessage, type IntakeMessage } from '../src/engine/domain/intake-message.ts';
@@ -19,7 +19,7 @@ function rounds(count: number): readonly IntakeMessage[] {
   let nowMs = Date.parse('2026-03-10T07:15:00Z');
   const market = play(recording, () => new Date((nowMs += 200)));
   return Array.from({ length: count * recording.messages.length }, () => {
-    const { message } = market.next().value;
+    const { message } = market.next().value as Played;
     return decodeIntakeMessage(Buffer.from(JSON.stringify(message)));
   });
 }

@@ -33,7 +33,9 @@ export interface EmbeddedServerOptions {
   readonly dataDir: string;
   /** Receives programs that must be copied or downloaded. Default: `cacheDirectory()`. */
   readonly cacheDir?: string;
+  /** Called for each line of the server's log. */
   readonly onLog?: (line: string) => void;
+  /** Called for each weakness in the server's protection. */
   readonly onWarning?: (warning: string) => void;
   /** A free port if absent; for NATS also if 0. */
   readonly port?: number;
@@ -86,7 +88,11 @@ export async function startChildServer(options: ChildServerOptions): Promise<Chi
       ended(`${name} ended ${how}. The end of its log, ${logFile}:\n${await tailOf(logFile, logStart)}`);
     });
   });
-  await spawned(child, name).finally(() => log.close());
+  const spawned = once(child, 'spawn').catch((cause: NodeJS.ErrnoException) => {
+    const reason = cause.code === 'ENOENT' ? 'setpriv is missing. Install util-linux' : cause.message;
+    throw new ServerStartError(`Cannot start ${name}: ${reason}.`, { cause });
+  });
+  await spawned.finally(() => log.close());
   return { pid: child.pid as number, exited, logFile, stop: () => stop(child, exited, options) };
 }
 
@@ -118,15 +124,6 @@ export async function waitUntilReady<T>(
   }
   await server.stop();
   throw new ServerStartError(`The server was not ready after ${timeoutMs / 1000} s. ${await server.exited}`);
-}
-
-function spawned(child: ChildProcess, name: string): Promise<void> {
-  return new Promise((settle, reject) => {
-    child.once('spawn', settle).once('error', (cause: NodeJS.ErrnoException) => {
-      const reason = cause.code === 'ENOENT' ? 'setpriv is missing. Install util-linux' : cause.message;
-      reject(new ServerStartError(`Cannot start ${name}: ${reason}.`, { cause }));
-    });
-  });
 }
 
 async function stop(child: ChildProcess, exited: Promise<string>, options: ChildServerOptions): Promise<void> {

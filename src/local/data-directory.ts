@@ -7,13 +7,12 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { close, constants, fchmod, fstat, ftruncate, open, type Stats, write } from 'node:fs';
-import { access, link, mkdir, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises';
+import { constants, type Stats } from 'node:fs';
+import { access, type FileHandle, link, mkdir, open, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { promisify } from 'node:util';
-import { nullIfMissing } from './ownership.ts';
+import { ignoreExisting, nullIfMissing } from './ownership.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -116,15 +115,8 @@ export function dangerOf({ uid, mode }: Stats): string | null {
   return null;
 }
 
-/** Plain descriptors, because a garbage-collected `FileHandle` would close its file and release the lock. */
-const files = {
-  open: promisify(open),
-  stat: promisify(fstat),
-  chmod: promisify(fchmod),
-  truncate: promisify(ftruncate),
-  write: promisify(write),
-  close: promisify(close),
-};
+/** The open lock files: a garbage-collected handle would close its file and release the lock. */
+const held = new Set<FileHandle>();
 
 const LOCK_FILE = 'lock';
 /** A killed daemon keeps its files open for some milliseconds, or longer under load. */
@@ -140,23 +132,27 @@ const CONFLICT = 75;
 async function lockDirectory(directory: string): Promise<(() => Promise<void>) | null> {
   const path = join(directory, LOCK_FILE);
   const { O_CREAT, O_RDWR, O_NOFOLLOW } = constants;
-  const file = await files.open(path, O_CREAT | O_RDWR | O_NOFOLLOW, 0o600);
+  const file = await open(path, O_CREAT | O_RDWR | O_NOFOLLOW, 0o600);
   try {
-    const { uid, mode } = await files.stat(file);
+    const { uid, mode } = await file.stat();
     if (uid !== process.geteuid?.())
       throw new Error(`${path} belongs to user ${uid}: run as that user, or change its owner`);
-    if ((mode & 0o077) !== 0) await files.chmod(file, 0o600);
+    if ((mode & 0o077) !== 0) await file.chmod(0o600);
     if (!(await flock(file, ['--exclusive', '--timeout', String(HOLDER_DYING_SECONDS)]))) {
-      await files.close(file);
+      await file.close();
       return null;
     }
-    await files.truncate(file);
-    await files.write(file, `${process.pid}\n`, 0);
+    await file.truncate();
+    await file.write(`${process.pid}\n`, 0);
   } catch (error) {
-    await files.close(file);
+    await file.close();
     throw error;
   }
-  return () => files.close(file);
+  held.add(file);
+  return () => {
+    held.delete(file);
+    return file.close();
+  };
 }
 
 /** The process number that was last written to the lock file; null if there is none. */
@@ -167,19 +163,19 @@ async function lastHolder(directory: string): Promise<number | null> {
 
 /** False if no daemon runs, or if none has ever run. */
 export async function isDirectoryLocked(directory: string): Promise<boolean> {
-  const file = await files.open(join(directory, LOCK_FILE), constants.O_RDONLY).catch(nullIfMissing);
+  const file = await open(join(directory, LOCK_FILE)).catch(nullIfMissing);
   if (file === null) return false;
   try {
     return !(await flock(file, ['--shared', '--nonblock']));
   } finally {
-    await files.close(file);
+    await file.close();
   }
 }
 
 /** Runs the command `flock`, because Node.js has no such call. The inherited file stays locked afterwards. */
-async function flock(file: number, options: readonly string[]): Promise<boolean> {
+async function flock({ fd }: FileHandle, options: readonly string[]): Promise<boolean> {
   const command = spawn('flock', [...options, '--conflict-exit-code', String(CONFLICT), '3'], {
-    stdio: ['ignore', 'ignore', 'pipe', file],
+    stdio: ['ignore', 'ignore', 'pipe', fd],
   });
   const ended = once(command, 'close').catch((error: NodeJS.ErrnoException) => {
     throw error.code === 'ENOENT' ? new Error('the command flock is missing: install the package util-linux') : error;
@@ -209,18 +205,10 @@ export async function readOrMakeToken(dataDir: string): Promise<string> {
   const known = await readToken(dataDir);
   if (known !== null) return known;
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
-  const token = randomBytes(32).toString('base64url');
   const draft = join(dataDir, `${FILE}.${process.pid}.${randomBytes(4).toString('hex')}`);
-  await writeFile(draft, `${token}\n`, { mode: 0o600, flag: 'wx' });
-  try {
-    // Creating a link is atomic, so no reader sees a partial token.
-    await link(draft, join(dataDir, FILE));
-    return token;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    // Another daemon created the token first.
-    return (await readFile(join(dataDir, FILE), 'utf8')).trim();
-  } finally {
-    await rm(draft, { force: true });
-  }
+  await writeFile(draft, `${randomBytes(32).toString('base64url')}\n`, { mode: 0o600, flag: 'wx' });
+  // Creating a link is atomic, so no reader sees a partial token. Another daemon may create the token first.
+  const linked = link(draft, join(dataDir, FILE)).catch(ignoreExisting);
+  await linked.finally(() => rm(draft, { force: true }));
+  return (await readFile(join(dataDir, FILE), 'utf8')).trim();
 }

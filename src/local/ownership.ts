@@ -91,6 +91,10 @@ export function nullIfMissing(error: NodeJS.ErrnoException): null {
   throw error;
 }
 
+export function ignoreExisting(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EEXIST') throw error;
+}
+
 /**
  * Writes a password file that only `owner` (null: the daemon's user) can read. The file is complete or absent. Replaces
  * any file or link at `path`, and never writes through a link.

@@ -6,19 +6,8 @@
  */
 
 import { execFile, spawn } from 'node:child_process';
-import {
-  access,
-  chmod,
-  cp,
-  type FileHandle,
-  open,
-  readdir,
-  readFile,
-  realpath,
-  rename,
-  rm,
-  symlink,
-} from 'node:fs/promises';
+import { once } from 'node:events';
+import { access, cp, open, readdir, readFile, realpath, rename, rm, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { userInfo } from 'node:os';
 import { basename, dirname, join } from 'node:path';
@@ -29,6 +18,7 @@ import { openServerLog, ServerMissingError, ServerStartError, setprivArguments, 
 import {
   giveDirectory,
   giveTree,
+  ignoreExisting,
   randomSecret,
   readSecret,
   type ServerUser,
@@ -218,11 +208,10 @@ async function runTool(home: PostgresHome, command: string, args: readonly strin
     env: POSTGRES_ENVIRONMENT,
     stdio: ['pipe', log.fd, log.fd, handle.fd],
   });
-  const exitCode = await new Promise<number | null>((ended, reject) => {
-    tool.once('error', reject).once('exit', ended);
-    // A program that ends before it reads its input reports the reason in its output.
-    tool.stdin?.on('error', () => undefined).end(input);
-  }).finally(() => closeAll(log, handle));
+  const ended = once(tool, 'exit') as Promise<[number | null]>;
+  // A program that ends before it reads its input reports the reason in its output.
+  tool.stdin?.on('error', () => undefined).end(input);
+  const [exitCode] = await ended.finally(() => Promise.all([log.close(), handle.close()]));
   if (exitCode === 0) return;
   const output = await tailOf(logFile, logStart);
   throw new ServerStartError(`Embedded PostgreSQL: ${command} ended with code ${exitCode}:\n${output}`);
@@ -253,10 +242,6 @@ export async function runSingleUser(
     database,
   ];
   await runTool(home, binaries.postgres, args, statements.map((each) => `${each};\n\n`).join(''));
-}
-
-async function closeAll(...handles: readonly FileHandle[]): Promise<void> {
-  for (const handle of handles) await handle.close();
 }
 
 const run = promisify(execFile);
@@ -341,22 +326,11 @@ async function completeLinks(root: string): Promise<boolean> {
   return succeeds(Promise.all(made));
 }
 
-function ignoreExisting(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'EEXIST') throw error;
-}
-
 async function copyTo(path: string, root: string): Promise<void> {
   const filter = (source: string) => !source.endsWith('.a');
   await cp(join(root, 'native'), join(path, 'native'), { recursive: true, verbatimSymlinks: true, filter });
   await completeLinks(path);
-  await openToAll(join(path, 'native'));
-}
-
-async function openToAll(directory: string): Promise<void> {
-  await chmod(directory, 0o755);
-  for (const entry of await readdir(directory, { withFileTypes: true })) {
-    const path = join(directory, entry.name);
-    if (entry.isDirectory()) await openToAll(path);
-    else if (entry.isFile()) await chmod(path, basename(directory) === 'bin' ? 0o755 : 0o644);
-  }
+  const { postgres, initdb } = binariesIn(path, '');
+  await run('chmod', ['--recursive', 'u=rwX,go=rX', join(path, 'native')]);
+  await run('chmod', ['a+x', postgres, initdb]);
 }

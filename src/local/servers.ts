@@ -6,6 +6,7 @@
 
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { EmbeddedServerOptions } from './child-server.ts';
 import {
   cacheDirectory,
   type DataDirectory,
@@ -36,12 +37,7 @@ export interface Servers {
   stop(): Promise<void>;
 }
 
-export interface ServerObserver {
-  /** Called for each line of the servers' logs. */
-  readonly onLog: (line: string) => void;
-  /** Called for each weakness in the servers' protection. */
-  readonly onWarning: (warning: string) => void;
-}
+export type ServerObserver = Required<Pick<EmbeddedServerOptions, 'onLog' | 'onWarning'>>;
 
 export function embeddedDirectories({
   databaseUrl,

@@ -297,10 +297,10 @@ async function deleteSearch(scene: ConsoleScene): Promise<void> {
   assert.deepEqual(await page.do('axe'), []);
   await picture('question');
   await page.do('press', { key: 'Escape' });
-  await page.do('gone', { selector: 'dialog' });
+  await page.do('gone', { selector: 'dialog[open]' });
   await ask();
   await page.do('click', { selector: 'dialog button:not(.danger)' });
-  await page.do('gone', { selector: 'dialog' });
+  await page.do('gone', { selector: 'dialog[open]' });
   assert.equal((await savedSearches(scene)).length, 2);
   await ask();
   await page.do('click', { selector: 'dialog .danger' });
@@ -381,12 +381,12 @@ async function filterMatches(scene: ConsoleScene): Promise<void> {
   // The period does not apply to the current results of one search.
   await chooseSearch('Ventes');
   await shows(['Vendu mardi', 'Vendu ce jour']);
-  await page.do('click', { selector: '.chip[data-kind=sale]' });
+  await page.do('click', { selector: '.chip:has([data-kind=sale])' });
   await shows([]);
   await chooseSearch('');
   await shows([]);
   await page.do('choose', { selector: period, value: '30' });
-  await page.do('click', { selector: '.chip[data-kind=sale]' });
+  await page.do('click', { selector: '.chip:has([data-kind=sale])' });
   await shows(['Vendu mardi', 'Vendu ce jour']);
 }
 

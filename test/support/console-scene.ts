@@ -3,12 +3,12 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { freePort } from '../../src/local/child-server.ts';
-import { openPage, type RemotePage } from './browser.ts';
-import { createApiKey, type Daemon, type Settings, startDaemon } from './daemon.ts';
+import { openPage } from './browser.ts';
+import { createApiKey, type Settings, startDaemon } from './daemon.ts';
 import { connectCrawler } from './intake.ts';
-import { type RestClient, restClient } from './rest-client.ts';
-import { type Cleanup, startTestServers, type TestServers } from './servers.ts';
-import { startWebhookReceiver, type WebhookReceiver } from './webhook-receiver.ts';
+import { restClient } from './rest-client.ts';
+import { type Cleanup, startTestServers } from './servers.ts';
+import { startWebhookReceiver } from './webhook-receiver.ts';
 
 export interface Sample {
   readonly property?: string;
@@ -23,29 +23,9 @@ export interface Sample {
   readonly crawledAt?: string;
 }
 
-export interface ConsoleScene {
-  readonly servers: TestServers;
-  readonly daemon: Daemon;
-  readonly key: string;
-  readonly rest: RestClient;
-  readonly receiver: WebhookReceiver;
-  readonly page: RemotePage;
-  readonly address: string;
-  publish(...samples: Sample[]): Promise<void>;
-  /** Opens the page with its key, in English, and waits until its live connection is open. */
-  enter(): Promise<void>;
-  /** Opens a view by its address. */
-  go(view: string, id?: string): Promise<void>;
-  /** Types the title of a search into the map's chooser; an empty title selects all searches. */
-  chooseSearch(title: string): Promise<void>;
-  /** Ends the daemon; `restart` starts it on the same port. */
-  stop(): Promise<void>;
-  restart(): Promise<void>;
-  /** Saves a screenshot if `VIGIE_TEST_PICTURES` names a folder. */
-  picture(name: string): Promise<void>;
-}
+export type ConsoleScene = Awaited<ReturnType<typeof openConsole>>;
 
-export async function openConsole(cleanup: Cleanup, more: Settings = {}): Promise<ConsoleScene> {
+export async function openConsole(cleanup: Cleanup, more: Settings = {}) {
   const [servers, receiver, page, port] = await Promise.all([
     startTestServers(cleanup),
     startWebhookReceiver(cleanup),
@@ -68,7 +48,8 @@ export async function openConsole(cleanup: Cleanup, more: Settings = {}): Promis
     receiver,
     page,
     address: `${daemon.apiUrl}/console`,
-    publish: (...samples) => crawler.publish(...samples.map(messageOf)),
+    publish: (...samples: readonly Sample[]) => crawler.publish(...samples.map(messageOf)),
+    /** Opens the page with its key, in English, and waits until its live connection is open. */
     async enter() {
       await page.do('goto', { url: 'about:blank' });
       await page.do('goto', { url: `${daemon.apiUrl}/console#key=${key}` });
@@ -76,23 +57,27 @@ export async function openConsole(cleanup: Cleanup, more: Settings = {}): Promis
       if ((await page.do('evaluate', { expression: 'document.documentElement.lang' })) === 'fr')
         await page.do('click', { selector: 'button[lang=en]' });
     },
-    async go(view, id = '') {
+    /** Opens a view by its address. */
+    async go(view: string, id = '') {
       await page.do('evaluate', { expression: `location.hash = ${JSON.stringify(`#/${view}/${id}`)}; 0` });
       await page.do('wait', { selector: `nav a[data-view=${view}][aria-current]` });
     },
-    async chooseSearch(title) {
+    /** Types the title of a search into the map's chooser; an empty title selects all searches. */
+    async chooseSearch(title: string) {
       const chooser = '.filters input[name=search]';
       await page.do('wait', { selector: title === '' ? chooser : `.filters option[value=${JSON.stringify(title)}]` });
       // Filling in an empty text would not trigger an event in the page, so a blank is typed.
       await page.do('fill', { selector: chooser, text: title || ' ' });
     },
+    /** Ends the daemon; `restart` starts it on the same port. */
     async stop() {
       await daemon.end('SIGTERM');
     },
     async restart() {
       daemon = await startDaemon(cleanup, servers, settings);
     },
-    async picture(name) {
+    /** Saves a screenshot if `VIGIE_TEST_PICTURES` names a folder. */
+    async picture(name: string) {
       if (pictures !== undefined) await page.do('picture', { path: `${pictures}/${name}.png` });
     },
   };

@@ -12,15 +12,9 @@ import { dataDirectoryPath, readToken } from '../../local/data-directory.ts';
 import { CommandError, cannotRead } from '../terminal.ts';
 import { methodNamed, pathOf, registry } from './request.ts';
 
-export interface ConnectionFlags {
-  readonly address: string | undefined;
-  readonly ca: string | undefined;
-  readonly cert: string | undefined;
-  readonly key: string | undefined;
-  readonly 'token-file': string | undefined;
-  /** Time limit of a call in seconds. */
-  readonly timeout: string | undefined;
-}
+type FlagName = 'address' | 'ca' | 'cert' | 'key' | 'token-file' | 'timeout';
+/** `timeout`: time limit of a call in seconds. */
+export type ConnectionFlags = Readonly<Record<FlagName, string | undefined>>;
 
 export type AdminClient = Awaited<ReturnType<typeof connectAdmin>>;
 

@@ -6,7 +6,7 @@ import type { Input, Command as PlainCommand } from '../command.ts';
 import { print, printable } from '../terminal.ts';
 import { type ConnectionFlags, connectAdmin } from './client.ts';
 import { type Command, commandOf, type MethodCommand } from './command.ts';
-import { EXPLANATION_COMMANDS, RECOVERY_COMMANDS, WATCH_ACTIVITY } from './composed-commands.ts';
+import { EXPLAIN, RECOVERY_COMMANDS, WATCH_ACTIVITY } from './composed-commands.ts';
 import { columns, idOf, listOf, printFacts, printMore, printTable, textOf, withoutBlanks } from './output.ts';
 
 const DELIVERY_COLUMNS =
@@ -222,7 +222,7 @@ function showClients(answer: JsonObject): void {
 const COMMANDS: readonly Command[] = [
   ...SERVICE.map(commandOf),
   WATCH_ACTIVITY,
-  ...EXPLANATION_COMMANDS,
+  EXPLAIN,
   ...DELIVERIES.map(commandOf),
   ...RECOVERY_COMMANDS,
   ...[...FEEDS, ...DEAD_LETTERS, ...REFERENCE].map(commandOf),

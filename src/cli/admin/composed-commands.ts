@@ -27,24 +27,21 @@ import { fieldsOf, methodNamed, optionsOf, requestOf } from './request.ts';
 
 const FIELDS = fieldsOf(methodNamed('ExplainProperty').input, []);
 
-export const EXPLANATION_COMMANDS: readonly Command[] = [
-  {
-    words: 'explain',
-    args: '[SEARCH] [PROPERTY|URL]',
-    summary: 'explains why a property does or does not satisfy a search, and what was sent',
-    details:
-      'With --client instead of SEARCH, explains every search of the client that the property satisfies. ' +
-      'URL is the address of one of its adverts on the portal.',
-    options: {
-      ...optionsOf(FIELDS),
-      client: valued('ID|NAME', 'explain each search of the client that the property satisfies'),
-      limit: valued('N', 'with --client, the maximum number of searches; default 20'),
-    },
-    example: 'vigie admin explain --client Acme https://portal.example/annonce/7',
-    run: (client, input) =>
-      input.text('client') === '' ? explainSearch(client, input) : explainToClient(client, input),
+export const EXPLAIN: Command = {
+  words: 'explain',
+  args: '[SEARCH] [PROPERTY|URL]',
+  summary: 'explains why a property does or does not satisfy a search, and what was sent',
+  details:
+    'With --client instead of SEARCH, explains every search of the client that the property satisfies. ' +
+    'URL is the address of one of its adverts on the portal.',
+  options: {
+    ...optionsOf(FIELDS),
+    client: valued('ID|NAME', 'explain each search of the client that the property satisfies'),
+    limit: valued('N', 'with --client, the maximum number of searches; default 20'),
   },
-];
+  example: 'vigie admin explain --client Acme https://portal.example/annonce/7',
+  run: (client, input) => (input.text('client') === '' ? explainSearch(client, input) : explainToClient(client, input)),
+};
 
 async function explainToClient(client: AdminClient, input: Input): Promise<void> {
   if (input.args.length > 1) throw new UsageError('--client replaces SEARCH. Leave SEARCH out.');

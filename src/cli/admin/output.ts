@@ -82,21 +82,16 @@ export function listOf(value: JsonValue | undefined): readonly JsonObject[] {
 
 /** Removes empty members (null, `[]`, objects of such) from JSON; `anything` if none is left. Keeps other text. */
 export function withoutBlanks(text: string): string {
+  function kept(this: unknown, _name: string, member: unknown): unknown {
+    const isBlank = member === null || (typeof member === 'object' && Object.keys(member).length === 0);
+    // An item keeps its position in its list.
+    return isBlank && !Array.isArray(this) ? undefined : member;
+  }
   try {
-    return JSON.stringify(pruned(JSON.parse(text))) ?? 'anything';
+    return JSON.stringify(JSON.parse(text, kept)) ?? 'anything';
   } catch {
     return text;
   }
-}
-
-function pruned(value: unknown): unknown {
-  if (value === null || (Array.isArray(value) && value.length === 0)) return undefined;
-  if (Array.isArray(value) || typeof value !== 'object') return value;
-  const members = Object.entries(value).flatMap(([name, member]) => {
-    const kept = pruned(member);
-    return kept === undefined ? [] : [[name, kept] as const];
-  });
-  return members.length === 0 ? undefined : Object.fromEntries(members);
 }
 
 function short(value: JsonValue | undefined): string {

@@ -15,7 +15,7 @@ import {
   type JsonValue,
   ScalarType,
 } from '@bufbuild/protobuf';
-import { type FileDescriptorProto, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
+import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 import { urlKeyOf } from '../../engine/domain/endpoint.ts';
 import { parseUuid } from '../../engine/domain/ids.ts';
 import { flag, type Input, type Option, type Options, UsageError, valued } from '../command.ts';
@@ -166,19 +166,7 @@ export function commentOf(desc: DescMethod | DescField): string {
     desc.kind === 'rpc'
       ? [SERVICES, proto.service.indexOf(desc.parent.proto), MEMBERS, desc.parent.proto.method.indexOf(desc.proto)]
       : [MESSAGES, proto.messageType.indexOf(desc.parent.proto), MEMBERS, desc.parent.proto.field.indexOf(desc.proto)];
-  return commentAt(proto, path.join('.'));
-}
-
-/** Comments by the path of their element. Cached, because a file has a thousand and a command needs many of them. */
-const commentsByFile = new Map<FileDescriptorProto, ReadonlyMap<string, string>>();
-
-function commentAt(file: FileDescriptorProto, path: string): string {
-  const comments = commentsByFile.get(file) ?? readComments(file);
-  commentsByFile.set(file, comments);
-  return (comments.get(path) ?? '').replaceAll(/\s+/g, ' ').trim();
-}
-
-function readComments({ sourceCodeInfo }: FileDescriptorProto): ReadonlyMap<string, string> {
-  const locations = (sourceCodeInfo?.location ?? []).filter(({ leadingComments }) => leadingComments !== '');
-  return new Map(locations.map(({ path, leadingComments }) => [path.join('.'), leadingComments]));
+  const wanted = path.join('.');
+  const location = proto.sourceCodeInfo?.location.find((each) => each.path.join('.') === wanted);
+  return (location?.leadingComments ?? '').replaceAll(/\s+/g, ' ').trim();
 }

@@ -23,27 +23,18 @@ export interface Recording {
   readonly messages: readonly RecordedMessage[];
 }
 
-/** Ready for `JSON.stringify`. */
-export interface PlayedMessage {
-  readonly kind: 'upsert' | 'expire';
-  readonly crawledAt: string;
-  readonly property: { readonly uuid: Uuid };
-  readonly advert: { readonly uuid: Uuid; readonly price?: number };
-}
-
-export interface Played {
-  readonly message: PlayedMessage;
-  /** The first title that was published for the property. */
-  readonly title: string;
-}
+export type Played = ReturnType<typeof play> extends Generator<infer One> ? One : never;
 
 export async function readRecording(): Promise<Recording> {
   const packed = await readFile(new URL('market.json.br', import.meta.url));
   return JSON.parse(String(await promisify(brotliDecompress)(packed))) as Recording;
 }
 
-/** Plays the recording without end. Calls `now` for each message. */
-export function* play({ messages }: Recording, now: () => Date): Generator<Played, never> {
+/**
+ * Plays the recording without end. Calls `now` for each message. `title` is the first one that was published for the
+ * property; `message` is ready for `JSON.stringify`.
+ */
+export function* play({ messages }: Recording, now: () => Date) {
   const offered = new Map<number, { readonly since: Date; readonly title: string }>();
   for (;;) {
     for (const { kind, isNew, property, advert } of messages) {

@@ -3,6 +3,7 @@
 import { once } from 'node:events';
 import { createServer as createHttpServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo, Server, Socket } from 'node:net';
+import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { Webhook } from 'standardwebhooks';
 import { type Config, readConfig } from '../../config.ts';
@@ -61,7 +62,7 @@ export async function setUpDemo(setUp: SetUp) {
   const key = await onDatabase(service.databaseUrl, demoKey);
   await replaceSearches(service, key, setUp);
   step('importing points of interest');
-  await onDatabase(service.databaseUrl, (database) => replacePointSource(database, 'sample', inOneBatch(points)));
+  await onDatabase(service.databaseUrl, (database) => replacePointSource(database, 'sample', Readable.from([points])));
   step('ready');
   return { service, broker, key, dataDir };
 }
@@ -98,10 +99,6 @@ function freePort({ host, port }: { readonly host: string; readonly port: number
 async function demoKey(database: Database): Promise<string> {
   const client = (await findClientByName(database, 'demo')) ?? (await createClient(database, { name: 'demo' }));
   return (await createApiKey(database, client.id, 'demonstration')).key;
-}
-
-async function* inOneBatch<T>(all: readonly T[]): AsyncGenerator<readonly T[]> {
-  yield all;
 }
 
 /** Replaces the searches of an earlier demonstration, whose receiver no longer runs. */

@@ -186,13 +186,14 @@ export async function* readJsonValues(file: ImportFile, path: string): AsyncGene
   };
   parser.onValue = ({ value }) => void found.push(value);
   try {
-    let isFirst = true;
+    // Also removes a byte order mark.
+    const decoder = new TextDecoder();
     for await (const chunk of file.chunks) {
       valueBytes += chunk.length;
       if (valueBytes > VALUE_BYTES_MAX) throw new Error(`an entry has more than ${VALUE_BYTES_MAX} bytes`);
-      const bytes = isFirst ? withoutByteOrderMark(chunk) : chunk;
-      parser.write(isSequence ? withoutSeparators(bytes) : bytes);
-      isFirst = false;
+      const text = decoder.decode(chunk, { stream: true });
+      // In a JSON string, separators are always escaped (RFC 8259, section 7).
+      parser.write(isSequence ? text.replaceAll(RECORD_SEPARATOR, ' ') : text);
       yield* found.splice(0);
     }
     if (!parser.isEnded) parser.end();
@@ -200,13 +201,4 @@ export async function* readJsonValues(file: ImportFile, path: string): AsyncGene
   } catch (error) {
     throw asImportFileError(file.path, error);
   }
-}
-
-/** Replaces record separators with spaces. In a JSON string they are always escaped (RFC 8259, section 7). */
-function withoutSeparators(chunk: Buffer): Buffer {
-  return chunk.map((byte) => (byte === 0x1e ? 0x20 : byte)) as Buffer;
-}
-
-function withoutByteOrderMark(chunk: Buffer): Buffer {
-  return chunk[0] === 0xef && chunk[1] === 0xbb && chunk[2] === 0xbf ? chunk.subarray(3) : chunk;
 }

@@ -35,7 +35,7 @@ export function facilitiesOf(amenity: string | undefined): readonly Facility[] {
 }
 
 /** Trims the name and makes it storable; null if nothing remains. */
-export function tidyName(name: string | undefined): string | null {
+function tidyName(name: string | undefined): string | null {
   const tidy = storable((name ?? '').slice(0, VALUE_LENGTH_MAX))
     .trim()
     .slice(0, NAME_LENGTH_MAX);

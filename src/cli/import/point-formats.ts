@@ -1,12 +1,6 @@
 /** The file formats of points of interest, which differ in their first bytes. */
 
-import {
-  FACILITIES,
-  type Facility,
-  type PointAttributes,
-  type PointOfInterest,
-  type SchoolType,
-} from '../../engine/domain/point-of-interest.ts';
+import { FACILITIES, type Facility, type PointOfInterest } from '../../engine/domain/point-of-interest.ts';
 import { foldText } from '../../engine/domain/text.ts';
 import {
   type CsvRow,
@@ -19,7 +13,7 @@ import {
   readCsvRows,
   readJsonValues,
 } from './import-file.ts';
-import { describeTags, facilitiesOf, type Tags, tidyName } from './osm-tags.ts';
+import { describeTags, facilitiesOf, type Tags } from './osm-tags.ts';
 
 export const POINT_FORMATS = ['geojson', 'geojson-seq', 'annuaire-education'] as const;
 export type PointFormat = (typeof POINT_FORMATS)[number];
@@ -129,19 +123,9 @@ const DIRECTORY_COLUMNS = ['nom_etablissement', 'type_etablissement', 'latitude'
 async function* readEducationDirectory(file: ImportFile, tally: ImportTally): AsyncGenerator<PointOfInterest> {
   for await (const row of readCsvRows(file, DIRECTORY_COLUMNS)) {
     tally.read++;
-    const school = schoolOf(row, tally);
-    if (school !== null) yield school;
+    const [lat, lon] = [coordinate(row.latitude), coordinate(row.longitude)];
+    yield* pointsOf(schoolTags(row), lat === null || lon === null ? null : { lat, lon }, tally);
   }
-}
-
-function schoolOf(row: CsvRow, tally: ImportTally): PointOfInterest | null {
-  const lat = coordinate(row.latitude);
-  const lon = coordinate(row.longitude);
-  if (lat === null || lon === null || Math.abs(lat) > 90 || Math.abs(lon) > 180) {
-    skip(tally, lat === null || lon === null ? 'no coordinates' : 'coordinates out of range');
-    return null;
-  }
-  return { facility: 'school', lat, lon, name: tidyName(row.nom_etablissement), attributes: attributesOf(row) };
 }
 
 function coordinate(text: string | undefined): number | null {
@@ -149,33 +133,17 @@ function coordinate(text: string | undefined): number | null {
   return Number.isFinite(number) ? number : null;
 }
 
-function attributesOf(row: CsvRow): PointAttributes {
-  const schoolType = schoolTypeOf(row);
+/** An EREA teaches both stages of secondary school. */
+function schoolTags(row: CsvRow): Tags {
+  const kind = foldText(row.type_etablissement ?? '');
   const status = foldText(row.statut_public_prive ?? '');
+  const stages = [row.ecole_maternelle === '1' && 'maternelle', row.ecole_elementaire === '1' && 'élémentaire'];
   return {
-    ...(schoolType === null ? {} : { schoolType }),
-    ...(status === 'public' ? { operatorType: 'public' } : status === 'prive' ? { operatorType: 'private' } : {}),
+    amenity: 'school',
+    name: row.nom_etablissement ?? '',
+    schoolType: kind === 'ecole' ? stages.filter(Boolean).join(' ') : kind === 'erea' ? 'secondaire' : kind,
+    operatorType: status === 'prive' ? 'private' : status,
   };
-}
-
-/** An EREA teaches both stages of secondary school. Other kinds of establishment have no type. */
-function schoolTypeOf(row: CsvRow): SchoolType | null {
-  switch (foldText(row.type_etablissement ?? '')) {
-    case 'ecole': {
-      const isNursery = row.ecole_maternelle === '1';
-      const isElementary = row.ecole_elementaire === '1';
-      if (isNursery && isElementary) return 'primaire';
-      return isNursery ? 'maternelle' : isElementary ? 'élémentaire' : null;
-    }
-    case 'college':
-      return 'collège';
-    case 'lycee':
-      return 'lycée';
-    case 'erea':
-      return 'secondaire';
-    default:
-      return null;
-  }
 }
 
 /**
@@ -186,23 +154,23 @@ function schoolTypeOf(row: CsvRow): SchoolType | null {
 async function* readFeatures(file: ImportFile, path: string, tally: ImportTally): AsyncGenerator<PointOfInterest> {
   for await (const feature of readJsonValues(file, path)) {
     tally.read++;
-    yield* pointsOf(feature, tally);
+    const { properties, geometry } = record(feature);
+    yield* pointsOf(tagsOf(properties), boxCentre(positionsOf(geometry)), tally);
   }
 }
 
-function pointsOf(feature: unknown, tally: ImportTally): readonly PointOfInterest[] {
-  const { properties, geometry } = record(feature);
-  const described = describeTags(tagsOf(properties));
+/** A point for each facility of the place. */
+function pointsOf(tags: Tags, place: Place | null, tally: ImportTally): readonly PointOfInterest[] {
+  const described = describeTags(tags);
   if (described.length === 0) {
     skip(tally, 'another kind of place');
     return [];
   }
-  const centre = boxCentre(positionsOf(geometry));
-  if (centre === null || !(Math.abs(centre.lat) <= 90 && Math.abs(centre.lon) <= 180)) {
-    skip(tally, centre === null ? 'no coordinates' : 'coordinates out of range');
+  if (place === null || !(Math.abs(place.lat) <= 90 && Math.abs(place.lon) <= 180)) {
+    skip(tally, place === null ? 'no coordinates' : 'coordinates out of range');
     return [];
   }
-  return described.map((one) => ({ ...one, ...centre }));
+  return described.map((one) => ({ ...one, ...place }));
 }
 
 function record(value: unknown): Readonly<Record<string, unknown>> {

@@ -46,8 +46,9 @@ export async function importSearches(
   ignored: readonly string[],
   stopping: AbortSignal,
 ): Promise<void> {
-  const documents = documentsOf(await readFile(path, 'utf8').catch((error) => Promise.reject(cannotRead(path, error))));
-  if (documents === null)
+  const text = await readFile(path, 'utf8').catch((error) => Promise.reject(cannotRead(path, error)));
+  const documents = parsed(text).flatMap(searchesIn);
+  if (documents.length === 0)
     throw new CommandError(`${path} contains no searches. Name a file with answers to GET /searches, as JSON.`);
   const client = (await findClientByName(database, clientName)) ?? (await createClient(database, { name: clientName }));
   const sources = { database, reference: await loadReference(), settings: config };
@@ -82,12 +83,7 @@ export async function importSearches(
   if (counts.lines > 0) process.exitCode = NOT_TAKEN;
 }
 
-/** Returns the searches in a page, a list of pages, or one page per line; null if there are none. */
-function documentsOf(text: string): readonly Document[] | null {
-  const documents = parsed(text).flatMap(searchesIn);
-  return documents.length === 0 ? null : documents;
-}
-
+/** A page, a list of pages, or one page per line. */
 function parsed(text: string): readonly unknown[] {
   try {
     return [JSON.parse(text)];

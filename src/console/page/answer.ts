@@ -3,7 +3,7 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { useModel } from './model-context.ts';
 import { useValue } from './observable.ts';
-import { messageOf, Unreachable } from './rest.ts';
+import { messageOf, type Query, Unreachable } from './rest.ts';
 import { useWords } from './words/language.ts';
 
 export interface Requested<Value> {
@@ -67,6 +67,12 @@ export function useAnswer<Value>(
     if (isLive && isLost.current) again();
   }, [isLive]);
   return { ...state, again };
+}
+
+/** Reads a resource of the service. When one of `renewals` changes, it is read again after the pending request. */
+export function useRead<Body>(path: string, query: Query = {}, renewals: readonly unknown[] = []): Requested<Body> {
+  const { rest } = useModel();
+  return useAnswer((signal) => rest.read<Body>(path, query, signal), [path, JSON.stringify(query)], renewals);
 }
 
 /** The action of a button. One runs at a time; its error stays visible until the next try. */

@@ -10,8 +10,7 @@ import type { Collection, LocationDocument, PublisherNameDocument } from './docu
 import { useModel } from './model-context.ts';
 import { pause } from './now.ts';
 import { Refusal, Unreachable } from './rest.ts';
-import type { Words } from './words/language.ts';
-import { useWords } from './words/language.ts';
+import { useWords, type Words } from './words/language.ts';
 
 const SHOWN_MAX = 8;
 const TYPING_MS = 150;

@@ -1,7 +1,8 @@
-/** Controls of forms, with their labels: text, a choice, chips, a check box. */
+/** Controls of forms, with their labels: text, a choice, chips, a check box, a button that removes an entry. */
 
 import type { ComponentChildren } from 'preact';
 import { Field, type FieldProps } from './elements.tsx';
+import { useWords } from './words/language.ts';
 
 type Labelled = Omit<FieldProps, 'children'>;
 
@@ -61,7 +62,7 @@ export function SelectField({ label, hint, violation, ...select }: Labelled & Se
 
 interface ChipsProps<Value extends string> {
   readonly label: string;
-  readonly choices: Choices<Value>;
+  readonly choices: readonly (readonly [value: Value, text: ComponentChildren])[];
   readonly chosen: readonly Value[];
   onPress(value: Value): void;
 }
@@ -110,5 +111,27 @@ export function Check({ children, onChange, ...input }: CheckProps) {
       <input type="checkbox" {...input} onChange={({ currentTarget }) => onChange(currentTarget.checked)} />
       {children}
     </label>
+  );
+}
+
+interface SearchInputProps {
+  readonly label: string;
+  readonly name?: string;
+  readonly value: string;
+  onText(text: string): void;
+}
+
+/** Has its label as a placeholder. */
+export function SearchInput({ label, onText, ...input }: SearchInputProps) {
+  const labels = { 'aria-label': label, placeholder: label };
+  return <input type="search" {...labels} {...input} onInput={({ currentTarget }) => onText(currentTarget.value)} />;
+}
+
+export function RemoveButton({ what, onRemove }: { readonly what: string; onRemove(): void }) {
+  const words = useWords();
+  return (
+    <button type="button" class="quiet" aria-label={words.removeOne(what)} onClick={onRemove}>
+      ×
+    </button>
   );
 }

@@ -76,7 +76,6 @@ export function Fold({ title, isNeeded, children }: FoldProps) {
 const PATHS = {
   yes: 'M3 8.5l3.5 3.5L13 4.5',
   no: 'M4 4l8 8M12 4l-8 8',
-  to: 'M2 8h11M9 4l4 4-4 4',
   back: 'M14 8H3M7 4L3 8l4 4',
 };
 
@@ -122,39 +121,41 @@ export function Empty({ title, children }: { readonly title: string; readonly ch
   );
 }
 
-export interface ConfirmationProps {
+interface ConfirmedButtonProps {
+  readonly label: string;
   readonly question: string;
-  readonly confirm: string;
+  readonly class: string;
+  readonly disabled: boolean;
   onConfirm(): void;
-  onLeave(): void;
 }
 
-/** The browser's own dialog: it keeps the focus, and Escape closes it. */
-export function Confirmation({ question, confirm, onConfirm, onLeave }: ConfirmationProps) {
+/** Asks before its action, in the browser's own dialog: it keeps the focus and returns it, and Escape closes it. */
+export function ConfirmedButton({ label, question, onConfirm, ...button }: ConfirmedButtonProps) {
   const words = useWords();
   const dialog = useRef<HTMLDialogElement>(null);
   const title = useId();
-  const isLeft = useRef(false);
-  // Without a delay, because the close event comes later, perhaps when another dialog is open.
-  const leave = (): void => {
-    if (isLeft.current) return;
-    isLeft.current = true;
-    dialog.current?.close();
-    onLeave();
+  const close = (): void => dialog.current?.close();
+  const confirm = (): void => {
+    close();
+    onConfirm();
   };
-  useEffect(() => dialog.current?.showModal(), []);
   return (
-    <dialog ref={dialog} aria-labelledby={title} onCancel={leave} onClose={leave}>
-      <p id={title}>{question}</p>
-      <div class="actions">
-        <button type="button" onClick={leave}>
-          {words.cancel}
-        </button>
-        <button type="button" class="danger" onClick={onConfirm}>
-          {confirm}
-        </button>
-      </div>
-    </dialog>
+    <>
+      <button type="button" {...button} onClick={() => dialog.current?.showModal()}>
+        {label}
+      </button>
+      <dialog ref={dialog} aria-labelledby={title}>
+        <p id={title}>{question}</p>
+        <div class="actions">
+          <button type="button" onClick={close}>
+            {words.cancel}
+          </button>
+          <button type="button" class="danger" onClick={confirm}>
+            {label}
+          </button>
+        </div>
+      </dialog>
+    </>
   );
 }
 

@@ -1,7 +1,7 @@
 /** The filters and order of map and list, and the properties at a clicked point of the map. */
 
 import { folded } from './folded.ts';
-import { type Dot, kindOf, type PinKind } from './map/pin-painter.ts';
+import { type Dot, kindOf, PIN_KINDS, type PinKind } from './map/pin-painter.ts';
 import type { AreaShape } from './map/search-areas.ts';
 import { observable } from './observable.ts';
 import type { Pin } from './pins.ts';
@@ -12,7 +12,7 @@ export type ResultOrder = (typeof RESULT_ORDERS)[number];
 export interface Filters {
   /** IRI; null for all searches. */
   readonly search: string | null;
-  readonly hidden: ReadonlySet<PinKind>;
+  readonly kinds: readonly PinKind[];
   readonly order: ResultOrder;
   /**
    * For one search the service searches title and description; for all searches the page searches title and location.
@@ -22,7 +22,7 @@ export interface Filters {
   readonly mark: Pin['mark'];
 }
 
-export const filters = observable<Filters>({ search: null, hidden: new Set(), order: 'newest', text: '', mark: null });
+export const filters = observable<Filters>({ search: null, kinds: PIN_KINDS, order: 'newest', text: '', mark: null });
 
 const DAY_MS = 86_400_000;
 
@@ -37,8 +37,8 @@ export function filtered(pins: readonly Pin[], chosen: Filters, days: number | n
   return shownKinds(pins, chosen).filter((pin) => pin.createdAtMs >= since && (chosen.text === '' || hasWords(pin)));
 }
 
-export function shownKinds(pins: readonly Pin[], { hidden }: Filters): readonly Pin[] {
-  return pins.filter((pin) => !hidden.has(kindOf(pin)));
+export function shownKinds(pins: readonly Pin[], { kinds }: Filters): readonly Pin[] {
+  return pins.filter((pin) => kinds.includes(kindOf(pin)));
 }
 
 /** Places and previewed properties of the edited search; null if none is edited. */

@@ -9,7 +9,7 @@ import { type Filters, filters, type ResultOrder } from './filters.ts';
 import { pause } from './now.ts';
 import { type Observable, observable } from './observable.ts';
 import { type Pin, pinOf } from './pins.ts';
-import { type Query, Refusal, type Rest } from './rest.ts';
+import { type Query, Refusal, type Rest, tolerant } from './rest.ts';
 
 export interface FoundList {
   readonly search: string;
@@ -43,14 +43,10 @@ const ORDERS: Readonly<Record<ResultOrder, Query>> = {
   surface: { 'order[surface]': 'desc' },
 };
 
-/** Retries until there is an answer; resolves with null when the signal is aborted. */
-type Persevere = <Done>(signal: AbortSignal, work: () => Promise<Done>) => Promise<Done | null>;
-
 /** Null while no search is chosen. `onVisit` gets a search whose results are shown without filters. */
 export function createFoundList(
   rest: Rest,
   signal: AbortSignal,
-  persevere: Persevere,
   onVisit: (search: string) => Promise<void>,
 ): Observable<FoundList | null> {
   const list = observable<FoundList | null>(null);
@@ -65,7 +61,7 @@ export function createFoundList(
     if (search === null) return list.set(null);
     const until = AbortSignal.any([signal, showing.signal]);
     const visit = (): Promise<void> => (text === '' && mark === null ? onVisit(search) : Promise.resolve());
-    followSearch({ search, query, list, until, persevere, rest, visit, reload: () => reload(filters.get()) });
+    followSearch({ search, query, list, until, rest, visit, reload: () => reload(filters.get()) });
   };
   const reload = (chosen: Filters): void => {
     list.set(null);
@@ -84,20 +80,19 @@ interface Following {
   readonly query: Query;
   readonly list: Observable<FoundList | null>;
   readonly until: AbortSignal;
-  readonly persevere: Persevere;
   readonly rest: Rest;
   visit(): Promise<void>;
   reload(): void;
 }
 
-function followSearch({ search, query, list, until, persevere, rest, visit, reload }: Following): void {
+function followSearch({ search, query, list, until, rest, visit, reload }: Following): void {
   let pages = 0;
   const set = (change: Partial<FoundList>): void => {
     const before = list.get();
     if (before !== null && !until.aborted) list.set({ ...before, ...change });
   };
   const readPage = (requested: Query): Promise<FoundPage | null> =>
-    persevere(until, () =>
+    tolerant(until, () =>
       rest.read<FoundPage>(`${search}/properties`, { ...requested, itemsPerPage: PER_PAGE }, until),
     );
   const readOn = async (): Promise<void> => {
@@ -114,46 +109,37 @@ function followSearch({ search, query, list, until, persevere, rest, visit, relo
     set({ isReading: false });
   };
   const lookAgain = async (): Promise<void> => {
-    const read = await readPage({ ...query, ...NO_ORDER, ...ORDERS.newest });
+    const { text = null, mark = null } = query;
+    const read = await readPage({ ...ORDERS.newest, text, mark });
     const present = list.get();
     if (read === null || present === null) return;
-    const newest = pinsOf(search, read['hydra:member']);
-    const known = new Set(present.pins.map(({ property }) => property));
-    const fresh = newest.filter(({ property }) => !known.has(property));
-    set({
-      pins: merged(
-        present.pins,
-        newest.filter(({ property }) => known.has(property)),
-      ),
-      fresh,
-      total: read['hydra:totalItems'],
-    });
-    if (present.pins.length === 0 && fresh.length > 0) reload();
+    const newest = new Map(pinsOf(search, read['hydra:member']).map((pin) => [pin.property, pin]));
+    const pins = present.pins.map((pin) => newest.get(pin.property) ?? pin);
+    for (const { property } of pins) newest.delete(property);
+    set({ pins, fresh: [...newest.values()], total: read['hydra:totalItems'] });
+    if (pins.length === 0 && newest.size > 0) reload();
   };
   const follow = async (): Promise<void> => {
     await readOn();
-    await persevere(until, visit);
+    await tolerant(until, visit);
     while (!until.aborted) {
       await pause(AGAIN_MS, until);
       if (!until.aborted) await lookAgain();
     }
   };
-  const tolerant = (work: Promise<void>): void => untilGone(work, () => set({ isReading: false }));
+  const start = (work: Promise<void>): void =>
+    void work.catch((error: unknown) => {
+      // The search has been deleted.
+      if (!(error instanceof Refusal)) throw error;
+      set({ isReading: false });
+    });
   const more = (): void => {
     const { isReading, pins, total } = list.get() ?? { isReading: true, pins: [], total: 0 };
-    if (!isReading && pins.length < total) tolerant(readOn());
+    if (!isReading && pins.length < total) start(readOn());
   };
   const putMark: FoundList['putMark'] = (property, mark) => set(withMark(list.get(), query.mark, { property, mark }));
   list.set({ search, query, ...EMPTY, isReading: true, more, showFresh: reload, putMark });
-  tolerant(follow());
-}
-
-function untilGone(work: Promise<void>, onGone: () => void): void {
-  void work.catch((error: unknown) => {
-    // The search has been deleted.
-    if (!(error instanceof Refusal)) throw error;
-    onGone();
-  });
+  start(follow());
 }
 
 const EMPTY = { pins: [], fresh: [], total: 0, isEstimated: false };
@@ -170,10 +156,6 @@ function withMark(
   const left = pins.flatMap(marked);
   return { pins: left, fresh: fresh.flatMap(marked), total: total - pins.length + left.length };
 }
-
-const NO_ORDER: Query = Object.fromEntries(
-  Object.values(ORDERS).flatMap((order) => Object.keys(order).map((name) => [name, null])),
-);
 
 function isSame(some: Query | undefined, other: Query): boolean {
   return JSON.stringify(some) === JSON.stringify(other);

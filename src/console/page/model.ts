@@ -14,10 +14,9 @@ import type {
 } from './documents.ts';
 import { createFoundList } from './found.ts';
 import { type Connection, followFeed } from './live-feed.ts';
-import { pause } from './now.ts';
 import { type Observable, observable } from './observable.ts';
 import { createPinTable, PINS_MAX } from './pins.ts';
-import { type Query, Refusal, type Rest, Unreachable } from './rest.ts';
+import { type Query, Refusal, type Rest, tolerant } from './rest.ts';
 
 export interface SearchTable {
   readonly isLoaded: boolean;
@@ -52,7 +51,7 @@ export function openModel(rest: Rest) {
   const changes = searchChanges(searches, matches.drop);
   const refreshSearches = oneAtATime(() => tolerant(signal, () => changes.readAll(rest, signal)));
   /** The current results of the chosen search; null if none is chosen. */
-  const found = createFoundList(rest, signal, tolerant, async (search) => {
+  const found = createFoundList(rest, signal, async (search) => {
     changes.putSearch(await visited(rest, search, signal));
   });
   const catchUp = (): Promise<unknown> => Promise.all([refreshSearches(), matches.readNew()]);
@@ -262,22 +261,4 @@ function createMatchReader(rest: Rest, signal: AbortSignal) {
       pinsVersion.set(pinsVersion.get() + 1);
     },
   };
-}
-
-const AGAIN_MS = 2_000;
-
-/** Retries while the service is unreachable or busy. Null if the signal is aborted or the key is rejected. */
-async function tolerant<Done>(signal: AbortSignal, work: () => Promise<Done>): Promise<Done | null> {
-  while (!signal.aborted) {
-    try {
-      return await work();
-    } catch (error) {
-      if (signal.aborted || (error instanceof Refusal && error.status === 401)) return null;
-      const passes =
-        error instanceof Unreachable || (error instanceof Refusal && (error.status === 429 || error.status >= 500));
-      if (!passes) throw error;
-      await pause(AGAIN_MS, signal);
-    }
-  }
-  return null;
 }

@@ -11,7 +11,7 @@ import {
   type PropertyMarkDocument,
 } from './documents.ts';
 import { folded } from './folded.ts';
-import { latitudeOf, worldX, worldY } from './map/projection.ts';
+import { worldX, worldY } from './map/projection.ts';
 
 const SHOWN = [
   ...(['title', 'price', 'pricePerMeter', 'surface', 'room', 'floor'] as const),
@@ -118,7 +118,7 @@ export function pinOf({
     matchedAtMs: matchedAt === null ? null : Date.parse(matchedAt),
     mark: mark?.state ?? null,
     x: place === null ? null : worldX(place.lon),
-    y: place === null ? null : worldY(latitudeOf(place.lat)),
+    y: place === null ? null : worldY(place.lat),
   };
 }
 

@@ -3,6 +3,7 @@
  * violations; an unreachable service throws `Unreachable`, and the request may be retried.
  */
 
+import { pause } from './now.ts';
 import { BASE } from './session.ts';
 import { language, type Words } from './words/language.ts';
 
@@ -113,4 +114,22 @@ export function messageOf(error: unknown, words: Pick<Words, 'unreachable'>): st
   if (error instanceof Refusal) return error.message;
   if (error instanceof Unreachable) return words.unreachable;
   throw error;
+}
+
+const AGAIN_MS = 2_000;
+
+/** Retries while the service is unreachable or busy. Null if the signal is aborted or the key is rejected. */
+export async function tolerant<Done>(signal: AbortSignal, work: () => Promise<Done>): Promise<Done | null> {
+  while (!signal.aborted) {
+    try {
+      return await work();
+    } catch (error) {
+      if (signal.aborted || (error instanceof Refusal && error.status === 401)) return null;
+      const passes =
+        error instanceof Unreachable || (error instanceof Refusal && (error.status === 429 || error.status >= 500));
+      if (!passes) throw error;
+      await pause(AGAIN_MS, signal);
+    }
+  }
+  return null;
 }

@@ -18,7 +18,7 @@ interface RangeWords {
   readonly outside: (what: string) => string;
 }
 
-const UNITS: Readonly<Record<Unit, string>> = {
+export const UNITS: Readonly<Record<Unit, string>> = {
   euros: '\u00a0€',
   eurosPerMeter: '\u00a0€/m²',
   meters: '\u00a0m²',

@@ -24,7 +24,6 @@ import {
   freeRecord,
   isPartial,
   type RecordTables,
-  shapesAt,
   writeRecord,
 } from './records/criteria-record.ts';
 import { NumberList } from './records/number-list.ts';
@@ -88,7 +87,6 @@ export class SearchIndex {
   #lastFacts: PropertyFacts | null = null;
   /** Rows that wait for the text of some adverts, by the facts with these adverts: number, conditions and attention. */
   readonly #awaiting = new Map<StatedFacts, number[]>();
-  readonly #readAhead = new ReadAhead(this.#records, this.#addresses, this.#tables);
 
   get size(): number {
     return this.#addresses.size;
@@ -200,14 +198,12 @@ export class SearchIndex {
     const { integers } = this.#rows.memory;
     const { lat, lon } = view.facts;
     const end = (CHECK_ANSWERS >> 2) + CHECK_INTEGERS * (integers[CHECK_COUNT >> 2] as number);
-    this.#readAhead.read(integers, CHECK_ANSWERS >> 2, end, lat ?? 0, lon ?? 0);
-    let exactChecks = 0;
     for (let at = CHECK_ANSWERS >> 2; at < end; at += CHECK_INTEGERS) {
       const number = integers[at] as SearchNumber;
       const attention = integers[at + 2] as number;
       let source = integers[at + 1] as number;
       if ((attention & EXACT_BITS) !== 0) {
-        const address = this.#readAhead.recordAt(exactChecks++);
+        const address = isOfRecord(attention) ? source : (this.#addresses.get(number) as number);
         const others = isOfRecord(attention) ? undefined : this.#others.get(number);
         if (others !== undefined) {
           for (const one of [address, ...others]) this.#checkRecord(number, one, view);
@@ -275,74 +271,3 @@ export class SearchIndex {
 
 /** The attention bits of rows that are decided by their record. */
 const EXACT_BITS = OPEN_ROW | NEEDS_EXACT_CHECK;
-
-/**
- * Prefetches what the checks of a property's rows will read. A check reads a record and then an expression or polygons.
- * Each address is known only after the previous read, and may be anywhere in hundreds of megabytes. A loop that
- * performs one step of all checks lets the processor load many of them at once.
- */
-class ReadAhead {
-  readonly #records: RecordArena;
-  readonly #addresses: SearchAddresses;
-  readonly #tables: RecordTables;
-  #recordList = new Int32Array(1024);
-  #shapeList = new Int32Array(1024);
-  /** The prefetched values are stored here, so that the reads are not optimised away. */
-  touched = 0;
-
-  constructor(records: RecordArena, addresses: SearchAddresses, tables: RecordTables) {
-    this.#records = records;
-    this.#addresses = addresses;
-    this.#tables = tables;
-  }
-
-  /** The record of a row with one of the `EXACT_BITS`, by the position of the row among these rows. */
-  recordAt(position: number): number {
-    return this.#recordList[position] as number;
-  }
-
-  /** `start` and `end` are the range of the rows to check, with `CHECK_INTEGERS` integers each. */
-  read(integers: Int32Array, start: number, end: number, lat: number, lon: number): void {
-    const { expressions, shapes: allShapes, conditions } = this.#tables;
-    this.#makeRoom((end - start) / CHECK_INTEGERS);
-    let records = 0;
-    let shapes = 0;
-    let touched = 0;
-    for (let at = start; at < end; at += CHECK_INTEGERS) {
-      const attention = integers[at + 2] as number;
-      const source = integers[at + 1] as number;
-      if ((attention & EXACT_BITS) !== 0) {
-        const number = integers[at] as SearchNumber;
-        this.#recordList[records++] = isOfRecord(attention) ? source : (this.#addresses.get(number) as number);
-      } else if ((attention & NEEDS_SHAPE_CHECK) !== 0) {
-        this.#shapeList[shapes++] = source;
-      } else if ((attention & NEEDS_TEXT_CHECK) !== 0) {
-        touched ^= expressions.touch(source);
-      } else if ((attention & NEEDS_CONDITION_CHECK) !== 0) {
-        touched ^= conditions.touch(source);
-      }
-    }
-    for (let i = 0; i < records; i++) {
-      const address = this.#recordList[i] as number;
-      touched ^= this.#records.touch(address) ^ this.#records.touchSecondLine(address);
-    }
-    for (let i = 0; i < shapes; i++) touched ^= allShapes.touch(this.#shapeList[i] as number);
-    for (let i = 0; i < records; i++) {
-      const record = this.#recordList[i] as number;
-      const own = conditionsAt(record, this.#records);
-      if (own !== 0) touched ^= conditions.touch(own);
-      const address = shapesAt(record, this.#records);
-      if (address === 0) continue;
-      this.#shapeList[shapes++] = address;
-      touched ^= allShapes.touch(address);
-    }
-    for (let i = 0; i < shapes; i++) touched ^= allShapes.touchCell(this.#shapeList[i] as number, lat, lon);
-    this.touched = touched;
-  }
-
-  #makeRoom(rowCount: number): void {
-    if (2 * rowCount <= this.#recordList.length) return;
-    this.#recordList = new Int32Array(4 * rowCount);
-    this.#shapeList = new Int32Array(4 * rowCount);
-  }
-}

@@ -1,11 +1,12 @@
 /**
  * Generates the console's types of REST answers from the schemas that OpenAPI publishes, and the lists of criteria,
- * flags, event kinds and code samples that the console shows. `--check` compares the files instead of writing them.
+ * flags and code samples that the console shows. `--check` compares the files instead of writing them.
  */
 
 import { readFile, writeFile } from 'node:fs/promises';
-import { ENERGY_CATEGORIES, EVENT_KINDS } from '../../engine/domain/codes.ts';
+import { ENERGY_CATEGORIES } from '../../engine/domain/codes.ts';
 import { ASKED_CRITERIA, plainCriteria } from '../../engine/domain/criterion-table.ts';
+import { UNITS } from '../../engine/domain/criterion-words.ts';
 import { FEATURE_VOCABULARY } from '../../engine/domain/feature-vocabulary.ts';
 import { FEATURE_NAMES } from '../../engine/domain/features.ts';
 import { eachFlag, PROPERTY_FLAGS } from '../../engine/domain/property-flags.ts';
@@ -47,8 +48,7 @@ function membersOf({ properties = {}, required = [] }: Described): string {
 }
 
 const LISTS = {
-  EVENT_KINDS,
-  RANGE_CRITERIA: plainCriteria('range').map(({ name }) => name),
+  RANGE_UNITS: Object.fromEntries(plainCriteria('range').map(({ name, words }) => [name, UNITS[words.unit].trim()])),
   RANGE_MEMBERS: plainCriteria('range').flatMap(({ minName, maxName }) => [minName ?? [], maxName].flat()),
   LETTER_MEMBERS: plainCriteria('letters').map(({ memberName }) => memberName),
   ENERGY_CATEGORIES,

@@ -6,7 +6,13 @@ import { type ComponentChildren, Fragment } from 'preact';
 import { Completion, PUBLISHERS } from '../completion.tsx';
 import { Check, Chips, type Choices, ManyChips, SelectField } from '../controls.tsx';
 import { Fold, Violation } from '../elements.tsx';
-import { ENERGY_CATEGORIES, FLAG_CRITERIA, LETTER_MEMBERS, RANGE_MEMBERS } from '../generated/documents.ts';
+import {
+  ENERGY_CATEGORIES,
+  FLAG_CRITERIA,
+  LETTER_MEMBERS,
+  RANGE_MEMBERS,
+  RANGE_UNITS,
+} from '../generated/documents.ts';
 import { useModel } from '../model-context.ts';
 import { useValue } from '../observable.ts';
 import { useWords } from '../words/language.ts';
@@ -222,21 +228,6 @@ function OrMissing({ draft, change, criterion }: FieldsProps & { readonly criter
   );
 }
 
-const UNITS: Readonly<Record<RangeCriterion, string>> = {
-  budget: '€',
-  advertPrice: '€',
-  pricePerMeter: '€/m²',
-  marketDifference: '%',
-  surface: 'm²',
-  landSurface: 'm²',
-  room: '',
-  bedroom: '',
-  floor: '',
-  constructionYear: '',
-  condominiumFees: '€',
-  rentalCharges: '€',
-};
-
 function Flag(props: FieldsProps & { readonly member: FlagMember }) {
   const { draft, change, violations, member } = props;
   const words = useWords();
@@ -274,7 +265,8 @@ function membersOf(names: readonly RangeCriterion[]): readonly RangeMember[] {
 
 function Range({ name, ...fields }: FieldsProps & { readonly name: RangeCriterion }) {
   const words = useWords();
-  const title = `${words.members[name]}${UNITS[name] === '' ? '' : ` (${UNITS[name]})`}`;
+  const unit = RANGE_UNITS[name];
+  const title = `${words.members[name]}${unit && ` (${unit})`}`;
   const home = HOME_CRITERIA.find((criterion) => criterion === name);
   return (
     <>

@@ -6,8 +6,8 @@ import {
   FEATURE_LABELS,
   FLAG_CRITERIA,
   LETTER_MEMBERS,
-  type RANGE_CRITERIA,
   RANGE_MEMBERS,
+  type RANGE_UNITS,
   REQUIREMENTS,
 } from '../generated/documents.ts';
 import { type NearbyPoint, pointBody, pointOf } from './nearby-points.ts';
@@ -26,7 +26,7 @@ export interface Word {
   readonly strict: boolean;
 }
 
-export type RangeCriterion = (typeof RANGE_CRITERIA)[number];
+export type RangeCriterion = keyof typeof RANGE_UNITS;
 export type RangeMember = (typeof RANGE_MEMBERS)[number];
 export type FeatureName = keyof typeof FEATURE_LABELS;
 export const FEATURE_NAMES = Object.keys(FEATURE_LABELS) as readonly FeatureName[];

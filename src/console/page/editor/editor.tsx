@@ -3,7 +3,7 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { useAnswer, useMutation } from '../answer.ts';
 import { idOf, type SearchDocument } from '../documents.ts';
-import { Confirmation, Icon, Loading, Problem } from '../elements.tsx';
+import { ConfirmedButton, Icon, Loading, Problem } from '../elements.tsx';
 import type { Model } from '../model.ts';
 import { useModel } from '../model-context.ts';
 import { outlookOf } from '../outlook.tsx';
@@ -185,7 +185,13 @@ function useSaving(props: SaveBarProps) {
   useEffect(() => {
     if (writing.isChanged) setDone(false);
   }, [writing.isChanged]);
-  const send = (work: () => Promise<void>): void => mutation.run(() => reporting(work, onRefused));
+  const send = (work: () => Promise<void>): void =>
+    mutation.run(() =>
+      work().catch((error: unknown) => {
+        if (!(error instanceof Refusal) || error.violations.length === 0) throw error;
+        onRefused(error.violations);
+      }),
+    );
   const create = async (made: Body): Promise<void> => {
     const options = { body: made, headers: { 'Idempotency-Key': newKey(made) } };
     const { body: search } = await model.rest.ask<SearchDocument>('POST', '/searches', options);
@@ -238,16 +244,6 @@ async function removeSeen({ stored, writing, onSaved }: SaveBarProps, model: Mod
   open('searches');
 }
 
-/** Violations of a member are shown at its field. */
-async function reporting(work: () => Promise<void>, onRefused: SaveBarProps['onRefused']): Promise<void> {
-  try {
-    await work();
-  } catch (error) {
-    if (!(error instanceof Refusal) || error.violations.length === 0) throw error;
-    onRefused(error.violations);
-  }
-}
-
 /** Returns the same key for the same body, so that retrying without an answer creates only one search. */
 function useIdempotencyKey(): (body: Body) => string {
   const last = useRef({ text: '', key: '' });
@@ -269,16 +265,19 @@ function SaveBar(props: SaveBarProps) {
   const saved = stored?.search ?? null;
   const words = useWords();
   const { mutation, isSaved, save, copy, remove } = useSaving(props);
-  const [isAsking, setAsking] = useState(false);
   return (
     <div class="save-bar">
       <Problem text={mutation.problem} />
       <span role="status">{isSaved && saved !== null ? savedWords(saved, words) : ''}</span>
       {saved !== null && (
         <>
-          <button type="button" class="quiet danger" disabled={mutation.isUnderWay} onClick={() => setAsking(true)}>
-            {words.remove}
-          </button>
+          <ConfirmedButton
+            label={words.remove}
+            question={words.removeQuestion(saved.title)}
+            class="quiet danger"
+            disabled={mutation.isUnderWay}
+            onConfirm={remove}
+          />
           <button type="button" disabled={mutation.isUnderWay || body === null} onClick={copy}>
             {words.copy}
           </button>
@@ -292,17 +291,6 @@ function SaveBar(props: SaveBarProps) {
       <button type="button" class="primary" disabled={mutation.isUnderWay || body === null} onClick={save}>
         {words.save}
       </button>
-      {isAsking && (
-        <Confirmation
-          question={words.removeQuestion(saved?.title ?? '')}
-          confirm={words.remove}
-          onConfirm={() => {
-            setAsking(false);
-            remove();
-          }}
-          onLeave={() => setAsking(false)}
-        />
-      )}
     </div>
   );
 }

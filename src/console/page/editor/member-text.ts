@@ -14,6 +14,12 @@ export function memberName(member: keyof Draft, words: Words): string {
   return `${words.members[root as keyof Words['members']]} (${end === 'Min' ? words.min : words.max})`;
 }
 
+/** The name of the member in the path of a violation, such as `includedZipcodes[1]`. */
+export function pathName(propertyPath: string, words: Words): string {
+  const [member = ''] = propertyPath.split(/[.[]/, 1);
+  return memberName(member as keyof Draft, words) ?? member;
+}
+
 function isFlag(member: keyof Draft): member is FlagMember {
   return (FLAG_CRITERIA as readonly string[]).includes(member);
 }

@@ -3,17 +3,15 @@
 import { Check, ManyChips, SelectField, TextField } from '../controls.tsx';
 import type { SearchDocument } from '../documents.ts';
 import { Field, Fold, Violation } from '../elements.tsx';
-import { EVENT_KINDS } from '../generated/documents.ts';
 import { useModel } from '../model-context.ts';
 import { useValue } from '../observable.ts';
 import { type Destinations, OutlookLines } from '../outlook.tsx';
 import { SETTINGS } from '../session.ts';
 import { useWords } from '../words/language.ts';
-import { type Draft, isUnset, withPricePercent } from './draft.ts';
+import { type Draft, withPricePercent } from './draft.ts';
 import { type FieldsProps, MemberField } from './member-field.tsx';
 
 const ADDRESS = { spellcheck: false, autocomplete: 'off' } as const;
-const FREQUENCIES = ['instant', 'daily', 'weekly'] as const;
 
 interface NotificationFieldsProps extends FieldsProps {
   readonly search: Destinations;
@@ -50,20 +48,20 @@ export function NotificationFields({ search, ...fields }: NotificationFieldsProp
         label={words.members.notificationFrequency}
         violation={violations.of('notificationFrequency')}
         value={draft.notificationFrequency}
-        choices={FREQUENCIES.map((one) => [one, words.frequencies[one]])}
+        choices={Object.entries(words.frequencies)}
         onChoose={(notificationFrequency) => change({ notificationFrequency })}
       />
       <MemberField {...fields} {...ADDRESS} member="endpointRecipient" inputMode="url" />
       <MemberField {...fields} {...ADDRESS} member="eventEndpoint" inputMode="url" />
       <ManyChips
         label={words.members.subscribedEvents}
-        choices={EVENT_KINDS.map((kind) => [kind, words.events[kind]])}
+        choices={Object.entries(words.events)}
         chosen={draft.subscribedEvents}
         onChange={(subscribedEvents) => change({ subscribedEvents })}
       />
       <Violation text={violations.of('subscribedEvents')} />
       <PriceThreshold {...fields} />
-      <Fold title={words.forPrograms} isNeeded={!isUnset(draft, MORE) || violations.ofAny(MORE)}>
+      <Fold title={words.forPrograms} isNeeded={draft.context !== '' || violations.of('context') !== undefined}>
         <Field label={words.members.context} hint={words.contextHint} violation={violations.of('context')}>
           {(ids) => (
             <textarea
@@ -122,8 +120,6 @@ function Consent({ draft, change, violations }: FieldsProps) {
     </>
   );
 }
-
-const MORE: readonly (keyof Draft)[] = ['context'];
 
 /** How the draft would notify once it is saved. */
 export function destinationsOf(draft: Draft, saved: SearchDocument | null): Destinations {

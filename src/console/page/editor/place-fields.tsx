@@ -1,5 +1,6 @@
 /** The fields for places: names, a circle, polygons. All can be drawn on the map or typed. */
 
+import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { Completion, PLACES } from '../completion.tsx';
 import type { LocationDocument, Ring } from '../documents.ts';
@@ -28,7 +29,7 @@ export function PlaceFields({ draft, change, violations, isAlternative }: OfAlte
       <legend>{words.where}</legend>
       <p class="hint">{words.whereHint}</p>
       <NamedPlaces {...fields} label={words.addPlace} side="included" />
-      <Shapes {...fields} {...tools} />
+      <Shapes {...fields} {...tools} member="shapes" />
       <Fold
         title={words.moreWhere}
         isNeeded={!isUnset(draft, MORE) || violations.ofAny(MORE) || violations.of('excludedGeoShapes') !== undefined}
@@ -38,7 +39,7 @@ export function PlaceFields({ draft, change, violations, isAlternative }: OfAlte
           <>
             <NamedPlaces {...fields} label={words.excludePlace} side="excluded" />
             <MemberField {...fields} member="excludedInseeCodes" hint={words.inseeHint} />
-            <ExcludedShapes {...fields} {...tools} />
+            <Shapes {...fields} {...tools} member="excludedShapes" />
           </>
         )}
         <PointFields {...fields} />
@@ -126,7 +127,8 @@ function goOnBeside(button: HTMLButtonElement): void {
   (next?.querySelector('button') ?? previous?.querySelector('button') ?? above.at(-1) ?? fold)?.focus();
 }
 
-type Tool = 'circle' | 'polygon' | 'excluded' | null;
+type PolygonMember = 'shapes' | 'excludedShapes';
+type Tool = 'circle' | PolygonMember | null;
 
 interface ToolsProps extends FieldsProps {
   readonly tool: Tool;
@@ -157,52 +159,53 @@ function ToolBar({ label, tools, tool, setTool }: ToolBarProps) {
   );
 }
 
-function Shapes({ draft, change, violations, ...tools }: ToolsProps) {
+/** The shapes of a member. Only `shapes` come with the circle. */
+function Shapes({ draft, change, violations, member, ...tools }: ToolsProps & { readonly member: PolygonMember }) {
   const words = useWords();
-  useShownShapes(draft, change);
+  const sharedMap = useSharedMap();
+  const isExcluded = member === 'excludedShapes';
+  const shapes = draft[member];
+  const set = (changed: Draft['shapes']): void => change({ [member]: changed });
+  useEffect(() => {
+    if (sharedMap === null || shapes.length === 0) return;
+    return showPolygons(sharedMap.map, shapes, isExcluded ? 'draft excluded' : 'draft', set);
+  }, [sharedMap, shapes]);
+  const label = isExcluded ? words.members.excludedGeoShapes : words.drawOnMap;
   const drawn = [
-    ...(isUnset(draft, CIRCLE) ? [] : [{ value: 'circle', label: words.circleOf(draft.radius) }]),
-    ...draft.shapes.map((_, at) => ({ value: String(at), label: words.polygon(at + 1, 0) })),
+    ...(isExcluded || isUnset(draft, CIRCLE) ? [] : [{ value: 'circle', label: words.circleOf(draft.radius) }]),
+    ...shapes.map((_, at) => ({ value: String(at), label: words.polygon(at + 1, 0) })),
   ];
+  const polygons = <PolygonFields shapes={shapes} onChange={set} />;
   return (
     <>
-      <ToolBar {...tools} label={words.drawOnMap} tools={['circle', 'polygon']} />
+      <ToolBar {...tools} label={label} tools={isExcluded ? [member] : ['circle', member]} />
       <Chosen
-        label={words.drawOnMap}
+        label={label}
         places={drawn}
         onRemove={(value) => {
           if (value === 'circle') change({ lat: '', lon: '', radius: '' });
-          else change({ shapes: draft.shapes.filter((_, at) => String(at) !== value) });
+          else set(shapes.filter((_, at) => String(at) !== value));
         }}
       />
       {/* For readers without a mouse, or with known coordinates. */}
-      <Fold title={words.coordinates} isNeeded={violations.ofAny(CIRCLE)}>
-        <div class="pair three">
-          {CIRCLE.map((member) => (
-            <MemberField key={member} {...{ draft, change, violations, member }} />
-          ))}
-        </div>
-        <PolygonFields shapes={draft.shapes} onChange={(shapes) => change({ shapes })} />
-      </Fold>
-      <Violation text={violations.of('geoShapes')} />
+      {isExcluded ? polygons : <Coordinates {...{ draft, change, violations }}>{polygons}</Coordinates>}
+      <Violation text={violations.of(isExcluded ? 'excludedGeoShapes' : 'geoShapes')} />
     </>
   );
 }
 
-function ExcludedShapes({ draft, change, violations, ...tools }: ToolsProps) {
+function Coordinates({ children, ...fields }: FieldsProps & { readonly children: ComponentChildren }) {
   const words = useWords();
-  const { excludedShapes } = draft;
+  useShownCircle(fields.draft, fields.change);
   return (
-    <>
-      <ToolBar {...tools} label={words.members.excludedGeoShapes} tools={['excluded']} />
-      <Chosen
-        label={words.members.excludedGeoShapes}
-        places={excludedShapes.map((_, at) => ({ value: String(at), label: words.polygon(at + 1, 0) }))}
-        violation={violations.of('excludedGeoShapes')}
-        onRemove={(value) => change({ excludedShapes: excludedShapes.filter((_, at) => String(at) !== value) })}
-      />
-      <PolygonFields shapes={excludedShapes} onChange={(shapes) => change({ excludedShapes: shapes })} />
-    </>
+    <Fold title={words.coordinates} isNeeded={fields.violations.ofAny(CIRCLE)}>
+      <div class="pair three">
+        {CIRCLE.map((member) => (
+          <MemberField key={member} {...fields} member={member} />
+        ))}
+      </div>
+      {children}
+    </Fold>
   );
 }
 
@@ -254,8 +257,7 @@ function useDrawing(tool: Tool, draft: Draft, change: ChangeDraft, leave: () => 
             leave();
           })
         : drawPolygon(sharedMap.map, (ring) => {
-            const member = tool === 'excluded' ? 'excludedShapes' : 'shapes';
-            change({ [member]: [...present.current[member], [ring]] });
+            change({ [tool]: [...present.current[tool], [ring]] });
             leave();
           });
     const press = ({ key }: KeyboardEvent): void => {
@@ -269,7 +271,7 @@ function useDrawing(tool: Tool, draft: Draft, change: ChangeDraft, leave: () => 
   }, [sharedMap, tool]);
 }
 
-function useShownShapes({ lat, lon, radius, shapes, excludedShapes }: Draft, change: ChangeDraft): void {
+function useShownCircle({ lat, lon, radius }: Draft, change: ChangeDraft): void {
   const sharedMap = useSharedMap();
   useEffect(() => {
     const [latitude, longitude, radiusKm] = [lat, lon, radius].map((text) =>
@@ -281,12 +283,4 @@ function useShownShapes({ lat, lon, radius, shapes, excludedShapes }: Draft, cha
       change({ lat: String(drawn.lat), lon: String(drawn.lon), radius: String(drawn.radiusKm) }),
     );
   }, [sharedMap, lat, lon, radius]);
-  useEffect(() => {
-    if (sharedMap === null || shapes.length === 0) return;
-    return showPolygons(sharedMap.map, shapes, 'draft', (moved) => change({ shapes: moved }));
-  }, [sharedMap, shapes]);
-  useEffect(() => {
-    if (sharedMap === null || excludedShapes.length === 0) return;
-    return showPolygons(sharedMap.map, excludedShapes, 'draft excluded', (moved) => change({ excludedShapes: moved }));
-  }, [sharedMap, excludedShapes]);
 }

@@ -1,7 +1,7 @@
 /** Points of interest that a property must be near or far from. All conditions must hold. */
 
 import { useId } from 'preact/hooks';
-import { Select } from '../controls.tsx';
+import { RemoveButton, Select } from '../controls.tsx';
 import { Violation } from '../elements.tsx';
 import { useWords } from '../words/language.ts';
 import type { FieldsProps } from './member-field.tsx';
@@ -68,14 +68,7 @@ function PointField({ point, at, violation, onChange }: PointFieldProps) {
         value={point.km}
         onInput={({ currentTarget }) => onChange({ ...point, km: currentTarget.value })}
       />
-      <button
-        type="button"
-        class="quiet"
-        aria-label={words.removeOne(words.point(at + 1))}
-        onClick={() => onChange(null)}
-      >
-        ×
-      </button>
+      <RemoveButton what={words.point(at + 1)} onRemove={() => onChange(null)} />
       <Violation id={id} text={violation} />
     </div>
   );

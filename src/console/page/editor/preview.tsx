@@ -1,17 +1,18 @@
 /** Shows what the edited search would find: how many properties now and per day, and which criterion excludes most. */
 
 import type { ComponentChildren, JSX } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useRef } from 'preact/hooks';
 import { useAnswer } from '../answer.ts';
 import type { PreviewDocument } from '../documents.ts';
 import { Problem } from '../elements.tsx';
 import { useModel } from '../model-context.ts';
 import { pause } from '../now.ts';
-import { useValue } from '../observable.ts';
+import { observable, useValue } from '../observable.ts';
 import { type Query, Refusal, type Rest, type Violation } from '../rest.ts';
 import { language, useWords, type Words } from '../words/language.ts';
 import type { Body } from './draft.ts';
 import { floodOf } from './flood.ts';
+import { pathName } from './member-text.ts';
 
 const TYPING_MS = 350;
 const AGAIN_MS = 1_000;
@@ -66,13 +67,6 @@ async function readPreview(rest: Rest, body: Body, query: Query, signal: AbortSi
   }
 }
 
-/** The name of the member, also for `budgetMin` (an end of the budget) and `includedZipcodes[1]` (an item). */
-function memberName(propertyPath: string, { members }: Words): string {
-  const member = /^\w*/.exec(propertyPath)?.[0] ?? '';
-  const names: Readonly<Record<string, string>> = members;
-  return names[member] ?? names[member.replace(/M(?:in|ax)$/, '')] ?? member;
-}
-
 export function Preview({ state }: { readonly state: PreviewState }) {
   const words = useWords();
   const { preview, isAsking, problem, violations } = state;
@@ -87,7 +81,7 @@ export function Preview({ state }: { readonly state: PreviewState }) {
           <p class="hint">{words.previewWaits}</p>
           {violations.slice(0, VIOLATIONS_SHOWN).map(({ propertyPath, message }) => (
             <p key={propertyPath} class="hint">
-              {words.ofMember(memberName(propertyPath, words), message)}
+              {words.ofMember(pathName(propertyPath, words), message)}
             </p>
           ))}
         </>
@@ -123,18 +117,12 @@ export function Preview({ state }: { readonly state: PreviewState }) {
 
 /** Screens on which the form would have less than half of the height: phones, large fonts, small windows. */
 const LOW = matchMedia('(max-width: 1024px), (max-height: 600px)');
+const isScreenLow = observable(LOW.matches);
+LOW.addEventListener('change', () => isScreenLow.set(LOW.matches));
 
 /** The figures in one line. On a low screen the reader can open the rest below. */
 function Folded({ line, children }: { readonly line: JSX.Element; readonly children: ComponentChildren }) {
-  const [isLow, setLow] = useState(LOW.matches);
-  useEffect(() => {
-    const read = (): void => setLow(LOW.matches);
-    // The window may have changed since the first rendering.
-    read();
-    LOW.addEventListener('change', read);
-    return () => LOW.removeEventListener('change', read);
-  }, []);
-  if (!isLow) {
+  if (!useValue(isScreenLow)) {
     return (
       <>
         {line}

@@ -5,16 +5,15 @@ import { useAnswer } from '../answer.ts';
 import { type CityDocument, type Collection, FIRST_ARRONDISSEMENTS, type PreviewDocument } from '../documents.ts';
 import { sketch } from '../filters.ts';
 import { NO_BASE_MAP } from '../map/base-map.ts';
-import { departmentOf } from '../map/commune-map.ts';
-import { latitudeOf, worldX, worldY } from '../map/projection.ts';
+import { worldX, worldY } from '../map/projection.ts';
 import {
   type AreaShape,
   boxOfShape,
-  communeShapes,
-  departmentShapes,
+  departmentsOf,
   drawnShapes,
   hatched,
   hull,
+  namedShapes,
   polygonOf,
 } from '../map/search-areas.ts';
 import { useModel } from '../model-context.ts';
@@ -42,7 +41,7 @@ export function Sketch({ sharedMap, draft, preview }: SketchProps) {
   useEffect(() => {
     const transactionType = draft.transactionType === '' ? null : Number(draft.transactionType);
     const dots = (preview?.places ?? []).map(([lon, lat]) => {
-      return { x: worldX(lon), y: worldY(latitudeOf(lat)), transactionType, isExpired: false };
+      return { x: worldX(lon), y: worldY(lat), transactionType, isExpired: false };
     });
     sketch.set({ shapes: [...present.current, ...excluded], dots });
   }, [shapes, excluded, preview]);
@@ -64,7 +63,7 @@ function keyOf(shape: AreaShape): string {
   return 'code' in shape ? shape.code : JSON.stringify(shape);
 }
 
-/** Maximum places of one search that are drawn. */
+/** Maximum communes that are read for the zip codes. */
 const COMMUNES_MAX = 100;
 
 /** Outlines of the towns, zip codes and departments; null while unknown. */
@@ -77,28 +76,22 @@ function useChosenShapes(
   const base = useValue(sharedMap.base);
   const departments = draft[`${side}Departments`].map(({ code }) => code);
   const insees = [...draft[`${side}Cities`].map(({ code }) => code), ...inseeCodesOf(draft[`${side}InseeCodes`])];
-  const requested = { 'inseeCodes[]': insees, 'zipcodes[]': draft[`${side}Zipcodes`].map(({ code }) => code) };
-  const communes = useAnswer(
+  const zipcodes = draft[`${side}Zipcodes`].map(({ code }) => code).slice(0, COMMUNES_MAX);
+  const codes = useAnswer(
     async (signal) => {
-      const read = Object.entries(requested).map(async ([name, codes]) => {
-        if (codes.length === 0) return [];
-        const query = { [name]: codes.slice(0, COMMUNES_MAX), itemsPerPage: COMMUNES_MAX };
-        const found = (await rest.read<Collection<CityDocument>>('/cities', query, signal))['hydra:member'];
-        // A zip code of Paris belongs to one arrondissement, but also finds the whole city.
-        return found.filter(({ insee }) => insees.includes(insee) || !(insee in FIRST_ARRONDISSEMENTS));
-      });
-      const cities = (await Promise.all(read)).flat();
-      await sharedMap.readCommunes([...departments, ...cities.map(({ insee }) => departmentOf(insee))]);
-      return cities;
+      const query = { 'zipcodes[]': zipcodes, itemsPerPage: COMMUNES_MAX };
+      const read = zipcodes.length > 0 && (await rest.read<Collection<CityDocument>>('/cities', query, signal));
+      const ofZipcodes = (read ? read['hydra:member'] : []).map(({ insee }) => insee);
+      // A zip code of Paris belongs to one arrondissement, but also finds the whole city.
+      const others = ofZipcodes.filter((insee) => !(insee in FIRST_ARRONDISSEMENTS));
+      const chosen = { departments, insees: [...insees, ...others] };
+      await sharedMap.readCommunes(departmentsOf(chosen));
+      return chosen;
     },
-    [JSON.stringify([departments, requested]), base === NO_BASE_MAP],
+    [JSON.stringify([departments, insees, zipcodes]), base === NO_BASE_MAP],
   );
-  return useMemo(() => {
-    if (communes.value === null || communes.isLoading || base === NO_BASE_MAP) return null;
-    const towns = communes.value.flatMap(({ insee, location }) => {
-      const centre = location && { x: worldX(location.lon), y: worldY(location.lat) };
-      return communeShapes(insee, base, centre);
-    });
-    return [...departmentShapes(departments, base), ...towns];
-  }, [communes.value, communes.isLoading, base, draft[`${side}Departments`]]);
+  return useMemo(
+    () => (codes.value === null || codes.isLoading || base === NO_BASE_MAP ? null : namedShapes(codes.value, base)),
+    [codes.value, codes.isLoading, base],
+  );
 }

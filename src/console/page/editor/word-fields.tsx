@@ -4,7 +4,7 @@
  */
 
 import type { ComponentChildren } from 'preact';
-import { Select } from '../controls.tsx';
+import { RemoveButton, Select } from '../controls.tsx';
 import type { PreviewDocument } from '../documents.ts';
 import { Violation } from '../elements.tsx';
 import { useWords, type Words } from '../words/language.ts';
@@ -82,14 +82,7 @@ function WordField({ entry, onChange }: { readonly entry: Word; onChange(entry: 
         choices={Object.entries({ false: words.anyForm, true: words.exactPhrase })}
         onChoose={(value) => onChange({ ...entry, strict: value === 'true' })}
       />
-      <button
-        type="button"
-        class="quiet"
-        aria-label={words.removeOne(entry.word || words.word)}
-        onClick={() => onChange(null)}
-      >
-        ×
-      </button>
+      <RemoveButton what={entry.word || words.word} onRemove={() => onChange(null)} />
     </div>
   );
 }

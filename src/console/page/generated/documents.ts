@@ -756,9 +756,7 @@ readonly 'body': unknown;
 readonly 'withheld'?: boolean;
 }
 
-export const EVENT_KINDS = ["ad.update.price","ad.update.surface","ad.update.pictures","ad.update.expired","ad.update.reactivated","property.ad.create","property.ad.update","property.match.end","property.match.resume"] as const;
-
-export const RANGE_CRITERIA = ["budget","pricePerMeter","surface","landSurface","room","bedroom","advertPrice","floor","constructionYear","condominiumFees","rentalCharges","marketDifference"] as const;
+export const RANGE_UNITS = {"budget":"€","pricePerMeter":"€/m²","surface":"m²","landSurface":"m²","room":"","bedroom":"","advertPrice":"€","floor":"","constructionYear":"","condominiumFees":"€","rentalCharges":"€","marketDifference":"%"} as const;
 
 export const RANGE_MEMBERS = ["budgetMin","budgetMax","pricePerMeterMin","pricePerMeterMax","surfaceMin","surfaceMax","landSurfaceMin","landSurfaceMax","roomMin","roomMax","bedroomMin","bedroomMax","advertPriceMin","advertPriceMax","floorMin","floorMax","constructionYearMin","constructionYearMax","condominiumFeesMax","rentalChargesMax","marketDifferenceMin","marketDifferenceMax"] as const;
 

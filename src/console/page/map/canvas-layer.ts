@@ -64,9 +64,8 @@ export class CanvasLayer extends Layer {
 
   override getEvents(): Record<string, L.LeafletEventHandlerFn> {
     return {
+      // Also follows each `resize` and `viewreset`.
       moveend: () => this.redraw(),
-      resize: () => this.redraw(),
-      viewreset: () => this.redraw(),
       zoomanim: (event) => this.#stretch(event),
     };
   }

@@ -4,7 +4,8 @@ import type { Pin } from '../pins.ts';
 import type { Frame } from './canvas-layer.ts';
 import type { Colours } from './colours.ts';
 
-export type PinKind = 'sale' | 'rent' | 'expired';
+export const PIN_KINDS = ['sale', 'rent', 'expired'] as const;
+export type PinKind = (typeof PIN_KINDS)[number];
 
 /** The painted members of a pin. */
 export type Dot = Pick<Pin, 'x' | 'y' | 'transactionType' | 'isExpired' | 'isNew'>;

@@ -4,7 +4,7 @@
 const LATITUDE_MAX = 85.0511287798;
 const EARTH_RADIUS_KM = 6_371;
 
-export function latitudeOf(degrees: number): number {
+function latitudeOf(degrees: number): number {
   return Math.max(-LATITUDE_MAX, Math.min(LATITUDE_MAX, degrees));
 }
 

@@ -1,7 +1,7 @@
 /** Search areas as shapes: circles, polygons, and the outlines of departments and communes. */
 
 import { FIRST_ARRONDISSEMENTS, type SearchDocument } from '../documents.ts';
-import { type BaseMap, type Box, boxOf, type NamedPlace, projected } from './base-map.ts';
+import { type BaseMap, type Box, boxOf, projected } from './base-map.ts';
 import { departmentOf } from './commune-map.ts';
 import { worldLength, worldX, worldY } from './projection.ts';
 
@@ -26,18 +26,9 @@ export interface SearchArea {
 const COMMUNES_SHOWN_MAX = 200;
 
 export function areaOf(search: SearchDocument, base: BaseMap): SearchArea {
-  const { placeByInsee } = base;
-  const named = (codes: PlaceCodes): AreaShape[] => [
-    ...departmentShapes(codes.departments, base),
-    // The file of names has the first arrondissements of Paris, Lyon and Marseille.
-    ...codes.insees.flatMap((insee) => {
-      const place = placeByInsee.get(insee) ?? placeByInsee.get(FIRST_ARRONDISSEMENTS[insee] ?? '');
-      return communeShapes(insee, base, place ?? null);
-    }),
-  ];
-  const excluded = [...search.excludedGeoShapes.map(polygonOf), ...named(codesOf(search, 'excluded'))];
-  const included = [...drawnShapes(search), ...named(codesOf(search, 'included'))];
-  return areaOfShapes(search['@id'], [...included, ...hatched(excluded)]);
+  const named = (side: 'included' | 'excluded') => namedShapes(codesOf(search, side), base);
+  const excluded = [...search.excludedGeoShapes.map(polygonOf), ...named('excluded')];
+  return areaOfShapes(search['@id'], [...drawnShapes(search), ...named('included'), ...hatched(excluded)]);
 }
 
 export function hatched(shapes: readonly AreaShape[]): AreaShape[] {
@@ -75,37 +66,41 @@ export function polygonOf(rings: Drawn['geoShapes'][number]): AreaShape {
 
 /** Codes of the departments whose communes a search shows. */
 export function departmentsShown(search: SearchDocument): readonly string[] {
-  return (['included', 'excluded'] as const).flatMap((side) => {
-    const { departments, insees } = codesOf(search, side);
-    return [...departments, ...insees.map(departmentOf)];
-  });
+  return (['included', 'excluded'] as const).flatMap((side) => departmentsOf(codesOf(search, side)));
 }
 
-interface PlaceCodes {
+export interface PlaceCodes {
   readonly departments: readonly string[];
   readonly insees: readonly string[];
 }
 
 function codesOf(search: SearchDocument, side: 'included' | 'excluded'): PlaceCodes {
-  const insees = [...search[`${side}Cities`].map(({ insee }) => insee), ...search[`${side}InseeCodes`]];
   return {
     departments: search[`${side}Departments`].map(({ departmentCode }) => departmentCode),
-    insees: insees.slice(0, COMMUNES_SHOWN_MAX),
+    insees: [...search[`${side}Cities`].map(({ insee }) => insee), ...search[`${side}InseeCodes`]],
   };
 }
 
-export function departmentShapes(codes: readonly string[], { outlines, communes }: BaseMap): AreaShape[] {
-  return codes.flatMap((code) => {
+/** Those whose communes are shown, too. */
+export function departmentsOf({ departments, insees }: PlaceCodes): readonly string[] {
+  return [...departments, ...insees.slice(0, COMMUNES_SHOWN_MAX).map(departmentOf)];
+}
+
+/** Outlines of the departments and the first communes. A commune without one is a dot. */
+export function namedShapes({ departments, insees }: PlaceCodes, base: BaseMap): AreaShape[] {
+  const { outlines, communes, placeByInsee } = base;
+  const ofDepartments = departments.flatMap((code): AreaShape[] => {
     const { rings } = communes.get(code) ?? outlines.get(code) ?? {};
     return rings === undefined ? [] : [{ type: 'outline', code, rings }];
   });
-}
-
-/** `centre` is for a commune that has no outline. */
-export function communeShapes(insee: string, base: BaseMap, centre: Pick<NamedPlace, 'x' | 'y'> | null): AreaShape[] {
-  const rings = base.communes.get(departmentOf(insee))?.ringsOf(insee) ?? null;
-  if (rings !== null) return [{ type: 'outline', code: insee, rings }];
-  return centre === null ? [] : [{ type: 'dot', code: insee, x: centre.x, y: centre.y }];
+  const ofCommunes = insees.slice(0, COMMUNES_SHOWN_MAX).flatMap((code): AreaShape[] => {
+    const rings = communes.get(departmentOf(code))?.ringsOf(code) ?? null;
+    if (rings !== null) return [{ type: 'outline', code, rings }];
+    // The file of names has the first arrondissements of Paris, Lyon and Marseille.
+    const place = placeByInsee.get(code) ?? placeByInsee.get(FIRST_ARRONDISSEMENTS[code] ?? '');
+    return place === undefined ? [] : [{ type: 'dot', code, x: place.x, y: place.y }];
+  });
+  return [...ofDepartments, ...ofCommunes];
 }
 
 export function boxOfShape(shape: AreaShape): Box {

@@ -2,28 +2,22 @@
 
 import { circle, circleMarker, layerGroup } from 'leaflet';
 import { useEffect, useState } from 'preact/hooks';
-import { useAnswer } from '../answer.ts';
+import { useRead } from '../answer.ts';
 import { TextField } from '../controls.tsx';
 import type { Collection, CoordinatesDocument, PointDocument } from '../documents.ts';
 import { Loading, Problem } from '../elements.tsx';
 import { distanceKm } from '../map/projection.ts';
-import { useModel } from '../model-context.ts';
 import { useSharedMap } from '../shared-map.ts';
 import { useWords } from '../words/language.ts';
 
-const FACILITIES = ['kindergarten', 'school', 'restaurant', 'hospital', 'parking'] as const;
 const RADIUS_KM_MAX = 50;
 const NONE: readonly PointDocument[] = [];
 
 export function Around({ place: { lat, lon } }: { readonly place: CoordinatesDocument }) {
   const words = useWords();
-  const { rest } = useModel();
   const [radiusKm, setRadiusKm] = useState(1);
-  const requested = useAnswer(
-    (signal) =>
-      rest.read<Collection<PointDocument>>('/indicators/points_of_interest', { lat, lon, radius: radiusKm }, signal),
-    [lat, lon, radiusKm],
-  );
+  const query = { lat, lon, radius: radiusKm };
+  const requested = useRead<Collection<PointDocument>>('/indicators/points_of_interest', query);
   const points = requested.value?.['hydra:member'] ?? NONE;
   usePointMarks(lat, lon, radiusKm, points);
   return (
@@ -42,14 +36,14 @@ export function Around({ place: { lat, lon } }: { readonly place: CoordinatesDoc
       <Loading isShown={requested.isLoading} />
       {requested.value !== null && <p class="hint">{words.pointCount(points.length)}</p>}
       <ul class="list">
-        {FACILITIES.map((facility) => {
+        {Object.entries(words.facilities).map(([facility, name]) => {
           // The answer has the nearest first.
           const [nearest, ...others] = points.filter(({ type }) => type === facility);
           if (nearest === undefined) return null;
           return (
             <li key={facility} class="row">
               <span class="dot" data-facility={facility} aria-hidden="true" />
-              <span class="row-title">{words.facilities[facility]}</span>
+              <span class="row-title">{name}</span>
               <span class="row-aside">{words.number(others.length + 1)}</span>
               <span class="row-more">
                 {`${nearest.name ?? words.unnamed} · ${words.number(distanceKm({ lat, lon }, nearest))} km`}

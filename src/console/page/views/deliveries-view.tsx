@@ -69,25 +69,19 @@ export function DeliveriesView({ search }: { readonly search: string | null }) {
 }
 
 /** The filters of the address. */
-interface Requested {
-  readonly search: string;
-  readonly status: string;
-  readonly channel: string;
-  readonly event: string;
-  readonly page: number;
-}
+type Requested = Readonly<Record<FilterName, string>> & { readonly page: number };
+type FilterName = 'search' | 'status' | 'channel' | 'event';
 
-function DeliveryFilters({
-  requested,
-  onChange,
-}: {
+interface FiltersProps {
   readonly requested: Requested;
   onChange(change: Partial<Requested>): void;
-}) {
+}
+
+function DeliveryFilters({ requested, onChange }: FiltersProps) {
   const words = useWords();
   const { list } = useValue(useModel().searches);
   const searches = list.map(({ '@id': iri, title }) => [idOf(iri), title] as const);
-  const choice = (member: Exclude<keyof Requested, 'page'>, label: string, all: string, choices: Choices) => (
+  const choice = (member: FilterName, label: string, all: string, choices: Choices) => (
     <Select
       aria-label={label}
       value={requested[member]}

@@ -1,7 +1,7 @@
 /** One delivery: its state, endpoint, next attempt, and each attempt with its answer. */
 
 import { useState } from 'preact/hooks';
-import { useAnswer, useMutation } from '../answer.ts';
+import { useMutation, useRead } from '../answer.ts';
 import { type AttemptDocument, type DeliveryDocument, idOf } from '../documents.ts';
 import { Loading, Problem } from '../elements.tsx';
 import { useModel } from '../model-context.ts';
@@ -72,7 +72,7 @@ export function DeliveryRow({ delivery, onChange }: DeliveryRowProps) {
 
 /** `HTTP 200`, or `SMTP 250` for a mail server; without an answer, the reason. */
 function statusOf({ channel }: DeliveryDocument, { statusCode, error }: AttemptDocument, words: Words): string {
-  if (statusCode === null) return errorIn(words, error);
+  if (statusCode === null) return error === null ? words.underWay : errorIn(words, error);
   return `${channel === 'email' ? 'SMTP' : 'HTTP'} ${statusCode}`;
 }
 
@@ -117,8 +117,7 @@ function Resending({ delivery, onChange }: DeliveryRowProps) {
 /** The payload, and its headers. */
 function Sent({ iri, attemptCount }: { readonly iri: string; readonly attemptCount: number }) {
   const words = useWords();
-  const { rest } = useModel();
-  const read = useAnswer((signal) => rest.read<DeliveryDocument>(iri, {}, signal), [iri, attemptCount]);
+  const read = useRead<DeliveryDocument>(iri, {}, [attemptCount]);
   const { headers = null, body = null, withheld = false } = read.value ?? {};
   const lines = Object.entries<string>(headers ?? {}).map(([name, value]) => `${name}: ${value}`);
   return (
@@ -140,8 +139,8 @@ function Countdown({ dueAt, isFirst }: { readonly dueAt: string; readonly isFirs
   return <span class="countdown">{leftMs <= 0 ? words.dueNow : countdown(words.clock(leftMs))}</span>;
 }
 
-function errorIn(words: Words, error: string | null): string {
-  return error === null ? words.underWay : (words.attemptErrors[error as keyof Words['attemptErrors']] ?? error);
+export function errorIn({ attemptErrors }: Words, error: string): string {
+  return attemptErrors[error as keyof typeof attemptErrors] ?? error;
 }
 
 function Attempts({ delivery }: Pick<DeliveryRowProps, 'delivery'>) {

@@ -1,7 +1,7 @@
 /** The endpoints of webhooks: their state and pauses, a test, and code that verifies signatures. */
 
 import { useMemo, useRef, useState } from 'preact/hooks';
-import { useAnswer, useMutation } from '../answer.ts';
+import { useAnswer, useMutation, useRead } from '../answer.ts';
 import { Chips, SelectField } from '../controls.tsx';
 import type { Collection, EndpointDocument, SearchDocument } from '../documents.ts';
 import { CopyButton, Empty, Problem } from '../elements.tsx';
@@ -10,7 +10,8 @@ import { useModel } from '../model-context.ts';
 import { useNow } from '../now.ts';
 import { useValue } from '../observable.ts';
 import { randomId } from '../random-id.ts';
-import { useWords, type Words } from '../words/language.ts';
+import { useWords } from '../words/language.ts';
+import { errorIn } from './delivery-row.tsx';
 import { WebhookTest } from './webhook-test.tsx';
 
 const CHECK_EVERY_MS = 10_000;
@@ -18,15 +19,10 @@ const ENDPOINTS_MAX = 100;
 
 export function EndpointsView() {
   const words = useWords();
-  const { rest, searches } = useModel();
-  const { list } = useValue(searches);
+  const { list } = useValue(useModel().searches);
   const named = useMemo(() => endpointsOf(list), [list]);
   const now = useNow(CHECK_EVERY_MS);
-  const read = useAnswer(
-    (signal) => rest.read<Collection<EndpointDocument>>('/endpoints', { itemsPerPage: ENDPOINTS_MAX }, signal),
-    [],
-    [named, now],
-  );
+  const read = useRead<Collection<EndpointDocument>>('/endpoints', { itemsPerPage: ENDPOINTS_MAX }, [named, now]);
   const endpoints = read.value?.['hydra:member'] ?? [];
   const more = (read.value?.['hydra:totalItems'] ?? 0) - endpoints.length;
   return (
@@ -96,7 +92,9 @@ function Endpoint({ endpoint, onChange }: EndpointProps) {
         </span>{' '}
         {words.backlog(waiting)}
       </p>
-      {since !== null && <p class="hint">{words.sinceThen(words.moment(since), errorOf(lastError, words))}</p>}
+      {since !== null && (
+        <p class="hint">{words.sinceThen(words.moment(since), lastError === null ? '' : errorIn(words, lastError))}</p>
+      )}
       <div class="line">
         {pausedBy !== 'operator' && (
           <button type="button" disabled={mutation.isUnderWay} onClick={change}>
@@ -112,10 +110,6 @@ function Endpoint({ endpoint, onChange }: EndpointProps) {
       <Problem text={mutation.problem} />
     </li>
   );
-}
-
-function errorOf(lastError: string | null, { attemptErrors }: Words): string {
-  return lastError === null ? '' : (attemptErrors[lastError as keyof Words['attemptErrors']] ?? lastError);
 }
 
 const LANGUAGES = (Object.keys(VERIFIERS) as (keyof typeof VERIFIERS)[]).map((one) => [one, one] as const);

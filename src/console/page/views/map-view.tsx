@@ -1,10 +1,10 @@
 /** The first view: the properties of the searches on the map and as a list, and the open property. */
 
 import { useId, useLayoutEffect, useMemo, useState } from 'preact/hooks';
-import { Select } from '../controls.tsx';
+import { ManyChips, Select } from '../controls.tsx';
 import { Empty } from '../elements.tsx';
 import { filters, nearby } from '../filters.ts';
-import type { PinKind } from '../map/pin-painter.ts';
+import { PIN_KINDS, type PinKind } from '../map/pin-painter.ts';
 import type { SearchTable } from '../model.ts';
 import { useModel } from '../model-context.ts';
 import { useValue } from '../observable.ts';
@@ -61,19 +61,11 @@ function FirstSteps() {
   );
 }
 
-const KINDS: readonly PinKind[] = ['sale', 'rent', 'expired'];
-const PERIODS_DAYS = ['1', '7', '30', 'null'] as const;
-
 function FilterBar({ searches }: { readonly searches: SearchTable }) {
   const words = useWords();
   const model = useModel();
   const chosen = useValue(filters);
   const days = useValue(model.days);
-  const toggle = (kind: PinKind): void => {
-    const hidden = new Set(chosen.hidden);
-    if (!hidden.delete(kind)) hidden.add(kind);
-    filters.set({ ...chosen, hidden });
-  };
   return (
     <div class="filters">
       <SearchChooser searches={searches} />
@@ -89,27 +81,22 @@ function FilterBar({ searches }: { readonly searches: SearchTable }) {
         <Select
           aria-label={words.period}
           value={String(days)}
-          choices={PERIODS_DAYS.map((one) => [one, words.periods[one]])}
+          choices={Object.entries(words.periods)}
           onChoose={(value) => model.days.set(value === 'null' ? null : Number(value))}
         />
       )}
-      <div class="chips" role="group" aria-label={words.kinds}>
-        {KINDS.map((kind) => (
-          <button
-            key={kind}
-            type="button"
-            class="chip"
-            data-kind={kind}
-            aria-pressed={!chosen.hidden.has(kind)}
-            onClick={() => toggle(kind)}
-          >
-            <span class="dot" aria-hidden="true" />
-            {words.pinKinds[kind]}
-          </button>
-        ))}
-      </div>
+      <ManyChips
+        label={words.kinds}
+        choices={PIN_KINDS.map((kind) => [kind, [dotOf(kind), words.pinKinds[kind]]])}
+        chosen={chosen.kinds}
+        onChange={(kinds) => filters.set({ ...chosen, kinds })}
+      />
     </div>
   );
+}
+
+function dotOf(kind: PinKind) {
+  return <span key={kind} class="dot" data-kind={kind} aria-hidden="true" />;
 }
 
 /**

@@ -1,7 +1,7 @@
 /** Keeps or hides a property in a search, and stores a note on it. */
 
 import { useState } from 'preact/hooks';
-import { useAnswer, useMutation } from '../answer.ts';
+import { useMutation, useRead } from '../answer.ts';
 import { Chips } from '../controls.tsx';
 import type { MarkDocument, MatchDocument, PropertyDocument } from '../documents.ts';
 import { Field, Problem } from '../elements.tsx';
@@ -25,7 +25,7 @@ export function Marking({ search, match, document }: MarkingProps) {
   const { byIri } = useValue(model.searches);
   const mutation = useMutation();
   const path = `${search}/properties/${document.uuid}/mark`;
-  const read = useAnswer((signal) => model.rest.read<MarkDocument>(path, {}, signal), [path]);
+  const read = useRead<MarkDocument>(path);
   const [saved, setSaved] = useState<MarkDocument | null>(null);
   const [typed, setTyped] = useState<string | null>(null);
   const mark = saved ?? read.value;

@@ -1,7 +1,7 @@
 /** A property: its facts, the history of its price, its adverts and its deliveries. */
 
 import { useEffect } from 'preact/hooks';
-import { useAnswer } from '../answer.ts';
+import { useAnswer, useRead } from '../answer.ts';
 import {
   type AdvertDocument,
   type Collection,
@@ -75,6 +75,10 @@ function Property({ match, document }: Shown & { readonly document: PropertyDocu
   const chosen = useValue(filters).search;
   const search = match?.search ?? chosen;
   const place = placeOf(document);
+  const goToPlace = (): void => {
+    if (place === null || sharedMap === null) return;
+    sharedMap.map.setView({ lat: place.lat, lng: place.lon }, Math.max(sharedMap.map.getZoom(), 13));
+  };
   return (
     <>
       <h1>{document.title ?? words.untitled}</h1>
@@ -86,7 +90,7 @@ function Property({ match, document }: Shown & { readonly document: PropertyDocu
       <p class="hint">
         {city !== null && cityLabel(city)}
         {locations === null && ` – ${words.placedByCity}`}
-        <button type="button" class="quiet" onClick={() => goToPlace(sharedMap, document)}>
+        <button type="button" class="quiet" onClick={goToPlace}>
           {words.showOnMap}
         </button>
       </p>
@@ -119,17 +123,9 @@ const FOR_WHOM_MAX = 30;
 function ForWhom({ document }: { readonly document: PropertyDocument }) {
   const words = useWords();
   const tag = useValue(language);
-  const { rest, searches } = useModel();
-  const { byIri } = useValue(searches);
-  const read = useAnswer(
-    (signal) =>
-      rest.read<Collection<ExplanationDocument>>(
-        '/explanations',
-        { property: document['@id'], itemsPerPage: FOR_WHOM_MAX },
-        signal,
-      ),
-    [document['@id'], document.updatedAt, tag],
-  );
+  const { byIri } = useValue(useModel().searches);
+  const query = { property: document['@id'], itemsPerPage: FOR_WHOM_MAX };
+  const read = useRead<Collection<ExplanationDocument>>('/explanations', query, [document.updatedAt, tag]);
   const list = read.value?.['hydra:member'].filter(({ satisfied }) => satisfied) ?? [];
   const others = (read.value?.['hydra:totalItems'] ?? 0) - (read.value?.['hydra:member'].length ?? 0);
   return (
@@ -149,11 +145,6 @@ function ForWhom({ document }: { readonly document: PropertyDocument }) {
       {others > 0 && <p class="hint">{words.andMore(others)}</p>}
     </section>
   );
-}
-
-function goToPlace(sharedMap: ReturnType<typeof useSharedMap>, document: PropertyDocument): void {
-  const place = placeOf(document);
-  if (place !== null) sharedMap?.map.setView({ lat: place.lat, lng: place.lon }, Math.max(sharedMap.map.getZoom(), 13));
 }
 
 const FLAG_NAMES = Object.keys(FLAG_LABELS) as readonly (keyof typeof FLAG_LABELS)[];
@@ -274,13 +265,8 @@ function Advert({ advert }: { readonly advert: AdvertDocument }) {
 
 function Sent({ match }: { readonly match: string }) {
   const words = useWords();
-  const { rest, ...model } = useModel();
-  const latest = useValue(model.latest);
-  const sent = useAnswer(
-    (signal) => rest.read<Collection<DeliveryDocument>>('/deliveries', { match, itemsPerPage: 20 }, signal),
-    [match],
-    [latest],
-  );
+  const latest = useValue(useModel().latest);
+  const sent = useRead<Collection<DeliveryDocument>>('/deliveries', { match, itemsPerPage: 20 }, [latest]);
   const list = sent.value?.['hydra:member'] ?? [];
   return (
     <section class="sent">

@@ -1,9 +1,10 @@
 /** People who receive the client's e-mails: the stored data of each, also as a file, and its erasure. */
 
 import { useState } from 'preact/hooks';
-import { useAnswer, useMutation } from '../answer.ts';
+import { useAnswer, useMutation, useRead } from '../answer.ts';
+import { SearchInput } from '../controls.tsx';
 import { type Collection, idOf, type RecipientDocument, type RecipientSummaryDocument } from '../documents.ts';
-import { Confirmation, Empty, Loading, Problem } from '../elements.tsx';
+import { ConfirmedButton, Empty, Loading, Problem } from '../elements.tsx';
 import { useModel } from '../model-context.ts';
 import { pause } from '../now.ts';
 import { hrefOf } from '../route.ts';
@@ -37,13 +38,7 @@ export function RecipientsView() {
     <div class="wide">
       <h1>{words.views.recipients}</h1>
       <div class="filters">
-        <input
-          type="search"
-          aria-label={words.members.notificationRecipient}
-          placeholder={words.members.notificationRecipient}
-          value={typed}
-          onInput={({ currentTarget }) => setTyped(currentTarget.value)}
-        />
+        <SearchInput label={words.members.notificationRecipient} value={typed} onText={setTyped} />
       </div>
       <Loading isShown={read.value === null && read.isLoading} />
       <Problem text={read.problem} again={read.again} />
@@ -70,12 +65,12 @@ function Recipient({ address, summary, onErased }: RecipientProps) {
   const words = useWords();
   const { rest, refreshSearches } = useModel();
   const mutation = useMutation();
-  const [opened, setOpened] = useState<'data' | 'question' | null>(null);
+  const [isOpen, setOpen] = useState(false);
   const iri = `/recipients/${encodeURIComponent(address)}`;
   const download = (): void =>
     mutation.run(async () => save(JSON.stringify(await rest.read(iri), null, 2), 'application/json', 'recipient.json'));
   const erase = (): void => {
-    setOpened(null);
+    setOpen(false);
     mutation.run(async () => {
       await rest.ask('DELETE', iri);
       refreshSearches();
@@ -87,30 +82,22 @@ function Recipient({ address, summary, onErased }: RecipientProps) {
       <h2 class="row-title">{address}</h2>
       {summary === null ? <p class="hint">{words.unlistedRecipient}</p> : <SummaryLines summary={summary} />}
       <div class="line">
-        <button
-          type="button"
-          aria-expanded={opened === 'data'}
-          onClick={() => setOpened(opened === 'data' ? null : 'data')}
-        >
+        <button type="button" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
           {words.storedData}
         </button>
         <button type="button" disabled={mutation.isUnderWay} onClick={download}>
           {words.asJson}
         </button>
-        <button type="button" class="danger" disabled={mutation.isUnderWay} onClick={() => setOpened('question')}>
-          {words.erase}
-        </button>
+        <ConfirmedButton
+          label={words.erase}
+          question={words.eraseQuestion(address)}
+          class="danger"
+          disabled={mutation.isUnderWay}
+          onConfirm={erase}
+        />
       </div>
       <Problem text={mutation.problem} />
-      {opened === 'data' && <StoredData iri={iri} />}
-      {opened === 'question' && (
-        <Confirmation
-          question={words.eraseQuestion(address)}
-          confirm={words.erase}
-          onConfirm={erase}
-          onLeave={() => setOpened(null)}
-        />
-      )}
+      {isOpen && <StoredData iri={iri} />}
     </li>
   );
 }
@@ -144,8 +131,7 @@ const CHOICES = ['unsubscribedAt', 'resubscribedAt', 'erasedAt', 'liftedAt'] as 
 /** The recipient's choices, searches and newest e-mails. The exported file has the rest. */
 function StoredData({ iri }: { readonly iri: string }) {
   const words = useWords();
-  const { rest } = useModel();
-  const read = useAnswer((signal) => rest.read<RecipientDocument>(iri, {}, signal), [iri]);
+  const read = useRead<RecipientDocument>(iri);
   const { searches = [], emails = [], emailCount = 0 } = read.value ?? {};
   const choices = CHOICES.flatMap((name) => {
     const at = read.value?.[name] ?? null;

@@ -6,14 +6,13 @@
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { useMutation } from '../answer.ts';
-import { Select } from '../controls.tsx';
+import { SearchInput, Select } from '../controls.tsx';
 import { Problem } from '../elements.tsx';
 import { type Filters, filters, RESULT_ORDERS, type ResultOrder } from '../filters.ts';
 import type { FoundList } from '../found.ts';
 import { kindOf } from '../map/pin-painter.ts';
 import type { SearchTable } from '../model.ts';
 import { useModel } from '../model-context.ts';
-import { pause } from '../now.ts';
 import { useValue } from '../observable.ts';
 import { type Pin, panelIdOf } from '../pins.ts';
 import { hrefOf } from '../route.ts';
@@ -129,22 +128,12 @@ function ResultTools({ chosen }: { readonly chosen: Filters }) {
   const [text, setText] = useState(chosen.text);
   useEffect(() => {
     if (text === filters.get().text) return;
-    const leaving = new AbortController();
-    void pause(TYPING_MS, leaving.signal).then(() => {
-      if (!leaving.signal.aborted) filters.set({ ...filters.get(), text });
-    });
-    return () => leaving.abort();
+    const timer = setTimeout(() => filters.set({ ...filters.get(), text }), TYPING_MS);
+    return () => clearTimeout(timer);
   }, [text]);
   return (
     <div class="result-tools">
-      <input
-        type="search"
-        name="results"
-        aria-label={words.filterResults}
-        placeholder={words.filterResults}
-        value={text}
-        onInput={({ currentTarget }) => setText(currentTarget.value)}
-      />
+      <SearchInput label={words.filterResults} name="results" value={text} onText={setText} />
       <Select
         aria-label={words.order}
         value={chosen.order}

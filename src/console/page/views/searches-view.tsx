@@ -2,7 +2,7 @@
 
 import { useEffect } from 'preact/hooks';
 import { useAnswer } from '../answer.ts';
-import { Select } from '../controls.tsx';
+import { SearchInput, Select } from '../controls.tsx';
 import { Editor } from '../editor/editor.tsx';
 import { Empty, Loading, Problem } from '../elements.tsx';
 import { readSearches } from '../model.ts';
@@ -81,12 +81,10 @@ function ListFilter() {
   const filter = useValue(listFilter);
   return (
     <div class="filters">
-      <input
-        type="search"
-        aria-label={words.filterSearches}
-        placeholder={words.filterSearches}
+      <SearchInput
+        label={words.filterSearches}
         value={filter.text}
-        onInput={({ currentTarget }) => listFilter.set({ ...filter, text: currentTarget.value })}
+        onText={(text) => listFilter.set({ ...filter, text })}
       />
       <Select
         aria-label={words.state}

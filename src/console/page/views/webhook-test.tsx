@@ -5,7 +5,6 @@ import { useMutation } from '../answer.ts';
 import { SelectField, TextField } from '../controls.tsx';
 import type { WebhookTestDocument } from '../documents.ts';
 import { Problem } from '../elements.tsx';
-import { EVENT_KINDS } from '../generated/documents.ts';
 import { useModel } from '../model-context.ts';
 import { useValue } from '../observable.ts';
 import { useWords } from '../words/language.ts';
@@ -48,7 +47,7 @@ export function WebhookTest({ endpoints }: { readonly endpoints: readonly string
         <SelectField
           label={words.kindOfEvent}
           value={eventType}
-          choices={EVENT_KINDS.map((kind) => [kind, words.events[kind]])}
+          choices={Object.entries(words.events)}
           onChoose={setEventType}
         />
         <SelectField

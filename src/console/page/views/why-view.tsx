@@ -4,7 +4,7 @@
  */
 
 import { useLayoutEffect, useState } from 'preact/hooks';
-import { useAnswer } from '../answer.ts';
+import { useAnswer, useRead } from '../answer.ts';
 import { SelectField, TextField } from '../controls.tsx';
 import { type Collection, cityLabel, type ExplanationDocument, idOf, type PropertyDocument } from '../documents.ts';
 import { Empty, Icon, Loading, Problem } from '../elements.tsx';
@@ -111,8 +111,7 @@ function Answers({ requested }: { readonly requested: string }) {
 /** The explained property. */
 function Named({ property }: { readonly property: string }) {
   const words = useWords();
-  const { rest } = useModel();
-  const { value, problem } = useAnswer((signal) => rest.read<PropertyDocument>(property, {}, signal), [property]);
+  const { value, problem } = useRead<PropertyDocument>(property);
   if (value === null) return <Problem text={problem} />;
   const { title, propertyType, city, price } = value;
   const type = propertyType === null ? null : words.propertyTypes[propertyType];

@@ -53,8 +53,8 @@ export const editorWords = {
   drawOnMap: both('Draw on the map', 'Dessiner sur la carte'),
   drawingTools: {
     circle: both('Draw a circle', 'Dessiner un cercle'),
-    polygon: both('Draw a polygon', 'Dessiner un polygone'),
-    excluded: both('Draw a polygon to exclude', 'Dessiner un polygone à exclure'),
+    shapes: both('Draw a polygon', 'Dessiner un polygone'),
+    excludedShapes: both('Draw a polygon to exclude', 'Dessiner un polygone à exclure'),
   },
   polygon: (at: number, corners: number) =>
     both(

@@ -132,10 +132,10 @@ export const terms = {
     'ad.update.pictures': both('Picture change', 'Changement de photos'),
     'ad.update.expired': both('Advert expired', 'Annonce expirée'),
     'ad.update.reactivated': both('Advert online again', 'Annonce de nouveau en ligne'),
-    'property.match.end': both('No longer matches', 'Ne correspond plus'),
-    'property.match.resume': both('Matches again', 'Correspond de nouveau'),
     'property.ad.create': both('New advert', 'Nouvelle annonce'),
     'property.ad.update': both('Changed advert', 'Annonce modifiée'),
+    'property.match.end': both('No longer matches', 'Ne correspond plus'),
+    'property.match.resume': both('Matches again', 'Correspond de nouveau'),
   },
   states: {
     queued: both('queued', 'en file d’attente'),

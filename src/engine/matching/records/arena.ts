@@ -66,16 +66,6 @@ export class RecordArena {
     this.#free[size] = address;
   }
 
-  /** Reads an integer of the record, to prefetch its first cache line. */
-  touch(address: number): number {
-    return this.integersAt(address)[this.integerOffset(address)] as number;
-  }
-
-  /** Prefetches the next cache line, even if it belongs to another record. */
-  touchSecondLine(address: number): number {
-    return this.integersAt(address)[this.integerOffset(address + LINE_WORDS)] as number;
-  }
-
   numbersAt(address: number): Float64Array {
     return (this.#pages[address >>> PAGE_WORDS_LOG2] as Page).numbers;
   }

@@ -181,10 +181,6 @@ export class Conditions {
     }
   }
 
-  touch(address: number): number {
-    return this.#arena.touch(address);
-  }
-
   /** The verdict on the last read property: `FAIL`, `HOLD` or `AWAIT_TEXT`. */
   verdictOf(address: number): number {
     const page = this.#arena.integersAt(address);

@@ -133,22 +133,6 @@ export class PolygonShapes {
     this.#arena.free(address, words);
   }
 
-  touch(address: number): number {
-    return this.#arena.touch(address);
-  }
-
-  /** Prefetches what `hold` will read of the first polygon: the cell of the location or, without a grid, a corner. */
-  touchCell(address: number, lat: number, lon: number): number {
-    const integers = this.#arena.integersAt(address);
-    const line = this.#arena.numberOffset(address) + HEAD_WORDS;
-    const body = line - HEAD_WORDS + (integers[2 * (line + BODY)] as number);
-    const first = coordinatesOffset(body, integers[2 * (line + BODY) + 1] as number);
-    const words = CORNER_WORDS * (integers[2 * body] as number);
-    const side = integers[2 * body + 1] as number;
-    if (side === 0) return integers[2 * first + words] as number;
-    return integers[2 * (first + words) + this.#cellAt(address, line, side, lat, lon)] as number;
-  }
-
   /** The number of the cell in a polygon's grid that contains a location. */
   #cellAt(address: number, line: number, side: number, lat: number, lon: number): number {
     const numbers = this.#arena.numbersAt(address);

@@ -128,11 +128,6 @@ export class ExpressionTable {
     return holds;
   }
 
-  /** Prefetches what `holds` will read. */
-  touch(id: number): number {
-    return this.#records.touch(id);
-  }
-
   /** Writes a record of the expressions and returns its id, which is its address. */
   #create(expressions: Expressions, spelling: number): number {
     const groups = expressions.map((group) => group.flatMap((entry) => this.#compileEntry(entry)));
