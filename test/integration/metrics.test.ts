@@ -28,8 +28,8 @@ test('promtool accepts the live metrics, which count a delivery as failed until 
 test('readiness lists each check, and reports when PostgreSQL is unavailable', async (t) => {
   const servers = await startTestServers(t);
   const daemon = await startHere(t, servers);
-  const { status, checks } = await readinessOf(daemon);
-  assert.equal(status, 200);
+  const { status, text, checks } = await readinessOf(daemon);
+  assert.deepEqual([status, JSON.parse(text).status], [200, 'ok']);
   const names = ['actors', 'clocks', 'index', 'intake', 'nats', 'postgresql', 'progress', 'room', 'started', 'streams'];
   assert.deepEqual(Object.keys(checks).sort(), names);
 
@@ -38,6 +38,7 @@ test('readiness lists each check, and reports when PostgreSQL is unavailable', a
     () => readinessOf(daemon),
     (seen) => seen.status === 503,
   );
+  assert.equal(JSON.parse(away.text).status, 'unavailable');
   assert.equal(away.checks.postgresql?.status, 'failed');
   assert.equal(away.checks.nats?.status, 'ok');
   for (const path of ['healthz', 'metrics'])
