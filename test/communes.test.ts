@@ -5,7 +5,7 @@ import { before, describe, it } from 'node:test';
 import type { StatedPlace } from '../src/engine/domain/city.ts';
 import { cityIdOf, inseeOf } from '../src/engine/reference/commune-records.ts';
 import { loadReference, type Reference } from '../src/engine/reference/communes.ts';
-import { cityReference, departmentReference } from '../src/rest/search-document.ts';
+import { cityReference, departmentDocument } from '../src/rest/search-document.ts';
 
 const NOWHERE: StatedPlace = { insee: null, zipcode: null, name: null, lat: null, lon: null };
 
@@ -73,7 +73,10 @@ describe('communes of France', () => {
     assert.equal(reference.department('00'), null);
     const gold = reference.department('21');
     assert.ok(gold);
-    assert.deepEqual(departmentReference(gold), {
+    assert.deepEqual(departmentDocument(gold), {
+      '@context': '/contexts/Department',
+      '@id': '/departments/21',
+      '@type': 'Department',
       chefLieu: '21231',
       departmentCode: '21',
       name: "Côte-d'Or",

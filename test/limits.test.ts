@@ -27,7 +27,7 @@ async function refusalOf(
   );
   assert.ok(problem instanceof Problem, String(problem));
   assert.equal(problem.status, 429);
-  return { detail: problem.message, seconds: Number(problem.headers['Retry-After']) };
+  return { detail: problem.message, seconds: Number(problem.extra.headers?.['Retry-After']) };
 }
 
 /** A request of `client`, with only the members that the limits read. */

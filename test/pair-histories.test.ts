@@ -232,7 +232,7 @@ function reasonsOf(model: Model, kept: number): readonly PairReason[] {
     isRetraceable: others.length === 0 && only?.property.price === null && only.property.surface === null,
     medianMovedAt: null,
     marketMovedAt: null,
-    ...{ deliveries: [], areDeliveriesKept: true },
+    ...{ isCancelled: false, isPaused: false, areDeliveriesKept: true },
   });
 }
 

@@ -15,6 +15,7 @@ import type {
 import { status } from '@grpc/grpc-js';
 import { orAborted } from '../engine/actor/waiting.ts';
 import type { AskThread } from '../engine/actor/worker-thread.ts';
+import { isBrokerOutage } from '../engine/broker/outage.ts';
 import { cancellable } from '../engine/store/cancellable.ts';
 import { isDatabaseOutage } from '../engine/store/outage.ts';
 import type { AdminDependencies } from './dependencies.ts';
@@ -83,16 +84,7 @@ export function serverStreaming<Q, R>(all: AdminDependencies, handle: Handle<Ser
       if (error === null) call.end();
       else call.emit('error', error);
     };
-    void run<null>(
-      all,
-      call,
-      Number.POSITIVE_INFINITY,
-      async (own, context) => {
-        await handle(call, own, context);
-        return null;
-      },
-      (error) => end(error),
-    );
+    void run(all, call, Number.POSITIVE_INFINITY, (own, context) => handle(call, own, context), end);
   };
 }
 
@@ -190,7 +182,7 @@ function resultOf(response: unknown) {
 }
 
 /** Hides details of an internal error from the caller: they may contain addresses or values. */
-function foreignError(error: unknown, call: AnyCall, { logger, isBrokerOutage }: AdminDependencies): AdminError {
+function foreignError(error: unknown, call: AnyCall, { logger }: AdminDependencies): AdminError {
   if ((error as { code?: unknown } | null)?.code === TRANSACTION_IDLE) return senderTooSlow();
   if (isDatabaseOutage(error)) return unavailable('PostgreSQL');
   if (isBrokerOutage(error)) return unavailable('NATS');

@@ -53,8 +53,6 @@ export interface AdminDependencies {
   readonly requeueMail: (id: Uuid) => Promise<Requeued | null>;
   /** Publishes a dead letter's message to the stream again. Within its duplicate window, the stream drops repeats. */
   readonly republish: (letter: DeadLetterRead & { readonly body: Buffer }) => Promise<void>;
-  /** True for a transient error of NATS. */
-  readonly isBrokerOutage: (error: unknown) => boolean;
   readonly watch: (onActivities: (activities: readonly Activity[]) => void) => Promise<() => void>;
   /** Called at the end of each call, with the name of its status code. */
   readonly onCall: (code: string) => void;

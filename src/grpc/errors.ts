@@ -4,6 +4,7 @@
  */
 
 import { Metadata, type StatusObject, status } from '@grpc/grpc-js';
+import { cut } from '../engine/domain/text.ts';
 import { BadRequest, ErrorInfo, PreconditionFailure, ResourceInfo } from './generated/google/rpc/error_details.ts';
 import { Status } from './generated/google/rpc/status.ts';
 
@@ -39,10 +40,6 @@ const DESCRIPTION_LENGTH_MAX = 400;
 /** Shortens a caller's text for an error. */
 export function quoted(text: string): string {
   return cut(text, QUOTED_LENGTH_MAX);
-}
-
-function cut(text: string, lengthMax: number): string {
-  return text.length <= lengthMax ? text : `${text.slice(0, lengthMax - 1).replace(/[\ud800-\udbff]$/, '')}…`;
 }
 
 function detail(type: string, value: Uint8Array): Detail {

@@ -59,14 +59,7 @@ export interface AdminServerSettings {
   readonly healthQuestionMs?: number;
 }
 
-export interface AdminServer {
-  /** `host:port`. */
-  readonly address: string;
-  /** Sets whether health checks report that the process accepts work. */
-  setServing(isServing: boolean): void;
-  /** Ends all watches; other calls in progress have two seconds to end. */
-  stop(): Promise<void>;
-}
+export type AdminServer = Awaited<ReturnType<typeof startAdminServer>>;
 
 export class AdminServerError extends Error {
   readonly code = 'ADMIN_SERVER_UNUSABLE';
@@ -88,19 +81,17 @@ const OPTIONS: ChannelOptions = {
 };
 
 /** Throws `AdminServerError` when the port is taken. */
-export async function startAdminServer(
-  settings: AdminServerSettings,
-  dependencies: AdminDependencies,
-): Promise<AdminServer> {
+export async function startAdminServer(settings: AdminServerSettings, dependencies: AdminDependencies) {
   const credentials = await credentialsOf(settings);
-  const observer = {
-    onAdmitted: (peer: string) => connections.markAuthenticated(peer),
-    onRefused(method: string, peer: string) {
-      dependencies.onCall('UNAUTHENTICATED');
-      dependencies.logger.info({ method, peer, code: 'UNAUTHENTICATED' }, 'admin call');
-    },
+  const onAdmitted = (peer: string): void => connections.markAuthenticated(peer);
+  const onRefused = (method: string, peer: string): void => {
+    dependencies.onCall('UNAUTHENTICATED');
+    dependencies.logger.info({ method, peer, code: 'UNAUTHENTICATED' }, 'admin call');
   };
-  const interceptors = [requireToken(settings.token, observer), boundHealthCalls(settings.healthQuestionMs)];
+  const interceptors = [
+    requireToken(settings.token, onAdmitted, onRefused),
+    boundHealthCalls(settings.healthQuestionMs),
+  ];
   const server = new Server({ ...OPTIONS, interceptors });
   const stopping = new AbortController();
   const handlers = createHandlers(dependencies, stopping.signal, settings.callTimeouts ?? CALL_TIMEOUTS);
@@ -109,9 +100,12 @@ export async function startAdminServer(
   await reflect(server);
   const connections = await bind(server, settings, credentials);
   return {
+    /** `host:port`. */
     address: `${bracketed(settings.host)}:${connections.port}`,
+    /** Sets whether health checks report that the process accepts work. */
     setServing,
-    async stop() {
+    /** Ends all watches; other calls in progress have two seconds to end. */
+    async stop(): Promise<void> {
       stopping.abort(instanceStopping());
       connections.close();
       const shutDown = new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
@@ -185,15 +179,15 @@ async function fileDescriptors(): Promise<Buffer[]> {
 
 const BEARER = /^bearer +(\S+)$/i;
 
-interface AuthenticationObserver {
-  /** Called when the peer, `address:port`, is authenticated. */
-  readonly onAdmitted: (peer: string) => void;
-  /** Called when the token of a call is missing or wrong. */
-  readonly onRefused: (method: string, peer: string) => void;
-}
-
-/** `token`: null when client certificates already authenticate every caller. */
-function requireToken(token: string | null, { onAdmitted, onRefused }: AuthenticationObserver): ServerInterceptor {
+/**
+ * `token`: null when client certificates already authenticate every caller. `onRefused` is called when the token of a
+ * call is missing or wrong. `peer`: `address:port`.
+ */
+function requireToken(
+  token: string | null,
+  onAdmitted: (peer: string) => void,
+  onRefused: (method: string, peer: string) => void,
+): ServerInterceptor {
   const expected = token === null ? null : hashOf(token);
   return (method, call) => {
     if (isHealthCall(method.path)) return new ServerInterceptingCall(call);

@@ -122,20 +122,11 @@ const API_DOCUMENTATION = 'http://www.w3.org/ns/hydra/core#apiDocumentation';
 
 /** Sets `STANDING_HEADERS`, the link by which Hydra clients find the documentation, and `ctx.state.baseUrl`. */
 function standingHeaders(publicUrl: string | null): Middleware {
-  let host: string | undefined;
-  let forwarded: unknown;
-  let baseUrl = '';
-  let link = '';
   return (ctx, next) => {
-    if (link === '' || host !== ctx.req.headers.host || ctx.state.forwarded !== forwarded) {
-      host = ctx.req.headers.host;
-      forwarded = ctx.state.forwarded;
-      baseUrl = baseUrlOf(ctx, publicUrl);
-      link = `<${baseUrl}/docs.jsonld>; rel="${API_DOCUMENTATION}"`;
-    }
+    const baseUrl = baseUrlOf(ctx, publicUrl);
     ctx.state.baseUrl = baseUrl;
     for (const [name, value] of STANDING_HEADERS) ctx.res.setHeader(name, value);
-    ctx.res.setHeader('Link', link);
+    ctx.res.setHeader('Link', `<${baseUrl}/docs.jsonld>; rel="${API_DOCUMENTATION}"`);
     return next();
   };
 }

@@ -30,7 +30,7 @@ import { principalOf } from './auth.ts';
 import { listWithinReach, TIME_ORDERS, timeOrderedPage } from './client-listings.ts';
 import { acceptable, answer, answerJson } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
-import { collection, identityOf, type Paging } from './hydra.ts';
+import { collection, identityOf } from './hydra.ts';
 import type { QueryLimiter } from './limits.ts';
 import { notFound, Problem } from './problem.ts';
 import {
@@ -38,7 +38,6 @@ import {
   CREATED_AT,
   choiceParameter,
   PAGING,
-  type Rules,
   readQuery,
   referenceParameter,
   textParameter,
@@ -74,23 +73,21 @@ export function deliveryRoutes(router: Router, dependencies: ApiDependencies, li
 
   /** Adds the health of the endpoints. */
   const describe = async (deliveries: readonly DeliveryRead[]): Promise<object[]> => {
-    const healths = await readEndpointHealth(database, [...new Set(deliveries.map(({ endpointKey }) => endpointKey))]);
-    const healthOf = new Map(healths.map((health) => [health.key, health]));
+    const keys = deliveries.map(({ endpointKey }) => endpointKey);
+    const healthOf = await readEndpointHealth(database, keys);
     return deliveries.map((delivery) => deliveryDocument(delivery, healthOf.get(delivery.endpointKey) ?? null));
   };
 
-  const answerPage = async (ctx: Context, page: DeliveryPage, paging: Paging, parameters: Rules): Promise<void> => {
-    const members = await describe(page.deliveries);
-    const extent = { totalItems: page.total, estimated: page.isCut };
-    answer(ctx, collection(ctx, { context: 'Delivery', members, ...extent, paging, parameters }));
+  const answerPage = async (ctx: Context, { deliveries, total, isCut }: DeliveryPage): Promise<void> => {
+    const members = await describe(deliveries);
+    answer(ctx, collection(ctx, { context: 'Delivery', members, totalItems: total, estimated: isCut }));
   };
 
   router.get('/searches/:id/deliveries', acceptable, async (ctx) => {
     const query = readQuery(ctx, SEARCH_DELIVERY_PARAMETERS);
     const { number } = await ownSearch(ctx, dependencies);
     const wanted = { filter: { ...ANY_DELIVERY, state: query.status }, range: ANY_TIME, ...timeOrderedPage(query) };
-    const page = await listDeliveries(database, [targetOf(number)], wanted);
-    await answerPage(ctx, page, query, SEARCH_DELIVERY_PARAMETERS);
+    await answerPage(ctx, await listDeliveries(database, [targetOf(number)], wanted));
   });
 
   router.get('/deliveries', acceptable, async (ctx) => {
@@ -107,7 +104,7 @@ export function deliveryRoutes(router: Router, dependencies: ApiDependencies, li
             limiter.runSingle(ctx, () => listDeliveriesOfClient(limiter.database, principalOf(ctx).clientId, part)),
           )
         : await listDeliveries(database, targets, wanted);
-    await answerPage(ctx, page, query, DELIVERY_LIST_PARAMETERS);
+    await answerPage(ctx, page);
   });
 
   resendRoute(router, dependencies, describe);
@@ -204,26 +201,20 @@ function resendRoute(
 }
 
 export function deliveryDocument(delivery: DeliveryRead, health: EndpointHealth | null): object {
-  const isWaiting = delivery.state === 'queued' || delivery.state === 'retry_wait';
+  const { id, searchId, matchId, channel, kind, endpoint, endpointKey: _, state, dueAt, ...shown } = delivery;
   return {
-    ...identityOf('Delivery', `/deliveries/${delivery.id}`),
-    search: searchIri(delivery.searchId),
-    match: `/matches/${delivery.matchId}`,
-    channel: delivery.channel,
-    event: delivery.kind,
-    endpoint: delivery.endpoint,
-    endpointHealth: health === null ? null : healthDocument(health),
-    status: delivery.state,
-    exhausted: delivery.state === 'failed',
-    attemptCount: delivery.attemptCount,
-    dueAt: isWaiting ? delivery.dueAt.toISOString() : null,
-    createdAt: delivery.createdAt.toISOString(),
-    finishedAt: delivery.finishedAt?.toISOString() ?? null,
-    deliveredAt: deliveredAt(delivery)?.toISOString() ?? null,
-    attempts: delivery.attempts.map(({ startedAt, ...attempt }) => ({
-      ...attempt,
-      startedAt: startedAt.toISOString(),
-    })),
+    ...identityOf('Delivery', `/deliveries/${id}`),
+    search: searchIri(searchId),
+    match: `/matches/${matchId}`,
+    channel,
+    event: kind,
+    endpoint,
+    endpointHealth: health && healthDocument(health),
+    status: state,
+    exhausted: state === 'failed',
+    dueAt: state === 'queued' || state === 'retry_wait' ? dueAt : null,
+    deliveredAt: deliveredAt(delivery),
+    ...shown,
   };
 }
 
@@ -234,13 +225,6 @@ function deliveredAt({ attempts }: DeliveryRead): Date | null {
 }
 
 function healthDocument(health: EndpointHealth): object {
-  return {
-    state: health.state,
-    failureStreak: health.failureStreak,
-    backlog: health.backlog,
-    oldestDueAt: health.oldestDueAt?.toISOString() ?? null,
-    lastSuccessAt: health.lastSuccessAt?.toISOString() ?? null,
-    lastFailureAt: health.lastFailureAt?.toISOString() ?? null,
-    lastError: health.lastError,
-  };
+  const { state, failureStreak, backlog, oldestDueAt, lastSuccessAt, lastFailureAt, lastError } = health;
+  return { state, failureStreak, backlog, oldestDueAt, lastSuccessAt, lastFailureAt, lastError };
 }

@@ -49,8 +49,8 @@ export function endpointRoutes(router: Router, dependencies: ApiDependencies, li
   const { database } = dependencies;
 
   const describe = async (endpoints: readonly OwnEndpoint[]): Promise<EndpointDocument[]> => {
-    const healths = await readEndpointHealth(limiter.database, [...new Set(endpoints.map(({ key }) => key))]);
-    const healthOf = new Map(healths.map((health) => [health.key, health]));
+    const keys = endpoints.map(({ key }) => key);
+    const healthOf = await readEndpointHealth(limiter.database, keys);
     return endpoints.map((endpoint) => endpointDocument(endpoint, healthOf.get(endpoint.key)));
   };
 
@@ -73,8 +73,7 @@ export function endpointRoutes(router: Router, dependencies: ApiDependencies, li
         return { members: await describe(listed.endpoints), total: listed.total };
       }),
     );
-    const extent = { members, totalItems: total, paging: query, parameters: ENDPOINT_LIST_PARAMETERS };
-    answer(ctx, collection(ctx, { context: 'Endpoint', ...extent }));
+    answer(ctx, collection(ctx, { context: 'Endpoint', members, totalItems: total }));
   });
 
   router.get('/endpoints/:id', acceptable, async (ctx) => {
@@ -118,8 +117,8 @@ function endpointDocument({ url, hasMatches, hasEvents, searches }: OwnEndpoint,
     channels: WEBHOOK_CHANNELS.filter((channel) => (channel === 'match' ? hasMatches : hasEvents)),
     state,
     pausedBy,
-    since: since?.toISOString() ?? null,
-    failingSince: failingSince?.toISOString() ?? null,
+    since,
+    failingSince,
     lastError: health?.lastError ?? null,
     waiting: health?.backlog ?? 0,
     searches,

@@ -12,9 +12,8 @@ export interface CollectionPage {
   readonly context: string;
   readonly members: readonly unknown[];
   readonly totalItems: number;
-  readonly paging: Paging;
-  /** Every parameter that the collection accepts. */
-  readonly parameters: Rules;
+  /** If absent, the page that `readQuery` has read. */
+  readonly paging?: Paging;
   /** True in estimated collections: there may be more members than `totalItems`. */
   readonly estimated?: boolean;
   /** How many more there may be, if that was computed. */
@@ -31,7 +30,8 @@ export function offsetOf({ page, itemsPerPage }: Paging): { readonly offset: num
 }
 
 export function collection(ctx: Context, page: CollectionPage): object {
-  const { context, members, totalItems, paging, parameters, estimated, margin } = page;
+  const { parameters, ...query } = ctx.state.query as Paging & { readonly parameters: Rules };
+  const { context, members, totalItems, paging = query, estimated, margin } = page;
   const shown = view(ctx, paging, totalItems);
   if (shown['hydra:next'] !== undefined) linkNext(ctx, shown['hydra:next']);
   return {

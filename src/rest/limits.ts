@@ -292,16 +292,7 @@ function leaveTurn(ctx: Context): void {
   (ctx.state.leaveTurn as Leave | undefined)?.();
 }
 
-export interface QueryLimiter {
-  /** For the work of `runSingle` and `runPublic`. Its statements have a time limit. */
-  readonly database: Database;
-  /** `gone`: aborted when the client disconnects. Throws a 429 `Problem` when too many queries run, or on a timeout. */
-  run<T>(ctx: Context, work: (gone: AbortSignal) => Promise<T>): Promise<T>;
-  /** Like `run`, for queries of a few keys, of which more may run at once. */
-  runSingle<T>(ctx: Context, work: () => Promise<T>): Promise<T>;
-  /** Like `run`, for a reader without a key, one query at a time. */
-  runPublic<T>(reader: string, work: () => Promise<T>): Promise<T>;
-}
+export type QueryLimiter = ReturnType<typeof createQueryLimiter>;
 
 /** Decisions, section 11. */
 const QUERIES = { perClientMax: 2, allMax: 8, spreadSeconds: 8 };
@@ -315,13 +306,15 @@ const DEADLINE_MS = 30_000;
  * Limits the queries of clients that read more than single rows. Queries over many properties or searches may take a
  * second, so a few at once run in a worker thread. Statements end after two seconds, or when the client leaves.
  */
-export function createQueryLimiter(database: Database, deadlineMs = DEADLINE_MS): QueryLimiter {
+export function createQueryLimiter(database: Database, deadlineMs = DEADLINE_MS) {
   const queries = new ConcurrencyLimit(LIMITED.queries, QUERIES);
   const singleQueries = new ConcurrencyLimit(LIMITED.singleQueries, SINGLE_QUERIES);
   const publicQueries = new ConcurrencyLimit(LIMITED.publicQueries, PUBLIC_QUERIES);
   return {
+    /** For the work of `runSingle` and `runPublic`. Its statements have a time limit. */
     database,
-    run(ctx, work) {
+    /** `gone`: aborted when the client disconnects. Throws a 429 `Problem` when too many queries run, or on a timeout. */
+    run<T>(ctx: Context, work: (gone: AbortSignal) => Promise<T>): Promise<T> {
       leaveTurn(ctx);
       return queries.run(principalOf(ctx).clientId, () => {
         const gone = goneOf(ctx);
@@ -331,11 +324,13 @@ export function createQueryLimiter(database: Database, deadlineMs = DEADLINE_MS)
         );
       });
     },
-    runSingle(ctx, work) {
+    /** Like `run`, for queries of a few keys, of which more may run at once. */
+    runSingle<T>(ctx: Context, work: () => Promise<T>): Promise<T> {
       leaveTurn(ctx);
       return singleQueries.run(principalOf(ctx).clientId, () => work().catch(refuseQuery));
     },
-    runPublic(reader, work) {
+    /** Like `run`, for a reader without a key, one query at a time. */
+    runPublic<T>(reader: string, work: () => Promise<T>): Promise<T> {
       return publicQueries.run(reader, () => work().catch(refuseQuery));
     },
   };

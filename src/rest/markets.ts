@@ -30,8 +30,8 @@ export function marketRoutes(router: Router, { reference }: ApiDependencies, lim
     const market = marketOfPlace(requested, markets);
     if (market === null) throw new Problem(404, REFUSALS.fewPrices(MARKET_SIZE_MIN));
     const { median, count, name, changedAt } = market;
-    const place = { name, level: isDepartment(market) ? 'department' : 'city' };
-    answer(ctx, { ...identityOf('Market', viewId(ctx)), median, count, ...place, changedAt: changedAt.toISOString() });
+    const level = isDepartment(market) ? 'department' : 'city';
+    answer(ctx, { ...identityOf('Market', viewId(ctx)), median, count, name, level, changedAt });
   });
 }
 

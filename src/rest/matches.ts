@@ -2,7 +2,7 @@
 
 import type Router from '@koa/router';
 import type { Context } from 'koa';
-import { type PropertyDocument, propertyDocument, propertyIri } from '../engine/domain/property-document.ts';
+import { propertyDocument, propertyIri } from '../engine/domain/property-document.ts';
 import type { Reference } from '../engine/reference/communes.ts';
 import { ANY_TIME } from '../engine/store/delivery-filters.ts';
 import {
@@ -17,9 +17,9 @@ import { principalOf } from './auth.ts';
 import { listWithinReach, TIME_ORDERS, timeOrderedPage } from './client-listings.ts';
 import { acceptable, answer } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
-import { collection, identityOf, type Paging } from './hydra.ts';
+import { collection, identityOf } from './hydra.ts';
 import { notFound } from './problem.ts';
-import { CREATED_AT, markParameter, PAGING, type Rules, readQuery, referenceParameter, timeRangeOf } from './query.ts';
+import { CREATED_AT, markParameter, PAGING, readQuery, referenceParameter, timeRangeOf } from './query.ts';
 import { searchIri } from './search-document.ts';
 import { idOf, ownSearch } from './searches.ts';
 import { THINGS } from './sentences.ts';
@@ -36,19 +36,16 @@ export const MATCH_LIST_PARAMETERS = {
 export function matchRoutes(router: Router, dependencies: ApiDependencies): void {
   const { database, reference } = dependencies;
 
-  const answerPage = (ctx: Context, { matches, total, isCut }: MatchPage, paging: Paging, parameters: Rules): void => {
+  const answerPage = (ctx: Context, { matches, total, isCut }: MatchPage): void => {
     const members = matches.map((match) => matchDocument(match, reference));
-    answer(
-      ctx,
-      collection(ctx, { context: 'Match', members, totalItems: total, estimated: isCut, paging, parameters }),
-    );
+    answer(ctx, collection(ctx, { context: 'Match', members, totalItems: total, estimated: isCut }));
   };
 
   router.get('/searches/:id/matches', acceptable, async (ctx) => {
     const query = readQuery(ctx, SEARCH_MATCH_PARAMETERS);
     const { number } = await ownSearch(ctx, dependencies);
-    const page = await listMatches(database, number, { range: ANY_TIME, mark: query.mark, ...timeOrderedPage(query) });
-    answerPage(ctx, page, query, SEARCH_MATCH_PARAMETERS);
+    const wanted = { range: ANY_TIME, mark: query.mark, ...timeOrderedPage(query) };
+    answerPage(ctx, await listMatches(database, number, wanted));
   });
 
   router.get('/matches', acceptable, async (ctx) => {
@@ -64,8 +61,7 @@ export function matchRoutes(router: Router, dependencies: ApiDependencies): void
       if (search !== null) return listMatches(database, search.number, wanted);
       return listWithinReach(ctx, wanted, (part) => listMatchesOfClient(database, clientId, part));
     };
-    const page = await list();
-    answerPage(ctx, page, query, MATCH_LIST_PARAMETERS);
+    answerPage(ctx, await list());
   });
 
   router.get('/matches/:id', acceptable, async (ctx) => {
@@ -75,18 +71,14 @@ export function matchRoutes(router: Router, dependencies: ApiDependencies): void
 }
 
 export function matchDocument(match: MatchRead, { resolvePlace }: Pick<Reference, 'resolvePlace'>): object {
+  const { stored, hidePropertyContact } = match;
+  const options = { withContacts: !hidePropertyContact };
   return {
     ...identityOf('Match', `/matches/${match.id}`),
     property: propertyIri(match.propertyUuid),
     search: searchIri(match.searchId),
-    createdAt: match.createdAt.toISOString(),
-    updatedAt: match.updatedAt.toISOString(),
-    propertyDocument: documentOf(match, resolvePlace),
+    createdAt: match.createdAt,
+    updatedAt: match.updatedAt,
+    propertyDocument: stored && propertyDocument(stored.state, stored.crawls, resolvePlace, options),
   };
-}
-
-function documentOf(match: MatchRead, resolvePlace: Reference['resolvePlace']): PropertyDocument | null {
-  if (match.stored === null) return null;
-  const { state, crawls } = match.stored;
-  return propertyDocument(state, crawls, resolvePlace, { withContacts: !match.hidePropertyContact });
 }

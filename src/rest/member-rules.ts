@@ -66,33 +66,19 @@ export function optional<Value>(rule: MemberRule<Value>): MemberRule<Value | und
 }
 
 /** Reads null as the empty list. The length is checked before any item. */
-export function list<Item>(item: ValueRule<Item>, lengthMax: number, description: string): MemberRule<readonly Item[]> {
+export function list<Item>(item: MemberRule<Item>, lengthMax: number, description: string) {
   return {
-    schema: z.unknown().meta({ type: ['array', 'null'], items: item.schema, maxItems: lengthMax, description }),
-    read: readItems(single(item), lengthMax),
-  };
-}
-
-/** Likewise, with items that are objects. */
-export function objectList<Item>(
-  item: MemberRule<Item>,
-  lengthMax: number,
-  description: string,
-): MemberRule<readonly Item[]> {
-  const schema = z.array(item.schema).max(lengthMax).nullable().meta({ description });
-  return { schema, read: readItems(item, lengthMax) };
-}
-
-function readItems<Item>(item: MemberRule<Item>, lengthMax: number): MemberRule<readonly Item[]>['read'] {
-  return (value, reading) => {
-    if (value === null) return [];
-    if (!Array.isArray(value)) return refuse(reading, new Fault(FAULTS.array, 'invalid_type'));
-    if (value.length > lengthMax) {
-      const message = both(`must have at most ${lengthMax} items`, `a au plus ${count(lengthMax)} éléments`);
-      return refuse(reading, new Fault(message, 'too_long'));
-    }
-    const items = value.map((each, index) => item.read(each, within(reading, index)));
-    return items.includes(REFUSED) ? REFUSED : (items as Item[]);
+    schema: z.array(item.schema).max(lengthMax).nullable().meta({ description }),
+    read(value: unknown, reading: Reading): readonly Item[] | typeof REFUSED {
+      if (value === null) return [];
+      if (!Array.isArray(value)) return refuse(reading, new Fault(FAULTS.array, 'invalid_type'));
+      if (value.length > lengthMax) {
+        const message = both(`must have at most ${lengthMax} items`, `a au plus ${count(lengthMax)} éléments`);
+        return refuse(reading, new Fault(message, 'too_long'));
+      }
+      const items = value.map((each, index) => item.read(each, within(reading, index)));
+      return items.includes(REFUSED) ? REFUSED : (items as Item[]);
+    },
   };
 }
 

@@ -29,11 +29,6 @@ const ANSWERS_BYTES_MAX = 32 * 1024 * 1024;
 /** Memory of a cached answer in addition to its text, approximately. */
 const ENTRY_BYTES = 300;
 
-interface RememberedAnswer {
-  readonly body: Buffer;
-  readonly etag: string;
-}
-
 const PATH = '/indicators/points_of_interest';
 
 /** Adds the route, and returns a shortcut, so that this most requested resource skips the scan of all routes. */
@@ -47,7 +42,7 @@ export function pointRoutes(router: Router, dependencies: ApiDependencies): Midd
 }
 
 function pointHandler({ pointsOfInterest }: ApiDependencies): (ctx: Context) => void {
-  const remembered = new LRUCache<string, RememberedAnswer>({
+  const remembered = new LRUCache<string, { readonly body: Buffer; readonly etag: string }>({
     max: ANSWERS_MAX,
     maxSize: ANSWERS_BYTES_MAX,
     // Clients choose the URL, which may have up to 16 KiB.

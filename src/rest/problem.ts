@@ -7,6 +7,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { Context, Middleware, Next } from 'koa';
 import { nearestName } from '../engine/domain/nearest-name.ts';
+import { cut } from '../engine/domain/text.ts';
 import { isDatabaseFull, isDatabaseOutage } from '../engine/store/outage.ts';
 import { typeset } from '../values.ts';
 import type { ApiLogger } from './dependencies.ts';
@@ -35,6 +36,7 @@ export interface ProblemExtra {
   readonly violations?: readonly Violation[];
   /** The kind of error, for `type`, when the status alone is not enough. */
   readonly type?: ProblemType;
+  /** Further members of the body. */
   readonly members?: Readonly<Record<string, unknown>>;
 }
 
@@ -44,20 +46,15 @@ export class Problem extends Error {
   readonly status: number;
   /** The error's message is the English sentence. */
   readonly detail: Sentence;
-  readonly headers: Readonly<Record<string, string>>;
   readonly violations: readonly Violation[];
-  readonly type: ProblemType | null;
-  /** Further members of the body. */
-  readonly members: Readonly<Record<string, unknown>>;
+  readonly extra: ProblemExtra;
 
   constructor(status: number, detail: Sentence, extra: ProblemExtra = {}) {
     super(detail.en);
     this.status = status;
     this.detail = detail;
-    this.headers = extra.headers ?? {};
     this.violations = extra.violations ?? [];
-    this.type = extra.type ?? null;
-    this.members = extra.members ?? {};
+    this.extra = extra;
   }
 }
 
@@ -66,11 +63,15 @@ export function notFound(what: Thing): never {
   throw new Problem(404, REFUSALS.notFound(what));
 }
 
-export function problemBody(problem: Problem, requestId: string, language: Language): Record<string, unknown> {
+export function problemBody(
+  { status, detail: sentence, violations, extra: { type, members } }: Problem,
+  requestId: string,
+  language: Language,
+): Record<string, unknown> {
   const inWords = ({ en, fr }: Sentence) => (language === 'fr' ? typeset(fr) : en);
-  const detail = inWords(problem.detail);
-  const title = STATUS_CODES[problem.status] ?? 'Error';
-  const isViolationList = problem.violations.length > 0;
+  const detail = inWords(sentence);
+  const title = STATUS_CODES[status] ?? 'Error';
+  const isViolationList = violations.length > 0;
   return {
     '@context': isViolationList ? '/contexts/ConstraintViolationList' : '/contexts/Error',
     '@id': `/errors/${requestId}`,
@@ -79,13 +80,11 @@ export function problemBody(problem: Problem, requestId: string, language: Langu
     'hydra:description': detail,
     title,
     detail,
-    status: problem.status,
+    status,
     // RFC 9457: `about:blank` means that the status explains the problem.
-    type: problem.type ?? (isViolationList ? '/docs.jsonld#ConstraintViolationList' : 'about:blank'),
-    ...(isViolationList && {
-      violations: problem.violations.map((one) => ({ ...one, message: inWords(one.message) })),
-    }),
-    ...problem.members,
+    type: type ?? (isViolationList ? '/docs.jsonld#ConstraintViolationList' : 'about:blank'),
+    ...(isViolationList && { violations: violations.map((one) => ({ ...one, message: inWords(one.message) })) }),
+    ...members,
   };
 }
 
@@ -98,7 +97,7 @@ export function reportProblems(logger: Pick<ApiLogger, 'error'>): Middleware {
       const problem = problemOf(error);
       if (problem.status >= 500) logger.error({ err: error, requestId: ctx.state.requestId }, 'A request failed.');
       ctx.status = problem.status;
-      ctx.set(problem.headers);
+      ctx.set(problem.extra.headers ?? {});
       ctx.remove('ETag');
       ctx.type = 'application/problem+json';
       ctx.body = JSON.stringify(problemBody(problem, String(ctx.state.requestId), languageOf(ctx, 'en')));
@@ -114,9 +113,9 @@ export function storeFull(): Problem {
 
 function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error;
-  const { status, message, expose } = readError(error);
+  const { status, message, expose } = (error instanceof Error ? error : {}) as Partial<HttpError>;
   if (typeof status === 'number' && status >= 400 && status < 500) {
-    return new Problem(status, verbatim(expose === false ? (STATUS_CODES[status] ?? 'bad request') : message));
+    return new Problem(status, verbatim(expose === false ? (STATUS_CODES[status] ?? 'bad request') : (message ?? '')));
   }
   if (isDatabaseFull(error)) return storeFull();
   if (isDatabaseOutage(error)) {
@@ -125,10 +124,10 @@ function problemOf(error: unknown): Problem {
   return new Problem(500, REFUSALS.bug);
 }
 
-function readError(error: unknown): { status: unknown; message: string; expose: unknown } {
-  if (!(error instanceof Error)) return { status: null, message: '', expose: null };
-  const { status, expose } = error as Error & Record<'status' | 'expose', unknown>;
-  return { status, message: error.message, expose };
+/** An error of Koa, or of a library that follows its form. */
+interface HttpError extends Error {
+  readonly status: unknown;
+  readonly expose: unknown;
 }
 
 /**
@@ -262,7 +261,7 @@ function textOf(path: Path): string {
   let text = '';
   for (const step of path) {
     text += typeof step === 'number' ? `[${step}]` : `${text === '' ? '' : '.'}${String(step)}`;
-    if (text.length > PATH_LENGTH_MAX) return `${text.slice(0, PATH_LENGTH_MAX - 1).replace(/[\ud800-\udbff]$/, '')}…`;
+    if (text.length > PATH_LENGTH_MAX) break;
   }
-  return text;
+  return cut(text, PATH_LENGTH_MAX);
 }

@@ -5,13 +5,12 @@ import type { Context } from 'koa';
 import { parseUuid, type Uuid } from '../engine/domain/ids.ts';
 import { type PropertyDocument, propertyDocument } from '../engine/domain/property-document.ts';
 import { listMatchedProperties, type PropertyOrder, readStoredProperties } from '../engine/store/properties.ts';
-import type { PropertyMark } from '../engine/store/search-marks.ts';
 import { Fault } from '../values.ts';
 import { principalOf } from './auth.ts';
 import { listWithinReach } from './client-listings.ts';
 import { acceptable, answer } from './content.ts';
 import type { ApiDependencies } from './dependencies.ts';
-import { collection, offsetOf, type Paging } from './hydra.ts';
+import { type CollectionPage, collection, offsetOf, type Paging } from './hydra.ts';
 import { notFound } from './problem.ts';
 import { type Direction, ITEMS_PER_PAGE_MAX, orderParameter, PAGING, type ParameterRule, readQuery } from './query.ts';
 import { FAULTS, THINGS } from './sentences.ts';
@@ -44,12 +43,8 @@ export function propertyRoutes(router: Router, { database, reference }: ApiDepen
   const answerNamed = async (ctx: Context, uuids: readonly Uuid[], order: Direction | null, { page }: Paging) => {
     const sorted = order === null ? uuids : [...uuids].sort();
     const found = await documents(order === 'desc' ? sorted.toReversed() : sorted);
-    answerPage(
-      ctx,
-      page === 1 ? found : [],
-      { totalItems: found.length, estimated: false },
-      { page, itemsPerPage: ITEMS_PER_PAGE_MAX },
-    );
+    const paging = { page, itemsPerPage: ITEMS_PER_PAGE_MAX };
+    answerPage(ctx, page === 1 ? found : [], { totalItems: found.length, estimated: false, paging });
   };
 
   const answerMatched = async (ctx: Context, order: Direction | null, paging: Paging): Promise<void> => {
@@ -59,7 +54,7 @@ export function propertyRoutes(router: Router, { database, reference }: ApiDepen
     const { uuids, total, isCut } = await listWithinReach(ctx, wanted, (page) =>
       listMatchedProperties(database, clientId, page),
     );
-    answerPage(ctx, await documents(uuids), { totalItems: total, estimated: isCut }, paging);
+    answerPage(ctx, await documents(uuids), { totalItems: total, estimated: isCut });
   };
 
   router.get('/documents/properties', acceptable, async (ctx) => {
@@ -74,16 +69,10 @@ export function propertyRoutes(router: Router, { database, reference }: ApiDepen
   });
 }
 
-export function markMembers({ state, reason, note, markedAt }: PropertyMark) {
-  return { state, reason, note, markedAt: markedAt?.toISOString() ?? null };
-}
-
 function answerPage(
   ctx: Context,
   members: readonly PropertyDocument[],
-  extent: { readonly totalItems: number; readonly estimated: boolean },
-  paging: Paging,
+  extent: Pick<CollectionPage, 'totalItems' | 'estimated' | 'paging'>,
 ): void {
-  const page = { context: 'PropertyDocument', members, ...extent, paging, parameters: PROPERTY_LIST_PARAMETERS };
-  answer(ctx, collection(ctx, page));
+  answer(ctx, collection(ctx, { context: 'PropertyDocument', members, ...extent }));
 }

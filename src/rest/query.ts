@@ -33,7 +33,8 @@ export type ParsedQuery<R extends Rules> = {
 
 /**
  * Reads the query; the rule of an absent parameter gets an empty list of values. Throws a 400 `Problem` that names the
- * first unknown parameter and all other errors, and carries the `hydra:search` template of the collection.
+ * first unknown parameter and all other errors, and carries the `hydra:search` template of the collection. The answered
+ * collection (hydra.ts) shows the page and the parameters that were read.
  */
 export function readQuery<R extends Rules>(ctx: Context, rules: R): ParsedQuery<R> {
   const found = new Map<string, string[]>();
@@ -61,7 +62,9 @@ export function readQuery<R extends Rules>(ctx: Context, rules: R): ParsedQuery<
       members: { 'hydra:search': searchTemplate(ctx.path, rules) },
     });
   }
-  return Object.fromEntries(entries) as ParsedQuery<R>;
+  const query = Object.fromEntries(entries) as ParsedQuery<R>;
+  ctx.state.query = { parameters: rules, ...query };
+  return query;
 }
 
 export function documentedRules(rules: Rules): readonly (readonly [string, ParameterRule<unknown>])[] {

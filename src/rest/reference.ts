@@ -110,8 +110,7 @@ function cityRoutes(router: Router, { reference }: ApiDependencies): void {
       ...offsetOf(query),
     });
     const members = cities.map(({ city, matchedName }) => cityDocument(city, matchedName));
-    const page = { context: 'City', members, totalItems: total, paging: query };
-    answer(ctx, collection(ctx, { ...page, parameters: CITY_LIST_PARAMETERS }));
+    answer(ctx, collection(ctx, { context: 'City', members, totalItems: total }));
   });
 
   router.get('/cities/:id', acceptable, (ctx) => {
@@ -174,12 +173,11 @@ function namedRoutes<Item extends Named>(
   { context, thing, list, isNamed, documentOf }: NamedResource<Item>,
 ): void {
   router.get(path, acceptable, async (ctx) => {
-    const parameters = NAMED_LIST_PARAMETERS;
-    const query = readQuery(ctx, parameters);
+    const query = readQuery(ctx, NAMED_LIST_PARAMETERS);
     const { offset, limit } = offsetOf(query);
     const items = inOrder(await list(ctx), query['order[name]'], query['order[id]']);
     const members = items.slice(offset, offset + limit).map(documentOf);
-    answer(ctx, collection(ctx, { context, members, totalItems: items.length, paging: query, parameters }));
+    answer(ctx, collection(ctx, { context, members, totalItems: items.length }));
   });
 
   router.get(`${path}/:id`, acceptable, async (ctx) => {
@@ -230,8 +228,8 @@ export function locationRoutes(router: Router, { reference }: ApiDependencies, l
     const { total, places } = await limiter.runSingle(ctx, async () =>
       reference.completePlaces(query ?? '', offsetOf(paging)),
     );
-    const page = { context: 'Location', members: places.map(locationDocument), totalItems: total, paging };
-    answer(ctx, collection(ctx, { ...page, parameters: LOCATION_PARAMETERS }));
+    const members = places.map(locationDocument);
+    answer(ctx, collection(ctx, { context: 'Location', members, totalItems: total }));
   });
 }
 
@@ -249,13 +247,8 @@ export function publisherRoutes(router: Router, limiter: QueryLimiter): void {
     const { name } = readQuery(ctx, PUBLISHER_PARAMETERS);
     const names = await limiter.runSingle(ctx, () => findPublishers(limiter.database, name ?? '', PUBLISHERS_MAX));
     const paging = { page: 1, itemsPerPage: PUBLISHERS_MAX };
-    const page = {
-      context: 'PublisherName',
-      members: names.map(publisherNameDocument),
-      totalItems: names.length,
-      paging,
-    };
-    answer(ctx, collection(ctx, { ...page, parameters: PUBLISHER_PARAMETERS }));
+    const members = names.map(publisherNameDocument);
+    answer(ctx, collection(ctx, { context: 'PublisherName', members, totalItems: names.length, paging }));
   });
 }
 

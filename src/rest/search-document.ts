@@ -25,19 +25,19 @@ export function searchDocument(
   search: Search,
   { reference, siteCategories, mailRules }: Lookups,
 ): Record<string, unknown> {
-  const { members } = search;
+  const { members, createdAt, updatedAt, lastAlertAt, seenAt, newSinceSeen, matchedLast7Days } = search;
   const { title, ...criteria } = members;
   return {
     ...identityOf('Search', searchIri(search.id)),
     title,
     token: search.token,
     user: `/users/${search.clientId}`,
-    createdAt: search.createdAt.toISOString(),
-    updatedAt: search.updatedAt.toISOString(),
-    lastAlertAt: search.lastAlertAt?.toISOString() ?? null,
-    seenAt: search.seenAt?.toISOString() ?? null,
-    newSinceSeen: search.newSinceSeen,
-    matchedLast7Days: search.matchedLast7Days,
+    createdAt,
+    updatedAt,
+    lastAlertAt,
+    seenAt,
+    newSinceSeen,
+    matchedLast7Days,
     emailStatus: emailStatusOf(search.mail, members, mailRules),
     emailFrequencyChosen: search.mail.frequencyChosen,
     ...shownCriteria(criteria, { reference, siteCategories }),
@@ -50,13 +50,16 @@ function shownCriteria(
   stored: StoredAlternative,
   { reference, siteCategories }: Pick<Lookups, 'reference' | 'siteCategories'>,
 ): Readonly<Record<string, unknown>> {
-  const embedded = <F extends 'cities' | 'departments' | 'siteCategories'>(
+  const embedded = <F extends 'cities' | 'departments' | 'siteCategories', Resource extends object>(
     form: F,
-    resourceOf: (key: Forms[F][number]) => object | null,
-  ) =>
-    membersOf(form)
-      .filter((name) => Object.hasOwn(stored, name))
-      .map((name) => [name, (stored[name] as Forms[F][number][]).flatMap((key) => resourceOf(key) ?? [])] as const);
+    find: (key: Forms[F][number]) => Resource | null | undefined,
+    documentOf: (resource: Resource) => object,
+  ) => {
+    const names = membersOf(form).filter((name) => Object.hasOwn(stored, name));
+    const found = (name: (typeof names)[number]) =>
+      (stored[name] as Forms[F][number][]).map(find).filter((resource) => resource !== null && resource !== undefined);
+    return names.map((name) => [name, found(name).map(documentOf)] as const);
+  };
   const codes = plainCriteria('code').flatMap(({ name }) => {
     const code = stored[name];
     return typeof code === 'number' ? [[name, String(code)] as const] : [];
@@ -65,31 +68,26 @@ function shownCriteria(
     ...stored,
     ...Object.fromEntries([
       ...codes,
-      ...embedded('cities', (insee) => embeddedCity(insee, reference)),
-      ...embedded('departments', (code) => embeddedDepartment(code, reference)),
-      ...embedded('siteCategories', (id) => {
-        const category = siteCategories.get(id);
-        return category === undefined ? null : siteCategoryDocument(category);
-      }),
+      ...embedded('cities', (insee) => reference.city(insee), embeddedCity),
+      ...embedded('departments', (code) => reference.department(code), departmentDocument),
+      ...embedded('siteCategories', (id) => siteCategories.get(id), siteCategoryDocument),
     ]),
   };
 }
 
-function embeddedCity(insee: string, reference: Lookups['reference']): object | null {
-  const city = reference.city(insee);
-  if (city === null) return null;
+function embeddedCity(city: City): object {
   return { ...identityOf('City', `/cities/${city.id}`), ...cityReference(city) };
 }
 
-function embeddedDepartment(code: string, reference: Lookups['reference']): object | null {
-  const department = reference.department(code);
-  return department === null ? null : departmentDocument(department);
-}
-
-export function departmentDocument(department: NonNullable<ReturnType<Reference['department']>>): object {
+export function departmentDocument(department: Department): object {
   return {
     ...identityOf('Department', `/departments/${department.id}`),
-    ...departmentReference(department),
+    /** INSEE code of the prefecture, as in the official list. */
+    chefLieu: department.chefLieu,
+    departmentCode: department.code,
+    name: department.name,
+    /** Lower case, no accents, hyphens: `cote-d-or`. */
+    nameClean: cleanName(department.name),
   };
 }
 
@@ -109,16 +107,5 @@ export function cityReference(city: City) {
     libelle: city.originalName,
     name: city.name,
     zipcode: city.zipcode,
-  };
-}
-
-export function departmentReference(department: Department) {
-  return {
-    /** INSEE code of the prefecture, as in the official list. */
-    chefLieu: department.chefLieu,
-    departmentCode: department.code,
-    name: department.name,
-    /** Lower case, no accents, hyphens: `cote-d-or`. */
-    nameClean: cleanName(department.name),
   };
 }

@@ -54,7 +54,6 @@ import {
   type MemberRule,
   nullable,
   object,
-  objectList,
   optional,
   READ_ONLY_MEMBERS,
   REFUSED,
@@ -106,7 +105,7 @@ function number(isAllowed: (value: number) => boolean, range: Sentence, descript
 }
 
 function references(collection: string, description: string): MemberRule<readonly number[]> {
-  return list(idIn(collection), LIST_LENGTH_MAX, description);
+  return list(single(idIn(collection)), LIST_LENGTH_MAX, description);
 }
 
 const endpoint = (description: string) => nullable(single(ENDPOINT_URL, { format: 'uri' }), description, null);
@@ -136,7 +135,7 @@ const notificationFrequency = nullable(
 
 /** A list of names from a closed list; duplicates are removed. */
 function names<Name extends string>(known: readonly Name[], description: string): MemberRule<readonly Name[]> {
-  const { schema, read } = list(oneOf(known), LIST_LENGTH_MAX, description);
+  const { schema, read } = list(single(oneOf(known)), LIST_LENGTH_MAX, description);
   return {
     schema,
     read(value, reading) {
@@ -242,15 +241,16 @@ const RULES: Rules = {
   cities: ({ requested }) => references('cities', requested),
   departments: ({ requested }) => references('departments', requested),
   siteCategories: ({ requested }) => references('site_categories', requested),
-  zipcodes: ({ requested }) => list(textLike(/^\d{5}$/, FAULTS.zipcode), LIST_LENGTH_MAX, requested),
-  inseeCodes: ({ requested }) => list(textLike(/^(\d{2}|2A|2B)\d{3}$/, FAULTS.insee), LIST_LENGTH_MAX, requested),
+  zipcodes: ({ requested }) => list(single(textLike(/^\d{5}$/, FAULTS.zipcode)), LIST_LENGTH_MAX, requested),
+  inseeCodes: ({ requested }) =>
+    list(single(textLike(/^(\d{2}|2A|2B)\d{3}$/, FAULTS.insee)), LIST_LENGTH_MAX, requested),
   polygons,
   features: ({ requested }) => names(FEATURE_NAMES, requested),
-  publishers: ({ requested }) => list(PUBLISHER, PUBLISHERS_MAX, requested),
-  points: ({ requested }) => objectList(POINT_TERM, POINT_TERMS_MAX, requested),
+  publishers: ({ requested }) => list(single(PUBLISHER), PUBLISHERS_MAX, requested),
+  points: ({ requested }) => list(POINT_TERM, POINT_TERMS_MAX, requested),
   criteria: ({ requested }) => criterionNames(requested),
   expressions,
-  alternatives: ({ requested }) => objectList(alternative(), ALTERNATIVES_MAX, requested),
+  alternatives: ({ requested }) => list(alternative(), ALTERNATIVES_MAX, requested),
 };
 
 /** The criteria of an alternative. Members that set nothing are left out. */

@@ -77,7 +77,7 @@ export function searchRoutes(router: Router, dependencies: ApiDependencies, limi
   });
 
   const change = async (ctx: Context): Promise<void> => {
-    const id = searchIdOf(ctx);
+    const id = idOf(ctx, THINGS.search);
     // Ownership is checked before the body.
     const stored = await ownSearch(ctx, dependencies);
     const [document = {}] = await searchDocuments([stored], dependencies);
@@ -101,7 +101,7 @@ export function searchRoutes(router: Router, dependencies: ApiDependencies, limi
   router.patch('/searches/:id', acceptable, jsonBody, change);
 
   router.delete('/searches/:id', async (ctx) => {
-    const id = searchIdOf(ctx);
+    const id = idOf(ctx, THINGS.search);
     const requirePresent = await precondition(ctx, dependencies);
     const isDeleted = await deleteSearch(database, principalOf(ctx).clientId, id, requirePresent);
     if (!isDeleted) notFound(THINGS.search);
@@ -129,8 +129,7 @@ function listRoute(router: Router, dependencies: ApiDependencies, limiter: Query
       ? await limiter.runSingle(ctx, () => list(limiter.database))
       : await list(database);
     const members = await searchDocuments(searches ?? [], dependencies);
-    const page = { context: 'Search', members, totalItems: total, paging: query };
-    const envelope = collection(ctx, { ...page, parameters: SEARCH_LIST_PARAMETERS });
+    const envelope = collection(ctx, { context: 'Search', members, totalItems: total });
     if (searches !== null) answer(ctx, envelope);
     else answerPage(ctx, envelope, documentsOf(readSearchesOf(database, clientId, numbers), dependencies));
   });
@@ -185,13 +184,9 @@ async function precondition(ctx: Context, dependencies: ApiDependencies): Promis
 export async function ownSearch(
   ctx: Context,
   { database }: Pick<ApiDependencies, 'database'>,
-  id: Uuid = searchIdOf(ctx),
+  id: Uuid = idOf(ctx, THINGS.search),
 ): Promise<Search> {
   return (await readSearch(database, principalOf(ctx).clientId, id)) ?? notFound(THINGS.search);
-}
-
-function searchIdOf(ctx: Context): Uuid {
-  return idOf(ctx, THINGS.search);
 }
 
 /** The UUID in the path. Throws a 404 `Problem` for a malformed one: there is no such resource. */
@@ -251,17 +246,15 @@ export function inputRules(baseUrl: string, { database, reference, settings }: R
 
 const LARGE_PAGES = { perClientMax: 2, allMax: 8 };
 
-type AnswerPage = (ctx: Context, envelope: object, members: AsyncIterable<object>) => void;
-
 /**
  * Streams pages that are too large to build at once: a hundred searches with thousands of cities take a hundred
  * megabytes. The next one of `members` is requested when the client has read the last one. Throws a 429 `Problem`
  * beyond a few such pages per client and in total. The pages have no entity tag: an answer begins before all bytes are
  * known.
  */
-function createLargeAnswers(): AnswerPage {
+function createLargeAnswers() {
   const pages = new ConcurrencyLimit(LIMITED.largePages, LARGE_PAGES);
-  return (ctx, envelope, members) => {
+  return (ctx: Context, envelope: object, members: AsyncIterable<object>): void => {
     const leave = pages.tryEnter(principalOf(ctx).clientId);
     if (leave === null) refuse(REFUSALS.largePage, 1);
     ctx.res.once('close', leave);

@@ -50,8 +50,7 @@ export function secretRoutes(router: Router, { database, secretsChanged }: ApiDe
     const { direction, offset, limit } = timeOrderedPage(query);
     const ordered = direction === 'asc' ? secrets : secrets.toReversed();
     const members = ordered.slice(offset, offset + limit).map((secret) => webhookSecretDocument(secret));
-    const page = { context: 'WebhookSecret', members, totalItems: secrets.length, paging: query };
-    answer(ctx, collection(ctx, { ...page, parameters: WEBHOOK_SECRET_PARAMETERS }));
+    answer(ctx, collection(ctx, { context: 'WebhookSecret', members, totalItems: secrets.length }));
   });
 
   router.post('/webhook-secrets', acceptable, optionalJsonBody, async (ctx) => {
@@ -84,15 +83,9 @@ function answerSecret(ctx: Context, secret: WebhookSecret, value: string): void 
   answer(ctx, document, 201);
 }
 
-function webhookSecretDocument({ id, createdAt, expiresAt, hint }: WebhookSecret, value?: string) {
-  return {
-    ...identityOf('WebhookSecret', `/webhook-secrets/${id}`),
-    id,
-    createdAt: createdAt.toISOString(),
-    expiresAt: expiresAt?.toISOString() ?? null,
-    hint,
-    ...(value === undefined ? {} : { secret: value }),
-  };
+/** `secret`: the value, if it is shown. */
+function webhookSecretDocument(stored: WebhookSecret, secret?: string) {
+  return { ...identityOf('WebhookSecret', `/webhook-secrets/${stored.id}`), ...stored, secret };
 }
 
 const WebhookSecretSchema = z.strictObject({

@@ -17,6 +17,7 @@ import { decodeIntakeMessage, type IntakeMessage } from '../engine/domain/intake
 import { propertyDocument } from '../engine/domain/property-document.ts';
 import { bodyHead, bodyOf } from '../engine/domain/routing.ts';
 import type { SearchMembers } from '../engine/domain/search.ts';
+import type { Reference } from '../engine/reference/communes.ts';
 import { readSigningSecrets } from '../engine/store/webhook-secrets.ts';
 import { ENDPOINT_URL } from '../values.ts';
 import { principalOf } from './auth.ts';
@@ -67,7 +68,8 @@ export function webhookTestRoutes(router: Router, dependencies: ApiDependencies)
     const { clientId } = principalOf(ctx);
     const secrets = await readSigningSecrets(database, clientId, startedAt);
     const context = search === null || search.members.context === null ? null : JSON.stringify(search.members.context);
-    const body = sampleBody(kind, search?.id ?? randomUuid(), dependencies);
+    const ids = { search: search?.id ?? randomUuid(), match: randomUuid() };
+    const body = sampleBody(kind, startedAt, ids, dependencies.reference);
     const id = randomUuid();
     const { retryAfterSeconds } = rates.consume(clientId, TEST_RATE);
     if (retryAfterSeconds > 0) refuse(REFUSALS.testRate(TEST_RATE.perSecond), retryAfterSeconds);
@@ -92,14 +94,20 @@ function kindOf(eventType: EventKind | null, type: EventKind | null): EventKind 
   return kind;
 }
 
-function sampleBody(kind: EventKind, searchId: Uuid, { reference, now }: ApiDependencies): string {
-  const at = now();
+/** The body of a webhook about the sample, as the pipeline writes it. `isMatch`: without the field that changed. */
+export function sampleBody(
+  kind: EventKind,
+  at: Date,
+  { search, match }: Readonly<Record<'search' | 'match', Uuid>>,
+  { resolvePlace }: Pick<Reference, 'resolvePlace'>,
+  isMatch = false,
+): string {
   const { stored, event } = sampleChange(kind, at);
   const { state, crawls } = stored;
-  const document = propertyDocument(state, crawls, reference.resolvePlace, { withContacts: true });
-  const match = { id: randomUuid(), createdAt: at.toISOString(), updatedAt: at.toISOString() };
-  const field = event.field === null ? null : { ...event.field, createdAt: event.createdAt };
-  return bodyOf(bodyHead({ kind, field }, searchId, state.uuid, match), JSON.stringify(document));
+  const document = propertyDocument(state, crawls, resolvePlace, { withContacts: true });
+  const times = { createdAt: at.toISOString(), updatedAt: at.toISOString() };
+  const field = isMatch || event.field === null ? null : { ...event.field, createdAt: event.createdAt };
+  return bodyOf(bodyHead({ kind, field }, search, state.uuid, { id: match, ...times }), JSON.stringify(document));
 }
 
 function answerTest(ctx: Context, id: Uuid, body: string, outcome: AttemptOutcome, token: string | null): void {

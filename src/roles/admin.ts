@@ -2,7 +2,6 @@
 
 import { announceChange } from '../engine/broker/announcements.ts';
 import { findOtherLead } from '../engine/broker/lead-claims.ts';
-import { isBrokerOutage } from '../engine/broker/outage.ts';
 import { publish } from '../engine/broker/publish.ts';
 import { requeuedHeader } from '../engine/broker/retry-messages.ts';
 import { adoptTopology, readStreamFigures } from '../engine/broker/topology-inspection.ts';
@@ -52,7 +51,6 @@ export async function openAdmin(parts: Parts, matcher: Matcher | null): Promise<
           headers: { ...requeuedHeader(streamNumber, sequence), ...Object.fromEntries(kept) },
         });
       },
-      isBrokerOutage,
       watch: (onActivities) => feed.watch(onActivities),
       onCall: (code) => metrics.adminCalls.inc({ code }),
     },

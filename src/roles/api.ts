@@ -1,6 +1,7 @@
 /** Opens the REST API of clients. This is the only part of the composition root that imports `rest/`. */
 
-import { type BlockList, isIPv6, type Socket } from 'node:net';
+import type { BlockList, Socket } from 'node:net';
+import ipaddr from 'ipaddr.js';
 import { announceChange, onChange, onFeed } from '../engine/broker/announcements.ts';
 import type { Uuid } from '../engine/domain/ids.ts';
 import type { Matcher } from '../engine/intake/matcher.ts';
@@ -27,8 +28,13 @@ export async function openApi(parts: Parts, databaseUrl: string, matcher: Matche
   const points = await keepPoints(database, onTransientError);
   closing('points of interest', () => points.stop());
   const sender = openSender(parts);
-  const queryDatabase = openQuestionDatabase(parts, databaseUrl);
-  const publicDatabase = openPublicDatabase(parts, databaseUrl);
+  const queryDatabase = openApart(parts, {
+    url: databaseUrl,
+    connectionsMax: config.questionConnectionsMax,
+    statementTimeoutMs: QUESTION_STATEMENT_MS,
+  });
+  // A single connection, because anybody may guess keys and tokens.
+  const publicDatabase = openApart(parts, { url: databaseUrl, connectionsMax: 1 });
   const connectionLimits = createConnectionLimits(config.api.proxies, config.api.connectionsMax);
   sortPlaces(reference);
   const api = createHttpServer(
@@ -87,26 +93,13 @@ function loggerOf({ log, onTransientError }: Parts): ApiLogger {
   };
 }
 
-/** Separate connections, so that clients' queries delay no other statement. */
-function openQuestionDatabase({ config, onTransientError, closing }: Parts, databaseUrl: string): Database {
-  const database = openDatabase({
-    url: databaseUrl,
-    connectionsMax: config.questionConnectionsMax,
-    statementTimeoutMs: QUESTION_STATEMENT_MS,
-    onConnectionLost: (error) => onTransientError('connection to PostgreSQL', error),
-  });
-  closing('database of questions', () => database.end());
-  return database;
-}
+type Connections = Pick<Parameters<typeof openDatabase>[0], 'url' | 'connectionsMax' | 'statementTimeoutMs'>;
 
-/** One separate connection, so that requests with guessed keys or tokens do not use the clients' connections. */
-function openPublicDatabase({ onTransientError, closing }: Parts, databaseUrl: string): Database {
-  const database = openDatabase({
-    url: databaseUrl,
-    connectionsMax: 1,
-    onConnectionLost: (error) => onTransientError('connection to PostgreSQL', error),
-  });
-  closing('public database', () => database.end());
+/** Opens connections that no other work of this process uses. */
+function openApart({ onTransientError, closing }: Parts, connections: Connections): Database {
+  const onConnectionLost = (error: Error) => onTransientError('connection to PostgreSQL', error);
+  const database = openDatabase({ ...connections, onConnectionLost });
+  closing('connections of the API', () => database.end());
   return database;
 }
 
@@ -154,10 +147,6 @@ export function createConnectionLimits(proxies: BlockList, connectionsMax: numbe
 
 /** The range that an access provider assigns to one customer: an IPv4 address, or an IPv6 /64 network. */
 function networkOf(address: string): string {
-  if (!isIPv6(address)) return address;
-  const [head = '', tail] = address.replace(/%.*$/s, '').split('::');
-  const groups = head === '' ? [] : head.split(':');
-  const behind = tail === undefined || tail === '' ? [] : tail.split(':');
-  const zeros = Array<string>(Math.max(0, 8 - groups.length - behind.length)).fill('0');
-  return [...groups, ...zeros, ...behind].slice(0, 4).join(':');
+  const parsed = ipaddr.parse(address);
+  return parsed.kind() === 'ipv4' ? address : parsed.toByteArray().slice(0, 8).join();
 }

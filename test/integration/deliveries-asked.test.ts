@@ -286,10 +286,10 @@ describe('deliveries', () => {
     const after = await read();
     assert.deepEqual(valuesOf(after.attempts, 'statusCode'), [200, 500, 500, 500, 500, 500, 500]);
     assert.deepEqual(after.finishedAt, delivered.finishedAt);
-    const document = deliveryDocument(after, null) as { readonly status: string; readonly deliveredAt: string };
+    const document = deliveryDocument(after, null) as { readonly status: string; readonly deliveredAt: Date };
     assert.equal(document.status, 'delivered');
     const [first] = after.attempts;
-    assert.equal(Date.parse(document.deliveredAt), (first?.startedAt.getTime() ?? 0) + (first?.durationMs ?? 0));
+    assert.equal(document.deliveredAt.getTime(), (first?.startedAt.getTime() ?? 0) + (first?.durationMs ?? 0));
     const { rows } = await stage.database.query('select from final_outcomes');
     assert.equal(rows.length, 0, 'nobody is alarmed');
   });

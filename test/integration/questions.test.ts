@@ -7,10 +7,11 @@ import { createWorkerThread } from '../../src/engine/actor/worker-thread.ts';
 import { removableCriteria, satisfies, withoutCriterion } from '../../src/engine/domain/criteria.ts';
 import { CRITERIA, CRITERION_NAMES } from '../../src/engine/domain/criterion-table.ts';
 import type { IntakeMessage } from '../../src/engine/domain/intake-message.ts';
+import { parisDayOf } from '../../src/engine/domain/mail.ts';
 import { criteriaOf, SEARCH_DEFAULTS } from '../../src/engine/domain/search.ts';
 import { listSiteCategories } from '../../src/engine/store/site-categories.ts';
 import { type QueryTools, satisfiedSince } from '../../src/features/explanations/examination.ts';
-import { dayInParis, previewFigures } from '../../src/features/explanations/preview-figures.ts';
+import { previewFigures } from '../../src/features/explanations/preview-figures.ts';
 import { sampleStartAt } from '../../src/features/explanations/property-scans.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { valuesOf } from '../support/lists.ts';
@@ -94,13 +95,13 @@ describe('a preview', () => {
         );
       assert.deepEqual(figures.sample, since.slice(0, 20));
       for (const { date, count } of figures.startedPerDay) {
-        assert.equal(count, since.filter(({ satisfiedSince: at }) => dayInParis(new Date(at)) === date).length);
+        assert.equal(count, since.filter(({ satisfiedSince: at }) => parisDayOf(new Date(at)) === date).length);
       }
       assert.equal(figures.startedPerDay.at(-1)?.date, '2026-03-11');
       assert.equal(figures.startedPerDay.length, 30);
       // The first advert came ten days before. That day does not count: it brought the initial properties.
       assert.equal(figures.knownSince, '2026-03-01');
-      const later = since.filter(({ satisfiedSince: at }) => dayInParis(new Date(at)) > '2026-03-01');
+      const later = since.filter(({ satisfiedSince: at }) => parisDayOf(new Date(at)) > '2026-03-01');
       assert.equal(figures.perDay, Number((later.length / 10).toFixed(3)));
       const firstDay = await previewFigures({ criteria, days: 30, sampleMax: 0, placesMax: 0, now: FIRST }, tools());
       assert.deepEqual([firstDay.knownSince, firstDay.perDay], ['2026-03-01', null]);

@@ -254,8 +254,10 @@ describe('a recovery', () => {
     });
     const done = await untilState(id, 'finished');
     const { rows } = await database.query<{ last: Date }>('select max(started_at) as last from attempts');
-    const [finishedAt, lastAt] = [Number(done?.finishedAt), Number(rows[0]?.last)];
-    assert.ok(finishedAt >= lastAt, `${finishedAt} is before ${lastAt}`);
+    assert.ok(
+      Number(done?.finishedAt) >= Number(rows[0]?.last),
+      `${String(done?.finishedAt)} is before ${String(rows[0]?.last)}`,
+    );
   });
 
   it('does not count deliveries that are cancelled before their attempt as sent', async (t) => {

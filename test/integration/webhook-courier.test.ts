@@ -161,7 +161,7 @@ test('health counts consecutive failures, and a success resets the count', async
   const stage = await openDeliveryStage(t, { retryDelayMs: RETRY_DELAY_MS });
   const search = await seedSearch(stage.database);
   const key = endpointKeyOf(search.clientId, receiver.urlOf('/hook'));
-  const health = async () => (await readEndpointHealth(stage.database, [key]))[0];
+  const health = async () => (await readEndpointHealth(stage.database, [key])).get(key);
   stage.announcer.announce(await seedDeliveries(stage.database, search, [receiver.urlOf('/hook')]));
   await stage.start();
   const failing = await until(health, (each) => each?.failureStreak === 4);

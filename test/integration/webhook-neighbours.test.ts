@@ -99,8 +99,8 @@ test('an operator pauses a URL for every client, or only one client’s endpoint
   await send();
   await open(3);
   const keys = [one, other].map(({ clientId }) => endpointKeyOf(clientId, hook));
-  const health = await readEndpointHealth(stage.database, keys);
-  assert.deepEqual(health.map(({ state, backlog }) => [state, backlog]).toSorted(), [
+  const healths = [...(await readEndpointHealth(stage.database, keys)).values()];
+  assert.deepEqual(healths.map(({ state, backlog }) => [state, backlog]).toSorted(), [
     ['paused', 1],
     ['paused', 2],
   ]);

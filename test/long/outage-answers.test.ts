@@ -17,7 +17,7 @@ const KEY = `vigie_01234567_${'k'.repeat(43)}`;
 /** The answers of both interfaces with `database` in its current state. */
 async function answers(t: Cleanup, database: Database): Promise<{ rest: number; grpc: number; words: string }> {
   const { baseUrl } = await startTestApi(t, { database });
-  const { stub, metadata } = (await startAdmin(t, { database, isBrokerOutage })).connect();
+  const { stub, metadata } = (await startAdmin(t, { database })).connect();
   const [answer, error] = await Promise.all([
     fetch(`${baseUrl}/searches`, { headers: { 'X-API-KEY': KEY } }),
     new Promise<ServiceError | null>((resolve) => stub.listClients({ pageSize: 1, pageToken: '' }, metadata, resolve)),

@@ -20,7 +20,7 @@ import {
 import type { MailReason, NewMailItem } from '../../src/features/mail/mail-items.ts';
 import { keepMail, recordMail, type SettledMail } from '../../src/features/mail/mail-outcomes.ts';
 import { createMailSender, type MailSenderOptions } from '../../src/features/mail/mail-sender.ts';
-import { type Mailing, type MailingDependencies, startMailing } from '../../src/features/mail/mailing.ts';
+import { type MailingDependencies, startMailing } from '../../src/features/mail/mailing.ts';
 import { heldAfter, resolveToulon, upsertAt } from './adverts.ts';
 import { ownDatabase } from './own-database.ts';
 import type { Cleanup } from './servers.ts';
@@ -62,7 +62,7 @@ export interface MailScene {
     count: number,
     options?: { gatherMs?: number; now?: Date; title?: string; url?: string },
   ): Promise<Uuid[]>;
-  start(options?: MailStart): Mailing;
+  start(options?: MailStart): ReturnType<typeof startMailing>;
   rows(): Promise<readonly MailItemRow[]>;
   /** Resolves with the items once none is open. */
   untilAllEnded(): Promise<readonly MailItemRow[]>;

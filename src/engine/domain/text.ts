@@ -31,6 +31,11 @@ function fold(text: string): string {
     .replace(LIGATURES, (letter) => LIGATURE_LETTERS[letter] ?? letter);
 }
 
+/** Cuts a text to `lengthMax` UTF-16 code units, with an ellipsis, and splits no surrogate pair. */
+export function cut(text: string, lengthMax: number): string {
+  return text.length <= lengthMax ? text : `${text.slice(0, lengthMax - 1).replace(/[\ud800-\udbff]$/, '')}…`;
+}
+
 /** Separators: none; one space; spaces or apostrophes; one hyphen, point or comma; a colon (with spaces); others. */
 export const NOTHING = 0;
 export const BLANK = 1;

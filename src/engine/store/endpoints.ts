@@ -236,11 +236,11 @@ export async function resumeEndpoint(client: Queryable, key: string, by: 'operat
   );
 }
 
-/** The health of the known endpoints among `keys`. Served by the primary key and index `open_endpoint`. */
+/** The health of the known endpoints among `keys`, by key. Served by the primary key and index `open_endpoint`. */
 export async function readEndpointHealth(
   client: Queryable,
   keys: readonly string[],
-): Promise<readonly EndpointHealth[]> {
+): Promise<ReadonlyMap<string, EndpointHealth>> {
   const { rows } = await client.query<EndpointHealth>(
     `select named.key, coalesce(own.url, everybodys.url) as url,
        case when own.paused_at is not null or everybodys.paused_at is not null then 'paused'
@@ -261,7 +261,7 @@ export async function readEndpointHealth(
        where endpoint_key = named.key and ${isInAnyLane()}
      ) as open on true
      where own.key is not null or everybodys.key is not null`,
-    [keys],
+    [[...new Set(keys)]],
   );
-  return rows;
+  return new Map(rows.map((health) => [health.key, health]));
 }

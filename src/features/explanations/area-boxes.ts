@@ -4,14 +4,10 @@
  */
 
 import type { Areas } from '../../engine/domain/areas.ts';
-import { type Circle, EARTH_RADIUS_KM, type Polygon, RADIANS } from '../../engine/domain/geo.ts';
+import { type Circle, EARTH_RADIUS_KM, RADIANS } from '../../engine/domain/geo.ts';
+import { type PolygonBox as Box, boxOf } from '../../engine/matching/rows/area-geometry.ts';
 
-export interface Box {
-  readonly west: number;
-  readonly south: number;
-  readonly east: number;
-  readonly north: number;
-}
+export type { Box };
 
 /** Covers rounding errors and the tolerance at the edges of polygons. */
 const MARGIN = 1e-6;
@@ -20,7 +16,7 @@ const POLYGONS_MAX = 64;
 
 /** Boxes within the world, none wider than the world. */
 export function boxesOf({ circle, polygons }: Pick<Areas, 'circle' | 'polygons'>): readonly Box[] {
-  const boxes = polygons.map(boxOfPolygon);
+  const boxes = polygons.map(boxOf);
   const covering = boxes.length > POLYGONS_MAX ? [around(boxes)] : boxes;
   return [...(circle === null ? [] : [boxOfCircle(circle)]), ...covering].flatMap(withinWorld);
 }
@@ -32,19 +28,6 @@ function boxOfCircle({ lat, lon, radiusKm }: Circle): Box {
   if (north >= 90 - MARGIN || south <= -90 + MARGIN) return { west: -180, south, east: 180, north };
   const width = Math.asin(Math.min(1, Math.sin(arc) / Math.cos(lat * RADIANS))) / RADIANS;
   return { west: lon - width, south, east: lon + width, north };
-}
-
-function boxOfPolygon(polygon: Polygon): Box {
-  const box = { west: Infinity, south: Infinity, east: -Infinity, north: -Infinity };
-  for (const ring of polygon) {
-    for (const [lon, lat] of ring) {
-      if (lon < box.west) box.west = lon;
-      if (lon > box.east) box.east = lon;
-      if (lat < box.south) box.south = lat;
-      if (lat > box.north) box.north = lat;
-    }
-  }
-  return box;
 }
 
 function around(boxes: readonly Box[]): Box {

@@ -78,7 +78,10 @@ export async function evaluateCandidates(
       }
       await slices.yieldIfDue();
     }
-    await readOn(pending, criteria, tools, onProperty);
+    for await (const [{ uuid, summary }, adverts] of withTexts(pending, tools)) {
+      const one = evaluated(uuid, summary, textsOf(summary, adverts), criteria, tools.medians);
+      if (isRelevant(one)) onProperty(one);
+    }
     textsLeft -= pending.length;
     weight = portion.weight;
     return textsLeft > 0;
@@ -86,21 +89,19 @@ export async function evaluateCandidates(
   return weight;
 }
 
-/** Evaluates the properties again, with their texts. */
-async function readOn(
-  pending: readonly ExaminedProperty[],
-  criteria: Criteria,
+/** Each property with the texts of its adverts, or with none if `hasTexts` is false. Other work runs in between. */
+export async function* withTexts<Property extends { readonly uuid: Uuid }>(
+  properties: readonly Property[],
   tools: QueryTools,
-  onProperty: (one: ExaminedProperty) => void,
-): Promise<void> {
-  for (let from = 0; from < pending.length; from += TEXTS_AT_ONCE) {
-    const some = pending.slice(from, from + TEXTS_AT_ONCE);
+  hasTexts = true,
+) {
+  for (let from = 0; from < properties.length; from += TEXTS_AT_ONCE) {
+    const some = properties.slice(from, from + TEXTS_AT_ONCE);
     const uuids = some.map(({ uuid }) => uuid);
-    const texts = await readTexts(tools.database, uuids);
+    const texts = hasTexts ? await readTexts(tools.database, uuids) : null;
     const slices = createWorkSlices(tools);
-    for (const { uuid, summary } of some) {
-      const known = evaluated(uuid, summary, textsOf(summary, texts.get(uuid) ?? []), criteria, tools.medians);
-      if (isRelevant(known)) onProperty(known);
+    for (const one of some) {
+      yield [one, texts?.get(one.uuid) ?? []] as const;
       await slices.yieldIfDue();
     }
   }
@@ -163,14 +164,6 @@ export function satisfiedSince(
   }
 }
 
-export interface WorkSlices {
-  /**
-   * Called between small pieces of work. Returns undefined while the slice lasts, then a promise of the next slice.
-   * Throws if the work is cancelled.
-   */
-  yieldIfDue(): Promise<void> | undefined;
-}
-
 const SLICE_MS = 1;
 
 let lastInLine: Promise<void> = Promise.resolve();
@@ -185,13 +178,14 @@ export interface WorkSlicesOptions {
  * Divides long work into slices of a millisecond, between which all other work of the thread runs. Several such tasks
  * take turns, and only one of them runs between two polls of the sockets.
  */
-export function createWorkSlices({
-  nowMs = () => performance.now(),
-  cancellation,
-}: WorkSlicesOptions = {}): WorkSlices {
+export function createWorkSlices({ nowMs = () => performance.now(), cancellation }: WorkSlicesOptions = {}) {
   let startMs = nowMs();
   return {
-    yieldIfDue() {
+    /**
+     * Called between small pieces of work. Returns undefined while the slice lasts, then a promise of the next slice.
+     * Throws if the work is cancelled.
+     */
+    yieldIfDue(): Promise<void> | undefined {
       if (nowMs() - startMs < SLICE_MS) return undefined;
       cancellation?.throwIfCancelled();
       lastInLine = lastInLine.then(yieldToOthers);

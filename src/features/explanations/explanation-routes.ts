@@ -72,8 +72,7 @@ export function explanationRoutes(router: Router, dependencies: ApiDependencies,
       }
       return { members, totalItems: numbers.length };
     });
-    const parameters = EXPLANATION_LIST_PARAMETERS;
-    answer(ctx, collection(ctx, { context: 'Explanation', ...page, paging: query, parameters }));
+    answer(ctx, collection(ctx, { context: 'Explanation', ...page }));
   });
 }
 
@@ -117,7 +116,7 @@ export function explanationDocument(explanation: Explanation, language: Language
     matchReason: matchReasonOf(reasons, evaluations, language),
     matchReasons: reasons.map((reason) => ({
       code: reason.code,
-      at: reason.at?.toISOString() ?? null,
+      at: reason.at,
       reason: reasonSentence(reason, language),
     })),
     deliveries: deliveries.map(({ id }) => `/deliveries/${id}`),

@@ -7,71 +7,44 @@ import type { SearchNumber, Uuid } from '../../engine/domain/ids.ts';
 import { type Medians, marketChangedAt } from '../../engine/domain/market-prices.ts';
 import { comparablePrice, isPriceCoherent, marketOf } from '../../engine/domain/price-coherence.ts';
 import { isLive } from '../../engine/domain/property.ts';
-import {
-  type Compared,
-  type PropertyReading,
-  propertyFacts,
-  readingOf,
-} from '../../engine/domain/property-document.ts';
-import type { PropertyFacts } from '../../engine/domain/property-facts.ts';
+import { type PropertyReading, propertyFacts, readingOf } from '../../engine/domain/property-document.ts';
 import { factsOf, summaryOf } from '../../engine/domain/property-summary.ts';
-import { horizonsOf, type RetentionDays } from '../../engine/domain/retention.ts';
+import { horizonsOf } from '../../engine/domain/retention.ts';
 import { criteriaOf, type SiteCategoryName } from '../../engine/domain/search.ts';
-import { type FollowedPoints, followPoints } from '../../engine/maintenance/followed-points.ts';
+import { followPoints } from '../../engine/maintenance/followed-points.ts';
 import type { PointIndex } from '../../engine/matching/points/poi-index.ts';
-import type { Reference } from '../../engine/reference/communes.ts';
-import type { Queryable } from '../../engine/store/database.ts';
 import { type AdminDelivery, listPairDeliveries } from '../../engine/store/delivery-admin.ts';
+import { readEndpointHealth } from '../../engine/store/endpoints.ts';
 import { followMedians } from '../../engine/store/market-medians.ts';
 import { siteCategoryNames } from '../../engine/store/site-categories.ts';
-import type { ApiDependencies } from '../../rest/dependencies.ts';
+import type { AdminDependencies } from '../../grpc/dependencies.ts';
 import { withDistances, withNames } from './nearby-points.ts';
 import { type PairReason, type PairReasonCode, pairReasons, type SearchVersion } from './pair-history.ts';
-import {
-  type PairRow,
-  type RecordedProperty,
-  type RecordedVersion,
-  readPair,
-  readPausedOnes,
-  readPropertyHistory,
-  readSearchHistory,
-} from './pair-rows.ts';
+import { type PairRow, type RecordedVersion, readPair, readPropertyHistory, readSearchHistory } from './pair-rows.ts';
 
-export interface Explaining {
-  readonly database: Queryable;
-  readonly reference: Pick<Reference, 'resolvePlace'>;
-  readonly medians: () => Promise<Medians>;
-  readonly followedPoints: Pick<FollowedPoints, 'renew'>;
-  /** The points of interest with their names. */
-  readonly points: () => PointIndex;
-  readonly retentionDays: RetentionDays;
-  readonly now: () => Date;
-}
+export type Explaining = ReturnType<typeof explainingOf>;
 
 /** Follows the medians and the points of interest from now on. `points`: those with names. */
 export function explainingOf(
-  sources: Pick<ApiDependencies, 'database' | 'reference' | 'now'> & Pick<Explaining, 'retentionDays'>,
+  {
+    database,
+    reference,
+    retentionDays,
+    now,
+  }: Pick<AdminDependencies, 'database' | 'reference' | 'retentionDays' | 'now'>,
   points: () => PointIndex,
-): Explaining {
-  const { database, reference, retentionDays, now } = sources;
+) {
   const medians = followMedians(database, (code) => reference.nameOf(code)).renew;
   return { database, reference, retentionDays, now, medians, followedPoints: followPoints(database), points };
-}
-
-/** A property with the data that all its explanations share. */
-export interface Subject {
-  readonly stored: StoredProperty;
-  readonly reading: PropertyReading;
-  readonly facts: PropertyFacts;
-  readonly medians: Medians & Compared;
-  readonly siteCategoryName: SiteCategoryName;
-  readonly recorded: RecordedProperty;
 }
 
 /** A leader uses a newly stored median within this time. */
 const MEDIAN_IN_USE_AFTER_MS = 5_000;
 
-export async function subjectOf(stored: StoredProperty, explaining: Explaining): Promise<Subject> {
+export type Subject = Awaited<ReturnType<typeof subjectOf>>;
+
+/** A property with the data that all its explanations share. */
+export async function subjectOf(stored: StoredProperty, explaining: Explaining) {
   const { database, reference } = explaining;
   const reading = readingOf(stored.state, stored.crawls, reference.resolvePlace);
   const medians = await explaining.medians();
@@ -112,7 +85,9 @@ export async function explainPair(
   const match = await readPair(database, number, stored.state.uuid);
   const pair = match && { id: match.matchId, number, updatedAt: match.updatedAt };
   const deliveries = pair === null ? [] : await listPairDeliveries(database, pair);
-  const paused = await readPausedOnes(database, deliveries);
+  const waiting = deliveries.filter(({ state }) => state === 'queued' || state === 'retry_wait');
+  const waitedFor = waiting.map(({ endpointKey }) => endpointKey);
+  const healths = await readEndpointHealth(database, waitedFor);
   const kept = horizonsOf(retentionDays, now());
   const reasons = pairReasons({
     ...pastOf(subject, kept.events),
@@ -120,7 +95,8 @@ export async function explainPair(
     evaluations,
     match,
     versions: search.versions.map((version) => versionOf(version, siteCategoryName)),
-    deliveries: deliveries.map(({ id, state }) => ({ state, isPaused: paused.has(id) })),
+    isCancelled: deliveries.some(({ state }) => state === 'cancelled'),
+    isPaused: [...healths.values()].some(({ state }) => state === 'paused'),
     areDeliveriesKept:
       match === null || deliveries.length > 0 || kept.deliveries === null || match.updatedAt >= kept.deliveries,
   });

@@ -12,19 +12,10 @@ import { factsOf, readSummary } from '../../engine/domain/property-summary.ts';
 import { foldTexts } from '../../engine/domain/word-phrases.ts';
 import { readChangeTimes } from '../../engine/store/properties.ts';
 import type { MarkState } from '../../engine/store/search-marks.ts';
-import { createWorkSlices, evaluateCandidates, type QueryTools, satisfiedSince, textsOf } from './examination.ts';
+import { evaluateCandidates, type QueryTools, satisfiedSince, textsOf, withTexts } from './examination.ts';
 import type { FoundPair } from './pair-rows.ts';
 import { compareTexts, countSatisfied } from './preview-figures.ts';
-import {
-  type CandidateScan,
-  namesAreas,
-  readTexts,
-  type Scan,
-  type ScannedProperty,
-  scanAnywhere,
-  scanAreas,
-  scanChanged,
-} from './property-scans.ts';
+import { namesAreas, type Scan, type ScannedProperty, scanAnywhere, scanAreas, scanChanged } from './property-scans.ts';
 
 export const FOUND_ORDERS = ['updatedAt', 'price', 'surface', 'pricePerMeter'] as const;
 
@@ -68,11 +59,9 @@ export interface ListedProperties extends Omit<FoundProperties, 'page'> {
 
 export type ListedProperty = FoundProperties['page'][number] & FoundPair;
 
-interface Found {
-  readonly uuid: Uuid;
-  readonly satisfiedSince: string | null;
+type Found = FoundProperties['page'][number] & {
   readonly values: Pick<PropertyFacts, 'price' | 'surface' | 'pricePerMeter'>;
-}
+};
 
 export async function foundProperties(query: FoundQuery, tools: QueryTools): Promise<FoundProperties> {
   if (query.mark !== null) {
@@ -86,12 +75,10 @@ export async function foundProperties(query: FoundQuery, tools: QueryTools): Pro
   const all = await find(candidates.isWhole ? candidates.scan : scanChanged(tools, criteria), criteria, tools);
   const found = all.filter(({ uuid }) => !hidden.has(uuid));
   const ordered = await inOrder(found, query, tools);
-  return {
-    page: ordered.slice(query.offset, query.offset + query.limit),
-    total: found.length,
-    estimated: !candidates.isWhole,
-    margin: candidates.isWhole ? 0 : await countOthers(all.length, candidates, criteria, tools),
-  };
+  const page = ordered.slice(query.offset, query.offset + query.limit);
+  if (candidates.isWhole) return { page, total: found.length, estimated: false, margin: 0 };
+  const { satisfiedNow, margin } = await countSatisfied(candidates, criteria, tools);
+  return { page, total: found.length, estimated: true, margin: Math.max(0, satisfiedNow + margin - all.length) };
 }
 
 async function find(scan: Scan, criteria: Criteria, tools: QueryTools): Promise<readonly Found[]> {
@@ -105,42 +92,21 @@ async function find(scan: Scan, criteria: Criteria, tools: QueryTools): Promise<
   return found;
 }
 
-/** Number of documents read together. */
-const MARKED_AT_ONCE = 50;
-
 /** The marked properties that contain the words. */
 async function findMarked({ criteria, text, marked }: FoundQuery, tools: QueryTools): Promise<readonly Found[]> {
   const words = withWords([], text);
   const hasTexts = words.length + allExpressions(criteria).length > 0;
   const found: Found[] = [];
-  const slices = createWorkSlices(tools);
-  for (let from = 0; from < marked.length; from += MARKED_AT_ONCE) {
-    const some = marked.slice(from, from + MARKED_AT_ONCE);
-    const uuids = some.map(({ uuid }) => uuid);
-    const adverts = hasTexts ? await readTexts(tools.database, uuids) : null;
-    for (const { uuid, facts: packed } of some) {
-      const summary = readSummary(packed);
-      const texts = textsOf(summary, adverts?.get(uuid) ?? []);
-      const facts = factsOf(summary, tools.medians, texts);
-      const { price, surface, pricePerMeter } = facts;
-      const since = satisfies(criteria, facts) ? satisfiedSince(criteria, { summary, facts }, tools.medians) : null;
-      if (expressionsHold(words, foldTexts([...texts.own, ...[...texts.byAdvert.values()].flat()])))
-        found.push({ uuid, satisfiedSince: since, values: { price, surface, pricePerMeter } });
-      await slices.yieldIfDue();
-    }
+  for await (const [{ uuid, facts: packed }, adverts] of withTexts(marked, tools, hasTexts)) {
+    const summary = readSummary(packed);
+    const texts = textsOf(summary, adverts);
+    const facts = factsOf(summary, tools.medians, texts);
+    const { price, surface, pricePerMeter } = facts;
+    const since = satisfies(criteria, facts) ? satisfiedSince(criteria, { summary, facts }, tools.medians) : null;
+    if (expressionsHold(words, foldTexts([...texts.own, ...[...texts.byAdvert.values()].flat()])))
+      found.push({ uuid, satisfiedSince: since, values: { price, surface, pricePerMeter } });
   }
   return found;
-}
-
-/** Upper limit of properties that were not found, with a confidence of 95 %. */
-async function countOthers(
-  foundCount: number,
-  candidates: CandidateScan,
-  criteria: Criteria,
-  tools: QueryTools,
-): Promise<number> {
-  const { satisfiedNow, margin } = await countSatisfied(candidates, criteria, tools);
-  return Math.max(0, satisfiedNow + margin - foundCount);
 }
 
 /** Adds the words to every alternative. */

@@ -11,7 +11,6 @@ import type { EventKind } from '../../engine/domain/codes.ts';
 import { branchesOf, type Evaluation, failuresOf, without } from '../../engine/domain/criteria.ts';
 import { UNBOUNDED } from '../../engine/domain/criterion-kinds.ts';
 import type { Criteria } from '../../engine/domain/criterion-table.ts';
-import type { DeliveryState } from '../../engine/domain/delivery.ts';
 import type { Uuid } from '../../engine/domain/ids.ts';
 import type { PropertyFacts } from '../../engine/domain/property-facts.ts';
 import { beforeLastChange, type PropertySummary } from '../../engine/domain/property-summary.ts';
@@ -84,7 +83,10 @@ export interface PairHistory {
   readonly medianMovedAt: Date | null;
   /** Likewise for the market with which `marketDifference` compares. */
   readonly marketMovedAt: Date | null;
-  readonly deliveries: readonly { readonly state: DeliveryState; readonly isPaused: boolean }[];
+  /** True if a delivery was cancelled. */
+  readonly isCancelled: boolean;
+  /** True if a delivery waits for a paused endpoint. */
+  readonly isPaused: boolean;
   /** False if past deliveries are no longer kept. */
   readonly areDeliveriesKept: boolean;
 }
@@ -245,10 +247,10 @@ function returnOf(history: PairHistory, match: PairMatch): readonly PairReason[]
   return end === null ? [] : [{ code: 'came-back', at: candidates.length === 1 ? end : null }];
 }
 
-function sendingOf({ deliveries, areDeliveriesKept }: PairHistory): readonly PairReason[] {
+function sendingOf({ isCancelled, isPaused, areDeliveriesKept }: PairHistory): readonly PairReason[] {
   return [
-    ...(deliveries.some(({ state }) => state === 'cancelled') ? [now('cancelled')] : []),
-    ...(deliveries.some(({ isPaused }) => isPaused) ? [now('paused')] : []),
+    ...(isCancelled ? [now('cancelled')] : []),
+    ...(isPaused ? [now('paused')] : []),
     ...(areDeliveriesKept ? [] : [now('deliveries-forgotten')]),
   ];
 }

@@ -1,7 +1,6 @@
 /** Reads the records of a search, a property and their pair, from which their history is computed. */
 
 import type { EventKind } from '../../engine/domain/codes.ts';
-import type { DeliveryState } from '../../engine/domain/delivery.ts';
 import type { SearchNumber, Uuid } from '../../engine/domain/ids.ts';
 import type { SearchMembers } from '../../engine/domain/search.ts';
 import type { Queryable } from '../../engine/store/database.ts';
@@ -19,14 +18,6 @@ export interface RecordedVersion {
   readonly members: SearchMembers & { readonly hasNotificationRecipient?: boolean };
 }
 
-export interface RecordedSearch {
-  readonly id: Uuid;
-  /** Oldest first; the current version is last. */
-  readonly versions: readonly RecordedVersion[];
-  readonly deletedAt: Date | null;
-  readonly isUnsubscribed: boolean;
-}
-
 interface SearchHistoryRow {
   readonly id: Uuid;
   readonly version: number;
@@ -38,7 +29,7 @@ interface SearchHistoryRow {
 }
 
 /** Null if there is no such search. Served by the primary key and search_changes_search. */
-export async function readSearchHistory(database: Queryable, number: SearchNumber): Promise<RecordedSearch | null> {
+export async function readSearchHistory(database: Queryable, number: SearchNumber) {
   const { rows } = await database.query<SearchHistoryRow>(
     `select id, version, members, created_at as "createdAt", deleted_at as "deletedAt", ${MAIL_COLUMNS},
        (select coalesce(json_agg(json_build_object('version', c.version, 'at', changed_at, 'former', former)
@@ -49,6 +40,7 @@ export async function readSearchHistory(database: Queryable, number: SearchNumbe
   const [row] = rows;
   if (row === undefined) return null;
   const { id, version, createdAt, deletedAt, isUnsubscribed, changes } = row;
+  /** Oldest first; the current version is last. */
   const versions: RecordedVersion[] = [];
   let members: RecordedVersion['members'] = membersOfStored(row.members);
   for (const change of changes) {
@@ -73,16 +65,12 @@ interface EventRow {
   readonly at: Date;
 }
 
-export interface RecordedProperty {
-  readonly heldSince: Date;
-  /** Newest first, as far back as events are kept and read. */
-  readonly messages: readonly RecordedMessage[];
-  /** Time of the newest message that was left out because the limit was reached; null if none was. */
-  readonly readSince: Date | null;
-}
-
-/** Served by events_property and the primary key of properties. */
-export async function readPropertyHistory(database: Queryable, uuid: Uuid): Promise<RecordedProperty> {
+/**
+ * The messages are newest first, as far back as events are kept and read. `readSince`: the time of the newest message
+ * that was left out because the limit was reached; null if none was. Served by events_property and the primary key of
+ * properties.
+ */
+export async function readPropertyHistory(database: Queryable, uuid: Uuid) {
   const stored = await database.query<{ at: Date }>('select created_at as at from properties where uuid = $1', [uuid]);
   const { rows } = await database.query<EventRow>(
     `select advert_uuid as advert, kind, field_name as field, field_old_value as was, field_new_value as is,
@@ -90,7 +78,7 @@ export async function readPropertyHistory(database: Queryable, uuid: Uuid): Prom
      from events where property_uuid = $1 order by id desc limit ${EVENTS_MAX}`,
     [uuid],
   );
-  const messages: { readonly at: Date; readonly events: CausingEvent[] }[] = [];
+  const messages: (RecordedMessage & { readonly events: CausingEvent[] })[] = [];
   let last: EventRow | null = null;
   for (const row of rows) {
     const isSame =
@@ -103,21 +91,6 @@ export async function readPropertyHistory(database: Queryable, uuid: Uuid): Prom
   // Some events of the oldest message may be missing, so that message is left out.
   const readSince = rows.length === EVENTS_MAX ? (messages.pop()?.at ?? null) : null;
   return { heldSince: stored.rows[0]?.at ?? new Date(0), messages, readSince };
-}
-
-/** The deliveries among `deliveries` that wait for a paused endpoint. Served by the primary key of endpoints. */
-export async function readPausedOnes(
-  database: Queryable,
-  deliveries: readonly { readonly id: Uuid; readonly endpointKey: string; readonly state: DeliveryState }[],
-): Promise<ReadonlySet<Uuid>> {
-  const open = deliveries.filter(({ state }) => state === 'queued' || state === 'retry_wait');
-  if (open.length === 0) return new Set();
-  const { rows } = await database.query<{ id: Uuid }>(
-    `select id from unnest($1::uuid[], $2::text[]) as open(id, key)
-     where exists (select from endpoints e where e.key in (open.key, left(open.key, 16)) and paused_at is not null)`,
-    [open.map(({ id }) => id), open.map(({ endpointKey }) => endpointKey)],
-  );
-  return new Set(rows.map(({ id }) => id));
 }
 
 export interface PairRow extends PairMatch {

@@ -4,6 +4,7 @@ import { hasAreas } from '../../engine/domain/areas.ts';
 import { type Criteria, removableCriteria, withoutCriterion } from '../../engine/domain/criteria.ts';
 import type { RemovableCriterion } from '../../engine/domain/criterion-table.ts';
 import type { Uuid } from '../../engine/domain/ids.ts';
+import { parisDayOf } from '../../engine/domain/mail.ts';
 import type { Compared } from '../../engine/domain/property-document.ts';
 import type { PropertyFacts } from '../../engine/domain/property-facts.ts';
 import { readFirstEventAt } from '../../engine/store/events.ts';
@@ -66,11 +67,12 @@ export async function previewFigures(
     tally.take,
     candidates.isWhole ? Infinity : ESTIMATE_TEXTS_MAX,
   );
-  const anywhere = isPlaced ? await countAnywhere(withoutCriterion(criteria, placing), tools) : null;
+  const wider = withoutCriterion(criteria, placing);
+  const anywhere = isPlaced ? await countSatisfied(await scanAnywhere(tools, wider, 0), wider, tools) : null;
   const here = estimate(tally.counts.satisfied, weight);
   const dates = lastDays(now, days);
   // Retention may have removed the first events, so the tally may contain an earlier day than the first kept event.
-  const firstDay = dayInParis((await readFirstEventAt(tools.database)) ?? now);
+  const firstDay = parisDayOf((await readFirstEventAt(tools.database)) ?? now);
   const knownSince = [firstDay, ...tally.startedOn.keys()].reduce((one, other) => (one < other ? one : other));
   const isCut = knownSince > (dates[0] as string);
   // The count of the first day includes the initial stock.
@@ -90,11 +92,6 @@ export async function previewFigures(
       return { criterion, ...estimate(tally.countWithout(criterion), weight) };
     }),
   };
-}
-
-/** Counts the search without the criterion that names its areas. */
-async function countAnywhere(wider: Criteria, tools: QueryTools): Promise<Estimate> {
-  return countSatisfied(await scanAnywhere(tools, wider, 0), wider, tools);
 }
 
 export async function countSatisfied(
@@ -156,7 +153,7 @@ function createTally(
       const { lat, lon, inseeCodes } = facts;
       if (places.length < placesMax) places.push({ lat, lon, insee: inseeCodes[0] ?? null });
       const at = satisfiedSince(criteria, { summary, facts }, medians);
-      const date = dayInParis(new Date(at));
+      const date = parisDayOf(new Date(at));
       startedOn.set(date, (startedOn.get(date) ?? 0) + 1);
       sample.push({ uuid, satisfiedSince: at });
       if (sample.length > 10 * sampleMax) sample = newest();
@@ -172,17 +169,10 @@ export function compareTexts(a: string, b: string): number {
   return a < b ? -1 : Number(a > b);
 }
 
-const PARIS_DAY = new Intl.DateTimeFormat('en-CA', { timeZone: 'Europe/Paris', dateStyle: 'short' });
-
-/** For example `2026-03-10`. */
-export function dayInParis(at: Date): string {
-  return PARIS_DAY.format(at);
-}
-
 const DAY_MS = 86_400_000;
 
 /** Calendar days, so that a day with a clock change counts as one. */
 function lastDays(now: Date, count: number): readonly string[] {
-  const today = Date.parse(`${dayInParis(now)}T12:00:00Z`);
+  const today = Date.parse(`${parisDayOf(now)}T12:00:00Z`);
   return Array.from({ length: count }, (_, i) => new Date(today - (count - 1 - i) * DAY_MS).toISOString().slice(0, 10));
 }

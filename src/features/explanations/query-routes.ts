@@ -18,7 +18,6 @@ import { collection, identityOf, offsetOf } from '../../rest/hydra.ts';
 import { jsonBody } from '../../rest/json-body.ts';
 import type { QueryLimiter } from '../../rest/limits.ts';
 import { notFound } from '../../rest/problem.ts';
-import { markMembers } from '../../rest/properties.ts';
 import {
   markParameter,
   numberParameter,
@@ -60,16 +59,8 @@ export function foundPropertyRoutes(
       const listed = (await askQuery('foundProperties', requested, gone)) ?? notFound(THINGS.search);
       return { found: listed, members: await documentsOf(listed, { database, reference }) };
     });
-    const parameters = FOUND_PROPERTY_PARAMETERS;
-    const page = collection(ctx, {
-      context: 'FoundProperty',
-      members,
-      totalItems: found.total,
-      estimated: found.estimated,
-      margin: found.margin,
-      paging: query,
-      parameters,
-    });
+    const { total, estimated, margin } = found;
+    const page = collection(ctx, { context: 'FoundProperty', members, totalItems: total, estimated, margin });
     if (isRequested(ctx, CSV_TYPE)) answerCsv(ctx, members);
     else answer(ctx, page);
   });
@@ -102,9 +93,9 @@ export function foundPropertyDocument(document: PropertyDocument, found: ListedP
     ...document,
     ...identityOf('FoundProperty', propertyIri(found.uuid)),
     match: found.matchId === null ? null : `/matches/${found.matchId}`,
-    matchedAt: found.matchedAt?.toISOString() ?? null,
+    matchedAt: found.matchedAt,
     satisfiedSince: found.satisfiedSince,
-    mark: found.mark && markMembers(found.mark),
+    mark: found.mark,
   };
 }
 

@@ -38,12 +38,6 @@ const pool = openDatabase({ url: databaseUrl, ...settings });
 const storedMedians = followMedians(pool);
 const points = followPoints(pool);
 
-/** Identifies a search of a client. */
-interface OfSearch {
-  readonly clientId: Uuid;
-  readonly searchId: Uuid;
-}
-
 /** By query name. Null if the search does not exist. */
 const ANSWERS = {
   async preview(
@@ -55,7 +49,7 @@ const ANSWERS = {
   },
 
   async foundProperties(
-    { clientId, searchId, mark, ...query }: OfSearch & AskedProperties,
+    { clientId, searchId, mark, ...query }: AskedProperties & Readonly<Record<'clientId' | 'searchId', Uuid>>,
     tools: QueryTools,
   ): Promise<ListedProperties | null> {
     const search = await readSearch(tools.database, clientId, searchId);
@@ -122,17 +116,12 @@ async function criteriaIn(members: SearchMembers, { database }: QueryTools): Pro
   return criteriaOf(members, await siteCategoryNames(database));
 }
 
-interface ListedSearch {
-  readonly number: SearchNumber;
-  readonly members: SearchMembers;
-}
-
 const SEARCHES_PER_PAGE = 500;
 /** Size of a page of members, compressed as they are stored. */
 const PAGE_BYTES = 512 * 1_024;
 
 /** A client's searches by number, each page read after the previous one is consumed. Served by searches_client. */
-async function* readMembersOf(database: Queryable, clientId: Uuid): AsyncGenerator<readonly ListedSearch[]> {
+async function* readMembersOf(database: Queryable, clientId: Uuid) {
   for (let after = 0; ; ) {
     const { rows } = await database.query<{ number: SearchNumber; members: StoredMembers }>(
       `select number, members from (

@@ -124,30 +124,29 @@ async function countedMailbox(
   });
   const [item] = found;
   if (item === undefined) return undefined;
+  const values = [today, clientId, mailboxOf(item.address)];
   const { rows } = await client.query<{ key: string; mails: number }>({
     name: 'lock-mailbox',
-    text: `
-      insert into mail_mailboxes (key, day, mails) values (mail_key_of($1, $2), $3, 0)
-      on conflict (key) do update
-      set mails = case when mail_mailboxes.day = excluded.day then mail_mailboxes.mails else 0 end, day = excluded.day
-      returning key, mails`,
-    values: [clientId, mailboxOf(item.address), today],
+    text: lockCount('mail_mailboxes', 'key', 'mail_key_of($2, $3)'),
+    values,
   });
   return rows[0];
 }
 
 /** Keeps the row locked, so that only one e-mail is the last one of the client's day. Served by the primary key. */
 async function isClientBelowLimit(client: Queryable, clientId: Uuid, today: string): Promise<boolean> {
-  const { rows } = await client.query<{ mails: number }>({
-    name: 'lock-mail-client',
-    text: `
-      insert into mail_clients (client_id, day, mails) values ($1, $2, 0)
-      on conflict (client_id) do update
-      set mails = case when mail_clients.day = excluded.day then mail_clients.mails else 0 end, day = excluded.day
-      returning mails`,
-    values: [clientId, today],
-  });
+  const text = lockCount('mail_clients', 'client_id', '$2');
+  const { rows } = await client.query<{ mails: number }>({ name: 'lock-mail-client', text, values: [today, clientId] });
   return (rows[0]?.mails ?? 0) < CLIENT_MAILS_MAX;
+}
+
+/** Locks the row of `key`, an SQL expression, and returns its e-mails of the day. The first parameter is the day. */
+function lockCount(table: 'mail_mailboxes' | 'mail_clients', column: string, key: string): string {
+  return `
+    insert into ${table} (${column}, day, mails) values (${key}, $1, 0)
+    on conflict (${column}) do update
+    set mails = case when ${table}.day = excluded.day then ${table}.mails else 0 end, day = excluded.day
+    returning ${column} as key, mails`;
 }
 
 interface ClaimedRow extends Omit<ClaimedItem, 'reason'> {

@@ -21,7 +21,8 @@ import type { MailLanguage } from '../../engine/domain/mail.ts';
 import { isLive, type StoredAdvert } from '../../engine/domain/property.ts';
 import { pricePerMeterOf, propertyDocument } from '../../engine/domain/property-document.ts';
 import type { SearchMembers } from '../../engine/domain/search.ts';
-import { cut, type MailReason, NAME_LENGTH_MAX } from './mail-items.ts';
+import { cut } from '../../engine/domain/text.ts';
+import { type MailReason, NAME_LENGTH_MAX } from './mail-items.ts';
 import { cleanText } from './mail-words.ts';
 import { type FitSources, type PresentFit, presentFit } from './present-fit.ts';
 import { chargesOf } from './rental-charges.ts';
@@ -236,8 +237,9 @@ function priceOf({ content, property }: StoredAdvert): number | null {
 }
 
 function shownOf(advert: StoredAdvert): MailAdvert {
-  const { publisher } = advert.content;
-  return { price: priceOf(advert), publisher: cut(publisher?.name ?? publisher?.category ?? null, NAME_LENGTH_MAX) };
+  const { name = null, category = null } = advert.content.publisher ?? {};
+  const publisher = name ?? category;
+  return { price: priceOf(advert), publisher: publisher && cut(publisher, NAME_LENGTH_MAX) };
 }
 
 /** The price in the last e-mail, or else the price before the first of the reasons. */
@@ -350,7 +352,7 @@ function mailProperty(
   const link = firstOf(linked.map(({ content }) => webUrl(content.url)));
   return {
     ...document,
-    title: cut(document.title, TITLE_LENGTH_MAX),
+    title: document.title && cut(document.title, TITLE_LENGTH_MAX),
     price,
     priceBefore: before === price ? null : before,
     pricePerMeter: pricePerMeterOf(price, document.surface),

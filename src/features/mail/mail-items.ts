@@ -5,6 +5,7 @@ import type { EventKind } from '../../engine/domain/codes.ts';
 import type { InLanguages } from '../../engine/domain/criterion-words.ts';
 import { type SearchNumber, type Uuid, uuidAfter } from '../../engine/domain/ids.ts';
 import type { MailRoute } from '../../engine/domain/mail.ts';
+import { cut } from '../../engine/domain/text.ts';
 import type { NotifiedPair } from '../../engine/intake/alerts.ts';
 
 /** `match`: the property began to satisfy the search. */
@@ -56,8 +57,9 @@ export function mailReasonsOf(
   const subscribed = events.filter(({ kind }) => route.subscribedEvents.includes(kind));
   const isSaid = hasBegun || subscribed.some(({ kind }) => !IMPRECISE.includes(kind));
   for (const { kind, field, advertUuid } of subscribed) {
-    const { fieldOldValue = null, fieldNewValue = null } = field ?? {};
-    const [oldValue, newValue] = [cut(fieldOldValue, NAME_LENGTH_MAX), cut(fieldNewValue, NAME_LENGTH_MAX)];
+    const [oldValue = null, newValue = null] = [field?.fieldOldValue, field?.fieldNewValue].map(
+      (value) => value && cut(value, NAME_LENGTH_MAX),
+    );
     const isCovered = isSaid && IMPRECISE.includes(kind);
     const { daysAway, reason: why } = field ?? {};
     reasons.push({ type: 'event', kind, oldValue, newValue, advertUuid, daysAway, why, isCovered });
@@ -87,11 +89,4 @@ export function newMailItems(pairs: readonly NotifiedPair[]): readonly NewMailIt
       };
     });
   });
-}
-
-/** Cuts between code points, so that no surrogate pair is split. */
-export function cut<Text extends string | null>(text: Text, lengthMax: number): Text | string {
-  return text === null || text.length <= lengthMax
-    ? text
-    : `${Array.from(text.slice(0, lengthMax)).slice(0, -1).join('')}…`;
 }

@@ -5,6 +5,7 @@
 
 import { type EventKind, RENT } from '../../engine/domain/codes.ts';
 import type { MailLanguage } from '../../engine/domain/mail.ts';
+import { cut } from '../../engine/domain/text.ts';
 import { escapeHtml } from '../../rest/content.ts';
 import type { MailAdvert, MailCause, MailEntry, MailFact, MailProperty, MailSearch } from './mail-contents.ts';
 import {
@@ -17,7 +18,6 @@ import {
   type MailParts,
   type PriceLine,
 } from './mail-html.ts';
-import { cut } from './mail-items.ts';
 import { NEWS_KINDS, type NewsKind } from './mail-order.ts';
 import { cleanText, MAIL_WORDS, type MailWords } from './mail-words.ts';
 

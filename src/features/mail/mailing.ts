@@ -15,6 +15,7 @@ import { startTask } from '../../engine/actor/task.ts';
 import { endsWithin, InFlight } from '../../engine/actor/waiting.ts';
 import type { PauseGate } from '../../engine/broker/pause-gate.ts';
 import { type AfterAttempt, abortedOutcome, afterAttempt } from '../../engine/domain/delivery.ts';
+import type { FeatureTask } from '../../feature.ts';
 import {
   type AbandonedMail,
   type ClaimedMail,
@@ -46,13 +47,6 @@ export interface MailingDependencies extends LetterDependencies {
   readonly onTransientError: (what: string, error: Error) => void;
 }
 
-export interface Mailing {
-  /** E-mails that are claimed and not yet recorded. */
-  readonly inFlight: number;
-  /** Starts no further attempts. Resolves when the outcomes of those in progress are recorded. */
-  drain(): Promise<void>;
-}
-
 /** Concurrent attempts: all go to one server. */
 const SLOTS = 8;
 const CHECK_EVERY_MS = 1_000;
@@ -64,7 +58,7 @@ const CLAIM_USED_WITHIN_MS = LEASE_MARGIN_MS / 2;
 /** Pause of a recipient's e-mails after a bug. */
 const BROKEN_REST_MS = 60_000;
 
-export function startMailing(dependencies: MailingDependencies): Mailing {
+export function startMailing(dependencies: MailingDependencies): Required<FeatureTask> {
   const { database, gate, supervisor, onTransientError } = dependencies;
   const draining = new AbortController();
   const watch = supervisor.watch('mail');

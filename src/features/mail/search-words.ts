@@ -17,11 +17,11 @@ import { type ExpressionEntry, parseExpressions } from '../../engine/domain/expr
 import { featureLabels } from '../../engine/domain/feature-criteria.ts';
 import { requestedText } from '../../engine/domain/points-criterion.ts';
 import { type SearchMembers } from '../../engine/domain/search.ts';
+import { cut } from '../../engine/domain/text.ts';
 import { mayBeUnknown } from '../../engine/domain/unknown-criteria.ts';
 import type { Reference } from '../../engine/reference/communes.ts';
 import { both, counted, inLanguage } from '../../languages.ts';
 import type { MailSearch } from './mail-contents.ts';
-import { cut } from './mail-items.ts';
 import { cleanText, MAIL_WORDS } from './mail-words.ts';
 
 /** Each name is null if the code is no longer in use. */

@@ -21,7 +21,6 @@ import { identityOf } from '../../rest/hydra.ts';
 import { jsonBody, optionalJsonBody } from '../../rest/json-body.ts';
 import { bodySchema, nullable, optional, readBody, single } from '../../rest/member-rules.ts';
 import { notFound, Problem } from '../../rest/problem.ts';
-import { markMembers } from '../../rest/properties.ts';
 import { type Contract, route } from '../../rest/route.ts';
 import { searchIri } from '../../rest/search-document.ts';
 import { idOf, ownSearch } from '../../rest/searches.ts';
@@ -105,7 +104,7 @@ function markDocument(searchId: Uuid, propertyUuid: Uuid, mark: PropertyMark) {
     ...identityOf('Mark', `${search}/properties/${propertyUuid}/mark`),
     search,
     property: propertyIri(propertyUuid),
-    ...markMembers(mark),
+    ...mark,
   };
 }
 

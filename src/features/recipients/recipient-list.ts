@@ -66,10 +66,8 @@ export async function answerRecipients(ctx: Context, database: Queryable, settin
     [principalOf(ctx).clientId, query.address ?? '', offset, limit],
   );
   const [{ total, page } = { total: 0, page: null }] = rows;
-  return collection(ctx, {
-    ...{ context: 'RecipientSummary', members: (page ?? []).map(summaryDocument), totalItems: total },
-    ...{ paging: query, parameters: RECIPIENT_LIST_PARAMETERS },
-  });
+  const members = (page ?? []).map(summaryDocument);
+  return collection(ctx, { context: 'RecipientSummary', members, totalItems: total });
 }
 
 export function summaryDocument({ address, searches, status, lastMailAt, consent }: ListedRecipient): object {

@@ -6,6 +6,7 @@
 
 import { startTask, type Task } from '../../engine/actor/task.ts';
 import type { DueAnnouncer } from '../../engine/broker/announcements.ts';
+import type { PauseGate } from '../../engine/broker/pause-gate.ts';
 import { endpointKeyOf } from '../../engine/domain/endpoint.ts';
 import { type SearchNumber, timeOrderedUuid, type Uuid } from '../../engine/domain/ids.ts';
 import { type Database, transaction } from '../../engine/store/database.ts';
@@ -53,8 +54,7 @@ export const recoveries: Feature = {
     stopRecovery: ({ name }, own) => stopRecovery(name, own),
   },
   start({ config: { attemptsInFlightMax }, database, announcer, onTransientError }, gate) {
-    const isPaused = (): boolean => !gate.isOpen;
-    const task = startRecoveries({ database, announcer, attemptsInFlightMax, isPaused, onTransientError });
+    const task = startRecoveries({ database, announcer, attemptsInFlightMax, gate, onTransientError });
     return { drain: task.stop };
   },
 };
@@ -64,8 +64,8 @@ export interface RecoveriesDependencies {
   readonly announcer: Pick<DueAnnouncer, 'announce'>;
   /** Slots of one process. */
   readonly attemptsInFlightMax: number;
-  /** While paused, nothing is made due. */
-  readonly isPaused?: () => boolean;
+  /** While closed, nothing is made due. */
+  readonly gate?: Pick<PauseGate, 'isOpen'>;
   readonly onTransientError: (what: string, error: Error) => void;
 }
 
@@ -73,7 +73,7 @@ export function startRecoveries(dependencies: RecoveriesDependencies): Task {
   return startTask({
     what: 'recoveries',
     everyMs: STEP_EVERY_MS,
-    work: () => (dependencies.isPaused?.() === true ? undefined : step(dependencies)),
+    work: () => (dependencies.gate?.isOpen === false ? undefined : step(dependencies)),
     onTransientError: dependencies.onTransientError,
   });
 }

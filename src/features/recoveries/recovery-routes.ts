@@ -61,8 +61,7 @@ export function recoveryRoutes(router: Router, dependencies: ApiDependencies): v
     const query = readQuery(ctx, RECOVERY_PARAMETERS);
     const { recoveries, total } = await listRecoveries(database, principalOf(ctx).clientId, timeOrderedPage(query));
     const members = recoveries.map(recoveryDocument);
-    const page = { context: 'Recovery', members, totalItems: total, paging: query };
-    answer(ctx, collection(ctx, { ...page, parameters: RECOVERY_PARAMETERS }));
+    answer(ctx, collection(ctx, { context: 'Recovery', members, totalItems: total }));
   });
 
   router.post('/recoveries', acceptable, jsonBody, async (ctx) => {
@@ -122,23 +121,14 @@ async function readNewRecovery(ctx: Context, dependencies: ApiDependencies): Pro
 }
 
 export function recoveryDocument(recovery: Recovery) {
-  const { id, searchId, since, until, endpoint, includesDelivered, createdAt, finishedAt } = recovery;
-  const { matched, sent, delivered, failed } = recovery;
+  const { id, clientId: _client, searchId, includesDelivered, skipped: _skipped, isPaused, ...shown } = recovery;
   return {
     ...identityOf('Recovery', `/recoveries/${id}`),
-    since: since.toISOString(),
-    until: until.toISOString(),
+    ...shown,
     search: searchId === null ? null : searchIri(searchId),
-    endpoint,
     includeDelivered: includesDelivered,
-    state: recovery.isPaused ? ('paused' as const) : recovery.state,
-    matched,
-    sent,
-    delivered,
-    failed,
+    state: isPaused ? ('paused' as const) : recovery.state,
     remaining: remainingOf(recovery),
-    createdAt: createdAt.toISOString(),
-    finishedAt: finishedAt?.toISOString() ?? null,
   };
 }
 

@@ -4,7 +4,7 @@
  */
 
 import { z } from 'zod';
-import type { EventKind } from '../../engine/domain/codes.ts';
+import { EVENT_KINDS, type EventKind } from '../../engine/domain/codes.ts';
 import type { WebhookChannel } from '../../engine/domain/delivery.ts';
 import { MESSAGE_ID_LENGTH_MAX, REASON_LENGTH_MAX } from '../../engine/domain/rejection.ts';
 import { dateTime, text } from './field-schemas.ts';
@@ -15,10 +15,10 @@ const AlertedMatch = z
   .strictObject({ ...RESOURCES.Match.shape, propertyDocument: RESOURCES.PropertyDocument })
   .meta({ description: 'The match, with the property as it was at the change.' });
 
-function alert<Kind extends EventKind>(kind: Kind, adEvent?: z.ZodObject) {
+function alert(kind: EventKind) {
   return z.strictObject({
     event: z.literal(kind).meta({ description: 'Kind of the event.' }),
-    ...(adEvent === undefined ? {} : { adEvent }),
+    ...(WITHOUT_FIELD.includes(kind) ? {} : { adEvent: AdEvent }),
     match: AlertedMatch,
   });
 }
@@ -47,24 +47,9 @@ const Rejection = z.strictObject({
   receivedAt: dateTime('When the stream stored the message.'),
 });
 
-/** The messages, by their names in the contracts. */
-export const ALERTS = {
-  PriceAlert: alert('ad.update.price', AdEvent),
-  SurfaceAlert: alert('ad.update.surface', AdEvent),
-  PicturesAlert: alert('ad.update.pictures', AdEvent),
-  ExpiryAlert: alert('ad.update.expired', AdEvent),
-  ReactivationAlert: alert('ad.update.reactivated', AdEvent),
-  CreationAlert: alert('property.ad.create'),
-  UpdateAlert: alert('property.ad.update'),
-  EndAlert: alert('property.match.end', AdEvent),
-  ReturnAlert: alert('property.match.resume'),
-  Rejection,
-} as const;
-
-type AlertName = Exclude<keyof typeof ALERTS, 'Rejection'>;
-
 interface AlertWords {
-  readonly schema: AlertName;
+  /** The name of the schema in the contracts. */
+  readonly schema: string;
   readonly summary: string;
   readonly channels: readonly WebhookChannel[];
 }
@@ -92,6 +77,14 @@ export const ALERT_KINDS: Readonly<Record<EventKind, AlertWords>> = {
     summary: 'A property satisfies the search again after its end was notified',
     channels: ['event'],
   },
+};
+
+const WITHOUT_FIELD: readonly EventKind[] = ['property.ad.create', 'property.ad.update', 'property.match.resume'];
+
+/** The messages, by their names in the contracts. */
+export const ALERTS: Readonly<Record<string, z.ZodObject>> = {
+  ...Object.fromEntries(EVENT_KINDS.map((kind) => [ALERT_KINDS[kind].schema, alert(kind)])),
+  Rejection,
 };
 
 export const CHANNELS: Readonly<Record<WebhookChannel, { readonly member: string; readonly when: string }>> = {

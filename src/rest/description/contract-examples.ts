@@ -6,8 +6,6 @@
 import type { EventKind } from '../../engine/domain/codes.ts';
 import type { WebhookChannel } from '../../engine/domain/delivery.ts';
 import { searchNumberOf, uuidOf } from '../../engine/domain/ids.ts';
-import { propertyDocument } from '../../engine/domain/property-document.ts';
-import { bodyHead, bodyOf } from '../../engine/domain/routing.ts';
 import { SEARCH_DEFAULTS, type Search, type SearchMembers } from '../../engine/domain/search.ts';
 import type { Reference } from '../../engine/reference/communes.ts';
 import { deliveryDocument } from '../deliveries.ts';
@@ -18,7 +16,7 @@ import { cityDocument, featureDocument, locationDocument, publisherNameDocument 
 import { ROUTED_RESOURCES } from '../resources.ts';
 import type { Route, Samples } from '../route.ts';
 import { departmentDocument, searchDocument, siteCategoryDocument } from '../search-document.ts';
-import { sampleChange, sampleMessages } from '../webhook-tester.ts';
+import { sampleBody, sampleChange, sampleMessages } from '../webhook-tester.ts';
 import { COLLECTIONS_WITH_MARGIN, ESTIMATED_COLLECTIONS, FEATURE_BODIES } from './resource-schemas.ts';
 
 const AT = new Date('2026-03-10T08:15:00Z');
@@ -100,20 +98,21 @@ export function contractExamples(reference: Reference) {
   const items = itemExamples(reference);
   return {
     item: (resource: string) => items[resource] ?? {},
-    collection: ({ path, resource, parameters }: Route) => ({
-      '@context': `/contexts/${resource}`,
-      '@id': path.replace('{id}', ID.search),
-      '@type': 'hydra:Collection',
-      ...(resource === 'PointOfInterest' ? {} : { collectionType: collectionClassOf(resource) }),
-      'hydra:member': [items[resource]],
-      'hydra:totalItems': 1,
-      'hydra:view': { '@id': path.replace('{id}', ID.search), '@type': 'hydra:PartialCollectionView' },
-      ...(resource === 'PointOfInterest'
-        ? {}
-        : { 'hydra:search': searchTemplate(path.replace('{id}', ID.search), parameters) }),
-      ...(ESTIMATED_COLLECTIONS.has(resource) ? { estimated: false } : {}),
-      ...(COLLECTIONS_WITH_MARGIN.has(resource) ? { margin: 0 } : {}),
-    }),
+    collection({ path, resource, parameters }: Route) {
+      const iri = path.replace('{id}', ID.search);
+      const search = { collectionType: collectionClassOf(resource), 'hydra:search': searchTemplate(iri, parameters) };
+      return {
+        '@context': `/contexts/${resource}`,
+        '@id': iri,
+        '@type': 'hydra:Collection',
+        'hydra:member': [items[resource]],
+        'hydra:totalItems': 1,
+        'hydra:view': { '@id': iri, '@type': 'hydra:PartialCollectionView' },
+        ...(resource !== 'PointOfInterest' && search),
+        ...(ESTIMATED_COLLECTIONS.has(resource) && { estimated: false }),
+        ...(COLLECTIONS_WITH_MARGIN.has(resource) && { margin: 0 }),
+      };
+    },
     alert: (kind: EventKind, channel: WebhookChannel) => alertExample(kind, channel, reference),
   };
 }
@@ -187,13 +186,8 @@ function matchExample(kind: EventKind, { resolvePlace }: Reference): object {
   return matchDocument({ ...match, stored, hidePropertyContact: false }, { resolvePlace });
 }
 
-/** The body of a webhook, as the pipeline writes it. */
-function alertExample(kind: EventKind, channel: WebhookChannel, { resolvePlace }: Reference): object {
-  const { stored, event } = sampleChange(kind, AT);
-  const field = channel === 'match' || event.field === null ? null : { ...event.field, createdAt: event.createdAt };
-  const match = { id: ID.match, createdAt: AT.toISOString(), updatedAt: AT.toISOString() };
-  const document = propertyDocument(stored.state, stored.crawls, resolvePlace, { withContacts: true });
-  return JSON.parse(bodyOf(bodyHead({ kind, field }, ID.search, PROPERTY, match), JSON.stringify(document)));
+function alertExample(kind: EventKind, channel: WebhookChannel, reference: Reference): object {
+  return JSON.parse(sampleBody(kind, AT, ID, reference, channel === 'match'));
 }
 
 function deliveryExample(): object {

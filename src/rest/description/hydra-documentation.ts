@@ -7,7 +7,7 @@ import { collectionClassOf } from '../hydra.ts';
 import type { Route } from '../route.ts';
 import { ROUTES } from '../routes.ts';
 import { ENTRYPOINT_COLLECTIONS, isOwnIri, memberIri, memberOf } from './json-ld-contexts.ts';
-import { JSON_SCHEMAS, type JsonSchema, nameOfReference, withoutNull } from './json-schemas.ts';
+import { JSON_SCHEMAS, type JsonSchema, nameOfReference, referenceTo, withoutNull } from './json-schemas.ts';
 import { PARTS, RESOURCES } from './resource-schemas.ts';
 
 const CONTEXT = {
@@ -37,7 +37,7 @@ export function hydraDocumentation(baseUrl: string): object {
       ...resources.map(resourceClass),
       ...Object.keys(PARTS)
         .filter((name) => name !== 'CityReference')
-        .map((name) => partClass(name)),
+        .map((name) => partClass(name, JSON_SCHEMAS[name])),
       ...resources.filter((name) => collectionOperations(name).length > 0).map(collectionClass),
       entrypointClass([...ENTRYPOINT_COLLECTIONS.keys()]),
       ...errorClasses(),
@@ -48,14 +48,14 @@ export function hydraDocumentation(baseUrl: string): object {
 function resourceClass(name: string): object {
   const creation = ROUTES.find((one) => one.resource === name && one.method === 'post' && one.body !== null);
   return {
-    ...partClass(name, JSON_SCHEMAS[creation?.body ?? '']),
+    ...partClass(name, JSON_SCHEMAS[name], JSON_SCHEMAS[creation?.body ?? '']),
     'hydra:supportedOperation': ROUTES.filter((one) => one.resource === name && one.path.endsWith('}')).map(operation),
   };
 }
 
 /** `properties` and `required`: those of the body that creates it; empty when no body does. */
-function partClass(name: string, { properties = {}, required = [] }: JsonSchema = {}): object {
-  const members = Object.entries((JSON_SCHEMAS[name] as JsonSchema).properties ?? {});
+function partClass(name: string, schema: JsonSchema = {}, { properties = {}, required = [] }: JsonSchema = {}): object {
+  const members = Object.entries(schema.properties ?? {});
   return {
     '@id': `#${name}`,
     '@type': 'hydra:Class',
@@ -114,6 +114,7 @@ const RANGES: Readonly<Record<string, string>> = {
   boolean: 'xmls:boolean',
   integer: 'xmls:integer',
   number: 'xmls:double',
+  decimal: 'xmls:decimal',
   string: 'xmls:string',
 };
 
@@ -204,41 +205,18 @@ function entrypointClass(resources: readonly string[]): object {
 }
 
 function errorClasses(): object[] {
-  const isError = { subClassOf: 'hydra:Error' };
-  const violation = { propertyPath: 'xmls:string', message: 'xmls:string', code: 'xmls:string' };
-  const violations = { violations: '#ConstraintViolation', violationCount: 'xmls:integer' };
-  const limit = { limit: 'xmls:string', maximum: 'xmls:integer', used: 'xmls:decimal' };
+  const text = { type: 'string' };
+  const integer = { type: 'integer' };
+  const violation = { propertyPath: text, message: text, code: text };
+  const violations = { type: 'array', items: referenceTo('ConstraintViolation') };
+  const limit = { limit: text, maximum: integer, used: { type: 'decimal' } };
+  const error = { subClassOf: 'hydra:Error' };
   return [
-    classOfMembers('ConstraintViolation', 'A constraint violation', violation),
-    classOfMembers('ConstraintViolationList', 'A list of constraint violations', violations, isError),
-    classOfMembers('LimitReached', 'A client has reached a limit', limit, isError),
+    { ...partClass('ConstraintViolation', { properties: violation }), 'hydra:title': 'A constraint violation' },
+    {
+      ...partClass('ConstraintViolationList', { properties: { violations, violationCount: integer } }),
+      ...{ ...error, 'hydra:title': 'A list of constraint violations' },
+    },
+    { ...partClass('LimitReached', { properties: limit }), ...error, 'hydra:title': 'A client has reached a limit' },
   ];
-}
-
-/** `ranges`: by member. `parent`: the class that it extends. */
-function classOfMembers(
-  name: string,
-  title: string,
-  ranges: Readonly<Record<string, string>>,
-  parent: { readonly subClassOf?: string } = {},
-): object {
-  return {
-    '@id': `#${name}`,
-    '@type': 'hydra:Class',
-    ...parent,
-    'hydra:title': title,
-    'hydra:supportedProperty': Object.entries(ranges).map(([member, range]) => ({
-      '@type': 'hydra:SupportedProperty',
-      'hydra:property': {
-        '@id': `#${memberIri(name, member)}`,
-        '@type': 'rdf:Property',
-        'rdfs:label': member,
-        domain: `#${name}`,
-        range,
-      },
-      'hydra:title': member,
-      'hydra:readable': true,
-      'hydra:writeable': false,
-    })),
-  };
 }

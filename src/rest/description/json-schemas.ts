@@ -157,27 +157,24 @@ const WIDTHS = { number: 'double', integer: 'int64' } as const;
  * for 2020-12: one type per schema, items for each array, constants as enumerations of one, a width per number, no two
  * members whose names differ only by an `@`. The meaning is the same, except that tuples lose their order.
  */
-export function plain<Document>(document: Document): Document {
-  return plainValue(document) as Document;
-}
-
-function plainValue(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(plainValue);
+export function plain<Value>(value: Value): Value {
+  if (Array.isArray(value)) return value.map(plain) as Value;
   if (typeof value !== 'object' || value === null) return value;
-  const simple = simplified(value as Schema);
+  const members = Object.entries(simplified(value as Schema));
   return Object.fromEntries(
-    Object.entries(simple).map(([name, member]) => [name, OPAQUE.has(name) ? member : plainValue(member)]),
-  );
+    members.map(([name, member]) => [name, OPAQUE.has(name) ? member : plain(member)]),
+  ) as Value;
 }
 
 function simplified(schema: Schema): Schema {
   const { type } = schema;
   if (Array.isArray(type)) return alternatives(schema, type as readonly string[]);
   if (type === 'array') return listed(schema);
-  if (typeof schema.const === 'string') return constant(schema, schema.const);
+  const { const: constant, ...rest } = schema;
+  if (typeof constant === 'string') return { ...rest, type: 'string', enum: [constant] };
   if (Array.isArray(schema.anyOf)) return grouped(schema, schema.anyOf as readonly Schema[]);
   if (type === 'integer' && Array.isArray(schema.enum)) return sized(range(schema, schema.enum as readonly number[]));
-  if (type === 'object') return distinct(withoutNames(schema));
+  if (type === 'object') return distinct(schema);
   if (Array.isArray(schema.enum)) return named(schema, schema.enum as readonly unknown[]);
   return sized(schema);
 }
@@ -223,10 +220,6 @@ function commonOf(items: readonly Schema[]): Schema {
   return others.length === 0 && first !== undefined ? first : { anyOf: [...different.values()] };
 }
 
-function constant({ const: _constant, ...rest }: Schema, value: string): Schema {
-  return { ...rest, type: 'string', enum: [value] };
-}
-
 /** Merges constants of one type into one alternative. */
 function grouped(schema: Schema, anyOf: readonly Schema[]): Schema {
   const constants = anyOf.map((each) => each.const);
@@ -250,7 +243,7 @@ function range(schema: Schema, codes: readonly number[]): Schema {
  * Where names cannot contain `@` (Go), a model with `@id` and `id` would declare one member twice and not compile. So a
  * pattern describes one of the two: `id` in references, which have `@id`, otherwise the JSON-LD member.
  */
-function distinct(schema: Schema): Schema {
+function distinct({ propertyNames: _strings, ...schema }: Schema): Schema {
   const properties = (schema.properties ?? {}) as Readonly<Record<string, Schema>>;
   const hidden = Object.keys(properties).flatMap((name) => {
     if (!name.startsWith('@') || !(name.slice(1) in properties)) return [];
@@ -266,9 +259,4 @@ function distinct(schema: Schema): Schema {
     patternProperties: Object.fromEntries(hidden.map((name) => [`^${name}$`, properties[name]])),
     ...(required.length === 0 ? {} : { required }),
   };
-}
-
-/** Member names are always strings. */
-function withoutNames({ propertyNames: _names, ...rest }: Schema): Schema {
-  return rest;
 }

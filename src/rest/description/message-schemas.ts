@@ -131,16 +131,13 @@ function published(schema: PublishedSchema): PublishedSchema {
   const { format, if: _tooLong, else: longer, properties, ...rest } = schema;
   const words = (TEXT_FORMATS[String(format)] ?? NUMBER_FORMATS[String(format)])?.published;
   const items = (longer as PublishedSchema | undefined)?.items;
+  const members = Object.entries(properties ?? {}).map(([name, member]) => [name, published(member)]);
   return {
     ...rest,
     ...words,
-    ...(properties === undefined ? {} : { properties: eachOf(properties) }),
+    ...(properties === undefined ? {} : { properties: Object.fromEntries(members) }),
     ...(items === undefined ? {} : { items: published(items) }),
   };
-}
-
-function eachOf(properties: Readonly<Record<string, PublishedSchema>>): Readonly<Record<string, PublishedSchema>> {
-  return Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, published(schema)]));
 }
 
 function withPlace(message: PublishedSchema): PublishedSchema {
