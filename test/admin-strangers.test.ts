@@ -9,6 +9,7 @@ import { gzipSync } from 'node:zlib';
 import {
   type ClientReadableStream,
   credentials,
+  Metadata,
   makeGenericClientConstructor,
   type ServiceError,
   status,
@@ -34,6 +35,7 @@ interface HealthClient {
   watch(request: { readonly service: string }): ClientReadableStream<{ readonly status: string }>;
   check(
     request: { readonly service: string },
+    metadata: Metadata,
     done: (error: ServiceError | null, answer: { readonly status: string }) => void,
   ): void;
   close(): void;
@@ -46,9 +48,11 @@ function healthClient({ address }: AdminServer): HealthClient {
   return client;
 }
 
-function checkHealth(client: HealthClient, name: string): Promise<string> {
+function checkHealth(client: HealthClient, name: string, metadata = new Metadata()): Promise<string> {
   return new Promise((resolve, reject) =>
-    client.check({ service: name }, (error, answer) => (error === null ? resolve(answer.status) : reject(error))),
+    client.check({ service: name }, metadata, (error, answer) =>
+      error === null ? resolve(answer.status) : reject(error),
+    ),
   );
 }
 
@@ -84,7 +88,8 @@ test('anyone may ask for health or watch its changes', async (t) => {
   const { server } = await startServer(t);
   const client = healthClient(server);
   assert.equal(await checkHealth(client, ''), 'SERVING');
-  assert.equal(await checkHealth(client, 'vigie.admin.v1.AdminService'), 'SERVING');
+  const wrong = Metadata.fromHttp2Headers({ authorization: 'Bearer wrong' });
+  assert.equal(await checkHealth(client, 'vigie.admin.v1.AdminService', wrong), 'SERVING');
   await assert.rejects(checkHealth(client, 'another'), { code: status.NOT_FOUND });
   const watch = client.watch({ service: '' });
   const [known, unknown] = [watch[Symbol.asyncIterator](), client.watch({ service: 'another' })];

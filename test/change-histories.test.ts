@@ -12,7 +12,16 @@ import { applyMessage, type MessageOrigin, recrawlUnread, type StoredProperty } 
 import { uuidOf } from '../src/engine/domain/ids.ts';
 import type { IntakeMessage, UpsertMessage } from '../src/engine/domain/intake-message.ts';
 import { EVENTS_KEPT, isLive } from '../src/engine/domain/property.ts';
-import { ADVERT, changesOf, expireAt, nextOrigin, OTHER_ADVERT, PROPERTY, upsertAt } from './support/adverts.ts';
+import {
+  ADVERT,
+  changesOf,
+  expireAt,
+  NO_CONTACT,
+  nextOrigin,
+  OTHER_ADVERT,
+  PROPERTY,
+  upsertAt,
+} from './support/adverts.ts';
 import { runsOf } from './support/random-runs.ts';
 import { recrawlHistory } from './support/recrawl-histories.ts';
 
@@ -25,7 +34,7 @@ const content = fc.record<Partial<AdvertContent>>(
     pictures: fc.subarray(['a', 'b', 'c']),
     title: fc.constantFrom(null, 'T2', 'T3'),
     picturesRemote: fc.subarray(['r']),
-    contact: fc.constantFrom(null, { agency: 'A', email: null, fax: null, name: null, phone: null, reference: null }),
+    contact: fc.constantFrom(null, { ...NO_CONTACT, agency: 'A' }),
   },
   { requiredKeys: [] },
 );

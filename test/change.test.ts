@@ -8,7 +8,16 @@ import type { EventKind } from '../src/engine/domain/codes.ts';
 import { uuidOf } from '../src/engine/domain/ids.ts';
 import type { UpsertMessage } from '../src/engine/domain/intake-message.ts';
 import { EVENTS_KEPT, type StoredAdvert } from '../src/engine/domain/property.ts';
-import { changesOf, expireAt, heldAfter, minute, nextOrigin, OTHER_ADVERT, upsertAt } from './support/adverts.ts';
+import {
+  changesOf,
+  expireAt,
+  heldAfter,
+  minute,
+  NO_CONTACT,
+  nextOrigin,
+  OTHER_ADVERT,
+  upsertAt,
+} from './support/adverts.ts';
 import { valuesOf } from './support/lists.ts';
 
 const CONTENT = {
@@ -16,7 +25,7 @@ const CONTENT = {
   price: 250_000,
   surface: 62,
   pictures: ['1.jpg', '2.jpg'],
-  contact: { agency: 'A', email: null, fax: null, name: null, phone: null, reference: null },
+  contact: { ...NO_CONTACT, agency: 'A' },
 } satisfies Partial<AdvertContent>;
 
 interface Told {
@@ -70,8 +79,7 @@ test('an advert that is live again states the number of whole days it was expire
 });
 
 test('a missing member equals an unknown one: the difference is not a change', () => {
-  const contact = { agency: null, email: null, fax: null, name: null, phone: null, reference: null };
-  const empty = { ...CONTENT, contact, energy: { category: null, value: null } };
+  const empty = { ...CONTENT, contact: NO_CONTACT, energy: { category: null, value: null } };
   const none = { ...CONTENT, contact: null, energy: null };
   for (const [before, after] of [
     [none, empty],
@@ -80,7 +88,7 @@ test('a missing member equals an unknown one: the difference is not a change', (
     const [, change] = changesOf([upsertAt(0, { advert: before }), upsertAt(5, { advert: after })]);
     assert.deepEqual([change?.outcome, change?.events], ['recrawled', []]);
   }
-  const named = { ...CONTENT, contact: { ...contact, name: 'Jo' } };
+  const named = { ...CONTENT, contact: { ...NO_CONTACT, name: 'Jo' } };
   const [, change] = changesOf([upsertAt(0, { advert: empty }), upsertAt(5, { advert: named })]);
   assert.deepEqual(valuesOf(change?.events ?? [], 'kind'), ['property.ad.update']);
 });

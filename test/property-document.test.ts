@@ -23,6 +23,7 @@ import {
   expireAt,
   heldAfter,
   minute,
+  NO_CONTACT,
   OTHER_ADVERT,
   resolveToulon,
   upsertAt,
@@ -42,14 +43,7 @@ function factsOf({ state, crawls }: StoredProperty, median: number | null = null
   return propertyFacts(readingOf(state, crawls, resolveToulon), { ...NO_MEDIANS, median: () => median });
 }
 
-const CONTACT = {
-  agency: 'Agence du Port',
-  email: 'a@a.example',
-  fax: null,
-  name: null,
-  phone: '+33 4',
-  reference: 'R1',
-};
+const CONTACT = { ...NO_CONTACT, agency: 'Agence du Port', email: 'a@a.example', phone: '+33 4', reference: 'R1' };
 const IN_TOULON = { insee: '83137', zipcode: '83100', name: 'Toulon' };
 
 test('a value stated for the property takes precedence over its advert; others come from the advert', () => {

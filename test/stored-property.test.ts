@@ -1,4 +1,4 @@
-/** The stored state of a property is read back unchanged, by the release that wrote it and by a later one. */
+/** The stored state of a property is read back unchanged. `test/long/new-member.test.ts` tests a later release. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -7,7 +7,7 @@ import { applyMessage, type StoredProperty } from '../src/engine/domain/change.t
 import { decodeIntakeMessage } from '../src/engine/domain/intake-message.ts';
 import { readState, stateText } from '../src/engine/domain/stored-property.ts';
 import { loadReference } from '../src/engine/reference/communes.ts';
-import { heldAfter, minute, nextOrigin, upsertAt } from './support/adverts.ts';
+import { heldAfter, minute, upsertAt } from './support/adverts.ts';
 
 test('any state is read back unchanged, from little more than half of its JSON', async () => {
   const crawler = createSampleCrawler({ seed: 7, reference: await loadReference(), startAt: new Date(minute(0)) });
@@ -33,14 +33,4 @@ test('unknown values and empty lists are distinguished', () => {
     const { state } = heldAfter(upsertAt(0, { property }));
     assert.deepEqual(readState(stateText(state)), state);
   }
-});
-
-test('members that an older release did not write are unknown, and cause no change while they stay unknown', () => {
-  const stored = heldAfter(upsertAt(0, { advert: { price: 200_000 } }));
-  const [uuid, [[advert, content, ...rest]]] = JSON.parse(stateText(stored.state));
-  const older = JSON.stringify([uuid, [[advert, content.slice(0, 5), ...rest]]]);
-  const state = readState(older);
-  assert.deepEqual(state, stored.state);
-  const again = upsertAt(1, { advert: { price: 200_000 } });
-  assert.equal(applyMessage({ ...stored, state }, again, nextOrigin()).outcome, 'recrawled');
 });

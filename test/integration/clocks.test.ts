@@ -10,6 +10,7 @@ import { connectTestBroker } from '../support/broker.ts';
 import type { RunningService } from '../support/daemon.ts';
 import { connectDatabase, queryOnce } from '../support/database.ts';
 import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
+import { readinessOf } from '../support/operator-scene.ts';
 import { type Cleanup, startTestNats, startTestPostgres, startTestServers } from '../support/servers.ts';
 import { startHere } from '../support/service.ts';
 import { startTurnedClock } from '../support/turned-clock.ts';
@@ -30,12 +31,8 @@ async function pricesOf(database: Pick<ReturnType<typeof connectDatabase>, 'quer
   return rows.map(({ price }) => Number(price));
 }
 
-async function clocksOf({ operationsUrl }: RunningService): Promise<string> {
-  const { checks } = (await (await fetch(`${operationsUrl}/readyz`)).json()) as {
-    checks: { clocks: { reason?: string } };
-  };
-  return checks.clocks.reason ?? '';
-}
+const clocksOf = async (daemon: RunningService): Promise<string> =>
+  (await readinessOf(daemon)).checks.clocks?.reason ?? '';
 
 test('three clocks of one machine agree, and one that jumps is reported with those that differ from it', async (t) => {
   const [postgres, nats] = await Promise.all([startTestPostgres(t), startTestNats(t)]);
@@ -74,11 +71,9 @@ test('a PostgreSQL clock that is two hours ahead is reported in /readyz, which s
   await queryOnce(asSuperuser, `grant usage on schema ahead to "${username}"`);
   await queryOnce(asSuperuser, `alter role "${username}" set search_path = public, ahead, pg_catalog`);
   const daemon = await startHere(t, servers);
-  const answer = await fetch(`${daemon.operationsUrl}/readyz`);
-  const { checks } = (await answer.json()) as { checks: { clocks: { status: string; reason: string } } };
-  assert.equal(answer.status, 200);
-  assert.equal(checks.clocks.status, 'caution');
-  assert.match(checks.clocks.reason, /^the clock of PostgreSQL is 7\d\d\d\.\d s ahead/);
+  const { status, checks } = await readinessOf(daemon);
+  assert.deepEqual([status, checks.clocks?.status], [200, 'caution']);
+  assert.match(checks.clocks?.reason ?? '', /^the clock of PostgreSQL is 7\d\d\d\.\d s ahead/);
   const metrics = await (await fetch(`${daemon.operationsUrl}/metrics`)).text();
   assert.match(metrics, /^vigie_clock_ahead_seconds\{clock="PostgreSQL"\} 7\d\d\d\./m);
   assert.equal(daemon.log.filter(({ message }) => message === 'The clocks differ.').length, 1);

@@ -7,10 +7,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type pg from 'pg';
 import { PRICE_HELD } from '../support/adverts.ts';
-import { type RunningService, runVigie, startDaemon, tuned } from '../support/daemon.ts';
+import { runVigie, startDaemon, tuned } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { connectCrawler, numberedFlat, numberedUuid, type TestCrawler } from '../support/intake.ts';
 import { valuesOf } from '../support/lists.ts';
+import { readinessOf } from '../support/operator-scene.ts';
 import { startTestServers, type TestServers } from '../support/servers.ts';
 import { startHere } from '../support/service.ts';
 import { until, untilIs } from '../support/until.ts';
@@ -50,11 +51,6 @@ const readPrices = async (database: pg.Pool) =>
       `select uuid, ${PRICE_HELD} as price from properties order by uuid`,
     )
   ).rows.map(({ price }) => price);
-
-const readyOf = async ({ operationsUrl }: RunningService) => {
-  const answer = await fetch(`${operationsUrl}/readyz`);
-  return { status: answer.status, text: await answer.text() };
-};
 
 const countLetters = async (database: pg.Pool) =>
   Number((await database.query('select count(*) from dead_letters')).rows[0].count);
@@ -130,7 +126,7 @@ test('a message whose recording throws becomes a dead letter with its bytes and 
   const metrics = await (await fetch(`${daemon.operationsUrl}/metrics`)).text();
   assert.match(metrics, /vigie_dead_letters_total\{cause="bug"\} 3\n/);
   assert.match(metrics, /vigie_dead_letters_total\{cause="rejected"\} 0\n/);
-  assert.equal((await readyOf(daemon)).status, 200);
+  assert.equal((await readinessOf(daemon)).status, 200);
   assert.equal(await daemon.end('SIGTERM'), 0);
 });
 
@@ -153,7 +149,7 @@ test('a bug that affects many properties stops intake, is reported, ends the pro
   const database = connectDatabase(t, servers.postgres.url);
   await meetBug(servers, crawler, database);
   const unready = await until(
-    () => readyOf(daemon),
+    () => readinessOf(daemon),
     ({ status }) => status === 503,
   );
   assert.match(unready.text, /a bug affects messages of more than 3 properties: TypeError: /);
@@ -190,12 +186,12 @@ test('a newer instance takes over while the other one waits, and both recover', 
   const recorded = Array.from({ length: PROPERTIES }, (_, number) => (number < 12 ? null : 200_002));
   await untilIs(() => readPrices(database), recorded);
   await untilIs(() => countLetterProperties(database), 12);
-  assert.equal((await readyOf(strict)).status, 503);
+  assert.equal((await readinessOf(strict)).status, 503);
   await until(
     () => runVigie(['admin', 'status', '--json', '--address', patient.adminAddress], servers),
     ({ stdout }) => /"actor": ?"intake"[^}]*a bug affects messages of more than 3 properties/.test(stdout),
   );
-  assert.equal((await readyOf(patient)).status, 200);
+  assert.equal((await readinessOf(patient)).status, 200);
   assert.equal(await strict.end('SIGTERM'), 0);
   assert.equal(await patient.end('SIGTERM'), 0);
 });

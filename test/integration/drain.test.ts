@@ -13,7 +13,7 @@ import { createApiKey, startDaemon } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { createGate } from '../support/gate.ts';
 import { connectCrawler, numberedFlat } from '../support/intake.ts';
-import { restClient } from '../support/rest-client.ts';
+import { everythingTo, restClient } from '../support/rest-client.ts';
 import { startTestServers } from '../support/servers.ts';
 import { until, untilIs } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
@@ -73,11 +73,7 @@ test('work in progress at a SIGTERM is finished, recorded and logged once, and n
   const { gate, open } = createGate();
   receiver.script('/slow', { type: 'gated', gate, status: 200 });
   receiver.script('/matches', { type: 'hang' });
-  await rest.createSearch({
-    title: 'all of Toulon',
-    notificationEnabled: true,
-    endpointRecipient: receiver.urlOf('/matches'),
-  });
+  await rest.createSearch(everythingTo(receiver));
   const query = new URLSearchParams({ endpoint: receiver.urlOf('/slow'), eventType: 'ad.update.price' });
   const tested = rest.request<{ delivery: { delivered: boolean } }>('GET', `/webhook-tester?${query.toString()}`);
   await crawler.publish(numberedFlat(1, 100_000));

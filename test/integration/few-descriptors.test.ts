@@ -7,7 +7,7 @@ import { checkDescriptors } from '../../src/cli/doctor/doctor.ts';
 import { readConfig } from '../../src/config.ts';
 import { createApiKey, startDaemon } from '../support/daemon.ts';
 import { connectCrawler, numberedFlat } from '../support/intake.ts';
-import { restClient } from '../support/rest-client.ts';
+import { everythingTo, restClient } from '../support/rest-client.ts';
 import { startTestServers } from '../support/servers.ts';
 import { untilIs } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
@@ -30,12 +30,7 @@ test('with 256 descriptors none of 400 requests hangs, and adverts are recorded 
   const receiver = await startWebhookReceiver(t);
   const daemon = await startDaemon(t, servers, {}, { descriptorsMax: FEW });
   const key = await createApiKey(servers);
-  await restClient(daemon, key).createSearch({
-    title: 'all of Toulon',
-    notificationEnabled: true,
-    withCoherentPrice: null,
-    endpointRecipient: receiver.urlOf('/matches'),
-  });
+  await restClient(daemon, key).createSearch(everythingTo(receiver));
   // Connections are kept open after their answers.
   const agent = new Agent({ keepAlive: true });
   t.after(() => agent.destroy());

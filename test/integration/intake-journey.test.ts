@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { createApiKey, runVigie } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
-import { restClient } from '../support/rest-client.ts';
+import { everythingTo, restClient } from '../support/rest-client.ts';
 import { emptyDirectory, startTestServers } from '../support/servers.ts';
 import { startHere } from '../support/service.ts';
 import { until } from '../support/until.ts';
@@ -23,11 +23,8 @@ test('duplicates and stale messages change nothing, and invalid messages are kep
   const daemon = await startHere(t, servers);
   const rest = restClient(daemon, await createApiKey(servers));
   await rest.createSearch({
-    title: 'Toulon',
+    ...everythingTo(receiver),
     includedCities: ['/cities/83137'],
-    notificationEnabled: true,
-    endpointRecipient: receiver.urlOf('/matches'),
-    eventEndpoint: receiver.urlOf('/events'),
     subscribedEvents: ['ad.update.price', 'property.ad.create', 'property.ad.update', 'ad.update.expired'],
   });
   const crawler = await connectCrawler(t, servers.nats.url);

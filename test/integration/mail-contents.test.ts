@@ -6,7 +6,7 @@ import { timeOrderedUuid, type Uuid } from '../../src/engine/domain/ids.ts';
 import { updateSearch } from '../../src/engine/store/searches.ts';
 import { insertMailItems } from '../../src/features/mail/mail.ts';
 import type { MailReason } from '../../src/features/mail/mail-items.ts';
-import { ADVERT, expireAt, upsertAt } from '../support/adverts.ts';
+import { ADVERT, expireAt, NO_CONTACT, upsertAt } from '../support/adverts.ts';
 import { spaced } from '../support/mail-reader.ts';
 import { holdProperty, type MailScene, mailItemOf, NEW_MATCH, openMailScene } from '../support/mail-scene.ts';
 import { runStatements } from '../support/statements.ts';
@@ -80,7 +80,7 @@ test('an e-mail without news is cancelled unsent, and does not count for the day
 test('an e-mail with a contact that waits for a retry is written again when a search begins to hide contacts', async (t) => {
   const scene = await openMailScene(t);
   const reader = await openReader(scene);
-  const contact = { agency: 'Agence', email: null, fax: null, name: null, phone: '04 94 00 00 00', reference: 'R1' };
+  const contact = { ...NO_CONTACT, agency: 'Agence', phone: '04 94 00 00 00', reference: 'R1' };
   const home = reader.flat(100_000);
   await reader.publish([{ ...home, advert: { ...home.advert, contact } }], NEW_MATCH);
   scene.smtp.scriptMessage({ code: 451, text: 'later' }, { code: 451, text: 'later' }, 'accept');

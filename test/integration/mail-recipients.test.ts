@@ -6,7 +6,7 @@ import { timeOrderedUuid, type Uuid } from '../../src/engine/domain/ids.ts';
 import { claimMail } from '../../src/features/mail/mail-claims.ts';
 import { tokenHash } from '../../src/features/mail/mail-recipients.ts';
 import { morningAfter } from '../../src/features/mail/mornings.ts';
-import { expireAt, upsertAt } from '../support/adverts.ts';
+import { expireAt, NO_CONTACT, upsertAt } from '../support/adverts.ts';
 import { startTestApi } from '../support/api.ts';
 import { linkedRecipients } from '../support/linked-recipients.ts';
 import { valuesOf } from '../support/lists.ts';
@@ -136,14 +136,7 @@ describe('the link to unsubscribe', () => {
     const properties = Array.from({ length: 53 }, () => timeOrderedUuid(new Date()));
     for (const [position, propertyUuid] of properties.entries()) {
       const url = position === 0 ? 'javascript:x' : 'https://a.example/x';
-      const contact = {
-        name: '<i>Jo</i>',
-        agency: null,
-        phone: '04 94 00 00 00',
-        email: null,
-        reference: null,
-        fax: null,
-      };
+      const contact = { ...NO_CONTACT, name: '<i>Jo</i>', phone: '04 94 00 00 00' };
       const advert = { title: `<b>T${position}</b>`, price: 250_000, url, contact };
       await holdProperty(database, upsertAt(0, { propertyUuid, advert }));
     }

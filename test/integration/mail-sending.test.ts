@@ -10,11 +10,10 @@ import { CLIENT_MAILS_MAX, MAILBOX_MAILS_MAX } from '../../src/engine/domain/mai
 import { deleteClient } from '../../src/engine/store/clients.ts';
 import { migrate, transaction } from '../../src/engine/store/database.ts';
 import { deleteSearch, readSearch, updateSearch } from '../../src/engine/store/searches.ts';
-import { type ClaimedMail, claimMail, giveBackMail, readMailTurns } from '../../src/features/mail/mail-claims.ts';
-import { keepMail, recordMail } from '../../src/features/mail/mail-outcomes.ts';
+import { claimMail, giveBackMail, readMailTurns } from '../../src/features/mail/mail-claims.ts';
 import { resolveToulon } from '../support/adverts.ts';
 import { valuesOf } from '../support/lists.ts';
-import { openMailScene } from '../support/mail-scene.ts';
+import { keepBytes, openMailScene, settleMail } from '../support/mail-scene.ts';
 import { startTestPostgres, type TestPostgres } from '../support/servers.ts';
 import { until, untilIs } from '../support/until.ts';
 
@@ -221,32 +220,18 @@ test('a returned new e-mail includes later items, a retried one keeps its bytes,
   const scene = await openMailScene(t);
   const search = await scene.newSearch(JO);
   const claim = async () => (await scene.claim()) ?? assert.fail();
-  const keep = (mail: ClaimedMail, bytes: Buffer) => {
-    const items = mail.items.map(({ id }) => id);
-    const written = { mailId: mail.id, bytes, items, notified: new Map(), contactSearches: [], leaving: new Map() };
-    return keepMail(scene.database, written);
-  };
   await scene.record(search, 1);
   const first = await claim();
-  await keep(first, Buffer.from('one item'));
+  await keepBytes(scene.database, first, Buffer.from('one item'));
   await giveBackMail(scene.database, first);
   await scene.record(search, 1);
   const second = await claim();
   assert.deepEqual([second.items.length, second.letter, second.attempt], [2, null, 1]);
   const bytes = Buffer.from('two items');
-  await keep(second, bytes);
+  await keepBytes(scene.database, second, bytes);
   // The first claim has ended already, so this has no effect.
   await giveBackMail(scene.database, first);
-  const outcome = { startedAt: second.startedAt, durationMs: 1, statusCode: 451, error: 'status' as const };
-  await recordMail(scene.database, {
-    id: second.id,
-    key: second.key,
-    attempt: 1,
-    outcome: { ...outcome, reason: null, responseHead: null },
-    after: { state: 'retry_wait', dueAt: new Date() },
-    retryInMs: 0,
-    isRecipientRefused: false,
-  });
+  await settleMail(scene.database, second, 'retry_wait');
   await giveBackMail(scene.database, second);
   const third = await claim();
   assert.deepEqual([third.id, third.attempt, third.letter], [second.id, 2, bytes]);

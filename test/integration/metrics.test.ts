@@ -5,7 +5,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { metricOf, startScene } from '../support/operator-scene.ts';
+import { metricOf, readinessOf, startScene } from '../support/operator-scene.ts';
 import { promtool } from '../support/prometheus.ts';
 import { restClient } from '../support/rest-client.ts';
 import { startTestServers } from '../support/servers.ts';
@@ -28,45 +28,27 @@ test('promtool accepts the live metrics, which count a delivery as failed until 
 test('readiness lists each check, and reports when PostgreSQL is unavailable', async (t) => {
   const servers = await startTestServers(t);
   const daemon = await startHere(t, servers);
-  const read = async (path: string) => {
-    const response = await fetch(`${daemon.operationsUrl}${path}`);
-    return {
-      status: response.status,
-      body: (await response.json()) as { checks: Record<string, { status: string; reason?: string }> },
-    };
-  };
-  const { status, body } = await read('/readyz');
-  assert.equal(status, 200);
-  const checks = [
-    'actors',
-    'clocks',
-    'index',
-    'intake',
-    'nats',
-    'postgresql',
-    'progress',
-    'room',
-    'started',
-    'streams',
-  ];
-  assert.deepEqual(Object.keys(body.checks).sort(), checks);
+  const { status, text, checks } = await readinessOf(daemon);
+  assert.deepEqual([status, JSON.parse(text).status], [200, 'ok']);
+  const names = ['actors', 'clocks', 'index', 'intake', 'nats', 'postgresql', 'progress', 'room', 'started', 'streams'];
+  assert.deepEqual(Object.keys(checks).sort(), names);
 
   await servers.postgres.kill();
   const away = await until(
-    () => read('/readyz'),
+    () => readinessOf(daemon),
     (seen) => seen.status === 503,
   );
-  assert.equal(away.body.checks.postgresql?.status, 'failed');
-  assert.equal(away.body.checks.nats?.status, 'ok');
-  assert.equal((await read('/healthz')).status, 200, 'alive all the same');
-  const { status: scraped } = await fetch(`${daemon.operationsUrl}/metrics`);
-  assert.equal(scraped, 200, 'metrics are there when they are needed most');
+  assert.equal(JSON.parse(away.text).status, 'unavailable');
+  assert.equal(away.checks.postgresql?.status, 'failed');
+  assert.equal(away.checks.nats?.status, 'ok');
+  for (const path of ['healthz', 'metrics'])
+    assert.equal((await fetch(`${daemon.operationsUrl}/${path}`)).status, 200, 'alive, and measured all the same');
   const failing = await until(
-    () => read('/readyz'),
+    () => readinessOf(daemon),
     // Other actors that have failed for as long may be named before it.
-    (seen) => /matcher for \d+ s: /.test(seen.body.checks.actors?.reason ?? ''),
+    (seen) => /matcher for \d+ s: /.test(seen.checks.actors?.reason ?? ''),
   );
-  assert.equal(failing.body.checks.actors?.status, 'failed');
+  assert.equal(failing.checks.actors?.status, 'failed');
   await servers.postgres.restart();
-  await untilIs(async () => (await read('/readyz')).status, 200);
+  await untilIs(async () => (await readinessOf(daemon)).status, 200);
 });

@@ -11,7 +11,7 @@ import { readState } from '../../src/engine/domain/stored-property.ts';
 import { createApiKey, tuned } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
-import { restClient } from '../support/rest-client.ts';
+import { everythingTo, restClient } from '../support/rest-client.ts';
 import { startTestServers } from '../support/servers.ts';
 import { startHere } from '../support/service.ts';
 import { until, untilIs } from '../support/until.ts';
@@ -46,14 +46,7 @@ test('adverts beyond the limits become dead letters that name the limit, and oth
   const receiver = await startWebhookReceiver(t);
   const daemon = await startHere(t, servers, boundedTo(2_048 * KILOBYTE));
   const rest = restClient(daemon, await createApiKey(servers));
-  await rest.createSearch({
-    title: 'Toulon',
-    includedCities: ['/cities/83137'],
-    notificationEnabled: true,
-    endpointRecipient: receiver.urlOf('/matches'),
-    eventEndpoint: receiver.urlOf('/events'),
-    subscribedEvents: ['property.ad.create'],
-  });
+  await rest.createSearch({ ...everythingTo(receiver), subscribedEvents: ['property.ad.create'] });
   const crawler = await connectCrawler(t, servers.nats.url);
   const database = connectDatabase(t, servers.postgres.url);
   const heavy = numberedUuid('property', 1);

@@ -14,14 +14,13 @@ import { readRoutes } from '../../src/engine/store/search-routes.ts';
 import { readSearch } from '../../src/engine/store/searches.ts';
 import { insertMailItems } from '../../src/features/mail/mail.ts';
 import { claimMail, readMailTurns } from '../../src/features/mail/mail-claims.ts';
-import { keepMail, recordMail } from '../../src/features/mail/mail-outcomes.ts';
 import { eraseItems } from '../../src/features/recipients/erasure.ts';
 import { createChoiceSync, keepBeside } from '../../src/features/recipients/recipient-journal.ts';
 import { heldAfter, upsertAt } from '../support/adverts.ts';
 import { startTestApi } from '../support/api.ts';
 import { assertGone, everyRow } from '../support/erasure.ts';
 import { tuplesOf, valuesOf } from '../support/lists.ts';
-import { mailItemOf } from '../support/mail-scene.ts';
+import { keepBytes, mailItemOf, settleMail } from '../support/mail-scene.ts';
 import { emptyDirectory } from '../support/servers.ts';
 import { runStatements } from '../support/statements.ts';
 import { untilIs } from '../support/until.ts';
@@ -60,37 +59,8 @@ async function claimNext(search: Search) {
 async function claim(search: Search) {
   const mail = await claimNext(search);
   if (!mail) return null;
-  const items = mail.items.map(({ id }) => id);
-  const bytes = Buffer.from(`To: ${mail.address}`);
-  await keepMail(database, {
-    mailId: mail.id,
-    bytes,
-    items,
-    notified: new Map(),
-    contactSearches: [],
-    leaving: new Map(),
-  });
+  await keepBytes(database, mail, Buffer.from(`To: ${mail.address}`));
   return mail;
-}
-
-async function settle(mail: NonNullable<Awaited<ReturnType<typeof claim>>>, state: 'delivered' | 'retry_wait') {
-  const isDone = state === 'delivered';
-  await recordMail(database, {
-    id: mail.id,
-    key: mail.key,
-    attempt: mail.attempt,
-    outcome: {
-      startedAt: mail.startedAt,
-      durationMs: 1,
-      statusCode: isDone ? 250 : 451,
-      error: isDone ? null : 'status',
-      reason: null,
-      responseHead: isDone ? '250 ok' : '451 later',
-    },
-    after: isDone ? { state: 'delivered', dueAt: null } : { state: 'retry_wait', dueAt: new Date() },
-    retryInMs: 0,
-    isRecipientRefused: false,
-  });
 }
 
 describe('a recipient', () => {
@@ -103,7 +73,7 @@ describe('a recipient', () => {
     await record(search);
     const mail = await claim(search);
     assert.ok(mail);
-    await settle(mail, 'delivered');
+    await settleMail(database, mail, 'delivered');
     const { status, body } = await api.call('GET', pathOf('Held@Example.org'));
     assert.equal(status, 200);
     assert.deepEqual(body.searches, [
@@ -146,7 +116,7 @@ describe('a recipient', () => {
     await record(search);
     const mail = await claim(search);
     assert.ok(mail);
-    await settle(mail, 'delivered');
+    await settleMail(database, mail, 'delivered');
     const zoe = { searches: 2, status: 'active', consent: consents[1] };
     const { 'hydra:member': members, 'hydra:totalItems': total } = await list();
     assert.deepEqual(tuplesOf(members, '@id', 'address', 'searches', 'status', 'consent'), [
@@ -199,7 +169,7 @@ describe('a recipient', () => {
     await record(search);
     const tried = await claim(search);
     assert.ok(tried);
-    await settle(tried, 'retry_wait');
+    await settleMail(database, tried, 'retry_wait');
     await database.query(
       'update attempts set response_head = $1 where delivery_id in (select id from mail_items where search_number = $2)',
       [`451 <${address}> is busy`, search.number],
@@ -210,7 +180,7 @@ describe('a recipient', () => {
     await record(toOther);
     const waiting = await claim(toOther);
     assert.ok(waiting);
-    await settle(waiting, 'retry_wait');
+    await settleMail(database, waiting, 'retry_wait');
     assert.ok((await everyRow(database)).includes(address));
     assert.equal((await api.call('DELETE', pathOf(address.toUpperCase()))).status, 204);
     const again = await claimNext(toOther);
@@ -252,7 +222,7 @@ describe('a recipient', () => {
       const mail = await claim(search);
       assert.ok(mail);
       assert.equal((await api.call('DELETE', pathOf(address))).status, 204);
-      await settle(mail, ending);
+      await settleMail(database, mail, ending);
       const { rows } = await database.query(
         `select state, endpoint, letter, status_code from mail_items join attempts on delivery_id = id where id = $1`,
         [id],

@@ -11,16 +11,12 @@ import { isAtLeast } from '../../src/engine/broker/topology.ts';
 import { type RunningService, runVigie } from '../support/daemon.ts';
 import { connectDatabase, queryOnce } from '../support/database.ts';
 import { connectCrawler, numberedFlat } from '../support/intake.ts';
+import { readinessOf } from '../support/operator-scene.ts';
 import { startTestNats, startTestPostgres } from '../support/servers.ts';
 import { startHere } from '../support/service.ts';
 import { untilIs } from '../support/until.ts';
 
-async function reasonOf({ operationsUrl }: RunningService): Promise<string | undefined> {
-  const { checks } = (await (await fetch(`${operationsUrl}/readyz`)).json()) as {
-    checks: Record<string, { reason?: string }>;
-  };
-  return checks.streams?.reason;
-}
+const reasonOf = async (daemon: RunningService) => (await readinessOf(daemon)).checks.streams?.reason;
 
 function advertsFrom(first: number, count: number) {
   const crawledAt = new Date().toISOString();

@@ -14,7 +14,8 @@ import { ADVERTS_STREAM, ensureAdvertsStream, ensureRejections } from '../../src
 import { connectTestBroker } from '../support/broker.ts';
 import { createApiKey, runVigie } from '../support/daemon.ts';
 import { connectCrawler, numberedFlat, numberedUuid } from '../support/intake.ts';
-import { restClient } from '../support/rest-client.ts';
+import { readinessOf } from '../support/operator-scene.ts';
+import { everythingTo, restClient } from '../support/rest-client.ts';
 import { type Cleanup, startTestNats, startTestPostgres } from '../support/servers.ts';
 import { startHere } from '../support/service.ts';
 import { until, untilIs } from '../support/until.ts';
@@ -77,14 +78,14 @@ test('a stream of adverts that leaves no space for rejections is reported, with 
   const { streams } = broker.manager;
   const name = ADVERTS_STREAM;
   await streams.add({ name, subjects: ['adverts.>'], max_bytes: 63 * MEGABYTE, discard: DiscardPolicy.New });
-  const { operationsUrl } = await startHere(t, servers);
-  const { status, checks } = await (await fetch(`${operationsUrl}/readyz`)).json();
-  assert.deepEqual([status, checks.streams.status], ['ok', 'caution']);
-  const [, bytes] = /nats stream edit ADVERTS --max-bytes=(\d+)`\.$/.exec(checks.streams.reason) as RegExpExecArray;
+  const { status, checks } = await readinessOf(await startHere(t, servers));
+  assert.deepEqual([status, checks.streams?.status], [200, 'caution']);
+  const reason = checks.streams?.reason ?? '';
+  const [, bytes] = /nats stream edit ADVERTS --max-bytes=(\d+)`\.$/.exec(reason) as RegExpExecArray;
   const findings = await checkBroker(broker, null);
   assert.deepEqual(
     findings.flatMap(({ level, text }) => (level === 'look at' && text.startsWith('The stream') ? [text] : [])),
-    [checks.streams.reason],
+    [reason],
   );
   await streams.update(name, { max_bytes: Number(bytes) });
   const crawler = await connectCrawler(t, nats.url);
@@ -138,12 +139,7 @@ test('recorded adverts are delivered while the whole store is full', async (t) =
   const broker = await connect(t, nats.url);
   // As an operator would do with `nats stream edit`.
   await broker.manager.streams.update(ADVERTS_STREAM, { max_bytes: 16 * MEGABYTE });
-  await restClient(daemon, await createApiKey(servers)).createSearch({
-    title: 'all of Toulon',
-    notificationEnabled: true,
-    withCoherentPrice: null,
-    endpointRecipient: receiver.urlOf('/matches'),
-  });
+  await restClient(daemon, await createApiKey(servers)).createSearch(everythingTo(receiver));
   const paused = await runVigie(['admin', 'stages', 'drain', 'intake', '--address', daemon.adminAddress], servers);
   assert.equal(paused.code, 0, paused.stderr);
   const crawler = await connectCrawler(t, nats.url);
@@ -187,12 +183,9 @@ test('a JetStream without space for retries makes intake not ready until it can 
   await broker.manager.streams.add({ name: 'OTHER', subjects: ['other'] });
   await publishUntilRefused(broker.jetStream, 'other');
   fail();
-  const readiness = async () => {
-    const answer = await fetch(`${daemon.operationsUrl}/readyz`);
-    return { status: answer.status, reason: (await answer.json()).checks.room.reason ?? '' };
-  };
+  const readiness = () => readinessOf(daemon);
   const refused = await until(readiness, ({ status }) => status === 503);
-  assert.match(refused.reason, /^NATS has no room \(.*insufficient resources\): free some space/);
+  assert.match(refused.checks.room?.reason ?? '', /^NATS has no room \(.*insufficient resources\): free some space/);
   // Only NATS is full, so PostgreSQL accepts writes.
   await client.createSearch({ ...search, title: 'more' });
   await broker.manager.streams.delete('OTHER');

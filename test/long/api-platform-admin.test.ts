@@ -1,17 +1,43 @@
-/** API Platform Admin in a real browser, on a daemon with recorded adverts and deliveries. */
+/** API Platform Admin, from test/clients/hydra, in a real browser, on a daemon with recorded adverts and deliveries. */
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { drive } from '../support/browser.ts';
 import { createApiKey, startDaemon, warningsIn } from '../support/daemon.ts';
-import { serveAdmin } from '../support/hydra-clients.ts';
+import { type ForeignClients, installed } from '../support/foreign-clients.ts';
 import { connectCrawler } from '../support/intake.ts';
+import { listenOnLoopback } from '../support/loopback.ts';
 import { restClient } from '../support/rest-client.ts';
-import { startTestServers } from '../support/servers.ts';
+import { type Cleanup, startTestServers } from '../support/servers.ts';
 import { until } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
+
+const HYDRA: ForeignClients = {
+  folder: 'hydra',
+  files: ['admin.jsx', 'bundle.mjs'],
+  unpack: ['bundle.mjs'],
+  unpacked: 'admin.js',
+  environment: {},
+};
+
+const PAGE =
+  '<!doctype html><title>Admin</title><link rel="icon" href="data:,"><div id="root"></div><script src="/admin.js"></script>';
+
+/** Serves API Platform Admin as a separate site, as a client would; resolves with its address for an API and a key. */
+async function serveAdmin(cleanup: Cleanup, baseUrl: string, key: string): Promise<string> {
+  const script = await readFile(join(await installed(HYDRA), 'unpacked/admin.js'));
+  const server = createServer(({ url }, response) => {
+    const isScript = url === '/admin.js';
+    response.setHeader('Content-Type', `text/${isScript ? 'javascript' : 'html'}; charset=utf-8`);
+    response.end(isScript ? script : PAGE);
+  });
+  const address = `http://127.0.0.1:${await listenOnLoopback(cleanup, server)}/`;
+  return `${address}?${new URLSearchParams({ entrypoint: baseUrl, key }).toString()}`;
+}
 
 interface Seen {
   /** By resource. */

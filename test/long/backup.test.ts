@@ -4,10 +4,11 @@ import assert from 'node:assert/strict';
 import { access, lstat, readdir, readFile, rm, stat, symlink, truncate, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
-import pg from 'pg';
+import type pg from 'pg';
 import { examine } from '../../src/cli/doctor/doctor.ts';
 import { readConfig } from '../../src/config.ts';
 import { environmentOf, runVigie, spawnVigie, startDaemon } from '../support/daemon.ts';
+import { withClient } from '../support/database.ts';
 import { copyTestCluster, emptyDirectory } from '../support/servers.ts';
 import { until, untilIs } from '../support/until.ts';
 
@@ -33,9 +34,7 @@ async function openScene(t: Parameters<typeof emptyDirectory>[0]) {
 async function withSuperuser<T>({ dataDir, home }: Scene, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const { databaseUrl } = JSON.parse(await readFile(join(dataDir, 'running.json'), 'utf8')) as { databaseUrl: string };
   const password = (await readFile(join(home, 'superuser-password'), 'utf8')).trim();
-  const client = new pg.Client(Object.assign(new URL(databaseUrl), { username: 'vigie_superuser', password }).href);
-  await client.connect();
-  return work(client).finally(() => client.end());
+  return withClient(Object.assign(new URL(databaseUrl), { username: 'vigie_superuser', password }).href, work);
 }
 
 async function slotsOf(client: pg.Client): Promise<readonly unknown[]> {

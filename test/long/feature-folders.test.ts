@@ -35,12 +35,9 @@ const NAMES = FEATURES.map(({ name }) => name);
 /** One copy for all features, because the compiler then checks again only what depends on a deleted feature. */
 const shared = await copySources({ after });
 // In one process, the tests load the program once.
-await shared.change('test/support/groups.ts', (text) =>
-  text.replace('export const GROUPS = {', `$& engine: ${JSON.stringify(ENGINE_TESTS)},`),
-);
-const together = `import { runTogether } from '../support/together.ts';\nrunTogether('engine');\n`;
-await writeFile(join(shared.path, 'test/groups/engine.test.ts'), together);
-const compiled = [...ENGINE_TESTS, 'groups/engine', COURIER_TEST].map((name) => `test/${name}.test.ts`);
+const together = `import { runTogether } from './support/together.ts';\nrunTogether(${JSON.stringify(ENGINE_TESTS)});\n`;
+await writeFile(join(shared.path, 'test/engine.test.ts'), together);
+const compiled = [...ENGINE_TESTS, 'engine', COURIER_TEST].map((name) => `test/${name}.test.ts`);
 const only = {
   extends: './tsconfig.json',
   compilerOptions: { noEmit: false, outDir: 'dist', rootDir: '.', incremental: true },
@@ -78,8 +75,8 @@ async function deleteFeatures(gone: readonly string[], ...tests: readonly string
 
 for (const name of NAMES) {
   test(`without the folder and the name of ${name} everything else compiles and the engine works`, () =>
-    deleteFeatures([name], 'groups/engine'));
+    deleteFeatures([name], 'engine'));
 }
 
 test('without any feature everything else compiles and the engine works', () =>
-  deleteFeatures(NAMES, 'groups/engine', COURIER_TEST));
+  deleteFeatures(NAMES, 'engine', COURIER_TEST));

@@ -4,29 +4,64 @@
  */
 
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { readdir, rm } from 'node:fs/promises';
+import { chmod, open, readdir, rm, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { promisify } from 'node:util';
+import { succeeds } from '../../src/engine/actor/waiting.ts';
 import { freePort } from '../../src/local/child-server.ts';
 import { createApiKey, startDaemon } from '../support/daemon.ts';
 import { assertNone } from '../support/lists.ts';
+import { readinessOf } from '../support/operator-scene.ts';
 import { openPriceStory, STORY_SETTINGS } from '../support/price-story.ts';
-import { lastFirst, startTestNats, startTestPostgres } from '../support/servers.ts';
-import { mountSmallDisk } from '../support/small-disk.ts';
-import { RECOVERY_MAX_MS, until } from '../support/until.ts';
+import { type Cleanup, lastFirst, startTestNats, startTestPostgres, temporaryDirectory } from '../support/servers.ts';
+import { RECOVERY_MAX_MS, until, untilIs } from '../support/until.ts';
 
+const run = promisify(execFile);
+
+const CHUNK = Buffer.alloc(64 * 1_024);
 const DISK_BYTES = 512 * 1_024 ** 2;
 
-interface Readiness {
-  readonly status: number;
-  readonly text: string;
+/** A file system in memory. Only root may mount one. */
+interface SmallDisk {
+  readonly path: string;
+  /** Uses every remaining byte; may be called again for freed space. Resolves with a function that frees the space. */
+  fill(): Promise<() => Promise<void>>;
+  /** For a cleanup that runs after all users of the disk have ended. */
+  unmount(): Promise<void>;
 }
 
-/** Status 0: no server listens. */
-async function readiness(operationsUrl: string): Promise<Readiness> {
-  const answer = await fetch(`${operationsUrl}/readyz`).catch(() => null);
-  return { status: answer?.status ?? 0, text: (await answer?.text()) ?? '' };
+/** Null if mounting is not permitted. */
+async function mountSmallDisk(cleanup: Cleanup, bytes: number): Promise<SmallDisk | null> {
+  const path = await temporaryDirectory('disk');
+  if (!(await succeeds(run('mount', ['-t', 'tmpfs', '-o', `size=${bytes}`, 'vigie-test', path])))) {
+    cleanup.after(() => rm(path, { recursive: true, force: true }));
+    return null;
+  }
+  // The user of the servers must be able to pass through it.
+  await chmod(path, 0o711);
+  return {
+    path,
+    async fill() {
+      const ballast = join(path, 'ballast');
+      const file = await open(ballast, 'a');
+      try {
+        for (;;) await file.write(CHUNK);
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+      } finally {
+        await file.close();
+      }
+      if ((await statfs(path)).bavail !== 0) throw new Error('the disk is not full');
+      return () => rm(ballast);
+    },
+    async unmount() {
+      await run('umount', ['--lazy', path]);
+      await rm(path, { recursive: true, force: true });
+    },
+  };
 }
 
 test('a full disk of PostgreSQL is an outage for running and for starting daemons', async (t) => {
@@ -56,7 +91,7 @@ test('a full disk of PostgreSQL is an outage for running and for starting daemon
     async () => {
       await story.publishRound();
       statuses.add((await post(daemon.apiUrl))?.status ?? 0);
-      return readiness(daemon.operationsUrl);
+      return readinessOf(daemon);
     },
     ({ status, text }) => status === 503 && statuses.has(503) && /PostgreSQL has no room .*No space left/.test(text),
     RECOVERY_MAX_MS,
@@ -86,7 +121,7 @@ test('a full disk of PostgreSQL is an outage for running and for starting daemon
     VIGIE_OPERATIONS_ADDRESS: `127.0.0.1:${operations}`,
   });
   const late = await until(
-    () => readiness(`http://127.0.0.1:${operations}`),
+    () => readinessOf({ operationsUrl: `http://127.0.0.1:${operations}` }),
     ({ status, text }) => status === 503 && /PostgreSQL at .*(?:No space left|could not write)/.test(text),
     RECOVERY_MAX_MS,
   );
@@ -95,11 +130,8 @@ test('a full disk of PostgreSQL is an outage for running and for starting daemon
 
   await makeRoom();
   await postgres.restart();
-  for (const url of [daemon.operationsUrl, `http://127.0.0.1:${operations}`]) {
-    await until(
-      () => readiness(url),
-      ({ status }) => status === 200,
-    );
+  for (const operationsUrl of [daemon.operationsUrl, `http://127.0.0.1:${operations}`]) {
+    await untilIs(async () => (await readinessOf({ operationsUrl })).status, 200);
   }
   const started = await starting;
   await story.tell(1);

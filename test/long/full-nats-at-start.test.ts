@@ -9,6 +9,7 @@ import { connectTestBroker } from '../support/broker.ts';
 import { createApiKey, startDaemon } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { connectCrawler, numberedFlat, numberedUuid } from '../support/intake.ts';
+import { readinessOf } from '../support/operator-scene.ts';
 import { restClient } from '../support/rest-client.ts';
 import { startTestNats, startTestPostgres } from '../support/servers.ts';
 import { until, untilIs } from '../support/until.ts';
@@ -43,10 +44,7 @@ test('with a full NATS at start-up requests and explanations are served, and int
   }
 
   const daemon = await startDaemon(t, servers);
-  const readiness = async () => {
-    const answer = await fetch(`${daemon.operationsUrl}/readyz`);
-    return { status: answer.status, text: await answer.text() };
-  };
+  const readiness = () => readinessOf(daemon);
   const refused = await until(
     readiness,
     ({ text }) => /storage|resource|stream/i.test(text) && !/"ok","checks"/.test(text),

@@ -2,13 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { LOADER, moduleUrl, ROOT } from '../support/checkout.ts';
-import { readPanels } from '../support/dashboards.ts';
 import { endProcess, promtool, startPrometheus } from '../support/prometheus.ts';
 import { RECOVERY_MAX_MS, until } from '../support/until.ts';
 
@@ -78,8 +77,17 @@ function addressesOf(demo: ChildProcess): Promise<{ readonly apiUrl: string; rea
   });
 }
 
+interface Panel {
+  readonly targets?: readonly { readonly expr: string }[];
+}
+
+async function panelsOf(dashboard: string): Promise<readonly Panel[]> {
+  const text = await readFile(join(ROOT, 'config/grafana', dashboard), 'utf8');
+  return (JSON.parse(text) as { panels: Panel[] }).panels;
+}
+
 async function dashboardQueries(): Promise<readonly string[]> {
-  const panels = await Promise.all(['vigie.json', 'vigie-details.json'].map(readPanels));
+  const panels = await Promise.all(['vigie.json', 'vigie-details.json'].map(panelsOf));
   const queries = panels.flat().flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
   return queries.map((expr) => expr.replaceAll('$__rate_interval', '1m'));
 }

@@ -11,8 +11,9 @@ import { connectBroker } from '../../src/engine/broker/connection.ts';
 import { isBrokerOutage } from '../../src/engine/broker/outage.ts';
 import { ensureAdvertsStream, untilElected } from '../../src/engine/broker/topology.ts';
 import { VERSION } from '../../src/version.ts';
-import { createApiKey, type Daemon, startDaemon } from '../support/daemon.ts';
+import { createApiKey, startDaemon } from '../support/daemon.ts';
 import { type ClusterNode, startNatsCluster } from '../support/nats-cluster.ts';
+import { readinessOf } from '../support/operator-scene.ts';
 import { openPriceStory, STORY_SETTINGS } from '../support/price-story.ts';
 import { lastFirst, startTestPostgres } from '../support/servers.ts';
 import { until, untilIs } from '../support/until.ts';
@@ -137,17 +138,16 @@ test('a server that is cut off from its peers blocks nothing, as leader of the s
   }
 
   const api = await start({ VIGIE_ROLES: 'api' });
-  const readiness = async ({ operationsUrl }: Daemon) => (await fetch(`${operationsUrl}/readyz`)).json();
   await until(wholeStream, (info) => info !== null);
   const [, ...others] = nodes;
   for (const node of others) await node.kill();
   await until(
-    () => readiness(daemon),
-    ({ status, checks }) => status === 'unavailable' && checks.nats.reason?.startsWith('JetStream has not answered'),
+    () => readinessOf(daemon),
+    ({ status, checks }) => status === 503 && (checks.nats?.reason ?? '').startsWith('JetStream has not answered'),
   );
-  assert.equal((await readiness(api)).status, 'ok');
+  assert.equal((await readinessOf(api)).status, 200);
   await Promise.all(others.map((node) => node.restart()));
-  await untilIs(async () => (await readiness(daemon)).status, 'ok');
+  await untilIs(async () => (await readinessOf(daemon)).status, 200);
   tookMs['whole again'] = await story.tell(1);
   t.diagnostic(`milliseconds: ${JSON.stringify(tookMs)}`);
   await story.audit(postgres.url);

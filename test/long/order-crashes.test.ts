@@ -1,17 +1,19 @@
 /** The webhooks of a match stay in the order of the changes while daemons die, even if two share the deliveries. */
 
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
-import { createApiKey, type Daemon } from '../support/daemon.ts';
+import { type TestContext, test } from 'node:test';
+import { createApiKey, type Daemon, startDaemon } from '../support/daemon.ts';
+import { connectDatabase } from '../support/database.ts';
 import { auditDeliveries } from '../support/delivery-auditor.ts';
 import { watchDeliveries } from '../support/delivery-watcher.ts';
-import { numberedUuid } from '../support/intake.ts';
+import { connectCrawler, numberedFlat, numberedUuid } from '../support/intake.ts';
+import { metricOf } from '../support/operator-scene.ts';
 import type { AuditedDelivery } from '../support/order-auditor.ts';
 import { readRecoveries } from '../support/order-auditor.ts';
-import { openOrderScene } from '../support/order-scene.ts';
-import { restClient } from '../support/rest-client.ts';
+import { everythingTo, restClient } from '../support/rest-client.ts';
+import { lastFirst, startTestServers } from '../support/servers.ts';
 import { RECOVERY_MAX_MS, untilIs } from '../support/until.ts';
-import type { Behaviour } from '../support/webhook-receiver.ts';
+import { type Behaviour, startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const CUTS = 5;
 
@@ -23,21 +25,44 @@ const LEASE_MS = ATTEMPT_TIMEOUT_MS + 15_000 - 2_000;
 /** The number of recoveries while every third post fails, so that nothing is sent more than six times. */
 const RECOVERIES_MAX = 4;
 
+async function openScene(t: TestContext) {
+  const cleanup = lastFirst(t);
+  const servers = await startTestServers(cleanup);
+  const receiver = await startWebhookReceiver(cleanup);
+  const database = connectDatabase(cleanup, servers.postgres.url);
+  const settings = { VIGIE_ATTEMPT_TIMEOUT_MS: String(ATTEMPT_TIMEOUT_MS) };
+
+  /** Publishes each property from `from` on, with its price cuts, as fast as the stream accepts them. */
+  async function publish(properties: number, from: number): Promise<void> {
+    const crawlers = await Promise.all(Array.from({ length: 8 }, () => connectCrawler(cleanup, servers.nats.url)));
+    const shares = crawlers.map(async (crawler, share) => {
+      for (let number = from + share; number < from + properties; number += crawlers.length) {
+        for (let cut = 0; cut <= CUTS; cut++) {
+          const crawledAt = new Date(Date.UTC(2026, 2, 10, 8, 0, cut)).toISOString();
+          await crawler.publish(numberedFlat(number, 300_000 - 1_000 * cut, crawledAt));
+        }
+      }
+    });
+    await Promise.all(shares);
+  }
+  return { cleanup, servers, receiver, database, publish, start: () => startDaemon(cleanup, servers, settings) };
+}
+
 test('two instances that die and freeze keep the order, including that of recoveries, and lose and repeat nothing', async (t) => {
-  const scene = await openOrderScene(t);
-  const { receiver, database, save, publish } = scene;
-  const start = () => scene.start({ VIGIE_ATTEMPT_TIMEOUT_MS: String(ATTEMPT_TIMEOUT_MS) });
+  const { cleanup, servers, receiver, database, publish, start } = await openScene(t);
   const daemons = [await start(), await start()] as [Daemon, Daemon];
-  await save(daemons, { matches: '/matches', events: '/events' });
-  const watcher = watchDeliveries(scene.cleanup, database);
+  const key = await createApiKey(servers);
+  await restClient(daemons[0], key).createSearch(everythingTo(receiver));
+  for (const daemon of daemons) await untilIs(() => metricOf(daemon, 'vigie_searches'), 1);
+  const watcher = watchDeliveries(cleanup, database);
   const properties = WAVES.length * WAVE_PROPERTIES;
   receiver.script('/matches', ...everyThirdFails(properties));
   receiver.script('/events', ...everyThirdFails(properties * CUTS));
   // The retry is due only in an hour, so only recoveries send again.
-  const recover = openRecoveries(await createApiKey(scene.servers));
+  const recover = openRecoveries(key);
   for (const [wave, fault] of WAVES.entries()) {
     const received = receiver.posts.length;
-    const published = publish(WAVE_PROPERTIES, CUTS, wave * WAVE_PROPERTIES);
+    const published = publish(WAVE_PROPERTIES, wave * WAVE_PROPERTIES);
     await receiver.until((posts) => posts.length > received + WAVE_PROPERTIES, RECOVERY_MAX_MS);
     const struck = wave % 2;
     await recover(daemons[1 - struck] as Daemon, RECOVERIES_MAX);

@@ -5,23 +5,16 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createApiKey, type Daemon, startDaemon } from '../support/daemon.ts';
+import { createApiKey, startDaemon } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
+import { readinessOf } from '../support/operator-scene.ts';
 import { openPriceStory, STORY_SETTINGS } from '../support/price-story.ts';
 import { lastFirst, startTestServers } from '../support/servers.ts';
-import { RECOVERY_MAX_MS, until } from '../support/until.ts';
+import { RECOVERY_MAX_MS, until, untilIs } from '../support/until.ts';
 
 const NOTICED_MAX_MS = 60_000;
 /** Well beyond the 30 s after which a lack of progress is reported. */
 const BACKLOG_MS = 45_000;
-
-interface Readiness {
-  readonly status: string;
-  readonly checks: Readonly<Record<string, { readonly status: string; readonly reason?: string }>>;
-}
-
-const readinessOf = async (daemon: Daemon): Promise<Readiness> =>
-  (await fetch(`${daemon.operationsUrl}/readyz`)).json() as Promise<Readiness>;
 
 test('readiness fails if a role with work makes no progress, and a hanging endpoint counts as progress', async (t) => {
   const cleanup = lastFirst(t);
@@ -37,18 +30,14 @@ test('readiness fails if a role with work makes no progress, and a hanging endpo
   await story.publishRound();
   const stalled = await until(
     () => readinessOf(daemon),
-    ({ status }) => status !== 'ok',
+    ({ status }) => status !== 200,
     NOTICED_MAX_MS,
   );
   assert.equal(stalled.checks['postgresql']?.status, 'ok', 'PostgreSQL itself answers');
   assert.match(stalled.checks['progress']?.reason ?? '', /no progress: intake for 3\d s/);
   await holder.query('rollback');
   holder.release();
-  await until(
-    () => readinessOf(daemon),
-    ({ status }) => status === 'ok',
-    RECOVERY_MAX_MS,
-  );
+  await untilIs(async () => (await readinessOf(daemon)).status, 200, RECOVERY_MAX_MS);
   await story.untilTold();
 
   // Each attempt hangs for its 20 s, two at a time, in front of a backlog.
@@ -59,8 +48,8 @@ test('readiness fails if a role with work makes no progress, and a hanging endpo
   const deadline = performance.now() + BACKLOG_MS;
   await until(
     async () => {
-      const { status, checks } = await readinessOf(daemon);
-      assert.equal(status, 'ok', JSON.stringify(checks));
+      const { status, text } = await readinessOf(daemon);
+      assert.equal(status, 200, text);
       return performance.now();
     },
     (now) => now > deadline,

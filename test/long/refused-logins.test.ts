@@ -6,10 +6,12 @@ import { chmod, chown, copyFile, readlink, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
-import { startConfiguredNats } from '../support/configured-nats.ts';
+import { type ChildServer, freePort } from '../../src/local/child-server.ts';
 import { createApiKey, type Daemon, startDaemon } from '../support/daemon.ts';
 import { queryOnce } from '../support/database.ts';
 import { assertNone } from '../support/lists.ts';
+import { startWithConfiguration } from '../support/nats-cluster.ts';
+import { type Readiness, readinessOf } from '../support/operator-scene.ts';
 import { openPriceStory, type PriceStory, STORY_SETTINGS } from '../support/price-story.ts';
 import {
   type Cleanup,
@@ -24,16 +26,6 @@ const run = promisify(execFile);
 
 /** Enough for every part of the daemon to be refused more than once. */
 const REFUSED_FOR_MS = 12_000;
-
-interface Readiness {
-  readonly status: number;
-  readonly checks: Readonly<Record<string, { readonly status: string; readonly reason?: string }>>;
-}
-
-async function readiness({ operationsUrl }: Daemon): Promise<Readiness> {
-  const answer = await fetch(`${operationsUrl}/readyz`);
-  return { ...((await answer.json()) as Readiness), status: answer.status };
-}
 
 const isFailing = ({ checks }: Readiness, check: string): boolean => checks[check]?.status === 'failed';
 
@@ -59,7 +51,7 @@ async function refuseAndHeal(
 ): Promise<void> {
   await refuse();
   const noticedAt = await until(
-    async () => (isNoticed(await readiness(daemon)) ? performance.now() : null),
+    async () => (isNoticed(await readinessOf(daemon)) ? performance.now() : null),
     (at) => at !== null,
     RECOVERY_MAX_MS,
   );
@@ -70,7 +62,7 @@ async function refuseAndHeal(
   );
   await heal();
   const healed = await until(
-    () => readiness(daemon),
+    () => readinessOf(daemon),
     ({ status }) => status === 200,
   );
   assert.equal(healed.status, 200);
@@ -164,6 +156,24 @@ async function serveTls(
   };
   await useCertificate('good');
   return useCertificate;
+}
+
+/** A nats-server with `first` in its configuration; `configure` restarts it with other lines. */
+async function startConfiguredNats(cleanup: Cleanup, first: readonly string[]) {
+  const directory = await temporaryDirectory('configured-nats');
+  const port = await freePort();
+  const base = ['host: "127.0.0.1"', `port: ${port}`, 'jetstream { store_dir: "store", max_file_store: 1073741824 }'];
+  let server: ChildServer | null = null;
+  cleanup.after(async () => {
+    await server?.stop();
+    await rm(directory, { recursive: true, force: true });
+  });
+  const configure = async (lines: readonly string[]): Promise<void> => {
+    await server?.stop();
+    server = await startWithConfiguration('nats', directory, port, [...base, ...lines, ''].join('\n'));
+  };
+  await configure(first);
+  return { port, configure };
 }
 
 const admitting = (password: string, permissions = ''): readonly string[] => [

@@ -16,11 +16,11 @@ import { createApiKey, type Daemon, runVigie, startDaemon } from '../support/dae
 import { connectDatabase } from '../support/database.ts';
 import { copyDatabase, restoreDatabase } from '../support/database-copy.ts';
 import { auditDeliveries } from '../support/delivery-auditor.ts';
-import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
+import { connectCrawler, roundOf } from '../support/intake.ts';
 import { metricOf } from '../support/operator-scene.ts';
 import { auditNumbers } from '../support/order-auditor.ts';
-import { auditRecords, deliveryKeyOf, type OracleSearch, replay } from '../support/replay-oracle.ts';
-import { restClient } from '../support/rest-client.ts';
+import { auditRecords, deliveryKeyOf, type OracleSearch, replay, untilRecorded } from '../support/replay-oracle.ts';
+import { everythingTo, restClient } from '../support/rest-client.ts';
 import {
   copyTestCluster,
   lastFirst,
@@ -29,7 +29,7 @@ import {
   type TestServers,
   temporaryDirectory,
 } from '../support/servers.ts';
-import { RECOVERY_MAX_MS, until, untilIs } from '../support/until.ts';
+import { RECOVERY_MAX_MS, untilIs } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const PROPERTIES = 40;
@@ -45,45 +45,28 @@ async function openScene(t: TestContext) {
   const servers = { postgres: await startTestPostgres(cleanup), nats: await startTestNats(cleanup, natsStore) };
   const receiver = await startWebhookReceiver(cleanup);
   const { resolvePlace } = await loadReference();
-  const messages: ReturnType<typeof upsert>[] = [];
+  const messages: ReturnType<typeof roundOf> = [];
   let rounds = 0;
 
   /** Every property changes its price in each round. */
   async function publishRounds({ nats }: TestServers, count: number): Promise<void> {
     const crawler = await connectCrawler(cleanup, nats.url);
     for (const last = rounds + count; rounds < last; rounds++) {
-      const crawledAt = new Date(Date.UTC(2026, 2, 10, 8, 0, rounds)).toISOString();
-      const batch = Array.from({ length: PROPERTIES }, (_, number) => {
-        const property = numberedUuid('property', number);
-        return upsert({ property, advert: numberedUuid('advert', number), crawledAt, price: 100_000 + rounds });
-      });
+      const batch = roundOf(PROPERTIES, rounds);
       await crawler.publish(...batch);
       messages.push(...batch);
     }
   }
 
   async function save(daemon: Daemon, key: string): Promise<OracleSearch> {
-    const members = {
-      endpointRecipient: receiver.urlOf('/matches'),
-      eventEndpoint: receiver.urlOf('/events'),
-      subscribedEvents: ['ad.update.price' as const],
-      notificationEnabled: true,
-      withCoherentPrice: null,
-    };
-    const { id } = await restClient(daemon, key).createSearch({ title: 'drill', ...members });
+    const members = everythingTo(receiver);
+    const { id } = await restClient(daemon, key).createSearch(members);
     await untilIs(() => metricOf(daemon, 'vigie_searches'), 1);
     return { id, members };
   }
 
-  async function untilRecorded({ postgres }: TestServers, taken: readonly unknown[]): Promise<void> {
-    const events = [...replay(taken, [], resolvePlace).events.values()].flat().length;
-    const database = connectDatabase(cleanup, postgres.url);
-    await until(
-      async () => Number((await database.query('select count(*) from events')).rows[0].count),
-      (count) => count >= events,
-      RECOVERY_MAX_MS,
-    );
-  }
+  const untilAllRecorded = ({ postgres }: TestServers, taken: readonly unknown[]) =>
+    untilRecorded(connectDatabase(cleanup, postgres.url), replay(taken, [], resolvePlace));
 
   async function restoredNats(copy: string, fate: Fate) {
     if (fate === 'intact') return servers.nats;
@@ -105,7 +88,7 @@ async function openScene(t: TestContext) {
   return {
     startEmbedded,
     ...{ cleanup, servers, natsStore, receiver, resolvePlace, messages },
-    ...{ publishRounds, save, untilRecorded, restoredNats },
+    ...{ publishRounds, save, untilAllRecorded, restoredNats },
     start: (on: TestServers) => startDaemon(cleanup, on, SETTINGS),
   };
 }
@@ -114,7 +97,7 @@ type Scene = Awaited<ReturnType<typeof openScene>>;
 
 /** Checks that `on` has the rows of one instance that recorded `messages`. `isForgotten`: posts that it cannot know. */
 async function audit(
-  { cleanup, receiver, resolvePlace, untilRecorded }: Scene,
+  { cleanup, receiver, resolvePlace }: Scene,
   on: TestServers,
   search: OracleSearch,
   messages: readonly unknown[],
@@ -122,7 +105,7 @@ async function audit(
 ): Promise<void> {
   const database = connectDatabase(cleanup, on.postgres.url);
   const expected = replay(messages, [search], resolvePlace);
-  await untilRecorded(on, messages).catch(() => undefined);
+  await untilRecorded(database, expected).catch(() => undefined);
   assert.deepEqual(await auditRecords(database, expected), []);
   await untilIs(() => countOpen(database), 0, RECOVERY_MAX_MS);
   const known = new Set(
@@ -166,12 +149,12 @@ describe('a restored service continues like the original', { concurrency: true }
       }
       const natsHolds = messages.length;
       // The copy is made under load, unless the test must know exactly which messages are lost.
-      if (isLossy) await scene.untilRecorded(servers, messages);
+      if (isLossy) await scene.untilAllRecorded(servers, messages);
       else await publishRounds(servers, 2);
       const copy = await copyDatabase(servers.postgres.url);
       const copied = messages.length;
       await publishRounds(servers, 4);
-      await scene.untilRecorded(servers, messages);
+      await scene.untilAllRecorded(servers, messages);
       assert.equal(await first.end('SIGKILL'), null);
 
       const disasterAt = Date.now();
@@ -193,11 +176,11 @@ describe('a restored service continues like the original', { concurrency: true }
 
   test('PostgreSQL from before a disaster of NATS that it has survived, in another cluster, twice', async (t) => {
     const scene = await openScene(t);
-    const { servers, cleanup, messages, publishRounds, untilRecorded } = scene;
+    const { servers, cleanup, messages, publishRounds, untilAllRecorded } = scene;
     const first = await scene.start(servers);
     const search = await scene.save(first, await createApiKey(servers));
     await publishRounds(servers, 4);
-    await untilRecorded(servers, messages);
+    await untilAllRecorded(servers, messages);
     assert.equal(await first.end('SIGTERM'), 0);
     const copy = await copyDatabase(servers.postgres.url);
 
@@ -205,7 +188,7 @@ describe('a restored service continues like the original', { concurrency: true }
     const emptied = { ...servers, nats: await startTestNats(cleanup) };
     const second = await scene.start(emptied);
     await publishRounds(emptied, 6);
-    await untilRecorded(emptied, messages);
+    await untilAllRecorded(emptied, messages);
     assert.equal(await second.end('SIGKILL'), null);
 
     const postgres = await startTestPostgres(cleanup);
@@ -219,7 +202,7 @@ describe('a restored service continues like the original', { concurrency: true }
       await database.query(`update intake_position set database_identity = 'the first'`);
       const third = await scene.start(restored);
       await publishRounds(restored, 3);
-      await untilRecorded(restored, messages);
+      await untilAllRecorded(restored, messages);
       assert.ok(third.log.some(({ message }) => String(message).includes('continues far above')));
       if (isLast) await audit(scene, restored, search, messages, (at) => at > copy.takenAt && at < disasterAt);
       assert.equal(await third.end('SIGTERM'), 0);
@@ -228,7 +211,7 @@ describe('a restored service continues like the original', { concurrency: true }
 
   test('the embedded PostgreSQL from a backup made under load, in another directory, NATS intact', async (t) => {
     const scene = await openScene(t);
-    const { messages, publishRounds, untilRecorded } = scene;
+    const { messages, publishRounds, untilAllRecorded } = scene;
     const [formerDir, dataDir] = [await temporaryDirectory('drill-former'), await temporaryDirectory('drill-restored')];
     scene.cleanup.after(() => rm(formerDir, { recursive: true, force: true, maxRetries: 10 }));
     scene.cleanup.after(() => rm(dataDir, { recursive: true, force: true, maxRetries: 10 }));
@@ -240,7 +223,7 @@ describe('a restored service continues like the original', { concurrency: true }
     const [{ code, stderr }] = await Promise.all([first.runHere('backup', file), publishRounds(first.on, 4)]);
     assert.equal(code, 0, stderr);
     await publishRounds(first.on, 2);
-    await untilRecorded(first.on, messages);
+    await untilAllRecorded(first.on, messages);
     assert.equal(await first.daemon.end('SIGKILL'), null);
 
     const disasterAt = Date.now();

@@ -5,9 +5,10 @@ import { test } from 'node:test';
 import { countOpen } from '../support/courier.ts';
 import { createApiKey, type Daemon, startDaemon } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
-import { connectCrawler, numberedFlat } from '../support/intake.ts';
+import { connectCrawler, roundOf } from '../support/intake.ts';
 import { startLoadBalancer } from '../support/load-balancer.ts';
-import { restClient } from '../support/rest-client.ts';
+import { metricOf } from '../support/operator-scene.ts';
+import { everythingTo, restClient } from '../support/rest-client.ts';
 import { lastFirst, startTestServers } from '../support/servers.ts';
 import { RECOVERY_MAX_MS, untilIs } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
@@ -29,29 +30,14 @@ test('three daemons are restarted in turn under load, and nothing is aborted, do
     });
   const instances = [await start(), await start(), await start()];
   const key = await createApiKey(servers);
-  await restClient(instances[0] as Daemon, key).createSearch({
-    title: 'all of Toulon',
-    notificationEnabled: true,
-    withCoherentPrice: null,
-    endpointRecipient: receiver.urlOf('/matches'),
-    eventEndpoint: receiver.urlOf('/events'),
-    subscribedEvents: ['ad.update.price'],
-  });
-  for (const each of instances) {
-    await untilIs(
-      async () => (await (await fetch(`${each.operationsUrl}/metrics`)).text()).match(/^vigie_searches (\d+)$/m)?.[1],
-      '1',
-    );
-  }
+  await restClient(instances[0] as Daemon, key).createSearch(everythingTo(receiver));
+  for (const each of instances) await untilIs(() => metricOf(each, 'vigie_searches'), 1);
   const balancer = startLoadBalancer(key, { clients: 8, path: '/searches' });
   for (const each of instances) balancer.add(each);
   let isRolling = true;
   const published = (async () => {
     for (let round = 0; isRolling; round++) {
-      const crawledAt = new Date(Date.UTC(2026, 2, 10, 8, 0, round)).toISOString();
-      await crawler.publish(
-        ...Array.from({ length: PROPERTIES }, (_, number) => numberedFlat(number, 100_000 + round, crawledAt)),
-      );
+      await crawler.publish(...roundOf(PROPERTIES, round));
       await receiver.until((posts) => posts.length >= (round - 1) * PROPERTIES, RECOVERY_MAX_MS);
     }
   })();

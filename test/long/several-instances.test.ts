@@ -14,11 +14,11 @@ import { countOpen } from '../support/courier.ts';
 import { createApiKey, type Daemon, type Settings, startDaemon } from '../support/daemon.ts';
 import { connectDatabase } from '../support/database.ts';
 import { auditDeliveries } from '../support/delivery-auditor.ts';
-import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
+import { connectCrawler, roundOf } from '../support/intake.ts';
 import { assertNone } from '../support/lists.ts';
 import { metricOf } from '../support/operator-scene.ts';
-import { auditRecords, deliveryKeyOf, type OracleSearch, replay } from '../support/replay-oracle.ts';
-import { restClient } from '../support/rest-client.ts';
+import { auditRecords, deliveryKeyOf, type OracleSearch, replay, untilRecorded } from '../support/replay-oracle.ts';
+import { everythingTo, restClient } from '../support/rest-client.ts';
 import { lastFirst, startTestServers } from '../support/servers.ts';
 import { RECOVERY_MAX_MS, until, untilIs } from '../support/until.ts';
 import { startWebhookReceiver } from '../support/webhook-receiver.ts';
@@ -40,14 +40,14 @@ async function openScene(t: TestContext) {
   const database = connectDatabase(cleanup, servers.postgres.url);
   const crawler = await connectCrawler(cleanup, servers.nats.url);
   const { resolvePlace } = await loadReference();
-  const messages: ReturnType<typeof upsert>[] = [];
+  const messages: ReturnType<typeof roundOf> = [];
   const searches: OracleSearch[] = [];
   const start = (settings = {}) => startDaemon(cleanup, servers, { ...SETTINGS, ...settings });
 
-  async function save(daemon: Daemon, key: string, members: Record<string, unknown>): Promise<void> {
-    const saved = { ...members, notificationEnabled: true, withCoherentPrice: null } as const;
-    const { id } = await restClient(daemon, key).createSearch({ title: `search ${searches.length}`, ...saved });
-    searches.push({ id, members: saved });
+  async function save(daemon: Daemon, key: string): Promise<void> {
+    const members = everythingTo(receiver);
+    const { id } = await restClient(daemon, key).createSearch(members);
+    searches.push({ id, members });
   }
 
   /**
@@ -56,11 +56,7 @@ async function openScene(t: TestContext) {
   async function publishRounds(rounds: number): Promise<void> {
     const first = messages.length / PROPERTIES;
     for (let round = first; round < first + rounds; round++) {
-      const crawledAt = new Date(Date.UTC(2026, 2, 10, 8, 0, round)).toISOString();
-      const batch = Array.from({ length: PROPERTIES }, (_, number) => {
-        const property = numberedUuid('property', number);
-        return upsert({ property, advert: numberedUuid('advert', number), crawledAt, price: 100_000 + round });
-      });
+      const batch = roundOf(PROPERTIES, round);
       await crawler.publish(...batch);
       messages.push(...batch);
     }
@@ -72,12 +68,7 @@ async function openScene(t: TestContext) {
    */
   async function audit(): Promise<void> {
     const expected = replay(messages, searches, resolvePlace);
-    const events = [...expected.events.values()].flat().length;
-    await until(
-      async () => Number((await database.query('select count(*) from events')).rows[0].count),
-      (count) => count >= events,
-      RECOVERY_MAX_MS,
-    );
+    await untilRecorded(database, expected);
     assert.deepEqual(await auditRecords(database, expected), []);
     await untilIs(() => countOpen(database), 0, RECOVERY_MAX_MS);
     const { posts } = receiver;
@@ -93,19 +84,14 @@ async function openScene(t: TestContext) {
     );
   }
 
-  const members = {
-    endpointRecipient: receiver.urlOf('/matches'),
-    eventEndpoint: receiver.urlOf('/events'),
-    subscribedEvents: ['ad.update.price'],
-  };
   const untilReceived = (count: number) => receiver.until((posts) => posts.length >= count, RECOVERY_MAX_MS);
-  return { database, servers, receiver, start, save, publishRounds, audit, members, untilReceived };
+  return { database, servers, receiver, start, save, publishRounds, audit, untilReceived };
 }
 
 test('leadership passes from one instance to the other and back under load, and no log reports a bug', async (t) => {
-  const { servers, receiver, start, save, publishRounds, audit, members, untilReceived } = await openScene(t);
+  const { servers, receiver, start, save, publishRounds, audit, untilReceived } = await openScene(t);
   const instances = [await start(), await start()] as const;
-  await save(instances[0], await createApiKey(servers), members);
+  await save(instances[0], await createApiKey(servers));
   await publishRounds(1);
   await untilReceived(PROPERTIES);
   let isChanging = true;
@@ -156,13 +142,13 @@ async function rollRoles(
   signal: 'SIGTERM' | 'SIGKILL',
   settings: Settings,
 ) {
-  const { servers, start, save, publishRounds, audit, members, untilReceived } = scene;
+  const { servers, start, save, publishRounds, audit, untilReceived } = scene;
   const startAs = async (roles: string) => ({ roles, daemon: await start({ VIGIE_ROLES: roles, ...settings }) });
   const running = await Promise.all((await composedRoles()).map(startAs));
   const thoseOf = (roles: string): Daemon[] =>
     running.flatMap((process) => (process.roles === roles ? [process.daemon] : []));
   const key = await createApiKey(servers);
-  await save(thoseOf('api')[0] as Daemon, key, members);
+  await save(thoseOf('api')[0] as Daemon, key);
   for (const intake of thoseOf('intake,feeds')) {
     await untilIs(() => metricOf(intake, 'vigie_searches'), 1);
   }

@@ -14,10 +14,10 @@ import { auditDeliveries } from '../support/delivery-auditor.ts';
 import { connectCrawler, numberedUuid, upsert } from '../support/intake.ts';
 import { nextVersion } from '../support/next-version.ts';
 import { metricOf } from '../support/operator-scene.ts';
-import { auditRecords, deliveryKeyOf, type OracleSearch, replay } from '../support/replay-oracle.ts';
+import { auditRecords, deliveryKeyOf, type OracleSearch, replay, untilRecorded } from '../support/replay-oracle.ts';
 import { restClient } from '../support/rest-client.ts';
 import { lastFirst, startTestServers } from '../support/servers.ts';
-import { RECOVERY_MAX_MS, until, untilIs } from '../support/until.ts';
+import { RECOVERY_MAX_MS, untilIs } from '../support/until.ts';
 import { type Behaviour, startWebhookReceiver } from '../support/webhook-receiver.ts';
 
 const PROPERTIES = 30;
@@ -177,12 +177,7 @@ async function countSincePause({ database }: Scene, url: string): Promise<number
 async function audit(t: TestContext, { database, receiver, messages, searches }: Scene): Promise<void> {
   const { resolvePlace } = await loadReference();
   const expected = replay(messages, searches, resolvePlace);
-  const count = [...expected.events.values()].flat().length;
-  await until(
-    async () => Number((await database.query('select count(*) from events')).rows[0].count),
-    (events) => events >= count,
-    RECOVERY_MAX_MS,
-  );
+  await untilRecorded(database, expected);
   await untilIs(() => countOpen(database), 0, RECOVERY_MAX_MS);
   const { posts } = receiver;
   const audited = { database, posts, retryDelayMs: RETRY_DELAY_MS, order: {} };

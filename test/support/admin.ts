@@ -1,17 +1,6 @@
-/** A generic gRPC client that learns the whole interface through reflection. */
+/** Clients of the administration interface that have its descriptors, and no code generated for its messages. */
 
-import {
-  create,
-  createFileRegistry,
-  type DescService,
-  fromBinary,
-  fromJson,
-  type JsonValue,
-  toBinary,
-  toJson,
-} from '@bufbuild/protobuf';
-import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
-import { type FileDescriptorProto, FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
+import { type DescService, fromBinary, fromJson, type JsonValue, toBinary, toJson } from '@bufbuild/protobuf';
 import {
   type CallOptions,
   type ChannelCredentials,
@@ -30,9 +19,7 @@ import { Status } from '../../src/grpc/generated/google/rpc/status.ts';
 import { ADMIN_TOKEN, type Daemon } from './daemon.ts';
 
 const SERVICE = 'vigie.admin.v1.AdminService';
-const REFLECTION = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
-/** Field numbers of reflection: two in a request, the list of files in its response, and one file in that list. */
-const [BY_NAME, BY_SYMBOL, FILES, FILE] = [3, 4, 4, 1];
+const { methods } = registry.getService(SERVICE) as DescService;
 
 export interface GenericAnswer {
   /** Null if the call succeeded. */
@@ -40,7 +27,7 @@ export interface GenericAnswer {
   readonly message: string;
   /** Type names of the details. */
   readonly details: readonly string[];
-  /** The message as reflection describes it; for a stream, its last message. */
+  /** The message in protobuf's JSON; for a stream, its last message. */
   // oxlint-disable-next-line typescript/no-explicit-any -- a generic client has no types
   readonly body: any;
   /** Size of the encoded message and details. */
@@ -51,33 +38,26 @@ export interface GenericOptions {
   readonly token?: string;
   /** In seconds. */
   readonly timeout?: number;
-  readonly service?: string;
 }
-
-/** By address and name, so that each daemon is queried only once. */
-const services = new Map<string, Promise<DescService>>();
 
 /** Calls `method` with `request`, as bytes or in protobuf's JSON; several requests make a client stream. */
 export async function genericCall(
   { adminAddress }: Pick<Daemon, 'adminAddress'>,
   method: string,
   request: unknown = {},
-  { token = ADMIN_TOKEN, timeout, service = SERVICE }: GenericOptions = {},
+  { token = ADMIN_TOKEN, timeout }: GenericOptions = {},
 ): Promise<GenericAnswer> {
   const client = new Client(adminAddress, credentials.createInsecure());
   try {
-    const key = `${adminAddress} ${service}`;
-    const reflected = services.get(key) ?? reflect(client, service);
-    services.set(key, reflected);
-    const desc = (await reflected).methods.find(({ name }) => name === method);
-    if (desc === undefined) throw new Error(`${service} has no method ${method}`);
+    const desc = methods.find(({ name }) => name === method);
+    if (desc === undefined) throw new Error(`${SERVICE} has no method ${method}`);
     const requests = (Array.isArray(request) ? request : [request]).map((each) =>
       // JSON leaves out members that are undefined.
       each instanceof Uint8Array
         ? each
         : toBinary(desc.input, fromJson(desc.input, JSON.parse(JSON.stringify(each)) as JsonValue)),
     );
-    const { answers, error } = await send(client, `/${service}/${method}`, requests, token, timeout);
+    const { answers, error } = await send(client, `/${SERVICE}/${method}`, requests, token, timeout);
     if (error !== null) return failureOf(error);
     const last = answers.at(-1);
     const body = last === undefined ? {} : toJson(desc.output, fromBinary(desc.output, last));
@@ -121,7 +101,7 @@ export interface AdminStub extends Client {
 
 export const AdminStub = makeClientConstructor(
   Object.fromEntries(
-    (registry.getService(SERVICE) as DescService).methods.map(({ name, localName, methodKind, input, output }) => [
+    methods.map(({ name, localName, methodKind, input, output }) => [
       localName,
       {
         path: `/${SERVICE}/${name}`,
@@ -153,36 +133,6 @@ function failureOf({ code, details: message, metadata }: ServiceError): GenericA
     trailerBytes:
       encodeURIComponent(message).length + String((encoded as Buffer | undefined)?.toString('base64')).length,
   };
-}
-
-async function reflect(client: Client, service: string): Promise<DescService> {
-  /** In insertion order, a file comes after its imports. */
-  const files = new Map<string, FileDescriptorProto>();
-  const read = async (field: number, name: string): Promise<void> => {
-    const request = new BinaryWriter().tag(field, WireType.LengthDelimited).string(name).finish();
-    const { answers, error } = await send(client, REFLECTION, [request], ADMIN_TOKEN);
-    if (error !== null) throw error;
-    const [bytes] = answers.flatMap((answer) => membersOf(answer, FILES)).flatMap((each) => membersOf(each, FILE));
-    if (bytes === undefined) throw new Error(`reflection does not know ${name}`);
-    const file = fromBinary(FileDescriptorProtoSchema, bytes);
-    for (const imported of file.dependency) if (!files.has(imported)) await read(BY_NAME, imported);
-    files.set(file.name, file);
-  };
-  await read(BY_SYMBOL, service);
-  const registry = createFileRegistry(create(FileDescriptorSetSchema, { file: [...files.values()] }));
-  return registry.getService(service) as DescService;
-}
-
-/** The length-delimited fields of an encoded message that have this number. */
-function membersOf(message: Uint8Array, number: number): readonly Uint8Array[] {
-  const reader = new BinaryReader(message);
-  const found: Uint8Array[] = [];
-  while (reader.pos < reader.len) {
-    const [field, wireType] = reader.tag();
-    if (field === number && wireType === WireType.LengthDelimited) found.push(reader.bytes());
-    else reader.skip(wireType, field);
-  }
-  return found;
 }
 
 /** Sends any call as a bidirectional stream, because all calls have this form on the wire. */

@@ -12,9 +12,9 @@ import {
   type IntakeMessage,
   type UpsertMessage,
 } from '../../src/engine/domain/intake-message.ts';
-import type { StatedProperty } from '../../src/engine/domain/property.ts';
-import { eachFlag } from '../../src/engine/domain/property-flags.ts';
+import type { StatedProperty, StoredAdvert } from '../../src/engine/domain/property.ts';
 import type { SearchRoute } from '../../src/engine/domain/routing.ts';
+import { readState } from '../../src/engine/domain/stored-property.ts';
 
 export const PROPERTY = uuidOf('0d9e0c6a-0000-4000-8000-000000000001');
 export const ADVERT = uuidOf('ad000000-0000-4000-8000-000000000001');
@@ -29,56 +29,12 @@ export function minute(count: number): string {
   return new Date(MORNING + count * 60_000).toISOString();
 }
 
-export const UNKNOWN_CONTENT: AdvertContent = {
-  title: null,
-  description: null,
-  url: null,
-  virtualTour: null,
-  contact: null,
-  publisher: null,
-  createdAt: null,
-  updatedAt: null,
-  features: [],
-  energy: null,
-  greenHouseGas: null,
-  constructionYear: null,
-  floorQuantity: null,
-  floor: null,
-  lotCount: null,
-  price: null,
-  priceExcludingFees: null,
-  renterFees: null,
-  rentalPledge: null,
-  inventoryPrice: null,
-  rentalCharges: null,
-  feesPercentage: null,
-  condominiumFees: null,
-  feesResponsibility: null,
-  surface: null,
-  landSurface: null,
-  ...eachFlag(() => null),
-  pictures: [],
-  picturesRemote: [],
-};
+/** An advert that states nothing, for itself and for its property: the reader of rows fills in what a row lacks. */
+export const { content: UNKNOWN_CONTENT, property: UNSTATED_PROPERTY } = readState(
+  JSON.stringify([PROPERTY, [[ADVERT, [], [], minute(0), minute(0), []]]]),
+).adverts[0] as StoredAdvert;
 
-export const UNSTATED_PROPERTY: StatedProperty = {
-  title: null,
-  description: null,
-  transactionType: null,
-  propertyType: null,
-  price: null,
-  surface: null,
-  landSurface: null,
-  room: null,
-  bedroom: null,
-  floor: null,
-  ...eachFlag(() => null),
-  createdAt: null,
-  pictures: null,
-  stations: null,
-  locations: null,
-  city: null,
-};
+export const NO_CONTACT = { agency: null, email: null, fax: null, name: null, phone: null, reference: null };
 
 /** The route of a search that is notified of everything, at two endpoints. */
 export const ROUTE: SearchRoute = {

@@ -4,9 +4,10 @@
  * the version of the embedded PostgreSQL.
  */
 
-import pg from 'pg';
+import type pg from 'pg';
 import { migrate } from '../../src/engine/store/database.ts';
 import { MARK_COPIED } from '../../src/engine/store/intake-position.ts';
+import { withClient } from './database.ts';
 
 export interface DatabaseCopy {
   /** Time of the snapshot in milliseconds since the epoch, or slightly earlier. */
@@ -88,14 +89,4 @@ async function readTables(client: pg.Client): Promise<readonly Table[]> {
     where table_schema = 'public' and table_type = 'BASE TABLE' and table_name <> 'schema_migrations'
     group by table_name order by table_name`);
   return rows;
-}
-
-async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client(url);
-  await client.connect();
-  try {
-    return await work(client);
-  } finally {
-    await client.end();
-  }
 }

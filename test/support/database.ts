@@ -24,15 +24,16 @@ export function openTestDatabase(
   return database;
 }
 
-/** Runs a statement over its own connection. Rejects if the server is unreachable or refuses the login or statement. */
-export async function queryOnce(url: string, text: string): Promise<readonly unknown[]> {
+/** Passes a connection to `work`, and closes it afterwards. Rejects if the server is unreachable or refuses the login. */
+export async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client(url);
-  // A test may kill the server during the query.
+  // A test may kill the server during a query.
   client.on('error', () => undefined);
   await client.connect();
-  try {
-    return (await client.query(text)).rows;
-  } finally {
-    await client.end();
-  }
+  return work(client).finally(() => client.end());
+}
+
+/** Runs a statement over its own connection; resolves with its rows. */
+export async function queryOnce(url: string, text: string): Promise<readonly unknown[]> {
+  return withClient(url, async (client) => (await client.query(text)).rows);
 }

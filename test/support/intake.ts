@@ -38,6 +38,12 @@ export function numberedFlat(number: number, price: number, crawledAt = '2026-03
   });
 }
 
+/** The only adverts of the first `count` properties, a second later and a euro dearer in each round. */
+export function roundOf(count: number, round: number) {
+  const crawledAt = new Date(Date.UTC(2026, 2, 10, 8, 0, round)).toISOString();
+  return Array.from({ length: count }, (_, number) => numberedFlat(number, 100_000 + round, crawledAt));
+}
+
 export interface TestCrawler {
   /** Publishes in order; resolves when the stream has stored everything. Strings and bytes are sent unchanged. */
   publish(...messages: readonly unknown[]): Promise<void>;

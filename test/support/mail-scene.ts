@@ -18,7 +18,7 @@ import {
   readMailTurns,
 } from '../../src/features/mail/mail-claims.ts';
 import type { MailReason, NewMailItem } from '../../src/features/mail/mail-items.ts';
-import type { SettledMail } from '../../src/features/mail/mail-outcomes.ts';
+import { keepMail, recordMail, type SettledMail } from '../../src/features/mail/mail-outcomes.ts';
 import { createMailSender, type MailSenderOptions } from '../../src/features/mail/mail-sender.ts';
 import { type MailingDependencies, startMailing } from '../../src/features/mail/mailing.ts';
 import { heldAfter, resolveToulon, upsertAt } from './adverts.ts';
@@ -204,6 +204,23 @@ export function mailItemOf(
     },
     ...{ reason, generation: 0 },
   };
+}
+
+/** Stores the bytes of a claimed e-mail, with all its items. */
+export function keepBytes(database: Database, { id, items }: ClaimedMail, bytes: Buffer) {
+  const written = { mailId: id, bytes, items: items.map((item) => item.id) };
+  return keepMail(database, { ...written, notified: new Map(), contactSearches: [], leaving: new Map() });
+}
+
+/** Records the answer of the mail server to a claimed e-mail: 250, or 451 with a retry that is due. */
+export function settleMail(database: Database, mail: ClaimedMail, state: 'delivered' | 'retry_wait'): Promise<void> {
+  const isDone = state === 'delivered';
+  const answer = isDone ? ({ statusCode: 250, error: null } as const) : ({ statusCode: 451, error: 'status' } as const);
+  return recordMail(database, {
+    ...{ id: mail.id, key: mail.key, attempt: mail.attempt, retryInMs: 0, isRecipientRefused: false },
+    outcome: { startedAt: mail.startedAt, durationMs: 1, ...answer, reason: null, responseHead: null },
+    after: isDone ? { state, dueAt: null } : { state, dueAt: new Date() },
+  });
 }
 
 /** Replaces the stored property by the one that results from these messages. */

@@ -87,6 +87,20 @@ export async function publishAdverts(
   return properties;
 }
 
+export interface Readiness {
+  /** 0: no server listens. */
+  readonly status: number;
+  readonly text: string;
+  readonly checks: Readonly<Record<string, { readonly status: string; readonly reason?: string }>>;
+}
+
+export async function readinessOf({ operationsUrl }: Pick<RunningService, 'operationsUrl'>): Promise<Readiness> {
+  const answer = await fetch(`${operationsUrl}/readyz`).catch(() => null);
+  if (answer === null) return { status: 0, text: '', checks: {} };
+  const text = await answer.text();
+  return { status: answer.status, text, checks: (JSON.parse(text) as Readiness).checks };
+}
+
 /** Sum of a counter or gauge over its labels, from the operations port; 0 if it is absent. */
 export async function metricOf(
   { operationsUrl }: Pick<RunningService, 'operationsUrl'>,

@@ -7,8 +7,9 @@ import { execFile } from 'node:child_process';
 import { chown, mkdir, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import pg from 'pg';
+import type pg from 'pg';
 import { type PostgresServer, startPostgres } from '../../src/local/postgres.ts';
+import { withClient } from './database.ts';
 import { CACHE, type Cleanup, copyTestCluster, TEST_SETTINGS, type TestServer, temporaryDirectory } from './servers.ts';
 import { untilIs } from './until.ts';
 
@@ -152,7 +153,7 @@ async function startAgain(member: Member): Promise<void> {
  */
 async function copyCluster({ dataDir: source, server }: Member, dataDir: string): Promise<void> {
   const cluster = join(dataDir, 'postgres/cluster');
-  const label = await withClient(server, async (client) => {
+  const label = await withClient(server.superuserUrl, async (client) => {
     await client.query("select pg_backup_start('standby', true)");
     for (let attempt = 1; ; attempt++) {
       await rm(cluster, { recursive: true, force: true });
@@ -193,11 +194,5 @@ async function untilSynchronous(primary: PostgresServer): Promise<void> {
 }
 
 function on(server: PostgresServer, statement: string): Promise<pg.QueryResult> {
-  return withClient(server, (client) => client.query(statement));
-}
-
-async function withClient<T>(server: PostgresServer, work: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client(server.superuserUrl);
-  await client.connect();
-  return work(client).finally(() => client.end());
+  return withClient(server.superuserUrl, (client) => client.query(statement));
 }

@@ -11,9 +11,10 @@ import { countOpen } from './courier.ts';
 import type { RunningService } from './daemon.ts';
 import { connectDatabase } from './database.ts';
 import { auditDeliveries } from './delivery-auditor.ts';
-import { numberedUuid, upsert } from './intake.ts';
+import { numberedUuid, roundOf } from './intake.ts';
 import { assertNone } from './lists.ts';
-import { restClient } from './rest-client.ts';
+import { metricOf } from './operator-scene.ts';
+import { everythingTo, restClient } from './rest-client.ts';
 import type { Cleanup } from './servers.ts';
 import { until, untilIs } from './until.ts';
 import { startWebhookReceiver, type WebhookReceiver } from './webhook-receiver.ts';
@@ -62,13 +63,11 @@ export async function openPriceStory(cleanup: Cleanup, natsUrls: readonly string
   const forgotten = new Set<number>();
 
   async function publishRound(): Promise<void> {
-    const crawledAt = new Date(Date.UTC(2026, 2, 10, 8, 0, round)).toISOString();
-    for (let number = 0; number < PROPERTIES; number++) {
-      const [property, advert] = [numberedUuid('property', number), numberedUuid('advert', number)];
-      const message = JSON.stringify(upsert({ property, advert, crawledAt, price: 100_000 + round }));
-      const msgID = `${advert}-${round}`;
+    for (const message of roundOf(PROPERTIES, round)) {
+      const [subject, bytes] = [`adverts.${message.property.uuid}`, JSON.stringify(message)];
+      const msgID = `${message.advert.uuid}-${round}`;
       const isHeld = async (): Promise<boolean> => {
-        const { seq } = await jetStream.publish(`adverts.${property}`, message, { msgID }).catch(() => ({ seq: 0 }));
+        const { seq } = await jetStream.publish(subject, bytes, { msgID }).catch(() => ({ seq: 0 }));
         if (seq > 0 && (stored.get(seq) ?? msgID) !== msgID) forgotten.add(seq);
         stored.set(seq, msgID);
         // The server may be cut off from the others; version 2.10 then acknowledges a repetition with sequence 0.
@@ -105,16 +104,8 @@ export async function openPriceStory(cleanup: Cleanup, natsUrls: readonly string
     receiver,
     connection,
     async begin(daemon, key) {
-      await restClient(daemon, key).createSearch({
-        title: 'all of Toulon',
-        notificationEnabled: true,
-        withCoherentPrice: null,
-        endpointRecipient: receiver.urlOf('/matches'),
-        eventEndpoint: receiver.urlOf('/events'),
-        subscribedEvents: ['ad.update.price'],
-      });
-      const metrics = async () => (await fetch(`${daemon.operationsUrl}/metrics`)).text();
-      await until(metrics, (text) => /^vigie_searches 1$/m.test(text));
+      await restClient(daemon, key).createSearch(everythingTo(receiver));
+      await untilIs(() => metricOf(daemon, 'vigie_searches'), 1);
     },
     publishRound,
     untilTold,

@@ -17,6 +17,7 @@ import { criteriaOf, SEARCH_DEFAULTS, type SearchMembers } from '../../src/engin
 import type { Database } from '../../src/engine/store/database.ts';
 import { type StoredRow, storedPropertyOf } from '../../src/engine/store/properties.ts';
 import type { AuditedDelivery } from './order-auditor.ts';
+import { RECOVERY_MAX_MS, until } from './until.ts';
 
 /**
  * A search that exists before the first message. Price coherence is off, because the recorder does not compute medians.
@@ -148,6 +149,16 @@ function inKeyOrder(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
   return Object.fromEntries(members.map(([name, member]) => [name, inKeyOrder(member)]));
+}
+
+/** Resolves when all expected events are recorded. */
+export async function untilRecorded(database: Pick<Database, 'query'>, { events }: Expectation): Promise<void> {
+  const expected = [...events.values()].flat().length;
+  await until(
+    async () => Number((await database.query<{ count: string }>('select count(*) from events')).rows[0]?.count),
+    (count) => count >= expected,
+    RECOVERY_MAX_MS,
+  );
 }
 
 /** Describes where recorded properties and events differ from the expected ones; empty if they are equal. */

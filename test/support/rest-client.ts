@@ -1,6 +1,7 @@
 /** A minimal client of the REST API for tests. */
 
 import type { Daemon } from './daemon.ts';
+import type { WebhookReceiver } from './webhook-receiver.ts';
 
 export interface RestAnswer<T> {
   readonly status: number;
@@ -18,6 +19,18 @@ export interface CreatedSearch {
   readonly id: string;
   readonly iri: string;
   readonly token: string;
+}
+
+/** Members of a search that is notified of every match and price. */
+export function everythingTo({ urlOf }: Pick<WebhookReceiver, 'urlOf'>) {
+  return {
+    title: 'all of Toulon',
+    notificationEnabled: true,
+    withCoherentPrice: null,
+    endpointRecipient: urlOf('/matches'),
+    eventEndpoint: urlOf('/events'),
+    subscribedEvents: ['ad.update.price'],
+  } as const;
 }
 
 export function restClient(daemon: Pick<Daemon, 'apiUrl'>, key: string): RestClient {

@@ -1,15 +1,16 @@
 /**
  * Runs the files of `npm test` or, with the argument `long`, of `npm run test:long`, each in its own process. The
- * longest come first, so that no core is idle at the end; `node --test` would sort the files by name. Groups of
- * `npm test` only save time: each of their files can also run alone.
+ * longest come first, so that no core is idle at the end; `node --test` would sort the files by name. In `npm test`
+ * most files share processes (together.ts), which only saves time: each of them can also run alone.
  */
 
-import { readdirSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { run } from 'node:test';
 import { spec, tap } from 'node:test/reporters';
 import { fileURLToPath } from 'node:url';
-import { GROUPS } from './groups.ts';
+import { moduleUrl } from './checkout.ts';
 
 const TESTS = fileURLToPath(new URL('..', import.meta.url));
 const ENDING = import.meta.url.endsWith('.js') ? '.test.js' : '.test.ts';
@@ -17,19 +18,53 @@ const ENDING = import.meta.url.endsWith('.js') ? '.test.js' : '.test.ts';
 const [TEST_PROCESSES, LONG_PROCESSES] = [5, 3];
 /** Files of test/long that take minutes. */
 const LONGEST = ['generated-clients', 'benchmarks', 'feature-folders', 'chaos', 'upgrade', 'restore'];
+/** Files that need their own process, because they observe or signal it, start servers of the machine, or take long. */
+const ALONE = new Set([
+  'name-lookups',
+  'integration/drain',
+  'integration/embedded-data-directory',
+  'integration/embedded-safety',
+  'integration/embedded-servers',
+  'integration/embedded-start',
+  'integration/few-descriptors',
+  'integration/intake-lead',
+  'integration/market-difference',
+  'integration/points-of-interest',
+]);
+/** The other files are dealt to this number of processes, so that each gets about as much work. */
+const SHARES = { integration: 9, '': 3 };
 
 const namesIn = (folder: string): string[] =>
   readdirSync(join(TESTS, folder))
     .filter((name) => name.endsWith(ENDING))
-    .map((name) => join(folder, name.slice(0, -ENDING.length)));
-const namesFor = (folder: string, names: readonly string[]): string[] => names.map((name) => join(folder, name));
+    .map((name) => join(folder, name.slice(0, -ENDING.length)))
+    .sort();
+const pathsOf = (names: Iterable<string>): string[] => [...names].map((name) => join(TESTS, name + ENDING));
+
+/** Writes a file for each share of the folder's files that need no process of their own; resolves with their paths. */
+function dealt(scratch: string, folder: keyof typeof SHARES): string[] {
+  const names = namesIn(folder).filter((name) => !ALONE.has(name));
+  return Array.from({ length: SHARES[folder] }, (_, share) => {
+    const files = JSON.stringify(names.filter((_, position) => position % SHARES[folder] === share));
+    const path = join(scratch, `${folder || 'unit'}-${share + 1}.mjs`);
+    const { href } = moduleUrl('test/support/together');
+    writeFileSync(path, `import { runTogether } from ${JSON.stringify(href)};\nrunTogether(${files});\n`);
+    return path;
+  });
+}
+
+function longFiles(): string[] {
+  return pathsOf(new Set([...LONGEST.map((name) => join('long', name)), ...namesIn('long')]));
+}
+
+function testFiles(): string[] {
+  const scratch = mkdtempSync(join(tmpdir(), 'vigie-tests-'));
+  process.once('exit', () => rmSync(scratch, { recursive: true }));
+  return [...dealt(scratch, 'integration'), ...pathsOf(ALONE), ...dealt(scratch, '')];
+}
 
 const isLong = process.argv[2] === 'long';
-const grouped = new Set<string>(Object.values(GROUPS).flat());
-const names = isLong
-  ? [...namesFor('long', LONGEST), ...namesIn('long')]
-  : [...namesFor('groups', Object.keys(GROUPS)), ...namesIn('integration'), ...namesIn('')];
-const files = [...new Set(names)].filter((name) => !grouped.has(name)).map((name) => join(TESTS, name + ENDING));
+const files = isLong ? longFiles() : testFiles();
 run({ files, concurrency: isLong ? LONG_PROCESSES : TEST_PROCESSES })
   .on('test:fail', () => {
     process.exitCode = 1;

@@ -4,7 +4,7 @@
  * time.
  */
 
-import pg from 'pg';
+import { queryOnce } from './database.ts';
 
 export interface SimulatedClock {
   /** PostgreSQL's current time, except for the round trip. */
@@ -17,7 +17,7 @@ const DAY_MS = 86_400_000;
 
 /** The database must be empty: migrate it afterwards, so that its column defaults are simulated too. */
 export async function simulateClock(databaseUrl: string): Promise<SimulatedClock> {
-  await query(
+  await queryOnce(
     databaseUrl,
     `create schema simulation;
      create table simulation.clock (ahead interval not null);
@@ -45,17 +45,7 @@ export async function simulateClock(databaseUrl: string): Promise<SimulatedClock
     now: () => new Date(Date.now() + aheadMs),
     async advance(days, over = databaseUrl) {
       aheadMs += days * DAY_MS;
-      await query(over, `update simulation.clock set ahead = ${aheadMs} * interval '1 millisecond'`);
+      await queryOnce(over, `update simulation.clock set ahead = ${aheadMs} * interval '1 millisecond'`);
     },
   };
-}
-
-async function query(databaseUrl: string, text: string): Promise<void> {
-  const client = new pg.Client({ connectionString: databaseUrl });
-  await client.connect();
-  try {
-    await client.query(text);
-  } finally {
-    await client.end();
-  }
 }

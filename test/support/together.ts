@@ -6,13 +6,13 @@
 
 import { after, describe } from 'node:test';
 import { moduleUrl } from './checkout.ts';
-import { GROUPS } from './groups.ts';
 import { endSharedServer } from './own-database.ts';
 
-export function runTogether(group: keyof typeof GROUPS): void {
+/** `files`: names below `test`, without their ending. */
+export function runTogether(files: readonly string[]): void {
   after(endSharedServer);
   let ended: Promise<void> = Promise.resolve();
-  for (const file of GROUPS[group]) {
+  for (const file of files) {
     const before = ended;
     let end: () => void = () => undefined;
     ended = new Promise((resolve) => {

@@ -4,8 +4,9 @@
  * ADR-15) and in JetStream's answers and advisories; their length does not change.
  */
 
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { Transform } from 'node:stream';
+import { listenOnLoopback } from './loopback.ts';
 import type { Cleanup } from './servers.ts';
 
 export interface TurnedClock {
@@ -39,24 +40,16 @@ export async function startTurnedClock(cleanup: Cleanup, natsUrl: string): Promi
       .replace(/(\$JS\.ACK\.\S+\.)(\d{19})(?=\.\d)/g, nanoseconds)
       .replace(/("time(?:stamp)?":")(\d{4}-[^"]+Z)(?=")/g, instant);
 
-  const sockets = new Set<Socket>();
   const target = new URL(natsUrl);
   const server = createServer({ noDelay: true }, (near) => {
     const far = connect({ port: Number(target.port), host: target.hostname, noDelay: true });
-    for (const socket of [near, far]) {
-      sockets.add(socket);
+    for (const socket of [near, far])
       socket.on('error', () => undefined).once('close', () => [near, far].forEach((each) => void each.destroy()));
-    }
     near.pipe(far);
     far.pipe(byLine(rewritten)).pipe(near);
   });
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  cleanup.after(async () => {
-    for (const socket of sockets) socket.destroy();
-    await new Promise<unknown>((closed) => server.close(closed));
-  });
   const url = new URL(natsUrl);
-  url.port = String((server.address() as AddressInfo).port);
+  url.port = String(await listenOnLoopback(cleanup, server));
   return {
     url: url.href,
     turnBack: (behindMs) => void turns.push({ fromMs: Date.now(), untilMs: Number.POSITIVE_INFINITY, behindMs }),

@@ -1,5 +1,0 @@
-/** Tests of the REST interface. */
-
-import { runTogether } from '../support/together.ts';
-
-runTogether('rest');
