@@ -18,7 +18,10 @@ export interface ChaosCrawler {
    * True if the stream has assigned a sequence twice: servers that lost their majority forgot acknowledged messages.
    */
   readonly hasStreamForgotten: boolean;
-  /** Acknowledged messages that the stream lacks. An instance may have recorded them before their loss. */
+  /**
+   * Acknowledged messages that the stream's leader lacks. An instance may have recorded them before their loss. The
+   * server that is read may lack others, which the leader has.
+   */
   findLost(): Promise<readonly string[]>;
   /** Number of publishes that were repeated. */
   readonly retries: number;
@@ -58,7 +61,8 @@ export function startChaosCrawler({ broker, crawler, messagesPerSecond }: ChaosC
   /** Message ids by the acknowledged sequence. */
   const stored = new Map<number, string>();
   let hasStreamForgotten = false;
-  const taken: string[] = [];
+  /** The acknowledged sequence of each message id. */
+  const taken = new Map<string, number>();
 
   function publishKept(message: IntakeMessageJson): void {
     messages.push(message);
@@ -85,7 +89,7 @@ export function startChaosCrawler({ broker, crawler, messagesPerSecond }: ChaosC
         const { sequence } = await publish(broker, publication);
         hasStreamForgotten ||= (stored.get(sequence) ?? messageId) !== messageId;
         stored.set(sequence, messageId);
-        taken.push(messageId);
+        taken.set(messageId, sequence);
         waiting -= 1;
         return;
       } catch {
@@ -112,7 +116,13 @@ export function startChaosCrawler({ broker, crawler, messagesPerSecond }: ChaosC
           left -= 1;
         }
       }
-      return taken.filter((messageId) => !stored.has(messageId));
+      const lost: string[] = [];
+      for (const [messageId, seq] of taken) {
+        if (stored.has(messageId)) continue;
+        const kept = await broker.manager.streams.getMessage(ADVERTS_STREAM, { seq }).catch(() => null);
+        if (kept?.header.get('Nats-Msg-Id') !== messageId) lost.push(messageId);
+      }
+      return lost;
     },
     get retries() {
       return retries;

@@ -58,6 +58,7 @@ export async function startInOrder(broker: Broker, options: InOrderOptions) {
     for await (const message of storedMessages(broker, options, next, last)) {
       if (signal.aborted) return;
       const { sequence } = message;
+      if (sequence > next) await assertGone(broker, stream, [next, sequence - 1], mayBeBehind);
       unsettled.add(sequence);
       await handOn({ ...message, settle: async () => void unsettled.delete(sequence) });
       next = sequence + 1;
@@ -95,7 +96,7 @@ export async function startInOrder(broker: Broker, options: InOrderOptions) {
 
 /**
  * Throws if the stream may still have messages from `first` to `last`. In a cluster, the server that was read from may
- * lag behind and not have them yet.
+ * lag behind and not have them yet, or have lost some of them.
  */
 async function assertGone(
   broker: Broker,
