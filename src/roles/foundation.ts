@@ -256,7 +256,7 @@ function watchJetStream({ log, closing }: Base, broker: Broker): JetStreamWatch 
 }
 
 async function watchClocks(
-  { config, log, metrics, closing }: Base,
+  { config, log, metrics, closing, onTransientError }: Base,
   broker: Broker,
   database: Parts['database'],
 ): Promise<ClockWatch> {
@@ -271,6 +271,7 @@ async function watchClocks(
     async onBrokerBehind(ms) {
       if (config.roles.includes('intake')) await noteClockBehind(database, ms);
     },
+    onTransientError,
   });
   closing('clocks', clocks.stop);
   metrics.labelledGauge(

@@ -6,6 +6,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startClockWatch } from '../../src/engine/maintenance/clock-watch.ts';
+import type { Database } from '../../src/engine/store/database.ts';
 import { connectTestBroker } from '../support/broker.ts';
 import type { RunningService } from '../support/daemon.ts';
 import { connectDatabase, queryOnce } from '../support/database.ts';
@@ -41,7 +42,8 @@ test('three clocks of one machine agree, and one that jumps is reported with tho
   const look = async (aheadMs: number) => {
     const told: (string | null)[] = [];
     const nowMs = () => Date.now() + aheadMs;
-    const watch = await startClockWatch({ broker, database, nowMs, onChange: (difference) => told.push(difference) });
+    const onChange = (difference: string | null) => told.push(difference);
+    const watch = await startClockWatch({ broker, database, nowMs, onChange, onTransientError: assert.fail });
     await watch.stop();
     return { told, difference: watch.difference, ahead: watch.aheadSeconds };
   };
@@ -56,6 +58,33 @@ test('three clocks of one machine agree, and one that jumps is reported with tho
     assert.match(difference ?? '', words);
     assert.deepEqual(told, [difference]);
   }
+});
+
+test('if it cannot be recorded that NATS’s clock is behind, the next check records it', async (t) => {
+  const broker = await connectTestBroker(t, (await startTestNats(t)).url);
+  const nowMs = () => Date.now() + HOUR_MS;
+  const database = { query: async () => ({ rows: [{ now: new Date(nowMs()) }] }) } as unknown as Database;
+  const refused = new Error('PostgreSQL refuses statements');
+  let calls = 0;
+  const onTransientError = t.mock.fn();
+  const watch = await startClockWatch({
+    ...{ broker, database, nowMs, onTransientError, onChange: () => undefined },
+    async onBrokerBehind(ms) {
+      calls += 1;
+      assert.ok(ms > HOUR_MS / 2, String(ms));
+      if (calls < 3) throw refused;
+    },
+  });
+  t.after(() => watch.stop());
+  const now = performance.now.bind(performance);
+  t.mock.method(performance, 'now', () => now() + 2_000 * calls);
+  await assert.rejects(watch.check(), refused);
+  await watch.check();
+  assert.equal(calls, 3);
+  assert.deepEqual(
+    onTransientError.mock.calls.map(({ arguments: [, error] }) => error),
+    [refused, refused],
+  );
 });
 
 test('a PostgreSQL clock that is two hours ahead is reported in /readyz, which stays 200, and in the metrics', async (t) => {

@@ -44,9 +44,7 @@ test('the compiler names every place that a new kind of event affects', { timeou
     text.replace("  'ad.update.expired',\n", "$&  'ad.update.energy',\n"),
   );
   assert.deepEqual(await filesThatFail(copy), [
-    'src/console/page/editor/notification-fields.tsx',
     'src/console/page/views/delivery-row.tsx',
-    'src/console/page/views/webhook-test.tsx',
     'src/engine/domain/change.ts',
     'src/features/explanations/pair-history.ts',
     'src/features/mail/mail-text.ts',

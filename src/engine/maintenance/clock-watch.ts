@@ -18,6 +18,8 @@ export interface ClockWatchOptions {
   readonly onChange: (difference: string | null) => void;
   /** Called at each check that finds the clock of NATS more than a minute behind both others. */
   readonly onBrokerBehind?: (ms: number) => Promise<void>;
+  /** Called with errors of `onBrokerBehind`, which the next check calls again. */
+  readonly onTransientError: (what: string, error: Error) => void;
 }
 
 export type ClockWatch = Awaited<ReturnType<typeof startClockWatch>>;
@@ -28,10 +30,11 @@ const DIFFERENCE_MAX_SECONDS = 5;
 /** An answer that takes longer is too imprecise for a comparison of clocks. */
 const ROUND_TRIP_MAX_MS = 2_000;
 const DAEMON = 'this daemon';
+const TASK = 'clocks';
 
 /** Resolves after the first check. */
 export async function startClockWatch(options: ClockWatchOptions) {
-  const { broker, database, nowMs, onChange, onBrokerBehind } = options;
+  const { broker, database, nowMs, onChange, onBrokerBehind, onTransientError } = options;
   const aheadSeconds = new Map([[DAEMON, 0]]);
   let difference: string | null = null;
   let checkedAtMs = Number.NEGATIVE_INFINITY;
@@ -60,8 +63,8 @@ export async function startClockWatch(options: ClockWatchOptions) {
     if (isBehind) await onBrokerBehind?.(behindMs);
   }
 
-  await checkAll();
-  const task = startTask({ what: 'clocks', everyMs: CHECK_EVERY_MS, work: checkAll });
+  await checkAll().catch((error: Error) => onTransientError(TASK, error));
+  const task = startTask({ what: TASK, everyMs: CHECK_EVERY_MS, work: checkAll, onTransientError });
   return {
     /** Seconds by which each readable clock is ahead of this daemon's clock. */
     aheadSeconds: aheadSeconds as ReadonlyMap<string, number>,
@@ -73,7 +76,7 @@ export async function startClockWatch(options: ClockWatchOptions) {
     get brokerBehindMs() {
       return brokerBehindMs(aheadSeconds);
     },
-    /** Checks the clocks, unless they were checked within the last second. */
+    /** Checks the clocks, unless they were checked within the last second. Rejects with an error of `onBrokerBehind`. */
     check: () => (performance.now() - checkedAtMs < CHECKED_FOR_MS ? Promise.resolve() : task.run()),
     stop: task.stop,
   };

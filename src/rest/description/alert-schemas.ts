@@ -4,7 +4,7 @@
  */
 
 import { z } from 'zod';
-import { EVENT_KINDS, type EventKind } from '../../engine/domain/codes.ts';
+import type { EventKind } from '../../engine/domain/codes.ts';
 import type { WebhookChannel } from '../../engine/domain/delivery.ts';
 import { MESSAGE_ID_LENGTH_MAX, REASON_LENGTH_MAX } from '../../engine/domain/rejection.ts';
 import { dateTime, text } from './field-schemas.ts';
@@ -83,7 +83,7 @@ const WITHOUT_FIELD: readonly EventKind[] = ['property.ad.create', 'property.ad.
 
 /** The messages, by their names in the contracts. */
 export const ALERTS: Readonly<Record<string, z.ZodObject>> = {
-  ...Object.fromEntries(EVENT_KINDS.map((kind) => [ALERT_KINDS[kind].schema, alert(kind)])),
+  ...Object.fromEntries(Object.entries(ALERT_KINDS).map(([kind, { schema }]) => [schema, alert(kind as EventKind)])),
   Rejection,
 };
 
