@@ -3,6 +3,7 @@
  * separated from each other.
  */
 
+import { randomUUID } from 'node:crypto';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { join } from 'node:path';
@@ -36,6 +37,8 @@ export async function startNatsCluster(cleanup: Cleanup, isSecretive = false): P
   const root = await temporaryDirectory('nats-cluster');
   const { ports, release } = await reservePorts(3 * SIZE);
   const routePorts = ports.slice(SIZE, 2 * SIZE);
+  // A server refuses routes from clusters of other names, in case one of them gets the port of a killed member.
+  const cluster = randomUUID();
   // The proxies choose their own ports, which must not be those of the servers.
   const routes = await startRoutes(cleanup, routePorts);
   await release();
@@ -47,7 +50,10 @@ export async function startNatsCluster(cleanup: Cleanup, isSecretive = false): P
     let server: ChildServer | null = null;
     const start = async (): Promise<void> => {
       const own = routes.filter(({ from }) => from === position);
-      const lines = configuration({ name, port, monitorPort, routePort: routePorts[position] ?? 0, isSecretive }, own);
+      const lines = configuration(
+        { cluster, name, port, monitorPort, routePort: routePorts[position] ?? 0, isSecretive },
+        own,
+      );
       server = await startWithConfiguration(name, directory, port, lines);
     };
     return {
@@ -120,6 +126,7 @@ export async function startWithConfiguration(
 }
 
 interface Member {
+  readonly cluster: string;
   readonly name: string;
   readonly port: number;
   readonly monitorPort: number;
@@ -128,7 +135,7 @@ interface Member {
 }
 
 function configuration(member: Member, routes: readonly Route[]): string {
-  const { name, port, monitorPort, routePort, isSecretive } = member;
+  const { cluster, name, port, monitorPort, routePort, isSecretive } = member;
   return [
     `server_name: ${name}`,
     'host: "127.0.0.1"',
@@ -136,7 +143,7 @@ function configuration(member: Member, routes: readonly Route[]): string {
     `http: "127.0.0.1:${monitorPort}"`,
     'jetstream { store_dir: "store" }',
     'cluster {',
-    '  name: vigie',
+    `  name: "${cluster}"`,
     '  host: "127.0.0.1"',
     `  port: ${routePort}`,
     // Members announce this address to each other. Nothing listens there, so no route can bypass the proxies.
