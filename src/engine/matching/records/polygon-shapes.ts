@@ -1,6 +1,6 @@
 /**
- * The polygons of searches, with one record per list that a search or its alternatives name: boxes, rings, and a grid for each polygon with many corners
- * (`polygon-grid`). The answers are those of `isInPolygon` in `domain/geo`.
+ * The polygons of searches, with one record per list that a search or its alternatives name: boxes, rings, and a grid
+ * for each polygon with many corners (`polygon-grid`). The answers are those of `isInPolygon` in `domain/geo`.
  */
 
 import { EDGE_TOLERANCE_DEGREES, type Polygon, type Position } from '../../domain/geo.ts';
