@@ -51,7 +51,7 @@ test('three clocks of one machine agree, and one that jumps is reported with tho
   assert.deepEqual(agreeing, { told: [], difference: null });
   for (const clock of ['PostgreSQL', 'NATS']) assert.ok(Math.abs(ahead.get(clock) ?? 99) < 2, `${clock} is read`);
   for (const [aheadMs, words] of [
-    [7_000, /^the clock of this daemon is 7\.\d s ahead of that of (?:NATS|PostgreSQL)/],
+    [7_500, /^the clock of this daemon is 7\.\d s ahead of that of (?:NATS|PostgreSQL)/],
     [-86_400_000, /ahead of that of this daemon/],
   ] as const) {
     const { told, difference } = await look(aheadMs);
@@ -104,7 +104,7 @@ test('a PostgreSQL clock that is two hours ahead is reported in /readyz, which s
   assert.deepEqual([status, checks.clocks?.status], [200, 'caution']);
   assert.match(checks.clocks?.reason ?? '', /^the clock of PostgreSQL is 7\d\d\d\.\d s ahead/);
   const metrics = await (await fetch(`${daemon.operationsUrl}/metrics`)).text();
-  assert.match(metrics, /^vigie_clock_ahead_seconds\{clock="PostgreSQL"\} 7\d\d\d\./m);
+  assert.match(metrics, /^vigie_clock_ahead_seconds\{clock="PostgreSQL"\} 7\d\d\d(?:\.\d+)?$/m);
   assert.equal(daemon.log.filter(({ message }) => message === 'The clocks differ.').length, 1);
 });
 
