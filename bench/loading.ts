@@ -121,7 +121,7 @@ async function measureStart(databaseUrl: string, natsUrl: string): Promise<Start
 
 async function untilReady(port: number, daemon: ChildProcess): Promise<void> {
   for (;;) {
-    if (daemon.exitCode !== null) throw new Error(`the daemon ended with ${daemon.exitCode}`);
+    if (daemon.exitCode !== null) throw new Error(`the daemon ended with exit code ${daemon.exitCode} at start-up`);
     const answer = await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => null);
     await answer?.arrayBuffer();
     if (answer?.status === 200) return;

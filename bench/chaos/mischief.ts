@@ -11,11 +11,11 @@ import type { Random } from '../adverts/seeded-random.ts';
 import type { ChaosCrawler } from './crawler.ts';
 import type { Instance } from './instances.ts';
 
-/** The limit of the daemons in a chaos run, which is low so that `publishCrowd` soon exceeds it. */
+/** Maximum adverts of a property for the daemons of a chaos run, low enough for `publishCrowd` to exceed it. */
 export const PROPERTY_ADVERTS_MAX = 40;
 /** Adverts of a crowded property beyond the limit; each is refused. */
 const CROWD_BEYOND = 10;
-/** No property of the sample crawler has a UUID that begins like this. */
+/** The UUIDs of these properties begin so; none of the sample crawler's do. */
 const UNSTORABLE = '00bad000';
 const CROWDED = '00c2a0d0';
 const OF_ONE_MINUTE = '00e9a1c0';
@@ -122,7 +122,7 @@ export function createMischief({ crawler, instances, apiKey, random }: MischiefO
   };
 }
 
-/** Adds a rule to the database that no sender can know: to the recorder its failure looks like a bug of Vigie. */
+/** Adds a trigger that Vigie does not know: to the recorder, its exception looks like a bug of Vigie. */
 export async function refuseUnstorable(database: Pick<pg.Pool, 'query'>): Promise<void> {
   await database.query(`
     create function refuse_unstorable() returns trigger language plpgsql as $$

@@ -119,7 +119,7 @@ async function takeRound(scene: Scene, name: string, folder: string, count: numb
   return throughput;
 }
 
-/** Also installs the image's Node.js, because the peers need a later one than the checkout. Runs no install script. */
+/** Also installs the image's Node.js, because the peers need a later version than Vigie. Runs no install script. */
 async function installPeers(): Promise<string> {
   const folder = join(cacheDirectory(), 'bench-peers');
   await mkdir(folder, { recursive: true });

@@ -1,7 +1,7 @@
 /**
  * The endpoints of the courier bench, in their own process: `/hang/…` never answers, `/down/…` answers 503, `/flaky/…`
- * answers 503 to the first attempt of each delivery, `/dead/silent/…` and `/dead/failing/…` behave like the first two
- * until they are revived, and everything else answers 200.
+ * answers 503 to the first of two attempts of a delivery, `/dead/silent/…` and `/dead/failing/…` behave like the first
+ * two until they are revived, and everything else answers 200.
  */
 
 import { createServer } from 'node:http';
