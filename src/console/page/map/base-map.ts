@@ -41,7 +41,7 @@ export interface CommuneMap extends Land {
   /** Lines with other countries. */
   readonly borders: readonly Float64Array[];
   readonly places: readonly NamedPlace[];
-  /** Null if it has no outline. */
+  /** Null if the commune has no outline. */
   ringsOf(insee: string): readonly Float64Array[] | null;
 }
 

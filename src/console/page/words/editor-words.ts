@@ -93,7 +93,7 @@ export const editorWords = {
       `${includes ? 'contient' : 'ne contient pas'} « ${word} » ${strict ? 'exactement' : 'sous toutes ses formes'}`,
     ),
   wordHits: (count: string) =>
-    both(`Recent adverts with these words: ${count}.`, `Annonces récentes qui conviennent à ces mots : ${count}.`),
+    both(`Properties with such a text: ${count}.`, `Biens dont le texte convient : ${count}.`),
   notifications: 'Notifications',
   forPrograms: both('For your programs', 'Pour vos programmes'),
   outlook: {
@@ -136,8 +136,8 @@ export const editorWords = {
         'Aucun e-mail ne partira : le destinataire s’est désabonné.',
       ),
       'consent-missing': both(
-        'No e-mail will be sent: the recipient’s consent is needed first.',
-        'Aucun e-mail ne partira : il faut d’abord un consentement du destinataire.',
+        'No e-mail will be sent: state the recipient’s consent first.',
+        'Aucun e-mail ne partira : indiquez d’abord le consentement du destinataire.',
       ),
     },
     noMatches: both(

@@ -125,8 +125,8 @@ export const words = {
       `${french(count, 'bien', 'biens')} à cet endroit`,
     ),
   noMatchYet: both(
-    'Nothing found with these filters. Try a longer period or other kinds.',
-    'Rien avec ces filtres. Essayez une période plus longue ou d’autres types.',
+    'No property matches these filters. Change or clear them.',
+    'Aucun bien ne correspond à ces filtres. Modifiez ou retirez-les.',
   ),
 
   forgotten: both(
@@ -216,8 +216,8 @@ export const words = {
   satisfiedSearches: (count: number) =>
     both(`Searches that it satisfies (${count})`, `Celles qui conviennent (${count})`),
   noneSatisfied: both(
-    'It satisfies no search. Choose one under “Why?” to see which criteria fail.',
-    'Aucune recherche ne convient. Choisissez-en une sous « Pourquoi ? » pour voir ce qui l’écarte.',
+    'The property satisfies no search. Choose a search under “Why?” to see which criteria fail.',
+    'Le bien ne convient à aucune recherche. Choisissez-en une sous « Pourquoi ? » pour voir ce qui l’écarte.',
   ),
   satisfied: both('satisfied', 'convient'),
   fails: counted(['criterion not met', 'criteria not met'], ['critère non rempli', 'critères non remplis']),
