@@ -147,7 +147,7 @@ export const words = {
   adverts: counted(['advert', 'adverts'], ['annonce', 'annonces']),
   energy: both('Energy', 'DPE'),
   openAdvert: both('Open the advert', 'Voir l’annonce'),
-  deliveriesOf: both('Its deliveries', 'Ses envois'),
+  deliveriesOf: both('Deliveries of this search', 'Envois de cette recherche'),
   sentWhere: both('What was sent, and where', 'Ce qui est parti, et où'),
   nothingSent: both(
     'No delivery is stored: the search had no endpoint and no e-mail address, or its deliveries are too old.',
