@@ -1,7 +1,7 @@
 /**
  * Benchmarks of the REST API:
- * - requests per second for points of interest at repeated places, in turns with a bare Koa that answers a constant
- *   body of the same size, and then at places that are all different;
+ * - requests per second for points of interest, first at repeated places, then at places that are all different; a bare
+ *   Koa that answers a constant body of the same size is the reference for the first;
  * - POST and GET of searches on a full table, with the query plans;
  * - latencies of one client while another sends the most expensive requests to an API with the daemon's matcher;
  * - clients' queries over many properties while a recorder works.

@@ -1,6 +1,6 @@
 /**
- * Measures how long a daemon takes from its start until it is ready with many saved searches in PostgreSQL, and how
- * much memory it then has. A daemon is ready when `/readyz`, which is polled, answers 200. The servers are embedded,
+ * Measures how long a daemon with many saved searches in PostgreSQL takes from its start until it is ready, and its
+ * memory then. A daemon is ready when `/readyz`, which is polled, answers 200. The servers are embedded,
  * and the searches are those of the matching benchmark.
  *
  *   npm run bench:loading -- [--searches 1000000] [--starts 3] [--seed 1] [--json]

@@ -1,8 +1,8 @@
 /**
  * Matches adverts against all saved searches in one process, with our index, an R-tree and a typed-array scan, on the
- * same seeded searches and adverts. Further parts measure adverts only in Paris, updates during matching, a mix with 3
- * % of searches without geography, another population, the most expensive searches that limits allow, and points of
- * interest. Each part compares answers with those of another method.
+ * same seeded searches and adverts. Further parts measure adverts only in Paris, updates during matching, and a mix
+ * with 3 % of searches without geography. Others measure a second population, the most expensive searches that limits
+ * allow, and points of interest. Each part compares answers with those of another method.
  *
  *   npm run bench:matching -- [--searches 1000000] [--adverts 2000] [--points 1000000] [--seed 1] [--json] [--homes 0]
  *   [--rich 0] [--only-ours] [--part first|second|hostile|points]
@@ -188,7 +188,7 @@ function measureFirst(): object {
 
   const built = build(searchAt);
   const updates = measureUpdates(built.index, searchCount, searchesOf(MAIN_MIX, seed + 1));
-  // The answers below are computed after the updates. Ours come first, because a million objects of another index in
+  // The answers below are computed after the updates. Ours are first, because a million objects of another index in
   // the same heap would lengthen every garbage collection.
   const everywhere = answer('everywhere', adverts, built.index);
   const paris = answer('Paris only', parisAdverts, built.index);

@@ -1,7 +1,6 @@
 /**
- * Harmful input during a chaos run, which must not affect anything else: adverts that PostgreSQL refuses to store, a
- * crawler that publishes all its adverts under one property, and a client with a valid key that sends the most
- * expensive requests.
+ * Harmful input during a chaos run, which must not affect anything else. PostgreSQL refuses to store some adverts. A
+ * crawler publishes many adverts under one property. A client with a valid key sends the most expensive requests.
  */
 
 import { setTimeout as wait } from 'node:timers/promises';

@@ -1,7 +1,7 @@
 /**
- * Compares the courier with other job queues, with the same deliveries, receiver, machine and Node.js (that of the
- * image, which they need), in turns, each on its own PostgreSQL. With a snapshot there is a second measurement, `held`:
- * the snapshot is held for minutes while the same number of deliveries is repeated, and the last round counts.
+ * Compares the courier with other job queues, with the same deliveries, receiver and machine, and the image's Node.js.
+ * They run in turns, each on its own PostgreSQL. With a snapshot there is a second measurement, `held`: the snapshot is
+ * held for minutes while the same number of deliveries is repeated, and the last round counts.
  */
 
 import { type ChildProcess, execFile } from 'node:child_process';

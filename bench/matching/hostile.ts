@@ -1,6 +1,6 @@
 /**
- * The worst that one client can do within its limits, for example as many polygon corners, excluded words and phrases
- * as the default configuration allows, in shapes and lists that give an index the least selectivity.
+ * The worst that one client can do within its limits, for example with as many polygon corners and excluded words as
+ * the default configuration allows. The shapes and lists give an index the least selectivity.
  */
 
 import { type Criteria, satisfies } from '../../src/engine/domain/criteria.ts';

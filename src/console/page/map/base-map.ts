@@ -1,7 +1,7 @@
 /**
- * The base map in world coordinates: outlines of the departments (IGN Admin Express, Licence Ouverte), the neighbouring
- * countries (Natural Earth) and the names of the larger communes, from two files of this server. The communes of a
- * department are read when they are shown.
+ * The base map in world coordinates, from two files of this server: outlines of the departments (IGN Admin Express,
+ * Licence Ouverte) and of the neighbouring countries (Natural Earth), and the names of the larger communes. The
+ * communes of a department are read when they are shown.
  */
 
 import { feature, mesh } from 'topojson-client';
