@@ -176,7 +176,7 @@ async function wreak(
   const faults = faultsOf(scene, crawler, mischief, random, partSeconds).filter(isWanted);
   let struck = 0;
   const frozen = `${random.pick(['PostgreSQL', 'nats-server', 'A', 'B'])} freezes for a minute`;
-  // Faults that are rarely drawn, but that every run must have.
+  // Each part begins with one of these faults, the last of them first, because they are rarely drawn.
   const openings = values.cluster
     ? [ROLLING_RESTART, PROMOTION, LONG_CUT_OFF]
     : [ROLLING_RESTART, PROMOTION, frozen, ROLLING_RESTART];

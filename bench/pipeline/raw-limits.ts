@@ -1,6 +1,6 @@
 /**
  * The limits of each part alone, in the same run: PostgreSQL inserts the rows that the pipeline wrote, JetStream stores
- * the messages, and a bare HTTP client posts the bodies.
+ * messages of the crawler, and a bare HTTP client posts a body.
  */
 
 import { request } from 'undici';

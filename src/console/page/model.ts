@@ -1,6 +1,6 @@
 /**
  * The page's copy of the service's state: the client's searches, their matches, the results of the chosen search, and
- * the latest notifications. Polls of the feed keep it current until the client signs out.
+ * the latest notifications. Until the client signs out, polls of the feed add new matches.
  */
 
 import type {

@@ -34,7 +34,7 @@ interface Shown {
   readonly document: PropertyDocument | null;
 }
 
-/** `id`: of a match; or the IRI of a property without a match. */
+/** `id`: the id of a match, or the IRI of a property without a match. */
 async function readShown(rest: Rest, id: string, signal: AbortSignal): Promise<Shown> {
   if (id.startsWith('/')) return { match: null, document: await rest.read<PropertyDocument>(id, {}, signal) };
   const match = await rest.read<MatchDocument>(`/matches/${id}`, {}, signal);
