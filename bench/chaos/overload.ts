@@ -81,7 +81,7 @@ export interface Hiccups {
   /** For every daemon of the run. */
   readonly settings: Settings;
   readonly faultOf: (lasting: Lasting) => Fault;
-  /** How many pairs of statement and SQLSTATE the daemons have received, at how many statements. */
+  /** States how many different errors the daemons have received, at how many statements. */
   readonly summary: string;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Parts that several views share, such as a field with its violation, a notice, or a confirmation before an erasure.
+ * Parts that several views share, such as a field with its violation, a notice, or a button that asks for confirmation.
  */
 
 import type { ComponentChildren, JSX, RefObject } from 'preact';

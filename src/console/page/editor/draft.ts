@@ -222,7 +222,7 @@ export const NEW_DRAFT = each(MEMBERS, (name) => EDITED[name].unset) as Draft;
 export const NEW_ALTERNATIVE: Draft = { ...NEW_DRAFT, transactionType: '' };
 export const ALTERNATIVES_MAX = 10;
 
-/** Sets the smallest price change, by default since the last notified price. NaN removes the percentage. */
+/** Sets the smallest price change in percent, by default since the last notified price. NaN removes it. */
 export function withPricePercent(
   thresholds: SearchDocument['eventThresholds'],
   percent: number,
@@ -304,7 +304,7 @@ function expressionsOf(groups: readonly (readonly Word[])[]) {
     .map((group) => group.map(({ word, includes, strict }) => ({ word, options: { includes, strict } })));
 }
 
-/** Empty text is sent as null. */
+/** Empty text is sent as null, except for the title. */
 export function bodyOf(draft: Draft): Body {
   const written = MEMBERS.map((name) => {
     const { write } = EDITED[name] as Editing<unknown>;

@@ -126,7 +126,7 @@ export const words = {
     ),
   noMatchYet: both(
     'No property matches these filters. Change or clear them.',
-    'Aucun bien ne correspond à ces filtres. Modifiez ou retirez-les.',
+    'Aucun bien ne correspond à ces filtres. Modifiez-les ou retirez-les.',
   ),
 
   forgotten: both(
