@@ -20,7 +20,7 @@ export interface Instance {
   thaw(): void;
   /** Resolves with a daemon that is ready; rejects if none is ready after `RECOVERY_MAX_MS`. */
   untilUp(): Promise<Daemon>;
-  /** Ends it for good with SIGTERM; resolves with the exit code. */
+  /** Ends it for good with SIGTERM; resolves with the exit code, or with null after ten minutes. */
   retire(): Promise<number | null>;
 }
 
