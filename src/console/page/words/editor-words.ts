@@ -167,8 +167,8 @@ export const editorWords = {
       `Les destinataires voient que vous, « ${name} », envoyez ces e-mails.`,
     ),
   consentHint: both(
-    'How it was given, for example “form on the website”. It gets the date on which you type it.',
-    'Comment il a été donné, par exemple « formulaire du site ». Il est daté du moment de la saisie.',
+    'State how it was given, for example “form on the website”. Its date is the day on which you type this.',
+    'Indiquez comment il a été donné, par exemple « formulaire du site ». Sa date est celle de la saisie.',
   ),
   consentOf: (day: string) => both(`Consent of ${day}`, `Consentement du ${day}`),
   notJson: both('This is not valid JSON.', 'Ce n’est pas du JSON valide.'),
@@ -184,7 +184,7 @@ export const editorWords = {
     ),
   perDay: both('a day', 'par jour'),
   flood: (count: string) =>
-    both(`About ${count} a day. Are you sure?`, `Environ ${count} par jour. Est-ce bien voulu ?`),
+    both(`About ${count} matches a day. Is that intended?`, `Environ ${count} biens par jour. Est-ce bien voulu ?`),
   knownSince: (day: string, hasMean: boolean) =>
     both(
       hasMean
