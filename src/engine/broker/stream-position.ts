@@ -3,6 +3,7 @@
 import { AckPolicy, type ConsumerInfo, DeliverPolicy, nanos, type StreamConfig } from 'nats';
 import { type Broker, onceElected } from './connection.ts';
 import { hasMajority } from './jetstream-watch.ts';
+import { BrokerSilentError } from './outage.ts';
 import { nullIfMissing } from './topology.ts';
 
 export interface ConsumerPosition {
@@ -112,6 +113,32 @@ export async function readSince(
 export async function readStoredAt(broker: Broker, stream: string, sequence: number): Promise<string | null> {
   const message = await broker.manager.streams.getMessage(stream, { seq: sequence }).catch(nullIfMissing);
   return message?.timestamp ?? null;
+}
+
+/** Consumers receive the time as a number of nanoseconds, which JavaScript rounds. */
+const ROUNDED_MS = 1;
+
+export interface StoredMessage {
+  readonly sequence: number;
+  /** Milliseconds since the epoch, by the stream's clock. */
+  readonly storedAtMs: number;
+}
+
+/**
+ * False if the stream has another message with this sequence, null if it has none. Rejects if the stream's leader has
+ * not come that far.
+ */
+export async function isStored(
+  broker: Broker,
+  stream: string,
+  { sequence, storedAtMs }: StoredMessage,
+): Promise<boolean | null> {
+  const stored = await readStoredAt(broker, stream, sequence);
+  if (stored !== null) return Math.abs(Date.parse(stored) - storedAtMs) <= ROUNDED_MS;
+  const { state } = await broker.manager.streams.info(stream);
+  if (state.last_seq < sequence)
+    throw new BrokerSilentError(`the leader of ${stream} lacks messages up to ${sequence}`);
+  return null;
 }
 
 /** The sequence of the first message at or after `sequence`, by the stream's leader; null if there is none. */

@@ -31,7 +31,7 @@ export async function startIntake(term: Term, dependencies: IntakeDependencies) 
     };
     const callbacks = { handOn: recording.admit, onOtherStream, onTransientError };
     const inOrder = await startInOrder(broker, { ...ofConsumer, recordedUpTo: start.recordedUpTo, ...callbacks });
-    const marks = startPositionMarks(term, start, () => inOrder.settledUpTo, { ...dependencies, onOtherStream });
+    const marks = startPositionMarks(term, start, inOrder, { ...dependencies, onOtherStream });
     const pull = startPull(broker, {
       ...ofConsumer,
       batchMax: recordBatchMax,

@@ -9,11 +9,14 @@ import { startTask } from '../actor/task.ts';
 import { pause } from '../actor/waiting.ts';
 import type { Broker } from '../broker/connection.ts';
 import { BrokerSilentError } from '../broker/outage.ts';
+import type { InOrder } from '../broker/replay.ts';
 import {
   type ConsumerPosition,
+  isStored,
   readConsumerPosition,
   readSince,
   readStoredAt,
+  type StoredMessage,
   stepDownConsumer,
 } from '../broker/stream-position.ts';
 import { ADVERTS_STREAM } from '../broker/topology.ts';
@@ -77,7 +80,8 @@ export async function findIntakeStart(broker: Broker, database: Database): Promi
   const stillThere = Math.max(sequence, at.firstSequence - 1);
   const storedUpToMs = Math.max(highWaterMark?.storedAtMs ?? 0, Date.parse(recorded.storedAt ?? '') || 0);
   return {
-    recordedUpTo: Math.min(sequence, acknowledgedUpTo),
+    // A consumer that was created again hands out all messages again.
+    recordedUpTo: Math.min(sequence, at.handedOutUpTo, lastSequence),
     stream: { number: known.number + (isKnownStream ? 0 : 1), createdAt },
     clockBehind: { ms: clockBehind.ms, upTo: clockBehind.upTo ?? lastSequence },
     storedUpToMs,
@@ -160,35 +164,25 @@ async function isOfStream(
   const isSameAge = known.createdAt === null || known.createdAt === createdAt;
   if (highWaterMark === null || highWaterMark.sequence < firstSequence) return isSameAge;
   if (highWaterMark.sequence > lastSequence) return false;
-  const stored = await readStoredAt(broker, ADVERTS_STREAM, highWaterMark.sequence);
-  return stored === null ? isSameAge : Math.abs(Date.parse(stored) - highWaterMark.storedAtMs) <= ROUNDED_MS;
-}
-
-/** Consumers receive the time as a number of nanoseconds, which JavaScript rounds. */
-const ROUNDED_MS = 1;
-
-/** The last message that the stored position names. Its time is null until this term stores the position. */
-interface Marked {
-  readonly sequence: number;
-  readonly storedAt: string | null;
+  return (await isStored(broker, ADVERTS_STREAM, highWaterMark)) ?? isSameAge;
 }
 
 /**
  * Checks once a second whether the stream has lost messages that it had. This is so if its leader lacks them for long,
- * or if other messages have their numbers. A server that only lags catches up.
+ * or if another message has the number of the newest one. A server that only lags catches up.
  */
 function createTailCheck(broker: Broker, recordedUpTo: number) {
   let knownUpTo = recordedUpTo;
   let lackingChecks = 0;
-  return async ({ lastSequence, handedOutUpTo, isByMajority }: ConsumerPosition, marked: Marked): Promise<boolean> => {
+  return async (position: ConsumerPosition, newest: StoredMessage | null): Promise<boolean> => {
+    const { lastSequence, handedOutUpTo, isByMajority, isReplicated } = position;
     if (lastSequence < knownUpTo) {
       lackingChecks += Number(isByMajority);
       return lackingChecks >= LACKING_CHECKS;
     }
     knownUpTo = Math.max(knownUpTo, handedOutUpTo);
-    if (lackingChecks === 0) return false;
     lackingChecks = 0;
-    return (await readStoredAt(broker, ADVERTS_STREAM, marked.sequence)) !== marked.storedAt;
+    return isReplicated && newest !== null && (await isStored(broker, ADVERTS_STREAM, newest)) === false;
   };
 }
 
@@ -199,14 +193,14 @@ interface MarkOptions {
   readonly onTransientError: (what: string, error: Error) => void;
 }
 
-/** `settledUpTo` returns how far repeated messages are recorded. Calls `onOtherStream` when the term must end. */
+/** All messages that `inOrder` has settled are recorded. Calls `onOtherStream` when the term must end. */
 export function startPositionMarks(
   term: Term,
   { recordedUpTo, handedOutUpTo, stream }: IntakeStart,
-  settledUpTo: () => number,
+  inOrder: Pick<InOrder, 'settledUpTo' | 'newest'>,
   { broker, database, onOtherStream, onTransientError }: MarkOptions,
 ) {
-  let marked: Marked = { sequence: recordedUpTo, storedAt: null };
+  let markedUpTo = recordedUpTo;
   /** Consecutive checks that found the consumer short of messages. */
   const short = { handedOutUpTo: 0, checks: 0 };
   const hasLostTail = createTailCheck(broker, recordedUpTo);
@@ -230,18 +224,17 @@ export function startPositionMarks(
 
   async function mark(): Promise<void> {
     // Read first, so that messages settled later do not count.
-    const settled = settledUpTo();
+    const { settledUpTo: sequence, newest } = inOrder;
     const position = await readPosition();
     if (position === null) return;
-    if (await hasLostTail(position, marked)) return onOtherStream();
+    if (await hasLostTail(position, newest)) return onOtherStream();
     await handOutWithheld(position);
-    const sequence = Math.min(settled, position.acknowledgedUpTo);
     const isPast = sequence >= handedOutUpTo;
-    if (sequence <= marked.sequence && isPast) await noteSynchronous(database, term);
-    const storedAt = sequence <= marked.sequence ? null : await readStoredAt(broker, ADVERTS_STREAM, sequence);
+    if (sequence <= markedUpTo && isPast) await noteSynchronous(database, term);
+    const storedAt = sequence <= markedUpTo ? null : await readStoredAt(broker, ADVERTS_STREAM, sequence);
     if (storedAt === null) return;
     await writeIntakePosition(database, term, { sequence, storedAt, isPast });
-    marked = { sequence, storedAt };
+    markedUpTo = sequence;
   }
 
   const what = 'intake position';
