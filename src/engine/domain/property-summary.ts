@@ -129,8 +129,8 @@ export function beforeLastChange(summary: PropertySummary): PropertySummary | nu
   };
 }
 
-/** Flags that were added later are stored after all others. */
-const { furnished, ...laterFlags } = eachFlag(() => 'value' as const);
+/** Flags that are added later are stored after all other facts. */
+const { elevator, furnished, ...laterFlags } = eachFlag(() => 'value' as const);
 
 /** Read `Shape` before you add a member. Rarely known members come last. */
 const SUMMARY = shapeOf<PropertySummary>({
@@ -149,10 +149,11 @@ const SUMMARY = shapeOf<PropertySummary>({
     bedroom: 'value',
     furnished,
     landSurface: 'value',
-    ...laterFlags,
+    elevator,
     floor: 'value',
     isOnLastFloor: 'value',
     distances: 'value',
+    ...laterFlags,
   }),
   adverts: [
     shapeOf<SummarizedAdvert>({
