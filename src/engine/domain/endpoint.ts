@@ -28,7 +28,7 @@ export function endpointKeyOf(clientId: Uuid, url: string): string {
 
 function madeKey(clientId: Uuid, url: string): string {
   const { text, host } = normalised(url);
-  // The end of a UUID is random in every version.
+  // Clients have UUIDs of version 4, whose ends are random.
   return `${hexHash(text, URL_DIGITS)}${clientId.slice(-OWNER_DIGITS)}${hexHash(host, OWNER_DIGITS)}`;
 }
 
@@ -37,7 +37,7 @@ export function urlKeyOf(url: string): string {
   return hexHash(normalised(url).text, URL_DIGITS);
 }
 
-/** Ignores the case of scheme and host, an empty path, and the fragment, which is never sent. */
+/** Ignores the case of scheme and host, a default port, an empty path, and the fragment, which is never sent. */
 function normalised(url: string): { readonly text: string; readonly host: string } {
   const parsed = URL.canParse(url) ? new URL(url) : null;
   if (parsed === null) return { text: url, host: url };
@@ -77,9 +77,9 @@ export interface EndpointObservation {
   readonly concurrency: number;
 }
 
-/** An endpoint may be paused after at least this many failures in a row, over a long time. */
+/** An endpoint may be paused after at least this many failures in a row, over `VIGIE_ENDPOINT_PAUSE_DAYS` days. */
 export const DEAD_FROM_FAILURES = 20;
-/** It may also be paused after this many 410 answers in a row, if the first and the last are an hour apart. */
+/** It may also be paused after this many 410 answers in a row, if the first and the last are at least an hour apart. */
 export const DEAD_FROM_GONE = 3;
 export const DEAD_GONE_SPAN_MS = 3_600_000;
 

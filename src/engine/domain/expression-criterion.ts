@@ -104,7 +104,7 @@ function listed(quoted: readonly string[], last: string): string {
   return [quoted.slice(0, -1).join(', '), quoted.at(-1)].filter(Boolean).join(` ${last} `);
 }
 
-/** Maximum number of words or sentences in an explanation. Five are enough to show what to change. */
+/** Maximum number of words or sentences in a part of an explanation. Five are enough to show what to change. */
 const WORDS_SHOWN_MAX = 5;
 
 function expressionsReason({ holds, expected, actual }: ExpressionsEvaluated, language: Language): string {
@@ -121,7 +121,7 @@ function expressionsReason({ holds, expected, actual }: ExpressionsEvaluated, la
     );
     return words.holds(sentences.map(words.quote));
   }
-  // Chooses the alternative with the fewest failing entries.
+  // Chooses the group with the fewest failing entries.
   const [nearest = []] = expected
     .map((group) => group.filter((entry) => !isHeld(entry)))
     .sort((a, b) => a.length - b.length);
@@ -169,7 +169,7 @@ function sentencesOf(
 export interface ReadText {
   readonly text: string;
   readonly folded: FoldedText;
-  /** Offset of a folded word in the text, by the word's number; approximate if punctuation folds to words. */
+  /** Offset in `text` of the piece (see `PIECES`) that contains a folded word, by the word's number. */
   readonly startOf: (word: number) => number;
 }
 

@@ -1,6 +1,6 @@
 /**
  * Features of a home that a search requires or excludes. A feature is present if a live advert names it. It is absent
- * if an advert denies it, or names other features but not this one. Otherwise it is unknown (decisions, section 3).
+ * if none names it, but one denies it or names another feature. Otherwise it is unknown (decisions, section 3).
  */
 
 import { type Considered, type Evaluated, keyed, member } from './criterion-kinds.ts';

@@ -102,7 +102,7 @@ function pooledRandomBytes(count: number): Buffer {
   return next;
 }
 
-/** The only place where text becomes a UUID unchecked. */
+/** Checks nothing: callers ensure that the text is a lower-case UUID. */
 function branded(text: string): Uuid {
   return text as Uuid;
 }

@@ -1,7 +1,7 @@
 /**
- * The stored summary of a property, for queries over many properties. It contains all facts that a search compares,
- * except texts, in a few hundred bytes of JSON. Its changes of price and surface show since when the property has
- * satisfied a search. `summaryOf` and `factsOf` convert between summaries and the facts used for matching.
+ * The stored summary of a property, for queries over many properties. It contains the facts that a search compares,
+ * except texts and market prices, in a few hundred bytes of JSON. Its changes of price and surface show since when the
+ * property has satisfied a search. `summaryOf` and `factsOf` convert between summaries and the facts used for matching.
  */
 
 import { isNowhere, NOWHERE_CODE, type Place } from './areas.ts';
@@ -84,10 +84,7 @@ export interface PropertyTexts {
 
 export const NO_TEXTS: PropertyTexts = { own: [], byAdvert: new Map() };
 
-/**
- * The facts for matching, compared with the given medians and points. Facts that an older summary lacks are
- * unknown.
- */
+/** The facts for matching, with the given medians and points. Facts that an older summary lacks are unknown. */
 export function factsOf(
   { facts, adverts }: PropertySummary,
   { median, markets, nearest = NO_COMBINATIONS }: Compared,
@@ -223,7 +220,7 @@ export function lookupKeys({ adverts }: PropertyState, place: Omit<Place, 'lon'>
   return [...keys];
 }
 
-/** A comparable form of a page's URL: without a fragment or trailing slash, with the host in lower case. */
+/** A comparable form of a page's URL: without a fragment or trailing slash, with scheme and host in lower case. */
 export function pageOf(url: string): string {
   const [address = ''] = url.split('#', 1);
   return address.replace(/^[a-z]+:\/\/[^/?]*/i, (origin) => origin.toLowerCase()).replace(/\/(?=\?|$)/, '');

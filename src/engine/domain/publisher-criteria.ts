@@ -1,6 +1,6 @@
 /**
  * Publishers that a search includes (decisions, section 3), named as in `publisher.name` or `contact.agency` of an
- * advert. Excluded ones remove their adverts before any criterion is evaluated (`site-category-criteria.ts`).
+ * advert. Adverts of excluded publishers are removed before any criterion is evaluated (`site-category-criteria.ts`).
  */
 
 import { LRUCache } from 'lru-cache';
@@ -16,12 +16,12 @@ export function publisherNameIn(stated: string | null | undefined): string | nul
   return stated && stated.length <= PUBLISHER_NAME_LENGTH_MAX ? stated : null;
 }
 
-/** Also as abbreviations, S.A.R.L., which fold to single letters. */
+/** Matches abbreviations, too: `S.A.R.L.` folds to single letters. */
 const LEGAL_FORM = '(?:s ?a ?r ?l|s ?a ?s|e ?u ?r ?l|s ?a)';
 const FIRST = new RegExp(`^${LEGAL_FORM} (?=.)`);
 const LAST = new RegExp(`(?<=.) ${LEGAL_FORM}$`);
 
-/** The beginning of the keys of all publishers whose name begins so. */
+/** The keys of all publishers whose names begin with `name` begin with the result. */
 export function publisherPrefix(name: string): string {
   return foldText(name).replace(FIRST, '');
 }

@@ -240,8 +240,8 @@ export function excessOf(before: StateSize | null, after: StateSize, bounds: Pro
 }
 
 /**
- * The reason why a property of this size has no room for another advert, as in `excessOf`. Null if there is room, or if
- * only the state can show it.
+ * The reason why a property of this size has no room for another advert, as in `excessOf`. Null if there may be room:
+ * `excessOf` then decides by the state.
  */
 export function excessOfAnother(before: StateSize, advert: StoredAdvert, bounds: PropertyBounds): string | null {
   return excessOf(before, { adverts: before.adverts + 1, bytes: before.bytes + advertBytes(advert) }, bounds);

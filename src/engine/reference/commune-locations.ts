@@ -1,7 +1,7 @@
 /**
  * Locates communes by their outlines or, within Paris, Lyon and Marseille, by the outlines of the arrondissements. Uses
- * centres where outlines do not decide: within communes that were separated after the outlines were drawn, and
- * overseas, where there are no outlines (decisions, section 5).
+ * centres where outlines do not decide: within communes that were separated after the outlines were drawn, and in
+ * overseas collectivities, which have no outlines (decisions, section 5).
  */
 
 import { distanceKm, isInPolygon, type Polygon } from '../domain/geo.ts';
@@ -87,7 +87,7 @@ export function locateCommunes(source: LocationSource) {
   return {
     /** The main centre comes first; empty if no centre is known. */
     centresOf,
-    /** The commune that contains the point; null for points abroad and at sea. */
+    /** The commune of the point, even at sea within `COAST_KM` of its coast; null abroad and farther out. */
     communeAt(at: Centre) {
       const insee = outlines.at(at.lat, at.lon);
       if (insee === null) return nearestCentre(apart.filter(mayHold(at)), at, CENTRE_RADIUS_KM);

@@ -63,7 +63,7 @@ function decodeLemma(form: string, code: string): string {
   return form.slice(0, form.length - Number.parseInt(code[0] as string, 36)) + code.slice(1);
 }
 
-/** The singular must have three letters, or four if the ending is also common in other words. */
+/** The singular must have at least three letters, or four if the ending is also common in other words. */
 const PLURALS = [/(?<=...)[sx]$/, /(?<=...[dljnrsxz])es$/, /(?<=....)en$/];
 
 function foreignLemmasOf(word: string): readonly string[] {

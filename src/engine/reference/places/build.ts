@@ -16,7 +16,7 @@ const BY_HAND = new URL('by-hand.tsv', import.meta.url);
 const FORMER_NAMES = new URL('former-names.tsv', import.meta.url);
 const RESULT = new URL('places.tsv.gz', import.meta.url);
 const ATTRIBUTION = '# La Poste, Base officielle des codes postaux (2022), Licence Ouverte 2.0; some centres by hand\n';
-/** Degrees are rounded to about ten metres. */
+/** Centres are rounded to this many decimals of a degree, about ten metres. */
 const DECIMALS = 4;
 const SIZE_MAX_BYTES = 400_000;
 
