@@ -1,6 +1,6 @@
 /**
  * Alternatives of a search (decisions, section 16): objects of criteria. The search's own criteria must hold and, if
- * there are any alternatives, those of at least one. `criteria.ts` evaluates them after all other criteria.
+ * there are any alternatives, those of at least one. `criteria.ts` evaluates alternatives last.
  */
 
 import { type Evaluated, member } from './criterion-kinds.ts';

@@ -108,9 +108,9 @@ function isStale(last: Crawl, message: IntakeMessage, origin: MessageOrigin): bo
 }
 
 /**
- * Whether the state already includes the message or a later one. If the message is from the same stream as the last
- * one, a sequence that is not higher shows a redelivery, whatever the message's time. Otherwise the crawler's clock
- * decides. If the times are equal, only a requeued message may be overtaken: its original sequence decides.
+ * Whether the state already includes the message or a later message. If the last message is from the same stream, a
+ * sequence that is not higher shows a redelivery, even if `crawledAt` is later. Otherwise the crawler's clock decides.
+ * If the times are equal, only a requeued message may be overtaken: its original sequence decides.
  */
 export function isOvertaken([lastAt, stream, sequence]: Crawl, crawledAt: string, origin: MessageOrigin): boolean {
   if (origin.stream === stream && origin.sequence <= sequence) return true;
@@ -318,8 +318,8 @@ export function differsApartFrom(
 }
 
 /**
- * Whether a stored value equals a decoded one, regardless of the order of members. A decoded value has every member. If
- * the stored value lacks a member, because an older version did not store it, the member counts as null or as empty.
+ * Whether a stored value equals a decoded value, regardless of the order of members. A decoded value has every member.
+ * If the stored value lacks a member, because an older version did not store it, the member counts as null or as empty.
  */
 function isSame(before: unknown, after: unknown): boolean {
   if (before === after) return true;

@@ -40,7 +40,7 @@ export interface ResolvedPlace {
   readonly city: City | null;
   /** Department of the commune or, without a commune, of the zip code. Null if the zip code spans departments. */
   readonly departmentCode: string | null;
-  /** Zip code for the document: the stated one if the commune has it, or else the commune's only one, or else null. */
+  /** For the document: the stated zip code if the commune has it, else the commune's only zip code, else null. */
   readonly zipcode: string | null;
   /**
    * INSEE codes by which a search can include this location: first the code of the commune or arrondissement, then that

@@ -177,7 +177,7 @@ export function removableCriteria(criteria: Criteria): readonly RemovableCriteri
 
 const UNSET = new Map(ASKED_CRITERIA.map(({ name, unset }) => [name, unset]));
 
-/** The criteria without the named one. All included areas are one criterion, and so are all excluded areas. */
+/** The criteria without the named criterion. All included areas are one criterion, and so are all excluded areas. */
 export function withoutCriterion(criteria: Criteria, name: RemovableCriterion): Criteria {
   return { ...criteria, ...(UNSET.get(name) as Partial<Criteria>) };
 }

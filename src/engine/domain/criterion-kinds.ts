@@ -1,7 +1,7 @@
 /**
- * Functions that make the rows of `criterion-table.ts`, one for each kind of criterion. A row defines which members of
- * a search set the criterion, which fact it compares, and how it is explained. Criteria of other kinds, such as areas
- * and expressions, have their own modules.
+ * Functions that make rows of `criterion-table.ts`, one for each kind of criterion that compares a single fact. A row
+ * defines which members of a search set the criterion, which fact it compares, and how it is explained. Criteria of
+ * other kinds, such as areas and expressions, have their own modules.
  */
 
 import { type InLanguages, type Language, rangeReason, type Unit } from './criterion-words.ts';
@@ -329,7 +329,7 @@ interface FlagStates {
   readonly requested: readonly [no: string, yes: string];
 }
 
-/** Requires true or false; null accepts both. */
+/** Requires true or false; null requires nothing. */
 export function flag<Name extends string, const S extends Source<boolean | null>>(
   name: Name,
   source: S,

@@ -60,7 +60,7 @@ function hexHash(text: string, digits: number): string {
   return createHash('sha256').update(text).digest('hex').slice(0, digits);
 }
 
-/** What one courier has observed of an endpoint since it last stored its observations. */
+/** The observations of an endpoint that a courier has made and not yet stored. */
 export interface EndpointObservation {
   readonly key: string;
   readonly url: string;
@@ -96,7 +96,7 @@ const NOTHING_OBSERVED = {
   goneAt: [],
 } as const;
 
-/** Adds one attempt, except an aborted one, which shows nothing about the endpoint. */
+/** Adds an attempt. Ignores an aborted attempt, which shows nothing about the endpoint. */
 export function observed(
   before: Observed | null,
   url: string,
@@ -126,7 +126,7 @@ export interface RememberedEndpoint extends Pick<EndpointObservation, 'key' | 'l
   readonly hasAnswered: boolean;
 }
 
-/** The causes of a pause. If there are several, the first one in this order is shown. */
+/** The causes of a pause. If there are several, the first cause in this order is shown. */
 export const PAUSE_CAUSES = ['operator', 'client', 'failures'] as const;
 export type PauseCause = (typeof PAUSE_CAUSES)[number];
 

@@ -21,7 +21,7 @@ export interface EventThreshold {
   /** Euros or m². */
   readonly amount?: number | undefined;
   readonly direction?: (typeof THRESHOLD_DIRECTIONS)[number] | undefined;
-  /** The value that a change is compared with: the previous one (`last`, the default) or the last notified (`told`). */
+  /** A change is compared with the previous value (`last`, the default) or with the last notified value (`told`). */
   readonly since?: (typeof THRESHOLD_BASES)[number] | undefined;
 }
 

@@ -147,7 +147,7 @@ const SENTENCE_END = /(?<=[.!?])(?=\s)|(?<=\p{Ll}{2}[.!?])(?=\p{Lu})|(?<=\n)/u;
 /** The sentence is searched for within this many characters around the words found. */
 const SOUGHT_LENGTH = 1_000;
 const WORD = /[\p{L}\p{M}\p{N}\p{Default_Ignorable_Code_Point}²]+/gu;
-/** Spaces and ASCII punctuation always separate words, whatever the characters next to them. */
+/** Spaces and ASCII punctuation always separate words, regardless of the characters next to them. */
 const PIECES = /[^\s!-/:-@[-`{-~]+/g;
 /** A longer sentence is cut to this many characters around the first word found. */
 const SENTENCE_LENGTH_MAX = 240;

@@ -10,7 +10,7 @@ interface FeatureRow {
   readonly label: InLanguages<string>;
   readonly words: InLanguages<readonly string[]>;
   readonly polirisColumns?: readonly number[];
-  /** Another feature that every home with this one has. */
+  /** Another feature that every home with this feature has. */
   readonly implies?: string;
 }
 

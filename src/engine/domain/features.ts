@@ -49,7 +49,7 @@ const IMPLIED = FEATURE_NAMES.flatMap((name) => {
   return implied === null ? [] : [{ feature: bitOf(name), implied: bitOf(implied) }];
 });
 
-/** A feature that every home with the named one also has; null if there is none. */
+/** Another feature that every home with the named feature has; null if there is none. */
 export function impliedFeature(name: FeatureName): FeatureName | null {
   const row = FEATURE_VOCABULARY[name];
   return 'implies' in row ? row.implies : null;

@@ -43,10 +43,10 @@ export interface ExpireMessage extends IntakeMessageBase {
 
 export type IntakeMessage = UpsertMessage | ExpireMessage;
 
-/** The message violates the contract, so retries are useless. */
+/** The message violates the contract, exceeds a limit or triggers a bug. Retries are useless. */
 export class RejectedMessageError extends Error {
   readonly code = 'REJECTED';
-  /** The first errors; empty if the bytes are not JSON. */
+  /** The first errors in members; empty if the message is rejected for another reason, such as invalid JSON. */
   readonly violations: readonly IntakeViolation[];
   /** The property's UUID if it could be decoded; otherwise null. */
   readonly propertyUuid: Uuid | null;
@@ -228,7 +228,7 @@ function isHalf(sent: SentPlace): boolean {
   return sent !== null && (sent.lat === null) !== (sent.lon === null);
 }
 
-/** A location whose coordinates are null is unknown, like an absent one. */
+/** A location whose coordinates are null is unknown, like an absent location. */
 function placeOf(sent: SentPlace): StatedProperty['locations'] {
   if (sent === null || sent.lat === null || sent.lon === null) return null;
   return { lat: sent.lat, lon: sent.lon };

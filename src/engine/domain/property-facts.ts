@@ -28,7 +28,7 @@ export const NOTHING_KNOWN_OF_ADVERT = {
   features: 0 as FeatureSet,
   deniedFeatures: 0 as FeatureSet,
   publisherType: unknownNumber,
-  /** `publisher.name` and, if it is another one, `contact.agency`, as written. */
+  /** `publisher.name` and, if it is another name, `contact.agency`, as written. */
   publisherName: unknownText,
   agency: unknownText,
   siteCategory: unknownText,

@@ -126,10 +126,10 @@ export function beforeLastChange(summary: PropertySummary): PropertySummary | nu
   };
 }
 
-/** Flags that are added later are stored after all other facts. */
+/** Flags that are added later are stored after all other members. */
 const { elevator, furnished, ...laterFlags } = eachFlag(() => 'value' as const);
 
-/** Read `Shape` before you add a member. Rarely known members come last. */
+/** Read `Shape` before you add a member. Rarely known members are last, because `pack` omits nulls at the end. */
 const SUMMARY = shapeOf<PropertySummary>({
   facts: shapeOf<PropertySummary['facts']>({
     transactionType: 'value',
@@ -185,13 +185,13 @@ export function readSummary(text: string): PropertySummary {
 
 /**
  * A key to find properties by advert, URL or location. It is a safe integer: the code of a place, or a hash, so that a
- * long URL takes no more space than a zip code. Hashes may collide, so readers also compare the values themselves.
+ * long URL takes no more space than a zip code. Hashes may collide, so readers also compare the values.
  */
 export type LookupKey = number;
 
 type LookupKind = 'advert' | 'url' | 'insee' | 'department' | 'zipcode';
 
-/** Codes of places are converted from base 36 instead of hashed, because a search may name all communes. */
+/** Codes of places are converted from base 36, which is faster than hashing: a search may name all communes. */
 const PLACES: readonly LookupKind[] = ['insee', 'department', 'zipcode'];
 const CODE = /^[0-9A-Z]{1,6}$/;
 const CODES = 36 ** 6;
@@ -226,7 +226,7 @@ export function pageOf(url: string): string {
   return address.replace(/^[a-z]+:\/\/[^/?]*/i, (origin) => origin.toLowerCase()).replace(/\/(?=\?|$)/, '');
 }
 
-/** Orders properties so that the first ones are an evenly spread sample, which is always the same. */
+/** Orders properties so that the first properties are an evenly spread sample, which is always the same. */
 export function sampleKeyOf(property: Uuid): number {
   return hashOf(`sample:${property}`)[0];
 }

@@ -8,10 +8,10 @@ import { type Considered, keyed, member, verdictReason } from './criterion-kinds
 import type { AdvertFacts } from './property-facts.ts';
 import { foldText } from './text.ts';
 
-/** Maximum length of a name, in UTF-16 units. A longer one in an advert counts as unknown. */
+/** Maximum length of a name, in UTF-16 units. A longer name in an advert counts as unknown. */
 export const PUBLISHER_NAME_LENGTH_MAX = 200;
 
-/** The name as matching compares it; null if it is unknown. */
+/** The stated name; null if it is unknown or too long. */
 export function publisherNameIn(stated: string | null | undefined): string | null {
   return stated && stated.length <= PUBLISHER_NAME_LENGTH_MAX ? stated : null;
 }

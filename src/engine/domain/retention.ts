@@ -19,7 +19,7 @@
  * | each such pair if the search compares with notified values | `match_notices` | with its match |
  * | each mark of a property | `search_marks` | with its property, or when its search is deleted |
  * | each deleted search | `searches` | `deliveries` days later, if no delivery is left |
- * | each unused endpoint | `endpoints` | `deliveries` days later, unless it is paused or has open or failed ones |
+ * | each unused, unpaused endpoint | `endpoints` | `deliveries` days later, if no open or failed delivery is left |
  * | each message that is rejected or causes a bug | `dead_letters` | when an operator purges it |
  * | each recovery | `recoveries` | `deliveries` days after its end |
  * | each request with an `Idempotency-Key` | `idempotency_keys` | a day later |

@@ -75,10 +75,10 @@ type Known<Name extends keyof AdvertContent> = NonNullable<AdvertContent[Name]>;
 
 const ENERGY = shapeOf<Known<'energy'>>({ category: 'value', value: 'value' });
 
-/** Flags that were added later are stored after all others. */
+/** Flags that are added later are stored after all other members. */
 const { elevator, furnished, ...laterFlags } = eachFlag(() => 'value' as const);
 
-/** Rarely known members come last. */
+/** Rarely known members are last, because `pack` omits nulls at the end. */
 const CONTENT = shapeOf<AdvertContent>({
   title: 'value',
   description: 'value',
@@ -195,7 +195,7 @@ function eventOf(advertUuid: Uuid, { kind, createdAt, field }: AdvertEvent): Adv
 
 /**
  * Maximum size of a property's state (decisions, section 8). Every change reads, writes and sends the whole state, so
- * an unlimited one would delay all other properties.
+ * an unlimited state would delay all other properties.
  */
 export interface PropertyBounds {
   readonly advertsMax: number;

@@ -85,7 +85,7 @@ export function locateCommunes(source: LocationSource) {
   }
 
   return {
-    /** The main centre comes first; empty if no centre is known. */
+    /** The centres of a commune, the main centre first; empty if no centre is known. */
     centresOf,
     /** The commune of the point, even at sea within `COAST_KM` of its coast; null abroad and farther out. */
     communeAt(at: Centre) {
@@ -96,7 +96,7 @@ export function locateCommunes(source: LocationSource) {
       if (arrondissement !== null) return communeOf(arrondissement);
       return nearestCentre(communesIn(insee), at, Infinity);
     },
-    /** All communes whose outline, or nearest centre if they have none, is within `radiusKm`, and some farther ones. */
+    /** All communes whose outline, or else nearest centre, is within `radiusKm`, and some farther communes. */
     communesAround(at: Centre, radiusKm: number) {
       const outlined = outlines.around(at.lat, at.lon, radiusKm).flatMap(communesIn);
       return [...outlined, ...apart.filter((commune) => distanceToCentre(commune, at) <= radiusKm)];

@@ -43,7 +43,7 @@ export class CommuneOutlines {
     this.#indexOf = new Map(outlines.insees.map((insee, index) => [insee, index]));
   }
 
-  /** The INSEE code of the outline that contains the point or, off the coast, of the nearest one within `COAST_KM`. */
+  /** The INSEE code of the outline that contains the point or, at sea, of the nearest outline within `COAST_KM`. */
   at(lat: number, lon: number): string | null {
     const point = this.#pointAt(lat, lon);
     const commune = this.#around(point, 0).find((one) => this.#holds(one, point)) ?? this.#nearestCoast(point);

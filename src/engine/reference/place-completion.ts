@@ -122,7 +122,7 @@ class PlaceIndex {
   }
 
   #findWords(words: readonly string[]): number[] {
-    // The longest word has the fewest places, so the other words are checked only for these.
+    // The longest word usually has the fewest places, so the other words are checked only for these places.
     const [first, ...others] = [...new Set(words)].sort((a, b) => b.length - a.length).map(beginningsOf);
     if (first === undefined) return [];
     this.#isMet.fill(0);
@@ -187,7 +187,7 @@ function beginningsOf(word: string): readonly string[] {
 
 const TYPES: readonly PlaceType[] = ['zipcode', 'city', 'department'];
 
-/** Own names precede others, then larger places precede smaller ones. The city of Paris precedes the department. */
+/** Own names precede others, then larger places precede smaller places. The city of Paris precedes the department. */
 function compareRank({ kind, place: a }: WordedPlace, { kind: otherKind, place: b }: WordedPlace): number {
   const byName = Number(kind !== 'own') - Number(otherKind !== 'own');
   return (

@@ -157,7 +157,7 @@ function transformOf(source: Source): NonNullable<Source['transform']> {
 
 interface Edge {
   readonly arc: number;
-  /** The position of the edge in the arc, whatever the direction of the ring. */
+  /** The position of the edge in the arc, regardless of the ring's direction. */
   readonly at: number;
   readonly km: number;
   isBorder: boolean;
