@@ -1,5 +1,5 @@
 /**
- * Tests a property against the criteria of a search (decisions, section 3). The index must give the same results.
+ * Tests a property against the criteria of a search (decisions, section 3). The index (matching/) has the same results.
  * `evaluate` reports every criterion that is set; `satisfies` is true if all of them hold.
  */
 

@@ -136,10 +136,10 @@ const EVALUATED = [
         requested: ['Non meublé', 'Meublé'],
       },
       en: {
-        yes: 'It is furnished',
-        no: 'It is unfurnished',
+        yes: 'The property is furnished',
+        no: 'The property is unfurnished',
         asRequested: ', as requested',
-        unknown: 'It is not known whether it is furnished',
+        unknown: 'It is not known whether the property is furnished',
         requested: ['Unfurnished', 'Furnished'],
       },
     },
@@ -182,11 +182,11 @@ const EVALUATED = [
     answered: 'On the last floor.',
     words: {
       fr: ['Le bien est au dernier étage.', "Le bien n'est pas au dernier étage."],
-      en: ['It is on the last floor.', 'It is not on the last floor.'],
+      en: ['The property is on the last floor.', 'The property is not on the last floor.'],
     },
     unknown: {
       fr: 'On ne sait pas si le bien est au dernier étage.',
-      en: 'It is not known whether it is on the last floor.',
+      en: 'It is not known whether the property is on the last floor.',
     },
   }),
   flag('elevator', ofProperty('elevator'), {
