@@ -16,11 +16,11 @@
  * | each change that was notified | `snapshots` | with the last delivery or feed item of that change |
  * | each property ever seen | `properties` | `expired` days after its last advert expired |
  * | each (search, property) pair that was notified | `matches` | with its property or search; no pair has two matches |
- * | each such pair if the search compares with notified values | `match_notices` | with its match |
+ * | each such pair, if the search compares notified values or follows matches | `match_notices` | with its match |
  * | each mark of a property | `search_marks` | with its property, or when its search is deleted |
  * | each deleted search | `searches` | `deliveries` days later, if no delivery is left |
  * | each unused, unpaused endpoint | `endpoints` | `deliveries` days later, if no open or failed delivery is left |
- * | each message that is rejected or causes a bug | `dead_letters` | when an operator purges it |
+ * | each message that is rejected or causes a bug | `dead_letters` | when an operator requeues or purges it |
  * | each recovery | `recoveries` | `deliveries` days after its end |
  * | each request with an `Idempotency-Key` | `idempotency_keys` | a day later |
  * | each professional publisher or agency | `publishers` | 90 days after its last advert |
