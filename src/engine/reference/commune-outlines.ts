@@ -1,7 +1,7 @@
 /**
  * Finds the commune of a point, and distances to other communes, by their outlines. Boxes are in a packed R-tree, and
- * corners in typed arrays (8 MB). Distances are measured on a plane that touches the sphere at the point. Within five
- * kilometres they are exact to a few metres.
+ * corners in typed arrays (5 MB). Distances are measured on a plane that touches the sphere at the point. Within five
+ * kilometres they are exact to a metre.
  */
 
 import { readFile } from 'node:fs/promises';
