@@ -8,15 +8,15 @@ import { readFileSync } from 'node:fs';
 import { brotliDecompressSync } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
 
-/** Number of first letters by which a line is found. Few forms share a line. */
+/** Number of first letters by which a line is found. On average, ten forms share a line. */
 export const BEGINNING_LENGTH = 5;
 
 /** The lines written by `build.ts`, by the beginning of their forms. */
 let french: ReadonlyMap<string, string> | null = null;
 
 /**
- * Reads the table, which blocks the event loop for a tenth of a second. Call this before the process answers requests;
- * otherwise the first look-up reads the table.
+ * Reads the table, which blocks the event loop for up to a tenth of a second. Call this before the process answers
+ * requests; otherwise the first look-up reads the table.
  */
 export function readFrenchForms(): ReadonlyMap<string, string> {
   if (french !== null) return french;
