@@ -1,4 +1,4 @@
-/** The active couriers. Every claim has the number of its courier. The few rows are served by the primary key. */
+/** The table of couriers. Every claim has the number of its courier. The few rows are read by key or as a whole. */
 
 import { randomUuid } from '../domain/ids.ts';
 import { passed } from './claim-fence.ts';

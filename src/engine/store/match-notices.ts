@@ -1,4 +1,4 @@
-/** The last notified values of matches (decisions, section 16). Only the recorder reads and writes them. */
+/** The last notified values of matches (decisions, section 16). Only the recorder writes them. */
 
 import { THRESHOLD_FIELDS, type ThresholdField } from '../domain/event-thresholds.ts';
 import type { Uuid } from '../domain/ids.ts';

@@ -149,14 +149,14 @@ export async function correctMatchTotals(database: Queryable, { adverts, matched
 /** PostgreSQL's SQLSTATE for a lock that is not available (`nowait`). */
 const LOCK_NOT_AVAILABLE = '55P03';
 
-/** Another process holds the lock. */
+/** Another transaction holds the lock. */
 class LockTakenError extends Error {
   readonly code = LOCK_NOT_AVAILABLE;
 }
 
 const FIRST_PAUSE_MS = 5;
 const PAUSE_MAX_MS = 100;
-/** The pauses between the tries take six seconds together. A writer usually holds the lock for milliseconds. */
+/** The pauses between the tries take about six seconds together. A writer usually holds the lock for milliseconds. */
 const TRIES_MAX = 60;
 
 const lastOf = new Map<Uuid, Promise<unknown>>();
