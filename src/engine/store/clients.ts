@@ -78,7 +78,7 @@ export async function createClient(database: Queryable, { name, ...settings }: N
     [randomUuid(), name, ...SETTINGS.map((setting) => settings[setting] ?? null)],
   );
   const [created] = rows;
-  if (created === undefined) throw new ClientNameTakenError(`a client named ${JSON.stringify(name)} already exists`);
+  if (created === undefined) throw new ClientNameTakenError(`Client ${JSON.stringify(name)} exists. Use another name.`);
   return created;
 }
 
@@ -188,7 +188,7 @@ export function apiKeyVerifier(database: Queryable, nowMs?: () => number) {
   return {
     // The cache has hashes as keys, so that no usable API key stays in memory.
     verify: (key: string) => (KEY_PATTERN.test(key) ? read(hash('sha256', key, 'base64')) : null),
-    /** To be called after a key was revoked or a client's limits changed. */
+    /** Call this after a key was revoked or a client was changed or deleted. */
     forget,
   };
 }

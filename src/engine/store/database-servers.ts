@@ -102,7 +102,8 @@ function readUrl(databaseUrl: string): { readonly urls: readonly string[]; reado
   if (authority === '') for (const name of ['host', 'port']) parameters.delete(name);
   const tail = parameters.size === 0 ? path : `${path}?${parameters.toString()}`;
   const urls = servers.map((server) => `${start}${user}${server.replace(/:$/, '')}${tail}`);
-  if (!urls.every((url) => URL.canParse(url))) throw new DatabaseUrlError('DATABASE_URL has an invalid host or port.');
+  if (!urls.every((url) => URL.canParse(url)))
+    throw new DatabaseUrlError('DATABASE_URL has an invalid host or port. Name each server as host:port.');
   return { urls, isChoice };
 }
 
@@ -236,6 +237,7 @@ export class DatabaseUnreachableError extends Error {
 
 /** What the operator can do, by SQLSTATE (PostgreSQL, Appendix A). */
 const REMEDIES: Readonly<Record<string, string>> = {
+  [READ_ONLY]: 'Promote a standby, or name the primary in DATABASE_URL.',
   '28P01': 'Correct the user and password in DATABASE_URL.',
   '28000': 'Allow the user in pg_hba.conf, or correct DATABASE_URL.',
   '3D000': 'Create the database, or correct DATABASE_URL.',

@@ -231,6 +231,5 @@ function sendAll(client: pg.PoolClient, statements: readonly Statement[]): reado
 
 /** PostgreSQL answers the commit of a failed transaction with `ROLLBACK` instead of an error. */
 function assertCommitted({ command }: pg.QueryResult): void {
-  if (command !== 'COMMIT')
-    throw new Error('the transaction was rolled back: a statement before its commit has failed');
+  if (command !== 'COMMIT') throw new Error('the transaction was rolled back: an earlier statement has failed');
 }
