@@ -18,7 +18,7 @@ export function memberArrays<T>(rows: readonly T[], ...names: readonly ElementKe
 /** JSON text cannot contain this character (RFC 8259, section 7). */
 const RECORD_SEPARATOR = '\x1e';
 
-/** Joins texts without this character, for example JSON, into one text parameter, which `jsonTexts` splits. */
+/** Joins texts without `RECORD_SEPARATOR`, for example JSON, into one parameter, which `jsonTexts` splits. */
 export function joinedJson(texts: readonly string[]): string {
   return texts.join(RECORD_SEPARATOR);
 }

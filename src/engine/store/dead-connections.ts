@@ -12,7 +12,7 @@ import pg from 'pg';
 import { startTask, type Task } from '../actor/task.ts';
 import { createSession, type DatabaseServers } from './database-servers.ts';
 
-/** A client that is monitored from its creation to its end. */
+/** A client that is monitored while its socket is connected. */
 interface WatchedClient {
   readonly client: pg.Client;
   readonly socket: Socket;

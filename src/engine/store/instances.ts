@@ -15,7 +15,7 @@ export interface StageFigures {
 
 export interface IndexFigures {
   readonly searches: number;
-  /** The last requested rebuild that is complete (see table `controls`). */
+  /** Number of the last requested rebuild that is complete (see table `controls`). */
   readonly generation: number;
   /** ISO 8601. */
   readonly builtAt: string;
@@ -42,7 +42,7 @@ export type SeenInstance = Instance & { readonly seenAt: Date };
 const GONE_AFTER_SECONDS = 10;
 const FORGOTTEN_AFTER_SECONDS = 3_600;
 
-/** Stores a heartbeat. Resolves with the migration that a version must know (schema.ts). Served by the primary key. */
+/** Stores a heartbeat. Resolves with the number of the migration that versions must know. Served by the primary key. */
 export async function showInstance(database: Queryable, instance: Instance): Promise<number> {
   const { rows } = await database.query<{ compatibleFrom: number }>({
     name: 'show-instance',

@@ -92,7 +92,7 @@ export function updateMatches(matches: readonly Match[]): readonly Statement[] {
   ];
 }
 
-/** Records the start of matches that had not begun. Must run after `updateMatches`. Served by the primary key. */
+/** Records the start of matches. `updateMatches` updates the other columns. Served by the primary key. */
 export function beginMatches(matches: readonly Match[]): readonly Statement[] {
   if (matches.length === 0) return [];
   return [

@@ -20,7 +20,7 @@ export async function readAnySearch(database: Queryable, id: Uuid): Promise<Admi
   return row === undefined ? null : { ...row, members: membersOfStored(row.members) };
 }
 
-/** An index-only scan of searches_client. */
+/** Counts all clients' searches, by an index-only scan of searches_client. */
 export async function countSearches(database: Queryable): Promise<number> {
   const { rows } = await database.query<{ count: number }>(
     'select count(*)::integer as count from searches where deleted_at is null',

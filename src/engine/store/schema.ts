@@ -24,7 +24,7 @@ export interface SchemaState {
 }
 
 export interface UpgradeOptions {
-  /** Called once, with PostgreSQL's error, if a migration must wait for other sessions. */
+  /** Called with PostgreSQL's error if the first missing migration must wait for other sessions. */
   readonly onWaiting?: (reason: string) => void;
 }
 

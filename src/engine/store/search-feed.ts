@@ -13,7 +13,7 @@ export interface SearchChange {
   readonly number: SearchNumber;
   /** Null if the search was deleted. */
   readonly members: SearchMembers | null;
-  /** True if the search has notifications. */
+  /** True if notifications are enabled. */
   readonly isNotifying: boolean;
 }
 

@@ -1,6 +1,6 @@
 /**
  * The totals of each client's searches, and the check of limits. Triggers update the totals in the transaction that
- * writes a search. So the totals are always exact, and no query counts searches.
+ * writes a search. So the check counts no searches, and only the matches are estimates.
  */
 
 import { pause } from '../actor/waiting.ts';
@@ -162,8 +162,8 @@ const TRIES_MAX = 60;
 const lastOf = new Map<Uuid, Promise<unknown>>();
 
 /**
- * Runs `work` after all earlier writers of the client in this process. If another process has the lock, `work` throws
- * `LockTakenError` before it writes anything, and is retried. Throws the last error.
+ * Runs `work` after all earlier writers of the client in this process. If another transaction has the lock, `work`
+ * throws `LockTakenError` before it writes anything, and is retried. Throws the last error.
  */
 export async function withWriteLock<T>(clientId: Uuid, work: () => Promise<T>): Promise<T> {
   const before = lastOf.get(clientId);

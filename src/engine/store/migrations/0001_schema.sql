@@ -174,8 +174,8 @@ create index searches_silenced on searches (silenced_at) where silenced_at is no
 -- Rows that retention removes.
 create index searches_deleted on searches (deleted_at) where deleted_at is not null;
 
--- Totals of each client's searches. Triggers maintain them, so that no query counts searches. A client's total is
--- divided among several rows, because writers of the same row wait for one another's commits.
+-- Totals of each client's searches. Triggers maintain them, so that the check of limits counts no searches. A client's
+-- total is divided among several rows, because writers of the same row wait for one another's commits.
 create table search_totals (
   client_id uuid not null references clients,
   shard smallint not null,
