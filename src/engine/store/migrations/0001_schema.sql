@@ -328,7 +328,7 @@ create table property_summaries (
   keys bigint[] not null,
   -- Longitude and latitude, degrees.
   location point,
-  -- A hash of the UUID. The first ten thousand properties in this order are a fair sample.
+  -- A hash of the UUID. The first ten thousand properties in this order are a random sample.
   sample_key integer not null,
   is_live boolean not null,
   -- The facts that most searches compare, so that PostgreSQL can exclude properties that fail. It also computes the
@@ -473,7 +473,7 @@ create table deliveries (
   endpoint text not null,
   endpoint_key text not null,
   head text not null,
-  -- `traceparent` of the advert's message (W3C Trace Context), a space, and its `tracestate`.
+  -- `traceparent` of the advert's message (W3C Trace Context) and, if it has one, a space and its `tracestate`.
   traceparent text,
   -- The last recovery that resent or skipped it; no recovery processes a delivery twice.
   recovery_id uuid
@@ -760,9 +760,9 @@ select sha256(convert_to(gen_random_uuid()::text || gen_random_uuid()::text, 'UT
 
 -- Endpoints.
 
--- The observed state of endpoints. Couriers write it once a second; clients, operators and starting couriers read it.
--- Each client has its own endpoints: a key consists of the URL, the client and the host (domain/endpoint.ts). A row
--- with the part of the URL alone is a pause for all clients.
+-- The observed state of endpoints, which couriers write once a second, and their pauses. Each client has its own
+-- endpoints: a key consists of digits for the URL, the client and the host (domain/endpoint.ts). A row with the digits
+-- of the URL alone is a pause for all clients.
 create table endpoints (
   key text primary key,
   url text not null,
