@@ -106,7 +106,7 @@ export interface RetryBudget {
   pause(durationMs: number): Promise<void>;
 }
 
-/** Unlimited until `stopping` is aborted; then the work is attempted once more, immediately. */
+/** Unlimited until `stopping` is aborted. A pause then ends, and the work is attempted once more. */
 export function retryUntilAborted(stopping: AbortSignal): RetryBudget {
   return {
     get isOver() {
@@ -166,7 +166,7 @@ export interface Bisected<T, R> {
 
 /**
  * Like `retryUntilDone`, for many items. If `work` fails because of a bug, each half of the items is processed
- * separately, without further retries.
+ * separately. Then only transient errors are still retried.
  */
 export async function retryBisecting<T, R>(
   items: readonly T[],

@@ -1,6 +1,6 @@
 /**
- * Ways to wait that the modules share: for a time, for a signal, for other work of the event loop, and for work with a
- * time limit.
+ * Ways to wait that the modules share: for a time, for a signal, for other work of the event loop, for work with a time
+ * limit, and for a turn among concurrent work.
  */
 
 /** Resolves after `durationMs`, or as soon as `stopping` is aborted. Never rejects. */
@@ -115,7 +115,7 @@ export class Signal {
     for (const wake of this.#waiting) wake();
   }
 
-  /** Resolves at the next notification or after `timeoutMs`. The wait keeps the process alive if `keepsProcess`. */
+  /** Resolves at the next notification or after `timeoutMs`. Its timer keeps the process alive if `keepsProcess`. */
   wait(timeoutMs = Number.POSITIVE_INFINITY, keepsProcess = true): Promise<void> {
     if (timeoutMs <= 0) return Promise.resolve();
     return new Promise((resolve) => {
