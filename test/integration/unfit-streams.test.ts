@@ -189,7 +189,7 @@ test('a daemon whose consumer filters adverts out is not ready, and reports why'
   const daemon = await startHere(t, servers);
   const ready = await fetch(`${daemon.operationsUrl}/readyz`);
   assert.equal(ready.status, 503);
-  const sentence = 'Consumer intake of ADVERTS: it filters adverts.none, so all others are ignored.';
+  const sentence = 'Consumer intake of ADVERTS: it filters adverts.none, so it skips other adverts.';
   assert.ok((await ready.text()).includes(sentence));
   const metrics = await (await fetch(`${daemon.operationsUrl}/metrics`)).text();
   assert.match(metrics, /^vigie_stream_differences\{kind="fault"\} 1$/m);

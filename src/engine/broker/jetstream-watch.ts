@@ -23,7 +23,7 @@ export interface JetStreamWatchOptions {
 const SILENT_MS = 10_000;
 const CHECK_EVERY_MS = 1_000;
 const ANSWER_MAX_MS = 2_000;
-/** Two checks are at most this far apart, unless the process was suspended between them. */
+/** Two checks are at most this far apart, unless the process was suspended or disconnected between them. */
 const CHECKS_APART_MAX_MS = CHECK_EVERY_MS + ANSWER_MAX_MS;
 /** The followers in a replication group answer their leader every second. */
 const UNHEARD_MS = 3_000;
@@ -117,7 +117,7 @@ function createRounds({ connection, addresses }: Broker) {
 
 /**
  * Milliseconds since the leader of `ADVERTS` heard from a majority: a leader that is cut off still leads in its own
- * view for up to twenty seconds. 0 if the stream is missing; null if JetStream is silent or has no leader.
+ * view for up to twenty seconds. 0 for a single server or a missing stream; null if no leader answers.
  */
 async function readUnheardMs({ manager }: Broker): Promise<number | null> {
   try {

@@ -1,9 +1,9 @@
 /**
- * Pulls from a durable consumer with back-pressure. The next batch is requested only when the receiver has accepted the
- * previous one, so at most two batches are in transit. The client's own `consume` requests more as soon as messages
- * arrive, so its queue is unlimited. Its `fetch` stops receiving soon after a request expires: messages that a busy
- * process reads later are redelivered only after `ack_wait`. So this module makes the requests itself (JetStream API,
- * `CONSUMER.MSG.NEXT`). One inbox receives the answers until the pull pauses or stops.
+ * Pulls from a durable consumer with back-pressure. The next batch is requested only when the receiver has accepted a
+ * batch, or the last request is old, so at most two batches are in transit. The client's own `consume` requests more as
+ * soon as messages arrive, so its queue is unlimited. Its `fetch` stops receiving soon after a request expires:
+ * messages that a busy process reads later are redelivered only after `ack_wait`. So this module makes the requests
+ * itself (JetStream API, `CONSUMER.MSG.NEXT`). One inbox receives the answers until the pull pauses or stops.
  */
 
 import { createInbox, type Msg, millis, nanos } from 'nats';
@@ -30,8 +30,8 @@ export interface PulledMessage {
   readonly storedAtMs: number;
   readonly isFirstDelivery: boolean;
   /**
-   * Resolves when the server has recorded the disposition or cannot be reached. In the latter case the message is
-   * redelivered, and the database shows what was done. Does nothing if the consumer has been deleted.
+   * An answered acknowledgement resolves when the server has recorded it or cannot be reached; any other disposition,
+   * when it is sent. If it is lost, the message is redelivered. Does nothing if the consumer has been deleted.
    */
   settle(disposition: Disposition): Promise<void>;
 }
@@ -46,7 +46,7 @@ export interface PullOptions {
   readonly sliceMax?: number;
   /** Must resolve when there is room for the next message. */
   readonly onMessage: (message: PulledMessage) => Promise<void>;
-  /** Called if pulling or settling fails. Pulling is retried; an unsettled message is redelivered. */
+  /** Called if pulling, `ensure` or settling fails. Pulling is retried; an unsettled message is redelivered. */
   readonly onTransientError: (what: string, error: Error) => void;
   /** Creates the stream and consumer again if they were deleted. */
   readonly ensure: () => Promise<void>;
@@ -147,7 +147,7 @@ export function startPull(broker: Broker, options: PullOptions) {
   };
 }
 
-/** Returns `before` if the consumer is unchanged, otherwise a new source. */
+/** Returns `before` if the consumer is unchanged. Otherwise marks `before` as lost, and returns a new source. */
 async function recognised({ manager }: Broker, { stream, consumer }: PullOptions, before: Source): Promise<Source> {
   const { created: createdAt, config } = await manager.consumers.info(stream, consumer);
   before.isLost = before.createdAt !== null && before.createdAt !== createdAt;
@@ -157,7 +157,7 @@ async function recognised({ manager }: Broker, { stream, consumer }: PullOptions
 
 /**
  * Hands over up to `batchMax` messages, whichever request they answer. Returns early when `request`, the newest one, is
- * old or has ended. Throws if the consumer does not exist.
+ * old or has ended, or the pull must pause or stop. Throws if the consumer does not exist.
  */
 async function fetchBatch(
   inbox: PullInbox,
@@ -208,7 +208,7 @@ export function requestBatch(
   return { replySubject, madeAt: performance.now() };
 }
 
-/** Leaves room for a message of the largest size: with a smaller limit the server would end every request at once. */
+/** Leaves room for a message of the largest size: with a smaller limit, the server would never deliver that message. */
 function boundOf({ info }: Broker['connection'], bytesMax: number | undefined): { readonly max_bytes?: number } {
   if (bytesMax === undefined) return {};
   return { max_bytes: Math.max(bytesMax, LARGEST_FACTOR * (info?.max_payload ?? 0)) };

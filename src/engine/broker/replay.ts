@@ -1,7 +1,7 @@
 /**
  * Reads every message of a stream in order, even messages that the consumer has already delivered. JetStream redelivers
  * messages that a crashed or replaced reader left unacknowledged, or that were lost in transit, only after `ack_wait`.
- * By then newer messages of the same property may be recorded, and the redelivered ones count as stale. So this module
+ * By then newer messages of the same property may be recorded, and redelivered messages count as stale. So this module
  * reads such messages from the stream first. When they are redelivered, the recorder recognises and settles them.
  */
 
@@ -28,7 +28,7 @@ export interface InOrderOptions {
 const BATCH_MAX = 64;
 /** If no answer arrives within this time, the read counts as interrupted. */
 const ANSWER_MAX_MS = 5_000;
-/** If a stream ends before its consumer's position, it may be catching up for this long; then messages are lost. */
+/** A stream that ends before its consumer's position may catch up for this long. Then the messages count as lost. */
 const CATCH_UP_MAX_MS = 15_000;
 /** The server deletes the temporary consumer if its process makes no request for this long. */
 const FORGOTTEN_AFTER_MS = 30_000;
@@ -110,7 +110,7 @@ async function assertGone(
   if (!isGone) throw new Error(`the NATS server that was read lacks messages of ${stream} up to ${last}`);
 }
 
-/** Reads the messages from `first` to `last` that the connected server has; does not wait for others. */
+/** Reads the messages from `first` to `last` that the consumer's server has. Does not wait for missing messages. */
 async function* storedMessages(
   broker: Broker,
   { stream, consumer, onTransientError }: InOrderOptions,
