@@ -68,7 +68,7 @@ export function createConnector(options: ConnectorOptions, client = ''): buildCo
   };
 }
 
-/** undici calls this function for names only. The connector itself checks literal addresses. */
+/** Node.js calls this function for names only. The connector itself checks literal addresses. */
 function guardedLookup(
   resolveName: (name: string) => ReturnType<ResolveName>,
   isAllowed: (address: string) => boolean,

@@ -4,15 +4,15 @@
  * - retries and recoveries use at most three quarters of the slots, so that an outage leaves slots for new deliveries;
  * - endpoints known to be slow start no attempt while slow endpoints use a quarter of the slots;
  * - slow and unknown endpoints start no attempt while they use half of the slots together;
- * - a client uses at most seven times the free slots, and may try one slow or unknown endpoint beyond these limits;
+ * - a client without an attempt at such an endpoint may start one while all of them use less than 15/16 of the slots;
+ * - a client uses at most seven times the free slots;
  * - an endpoint that has never answered 200 gets two attempts a second.
  *
  * The memory for waiting entries is shared in the same way. A client uses at most seven times the free memory, and the
- * endpoints of a host that has never answered share the capacity of one endpoint. The dead URLs of a client therefore
- * do not displace the entries of another. The limit of unrecorded outcomes is shared too: a client whose endpoints fail
- * faster than PostgreSQL records failures delays only itself.
- *
- * The state is pure: it has no timers, and the time is an argument.
+ * endpoints of a host that has never answered share the capacity of one endpoint, but each may store one entry. The
+ * dead URLs of a client therefore do not displace the entries of another. The limit of unrecorded outcomes is shared
+ * too: a client whose endpoints fail faster than PostgreSQL records failures delays only itself. The state is pure: it
+ * has no timers, and the time is an argument.
  */
 
 import { LRUCache } from 'lru-cache';
@@ -294,7 +294,7 @@ export class FairScheduler<T> {
 
   /**
    * Lowers the limit of a client whose DNS lookups are refused, because each further turn would be claimed and given
-   * back. While this does not help, the limit is halved again: other clients may fill the lookups.
+   * back. While this does not help, the limit is halved again: other clients may use the lookups.
    */
   noteCrowded({ queue: { client } }: Turn<T>, now: number): void {
     const crowd = this.#crowds.get(client);
