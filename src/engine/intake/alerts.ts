@@ -167,7 +167,7 @@ function byProperty(
   return pairs;
 }
 
-/** The requested searches that the property begins to satisfy, and those that are notified of an event. */
+/** The requested searches that the property begins to satisfy or, if there are events, satisfied before the change. */
 function searchesTouchedBy(
   { before, after, events }: EvaluatedChange,
   isRequested: (number: SearchNumber) => boolean,

@@ -59,7 +59,7 @@ export class BatchPipeline<Item, Recorded extends { readonly rest: Rest<Item> }>
     this.#work = work;
   }
 
-  /** Resolves with the deferred items once the batch is evaluated or, if it is recorded alone, written. */
+  /** Resolves with the items to receive again, once the batch is evaluated or, if it is recorded alone, written. */
   async receive(items: readonly Item[]): Promise<readonly Item[]> {
     while (this.#waitingApart.length >= WAITING_APART_MAX && isOpen(this.#apart)) await this.#apart.ended;
     const isDoubtful = items.some((item) => this.#doubtful.has(this.#work.keyOf(item)));
@@ -161,7 +161,7 @@ export class BatchPipeline<Item, Recorded extends { readonly rest: Rest<Item> }>
     return true;
   }
 
-  /** Separates the items whose key is being recorded apart or waits for this. */
+  /** Separates the items whose key is being recorded apart or waits to be recorded apart. */
   #divide(items: readonly Item[]): readonly [apart: readonly Item[], others: readonly Item[]] {
     const keys = new Set([...(this.#apart?.keys ?? []), ...this.#waitingApart.map(this.#work.keyOf)]);
     const isApart = (item: Item): boolean => keys.has(this.#work.keyOf(item));
@@ -184,7 +184,7 @@ export class BatchPipeline<Item, Recorded extends { readonly rest: Rest<Item> }>
     }
   }
 
-  /** The items of failed batches, then those that wait to be recorded apart, because these may have the same keys. */
+  /** Takes the items of failed batches, then those that wait to be recorded apart: their keys may be the same. */
   #takeFailed(): readonly Item[] {
     const failed = [...this.#writing, this.#apart].filter(
       (each) => each?.hasFailed === true,

@@ -60,7 +60,7 @@ export interface EvaluatedBatch {
   readonly rejected: ReadonlyMap<number, string>;
   /** Positions of messages that are deferred to the next batch. */
   readonly deferred: readonly number[];
-  /** Positions of messages that need a state that was not read. */
+  /** Positions of messages that need a state that was not read, and of later messages of their properties. */
   readonly stateless: readonly number[];
   /** Sequences of messages that were acknowledged before and nevertheless change the state. */
   readonly news: readonly number[];
@@ -76,7 +76,7 @@ export interface EvaluationDependencies {
   readonly bounds: RecordBounds;
 }
 
-/** Number of changes to evaluate before timers and sockets are served. */
+/** Number of messages to evaluate before timers and sockets are served. */
 const CHANGES_PER_SLICE = 16;
 /** A larger property counts towards the byte limit of a transaction. */
 const LIGHT_BYTES = 64 * 1_024;
@@ -164,7 +164,7 @@ class Evaluation implements EvaluatedBatch {
     this.#dependencies = dependencies;
   }
 
-  /** Returns the approximate number of bytes that were read. */
+  /** Returns the approximate size of the state that was evaluated, in bytes; 0 if there was none. */
   apply(position: number, entry: IntakeEntry): number {
     const uuid = entry.message.propertyUuid;
     const locked = this.#known.get(uuid);

@@ -65,7 +65,7 @@ export async function readNotifiedBefore(
   return { notices, formerValues, criteria };
 }
 
-/** For each property with a price or surface event, the earliest event that a search compares with. */
+/** For each property with a price or surface event, the lowest event id after which a search compares values. */
 function comparedSince(
   changes: readonly EvaluatedChange[],
   comparing: ReadonlyMap<SearchNumber, number>,

@@ -1,8 +1,8 @@
 /**
  * Determines where a term starts in the stream of adverts, and stores how far it has come. The rows decide
  * (store/intake-position.ts): if this database was restored from a copy, messages that JetStream has acknowledged and
- * the database lacks are taken in again. The position is stored once a second, after the messages. Each term therefore
- * repeats the last second of the previous one; adverts' states recognise these messages by their position.
+ * the database lacks are taken in again. The position is stored once a second, after the messages, and at an orderly
+ * end. After any other end, the next term repeats the last second; adverts' states recognise its messages by position.
  */
 
 import { startTask } from '../actor/task.ts';
@@ -119,7 +119,7 @@ const RETRY_EVERY_MS = 500;
 
 /**
  * Reads the position. A server that has just become the leader of a replicated stream may not have applied all messages
- * that the previous leader had committed. A stream that seems shorter than what is known is therefore read again.
+ * that the previous leader had committed. A stream that lacks known messages is therefore read again.
  */
 async function readAppliedPosition(broker: Broker, stored: StoredPosition): Promise<ConsumerPosition> {
   for (let waitedMs = 0; ; waitedMs += RETRY_EVERY_MS) {
@@ -256,8 +256,8 @@ export function startPositionMarks(
 }
 
 /**
- * Detects that the database has lost recorded messages. Only then does a message that was acknowledged before change
- * it.
+ * Detects that the database has lost recorded messages: a message that was acknowledged before, but not rejected,
+ * changes the database.
  */
 export function createRestoreDetector(
   term: Term,

@@ -27,14 +27,14 @@ export function createStreamClock(
   let newestMs = storedUpToMs;
   const allowedMs = ({ sequence }: PulledMessage): number => (sequence <= clockBehind.upTo ? clockBehind.ms : 0);
   return {
-    /** The latest time of storage of a message, in milliseconds since the epoch. Call it in stream order. */
+    /** The latest possible storage time of the message, in milliseconds since the epoch. Call it in stream order. */
     latestOf(message: PulledMessage) {
       const { storedAtMs } = message;
       // Limited by the current time, because the clock may also have been ahead.
       newestMs = Math.min(Math.max(newestMs, storedAtMs), Date.now());
       return storedAtMs + allowedMs(message);
     },
-    /** Whether the clock was further behind than was known when it timestamped one of the messages. */
+    /** Whether the clock was further behind than was known when it timestamped a message. Stores the difference. */
     async wasBehind(messages: readonly PulledMessage[]) {
       await clocks.check();
       const unknownMs = messages.map((message) => {
