@@ -93,7 +93,7 @@ function writeExcluded(areas: Areas, arena: RecordArena, tables: RecordTables): 
   return null;
 }
 
-/** Writes flags, kinds and limits, and prepares the conditions. False if a record cannot store all criteria. */
+/** Writes flags, kinds and limits, and prepares the conditions. Returns false if a record cannot store all criteria. */
 function writeHead(criteria: Criteria, tables: RecordTables): boolean {
   const hasConditions = tables.conditions.write(criteria);
   const needs = needsOf(criteria);
@@ -128,7 +128,7 @@ function writeBounds(criteria: Criteria): number {
   return bits;
 }
 
-/** Addresses of the polygons and of the excluded areas. They are ignored if the search has none. */
+/** Addresses of the polygons and of the excluded areas. The address of a part that the search lacks is ignored. */
 interface Addresses {
   readonly shapes: number;
   readonly excluded: number;

@@ -44,7 +44,7 @@ export type TakeAnswers = (sureCount: number) => void;
 export class CandidateRows implements RowList {
   readonly memory = new GroupMemory(KERNEL_BYTES);
   readonly #filter = createKernel(this.memory);
-  /** The trees of rows: one for each place, and one for the rows without a place. */
+  /** The trees of rows without areas: one for each place, excluded place and term, and one for all other rows. */
   readonly #trees = new RowTrees(this.memory, null);
   readonly #places = new PlaceTables(this.#trees);
   readonly #terms = new PlaceTable(this.#trees);

@@ -47,7 +47,7 @@ export interface ChosenSplit {
 
 /** A split must save at least this fraction of the expected cost. */
 const GAIN_MIN = 0.1;
-/** This many rows that nothing else distinguishes are split by search number, so that finding one stays cheap. */
+/** This many rows that nothing else distinguishes are split by search number, so that finding a row stays cheap. */
 const ALIKE_ROWS_MAX = 256;
 const SAMPLE_ROWS = 64;
 const NUMBER_BITS = 31;

@@ -227,7 +227,7 @@ function wordsFor(integers: number): number {
   return Math.ceil(integers / 2);
 }
 
-/** Words that most adverts contain. Any other required word is rarer, so it excludes more adverts. */
+/** Words that many adverts contain. Any other required word counts as rarer, because it excludes more adverts. */
 const COMMON_WORDS = `appartement maison villa immeuble terrain pièce pièces chambre chambres cuisine salon séjour salle bain bains
   eau douche entrée surface prix vente vendre location louer bien situé proche centre ville quartier rue étage
   commerces écoles transports jardin balcon terrasse cave parking garage calme lumineux beau grand avec sans pour

@@ -1,6 +1,6 @@
 /**
  * Reads the words of adverts as codes of searched words and terms. Letters are folded one by one. Texts with characters
- * outside plain Latin are read by `foldWordsJoined`.
+ * outside plain Latin, or with very long words, are read by `foldWordsJoined`.
  */
 
 import {
@@ -95,7 +95,7 @@ export class TokenReader implements WordSequence {
     return this.#table.revision;
   }
 
-  /** Codes of the words in order, 0 for words that no search has, and each text's `end`. Valid until the next text. */
+  /** Codes of the words in order, 0 if no strict entry has it, and each text's `end`. Valid until the next text. */
   get codes(): Int32Array {
     return this.#codes.view;
   }
