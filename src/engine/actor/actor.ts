@@ -52,7 +52,7 @@ export class ActorStoppedError extends Error {
   readonly code = 'ACTOR_STOPPED';
 }
 
-/** Shorter than the time that a process has to stop. */
+/** Shorter than the time to stop that config/ sets for systemd and Docker, 40 s. */
 export const DRAIN_MAX_MS = 15_000;
 
 const NEVER = new Promise<void>(() => undefined);
@@ -118,7 +118,7 @@ export function spawn<M>(options: ActorOptions<M>) {
     tell: (message: M) => mailbox.put(message),
     /**
      * Refuses new messages. Resolves when the admitted messages are handled or `grace` is over, and then drops the
-     * unhandled ones. By default the call starts its own grace period.
+     * unhandled messages. By default the call starts its own grace period.
      */
     async drain(grace?: Grace) {
       mailbox.close(new ActorStoppedError(`actor ${name} is draining`));

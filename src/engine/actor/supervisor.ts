@@ -9,7 +9,7 @@ import { pause } from './waiting.ts';
 export interface ActorFailure {
   readonly actor: string;
   readonly error: Error;
-  /** False for a transient error of a server. */
+  /** True if the error counts as a bug. */
   readonly isBug: boolean;
   /** True if the actor stops because of this failure. */
   readonly isFinal: boolean;
@@ -24,7 +24,7 @@ export interface FailingActor {
   readonly failingForMs: number;
 }
 
-/** An actor that has been failing for this long is reported. */
+/** An actor that has been failing for this long is reported to operators. */
 export const FAILING_MS = 10_000;
 
 export type Supervisor = ReturnType<typeof createSupervisor>;

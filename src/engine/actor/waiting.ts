@@ -17,7 +17,7 @@ export function pause(durationMs: number, stopping?: AbortSignal): Promise<void>
   });
 }
 
-/** Runs `work`, then pauses for `factor` times its duration, so that it uses a limited share of the server's time. */
+/** Runs `work`, then pauses for `factor` times its duration, so that it uses a limited share of a server's time. */
 export async function rested<T>(work: () => Promise<T>, factor: number, stopping?: AbortSignal): Promise<T> {
   const startedAt = performance.now();
   const result = await work();

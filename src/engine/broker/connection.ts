@@ -1,4 +1,4 @@
-/** The connection to NATS. Only this folder imports `nats`; other folders use the types of this one. */
+/** The connection to NATS. Only this folder imports `nats`; other folders use the types of this folder. */
 
 import type { Socket } from 'node:net';
 import {
@@ -56,7 +56,7 @@ export interface BrokerOptions {
 
 /** If a server does not answer within this time, the client tries the next server of the cluster. */
 const CONNECT_TIMEOUT_MS = 3_000;
-/** How long to wait for a leader. A cluster that has lost a server elects one within seconds, later if busy. */
+/** How long to wait for a leader. A cluster that has lost a server elects another within seconds, later if busy. */
 const ELECTION_MAX_MS = 30_000;
 /** At start-up, if JetStream has no leader or does not answer for this long, the next server is tried. */
 const SILENT_MAX_MS = 10_000;

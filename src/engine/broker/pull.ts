@@ -30,8 +30,9 @@ export interface PulledMessage {
   readonly storedAtMs: number;
   readonly isFirstDelivery: boolean;
   /**
-   * An answered acknowledgement resolves when the server has recorded it or cannot be reached; any other disposition,
-   * when it is sent. If it is lost, the message is redelivered. Does nothing if the consumer has been deleted.
+   * Resolves when the server has recorded an answered acknowledgement or cannot be reached, otherwise when the
+   * disposition is sent. If the disposition is lost, the message is redelivered. Does nothing if the consumer has been
+   * deleted.
    */
   settle(disposition: Disposition): Promise<void>;
 }
@@ -61,9 +62,9 @@ export type Pull = ReturnType<typeof startPull>;
 /** Long, because a waiting request costs the server nothing. */
 const PULL_EXPIRES_MS = 10_000;
 /**
- * The next request is made while the last one still waits. Otherwise a message may become due for redelivery just as
- * the only request of its consumer ends. Then nats-server below 2.10 removes the message from its queue, finds no
- * request, and delays it until `ack_wait`. The margin is large because a busy process may be seconds late.
+ * The next request is made while the last request waits. Otherwise a message may become due for redelivery just as the
+ * only request of its consumer ends. Then nats-server below 2.10 removes the message from its queue, finds no request,
+ * and delays it until `ack_wait`. The margin is large because a busy process may be seconds late.
  */
 const PULL_AGAIN_MS = PULL_EXPIRES_MS / 2;
 /** How soon a pull notices that it must pause or stop, or that a lost connection has ended its requests. */
@@ -156,8 +157,8 @@ async function recognised({ manager }: Broker, { stream, consumer }: PullOptions
 }
 
 /**
- * Hands over up to `batchMax` messages, whichever request they answer. Returns early when `request`, the newest one, is
- * old or has ended, or the pull must pause or stop. Throws if the consumer does not exist.
+ * Hands over up to `batchMax` messages, whichever request they answer. Returns early when the newest `request` is old
+ * or has ended, or the pull must pause or stop. Throws if the consumer does not exist.
  */
 async function fetchBatch(
   inbox: PullInbox,
@@ -186,7 +187,7 @@ async function fetchBatch(
 async function recover(error: Error, { onTransientError, ensure }: PullOptions, stopping: AbortSignal): Promise<void> {
   onTransientError('pull', error);
   await pause(ERROR_PAUSE_MS, stopping);
-  await ensure().catch((cause: Error) => onTransientError('ensure', cause));
+  await ensure().catch((cause: Error) => onTransientError('create streams', cause));
 }
 
 export interface PullRequest {
@@ -254,7 +255,7 @@ function pulledMessage({ connection }: Broker, message: Msg, options: PullOption
             unreachable(disposition);
         }
       } catch (error) {
-        options.onTransientError('settle', error as Error);
+        options.onTransientError('settle messages', error as Error);
       }
     },
   };
@@ -286,7 +287,7 @@ export function headersOf(message: Msg): Record<string, string> {
 /**
  * Acknowledges many messages with one round trip per consumer. Resolves when the server has recorded every
  * acknowledgement or cannot be reached. A server handles the acknowledgements of one connection to one consumer in
- * order, so its answer to the last one covers all.
+ * order, so its answer to the last acknowledgement covers all.
  */
 export async function acknowledgeAll(messages: readonly PulledMessage[]): Promise<void> {
   const last = new Map(messages.map((message) => [message.consumer, message]));

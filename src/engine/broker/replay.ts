@@ -78,7 +78,7 @@ export async function startInOrder(broker: Broker, options: InOrderOptions) {
       if (oldest !== undefined) return oldest - 1;
       return isCaughtUp ? Number.POSITIVE_INFINITY : next - 1;
     },
-    /** Hands on a pulled message, after any stored messages between it and the previous one. */
+    /** Hands on a pulled message, after any stored messages between it and the previous message. */
     async admit(message: PulledMessage) {
       await caughtUp;
       if (message.sequence < next && message.isFirstDelivery) options.onOtherStream();
@@ -87,7 +87,7 @@ export async function startInOrder(broker: Broker, options: InOrderOptions) {
       next = Math.max(next, message.sequence + 1);
       await handOn(message);
     },
-    /** Stops handing on messages. The next reader handles the unsettled ones. */
+    /** Stops handing on messages. The next reader handles the unsettled messages. */
     stop() {
       stopping.abort();
     },

@@ -156,8 +156,8 @@ function hasLimit(limit: number | undefined): boolean {
 }
 
 /**
- * Compares an existing stream or consumer with the wanted one. An operator's settings take precedence, so a difference
- * alone is not a fault. A fault silently loses or stops messages. A caution may cause a failure later.
+ * Compares an existing stream or consumer with the wanted settings. An operator's settings take precedence, so a
+ * difference alone is not a fault. A fault silently loses or stops messages. A caution may cause a failure later.
  */
 function streamDifferences(wanted: WantedStream, actual: StreamConfig): Differences {
   const { name } = wanted;

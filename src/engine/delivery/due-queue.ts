@@ -23,7 +23,7 @@ const SCAN_MAX_MS = 20_000;
 const SCAN_REST_FACTOR = 20;
 const EXPIRED_EVERY_MS = 1_000;
 const EXPIRED_PAGE = 1_000;
-/** Held deliveries that expired within this time are read every second: a claim may lock them at the first reading. */
+/** Held deliveries that expired within this time are read every second. A claim that holds one ends sooner. */
 const EXPIRED_SPAN_MS = 8_000;
 /** All expired deliveries are read at most this often, because a commit that waits for a standby may be seen late. */
 const ALL_EXPIRED_EVERY_MS = 10_000;
@@ -54,8 +54,8 @@ export class DueQueue {
       startTask({ what, everyMs, isDueAtOnce: everyMs < SCAN_MAX_MS, work, onTransientError });
     this.#fetching = task('fetch due deliveries', Number.POSITIVE_INFINITY, () => this.#fetch());
     const scanning = task('scan for due deliveries', SCAN_MIN_MS, () => this.#scan());
-    const releasing = task('order', EXPIRED_EVERY_MS, (stopping) => this.#release(stopping, EXPIRED_SPAN_MS));
-    const releasingAll = task('order', ALL_EXPIRED_EVERY_MS, async (stopping) => {
+    const releasing = task('held deliveries', EXPIRED_EVERY_MS, (stopping) => this.#release(stopping, EXPIRED_SPAN_MS));
+    const releasingAll = task('held deliveries', ALL_EXPIRED_EVERY_MS, async (stopping) => {
       const startedAt = performance.now();
       await this.#release(stopping, Number.POSITIVE_INFINITY);
       return Math.max(ALL_EXPIRED_EVERY_MS, SCAN_REST_FACTOR * (performance.now() - startedAt));

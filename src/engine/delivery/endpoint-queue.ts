@@ -87,7 +87,7 @@ export class EndpointQueue<T> {
     this.#concurrency = Math.max(1, Math.min(concurrency, CONCURRENCY_REMEMBERED_MAX));
   }
 
-  /** True once the endpoint has answered 200, to this process or an earlier one. */
+  /** True once the endpoint has answered 200, to this process or an earlier process. */
   get hasAnswered(): boolean {
     return this.#hasAnswered;
   }

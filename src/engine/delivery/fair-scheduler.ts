@@ -220,7 +220,7 @@ export class FairScheduler<T> {
     this.#place(queue);
   }
 
-  /** Assigns up to `max` free slots. Each client gets one before any client gets a second one. */
+  /** Assigns up to `max` free slots. Each client that may use a slot gets one before any client gets a second slot. */
   nextTurns(max: number, now: number): Turn<T>[] {
     const turns: Turn<T>[] = [];
     const wanted = Math.min(max, this.free);
@@ -249,7 +249,7 @@ export class FairScheduler<T> {
     if (endpointClass === 'healthy') return true;
     const crowd = this.#crowds.get(client);
     if (crowd && now - crowd.at < CROWDED_MS && own.unsure >= crowd.unsureMax) return false;
-    // A client may always try one of its endpoints, even if endpoints of other clients hang.
+    // A client may try one of its endpoints even if endpoints of other clients hang.
     if (own.unsure === 0 && inUse.unsure < Math.ceil(slots * FIRSTS_SHARE)) return true;
     if (endpointClass === 'slow' && inUse.slow >= Math.ceil(slots * SLOW_SHARE)) return false;
     return inUse.unsure < Math.ceil(slots * UNSURE_SHARE);
@@ -278,14 +278,14 @@ export class FairScheduler<T> {
     return inUse;
   }
 
-  /** Sets the queue's kind, which depends on its waiting entries and its last answers. */
+  /** Updates both rings. The queue's kind depends on its waiting entries and its last answers. */
   #place(queue: EndpointQueue<T>): void {
     this.#fetchable.place(queue, LANES.some((lane) => queue.nextPage(lane) !== null) ? FETCHABLE : null);
     if (queue.isPaused || !queue.hasWork(true)) return this.#ring.place(queue, null);
     this.#ring.place(queue, CLASSES.indexOf(queue.endpointClass) + (queue.hasWork(false) ? 0 : RETRIES_ONLY));
   }
 
-  /** Ends a turn without an attempt, because the row refused it. */
+  /** Ends a turn in which no attempt was made. */
   withdraw(turn: Turn<T>): void {
     turn.queue.withdraw(turn.started);
     this.#unanswered.withdraw(turn.queue, turn.started.at);
@@ -303,7 +303,7 @@ export class FairScheduler<T> {
     this.#crowds.set(client, { at: now, unsureMax: isNew ? CROWDED_UNSURE_MAX : Math.max(1, crowd.unsureMax >> 1) });
   }
 
-  /** The endpoint has answered, or will not answer. Call `recorded` when the outcome is recorded. */
+  /** Call this when the endpoint has answered or will not answer, and `recorded` when the outcome is recorded. */
   answered(turn: Turn<T>, url: string, outcome: AttemptOutcome): void {
     this.#unrecorded.count(turn.queue.client, 1);
     if (outcome.error === null) this.#unanswered.leave(turn.queue);

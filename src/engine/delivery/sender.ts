@@ -86,7 +86,7 @@ export function createSender(options: SenderOptions) {
       keepAliveTimeout: IDLE_CONNECTION_MS,
       keepAliveMaxTimeout: IDLE_CONNECTION_MAX_MS,
     }),
-    // Opens a new connection for each request, because without pipelining a connection serves only one.
+    // Opens a new connection for each request, because without pipelining a connection serves one request.
     fresh: new Agent({ ...shared, pipelining: 0 }),
   };
   const underWay = new InFlight();

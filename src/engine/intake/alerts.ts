@@ -26,7 +26,7 @@ export interface NotifiedPair {
   readonly change: EvaluatedChange;
   /** The events of the change that reach the thresholds of the search. */
   readonly events: readonly AdvertEvent[];
-  /** True if the property begins to satisfy the search for the first time. */
+  /** True if the property starts to satisfy the search, and no earlier change has begun this match. */
   readonly hasBegun: boolean;
 }
 
@@ -57,7 +57,7 @@ export interface Alerts {
   readonly featurePairs: readonly (readonly NotifiedPair[])[];
   /** Matches that began in this batch, whether new or known. */
   readonly began: readonly Match[];
-  /** The notified values of searches that compare new values with them. */
+  /** The changed notified values and ends of matches, for searches that depend on them (`NotifiedSoFar`). */
   readonly notices: readonly MatchNotice[];
 }
 

@@ -37,7 +37,7 @@ interface Writing<Item> {
   hasFailed: boolean;
 }
 
-/** Maximum number of batches being written while the next one is evaluated. More would compete for the same core. */
+/** Maximum number of batches being written while another batch is evaluated. More would compete for the same core. */
 const BESIDE_MAX = 1;
 /** While this many items wait to be recorded apart, nothing else is recorded, so that senders wait. */
 const WAITING_APART_MAX = 256;

@@ -30,7 +30,7 @@ import type { Matcher } from './matcher.ts';
 export interface RecordBounds extends PropertyBounds {
   /** Maximum bytes of the large properties that one transaction reads and notifies. */
   readonly batchBytesMax: number;
-  /** Maximum number of messages of one very large property that may wait. */
+  /** Maximum number of messages of one very large property that a batch may defer. */
   readonly waitingMax: number;
 }
 
@@ -80,7 +80,7 @@ export interface EvaluationDependencies {
 const CHANGES_PER_SLICE = 16;
 /** A larger property counts towards the byte limit of a transaction. */
 const LIGHT_BYTES = 64 * 1_024;
-/** The size above which at most `waitingMax` messages of a property may wait. */
+/** The size above which a batch defers at most `waitingMax` messages of a property. */
 const VERY_LARGE_BYTES = 1_024 * 1_024;
 /** The most by which a message may grow in a state: numbers may become longer, and absent members become null. */
 const GROWTH_FACTOR = 3;

@@ -66,7 +66,7 @@ export async function startLeadership(dependencies: LeadershipDependencies) {
 
   async function runTerm(session: LeaderSession, term: Term, stopping: AbortSignal): Promise<void> {
     const task = await lead(term);
-    // A later heartbeat may succeed, so the work of the term continues if this one fails.
+    // A later heartbeat may succeed, so the work of the term continues if this heartbeat fails.
     await session.showLead().catch((error: Error) => reportFailure(watch, error));
     watch.recovered();
     onTerm(term);

@@ -193,7 +193,7 @@ export class NotifiedSoFar {
   }
 }
 
-/** Ignores an unknown value, so that the next known value is compared with the last known one. */
+/** Ignores an unknown value, so that the next known value is compared with the last known value. */
 function setValue(
   values: Map<Uuid, NotifiedValues[Uuid]>,
   { advertUuid, field }: AdvertEvent,

@@ -80,7 +80,7 @@ class Publisher {
   }
 
   async publish(messages: readonly DeadLetteredMessage[]): Promise<void> {
-    // Drops messages that waited while earlier ones failed.
+    // Drops messages that waited while earlier messages failed.
     if (this.#isResting) return this.drop(messages);
     const { broker, onPublished, onTransientError } = this.#dependencies;
     const { disconnections } = broker;

@@ -21,7 +21,7 @@ export class PublisherLists {
   /** Known publishers of the property's adverts; null before the first query about the property. */
   #stated: Map<AdvertFacts, readonly number[]> | null = null;
   #adverts: readonly AdvertFacts[] = [];
-  /** Sets of the property's publishers; the first one is empty. */
+  /** Sets of the property's publishers; the first set is empty. */
   #sets: number[][] = [[]];
   /** For each list, `#base` plus the position in `#sets` of the publishers that it contains; less for an empty set. */
   #setOf = new Int32Array(1024);

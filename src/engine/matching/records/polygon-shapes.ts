@@ -59,7 +59,7 @@ export class PolygonShapes {
   readonly #corners = new Corners();
   /** The records of the search that is being written, which its alternatives share. */
   readonly #written = new Map<readonly Polygon[], number>();
-  /** By address: the number of records of the index that name it, besides the first. */
+  /** By address: how many records of the index name the polygons, without the first record. */
   readonly #sharers = new Map<number, number>();
 
   /** Call this before the polygons of another search are written. */

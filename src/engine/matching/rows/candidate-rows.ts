@@ -1,6 +1,6 @@
 /**
- * Stores all rows, and finds those that a property passes. The codes of the property's places and the R-tree of areas
- * determine leaves of rows. The kernel then tests the groups of each leaf that accepts the property's kind.
+ * Stores all rows, and finds those that a property passes. The property's places, words and location determine leaves
+ * of rows. The kernel then tests the groups of each leaf that accepts the property's kind.
  */
 
 import { KERNEL_BASE64 } from '../kernel/bytes.ts';

@@ -49,7 +49,7 @@ export class ExpressionTable {
   readonly text = new AdvertText(this.#words, this.#phrases, this.#terms, this.#loosePhrases);
   /** The texts of only some of the property's adverts. */
   readonly #part = new AdvertText(this.#words, this.#phrases, this.#terms, this.#loosePhrases);
-  /** The one of `text` and `#part` that was read last. */
+  /** `text` or `#part`, whichever was read last. */
   #current = this.text;
   readonly #records = new RecordArena(WORDS_MAX);
   readonly #spellings = new CodeTable();

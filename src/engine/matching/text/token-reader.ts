@@ -293,7 +293,7 @@ const HIGH_SURROGATES = 0xd800;
 const LOW_SURROGATES = 0xdc00;
 const SURROGATES_END = 0xe000;
 
-/** Whether a surrogate ends a word: an unpaired one does, and so does a pair that is a sign, such as an emoji. */
+/** Whether a surrogate ends a word. An unpaired surrogate does, and so does a pair that is a sign, such as an emoji. */
 function isSeparatorAt(text: string, at: number): boolean {
   const unit = text.charCodeAt(at);
   if (unit < HIGH_SURROGATES || unit >= SURROGATES_END) return false;
