@@ -52,7 +52,7 @@ export class ActorStoppedError extends Error {
   readonly code = 'ACTOR_STOPPED';
 }
 
-/** Shorter than the time to stop that config/ sets for systemd and Docker, 40 s. */
+/** Shorter than 30 s, the default of `VIGIE_DRAIN_TIMEOUT_MS`, after which a stopping process exits. */
 export const DRAIN_MAX_MS = 15_000;
 
 const NEVER = new Promise<void>(() => undefined);

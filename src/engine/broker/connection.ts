@@ -56,7 +56,7 @@ export interface BrokerOptions {
 
 /** If a server does not answer within this time, the client tries the next server of the cluster. */
 const CONNECT_TIMEOUT_MS = 3_000;
-/** How long to wait for a leader. A cluster that has lost a server elects another within seconds, later if busy. */
+/** How long to wait for a leader. A cluster that has lost its leader elects another within seconds, later if busy. */
 const ELECTION_MAX_MS = 30_000;
 /** At start-up, if JetStream has no leader or does not answer for this long, the next server is tried. */
 const SILENT_MAX_MS = 10_000;
@@ -69,7 +69,7 @@ const NO_PEERS = 10_005;
 /** How long to wait for a missing server of the cluster. The operator's service manager usually restarts it. */
 export const PEERS_MAX_MS = 300_000;
 
-/** Rejects with `BrokerUnreachableError`, which names reason and remedy, if no server is reachable and suitable. */
+/** Rejects with `BrokerUnreachableError` if no server is reachable and suitable. Its message names a remedy. */
 export async function connectBroker(options: BrokerOptions): Promise<Broker> {
   const configured = serversOf(options.url);
   const { replicas = 1 } = options;
@@ -156,7 +156,7 @@ async function connectTo(
 /**
  * Closes connections that the client (2.29.3) leaves open after a server has not answered in time. When such a
  * connection ends later, the client treats its current connection as lost and opens another. One parser then reads
- * both, which corrupts messages. The client calls `discard` on connections that it leaves, but its method is empty.
+ * both, which corrupts messages. The client calls `discard` on connections that it leaves, but its `discard` is empty.
  */
 function closeWhatIsLeft(connection: NatsConnection): void {
   const { transport } = (connection as unknown as { readonly protocol: { readonly transport: object } }).protocol;

@@ -19,7 +19,7 @@ export interface JetStreamWatchOptions {
   readonly onMove: (silentMs: number) => void;
 }
 
-/** After this silence the connection moves. A cluster that has lost a server elects leaders within six seconds. */
+/** After this silence the connection moves. A cluster that has lost a server elects leaders in about six seconds. */
 const SILENT_MS = 10_000;
 const CHECK_EVERY_MS = 1_000;
 const ANSWER_MAX_MS = 2_000;

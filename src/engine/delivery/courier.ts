@@ -25,7 +25,7 @@ const WAITING_MAX = 16_384;
 const UNRECORDED_MAX = 512;
 /** The share of the slots that one endpoint may use. Two slots are always allowed. */
 const ENDPOINT_SHARE = 1 / 8;
-/** Added to the longest attempt, this is less than the time that a process has to stop. */
+/** With the default settings, an attempt and this time together end before `VIGIE_DRAIN_TIMEOUT_MS`. */
 const RECORD_GRACE_MS = 10_000;
 
 export async function startCourier(dependencies: CourierDependencies) {

@@ -25,7 +25,7 @@ const EXPIRED_EVERY_MS = 1_000;
 const EXPIRED_PAGE = 1_000;
 /** Held deliveries that expired within this time are read every second. A claim that holds one ends sooner. */
 const EXPIRED_SPAN_MS = 8_000;
-/** All expired deliveries are read at most this often, because a commit that waits for a standby may be seen late. */
+/** All expired held deliveries are read at most this often: a commit that waits for a standby may be seen late. */
 const ALL_EXPIRED_EVERY_MS = 10_000;
 
 /** Calls `pump` when deliveries have arrived. */

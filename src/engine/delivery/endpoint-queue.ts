@@ -9,7 +9,7 @@ import { type AttemptOutcome, LANES, type Lane } from '../domain/delivery.ts';
 import { type EndpointObservation, observed, partiesOf, type RememberedEndpoint } from '../domain/endpoint.ts';
 import { createdAtOf, firstUuidAt, type Uuid } from '../domain/ids.ts';
 
-/** `unknown`: no attempt has ended. `slow`: attempts take a second or more on average, or one was or is too long. */
+/** `unknown`: no attempt of this process has ended. `slow`: the mean is a second or more, or an attempt is too long. */
 export type EndpointClass = 'healthy' | 'unknown' | 'slow';
 
 export interface EndpointQueueSettings {

@@ -4,7 +4,7 @@
  * - retries and recoveries use at most three quarters of the slots, so that an outage leaves slots for new deliveries;
  * - endpoints known to be slow start no attempt while slow endpoints use a quarter of the slots;
  * - slow and unknown endpoints start no attempt while they use half of the slots together;
- * - a client without an attempt at such an endpoint may start one while all of them use less than 15/16 of the slots;
+ * - a client with no attempt at such endpoints may still start one while they use less than 15/16 of the slots;
  * - a client uses at most seven times the free slots;
  * - an endpoint that has never answered 200 gets two attempts a second.
  *
