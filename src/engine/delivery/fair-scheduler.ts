@@ -5,14 +5,14 @@
  * - endpoints known to be slow start no attempt while slow endpoints use a quarter of the slots;
  * - slow and unknown endpoints start no attempt while they use half of the slots together;
  * - a client with no attempt at such endpoints may still start one while they use less than 15/16 of the slots;
- * - a client uses at most seven times the free slots;
+ * - a client starts no attempt while it uses seven times the free slots or more;
  * - an endpoint that has never answered 200 gets two attempts a second.
  *
- * The memory for waiting entries is shared in the same way. A client uses at most seven times the free memory, and the
- * endpoints of a host that has never answered share the capacity of one endpoint, but each may store one entry. The
- * dead URLs of a client therefore do not displace the entries of another. The limit of unrecorded outcomes is shared
- * too: a client whose endpoints fail faster than PostgreSQL records failures delays only itself. The state is pure: it
- * has no timers, and the time is an argument.
+ * The memory for waiting entries is shared in the same way. A client that uses seven times the free memory gets no
+ * more, and the endpoints of a host that has never answered share the capacity of one endpoint, but each may store one
+ * entry. The dead URLs of a client therefore do not displace the entries of another. The limit of unrecorded outcomes
+ * is shared too: a client whose endpoints fail faster than PostgreSQL records failures delays only itself. The state is
+ * pure: it has no timers, and the time is an argument.
  */
 
 import { LRUCache } from 'lru-cache';

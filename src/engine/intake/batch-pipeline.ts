@@ -9,7 +9,7 @@
 export interface Rest<Item> {
   /** Items to record with a later batch. */
   readonly deferred: readonly Item[];
-  /** Items that need a large state that was not read. */
+  /** Items that need a large state that was not read, and later items of their keys. */
   readonly stateless: readonly Item[];
 }
 
