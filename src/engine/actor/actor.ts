@@ -1,6 +1,6 @@
 /**
- * An actor is a closure that owns some state and receives its messages one batch at a time, in the order in which each
- * sender sent them.
+ * An actor is a closure that owns some state and receives its messages one batch at a time. The messages of each sender
+ * keep their order.
  *
  * `tell` resolves when the message is admitted, and waits while the mailbox is full. `drain` refuses new messages and
  * ends when the admitted messages are handled or the grace period is over. A stopped actor rejects its senders and

@@ -62,8 +62,8 @@ const ANNOUNCED_MAX = 512;
 
 /**
  * Announces due deliveries to the courier of this process. If other couriers are known, deliveries that exceed its
- * capacity are passed to the group of couriers, as are all deliveries if this process has no courier. An announcement
- * only shortens the time until the next scan of the rows, which form the queue.
+ * capacity are passed to the group of couriers. Without a courier, this process passes all deliveries to the group. An
+ * announcement only shortens the time until the next scan of the rows, which form the queue.
  */
 export function createDueAnnouncer(broker: Broker) {
   const subject = `${broker.names.signals}.${SIGNAL}`;

@@ -100,8 +100,8 @@ function headersOf({ messageId, headers = {} }: Pick<Publication, 'messageId' | 
 }
 
 /**
- * On nats-server below 2.11, a leader that has lost the majority cannot store a message, but acknowledges a second
- * publish of it as a duplicate with sequence 0. The next leader does not have that message.
+ * On nats-server below 2.11, a leader that has lost the majority cannot store a message. It nevertheless acknowledges a
+ * second publish as a duplicate, with sequence 0. The next leader does not have that message.
  */
 const NOT_STORED = 'the stream has not stored the message yet';
 

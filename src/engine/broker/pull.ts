@@ -1,6 +1,6 @@
 /**
  * Pulls from a durable consumer with back-pressure. The next batch is requested only when the receiver has accepted a
- * batch, or the last request is old, so at most two batches are in transit. The client's own `consume` requests more as
+ * batch, or the last request is old. So at most two batches are in transit. The client's own `consume` requests more as
  * soon as messages arrive, so its queue is unlimited. Its `fetch` stops receiving soon after a request expires:
  * messages that a busy process reads later are redelivered only after `ack_wait`. So this module makes the requests
  * itself (JetStream API, `CONSUMER.MSG.NEXT`). One inbox receives the answers until the pull pauses or stops.
@@ -79,8 +79,8 @@ interface Source {
   /** The creation time that the server reports; null until it was read. */
   readonly createdAt: string | null;
   /**
-   * True if the consumer was or may have been deleted. A new consumer with the same name counts from 1 again, so
-   * settling an old message would settle the new message with the same number, which would then be lost.
+   * True if the consumer was or may have been deleted. A new consumer with the same name counts from 1 again. Settling
+   * an old message would settle, and so lose, the new message with the same number.
    */
   isLost: boolean;
   /** The consumer's `ack_wait` in milliseconds. */

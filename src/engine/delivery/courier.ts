@@ -104,7 +104,7 @@ interface MaintenanceParts {
 
 /**
  * Synchronizes a courier with the tables once a second. Writes its heartbeat, the results of endpoints and the times of
- * alerts, pauses dead endpoints, aborts the attempts of dead couriers, and reads which endpoints are paused.
+ * alerts. Pauses dead endpoints, aborts the attempts of dead couriers, and reads which endpoints are paused.
  */
 class CourierMaintenance {
   readonly #dependencies: CourierDependencies;

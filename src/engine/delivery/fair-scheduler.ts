@@ -9,7 +9,7 @@
  * - an endpoint that has never answered 200 gets two attempts a second.
  *
  * The memory for waiting entries is shared in the same way. A client that uses seven times the free memory gets no
- * more, and the endpoints of a host that has never answered share the capacity of one endpoint, but each may store one
+ * more. The endpoints of a host that has never answered share the capacity of one endpoint, but each may store one
  * entry. The dead URLs of a client therefore do not displace the entries of another. The limit of unrecorded outcomes
  * is shared too: a client whose endpoints fail faster than PostgreSQL records failures delays only itself. The state is
  * pure: it has no timers, and the time is an argument.

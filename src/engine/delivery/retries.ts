@@ -1,9 +1,9 @@
 /**
  * Delays a retry until an hour after the failed attempt. The courier returns the message of the attempt with a delay,
- * and JetStream redelivers it. The row then becomes due if that attempt is still the last one. The row's time, by
- * PostgreSQL's clock, decides if JetStream has no message for an overdue row (NATS is unavailable, full, wiped or
- * restored), or if the message's time is later (the courier's clock was ahead). If PostgreSQL's clock is set forward,
- * every waiting row seems overdue; so a row whose attempt began less than one delay ago keeps waiting.
+ * and JetStream redelivers it. The row then becomes due if that attempt is still the last one. In two cases the row's
+ * time, by PostgreSQL's clock, decides. JetStream may have no message for an overdue row, because NATS is unavailable,
+ * full, wiped or restored. Or the message's time is later, because the courier's clock was ahead. If PostgreSQL's clock
+ * is set forward, every waiting row seems overdue; so a row whose attempt began less than one delay ago keeps waiting.
  */
 
 import { type Actor, spawn } from '../actor/actor.ts';
@@ -104,7 +104,7 @@ function startOverdueCheck(dependencies: CourierDependencies, release: Release):
     const held = holdsRetry(broker, retry, retry.dueAtMs + OVERDUE_MS);
     return inTime(held, ANSWER_MAX_MS, late).catch(() => false);
   };
-  /** Compares the couriers' clocks. A start in the future is ignored, because it comes from a clock that was ahead. */
+  /** Compares the couriers' clocks. A start in the future is ignored, because its courier's clock was ahead. */
   const hasJustFailed = ({ startedAt }: OverdueRetry): boolean => {
     const ageMs = clock().getTime() - startedAt.getTime();
     return ageMs >= 0 && ageMs < retryDelayMs + OVERDUE_MS;

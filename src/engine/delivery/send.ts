@@ -1,6 +1,6 @@
 /**
- * Posts deliveries. Takes turns from the fair scheduler and claims their deliveries in one batch, so that each attempt
- * is counted before any byte of it is sent. If a delivery may not be sent now, its turn gives the slot back. While
+ * Posts deliveries. Takes turns from the fair scheduler and claims their deliveries in one batch. Each attempt is thus
+ * counted before any byte of it is sent. If a delivery may not be sent now, its turn gives the slot back. While
  * PostgreSQL is unavailable the slots remain in use, so no work accumulates.
  */
 

@@ -185,7 +185,7 @@ function headOf(notification: Notification, route: SearchRoute, match: OpenMatch
 
 /**
  * Returns the time for the ids of a change, which is never earlier than the property's last deliveries. The ids of a
- * match therefore ascend even if a clock is set back, and the id of a snapshot never follows those of its deliveries.
+ * match therefore ascend even if a clock is set back. The id of a snapshot never follows those of its deliveries.
  */
 function notBefore(now: Date, pairs: Iterable<Pair>): Date {
   let last: Uuid | null = null;

@@ -122,8 +122,8 @@ function excessUnread(
 }
 
 /**
- * `known` contains the known properties. If the state of a property is null and its crawls and size do not decide a
- * message, that message waits for another batch, as do all later messages of the property.
+ * `known` contains the known properties. If the state of a property is null, its crawls and size do not decide every
+ * message. An undecided message and all later messages of the property wait for another batch.
  */
 export async function evaluateBatch(
   known: ReadonlyMap<Uuid, LockedProperty>,

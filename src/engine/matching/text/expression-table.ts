@@ -1,6 +1,6 @@
 /**
- * The different expressions of all searches, compiled to codes. The verdict on a property is computed once, and kept
- * for all other candidates with the same expressions, because thousands of searches have the expression "balcon".
+ * The different expressions of all searches, compiled to codes. The verdict on a property is computed once for all
+ * candidates with the same expressions, because thousands of searches have the expression "balcon".
  */
 
 import type { ExpressionEntry, Expressions } from '../../domain/expressions.ts';
