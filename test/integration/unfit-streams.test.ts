@@ -95,7 +95,7 @@ const CONSUMER_FAULTS: readonly (readonly [string, Partial<ConsumerConfig>, RegE
   [
     'a filter',
     { filter_subject: 'adverts.11111111-0000-4000-8000-000000000001' },
-    /filters adverts\.1+-0000-4000-8000-0+1, so all others/,
+    /filters adverts\.1+-0000-4000-8000-0+1, so it skips other adverts/,
   ],
   ['a delivery subject', { deliver_subject: 'somewhere' }, /is a push consumer \(to somewhere\)/],
   ['no acknowledgement', { ack_policy: AckPolicy.None }, /ack policy is none, not explicit/],
