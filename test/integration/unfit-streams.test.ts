@@ -95,7 +95,7 @@ const CONSUMER_FAULTS: readonly (readonly [string, Partial<ConsumerConfig>, RegE
   [
     'a filter',
     { filter_subject: 'adverts.11111111-0000-4000-8000-000000000001' },
-    /filters adverts\.1+-0000-4000-8000-0+1, so all others/,
+    /filters adverts\.1+-0000-4000-8000-0+1, so it skips other adverts/,
   ],
   ['a delivery subject', { deliver_subject: 'somewhere' }, /is a push consumer \(to somewhere\)/],
   ['no acknowledgement', { ack_policy: AckPolicy.None }, /ack policy is none, not explicit/],
@@ -189,7 +189,7 @@ test('a daemon whose consumer filters adverts out is not ready, and reports why'
   const daemon = await startHere(t, servers);
   const ready = await fetch(`${daemon.operationsUrl}/readyz`);
   assert.equal(ready.status, 503);
-  const sentence = 'Consumer intake of ADVERTS: it filters adverts.none, so all others are ignored.';
+  const sentence = 'Consumer intake of ADVERTS: it filters adverts.none, so it skips other adverts.';
   assert.ok((await ready.text()).includes(sentence));
   const metrics = await (await fetch(`${daemon.operationsUrl}/metrics`)).text();
   assert.match(metrics, /^vigie_stream_differences\{kind="fault"\} 1$/m);

@@ -1,7 +1,7 @@
 /**
  * Reads every message of a stream in order, even messages that the consumer has already delivered. JetStream redelivers
  * messages that a crashed or replaced reader left unacknowledged, or that were lost in transit, only after `ack_wait`.
- * By then newer messages of the same property may be recorded, and the redelivered ones count as stale. So this module
+ * By then newer messages of the same property may be recorded, and redelivered messages count as stale. So this module
  * reads such messages from the stream first. When they are redelivered, the recorder recognises and settles them.
  */
 
@@ -38,7 +38,7 @@ export interface InOrderOptions {
 const BATCH_MAX = 64;
 /** If no answer arrives within this time, the read counts as interrupted. */
 const ANSWER_MAX_MS = 5_000;
-/** If a stream ends before its consumer's position, it may be catching up for this long; then messages are lost. */
+/** A stream that ends before its consumer's position may catch up for this long. Then the messages count as lost. */
 const CATCH_UP_MAX_MS = 15_000;
 /** A replicated stream stores nothing while it elects a leader: at least four seconds (nats-server 2.9, `raft.go`). */
 const ELECTION_MIN_MS = 1_000;
@@ -95,7 +95,7 @@ export async function startInOrder(broker: Broker, options: InOrderOptions) {
       const [oldest = next] = unsettled;
       return oldest - 1;
     },
-    /** Hands on a pulled message, after any stored messages between it and the previous one. */
+    /** Hands on a pulled message, after any stored messages between it and the previous message. */
     async admit(message: PulledMessage) {
       await caughtUp;
       const isReplaced = () => isTailReplaced(broker, stream, newest, message);
@@ -104,7 +104,7 @@ export async function startInOrder(broker: Broker, options: InOrderOptions) {
       if (signal.aborted) return;
       await (message.sequence < next ? handOn(message) : handOnNext(message));
     },
-    /** Stops handing on messages. The next reader handles the unsettled ones. */
+    /** Stops handing on messages. The next reader handles the unsettled messages. */
     stop() {
       stopping.abort();
     },
@@ -156,7 +156,7 @@ async function assertGone(
   if (!isGone) throw new Error(`the NATS server that was read lacks messages of ${stream} up to ${last}`);
 }
 
-/** Reads the messages from `first` to `last` that the connected server has; does not wait for others. */
+/** Reads the messages from `first` to `last` that the consumer's server has. Does not wait for missing messages. */
 async function* storedMessages(
   broker: Broker,
   { stream, consumer, onTransientError }: InOrderOptions,

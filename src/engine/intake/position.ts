@@ -1,8 +1,8 @@
 /**
  * Determines where a term starts in the stream of adverts, and stores how far it has come. The rows decide
  * (store/intake-position.ts): if this database was restored from a copy, messages that JetStream has acknowledged and
- * the database lacks are taken in again. The position is stored once a second, after the messages. Each term therefore
- * repeats the last second of the previous one; adverts' states recognise these messages by their position.
+ * the database lacks are taken in again. The position is stored once a second, after the messages, and at an orderly
+ * end. After any other end, the next term repeats the last second; adverts' states recognise its messages by position.
  */
 
 import { startTask } from '../actor/task.ts';
@@ -55,7 +55,7 @@ export interface IntakeStart extends FoundStart {
 export interface LostTail {
   /** Number of known messages that are lost. NATS may have lost more. Too low if the counting server lags behind. */
   readonly messages: number;
-  /** The last message before the lost ones, and when it was stored; null if the stream does not have that message. */
+  /** The last message before the lost messages, and when it was stored; null if the stream does not have it. */
   readonly after: number;
   readonly storedAt: string | null;
 }
@@ -63,7 +63,7 @@ export interface LostTail {
 const MARK_EVERY_MS = 1_000;
 /** Number of checks before another leader is requested: the number of seconds that broker/jetstream-watch.ts allows. */
 const SHORT_CHECKS = 10;
-/** Number of checks until the next request if the first one did not help. Each change of the leader delays messages. */
+/** Number of checks until the next request if a request did not help. Each change of the leader delays messages. */
 const SHORT_AGAIN_CHECKS = 60;
 /** Number of checks, one a second: as many seconds as the start of a term waits for a server that lags behind. */
 const LACKING_CHECKS = 15;
@@ -98,8 +98,8 @@ export async function findIntakeStart(broker: Broker, database: Database): Promi
 }
 
 /**
- * Null if the stream has lost nothing at its end. By the stream's clock, messages stored after the last known one have
- * a later time. Their sequences may continue from any number: nats-server 2.10 has left a gap.
+ * Null if the stream has lost nothing at its end. By the stream's clock, messages stored after the last known message
+ * have a later time. Their sequences may continue from any number: nats-server 2.10 has left a gap.
  */
 async function lostTailOf(
   broker: Broker,
@@ -123,7 +123,7 @@ const RETRY_EVERY_MS = 500;
 
 /**
  * Reads the position. A server that has just become the leader of a replicated stream may not have applied all messages
- * that the previous leader had committed. A stream that seems shorter than what is known is therefore read again.
+ * that the previous leader had committed. A stream that lacks known messages is therefore read again.
  */
 async function readAppliedPosition(broker: Broker, stored: StoredPosition): Promise<ConsumerPosition> {
   for (let waitedMs = 0; ; waitedMs += RETRY_EVERY_MS) {
@@ -152,8 +152,8 @@ async function recordedInOther(broker: Broker, { storedAt }: RecordedPosition): 
 }
 
 /**
- * Whether the stream is the known one. Compares the last message that the rows know: a stream restored elsewhere also
- * has this message, but an older copy does not. If it cannot be compared, the creation time of the stream decides.
+ * Whether the stream is the known stream. Compares the last message that the rows know: a stream restored elsewhere
+ * also has this message, but an older copy does not. If it cannot be compared, the creation time of the stream decides.
  */
 async function isOfStream(
   broker: Broker,
@@ -205,7 +205,7 @@ export function startPositionMarks(
   const short = { handedOutUpTo: 0, checks: 0 };
   const hasLostTail = createTailCheck(broker, recordedUpTo);
 
-  /** Null if the stream is not the one from the start of the term. */
+  /** Null if the stream was created again since the start of the term. */
   async function readPosition(): Promise<ConsumerPosition | null> {
     const position = await readConsumerPosition(broker, ADVERTS_STREAM, broker.names.intakeConsumer);
     if (position.createdAt === stream.createdAt) return position;
@@ -249,8 +249,8 @@ export function startPositionMarks(
 }
 
 /**
- * Detects that the database has lost recorded messages. Only then does a message that was acknowledged before change
- * it.
+ * Detects that the database has lost recorded messages: a message that was acknowledged before, but not rejected,
+ * changes the database.
  */
 export function createRestoreDetector(
   term: Term,
