@@ -82,7 +82,7 @@ export const ROUTES: readonly Route[] = [
     status: 202,
     refusals: [409],
     details:
-      'Sends a webhook again, whatever its state. It keeps its id, bytes and sequence number, and is sent to the ' +
+      'Sends a webhook again, in any state. It keeps its id, bytes and sequence number, and is sent to the ' +
       'current endpoint of its search. A webhook that was delivered, failed or was cancelled gets six new attempts. ' +
       'A webhook that waits for a retry makes its next attempt now. The answer is 409 for an e-mail. It is ' +
       'also 409 if the search has no endpoint for the webhook, no longer wants it, or now hides contacts in it.',

@@ -290,10 +290,10 @@ const FEED_CONTRACT: Contract = {
       details:
         'Everything that your webhooks carry, byte for byte, in the order of recording. The feed also has cancelled ' +
         'webhooks, and those of searches that notify but have no endpoint. Start without `after`, then send `next` ' +
-        'of each answer as `after`; the header `Link` has the same URL. Nothing is ever added before a cursor that ' +
-        'you have received. With `wait`, the answer arrives as soon as there is a new item. A page has at most 1000 ' +
-        'items and 8 MiB. The feed reaches back as far as deliveries are kept. The answer to an older cursor is 410: ' +
-        'start again at its `oldest`.',
+        'of each answer as `after`; the header `Link` has the URL of that request. Nothing is ever added before a ' +
+        'cursor that you have received. With `wait`, the answer arrives as soon as there is a new item. A page has ' +
+        'at most 1000 items and, unless it is a single larger item, 8 MiB. The feed reaches back as far as deliveries ' +
+        'are kept. The answer to an older cursor is 410: start again at its `oldest`.',
     }),
   ],
   resources: { Feed },
