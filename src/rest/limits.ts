@@ -313,7 +313,7 @@ export function createQueryLimiter(database: Database, deadlineMs = DEADLINE_MS)
   return {
     /** For statements of these queries outside worker threads. Each statement has a time limit. */
     database,
-    /** `gone`: aborted on disconnection and at the deadline. Throws a 429 `Problem` at the deadline, or if too many run. */
+    /** `gone`: aborted on disconnection and at the deadline. Throws a 429 `Problem` then, or if too many run. */
     run<T>(ctx: Context, work: (gone: AbortSignal) => Promise<T>): Promise<T> {
       leaveTurn(ctx);
       return queries.run(principalOf(ctx).clientId, () => {

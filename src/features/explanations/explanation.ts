@@ -24,7 +24,7 @@ import { type PairRow, type RecordedVersion, readPair, readPropertyHistory, read
 
 export type Explaining = ReturnType<typeof explainingOf>;
 
-/** Follows the medians and the points of interest from now on. `points`: those with names. */
+/** Follows the medians and the points of interest from now on. `points`: the index that has the names of points. */
 export function explainingOf(
   {
     database,

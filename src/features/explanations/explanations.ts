@@ -1,6 +1,6 @@
 /**
- * Queries about stored properties: which ones a search finds or would find, and why a property is or is not a match.
- * Read-only; the engine does not depend on this feature.
+ * Queries about stored properties: lists those that a search finds, counts those that it would find, and explains why a
+ * property is or is not a match. Read-only; the engine does not depend on this feature.
  */
 
 import { z } from 'zod';

@@ -65,7 +65,7 @@ const PAGE_BYTES_MAX = 8 * 1_024 * 1_024;
 const SMALL_PAGE_BYTES_MAX = 512 * 1_024;
 const LARGE_PAGES = { perClientMax: 1, allMax: 8 };
 const WAITING_PER_CLIENT_MAX = 4;
-/** Maximum time of a request that selects one search among all others. */
+/** Maximum time that a request for one search looks for the first item. */
 const SEARCHING_MAX_MS = 2_000;
 
 interface FeedRequest {
@@ -117,7 +117,7 @@ function feedRoute(router: Router, dependencies: ApiDependencies): void {
   });
 }
 
-/** For an invalid cursor, throws a `Problem` that names the position to restart from. */
+/** Throws a 400 `Problem` for an invalid cursor, and a 410 with the position to restart from after a restore. */
 async function readRequest(ctx: Context, dependencies: ApiDependencies, key: Buffer): Promise<FeedRequest> {
   const query = readQuery(ctx, FEED_PARAMETERS);
   const { clientId } = principalOf(ctx);
@@ -327,7 +327,7 @@ export const feed: Feature = {
   measure(metrics, database) {
     metrics.gauge(
       'vigie_feed_held_up_seconds',
-      'Time that the oldest recorded item has waited to appear in a feed',
+      'Age of the oldest recorded item that no feed can show yet',
       keptForScrapes(() => readFeedDelay(database)),
     );
   },

@@ -1,7 +1,7 @@
 /**
- * People who receive e-mails: shows and erases what a client stores about one of them (decisions, sections 7 and 12).
- * Clients use `/recipients/{address}` for their own recipients; operators use `vigie recipients` and two RPCs for the
- * recipients of all clients.
+ * Shows and erases the data that a client stores about a recipient of e-mails (decisions, sections 7 and 12). Clients
+ * use `/recipients/{address}` for their own recipients; operators use `vigie recipients` and two RPCs for those of all
+ * clients.
  */
 
 import type Router from '@koa/router';
@@ -79,7 +79,7 @@ function recipientRoutes(router: Router, dependencies: ApiDependencies, limiter:
   });
 }
 
-/** For operators: of all clients, or of one. */
+/** For operators: the data of all clients, or of one. */
 const RECIPIENT_RPCS = {
   async getRecipients(request, { database }) {
     const { address, clientId } = await namedIn(request, database);
@@ -108,7 +108,7 @@ async function namedIn({ address, client }: GetRecipientsRequest, database: Quer
 
 /** Answers and logs do not repeat the address. */
 function neverHeld() {
-  return grpcNotFound('Recipient', 'recipients/…', 'no data about this address was ever stored');
+  return grpcNotFound('Recipient', 'recipients/…', 'There is no data about this address. Check its spelling.');
 }
 
 const RecipientMark = z.strictObject({

@@ -1,4 +1,4 @@
-/** Converts zod schemas to JSON Schema 2020-12, by name and linked by `$ref`, and simplifies it for client generators. */
+/** Converts zod schemas to JSON Schema 2020-12, by name and linked by `$ref`, and rewrites it for client generators. */
 
 import { z } from 'zod';
 import { VIOLATIONS_MAX } from '../problem.ts';
