@@ -1,4 +1,4 @@
-/** Status, stages and search indexes: what instances report, and how operators control stages. */
+/** Status, stages and search indexes: reports of the instances, and the control of stages by operators. */
 
 import { pause } from '../engine/actor/waiting.ts';
 import { criteriaOf } from '../engine/domain/search.ts';
