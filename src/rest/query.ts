@@ -32,9 +32,9 @@ export type ParsedQuery<R extends Rules> = {
 };
 
 /**
- * Reads the query up to the first unknown parameter; the rule of an absent one gets an empty list of values. Throws a
- * 400 `Problem` that names the unknown parameter and all faults of the others, and has the `hydra:search` template of
- * the collection. The answered collection (hydra.ts) shows the page and the parameters that were read.
+ * Reads the query up to the first unknown parameter. The rule of an absent parameter gets an empty list of values.
+ * Throws a 400 `Problem` that names the unknown parameter and all faults of the others, with the `hydra:search` of the
+ * collection. The answered collection (hydra.ts) shows the page and the parameters that were read.
  */
 export function readQuery<R extends Rules>(ctx: Context, rules: R): ParsedQuery<R> {
   const found = new Map<string, string[]>();

@@ -288,7 +288,7 @@ function iriOf({ type, id, code }: CompletedPlace): string {
   return `/${type === 'city' ? 'cities' : 'departments'}/${id}`;
 }
 
-/** INSEE codes of Paris, Lyon and Marseille: their arrondissements have zip codes, the cities themselves have none. */
+/** INSEE codes of Paris, Lyon and Marseille. Their labels show no zip code, because each arrondissement has its own. */
 export const WHOLE_CITIES: readonly string[] = ['75056', '69123', '13055'];
 
 /** `Toulon (83000)`, `Marseille`, `Var (83)`, `83000 (Toulon)`. */

@@ -146,8 +146,8 @@ export const ROUTES: readonly Route[] = [
     parameters: MARKET_PARAMETERS,
     refusals: [404],
     details:
-      'The market with which `marketDifferenceMin` and `marketDifferenceMax` compare a property: with fewer than 50 ' +
-      'prices, that of its city or, for a city, of its department.',
+      'The market with which `marketDifferenceMin` and `marketDifferenceMax` compare a property of the place. If a ' +
+      'commune or arrondissement has fewer than 50 prices, it is the market of its department.',
   }),
   route('get /publishers', 'PublisherName', 'collection', 'Completes the name of a publisher', {
     parameters: PUBLISHER_PARAMETERS,

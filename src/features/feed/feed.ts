@@ -78,8 +78,8 @@ interface FeedRequest {
 }
 
 /**
- * A long poll waits for new items. The announcement of a recorded batch wakes it up; it then reads repeatedly until the
- * preceding transactions have ended. It also reads periodically, because an announcement may be lost.
+ * A long poll waits for new items. The announcement of a recorded batch wakes it up. It then reads with growing pauses,
+ * because preceding transactions may still run. It also reads periodically, because an announcement may be lost.
  */
 function feedRoute(router: Router, dependencies: ApiDependencies): void {
   const { database, settings, onFeed, onKeyChange, ending } = dependencies;

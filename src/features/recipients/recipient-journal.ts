@@ -3,8 +3,8 @@
  * or an unsubscription would otherwise send e-mails to these people again. The data directory has a file for each
  * database (`recipients.<its id>.jsonl`), with its salt and a line for each choice (`RecipientChoice`). Choices on the
  * page and erasures are written before the answer, others within a minute. Choices that the database lacks are applied
- * at the start, before anything is sent. Those that a promoted older standby lacks are applied within a minute. Replaced
- * lines are dropped. Lines of an unknown kind or scope, from a later version, are kept.
+ * at the start, before anything is sent. Those that a promoted older standby lacks are applied within a minute.
+ * Replaced lines are dropped. Lines of an unknown kind or scope, from a later version, are kept.
  */
 
 import { constants } from 'node:fs';

@@ -30,7 +30,7 @@ const Rejection = z.strictObject({
       z.strictObject({
         propertyPath: text('Path of the invalid member, such as advert.pictures.0; empty for the message as a whole.'),
         message: text('Description of the error.'),
-        code: text('Stable, for programs: the keyword of JSON Schema that the value violates.'),
+        code: text('A stable code for programs: the keyword of JSON Schema that the value violates.'),
       }),
     )
     .meta({ description: 'Errors of the message; empty if it is not JSON, or if the message itself is valid.' }),

@@ -157,12 +157,12 @@ const welcomeTo = (hasConsole: boolean): string => `<!doctype html>
 <body>
 <h1>Vigie</h1>
 <p>This is the REST interface for saved real-estate searches, their alerts, and the deliveries of these alerts.</p>
-<ul>${hasConsole ? '\n<li><a href="/console">Console</a>: your searches on a map, and what they find</li>' : ''}
+<ul>${hasConsole ? '\n<li><a href="/console">Console</a>: your searches and their properties on a map</li>' : ''}
 <li><a href="/docs">Documentation</a>, to read and to try</li>
 <li><a href="/openapi.json">OpenAPI</a></li>
 <li><a href="/docs.jsonld">Hydra</a></li>
 </ul>
-<p>Requests carry your key in the header <code>X-API-KEY</code>.</p>
+<p>Send your key with each request, in the header <code>X-API-KEY</code>.</p>
 </body>
 </html>
 `;

@@ -32,7 +32,7 @@ const violationListSchema = z.strictObject({
       z.strictObject({
         propertyPath: z.string().meta({ description: 'For example includedCities[2]; empty for the whole body.' }),
         message: z.string(),
-        code: z.string().meta({ description: 'Stable, for programs.' }),
+        code: z.string().meta({ description: 'A stable code for programs.' }),
       }),
     )
     .meta({ description: `At most the first ${VIOLATIONS_MAX} violations.` }),
