@@ -93,7 +93,7 @@ export const STATUS_RPCS = {
     return stage;
   },
   getIndex: (_, { database }) => readIndex(database),
-  /** Resolves when every living instance has reached the new generation. */
+  /** Resolves when every running instance with an index has rebuilt it. */
   async rebuildIndex(_, { database, controlsChanged }, { signal }) {
     if ((await readIndex(database)).instances.length === 0) {
       throw failedPrecondition('NO_INDEX', 'index', 'No instance with the role intake is running. Start one.');

@@ -107,7 +107,7 @@ function urlOfId(id: string): string | null {
 
 type EndpointDocument = ReturnType<typeof endpointDocument>;
 
-/** `health`: undefined if nothing was ever sent to the endpoint. */
+/** `health`: undefined if no attempt to the endpoint is recorded and it is not paused. */
 function endpointDocument({ url, hasMatches, hasEvents, searches }: OwnEndpoint, health?: EndpointHealth) {
   const { state = 'healthy', pausedBy = null, pausedAt = null, failingSince = null } = health ?? {};
   const since = state === 'paused' ? pausedAt : state === 'failing' ? failingSince : null;

@@ -27,8 +27,8 @@ export interface ConcurrencyBounds {
   /** The `Retry-After` of a refusal. Default: 1. */
   readonly retryAfterSeconds?: number;
   /**
-   * If the total is reached, `Retry-After` grows by a random number of seconds below this one. Not all clients then
-   * return in the same second. Default: 1.
+   * If the total is reached, `Retry-After` grows by a random number of seconds below this one, which spreads the
+   * retries of clients. Default: 1.
    */
   readonly spreadSeconds?: number;
   /** True if a refusal closes its connection without reading the rest of the request. */
@@ -294,7 +294,7 @@ function leaveTurn(ctx: Context): void {
 
 export type QueryLimiter = ReturnType<typeof createQueryLimiter>;
 
-/** Decisions, section 11. */
+/** The numbers of the decisions, section 11. */
 const QUERIES = { perClientMax: 2, allMax: 8, spreadSeconds: 8 };
 const SINGLE_QUERIES = { perClientMax: 20, allMax: 1_000 };
 const PUBLIC_QUERIES = { perClientMax: 1, allMax: 2, waitingMax: 10 };
@@ -313,7 +313,7 @@ export function createQueryLimiter(database: Database, deadlineMs = DEADLINE_MS)
   return {
     /** For statements of these queries outside worker threads. Each statement has a time limit. */
     database,
-    /** `gone`: aborted on disconnection and at the deadline. Throws a 429 `Problem` then, or if too many run. */
+    /** `gone`: aborted on disconnection and at the deadline. Throws a 429 `Problem` beyond a limit or the deadline. */
     run<T>(ctx: Context, work: (gone: AbortSignal) => Promise<T>): Promise<T> {
       leaveTurn(ctx);
       return queries.run(principalOf(ctx).clientId, () => {

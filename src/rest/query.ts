@@ -112,7 +112,7 @@ export const ADVERT_URL = textParameter(
   15_000,
 );
 
-/** The same rule, accepted but left out of the documentation. */
+/** The same rule, for a parameter that the documentation leaves out. */
 export function undocumented<Value>(rule: ParameterRule<Value>): ParameterRule<Value> {
   return { ...rule, isUndocumented: true };
 }
@@ -196,7 +196,7 @@ export function choicesParameter<const Choice extends string>(
   };
 }
 
-/** A number, or an integer in digits. `fallback` when absent; the parameter is required if there is no fallback. */
+/** A number; for an integer, a sign and digits. `fallback` when absent; required if there is no fallback. */
 export function numberParameter(
   description: string,
   { schema, read }: ValueRule<number>,

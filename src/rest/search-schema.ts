@@ -330,6 +330,6 @@ const optionalMembers = Object.fromEntries(
 const ignored = z.unknown().meta({ readOnly: true, description: 'Ignored when sent.' });
 const readOnly = Object.fromEntries(READ_ONLY_MEMBERS.map((name) => [name, ignored.optional()]));
 
-/** The request body as documented. */
+/** The request bodies as documented. */
 export const SearchCreation = bodySchema({ ...optionalMembers, title }).extend(readOnly);
 export const SearchChange = bodySchema(optionalMembers).extend(readOnly);

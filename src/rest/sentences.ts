@@ -22,7 +22,7 @@ export const ofMember = (name: string, { en, fr }: Sentence): Sentence =>
 /** `radius must be …`, `radius doit …` */
 export const ofParameter = (name: string, { en, fr }: Sentence): Sentence => both(`${name} ${en}`, `${name} ${fr}`);
 
-/** About a member of a body, or a parameter. `values.ts` has the faults of single values. */
+/** Sentences about a member of a body, or a parameter. `values.ts` has the faults of single values. */
 export const FAULTS = {
   required: both('is required', 'est obligatoire'),
   blankTitle: both('must not be blank', 'ne doit pas être vide'),
@@ -202,7 +202,7 @@ const LIMITS = {
   ],
 } as const;
 
-/** About a request as a whole. */
+/** Sentences about a request as a whole. */
 export const REFUSALS = {
   notFound: ({ en, fr }: Thing) => both(`${en} was not found.`, `${fr} est introuvable.`),
   noPath: both('This path does not exist. See /docs.', 'Ce chemin n’existe pas. Voir /docs.'),

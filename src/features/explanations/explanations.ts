@@ -273,9 +273,9 @@ interface Sample {
 
 /**
  * Estimates how many of 1,000 adverts a new search will match, by evaluating it against the first properties in sample
- * order, at most 1,000. Distances to points of interest that are not stored with them count as unknown. The leader
- * corrects a client's totals with a sample of adverts (store/search-totals.ts). Resolves when the sample is in memory;
- * the sample is read again after a minute.
+ * order, at most 1,000. Distances that are not stored with these properties count as unknown. The leader corrects a
+ * client's totals with a sample of adverts (store/search-totals.ts). Resolves when the sample is in memory; the sample
+ * is read again after a minute.
  */
 export function createMatchEstimator(
   database: Queryable,

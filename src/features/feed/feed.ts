@@ -186,7 +186,7 @@ function feedJson(items: readonly string[], next: string): string {
   return `{${identity},"items":[${items.join()}],"next":${JSON.stringify(next)}}`;
 }
 
-/** Embeds the body byte for byte as the webhook sends it. */
+/** Embeds the body byte for byte as the webhook sends it, or null if the search now hides contacts in it. */
 function feedItemJson(delivery: Omit<FedDelivery, 'position'>, cursor: string): string {
   const { id, sequence, searchId, context, channel, createdAt, head, document, hidesContacts } = delivery;
   const members = JSON.stringify({ cursor, id, sequence, search: searchIri(searchId) });

@@ -62,7 +62,7 @@ export async function eraseRecipient(
   return { ...erasure, hadNotices: noticeCount === 1 };
 }
 
-/** Erases at all clients, or at one. Clients that never stored anything about the address are left out. */
+/** Erases the address at all clients, or at one. The result leaves out clients that never had data about it. */
 export async function eraseAtClients(
   database: Database,
   address: string,

@@ -132,7 +132,7 @@ async function readEmails(database: Queryable, clientId: Uuid, address: string) 
   return { emails, emailCount: rows[0]?.emailCount ?? 0 };
 }
 
-/** For operators, by name, with deleted clients whose searches are still being removed. `clientId`: only this one. */
+/** All clients by name, or only `clientId`. Also has deleted clients whose searches are still being removed. */
 export async function readClients(database: Queryable, clientId: Uuid | null) {
   // Served by the primary key; without an id it reads every client.
   const { rows } = await database.query<{ client: Uuid; name: string }>(

@@ -20,7 +20,7 @@ export interface OpenRecovery extends NewRecovery {
   readonly state: RecoveryState;
   /** The next step reads deliveries after it; none up to it waits. */
   readonly position: Uuid;
-  /** Recoveries of all clients that are sending. */
+  /** The number of recoveries in state `running`, of all clients. */
   readonly runningCount: number;
 }
 

@@ -57,7 +57,7 @@ export const BODY_EXAMPLES: Readonly<Record<string, object>> = {
   ...Object.fromEntries(Object.entries(FEATURE_BODIES).map(([name, { example }]) => [name, example])),
 };
 
-/** Examples of parameters that are required, some of them only in one of several routes or instead of another one. */
+/** Examples of required parameters, and of some optional ones that the client may have to send (openapi.ts). */
 export const PARAMETER_EXAMPLES: Readonly<Record<string, unknown>> = {
   search: `/searches/${ID.search}`,
   'uuid[]': [PROPERTY],

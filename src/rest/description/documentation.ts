@@ -308,7 +308,7 @@ function pageRoutes(router: Router, { settings, reference }: ApiDependencies): v
 /** A placeholder for the base URL in cached documents. The name is reserved, so no service has it (RFC 2606). */
 const PLACEHOLDER_URL = 'https://vigie.invalid';
 
-/** Returns the JSON of `build(baseUrl)`. It is built once, because only the base URL varies in it. */
+/** Returns the JSON of `build(baseUrl)`. `build` runs once with a placeholder, and once if the base URL is unknown. */
 export function cachedDocument(build: (baseUrl: string) => object): (baseUrl: string) => string {
   let built: string | null = null;
   let withoutUrl: string | null = null;

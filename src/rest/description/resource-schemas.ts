@@ -38,7 +38,7 @@ import {
 } from './field-schemas.ts';
 import { AdEvent, PROPERTY_PARTS, PropertyCity, PropertyDocument } from './property-schemas.ts';
 
-/** A city inside a search; a `City` itself also has the members of a property document (specification, 2.2, 2.6). */
+/** A city inside a search. A `City` resource also has the members of a property's city (specification, 2.2, 2.6). */
 const CityReference = z.strictObject({
   ...identity('City'),
   article: text('Le, La, Les, L’ or empty.'),
@@ -183,7 +183,7 @@ const Search = z.strictObject({
     .min(0)
     .max(NEW_MATCHES_MAX)
     .meta({
-      description: `Matches that began in the last seven days; ${NEW_MATCHES_MAX} means that many or more.`,
+      description: `Matches created in the last seven days; ${NEW_MATCHES_MAX} means that many or more.`,
     }),
   emailStatus: z.enum(EMAIL_STATUSES).meta({
     description:
