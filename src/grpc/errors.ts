@@ -83,7 +83,7 @@ export function failedPrecondition(reason: string, subject: string, description:
 
 export const deadlineExceeded = (): AdminError =>
   new AdminError(status.DEADLINE_EXCEEDED, 'DEADLINE_EXCEEDED', 'The call exceeded its deadline. Set a later one.');
-export const cancelled = (): AdminError => new AdminError(status.CANCELLED, 'CANCELLED', 'The caller cancelled it.');
+export const cancelled = (): AdminError => new AdminError(status.CANCELLED, 'CANCELLED', 'The caller cancelled.');
 export const unauthenticated = (): AdminError =>
   new AdminError(status.UNAUTHENTICATED, 'TOKEN_INVALID', 'No valid token. Send `authorization: Bearer <token>`.');
 export const internalError = (): AdminError =>

@@ -118,7 +118,6 @@ function within(reading: Reading, step: PropertyKey): Reading {
   return { ...reading, path: [...reading.path, step] };
 }
 
-/** The published schema of a body. */
 export function bodySchema(members: Members): z.ZodObject {
   const shape = Object.entries(members).map(([name, { schema, isOptional }]) => {
     return [name, isOptional ? schema.optional() : schema];

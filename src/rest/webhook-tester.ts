@@ -201,7 +201,7 @@ export function sampleChange(
     first !== undefined && ofMatch !== undefined
       ? { ...first, kind, ...ofMatch }
       : events.find((one) => one.kind === kind);
-  if (stored === null || event === undefined) throw new Error(`the sample makes no ${kind}`);
+  if (stored === null || event === undefined) throw new Error(`The sample causes no event of the kind ${kind}.`);
   return { stored, event };
 }
 

@@ -272,7 +272,7 @@ export async function startChoiceSync(parts: Parts): Promise<void> {
   const work = async (): Promise<void> => {
     const applied = await sync();
     if (applied > 0)
-      log.warn({ choices: applied }, 'The database was restored. The choices of recipients were applied again.');
+      log.warn({ choices: applied }, 'The database lacked choices of recipients. They were applied from the file.');
   };
   await work().catch((error: Error) => warnIfUnwritable((reason) => log.warn(reason), error));
   const task = startTask({ what: 'choices of recipients', everyMs: SYNC_EVERY_MS, work, onTransientError });

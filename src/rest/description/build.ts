@@ -69,4 +69,4 @@ const written = [
 
 if (!process.argv.includes('--check')) await writeFile(TARGET, written);
 else if ((await readFile(TARGET, 'utf8')) !== written)
-  throw new Error('the generated documents are outdated: run npm run generate');
+  throw new Error(`${TARGET.pathname} is outdated. Run npm run generate.`);
