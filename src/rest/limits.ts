@@ -193,7 +193,7 @@ export class RateLimiter {
     };
   }
 
-  /** Charges what a request costs beyond one token. The balance may become negative. */
+  /** Charges the further tokens that a request costs. The balance may become negative. */
   charge(key: string, tokens: number): void {
     const bucket = this.#buckets.get(key);
     if (bucket !== undefined) bucket.tokens -= tokens;

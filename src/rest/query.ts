@@ -83,7 +83,7 @@ function ruleNameOf(sent: string, rules: Rules): string | null {
   return Object.hasOwn(rules, listName) ? listName : null;
 }
 
-/** `absent`: the result when the parameter was not sent. `valueOf`: converts the text to what the rule reads. */
+/** `absent`: the result when the parameter was not sent. `valueOf`: converts the text to a value for the rule. */
 function parameter<Value, Absent>(
   description: string,
   { schema, read }: ValueRule<Value>,
@@ -150,7 +150,7 @@ export function choiceParameter<const Choice extends string>(
   return parameter(description, oneOf(choices), null, valueOf);
 }
 
-/** `others`: what the list contains in addition to properties that satisfy a search. */
+/** `others`: describes properties that the list contains although they may not satisfy the search. */
 export function markParameter(others: string): ParameterRule<MarkState | null> {
   return choiceParameter(
     `Lists only properties with this mark${others}; by default, hidden ones are left out.`,

@@ -159,7 +159,7 @@ export const ROUTES: readonly Route[] = [
     parameters: WEBHOOK_TEST_PARAMETERS,
     details:
       'Sends one signed webhook with an example match to an endpoint, immediately and without retries. The answer ' +
-      'has what was sent and the endpoint’s response. It is signed with the token of `search` or, without it, with ' +
+      'has the webhook and the endpoint’s response. It is signed with the token of `search` or, without it, with ' +
       'one that the answer contains, and with your secrets.',
   }),
   ...ROUTED_RESOURCES.flatMap(({ contract }) => contract?.routes ?? []),

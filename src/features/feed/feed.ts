@@ -1,6 +1,6 @@
 /**
- * The feed contains everything that webhooks send, for clients that poll instead. The engine records what each
- * transaction added; this feature only reads (decisions, section 11).
+ * The feed contains everything that webhooks send, for clients that poll instead. The engine records the items of each
+ * transaction; this feature only reads (decisions, section 11).
  */
 
 import type Router from '@koa/router';

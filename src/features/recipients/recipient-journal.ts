@@ -193,9 +193,9 @@ interface Agreement {
 const OVERLAP_MS = 10 * 60_000;
 
 /**
- * Returns a function that applies what the database lacks, writes what the file lacks, and resolves with the number of
- * choices applied. It compares all choices at the first call, and after the database or the file was replaced;
- * otherwise only new choices.
+ * Returns a function that applies choices that the database lacks, writes those that the file lacks, and resolves with
+ * the number of choices applied. It compares all choices at the first call, and after the database or the file was
+ * replaced; otherwise only new choices.
  */
 export function createChoiceSync(database: Database, directory: () => string): () => Promise<number> {
   let agreement: Agreement | null = null;

@@ -242,7 +242,7 @@ export const recipients: Feature = {
   name: 'recipients',
   prepare: startChoiceSync,
   keepChoice: ({ dataDirectory, log }) => keepBeside(dataDirectory, (reason) => log.warn(reason)),
-  /** Erases what a long transaction recorded after an erasure that it had not seen. */
+  /** Erases items that a long transaction recorded after an erasure that it had not seen. */
   async *forget(database) {
     await eraseItems(database, "recipient_key from mail_choices where kind = 'erasure' and value = 'true'");
     yield {};

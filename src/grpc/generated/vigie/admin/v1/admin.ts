@@ -214,8 +214,8 @@ export const AdminServiceService = {
     responseDeserialize: (value: Buffer): IndexedSearch => IndexedSearch.decode(value),
   },
   /**
-   * Explains why a property does or does not satisfy a search: the compared values of each criterion, and what was
-   * notified, or why nothing was.
+   * Explains why a property does or does not satisfy a search: the compared values of each criterion, and the
+   * notifications or the reason for none.
    */
   explainMatch: {
     path: "/vigie.admin.v1.AdminService/ExplainMatch" as const,
@@ -391,7 +391,7 @@ export const AdminServiceService = {
       Buffer.from(RequeueDeadLettersResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): RequeueDeadLettersResponse => RequeueDeadLettersResponse.decode(value),
   },
-  /** Deletes dead letters permanently. Without `force`, only reports what it would delete (AIP-165). */
+  /** Deletes dead letters permanently. Without `force`, only reports their number and a sample (AIP-165). */
   purgeDeadLetters: {
     path: "/vigie.admin.v1.AdminService/PurgeDeadLetters" as const,
     requestStream: false as const,
@@ -658,8 +658,8 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
   /** Shows a search as the matcher applies it. */
   getIndexedSearch: handleUnaryCall<GetIndexedSearchRequest, IndexedSearch>;
   /**
-   * Explains why a property does or does not satisfy a search: the compared values of each criterion, and what was
-   * notified, or why nothing was.
+   * Explains why a property does or does not satisfy a search: the compared values of each criterion, and the
+   * notifications or the reason for none.
    */
   explainMatch: handleUnaryCall<ExplainMatchRequest, ExplainMatchResponse>;
   /** Explains every search of a client that a property satisfies, by title. */
@@ -703,7 +703,7 @@ export interface AdminServiceServer extends UntypedServiceImplementation {
    * safe: for two minutes the stream drops duplicates, and later ones change nothing.
    */
   requeueDeadLetters: handleUnaryCall<RequeueDeadLettersRequest, RequeueDeadLettersResponse>;
-  /** Deletes dead letters permanently. Without `force`, only reports what it would delete (AIP-165). */
+  /** Deletes dead letters permanently. Without `force`, only reports their number and a sample (AIP-165). */
   purgeDeadLetters: handleUnaryCall<PurgeDeadLettersRequest, PurgeDeadLettersResponse>;
   /**
    * Lists the endpoints that have deliveries, by the number of open ones, largest first. An endpoint whose first
